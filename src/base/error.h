@@ -1,0 +1,53 @@
+// The one exception of the engine, and the two checks that throw it.
+//
+// `require` is for the caller's mistakes: its message names the call, what it got, what it wanted.
+// `invariant` is for ours: status Internal, because an embedded library must not kill its host.
+// Both are always compiled in.  Only src/api catches.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+
+namespace tiny {
+
+enum class Status : int32_t {
+#define STATUS(name, c_name, value, meaning) name = value,
+#include "base/status.def"
+};
+
+// The status as it stands in tiny.h without its prefix: "INVALID_ARGUMENT".
+const char* status_name(Status status);
+
+class Error : public std::exception {
+ public:
+  Error(Status status, std::string message) : status_(status), message_(std::move(message)) {}
+  Status status() const { return status_; }
+  const std::string& message() const { return message_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  Status status_;
+  std::string message_;
+};
+
+// Throws Error{status, parts...} unless `ok`.
+template <class... Parts>
+void require(bool ok, Status status, const Parts&... parts) {
+  if (!ok) [[unlikely]]
+    throw Error(status, cat(parts...));
+}
+
+[[noreturn]] void fail_invariant(const char* what, const char* file, int line);
+
+// Throws Error{Internal} that names `what` and the place, unless `ok`.
+inline void invariant(bool ok, const char* what, const char* file = __builtin_FILE(),
+                      int line = __builtin_LINE()) {
+  if (!ok) [[unlikely]]
+    fail_invariant(what, file, line);
+}
+
+}  // namespace tiny

@@ -1,0 +1,144 @@
+#include "ir/dtype.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace tiny {
+
+std::string to_string(DType dtype) {
+  std::string text = dtype.info().text;
+  return dtype.lanes == 1 ? text : text + "x" + std::to_string(dtype.lanes);
+}
+
+std::optional<DType> dtype_named(std::string_view text) {
+  for (size_t i = 0; i < std::size(kScalars); ++i)
+    if (text == kScalars[i].text) return DType(static_cast<ScalarType>(i));
+  return std::nullopt;
+}
+
+std::optional<DType> dtype_numbered(int32_t number) {
+  for (size_t i = 0; i < std::size(kScalars); ++i)
+    if (number == kScalars[i].number && kScalars[i].kind != DTypeKind::None)
+      return DType(static_cast<ScalarType>(i));
+  return std::nullopt;
+}
+
+namespace {
+
+uint64_t low_bits(uint64_t value, int64_t bits) {
+  return bits >= 64 ? value : value & ((uint64_t{1} << bits) - 1);
+}
+
+}  // namespace
+
+uint64_t lowest_bits(DType dtype) {
+  if (dtype.is_float()) return bits_of(dtype, -std::numeric_limits<double>::infinity());
+  if (dtype.is_signed()) return low_bits(uint64_t{1} << (dtype.bits() - 1), dtype.bits());
+  return 0;
+}
+
+uint64_t highest_bits(DType dtype) {
+  if (dtype.is_float()) return bits_of(dtype, std::numeric_limits<double>::infinity());
+  if (dtype.is_bool()) return 1;
+  if (dtype.is_signed()) return (uint64_t{1} << (dtype.bits() - 1)) - 1;
+  return low_bits(~uint64_t{0}, dtype.bits());
+}
+
+uint64_t bits_of(DType dtype, double value) {
+  switch (dtype.scalar) {
+    case ScalarType::Float64:
+      return std::bit_cast<uint64_t>(value);
+    case ScalarType::Float32:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case ScalarType::Float16:
+      return half_from_float(static_cast<float>(value));
+    case ScalarType::BFloat16:
+      return bfloat_from_float(static_cast<float>(value));
+    case ScalarType::Bool:
+      return value != 0 ? 1 : 0;
+    default:
+      break;
+  }
+  invariant(dtype.is_int(), "bits_of needs a number type");
+  if (std::isnan(value)) return 0;
+  const double low = double_of(dtype, lowest_bits(dtype));
+  const double high = double_of(dtype, highest_bits(dtype));
+  if (value <= low) return lowest_bits(dtype);
+  if (value >= high) return highest_bits(dtype);
+  if (dtype.scalar == ScalarType::UInt64) return static_cast<uint64_t>(value);
+  return low_bits(static_cast<uint64_t>(static_cast<int64_t>(value)), dtype.bits());
+}
+
+uint64_t bits_of_int(DType dtype, int64_t value) {
+  if (dtype.is_float()) {
+    if (dtype.scalar == ScalarType::Float32)
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
+    return bits_of(dtype, static_cast<double>(value));
+  }
+  if (dtype.is_bool()) return value != 0 ? 1 : 0;
+  return low_bits(static_cast<uint64_t>(value), dtype.bits());
+}
+
+double double_of(DType dtype, uint64_t bits) {
+  switch (dtype.scalar) {
+    case ScalarType::Float64:
+      return std::bit_cast<double>(bits);
+    case ScalarType::Float32:
+      return std::bit_cast<float>(static_cast<uint32_t>(bits));
+    case ScalarType::Float16:
+      return float_from_half(static_cast<uint16_t>(bits));
+    case ScalarType::BFloat16:
+      return float_from_bfloat(static_cast<uint16_t>(bits));
+    case ScalarType::UInt64:
+      return static_cast<double>(bits);
+    default:
+      return static_cast<double>(int_of(dtype, bits));
+  }
+}
+
+int64_t int_of(DType dtype, uint64_t bits) {
+  if (!dtype.is_signed() || dtype.bits() == 64) return static_cast<int64_t>(bits);
+  const auto shift = 64 - dtype.bits();
+  return static_cast<int64_t>(bits << shift) >> shift;
+}
+
+float float_from_bfloat(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+uint16_t bfloat_from_float(float value) {
+  const auto u = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>((u >> 16) | 0x40u);
+  return static_cast<uint16_t>((u + 0x7FFFu + ((u >> 16) & 1u)) >> 16);
+}
+
+float float_from_half(uint16_t bits) {
+  const uint32_t sign = (bits & 0x8000u) << 16;
+  const uint32_t exponent = (bits >> 10) & 31u;
+  const uint32_t mantissa = bits & 0x3FFu;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));
+  if (exponent == 0) {
+    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
+    return sign ? -magnitude : magnitude;
+  }
+  return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+}
+
+uint16_t half_from_float(float value) {
+  const auto u = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>((u >> 16) & 0x8000u);
+  const uint32_t magnitude = u & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u | ((u >> 13) & 0x3FFu));
+  if (magnitude >= 0x477FF000u) return static_cast<uint16_t>(sign | 0x7C00u);  // rounds to inf
+  if (magnitude < 0x38800000u) {  // denormal: adding 0.5 aligns and rounds the mantissa in hardware
+    const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(aligned) - 0x3F000000u));
+  }
+  const uint32_t odd = (magnitude >> 13) & 1u;
+  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
+}
+
+}  // namespace tiny

@@ -1,0 +1,93 @@
+// Element types, and vectors of them.  A DType is a scalar type and a lane count; tensors and
+// kernels have one lane, the linear program has more.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tiny {
+
+enum class ScalarType : uint8_t {
+#define DTYPE(name, text, number, bits, kind) name,
+#include "ir/dtypes.def"
+};
+
+enum class DTypeKind : uint8_t { None, Bool, Signed, Unsigned, Float };
+
+struct ScalarInfo {
+  const char* text;
+  int32_t number;  // in tiny.h
+  uint8_t bits;    // in memory; a bool is one byte, 0 or 1
+  DTypeKind kind;
+};
+
+inline constexpr ScalarInfo kScalars[] = {
+#define DTYPE(name, text, number, bits, kind) {text, number, bits, DTypeKind::kind},
+#include "ir/dtypes.def"
+};
+
+struct DType {
+  ScalarType scalar = ScalarType::Void;
+  uint16_t lanes = 1;
+
+  constexpr DType() = default;
+  constexpr DType(ScalarType s, uint16_t n = 1) : scalar(s), lanes(n) {}  // NOLINT: a scalar is a dtype.
+  constexpr bool operator==(const DType&) const = default;
+
+  constexpr const ScalarInfo& info() const { return kScalars[static_cast<size_t>(scalar)]; }
+  constexpr int64_t bits() const { return info().bits; }
+  constexpr int64_t bytes() const { return info().bits / 8; }  // of one lane
+  constexpr bool is_float() const { return info().kind == DTypeKind::Float; }
+  constexpr bool is_bool() const { return info().kind == DTypeKind::Bool; }
+  constexpr bool is_signed() const { return info().kind == DTypeKind::Signed; }
+  constexpr bool is_unsigned() const { return info().kind == DTypeKind::Unsigned; }
+  constexpr bool is_int() const { return is_signed() || is_unsigned(); }
+  constexpr DType with_lanes(int64_t n) const { return {scalar, static_cast<uint16_t>(n)}; }
+  constexpr DType element() const { return {scalar, 1}; }
+};
+
+inline constexpr DType kVoid{ScalarType::Void};
+inline constexpr DType kBool{ScalarType::Bool};
+inline constexpr DType kInt8{ScalarType::Int8};
+inline constexpr DType kInt16{ScalarType::Int16};
+inline constexpr DType kInt32{ScalarType::Int32};
+inline constexpr DType kInt64{ScalarType::Int64};
+inline constexpr DType kUInt8{ScalarType::UInt8};
+inline constexpr DType kUInt16{ScalarType::UInt16};
+inline constexpr DType kUInt32{ScalarType::UInt32};
+inline constexpr DType kUInt64{ScalarType::UInt64};
+inline constexpr DType kFloat16{ScalarType::Float16};
+inline constexpr DType kBFloat16{ScalarType::BFloat16};
+inline constexpr DType kFloat32{ScalarType::Float32};
+inline constexpr DType kFloat64{ScalarType::Float64};
+inline constexpr DType kAddress{ScalarType::Address};
+
+// "float32", or "float32x16" with lanes.
+std::string to_string(DType dtype);
+
+// The dtype with this text or this tiny.h number; none if there is no such.
+std::optional<DType> dtype_named(std::string_view text);
+std::optional<DType> dtype_numbered(int32_t number);
+
+// The bits of the lowest and highest value: what a max or min over nothing starts from.  For floats
+// -inf and +inf; for bool false and true.
+uint64_t lowest_bits(DType dtype);
+uint64_t highest_bits(DType dtype);
+
+// A value of `dtype` as the low bits of a word, rounded to nearest even (floats) or wrapped (ints),
+// and back.  Bool: any value but 0 is 1.  NaN to an integer is 0; beyond its range, the nearest end.
+uint64_t bits_of(DType dtype, double value);
+uint64_t bits_of_int(DType dtype, int64_t value);
+double double_of(DType dtype, uint64_t bits);
+// The integer in the bits of an integer or bool dtype; UInt64 above the range of int64 wraps.
+int64_t int_of(DType dtype, uint64_t bits);
+
+// binary16 and bfloat16, round to nearest even, NaN stays NaN, denormals kept.
+uint16_t half_from_float(float value);
+float float_from_half(uint16_t bits);
+uint16_t bfloat_from_float(float value);
+float float_from_bfloat(uint16_t bits);
+
+}  // namespace tiny

@@ -1,0 +1,212 @@
+#include "ir/linear.h"
+
+#include "base/error.h"
+
+namespace tiny {
+
+LinearId LinearProgram::add(Op op, DType dtype, std::initializer_list<LinearId> src, int64_t imm,
+                            int32_t aux) {
+  invariant(src.size() <= 4, "a linear op has at most four sources");
+  LinearOp o;
+  o.op = op;
+  o.dtype = dtype;
+  o.count = static_cast<uint8_t>(src.size());
+  size_t i = 0;
+  for (LinearId s : src) o.src[i++] = s;
+  o.imm = imm;
+  o.aux = aux;
+  ops.push_back(o);
+  return static_cast<LinearId>(ops.size() - 1);
+}
+
+std::string to_string(const LinearProgram& program) {
+  std::string out = cat("linear ", program.name, "(");
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    const LinearParam& p = program.params[i];
+    out += cat(i ? ", " : "", to_string(p.element), p.written ? (p.read ? " inout" : " out") : " in");
+  }
+  out += cat(") scratch ", program.scratch_bytes, program.threaded ? " threaded\n" : "\n");
+  size_t depth = 1;
+  for (size_t i = 0; i < program.ops.size(); ++i) {
+    const LinearOp& op = program.ops[i];
+    if (op.op == Op::EndLoop || op.op == Op::EndIf) --depth;
+    out += std::string(2 * depth, ' ');
+    if (op.dtype != kVoid) out += cat("%", i, " = ", to_string(op.dtype), " ");
+    else if (op.op == Op::If) out += cat("%", i, " = ");
+    out += info(op.op).name;
+    for (size_t s = 0; s < op.count; ++s) out += cat(" %", op.src[s]);
+    if (op.op == Op::Const)
+      out += op.dtype.is_float() ? cat(" ", double_of(op.dtype.element(), static_cast<uint64_t>(op.imm)))
+                                 : cat(" ", int_of(op.dtype.element(), static_cast<uint64_t>(op.imm)));
+    else if (op.imm)
+      out += cat(" ", op.imm);
+    if (op.op == Op::Fold) out += cat(" ", info(static_cast<Op>(op.aux)).name);
+    else if (op.aux) out += cat(" /", op.aux);
+    out += "\n";
+    if (op.op == Op::Loop || op.op == Op::If) ++depth;
+  }
+  return out;
+}
+
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const LinearProgram& program) : program_(program) {}
+
+  void run() {
+    end_of_.resize(program_.ops.size(), kOpen);
+    for (at_ = 0; at_ < program_.ops.size(); ++at_) check(program_.ops[at_]);
+    if (!blocks_.empty()) fail("a block is not closed");
+  }
+
+ private:
+  static constexpr size_t kOpen = SIZE_MAX;
+
+  [[noreturn]] void fail(const char* law) const {
+    throw Error(Status::Internal, cat("linear program ", program_.name, ", op %", at_, " ",
+                                      at_ < program_.ops.size() ? info(program_.ops[at_].op).name : "",
+                                      ": ", law, "\n", to_string(program_)));
+  }
+  void law(bool holds, const char* what) const {
+    if (!holds) fail(what);
+  }
+  const LinearOp& source(const LinearOp& op, size_t i) const { return program_.ops[op.src[i]]; }
+
+  void check(const LinearOp& op) {
+    law(legal_in(op.op, kLinearStage), "the op is legal in a linear program");
+    for (size_t i = 0; i < op.count; ++i) {
+      law(op.src[i] < at_, "sources come first");
+      // A block's value ends with the block; what an enclosing block holds is visible.
+      law(end_of_[op.src[i]] == kOpen, "sources are in an enclosing block");
+    }
+    for (size_t i = 0; i < op.count; ++i)
+      law(source(op, i).dtype != kVoid || op.op == Op::EndIf, "sources have values");
+    check_shape(op);
+    if (op.op == Op::Loop || op.op == Op::If) blocks_.push_back(at_);
+    if (op.op == Op::EndLoop || op.op == Op::EndIf) close(op);
+  }
+
+  void close(const LinearOp& op) {
+    law(!blocks_.empty() && blocks_.back() == op.src[0], "blocks nest");
+    law(program_.ops[blocks_.back()].op == (op.op == Op::EndLoop ? Op::Loop : Op::If),
+        "a block ends as it began");
+    for (size_t i = blocks_.back(); i < at_; ++i) end_of_[i] = at_;
+    blocks_.pop_back();
+  }
+
+  void index_law(const LinearOp& op, DType value, size_t mask_at) const {
+    law(source(op, 0).dtype == kAddress, "the first source is an address");
+    const DType index = source(op, 1).dtype;
+    law(index.scalar == ScalarType::Int64 && (index.lanes == 1 || index.lanes == value.lanes),
+        "the index is int64, of one lane or of the value's");
+    law(op.aux != 0 || value.lanes == 1 || index.lanes > 1, "a vector access has a lane stride");
+    if (op.count > mask_at)
+      law(value.lanes > 1 && source(op, mask_at).dtype == kBool.with_lanes(value.lanes),
+          "the mask is a bool with the lanes of the value");
+  }
+
+  void check_shape(const LinearOp& op) const {
+    switch (op.op) {
+      case Op::Const:
+        return law(op.count == 0 && op.dtype != kVoid, "a constant has a dtype");
+      case Op::Param:
+        return law(op.dtype == kAddress && op.imm >= 0 &&
+                       op.imm < static_cast<int64_t>(program_.params.size()),
+                   "the slot exists");
+      case Op::Scratch:
+        return law(op.dtype == kAddress && op.imm >= 0 && op.imm < program_.scratch_bytes,
+                   "the offset is in the scratch");
+      case Op::Variable:
+        return law(op.dtype == kInt64 && op.imm >= 0 &&
+                       op.imm < static_cast<int64_t>(program_.variables.size()),
+                   "the variable exists");
+      case Op::LaunchArg:
+        return law(op.dtype == kInt64 && op.imm >= 0 && op.imm < 3, "the launch argument exists");
+      case Op::Address:
+        return law(op.count == 2 && op.dtype == kAddress && source(op, 0).dtype == kAddress &&
+                       source(op, 1).dtype == kInt64,
+                   "an address is an address and an index");
+      case Op::Load:
+        law(op.count >= 2 && op.count <= 3 && op.dtype != kVoid, "load address, index [, mask]");
+        return index_law(op, op.dtype, 2);
+      case Op::Store:
+        law(op.count >= 3 && op.count <= 4, "store address, index, value [, mask]");
+        return index_law(op, source(op, 2).dtype, 3);
+      case Op::Loop:
+        return law(op.count == 2 && op.dtype == kInt64 && source(op, 0).dtype == kInt64 &&
+                       source(op, 1).dtype == kInt64 && op.imm > 0,
+                   "loop begin, end: int64, step above 0");
+      case Op::If:
+        return law(op.count == 1 && source(op, 0).dtype == kBool, "if takes one bool");
+      case Op::EndLoop:
+      case Op::EndIf:
+        return law(op.count == 1, "an end names its block");
+      case Op::Accumulator:
+        return law(op.count == 1 && op.dtype == source(op, 0).dtype, "an accumulator has its value's dtype");
+      case Op::Set:
+        return law(op.count == 2 && source(op, 0).op == Op::Accumulator &&
+                       source(op, 0).dtype == source(op, 1).dtype,
+                   "set accumulator, value of its dtype");
+      case Op::Broadcast:
+        return law(op.count == 1 && source(op, 0).dtype.lanes == 1 && op.dtype.lanes > 1 &&
+                       op.dtype.element() == source(op, 0).dtype,
+                   "broadcast widens one lane");
+      case Op::Ramp:
+        return law(op.count == 1 && source(op, 0).dtype.is_int() && source(op, 0).dtype.lanes == 1 &&
+                       op.dtype.element() == source(op, 0).dtype,
+                   "ramp widens one integer lane");
+      case Op::LaneRange:
+        return law(op.count == 2 && op.dtype.scalar == ScalarType::Bool && op.dtype.lanes > 1 &&
+                       source(op, 0).dtype == kInt64 && source(op, 1).dtype == kInt64,
+                   "lanes low, high: int64");
+      case Op::Fold: {
+        const auto n = source(op, 0).dtype.lanes;
+        return law(op.count == 1 && n > 1 && (n & (n - 1)) == 0 && op.dtype == source(op, 0).dtype.element() &&
+                       has(static_cast<Op>(op.aux), kAssociative),
+                   "fold takes a power of two of lanes to one");
+      }
+      case Op::Check:
+        return law(op.count == 2 && source(op, 0).dtype.scalar == ScalarType::Bool &&
+                       source(op, 1).dtype == kInt64,
+                   "check bool, position");
+      default:
+        return elementwise_law(op);
+    }
+  }
+
+  void elementwise_law(const LinearOp& op) const {
+    const OpInfo& table = info(op.op);
+    law(op.count == table.arity, "the number of sources is the arity");
+    for (size_t i = 0; i < op.count; ++i)
+      law(source(op, i).dtype.lanes == op.dtype.lanes, "lanes agree");
+    const bool condition_first = op.op == Op::Where;
+    if (condition_first) law(source(op, 0).dtype.is_bool(), "where takes a bool");
+    const size_t first = condition_first ? 1 : 0;
+    for (size_t i = first + 1; i < op.count; ++i)
+      law(source(op, i).dtype == source(op, first).dtype, "operand dtypes agree");
+    const DType operand = source(op, first).dtype;
+    if (table.result == OpResult::First || table.result == OpResult::Last)
+      law(op.dtype == operand, "the dtype is the operands'");
+    if (table.result == OpResult::Bool) law(op.dtype.is_bool(), "the dtype is bool");
+    if (op.op == Op::Bitcast) law(op.dtype.bits() == operand.bits(), "a bitcast keeps the size");
+    if (table.traits & (kFloatOperands | kIntOperands))
+      law((table.traits & kFloatOperands && operand.is_float()) ||
+              (table.traits & kIntOperands && operand.is_int()) ||
+              (table.traits & kLogicOperands && operand.is_bool()),
+          "the op takes operands of this kind");
+  }
+
+  const LinearProgram& program_;
+  size_t at_ = 0;
+  std::vector<size_t> blocks_;
+  std::vector<size_t> end_of_;
+};
+
+}  // namespace
+
+void verify(const LinearProgram& program) {
+  Verifier(program).run();
+}
+
+}  // namespace tiny

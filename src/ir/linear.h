@@ -1,0 +1,91 @@
+// The linear program: the one contract between codegen and render.  A flat list of ops from the op
+// table, vector-typed, with structured loops and formed addresses.  Every renderer (machine code,
+// C, bytecode) starts from it, and all must give the same bits.
+//
+// A value is named by the position of its op in the list; sources come before their users and are
+// in an enclosing block (Loop..EndLoop, If..EndIf) or the same.  Nothing is interned here: position
+// is identity.  Elementwise ops take and give equal lane counts (Where: a bool of equal lanes).
+//
+//   op           src                          imm                aux           value
+//   Const                                     bits of one lane                 every lane that value
+//   Param                                     slot                             address of the slot
+//   Scratch                                   byte offset                      address in the worker's scratch
+//   Variable                                  index                            int64, bound at launch
+//   LaunchArg                                 0 begin 1 end 2 worker           int64 of KernelArgs
+//   Address      address, int64               bytes a unit                     address + int64 * imm
+//   Load         address, index [, mask]      byte displ.        lane stride   lane l: element at address + (index + l*aux)*size + imm
+//   Store        address, index, value [, mask]  byte displ.     lane stride   -
+//   Loop         begin, end (int64)           step > 0                         int64: begin, begin+step.. < end
+//   EndLoop      loop                                                          -
+//   If, EndIf    bool; the If                                                  -
+//   Accumulator  first value                                                   a mutable register: reading it as a
+//                                                                              source gives the value last Set
+//   Set          accumulator, value                                            -
+//   Broadcast    one lane                                                      all lanes that value
+//   Ramp         int, one lane                step                             lane l: src + l * imm (wraps)
+//   LaneRange    low, high (int64)                                             bool: low <= l < high
+//   Fold         many lanes                                      Op            one lane: halves of the vector are combined
+//                                                                              (l with l + n/2) until one is left
+//   Check        bool, position (int64)       check number                     - (status word, base/kernel_abi.h, if
+//                                                                              any lane is false and none failed before)
+//
+// Load and Store: index is int64, one lane, or (a gather or scatter) int64 with the lanes of the
+// value, aux 0.  Lane stride 0 is not used: load one lane and Broadcast.  The mask is a bool with
+// the lanes of the value; lanes that are false are not accessed and load as zero.  One-lane loads
+// and stores have no mask: the maker makes the index safe, or wraps them in If.
+// A bool is a byte 0 or 1 in memory.  Cast to Float16/BFloat16 rounds to nearest even.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "ir/op.h"
+
+namespace tiny {
+
+using LinearId = uint32_t;
+
+struct LinearOp {
+  Op op = Op::Const;
+  DType dtype;
+  uint8_t count = 0;  // of src
+  std::array<LinearId, 4> src{};
+  int64_t imm = 0;
+  int32_t aux = 0;
+};
+
+struct LinearParam {
+  DType element;
+  bool read = false;
+  bool written = false;
+};
+
+struct LinearVariable {
+  std::string name;
+  int64_t min = 0;
+  int64_t max = 0;
+};
+
+struct LinearProgram {
+  std::string name;  // "r_128_32_4": a C identifier
+  std::vector<LinearParam> params;
+  std::vector<LinearVariable> variables;
+  int64_t scratch_bytes = 0;  // a worker
+  bool threaded = false;      // reads begin and end; else one call does the whole kernel
+  std::vector<LinearOp> ops;
+
+  LinearId add(Op op, DType dtype, std::initializer_list<LinearId> src = {}, int64_t imm = 0,
+               int32_t aux = 0);
+};
+
+// One op a line: "  %12 = float32x16 fma %3 %10 %11".  Blocks are indented.
+std::string to_string(const LinearProgram& program);
+
+// Checks every law above; throws Error{Internal} that names the op and the law.
+void verify(const LinearProgram& program);
+
+}  // namespace tiny

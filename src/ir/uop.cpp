@@ -1,0 +1,303 @@
+#include "ir/uop.h"
+
+#include <bit>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace tiny {
+
+int64_t UOp::int_arg() const {
+  const auto* v = std::get_if<int64_t>(&node_->arg);
+  invariant(v != nullptr, "the argument is an integer");
+  return *v;
+}
+const Ints& UOp::ints() const {
+  const auto* v = std::get_if<Ints>(&node_->arg);
+  invariant(v != nullptr, "the argument is a list of integers");
+  return *v;
+}
+const ReduceArg& UOp::reduce_arg() const {
+  const auto* v = std::get_if<ReduceArg>(&node_->arg);
+  invariant(v != nullptr, "the argument is a reduction");
+  return *v;
+}
+const VariableArg& UOp::variable_arg() const {
+  const auto* v = std::get_if<VariableArg>(&node_->arg);
+  invariant(v != nullptr, "the argument is a variable");
+  return *v;
+}
+const ViewArg& UOp::view_arg() const {
+  const auto* v = std::get_if<ViewArg>(&node_->arg);
+  invariant(v != nullptr, "the argument is a view");
+  return *v;
+}
+uint64_t UOp::const_bits() const {
+  const auto* v = std::get_if<ConstArg>(&node_->arg);
+  invariant(v != nullptr && node_->op == Op::Const, "the node is a constant");
+  return v->bits;
+}
+int64_t UOp::const_int() const {
+  return int_of(dtype(), const_bits());
+}
+
+namespace {
+
+uint64_t hash_ints(const Ints& values, uint64_t seed) {
+  for (int64_t v : values) seed = hash_mix(seed, static_cast<uint64_t>(v));
+  return hash_mix(seed, values.size());
+}
+
+uint64_t hash_arg(const Arg& arg) {
+  const uint64_t seed = arg.index();
+  if (const auto* i = std::get_if<int64_t>(&arg)) return hash_mix(seed, static_cast<uint64_t>(*i));
+  if (const auto* c = std::get_if<ConstArg>(&arg)) return hash_mix(seed, c->bits);
+  if (const auto* v = std::get_if<Ints>(&arg)) return hash_ints(*v, seed);
+  if (const auto* v = std::get_if<VariableArg>(&arg))
+    return hash_mix(hash_bytes(v->name, seed), static_cast<uint64_t>(v->min * 31 + v->max));
+  if (const auto* r = std::get_if<ReduceArg>(&arg))
+    return hash_ints(r->axes, hash_mix(seed, static_cast<uint64_t>(r->op)));
+  if (const auto* v = std::get_if<ViewArg>(&arg))
+    return hash_ints(v->strides, hash_ints(v->shape, hash_mix(seed, static_cast<uint64_t>(v->offset))));
+  if (const auto* o = std::get_if<Ref<RefCounted>>(&arg))
+    return hash_mix(seed, std::bit_cast<uintptr_t>(o->get()));
+  return seed;
+}
+
+DType result_dtype(Op op, const std::vector<UOp>& src, DType declared) {
+  switch (info(op).result) {
+    case OpResult::Declared:
+      return declared;
+    case OpResult::First:
+      return src.front().dtype();
+    case OpResult::Last:
+      return src.back().dtype();
+    case OpResult::Bool:
+      return kBool.with_lanes(src.front().dtype().lanes);
+    case OpResult::Void:
+      return kVoid;
+  }
+  return kVoid;
+}
+
+}  // namespace
+
+// Open addressing with linear probing over the nodes' hashes; deletion shifts back.
+struct Graph::Table {
+  std::vector<const Node*> slots = std::vector<const Node*>(64);
+  std::vector<uint32_t> free_ids;
+  size_t count = 0;
+  uint32_t next_id = 0;
+
+  size_t home(const Node* node) const { return node->hash & (slots.size() - 1); }
+  size_t next(size_t i) const { return (i + 1) & (slots.size() - 1); }
+
+  void insert(const Node* node) {
+    if ((count + 1) * 2 > slots.size()) {
+      std::vector<const Node*> old(slots.size() * 2);
+      old.swap(slots);
+      for (const Node* n : old)
+        if (n) place(n);
+    }
+    place(node);
+    ++count;
+  }
+  void place(const Node* node) {
+    size_t i = home(node);
+    while (slots[i]) i = next(i);
+    slots[i] = node;
+  }
+  void erase(const Node* node) {
+    size_t hole = home(node);
+    while (slots[hole] != node) hole = next(hole);
+    for (size_t i = next(hole); slots[i]; i = next(i)) {
+      const size_t distance = (i - home(slots[i])) & (slots.size() - 1);
+      if (distance >= ((i - hole) & (slots.size() - 1))) {
+        slots[hole] = slots[i];
+        hole = i;
+      }
+    }
+    slots[hole] = nullptr;
+    --count;
+  }
+};
+
+Graph::Graph() : table_(std::make_unique<Table>()) {}
+Graph::~Graph() = default;
+size_t Graph::size() const {
+  return table_->count;
+}
+size_t Graph::id_limit() const {
+  return table_->next_id;
+}
+
+UOp Graph::make(Op op, std::vector<UOp> src, Arg arg, DType declared) {
+  invariant(info(op).arity == kVariadic || static_cast<size_t>(info(op).arity) == src.size(),
+            "the number of sources is the op's arity");
+  invariant(info(op).result != OpResult::First && info(op).result != OpResult::Last
+                ? true
+                : !src.empty(),
+            "an op whose dtype is a source's has a source");
+  const DType dtype = result_dtype(op, src, declared);
+  uint64_t hash = hash_mix(static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 | dtype.lanes,
+                           hash_arg(arg));
+  for (const UOp& s : src) {
+    invariant(static_cast<bool>(s) && &s.graph() == this, "sources belong to the graph");
+    hash = hash_mix(hash, s.hash());
+  }
+  Table& t = *table_;
+  for (size_t i = hash & (t.slots.size() - 1); t.slots[i]; i = t.next(i)) {
+    const Node* n = t.slots[i];
+    if (n->hash == hash && n->op == op && n->dtype == dtype && n->src == src && n->arg == arg)
+      return UOp(n);
+  }
+  auto node = std::make_unique<Node>();
+  node->op = op;
+  node->dtype = dtype;
+  node->hash = hash;
+  node->graph = this;
+  node->arg = std::move(arg);
+  node->src = std::move(src);
+  t.insert(node.get());  // before the id, so that nothing is lost if memory ends here
+  if (t.free_ids.empty()) {
+    if (t.free_ids.capacity() <= t.next_id) t.free_ids.reserve(2 * t.next_id + 64);  // a release must not need memory
+    node->id = t.next_id++;
+  } else {
+    node->id = t.free_ids.back();
+    t.free_ids.pop_back();
+  }
+  return UOp(node.release());
+}
+
+UOp Graph::constant_bits(DType dtype, uint64_t bits) {
+  return make(Op::Const, {}, ConstArg{bits}, dtype);
+}
+
+UOp Graph::variable(std::string name, int64_t min, int64_t max) {
+  return make(Op::Variable, {}, VariableArg{std::move(name), min, max}, kInt64);
+}
+
+void UOp::destroy(const Node* node) {
+  node->graph->release(node);
+}
+
+// Frees `node` and whatever only it kept alive.  Dead nodes are chained through their own source
+// lists, so that a chain of a million needs neither stack nor memory.
+void Graph::release(const Node* node) {
+  std::vector<UOp> dead_sources;
+  const Node* current = node;
+  while (current) {
+    auto* owned = const_cast<Node*>(current);
+    table_->erase(owned);
+    table_->free_ids.push_back(owned->id);
+    current = nullptr;
+    if (dead_sources.empty()) {
+      dead_sources = std::move(owned->src);
+    } else {
+      for (UOp& s : owned->src) dead_sources.push_back(std::move(s));
+    }
+    delete owned;
+    while (!dead_sources.empty() && !current) {
+      UOp last = std::move(dead_sources.back());
+      dead_sources.pop_back();
+      const Node* n = std::exchange(last.node_, nullptr);
+      if (n && --n->references == 0) current = n;
+    }
+  }
+}
+
+std::vector<UOp> topological(std::span<const UOp> roots) {
+  std::vector<UOp> order;
+  if (roots.empty()) return order;
+  std::vector<uint8_t> seen(roots.front().graph().id_limit());
+  std::vector<std::pair<UOp, size_t>> stack;
+  for (const UOp& root : roots) {
+    if (seen[root.id()]) continue;
+    seen[root.id()] = 1;
+    stack.emplace_back(root, 0);
+    while (!stack.empty()) {
+      auto& [node, next] = stack.back();
+      if (next == node.src().size()) {
+        order.push_back(std::move(node));
+        stack.pop_back();
+        continue;
+      }
+      UOp s = node.src(next++);
+      if (seen[s.id()]) continue;
+      seen[s.id()] = 1;
+      stack.emplace_back(std::move(s), 0);
+    }
+  }
+  return order;
+}
+
+UOp substitute(const UOp& root, const std::vector<std::pair<UOp, UOp>>& replacements) {
+  const std::vector<UOp> order = topological({&root, 1});
+  std::unordered_map<const Node*, UOp> done;
+  for (const auto& [from, to] : replacements) done.emplace(from.node(), to);
+  for (const UOp& u : order) {
+    if (done.contains(u.node())) continue;
+    std::vector<UOp> src;
+    src.reserve(u.src().size());
+    bool changed = false;
+    for (const UOp& s : u.src()) {
+      src.push_back(done.at(s.node()));
+      changed |= !(src.back() == s);
+    }
+    done.emplace(u.node(), changed ? u.graph().make(u.op(), std::move(src), u.arg(), u.dtype()) : u);
+  }
+  return done.at(root.node());
+}
+
+std::string arg_text(const UOp& node) {
+  const Arg& arg = node.arg();
+  if (const auto* i = std::get_if<int64_t>(&arg)) return std::to_string(*i);
+  if (const auto* c = std::get_if<ConstArg>(&arg)) {
+    if (!node.dtype().is_float()) return std::to_string(int_of(node.dtype(), c->bits));
+    return cat(double_of(node.dtype(), c->bits));
+  }
+  if (const auto* v = std::get_if<Ints>(&arg)) return list_text(*v);
+  if (const auto* v = std::get_if<VariableArg>(&arg)) return cat(v->name, " ", v->min, "..", v->max);
+  if (const auto* r = std::get_if<ReduceArg>(&arg))
+    return cat(info(r->op).name, r->axes.empty() ? "" : " " + list_text(r->axes));
+  if (const auto* v = std::get_if<ViewArg>(&arg))
+    return cat(list_text(v->shape), " strides ", list_text(v->strides), " offset ", v->offset);
+  return "";
+}
+
+std::string to_string(const UOp& root) {
+  const std::vector<UOp> order = topological({&root, 1});
+  std::unordered_map<const Node*, size_t> number;
+  std::string out;
+  for (const UOp& u : order) {
+    const size_t n = number.size();
+    number.emplace(u.node(), n);
+    out += cat("%", n, " = ", to_string(u.dtype()), " ", info(u.op()).name);
+    for (const UOp& s : u.src()) out += cat(" %", number.at(s.node()));
+    const std::string arg = arg_text(u);
+    out += arg.empty() ? "\n" : " {" + arg + "}\n";
+  }
+  return out;
+}
+
+std::string expression_text(const UOp& root) {
+  switch (root.op()) {
+    case Op::Const:
+      return arg_text(root);
+    case Op::Variable:
+      return root.variable_arg().name;
+    case Op::Range:
+      return cat("r", root.int_arg());
+    default:
+      break;
+  }
+  const OpInfo& op = info(root.op());
+  if (op.arity == 2 && op.traits & kElementwise)
+    return cat("(", expression_text(root.src(0)), " ", op.symbol, " ", expression_text(root.src(1)), ")");
+  std::vector<std::string> parts;
+  for (const UOp& s : root.src()) parts.push_back(expression_text(s));
+  return cat(op.symbol, "(", join(parts, ", "), ")");
+}
+
+}  // namespace tiny

@@ -1,0 +1,168 @@
+// The one node type of the IR, and the graph that interns it.
+//
+//   Interned   within one Graph, equal (op, dtype, argument, sources) is the same node: equality is
+//              identity, and common subexpressions cannot exist.  Constants compare by their bits.
+//   Immutable  a pass never edits a node; it builds new ones.
+//   Acyclic    a node is made after its sources.
+//   Counted    a UOp is a counted reference; a node dies with its last one, without recursion.  Ids
+//              are dense and reused, so that passes use vectors as side tables.
+//   One thread at a time uses a Graph and its UOps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/ref.h"
+#include "ir/dtype.h"
+#include "ir/op.h"
+
+namespace tiny {
+
+class Graph;
+class UOp;
+using Ints = std::vector<int64_t>;
+
+// A constant's value, as bits of its dtype.
+struct ConstArg {
+  uint64_t bits = 0;
+  bool operator==(const ConstArg&) const = default;
+};
+// An integer bound when a program runs, min <= value <= max.
+struct VariableArg {
+  std::string name;
+  int64_t min = 0;
+  int64_t max = 0;
+  bool operator==(const VariableArg&) const = default;
+};
+// What a reduction folds with, and (in the tensor graph) over which axes.
+struct ReduceArg {
+  Op op = Op::Add;
+  Ints axes;
+  bool operator==(const ReduceArg&) const = default;
+};
+// An alias of memory: strides in elements, any sign, 0 for broadcast.
+struct ViewArg {
+  Ints shape;
+  Ints strides;
+  int64_t offset = 0;
+  bool operator==(const ViewArg&) const = default;
+};
+
+using Arg = std::variant<std::monostate, int64_t, ConstArg, Ints, VariableArg, ReduceArg, ViewArg,
+                         Ref<RefCounted>>;
+
+// A dimension that the graph gives for kSymbolicDim in an argument stands among the sources.
+inline constexpr int64_t kSymbolicDim = INT64_MIN;
+
+struct Node {
+  mutable uint32_t references = 0;
+  uint32_t id = 0;
+  Op op = Op::Const;
+  DType dtype;
+  uint64_t hash = 0;  // structural: the same in every process for graphs without buffers
+  Graph* graph = nullptr;
+  Arg arg;
+  std::vector<UOp> src;
+  // What others attach to a node, dying with it: its shape (src/shape) and the buffer that holds
+  // its value once realised (src/engine).
+  mutable std::shared_ptr<const void> shape;
+  mutable Ref<RefCounted> realized;
+};
+
+class UOp {
+ public:
+  UOp() = default;  // no node
+  UOp(const UOp& other) : node_(other.node_) {
+    if (node_) ++node_->references;
+  }
+  UOp(UOp&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  UOp& operator=(UOp other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~UOp() {
+    if (node_ && --node_->references == 0) destroy(node_);
+  }
+
+  Op op() const { return node_->op; }
+  DType dtype() const { return node_->dtype; }
+  const Arg& arg() const { return node_->arg; }
+  std::span<const UOp> src() const { return node_->src; }
+  const UOp& src(size_t i) const { return node_->src[i]; }
+  uint32_t id() const { return node_->id; }
+  uint64_t hash() const { return node_->hash; }
+  Graph& graph() const { return *node_->graph; }
+  const Node* node() const { return node_; }
+  uint32_t references() const { return node_->references; }
+  explicit operator bool() const { return node_ != nullptr; }
+  bool operator==(const UOp& other) const { return node_ == other.node_; }
+
+  // The argument as what it must be; Error{Internal} if it is something else.
+  int64_t int_arg() const;
+  const Ints& ints() const;
+  const ReduceArg& reduce_arg() const;
+  const VariableArg& variable_arg() const;
+  const ViewArg& view_arg() const;
+
+  bool is_const() const { return node_ && node_->op == Op::Const; }
+  uint64_t const_bits() const;  // of a Const
+  int64_t const_int() const;    // of an integer or bool Const
+  bool is_const_int(int64_t value) const {
+    return is_const() && (dtype().is_int() || dtype().is_bool()) && const_int() == value;
+  }
+
+ private:
+  friend class Graph;
+  explicit UOp(const Node* node) : node_(node) { ++node_->references; }
+  static void destroy(const Node* node);
+  const Node* node_ = nullptr;
+};
+
+class Graph {
+ public:
+  Graph();
+  ~Graph();  // every UOp of it must be gone
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // The node with exactly these fields, made on first request.  The dtype is inferred from the op
+  // table; `declared` is for ops whose result is Declared.  Error{Internal} for a wrong arity.
+  UOp make(Op op, std::vector<UOp> src, Arg arg = {}, DType declared = kVoid);
+
+  UOp constant(DType dtype, double value) { return constant_bits(dtype, bits_of(dtype, value)); }
+  UOp constant_int(DType dtype, int64_t value) {
+    return constant_bits(dtype, bits_of_int(dtype, value));
+  }
+  UOp constant_bits(DType dtype, uint64_t bits);
+  UOp integer(int64_t value) { return constant_int(kInt64, value); }  // an index
+  UOp boolean(bool value) { return constant_int(kBool, value); }
+  UOp variable(std::string name, int64_t min, int64_t max);
+
+  size_t size() const;      // nodes alive
+  size_t id_limit() const;  // every id is below this
+
+ private:
+  friend class UOp;
+  struct Table;
+  void release(const Node* node);
+  std::unique_ptr<Table> table_;
+};
+
+// Every node that `roots` reach, sources before users, each once.  Without recursion.
+std::vector<UOp> topological(std::span<const UOp> roots);
+
+// `root` with every node that `map` knows replaced (map[id] of a node, empty if none); nodes above
+// are rebuilt.
+UOp substitute(const UOp& root, const std::vector<std::pair<UOp, UOp>>& replacements);
+
+// One node a line, sources by number.
+std::string to_string(const UOp& root);
+std::string expression_text(const UOp& root);  // infix, for index expressions
+std::string arg_text(const UOp& node);
+
+}  // namespace tiny
