@@ -253,7 +253,7 @@ class RandomLinear {
     const size_t i = type_index(t);
     const int64_t size = t.bytes();
     if (t.lanes == 1) {
-      const LinearId index = emit(Op::Add, kInt64, {small_index(), int64(64)});
+      const LinearId index = emit(Op::Add, kInt64, {small_index(), int64(128)});
       return keep(
           emit(Op::Load, t, {inputs_[i], index}, size * (static_cast<int64_t>(below(17)) - 8)));
     }
@@ -271,7 +271,7 @@ class RandomLinear {
       const LinearId mask = emit(Op::LaneRange, kBool.with_lanes(t.lanes), {int64(0), int64(live)});
       return keep(emit(Op::Load, t, {inputs_[i], int64(kRandomInputs - live), mask}, 0, 1));
     }
-    const LinearId index = emit(Op::Add, kInt64, {small_index(), int64(64)});
+    const LinearId index = emit(Op::Add, kInt64, {small_index(), int64(128)});
     const int32_t stride = some_stride();
     const int64_t displacement = size * (static_cast<int64_t>(below(17)) - 8);
     if (options_.masks && kind == 2)
@@ -400,7 +400,7 @@ class RandomLinear {
     const DType t = any_type().with_lanes(some_lanes());
     const size_t i = type_index(t.element());
     const LinearId index =
-        emit(Op::Add, kInt64, {emit(Op::And, kInt64, {small_index(), int64(255)}), int64(64)});
+        emit(Op::Add, kInt64, {emit(Op::And, kInt64, {small_index(), int64(255)}), int64(128)});
     if (chance(40)) {
       const Value v = pick(t);
       const int32_t stride = t.lanes == 1 ? 0 : some_stride();
