@@ -153,7 +153,7 @@ static void release_buffer(void *user) {
 %apply double *OUTPUT { double *RESULT };
 
 /* ---- Objects: created by an out-parameter, released with the Python object ---- */
-%define TINY_OBJECT(TYPE, NAME)
+%define TINY_OBJECT(TYPE, NAME, HANDLE)
 %nodefaultctor TYPE;
 %rename(NAME) TYPE;
 struct TYPE {};
