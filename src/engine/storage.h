@@ -16,13 +16,16 @@ class Storage : public RefCounted {
   Storage(Ref<Buffer> memory, int64_t byte_offset, void (*deleter)(void*), void* user)
       : memory_(std::move(memory)), byte_offset_(byte_offset), deleter_(deleter), user_(user) {}
 
+  bool has_memory() const { return static_cast<bool>(memory_); }
   Buffer& memory() const { return *memory_; }
   int64_t byte_offset() const { return byte_offset_; }  // of element 0
 
- private:
+ protected:
   ~Storage() override {
     if (deleter_) deleter_(user_);
   }
+
+ private:
   Ref<Buffer> memory_;
   int64_t byte_offset_ = 0;
   void (*deleter_)(void*) = nullptr;
