@@ -1,5 +1,5 @@
-// What a renderer makes of a linear program: the same fields as runtime's Code, which render may not
-// see; the engine joins the two.
+// What a renderer makes of a linear program: the same fields as runtime's Code, which render may
+// not see; the engine joins the two.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,375 @@
+/* tiny.h - the whole public interface of libtiny.
+**
+** Ownership   Every `**out` handle is owned by the caller: release it exactly once per retain.  A
+**             handle keeps alive what it was made from, so handles may be released in any order.
+**             Every argument is borrowed: the library keeps its own reference if it needs one.
+**             `const char *` results belong to the library; each says how long it lives.
+** Errors      Calls that can fail return tiny_status; out-parameters come last and are set to NULL
+**             or zero on failure.  tiny_last_error() says what was wrong.  The library never aborts,
+**             exits, prints (unless TINY_DEBUG asks), or lets an exception out.
+** Threads     Building (everything that takes a context or tensors of one): one thread at a time per
+**             context; a second thread at the same moment gets TINY_ERROR_BUSY and nothing changes.
+**             Retain and release: any thread, any time.  Runs of a program: any thread, one run by
+**             one thread at a time.
+** Units       Dimensions and strides are counted in elements, sizes named `bytes` in bytes, times in
+**             seconds.  Shapes are row-major; a tensor has at most TINY_RANK_MAX dimensions.
+** Evolution   Symbols and enum values are never removed, renamed or renumbered within a major version.
+**             Every declaration below is stable since 0.1 unless it says otherwise.
+*/
+#ifndef TINY_H
+#define TINY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef TINY_API
+#if defined(__GNUC__)
+#define TINY_API __attribute__((visibility("default")))
+#else
+#define TINY_API
+#endif
+#endif
+
+#define TINY_RANK_MAX 16
+
+/* ---- Version ------------------------------------------------------------------------------- */
+
+/* "major.minor.patch"; lives as long as the library. */
+TINY_API const char *tiny_version(void);
+/* Grows whenever symbols are added; a program built against n runs with any abi_version >= n. */
+TINY_API int32_t tiny_abi_version(void);
+
+/* ---- Status and errors --------------------------------------------------------------------- */
+
+typedef int32_t tiny_status;
+enum {
+  TINY_OK = 0,
+  TINY_ERROR_INVALID_ARGUMENT = 1, /* the caller's mistake; nothing changed */
+  TINY_ERROR_SHAPE = 2,            /* shapes, axes or sizes that do not fit together */
+  TINY_ERROR_DTYPE = 3,            /* an element type that the operation does not take */
+  TINY_ERROR_DEVICE = 4,           /* a driver, compiler or launch failed */
+  TINY_ERROR_UNSUPPORTED = 5,      /* valid, but this build, device or model feature is missing */
+  TINY_ERROR_OUT_OF_MEMORY = 6,
+  TINY_ERROR_INVALID_MODEL = 7, /* a model file that breaks its format */
+  TINY_ERROR_IO = 8,            /* a file could not be read or written */
+  TINY_ERROR_LIMIT = 9,         /* a limit set by the caller was reached */
+  TINY_ERROR_CANCELLED = 10,    /* the cancel token was set */
+  TINY_ERROR_BUSY = 11,         /* another thread is using the object */
+  TINY_ERROR_DEVICE_LOST = 12,  /* the device stopped; its context must be released */
+  TINY_ERROR_INDEX = 13,        /* an index read from data was out of range */
+  TINY_ERROR_INTERNAL = 14      /* a bug in libtiny; please report the message */
+};
+
+/* "INVALID_ARGUMENT"; "UNKNOWN" for a number that is no status.  Lives as long as the library. */
+TINY_API const char *tiny_status_name(tiny_status status);
+/* The message of the last failed call on this thread: it names the call, what it got and what it
+   wanted.  "" if none failed.  Valid until the next call on this thread. */
+TINY_API const char *tiny_last_error(void);
+/* The same as one JSON object: {"status","call","message"}.  Valid until the next call. */
+TINY_API const char *tiny_last_error_json(void);
+
+/* ---- Element types ------------------------------------------------------------------------- */
+
+typedef int32_t tiny_dtype;
+enum {
+  TINY_BOOL = 1, /* one byte, 0 or 1 */
+  TINY_INT8 = 2,
+  TINY_INT16 = 3,
+  TINY_INT32 = 4,
+  TINY_INT64 = 5,
+  TINY_UINT8 = 6,
+  TINY_UINT16 = 7,
+  TINY_UINT32 = 8,
+  TINY_UINT64 = 9,
+  TINY_FLOAT16 = 10,
+  TINY_BFLOAT16 = 11,
+  TINY_FLOAT32 = 12,
+  TINY_FLOAT64 = 13
+};
+/* "float32"; NULL for a number that is no dtype.  Lives as long as the library. */
+TINY_API const char *tiny_dtype_name(tiny_dtype dtype);
+/* Bytes of one element; 0 for a number that is no dtype. */
+TINY_API size_t tiny_dtype_size(tiny_dtype dtype);
+
+/* ---- Context ------------------------------------------------------------------------------- */
+
+typedef struct tiny_options tiny_options; /* settings for a new context */
+typedef struct tiny_context tiny_context; /* devices, caches, threads and memory; nothing is global */
+typedef struct tiny_tensor tiny_tensor;   /* a value, computed when it is first read */
+
+TINY_API tiny_status tiny_options_create(tiny_options **out);
+TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
+/* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7),
+   "memory_limit" (bytes; 0: none), "beam", "noopt", "spec", "cache".  An unknown key is an error that lists the known. */
+TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
+/* Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir". */
+TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *key,
+                                             const char *value);
+
+/* `options` may be NULL: the defaults, changed by the TINY_* environment variables. */
+TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_context **out);
+TINY_API void tiny_context_retain(tiny_context *context);
+TINY_API void tiny_context_release(tiny_context *context);
+
+/* ---- Tensors ------------------------------------------------------------------------------- */
+
+/* Copies the elements of `data` (row-major, `bytes` must be their exact size) before it returns. */
+TINY_API tiny_status tiny_tensor_from_data(tiny_context *context, tiny_dtype dtype,
+                                           const int64_t *dims, size_t ndim, const void *data,
+                                           size_t bytes, tiny_tensor **out);
+/* The caller's memory, without a copy.  Element (i0, i1, ..) is at data + (i0*strides[0] + ..) elements;
+   strides have any sign, 0 repeats; NULL strides mean row-major.  The memory is read when work runs and must not
+   change before; `deleter` (may be NULL) is called with `user` once, from any thread, when the last
+   tensor that needs the memory is gone.  On failure the deleter is not called. */
+TINY_API tiny_status tiny_tensor_wrap(tiny_context *context, tiny_dtype dtype, const int64_t *dims,
+                                      const int64_t *strides, size_t ndim, void *data,
+                                      void (*deleter)(void *user), void *user, tiny_tensor **out);
+/* A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes
+   the tensor's dtype, unless only a float can hold it (docs/semantics.md). */
+TINY_API tiny_status tiny_scalar_float(tiny_context *context, double value, tiny_tensor **out);
+TINY_API tiny_status tiny_scalar_int(tiny_context *context, int64_t value, tiny_tensor **out);
+/* Every element `value`, converted to `dtype`. */
+TINY_API tiny_status tiny_full(tiny_context *context, tiny_dtype dtype, const int64_t *dims,
+                               size_t ndim, double value, tiny_tensor **out);
+/* The integers 0, 1, .. count-1 as `dtype`. */
+TINY_API tiny_status tiny_arange(tiny_context *context, tiny_dtype dtype, int64_t count,
+                                 tiny_tensor **out);
+TINY_API void tiny_tensor_retain(tiny_tensor *tensor);
+TINY_API void tiny_tensor_release(tiny_tensor *tensor);
+
+TINY_API tiny_status tiny_tensor_dtype(const tiny_tensor *tensor, tiny_dtype *out);
+TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
+/* Writes min(rank, capacity) dimensions; `rank` gets their full number. */
+TINY_API tiny_status tiny_tensor_shape(const tiny_tensor *tensor, int64_t *dims, size_t capacity,
+                                       size_t *rank);
+/* Strides in elements, as tiny_tensor_shape writes dimensions. */
+TINY_API tiny_status tiny_tensor_strides(const tiny_tensor *tensor, int64_t *strides,
+                                         size_t capacity, size_t *rank);
+/* The number of elements. */
+TINY_API tiny_status tiny_tensor_numel(const tiny_tensor *tensor, int64_t *out);
+
+/* Computes `tensor` if needed and copies its elements, row-major; `bytes` must be their exact size. */
+TINY_API tiny_status tiny_tensor_read(const tiny_tensor *tensor, void *data, size_t bytes);
+/* Computes the tensors now, in one schedule. */
+TINY_API tiny_status tiny_realize(tiny_tensor *const *tensors, size_t count);
+
+/* ---- Operations without parameters: families --------------------------------------------------
+** Elementwise operations broadcast their operands as NumPy does and promote their dtypes as docs/semantics.md
+** says.  All operands come from the same context. */
+
+typedef int32_t tiny_unary_op;
+enum {
+  TINY_NEG = 0,
+  TINY_ABS = 1,
+  TINY_NOT = 2, /* logical on bool, bitwise on integers */
+  TINY_SQRT = 3,
+  TINY_FLOOR = 4,
+  TINY_CEIL = 5,
+  TINY_TRUNC = 6,
+  TINY_ROUND = 7, /* half to even */
+  TINY_EXP = 8,
+  TINY_LOG = 9,
+  TINY_SIN = 10,
+  TINY_COS = 11,
+  TINY_TANH = 12,
+  TINY_ERF = 13,
+  TINY_RECIPROCAL = 14,
+  TINY_RSQRT = 15,
+  TINY_SIGMOID = 16,
+  TINY_RELU = 17,
+  TINY_SIGN = 18,
+  TINY_SQUARE = 19
+};
+/* out[i] = op(a[i]).  Functions of floats take integers as float32. */
+TINY_API tiny_status tiny_unary(tiny_unary_op op, const tiny_tensor *a, tiny_tensor **out);
+
+typedef int32_t tiny_binary_op;
+enum {
+  TINY_ADD = 0,
+  TINY_SUB = 1,
+  TINY_MUL = 2,
+  TINY_DIV = 3,       /* true division; integers divide as float32 */
+  TINY_FLOOR_DIV = 4, /* rounds towards minus infinity; by 0: 0 for integers */
+  TINY_FLOOR_MOD = 5, /* the sign of the divisor */
+  TINY_TRUNC_DIV = 6, /* rounds towards zero */
+  TINY_TRUNC_MOD = 7, /* the sign of the dividend */
+  TINY_POW = 8,
+  TINY_MAX = 9, /* NaN if either is NaN */
+  TINY_MIN = 10,
+  TINY_AND = 11, /* logical on bool, bitwise on integers */
+  TINY_OR = 12,
+  TINY_XOR = 13,
+  TINY_SHL = 14,
+  TINY_SHR = 15 /* arithmetic for signed integers */
+};
+/* out[i] = op(a[i], b[i]). */
+TINY_API tiny_status tiny_binary(tiny_binary_op op, const tiny_tensor *a, const tiny_tensor *b,
+                                 tiny_tensor **out);
+
+typedef int32_t tiny_compare_op;
+enum { TINY_LT = 0, TINY_LE = 1, TINY_GT = 2, TINY_GE = 3, TINY_EQ = 4, TINY_NE = 5 };
+/* out[i] = op(a[i], b[i]), a bool.  Comparisons with NaN are false, but for TINY_NE. */
+TINY_API tiny_status tiny_compare(tiny_compare_op op, const tiny_tensor *a, const tiny_tensor *b,
+                                  tiny_tensor **out);
+
+typedef int32_t tiny_reduce_op;
+enum {
+  TINY_SUM = 0,
+  TINY_PROD = 1,
+  TINY_REDUCE_MAX = 2,
+  TINY_REDUCE_MIN = 3,
+  TINY_MEAN = 4,
+  TINY_ANY = 5,
+  TINY_ALL = 6
+};
+/* Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with
+   size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1,
+   the lowest or highest value; a mean is NaN. */
+TINY_API tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor *a, const int64_t *axes,
+                                 size_t naxes, int32_t keepdims, tiny_tensor **out);
+
+/* ---- Movement: the same elements, seen in another way; nothing is copied --------------------- */
+
+/* At most one dimension may be -1: what is left over. */
+TINY_API tiny_status tiny_reshape(const tiny_tensor *a, const int64_t *dims, size_t ndim,
+                                  tiny_tensor **out);
+/* out's axis k is a's axis axes[k]. */
+TINY_API tiny_status tiny_permute(const tiny_tensor *a, const int64_t *axes, size_t naxes,
+                                  tiny_tensor **out);
+/* Repeats axes of size 1; missing leading axes are added; -1 keeps a size. */
+TINY_API tiny_status tiny_expand(const tiny_tensor *a, const int64_t *dims, size_t ndim,
+                                 tiny_tensor **out);
+/* Reverses the axes. */
+TINY_API tiny_status tiny_flip(const tiny_tensor *a, const int64_t *axes, size_t naxes,
+                               tiny_tensor **out);
+/* Adds before[k] and after[k] elements `value` around axis k; negative numbers take away. */
+TINY_API tiny_status tiny_pad(const tiny_tensor *a, const int64_t *before, const int64_t *after,
+                              size_t naxes, double value, tiny_tensor **out);
+/* Elements begin[k], begin[k]+step[k], .. before end[k] of every axis k, as Python slices them: negative
+   positions count from the end, positions are clamped, a negative step goes backwards. `step` may be NULL (1). */
+TINY_API tiny_status tiny_slice(const tiny_tensor *a, const int64_t *begin, const int64_t *end,
+                                const int64_t *step, size_t naxes, tiny_tensor **out);
+/* Element (i0, ..) is element offset + i0*strides[0] + .. of `a`'s memory, counted from its own first
+   element; of a tensor that is computed, of its row-major elements. */
+TINY_API tiny_status tiny_as_strided(const tiny_tensor *a, const int64_t *dims,
+                                     const int64_t *strides, size_t ndim, int64_t offset,
+                                     tiny_tensor **out);
+
+/* ---- Types and choice ------------------------------------------------------------------------ */
+
+TINY_API tiny_status tiny_cast(const tiny_tensor *a, tiny_dtype dtype, tiny_tensor **out);
+/* The same bits as another dtype of the same size. */
+TINY_API tiny_status tiny_bitcast(const tiny_tensor *a, tiny_dtype dtype, tiny_tensor **out);
+/* out[i] = condition[i] ? a[i] : b[i]. */
+TINY_API tiny_status tiny_where(const tiny_tensor *condition, const tiny_tensor *a,
+                                const tiny_tensor *b, tiny_tensor **out);
+/* A row-major copy. */
+TINY_API tiny_status tiny_contiguous(const tiny_tensor *a, tiny_tensor **out);
+/* The tensors one after the other along `axis`; the other dimensions agree. */
+TINY_API tiny_status tiny_concat(const tiny_tensor *const *tensors, size_t count, int64_t axis,
+                                 tiny_tensor **out);
+/* Products of the last two axes, the axes before broadcast; vectors as numpy.matmul takes them. */
+TINY_API tiny_status tiny_matmul(const tiny_tensor *a, const tiny_tensor *b, tiny_tensor **out);
+
+/* ---- Reports: long texts ---------------------------------------------------------------------- */
+
+typedef struct tiny_report tiny_report;
+/* The text, NUL-terminated; lives as long as the report. */
+TINY_API const char *tiny_report_text(const tiny_report *report);
+TINY_API size_t tiny_report_bytes(const tiny_report *report); /* without the NUL */
+TINY_API void tiny_report_release(tiny_report *report);
+
+/* ---- Files of tensors ------------------------------------------------------------------------- */
+
+/* Reads .npy, or .pb (an ONNX TensorProto). */
+TINY_API tiny_status tiny_tensor_load(tiny_context *context, const char *path, tiny_tensor **out);
+/* Writes .npy or .pb, by the ending of `path`.  `name` (may be NULL) is the name in a .pb. */
+TINY_API tiny_status tiny_tensor_save(const tiny_tensor *tensor, const char *path, const char *name);
+
+/* ---- Models ----------------------------------------------------------------------------------- */
+
+typedef struct tiny_model tiny_model;     /* a loaded ONNX file */
+typedef struct tiny_program tiny_program; /* compiled for certain shapes; immutable; any thread */
+typedef struct tiny_run tiny_run;         /* one execution of a program: bindings and memory */
+
+/* Reads the file and checks its structure; weights stay in the file, mapped.  Operators are checked
+   when the model is compiled.  A model file is untrusted input: TINY_ERROR_INVALID_MODEL names the
+   place that is wrong, TINY_ERROR_LIMIT a limit of the context's options. */
+TINY_API tiny_status tiny_model_load(tiny_context *context, const char *path, tiny_model **out);
+TINY_API void tiny_model_retain(tiny_model *model);
+TINY_API void tiny_model_release(tiny_model *model);
+/* All about the model as one JSON object: the keys of `tiny info --json`. */
+TINY_API tiny_status tiny_model_info(const tiny_model *model, tiny_report **out);
+
+TINY_API tiny_status tiny_model_input_count(const tiny_model *model, size_t *out);
+TINY_API tiny_status tiny_model_output_count(const tiny_model *model, size_t *out);
+/* Names live as long as the model.  The index of a name that is not there is TINY_ERROR_INVALID_ARGUMENT
+   with a message that lists the known names. */
+TINY_API tiny_status tiny_model_input_name(const tiny_model *model, size_t index, const char **out);
+TINY_API tiny_status tiny_model_output_name(const tiny_model *model, size_t index, const char **out);
+TINY_API tiny_status tiny_model_input_index(const tiny_model *model, const char *name, size_t *out);
+TINY_API tiny_status tiny_model_output_index(const tiny_model *model, const char *name, size_t *out);
+TINY_API tiny_status tiny_model_input_dtype(const tiny_model *model, size_t index, tiny_dtype *out);
+/* Writes min(rank, capacity) dimensions, -1 for a free one; `rank` gets their full number. */
+TINY_API tiny_status tiny_model_input_shape(const tiny_model *model, size_t index, int64_t *dims,
+                                            size_t capacity, size_t *rank);
+/* The name of a free dimension ("N"), "" if it has none; lives as long as the model. */
+TINY_API tiny_status tiny_model_input_dim_name(const tiny_model *model, size_t index, size_t axis,
+                                               const char **out);
+
+/* Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the
+   other, in the model's order, each as many as the input's rank.  NULL: every dimension is fixed by
+   the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of
+   them.  Programs are cached by shape with the model. */
+TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, size_t count,
+                                        tiny_program **out);
+/* Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) the
+   program for the inputs' shapes and runs it.  `outputs` receives `output_count` new tensors. */
+TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *inputs,
+                                    size_t input_count, tiny_tensor **outputs, size_t output_count);
+
+/* ---- Programs and runs ------------------------------------------------------------------------ */
+
+TINY_API void tiny_program_retain(tiny_program *program);
+TINY_API void tiny_program_release(tiny_program *program);
+TINY_API tiny_status tiny_program_kernel_count(const tiny_program *program, size_t *out);
+/* How many of them are interpreted because machine code could not be had. */
+TINY_API tiny_status tiny_program_interpreted_count(const tiny_program *program, size_t *out);
+/* Bytes of memory for values between kernels, per run; and of weights, shared by all runs. */
+TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
+/* The kernels as a JSON array: name, options, operations, bytes, interpreted. */
+TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
+/* Seconds spent on importing and scheduling, on code generation, and on values computed once. */
+TINY_API tiny_status tiny_program_times(const tiny_program *program, double *schedule, double *compile,
+                                        double *init);
+
+TINY_API tiny_status tiny_run_create(tiny_program *program, tiny_run **out);
+TINY_API void tiny_run_release(tiny_run *run);
+/* The tensor's dtype and shape must be the program's; it is computed now if it is not yet. */
+TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_tensor *tensor);
+/* Runs the kernels on the calling thread and the pool.  Allocates nothing. */
+TINY_API tiny_status tiny_run_execute(tiny_run *run);
+/* Copies an output of the last execution, row-major; `bytes` must be its exact size. */
+TINY_API tiny_status tiny_run_read_output(tiny_run *run, size_t index, void *data, size_t bytes);
+TINY_API tiny_status tiny_run_output_dtype(const tiny_run *run, size_t index, tiny_dtype *out);
+TINY_API tiny_status tiny_run_output_shape(const tiny_run *run, size_t index, int64_t *dims,
+                                           size_t capacity, size_t *rank);
+/* on != 0: the next executions are timed kernel by kernel. */
+TINY_API tiny_status tiny_run_set_timed(tiny_run *run, int32_t on);
+/* Seconds of each kernel of the last timed execution; writes min(count, capacity). */
+TINY_API tiny_status tiny_run_kernel_seconds(const tiny_run *run, double *seconds, size_t capacity,
+                                             size_t *count);
+
+/* ---- Devices ---------------------------------------------------------------------------------- */
+
+/* The devices of this build and machine as one JSON object: the keys of `tiny devices --json`. */
+TINY_API tiny_status tiny_devices(tiny_report **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
