@@ -27,11 +27,13 @@ constexpr auto kSpin = std::chrono::microseconds(50);
 constexpr int kLooksPerYield = 256;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t while_equal) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_equal, nullptr, nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_equal, nullptr,
+          nullptr, 0);
 }
 
 void futex_wake(std::atomic<uint32_t>& word, int threads) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, threads, nullptr,
+          nullptr, 0);
 }
 
 // Looks at `ready` for at most kSpin; true as soon as it holds.
@@ -65,7 +67,8 @@ int cores_by_affinity() {
 // Whole processors of a cgroup's quota, rounded up; INT_MAX without one.
 int cores_by_quota() {
   const auto whole = [](double quota, double period) {
-    return quota > 0 && period > 0 ? std::max(1, static_cast<int>(quota / period + 0.999)) : INT_MAX;
+    return quota > 0 && period > 0 ? std::max(1, static_cast<int>(quota / period + 0.999))
+                                   : INT_MAX;
   };
   int cores = INT_MAX;
   std::string group;
@@ -77,7 +80,8 @@ int cores_by_quota() {
     std::ifstream file("/sys/fs/cgroup" + group + "/cpu.max");
     std::string quota;
     double period = 0;
-    if (file >> quota >> period && quota != "max") cores = std::min(cores, whole(std::atof(quota.c_str()), period));
+    if (file >> quota >> period && quota != "max")
+      cores = std::min(cores, whole(std::atof(quota.c_str()), period));
     const size_t slash = group.rfind('/');
     if (slash == std::string::npos) break;
     group.resize(slash);
@@ -187,7 +191,8 @@ int64_t ThreadPool::claim_all(int worker) {
     piece(context, next, worker);
     ++did;
     // The job is open until the last claimed piece is counted here.
-    if (done_.fetch_add(1) + 1 == static_cast<uint32_t>(count) && waiting_.load() != 0) futex_wake(done_, 1);
+    if (done_.fetch_add(1) + 1 == static_cast<uint32_t>(count) && waiting_.load() != 0)
+      futex_wake(done_, 1);
     ticket = ticket_.load();
   }
   return did;

@@ -1,9 +1,10 @@
-// A pool of threads that works on one job at a time: a number of pieces that whoever is free claims.
+// A pool of threads that works on one job at a time: a number of pieces that whoever is free
+// claims.
 //
 // Threads start with the first job, spin for a moment after one and then sleep.  A job is done when
-// all its claimed pieces are; a thread that comes late finds nothing to claim.  Whoever finds the pool
-// taken does its work alone.  A forked child starts threads of its own with its first job.  The pool
-// never allocates while a job runs.
+// all its claimed pieces are; a thread that comes late finds nothing to claim.  Whoever finds the
+// pool taken does its work alone.  A forked child starts threads of its own with its first job. The
+// pool never allocates while a job runs.
 #pragma once
 
 #include <pthread.h>
@@ -62,13 +63,14 @@ class ThreadPool {
   std::atomic<bool> taken_{false};
   std::vector<Thread> threads_;
 
-  // The job.  High half of ticket_: its number, odd while the fields change; low half: the next piece.
+  // The job.  High half of ticket_: its number, odd while the fields change; low half: the next
+  // piece.
   alignas(64) std::atomic<uint64_t> ticket_{0};
   std::atomic<int64_t> count_{0};
   std::atomic<Piece> piece_{nullptr};
   std::atomic<void*> context_{nullptr};
   alignas(64) std::atomic<uint32_t> done_{0};
-  std::atomic<uint32_t> waiting_{0};     // the caller sleeps until done_ is the count
+  std::atomic<uint32_t> waiting_{0};           // the caller sleeps until done_ is the count
   alignas(64) std::atomic<uint32_t> bell_{0};  // what sleeping threads watch
   std::atomic<uint32_t> asleep_{0};
   std::atomic<bool> stop_{false};

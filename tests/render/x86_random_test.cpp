@@ -7,7 +7,8 @@ namespace {
 
 void compare_with_naive(uint64_t seeds, RandomLinearOptions options) {
   for (const Target& target : targets_here()) {
-    options.lanes_max = static_cast<int>(std::min<int64_t>(options.lanes_max, target.vector_bytes / 8));
+    options.lanes_max =
+        static_cast<int>(std::min<int64_t>(options.lanes_max, target.vector_bytes / 8));
     for (uint64_t seed = 0; seed < seeds; ++seed) {
       const LinearProgram p = random_linear(seed, options);
       LinearBuffers want(p, seed), got(p, seed);
@@ -15,7 +16,8 @@ void compare_with_naive(uint64_t seeds, RandomLinearOptions options) {
       const LoadedCode code(render_x86(p, target));
       const KernelArgs args = got.args();
       code.function()(&args);
-      ASSERT_EQ(tiny::difference(p, want, got), "") << target.name << " seed " << seed << "\n" << to_string(p);
+      ASSERT_EQ(tiny::difference(p, want, got), "") << target.name << " seed " << seed << "\n"
+                                                    << to_string(p);
     }
   }
 }
