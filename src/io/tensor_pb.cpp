@@ -401,9 +401,8 @@ TensorData parse_tensor_pb(const SharedBytes& bytes, const Limits& limits) {
   WireReader reader(bytes.text(), ProtoMessage::TensorProto, budget);
   try {
     return read_tensor(reader, {bytes.owner(), nullptr});
-  } catch (const Error& e) {
-    const bool malformed = e.status() == Status::InvalidModel || e.status() == Status::Unsupported;
-    if (!malformed || bytes.size() == 0 || !looks_like_container(bytes.text(), budget)) throw;
+  } catch (const Error&) {
+    if (bytes.size() == 0 || !looks_like_container(bytes.text(), budget)) throw;
   }
   throw Error(Status::Unsupported,
               "the file holds a SequenceProto or an OptionalProto, not a TensorProto");
