@@ -112,7 +112,7 @@ TEST(Interpreter, BothSetsOfHandlersExistForTheSameOps) {
   for (size_t op = 0; op < kBytecodeOpCount; ++op)
     for (size_t type = 0; type < kBytecodeTypeCount; ++type)
       for (size_t to = 0; to < kBytecodeTypeCount; ++to)
-        for (uint16_t lanes : {1, 16}) {
+        for (uint16_t lanes : {uint16_t{1}, uint16_t{16}}) {
           BytecodeInstruction i;
           i.op = static_cast<BytecodeOp>(op);
           i.type = static_cast<BytecodeType>(type);
