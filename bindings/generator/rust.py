@@ -11,7 +11,7 @@ HEAD = """// Made from include/tiny.h by bindings/generate.py: every call of the
 #![allow(clippy::too_many_arguments, clippy::should_implement_trait)]
 
 use crate::ffi;
-use crate::support::{c_text, check, count, mut_pointer, pointer, text};
+use crate::support::{c_text, check, count, mut_pointer, pointer, text, GUESS};
 use crate::Result;
 use std::ptr;
 """
@@ -26,13 +26,15 @@ def docs(doc, indent=""):
     return [f"{indent}/// {escaped}"] if doc else []
 
 
+def type_of(item):
+    return {"object": camel(item.type), "objects": f"Vec<{camel(item.type)}>",
+            "list": f"Vec<{NUMBERS.get(item.type)}>", "enum": camel(item.type),
+            "text": "Option<String>"}.get(item.kind) or NUMBERS[item.kind]
+
+
 def result_type(call):
-    if not call.results:
-        plain = "()"
-    else:
-        kind = call.results[-1]
-        plain = {"object": camel(kind.type), "list": "Vec<i64>", "enum": camel(kind.type),
-                 "text": "Option<String>"}.get(kind.kind) or NUMBERS[kind.kind]
+    types = [type_of(item) for item in call.results]
+    plain = types[0] if len(types) == 1 else f"({', '.join(types)})"
     return f"Result<{plain}>" if can_fail(call) else plain
 
 
@@ -90,22 +92,32 @@ def passed(call, item):
 
 def result(item, context):
     """(statements before, arguments, the value after) of an out-parameter."""
+    name = identifier(item.name)
     if item.kind == "list":
-        return (["let mut values = [0i64; ffi::TINY_RANK_MAX as usize];", "let mut filled = 0usize;"],
-                ["values.as_mut_ptr()", "values.len()", "&mut filled"],
-                "values[..filled.min(values.len())].to_vec()")
+        zero = "0.0" if item.type == "double" else "0"
+        return ([f"let mut {name}_count = 0usize;",
+                 f"let mut {name}: Vec<{NUMBERS[item.type]}> = vec![{zero}; GUESS];"],
+                [f"{name}.as_mut_ptr()", f"{name}.len()", f"&mut {name}_count"], name)
+    given = ", " + context if context else ""
     if item.kind == "object":
-        made = f"{camel(item.type)}::from_raw(out{', ' + context if context else ''})"
-        return ["let mut out = ptr::null_mut();"], ["&mut out"], made
+        made = f"{camel(item.type)}::from_raw({name}{given})"
+        return [f"let mut {name} = ptr::null_mut();"], [f"&mut {name}"], made
+    if item.kind == "objects":
+        made = f"{name}.into_iter().map(|o| {camel(item.type)}::from_raw(o{given})).collect()"
+        return ([f"let mut {name} = vec![ptr::null_mut(); {item.count}];"],
+                [f"{name}.as_mut_ptr()", item.count], made)
     if item.kind == "enum":
-        return ["let mut out = 0i32;"], ["&mut out"], f"{camel(item.type)}(out)"
+        return [f"let mut {name} = 0i32;"], [f"&mut {name}"], f"{camel(item.type)}({name})"
+    if item.kind == "text":
+        return ([f"let mut {name} = ptr::null();"], [f"&mut {name}"],
+                f"unsafe {{ text({name}) }}")
     zero = "0.0" if item.kind in ("double", "float") else "0"
-    return [f"let mut out: {NUMBERS[item.kind]} = {zero};"], ["&mut out"], "out"
+    return [f"let mut {name}: {NUMBERS[item.kind]} = {zero};"], [f"&mut {name}"], name
 
 
 def source(call, bound):
     """The expression for the context that what is made lives in; "" if it has none."""
-    made = call.results[-1].type if call.results and call.results[-1].kind == "object" else None
+    made = call.results[-1].type if call.results else None
     if made not in bound:
         return ""
     if call.has_receiver:
@@ -126,7 +138,7 @@ def bound_objects(model):
     makers = {}
     for call in model.calls:
         for made in call.results:
-            if made.kind == "object":
+            if made.kind in ("object", "objects"):
                 of = [a for a in call.arguments if a.kind == "objects" or
                       (a.kind == "object" and not a.nullable[0])]
                 makers.setdefault(made.type, []).append(call.has_receiver or bool(of))
@@ -140,22 +152,29 @@ def method(call, bound, indent):
     arrow = "" if returned == "()" else f" -> {returned}"
     name = identifier(call.method)
     lines = docs(call.doc) + [f"pub fn {name}({', '.join(receiver + names)}){arrow} {{"]
-    before, arguments, value = [], [], None
+    before, arguments, values, again = [], [], [], []
     for item in call.order:
         if item in ("receiver", "constant") or isinstance(item, Argument):
             statements, passing = passed(call, item)
         else:
             statements, passing, value = result(item, source(call, bound))
+            values.append(value)
+            again += [value] if item.kind == "list" else []
         before += statements
         arguments += passing
+    value = values[0] if len(values) == 1 else f"({', '.join(values)})"
     firsts = [a for a in call.arguments if a.kind == "objects"]
-    if firsts and not call.has_receiver and value is not None:
+    if firsts and not call.has_receiver and values:
         before.insert(0, f"crate::support::at_least_one({identifier(firsts[0].name)}.len())?;")
     raw = f"unsafe {{ ffi::{call.function}({', '.join(arguments)}) }}"
     lines += [f"    {statement}" for statement in before]
     if call.checked:
         lines.append(f"    check({raw})?;")
-        lines.append(f"    Ok({value or '()'})")
+        for name in again:  # the call said how many there are: once more with room for all
+            lines += [f"    if {name}_count > {name}.len() {{",
+                      f"        {name}.resize({name}_count, Default::default());",
+                      f"        check({raw})?;", "    }", f"    {name}.truncate({name}_count);"]
+        lines.append(f"    Ok({value})")
     else:
         if call.results:
             kind = call.results[0]

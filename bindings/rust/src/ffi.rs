@@ -392,3 +392,227 @@ extern "C" {
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_report {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_report_text(report: *const tiny_report) -> *const ::std::os::raw::c_char;
+}
+extern "C" {
+    pub fn tiny_report_bytes(report: *const tiny_report) -> usize;
+}
+extern "C" {
+    pub fn tiny_report_release(report: *mut tiny_report);
+}
+extern "C" {
+    pub fn tiny_tensor_load(
+        context: *mut tiny_context,
+        path: *const ::std::os::raw::c_char,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_tensor_save(
+        tensor: *const tiny_tensor,
+        path: *const ::std::os::raw::c_char,
+        name: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_model {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_program {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_run {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_model_load(
+        context: *mut tiny_context,
+        path: *const ::std::os::raw::c_char,
+        out: *mut *mut tiny_model,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_retain(model: *mut tiny_model);
+}
+extern "C" {
+    pub fn tiny_model_release(model: *mut tiny_model);
+}
+extern "C" {
+    pub fn tiny_model_info(model: *const tiny_model, out: *mut *mut tiny_report) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_input_count(model: *const tiny_model, out: *mut usize) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_output_count(model: *const tiny_model, out: *mut usize) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_input_name(
+        model: *const tiny_model,
+        index: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_output_name(
+        model: *const tiny_model,
+        index: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_input_index(
+        model: *const tiny_model,
+        name: *const ::std::os::raw::c_char,
+        out: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_output_index(
+        model: *const tiny_model,
+        name: *const ::std::os::raw::c_char,
+        out: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_input_dtype(
+        model: *const tiny_model,
+        index: usize,
+        out: *mut tiny_dtype,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_input_shape(
+        model: *const tiny_model,
+        index: usize,
+        dims: *mut i64,
+        capacity: usize,
+        rank: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_input_dim_name(
+        model: *const tiny_model,
+        index: usize,
+        axis: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_compile(
+        model: *mut tiny_model,
+        dims: *const i64,
+        count: usize,
+        out: *mut *mut tiny_program,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_run(
+        model: *mut tiny_model,
+        inputs: *const *mut tiny_tensor,
+        input_count: usize,
+        outputs: *mut *mut tiny_tensor,
+        output_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_retain(program: *mut tiny_program);
+}
+extern "C" {
+    pub fn tiny_program_release(program: *mut tiny_program);
+}
+extern "C" {
+    pub fn tiny_program_kernel_count(program: *const tiny_program, out: *mut usize) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_interpreted_count(
+        program: *const tiny_program,
+        out: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_memory(
+        program: *const tiny_program,
+        arena: *mut usize,
+        weights: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_kernels(
+        program: *const tiny_program,
+        out: *mut *mut tiny_report,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_times(
+        program: *const tiny_program,
+        schedule: *mut f64,
+        compile: *mut f64,
+        init: *mut f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_create(program: *mut tiny_program, out: *mut *mut tiny_run) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_release(run: *mut tiny_run);
+}
+extern "C" {
+    pub fn tiny_run_set_input(
+        run: *mut tiny_run,
+        index: usize,
+        tensor: *const tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_execute(run: *mut tiny_run) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_read_output(
+        run: *mut tiny_run,
+        index: usize,
+        data: *mut ::std::os::raw::c_void,
+        bytes: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_output_dtype(
+        run: *const tiny_run,
+        index: usize,
+        out: *mut tiny_dtype,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_output_shape(
+        run: *const tiny_run,
+        index: usize,
+        dims: *mut i64,
+        capacity: usize,
+        rank: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_set_timed(run: *mut tiny_run, on: i32) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_kernel_seconds(
+        run: *const tiny_run,
+        seconds: *mut f64,
+        capacity: usize,
+        count: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_devices(out: *mut *mut tiny_report) -> tiny_status;
+}

@@ -2,7 +2,7 @@
 #![allow(clippy::too_many_arguments, clippy::should_implement_trait)]
 
 use crate::ffi;
-use crate::support::{c_text, check, count, mut_pointer, pointer, text};
+use crate::support::{c_text, check, count, mut_pointer, pointer, text, GUESS};
 use crate::Result;
 use std::ptr;
 
@@ -297,18 +297,28 @@ impl Tensor {
 
     /// Writes min(rank, capacity) dimensions; `rank` gets their full number.
     pub fn shape(&self) -> Result<Vec<i64>> {
-        let mut values = [0i64; ffi::TINY_RANK_MAX as usize];
-        let mut filled = 0usize;
-        check(unsafe { ffi::tiny_tensor_shape(self.raw.as_ptr(), values.as_mut_ptr(), values.len(), &mut filled) })?;
-        Ok(values[..filled.min(values.len())].to_vec())
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_tensor_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_tensor_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
     }
 
     /// Strides in elements, as tiny_tensor_shape writes dimensions.
     pub fn strides(&self) -> Result<Vec<i64>> {
-        let mut values = [0i64; ffi::TINY_RANK_MAX as usize];
-        let mut filled = 0usize;
-        check(unsafe { ffi::tiny_tensor_strides(self.raw.as_ptr(), values.as_mut_ptr(), values.len(), &mut filled) })?;
-        Ok(values[..filled.min(values.len())].to_vec())
+        let mut strides_count = 0usize;
+        let mut strides: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_tensor_strides(self.raw.as_ptr(), strides.as_mut_ptr(), strides.len(), &mut strides_count) })?;
+        if strides_count > strides.len() {
+            strides.resize(strides_count, Default::default());
+            check(unsafe { ffi::tiny_tensor_strides(self.raw.as_ptr(), strides.as_mut_ptr(), strides.len(), &mut strides_count) })?;
+        }
+        strides.truncate(strides_count);
+        Ok(strides)
     }
 
     /// The number of elements.
@@ -763,6 +773,22 @@ impl Tensor {
         check(unsafe { ffi::tiny_matmul(self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
+
+    /// Reads .npy, or .pb (an ONNX TensorProto).
+    pub fn load(context: &Context, path: &str) -> Result<Tensor> {
+        let path = c_text(Some(path))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_tensor_load(context.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Tensor::from_raw(out, context.clone()))
+    }
+
+    /// Writes .npy or .pb, by the ending of `path`.  `name` (may be NULL) is the name in a .pb.
+    pub fn save(&self, path: &str, name: Option<&str>) -> Result<()> {
+        let path = c_text(Some(path))?;
+        let name = c_text(name)?;
+        check(unsafe { ffi::tiny_tensor_save(self.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
 }
 
 impl Drop for Tensor {
@@ -776,6 +802,324 @@ impl Clone for Tensor {
     fn clone(&self) -> Tensor {
         unsafe { ffi::tiny_tensor_retain(self.raw.as_ptr()) }
         Tensor::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Report {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_report>,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Report {}
+unsafe impl Sync for Report {}
+
+impl Report {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_report) -> Report {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Report { raw }
+    }
+
+    /// The text, NUL-terminated; lives as long as the report.
+    pub fn text(&self) -> Option<String> {
+        unsafe { text(ffi::tiny_report_text(self.raw.as_ptr())) }
+    }
+
+    pub fn bytes(&self) -> usize {
+        unsafe { ffi::tiny_report_bytes(self.raw.as_ptr()) }
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_report_release(self.raw.as_ptr()) }
+    }
+}
+
+pub struct Model {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_model>,
+    pub(crate) context: Context,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Model {}
+unsafe impl Sync for Model {}
+
+impl Model {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_model, context: Context) -> Model {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Model { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Reads the file and checks its structure; weights stay in the file, mapped.  Operators are checked when the model is compiled.  A model file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of the context's options.
+    pub fn load(context: &Context, path: &str) -> Result<Model> {
+        let path = c_text(Some(path))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_model_load(context.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Model::from_raw(out, context.clone()))
+    }
+
+    /// All about the model as one JSON object: the keys of `tiny info --json`.
+    pub fn info(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_model_info(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    pub fn input_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_model_input_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn output_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_model_output_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Names live as long as the model.  The index of a name that is not there is TINY_ERROR_INVALID_ARGUMENT with a message that lists the known names.
+    pub fn input_name(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_input_name(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    pub fn output_name(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_output_name(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    pub fn input_index(&self, name: &str) -> Result<usize> {
+        let name = c_text(Some(name))?;
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_model_input_index(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn output_index(&self, name: &str) -> Result<usize> {
+        let name = c_text(Some(name))?;
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_model_output_index(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn input_dtype(&self, index: usize) -> Result<Dtype> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_model_input_dtype(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Dtype(out))
+    }
+
+    /// Writes min(rank, capacity) dimensions, -1 for a free one; `rank` gets their full number.
+    pub fn input_shape(&self, index: usize) -> Result<Vec<i64>> {
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_model_input_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_model_input_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
+    }
+
+    /// The name of a free dimension ("N"), "" if it has none; lives as long as the model.
+    pub fn input_dim_name(&self, index: usize, axis: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_input_dim_name(self.raw.as_ptr(), index, axis, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    /// Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of them.  Programs are cached by shape with the model.
+    pub fn compile(&self, dims: Option<&[i64]>) -> Result<Program> {
+        let dims_count = count(&[dims])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_model_compile(self.raw.as_ptr(), pointer(dims), dims_count, &mut out) })?;
+        Ok(Program::from_raw(out, self.context.clone()))
+    }
+
+    /// Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) the program for the inputs' shapes and runs it.  `outputs` receives `output_count` new tensors.
+    pub fn run(&self, inputs: &[&Tensor], output_count: usize) -> Result<Vec<Tensor>> {
+        let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut outputs = vec![ptr::null_mut(); output_count];
+        check(unsafe { ffi::tiny_model_run(self.raw.as_ptr(), inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs.as_mut_ptr(), output_count) })?;
+        Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_model_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Model {
+    /// Another reference to the same object.
+    fn clone(&self) -> Model {
+        unsafe { ffi::tiny_model_retain(self.raw.as_ptr()) }
+        Model::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Program {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_program>,
+    pub(crate) context: Context,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Program {}
+unsafe impl Sync for Program {}
+
+impl Program {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_program, context: Context) -> Program {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Program { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub fn kernel_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_program_kernel_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// How many of them are interpreted because machine code could not be had.
+    pub fn interpreted_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_program_interpreted_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Bytes of memory for values between kernels, per run; and of weights, shared by all runs.
+    pub fn memory(&self) -> Result<(usize, usize)> {
+        let mut arena: usize = 0;
+        let mut weights: usize = 0;
+        check(unsafe { ffi::tiny_program_memory(self.raw.as_ptr(), &mut arena, &mut weights) })?;
+        Ok((arena, weights))
+    }
+
+    /// The kernels as a JSON array: name, options, operations, bytes, interpreted.
+    pub fn kernels(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_program_kernels(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    /// Seconds spent on importing and scheduling, on code generation, and on values computed once.
+    pub fn times(&self) -> Result<(f64, f64, f64)> {
+        let mut schedule: f64 = 0.0;
+        let mut compile: f64 = 0.0;
+        let mut init: f64 = 0.0;
+        check(unsafe { ffi::tiny_program_times(self.raw.as_ptr(), &mut schedule, &mut compile, &mut init) })?;
+        Ok((schedule, compile, init))
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_program_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Program {
+    /// Another reference to the same object.
+    fn clone(&self) -> Program {
+        unsafe { ffi::tiny_program_retain(self.raw.as_ptr()) }
+        Program::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Run {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_run>,
+    pub(crate) context: Context,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Run {}
+unsafe impl Sync for Run {}
+
+impl Run {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_run, context: Context) -> Run {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Run { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub fn create(program: &Program) -> Result<Run> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_run_create(program.raw.as_ptr(), &mut out) })?;
+        Ok(Run::from_raw(out, program.context.clone()))
+    }
+
+    /// The tensor's dtype and shape must be the program's; it is computed now if it is not yet.
+    pub fn set_input(&self, index: usize, tensor: &Tensor) -> Result<()> {
+        check(unsafe { ffi::tiny_run_set_input(self.raw.as_ptr(), index, tensor.raw.as_ptr()) })?;
+        Ok(())
+    }
+
+    /// Runs the kernels on the calling thread and the pool.  Allocates nothing.
+    pub fn execute(&self) -> Result<()> {
+        check(unsafe { ffi::tiny_run_execute(self.raw.as_ptr()) })?;
+        Ok(())
+    }
+
+    /// Copies an output of the last execution, row-major; `bytes` must be its exact size.
+    pub fn read_output(&self, index: usize, data: &mut [u8]) -> Result<()> {
+        check(unsafe { ffi::tiny_run_read_output(self.raw.as_ptr(), index, mut_pointer(data), data.len()) })?;
+        Ok(())
+    }
+
+    pub fn output_dtype(&self, index: usize) -> Result<Dtype> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_run_output_dtype(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Dtype(out))
+    }
+
+    pub fn output_shape(&self, index: usize) -> Result<Vec<i64>> {
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_run_output_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_run_output_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
+    }
+
+    /// on != 0: the next executions are timed kernel by kernel.
+    pub fn set_timed(&self, on: bool) -> Result<()> {
+        check(unsafe { ffi::tiny_run_set_timed(self.raw.as_ptr(), on as i32) })?;
+        Ok(())
+    }
+
+    /// Seconds of each kernel of the last timed execution; writes min(count, capacity).
+    pub fn kernel_seconds(&self) -> Result<Vec<f64>> {
+        let mut seconds_count = 0usize;
+        let mut seconds: Vec<f64> = vec![0.0; GUESS];
+        check(unsafe { ffi::tiny_run_kernel_seconds(self.raw.as_ptr(), seconds.as_mut_ptr(), seconds.len(), &mut seconds_count) })?;
+        if seconds_count > seconds.len() {
+            seconds.resize(seconds_count, Default::default());
+            check(unsafe { ffi::tiny_run_kernel_seconds(self.raw.as_ptr(), seconds.as_mut_ptr(), seconds.len(), &mut seconds_count) })?;
+        }
+        seconds.truncate(seconds_count);
+        Ok(seconds)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_run_release(self.raw.as_ptr()) }
     }
 }
 
@@ -818,4 +1162,11 @@ pub fn concat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
     let mut out = ptr::null_mut();
     check(unsafe { ffi::tiny_concat(tensors_raw.as_ptr() as *const _, tensors_raw.len(), axis, &mut out) })?;
     Ok(Tensor::from_raw(out, tensors[0].context.clone()))
+}
+
+/// The devices of this build and machine as one JSON object: the keys of `tiny devices --json`.
+pub fn devices() -> Result<Report> {
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_devices(&mut out) })?;
+    Ok(Report::from_raw(out))
 }

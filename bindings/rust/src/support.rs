@@ -7,6 +7,9 @@ use std::fmt;
 use std::os::raw::{c_char, c_void};
 use std::ptr;
 
+/// How many numbers a list is first given room for.
+pub(crate) const GUESS: usize = 16;
+
 /// A call failed; the message is the engine's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
