@@ -238,18 +238,26 @@ LinearId Lineariser::masked_load(const UOp& node, const Guards& guards, int64_t 
   return tree_.add(depth, Op::Load, dtype, {p.address, p.index, *guards.mask}, p.displacement, p.lane_stride);
 }
 
-LinearId Lineariser::load(const UOp& node) {
-  const ViewArg& view = node.view_arg();
-  const int64_t lanes = lanes_in(free_of(node));
-  std::vector<Condition> conditions;
-  Graph& graph = node.graph();
+// What must hold for a load to be in range: an index is not negative, and below its axis's size.
+std::vector<UOp> Lineariser::range_conditions(const UOp& load) {
+  const ViewArg& view = load.view_arg();
+  std::vector<UOp> conditions;
+  Graph& graph = load.graph();
   size_t symbolic = 1 + view.shape.size();
   for (size_t i = 0; i < view.shape.size(); ++i) {
-    const UOp& e = node.src(1 + i);
-    const UOp size = view.shape[i] == kSymbolicDim ? UOp(node.src(symbolic++)) : graph.integer(view.shape[i]);
-    conditions.push_back(condition(e, lanes));
-    conditions.push_back(condition(add(sub(size, e), -1), lanes));
+    const UOp& e = load.src(1 + i);
+    const UOp size = view.shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph.integer(view.shape[i]);
+    const UOp room = add(sub(size, e), -1);
+    if (!prove_nonnegative(e, {}, bounds_)) conditions.push_back(e);
+    if (!prove_nonnegative(room, {}, bounds_)) conditions.push_back(room);
   }
+  return conditions;
+}
+
+LinearId Lineariser::load(const UOp& node) {
+  const int64_t lanes = lanes_in(free_of(node));
+  std::vector<Condition> conditions;
+  for (const UOp& e : conditions_below(node)) conditions.push_back(condition(e, lanes));
   Guards guards = guards_of(conditions, lanes);
   if (guards.never) return constant(node.dtype().with_lanes(lanes), 0);
   const IndexForm form = form_of(flat_index(node, 1));

@@ -110,6 +110,8 @@ LinearId Lineariser::elementwise_op(Op op, DType dtype, std::span<const LinearId
     const UOp folded = elementwise(op, std::move(operands), dtype.element());
     if (folded.is_const()) return constant(dtype.with_lanes(lanes), folded.const_bits());
   }
+  if (op == Op::Where && tree_.op(src[0]).op == Op::Const)
+    return widened(src[tree_.op(src[0]).imm != 0 ? 1 : 2], lanes);
   if (op == Op::Add && is_const(src[0], 0)) return widened(src[1], lanes);
   if (op == Op::Add && is_const(src[1], 0)) return widened(src[0], lanes);
   if (op == Op::Mul && is_const(src[0], 1)) return widened(src[1], lanes);

@@ -86,6 +86,19 @@ class Lineariser {
     std::vector<UOp> facts;  // what holds inside because of the bounds
   };
   LoopBounds loop_bounds(const std::vector<Task*>& group, size_t range);
+  void emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits);
+  void emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value);
+
+  // peel.cpp
+  struct Peel {  // iterations [first, last) need no check of unrolled ranges or lanes
+    int64_t first = 0;
+    int64_t last = 0;
+    std::vector<UOp> facts;
+  };
+  std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range);
+  const std::vector<UOp>& conditions_below(const UOp& node);
+  std::vector<UOp> void_outside(const Task& task);
+  void tighten(const UOp& condition, size_t range, LoopBounds& limits);
   std::vector<UOp> guards_of_task(const Task& task);
   template <class Body>
   void for_each_instance(RangeSet ranges, Body body);
@@ -110,6 +123,7 @@ class Lineariser {
   std::optional<size_t> proven(const UOp& nonnegative);
   LinearId bool_of(const Condition& c, int64_t lanes);
   LinearId load(const UOp& node);
+  std::vector<UOp> range_conditions(const UOp& load);
   LinearId read_stage(const UOp& node);
   void store(const UOp& node, LinearId base, const UOp& flat, LinearId value,
              std::optional<LinearId> mask, int64_t lanes);
@@ -151,6 +165,7 @@ class Lineariser {
   };
   std::vector<Known> known_;
   BoundsCache bounds_;
+  std::unordered_map<const Node*, std::vector<UOp>> conditions_;
 };
 
 }  // namespace tiny

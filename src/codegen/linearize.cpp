@@ -163,38 +163,86 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
     program_.threaded = true;
   }
   if (!r.src(0).is_const()) out.facts.push_back(add(sub(r.src(0), r), -1));
-  for (const UOp& fact : kernel_.facts) {
-    const RangeSet free = free_of(fact);
-    if (!(free & bit(range)) || (free & ~bit(range) & (loops_ | unrolled_ | vec_) & ~open_)) continue;
-    const bool all = std::all_of(group.begin(), group.end(), [&](const Task* t) { return t->own & free; });
-    if (!all || proven(fact)) continue;
-    // fact = rest - step * r >= 0, hence r < rest / step + 1.
-    const std::optional<Affine> sum = affine(fact);
-    const int64_t coefficient = sum ? sum->coefficient(r) : 0;
-    if (coefficient >= 0) continue;
-    const UOp rest = add(fact, mul(r, -coefficient));
-    const LinearId limit = scalar_index(add(floor_div(rest, -coefficient), 1));
-    const LinearId ends[] = {out.end, limit};
-    out.end = elementwise_op(Op::Min, kInt64, ends);
-    out.facts.push_back(fact);
-  }
+  for (const UOp& fact : kernel_.facts)
+    if (std::all_of(group.begin(), group.end(), [&](const Task* t) { return t->own & free_of(fact); }))
+      tighten(fact, range, out);
+  for (const UOp& condition : void_outside(*group.front()))
+    if (std::all_of(group.begin(), group.end(), [&](const Task* t) {
+          const std::vector<UOp> same = void_outside(*t);
+          return std::find(same.begin(), same.end(), condition) != same.end();
+        }))
+      tighten(condition, range, out);
   return out;
 }
 
-void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
+void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits) {
   RangeState& state = states_[range];
-  invariant(state.kind == RangeState::Closed, "a range is one loop at a time");
-  const LoopBounds limits = loop_bounds(group, range);
+  const LinearOp& begin = tree_.op(limits.begin);
+  const LinearOp& end = tree_.op(limits.end);
+  if (begin.op == Op::Const && end.op == Op::Const && begin.imm >= end.imm) return;
   state.kind = RangeState::Open;
   state.loop = tree_.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
   open_ |= bit(range);
   for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
-  for (Task* t : group) t->todo &= ~bit(range);
-  close_tasks(group);
+  std::vector<Task> copies;
+  for (const Task* t : group) copies.push_back(*t);
+  std::vector<Task*> inside;
+  for (Task& t : copies) {
+    t.todo &= ~bit(range);
+    inside.push_back(&t);
+  }
+  close_tasks(inside);
   known_.resize(known_.size() - limits.facts.size());
   open_ &= ~bit(range);
   state.kind = RangeState::Closed;
   tree_.close();
+}
+
+// One iteration of a loop with its range as a constant: conditions fold, instances die.
+void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value) {
+  RangeState& state = states_[range];
+  const bool threaded = kernel_.ranges[range].kind == RangeKind::Thread;
+  if (threaded) {
+    const LinearId at = index_constant(value);
+    const LinearId from[] = {tree_.add(0, Op::LaunchArg, kInt64, {}, 0), at};
+    const LinearId to[] = {at, tree_.add(0, Op::LaunchArg, kInt64, {}, 1)};
+    const LinearId both[] = {elementwise_op(Op::LessEqual, kBool, from), elementwise_op(Op::Less, kBool, to)};
+    tree_.open(Op::If, kVoid, {elementwise_op(Op::And, kBool, both)});
+  }
+  state.kind = RangeState::Fixed;
+  state.value = value;
+  open_ |= bit(range);
+  std::vector<Task> copies;
+  for (const Task* t : group) copies.push_back(*t);
+  std::vector<Task*> inside;
+  for (Task& t : copies) {
+    t.todo &= ~bit(range);
+    inside.push_back(&t);
+  }
+  close_tasks(inside);
+  open_ &= ~bit(range);
+  state.kind = RangeState::Closed;
+  if (threaded) tree_.close();
+}
+
+void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
+  invariant(states_[range].kind == RangeState::Closed, "a range is one loop at a time");
+  LoopBounds limits = loop_bounds(group, range);
+  const std::optional<Peel> peel = find_peel(group, range);
+  if (!peel) {
+    emit_loop(group, range, limits);
+  } else {
+    const int64_t size = kernel_.ranges[range].range.src(0).const_int();
+    for (int64_t i = 0; i < peel->first; ++i) emit_iteration(group, range, i);
+    const LinearId begins[] = {limits.begin, index_constant(peel->first)};
+    const LinearId ends[] = {limits.end, index_constant(peel->last)};
+    limits.begin = elementwise_op(Op::Max, kInt64, begins);
+    limits.end = elementwise_op(Op::Min, kInt64, ends);
+    limits.facts.insert(limits.facts.end(), peel->facts.begin(), peel->facts.end());
+    emit_loop(group, range, limits);
+    for (int64_t i = peel->last; i < size; ++i) emit_iteration(group, range, i);
+  }
+  for (Task* t : group) t->todo &= ~bit(range);
 }
 
 // The unrolled ranges that a task has instances for: its own first, since they are reduced.
@@ -271,6 +319,8 @@ void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
 // Closes one instance of a task in the present block: its guards decide whether, and for which lanes.
 void Lineariser::close_instance(Task& task, size_t instance) {
   const int64_t lanes = lanes_in((free_of(task.node) | task.own));
+  for (const UOp& fact : kernel_.facts)
+    if (!(free_of(fact) & ~free_of(task.node) & ~task.own) && impossible(fact)) return;
   const std::vector<UOp> facts = guards_of_task(task);
   std::vector<Condition> conditions;
   for (const UOp& fact : facts) conditions.push_back(condition(fact, lanes));

@@ -65,9 +65,6 @@ class Prover {
       int64_t tried_m = 0;
       int64_t tried_n = 0;
       for (const AffineTerm& t : e.terms) {
-        // Only a term that may be negative needs help.
-        const Interval atom = cache_.of(t.atom);
-        if (t.coefficient > 0 ? atom.lo >= 0 : atom.hi <= 0) continue;
         for (const AffineTerm& f : fact.terms) {
           if ((f.coefficient < 0) != (t.coefficient < 0)) continue;
           if (f.coefficient == INT64_MIN || t.coefficient == INT64_MIN) continue;

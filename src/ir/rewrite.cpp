@@ -74,6 +74,7 @@ Rewriter::Rewriter(const RuleSet& rules) : Rewriter(rules, Options{}) {
 
 Rewriter::Rewriter(const RuleSet& rules, const Options& options)
     : rules_(&rules), options_(options), facts_(options.facts.begin(), options.facts.end()) {
+  options_.facts = {};  // the copy counts
   if (options_.stats && options_.stats->rows.size() != rules.rules().size()) {
     options_.stats->rows.assign(rules.rules().size(), {});
     for (size_t i = 0; i < rules.rules().size(); ++i)
