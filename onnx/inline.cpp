@@ -69,8 +69,9 @@ class Inliner {
     std::sort(taken_.begin(), taken_.end());
   }
 
-  // Expands the calls in a graph and the graphs inside it, which stand `depth` deep.
-  void expand(Graph& graph, int64_t depth);
+  // Expands the calls in a graph and the graphs inside it; it stands `depth` graphs and `calls`
+  // calls deep.
+  void expand(Graph& graph, int64_t depth, int64_t calls);
 
  private:
   // A node still to be looked at, and how many calls it stands inside.
@@ -112,10 +113,11 @@ std::string Inliner::fresh_prefix(const Function& function) {
   }
 }
 
-void Inliner::expand(Graph& graph, int64_t depth) {
+void Inliner::expand(Graph& graph, int64_t depth, int64_t calls) {
   check_depth(depth, "graphs");
   std::vector<Pending> pending;
-  for (size_t i = graph.nodes.size(); i-- > 0;) pending.push_back({std::move(graph.nodes[i]), 0});
+  for (size_t i = graph.nodes.size(); i-- > 0;)
+    pending.push_back({std::move(graph.nodes[i]), calls});
   graph.nodes.clear();
   while (!pending.empty()) {
     Pending next = std::move(pending.back());
@@ -124,7 +126,7 @@ void Inliner::expand(Graph& graph, int64_t depth) {
     if (at == functions_.end()) {
       budget_.charge_nodes(1);
       for (Attribute& attribute : next.node.attributes)
-        for (Graph& inner : attribute.graphs) expand(inner, depth + 1);
+        for (Graph& inner : attribute.graphs) expand(inner, depth + 1, next.calls);
       graph.nodes.push_back(std::move(next.node));
       continue;
     }
@@ -265,7 +267,7 @@ Graph Inliner::instantiate(const Graph& graph, const Function& function, const N
 
 void inline_functions(Model& model, const Limits& limits) {
   if (model.functions.empty()) return;
-  Inliner(model, limits).expand(model.graph, 1);
+  Inliner(model, limits).expand(model.graph, 1, 0);
   model.functions.clear();
 }
 

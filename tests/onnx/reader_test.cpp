@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "onnx/check.h"
 #include "onnx/inline.h"
 #include "tests/onnx/model_writer.h"
 
@@ -238,31 +239,6 @@ TEST(Reader, FormatMistakesNameThePlace) {
             Status::Ok);
 }
 
-TEST(Reader, LyingTensorsAreRefused) {
-  namespace t = field::TensorProto;
-  const auto of = [](const Message& m) { return reading(testing::model(graph({}, {}, {}, {m}))); };
-  EXPECT_ERROR(of(tensor("w", kFloatType, {1000}).text(t::raw_data, "abcd")), InvalidModel,
-               "needs 4000 bytes, raw_data has 4");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 40, int64_t{1} << 40})), Limit,
-               "overflows");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 40, int64_t{1} << 40, 0})), Limit,
-               "overflows");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 62})), Limit, "overflows");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 50})), Limit, "tensor_bytes");
-  EXPECT_ERROR(of(tensor("w", kInt64Type, {int64_t{1} << 30})), InvalidModel,
-               "the dimensions ask for 1073741824 values");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {-1})), InvalidModel, "negative dimension");
-  EXPECT_ERROR(of(tensor("w", 27, {1})), InvalidModel, "type 27, which is no element type");
-  EXPECT_ERROR(of(tensor("w", 0, {1})), InvalidModel, "no element type");
-  EXPECT_ERROR(of(tensor("w", kFloatType, std::vector<int64_t>(65, 1))), Limit, "more than 64");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {2}).packed_reals(t::float_data, {1})), InvalidModel,
-               "ask for 8 bytes of values, there are 4");
-  EXPECT_ERROR(of(tensor("w", 8, {2}).text(t::string_data, "a")), InvalidModel,
-               "2 strings, there are 1");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {0}).message(t::segment, Message())), Unsupported,
-               "segments");
-}
-
 TEST(Reader, LimitsStopHostileCounts) {
   Message many;
   for (int i = 0; i < 1000; ++i) many.message(field::GraphProto::node, node("Op", {}, {}));
@@ -350,6 +326,26 @@ TEST(Reader, ReadsTheLightModelsOfTheOnnxWheel) {
     ++count;
   }
   EXPECT_EQ(count, 9);
+}
+
+// Thousands of small models of every operator, subgraphs among them.
+TEST(Reader, ReadsEveryTestModelOfTheOnnxWheel) {
+  const char* package = std::getenv("ONNX_PACKAGE");
+  if (!package || !*package) GTEST_SKIP() << "ONNX_PACKAGE names no onnx wheel";
+  const std::filesystem::path folder = std::filesystem::path(package) / "backend/test/data";
+  int models = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".onnx") continue;
+    try {
+      Model model = read_model(entry.path());
+      ++models;
+      inline_functions(model);
+      check_and_sort(model);
+    } catch (const Error& e) {
+      ADD_FAILURE() << e.message();
+    }
+  }
+  EXPECT_GT(models, 1000);
 }
 
 TEST(Reader, TruncatedRealModelsEndInErrors) {
