@@ -11,6 +11,9 @@
 #include "base/kernel_abi.h"
 #include "ir/linear.h"
 
+__extension__ typedef __int128 WideInt;
+__extension__ typedef unsigned __int128 WideUnsigned;
+
 namespace tiny::test {
 
 class LinearEvaluator {
@@ -189,7 +192,7 @@ class LinearEvaluator {
     if (d.scalar == ScalarType::Float64) return float_op<double>(op, a, b, c);
     if (d.is_float() && op == Op::Neg) return a ^ 0x8000u;
     if (d.is_float() && op == Op::Abs) return a & 0x7FFFu;
-    return d.is_signed() ? int_op<__int128>(op, d, a, b) : int_op<unsigned __int128>(op, d, a, b);
+    return d.is_signed() ? int_op<WideInt>(op, d, a, b) : int_op<WideUnsigned>(op, d, a, b);
   }
 
   template <class Wide>
