@@ -201,7 +201,7 @@ Lane comparison(Op op, DType operand, const Lane& a, const Lane& b) {
 }
 
 __extension__ typedef __int128 Wide;
-__extension__ typedef unsigned __int128 UnsignedWide;
+__extension__ typedef unsigned __int128 WideBits;
 
 Wide wide(DType dtype, int64_t v) {
   return dtype == kUInt64 ? static_cast<Wide>(static_cast<uint64_t>(v)) : static_cast<Wide>(v);
@@ -219,7 +219,7 @@ Wide divided(Op op, Wide a, Wide b) {
 
 Wide shifted(Op op, DType dtype, Wide a, int64_t n) {
   const bool over = n < 0 || n >= dtype.bits();
-  if (op == Op::Shl) return over ? 0 : static_cast<Wide>(static_cast<UnsignedWide>(a) << n);
+  if (op == Op::Shl) return over ? 0 : static_cast<Wide>(static_cast<WideBits>(a) << n);
   return over ? (a < 0 ? -1 : 0) : a >> n;
 }
 
@@ -234,8 +234,8 @@ Wide whole_function(Op op, DType dtype, Wide a, Wide b, int64_t raw_b) {
     case Op::Add:
       return a + b;
     case Op::Mul:
-      return static_cast<Wide>(static_cast<UnsignedWide>(a) *
-                               static_cast<UnsignedWide>(b));
+      return static_cast<Wide>(static_cast<WideBits>(a) *
+                               static_cast<WideBits>(b));
     case Op::FloorDiv:
     case Op::FloorMod:
     case Op::TruncDiv:
