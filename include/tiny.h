@@ -275,6 +275,100 @@ TINY_API tiny_status tiny_concat(const tiny_tensor *const *tensors, size_t count
 /* Products of the last two axes, the axes before broadcast; vectors as numpy.matmul takes them. */
 TINY_API tiny_status tiny_matmul(const tiny_tensor *a, const tiny_tensor *b, tiny_tensor **out);
 
+/* ---- Reports: long texts ---------------------------------------------------------------------- */
+
+typedef struct tiny_report tiny_report;
+/* The text, NUL-terminated; lives as long as the report. */
+TINY_API const char *tiny_report_text(const tiny_report *report);
+TINY_API size_t tiny_report_bytes(const tiny_report *report); /* without the NUL */
+TINY_API void tiny_report_release(tiny_report *report);
+
+/* ---- Files of tensors ------------------------------------------------------------------------- */
+
+/* Reads .npy, or .pb (an ONNX TensorProto). */
+TINY_API tiny_status tiny_tensor_load(tiny_context *context, const char *path, tiny_tensor **out);
+/* Writes .npy or .pb, by the ending of `path`.  `name` (may be NULL) is the name in a .pb. */
+TINY_API tiny_status tiny_tensor_save(const tiny_tensor *tensor, const char *path, const char *name);
+
+/* ---- Models ----------------------------------------------------------------------------------- */
+
+typedef struct tiny_model tiny_model;     /* a loaded ONNX file */
+typedef struct tiny_program tiny_program; /* compiled for certain shapes; immutable; any thread */
+typedef struct tiny_run tiny_run;         /* one execution of a program: bindings and memory */
+
+/* Reads the file and checks its structure; weights stay in the file, mapped.  Operators are checked
+   when the model is compiled.  A model file is untrusted input: TINY_ERROR_INVALID_MODEL names the
+   place that is wrong, TINY_ERROR_LIMIT a limit of the context's options. */
+TINY_API tiny_status tiny_model_load(tiny_context *context, const char *path, tiny_model **out);
+TINY_API void tiny_model_retain(tiny_model *model);
+TINY_API void tiny_model_release(tiny_model *model);
+/* All about the model as one JSON object: the keys of `tiny info --json`. */
+TINY_API tiny_status tiny_model_info(const tiny_model *model, tiny_report **out);
+
+TINY_API tiny_status tiny_model_input_count(const tiny_model *model, size_t *out);
+TINY_API tiny_status tiny_model_output_count(const tiny_model *model, size_t *out);
+/* Names live as long as the model.  The index of a name that is not there is TINY_ERROR_INVALID_ARGUMENT
+   with a message that lists the known names. */
+TINY_API tiny_status tiny_model_input_name(const tiny_model *model, size_t index, const char **out);
+TINY_API tiny_status tiny_model_output_name(const tiny_model *model, size_t index, const char **out);
+TINY_API tiny_status tiny_model_input_index(const tiny_model *model, const char *name, size_t *out);
+TINY_API tiny_status tiny_model_output_index(const tiny_model *model, const char *name, size_t *out);
+TINY_API tiny_status tiny_model_input_dtype(const tiny_model *model, size_t index, tiny_dtype *out);
+/* Writes min(rank, capacity) dimensions, -1 for a free one; `rank` gets their full number. */
+TINY_API tiny_status tiny_model_input_shape(const tiny_model *model, size_t index, int64_t *dims,
+                                            size_t capacity, size_t *rank);
+/* The name of a free dimension ("N"), "" if it has none; lives as long as the model. */
+TINY_API tiny_status tiny_model_input_dim_name(const tiny_model *model, size_t index, size_t axis,
+                                               const char **out);
+
+/* Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the
+   other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is
+   fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of
+   them.  Programs are cached by shape with the model. */
+TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, size_t count,
+                                        tiny_program **out);
+/* Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) the
+   program for the inputs' shapes and runs it.  `outputs` receives `output_count` new tensors. */
+TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *inputs,
+                                    size_t input_count, tiny_tensor **outputs, size_t output_count);
+
+/* ---- Programs and runs ------------------------------------------------------------------------ */
+
+TINY_API void tiny_program_retain(tiny_program *program);
+TINY_API void tiny_program_release(tiny_program *program);
+TINY_API tiny_status tiny_program_kernel_count(const tiny_program *program, size_t *out);
+/* How many of them are interpreted because machine code could not be had. */
+TINY_API tiny_status tiny_program_interpreted_count(const tiny_program *program, size_t *out);
+/* Bytes of memory for values between kernels, per run; and of weights, shared by all runs. */
+TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
+/* The kernels as a JSON array: name, options, operations, bytes, interpreted. */
+TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
+/* Seconds spent on importing and scheduling, on code generation, and on values computed once. */
+TINY_API tiny_status tiny_program_times(const tiny_program *program, double *schedule, double *compile,
+                                        double *init);
+
+TINY_API tiny_status tiny_run_create(tiny_program *program, tiny_run **out);
+TINY_API void tiny_run_release(tiny_run *run);
+/* The tensor's dtype and shape must be the program's; it is computed now if it is not yet. */
+TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_tensor *tensor);
+/* Runs the kernels on the calling thread and the pool.  Allocates nothing. */
+TINY_API tiny_status tiny_run_execute(tiny_run *run);
+/* Copies an output of the last execution, row-major; `bytes` must be its exact size. */
+TINY_API tiny_status tiny_run_read_output(tiny_run *run, size_t index, void *data, size_t bytes);
+TINY_API tiny_status tiny_run_output_dtype(const tiny_run *run, size_t index, tiny_dtype *out);
+TINY_API tiny_status tiny_run_output_shape(const tiny_run *run, size_t index, int64_t *dims,
+                                           size_t capacity, size_t *rank);
+/* on != 0: the next executions are timed kernel by kernel. */
+TINY_API tiny_status tiny_run_set_timed(tiny_run *run, int32_t on);
+/* Seconds of each kernel of the last timed execution; writes min(count, capacity). */
+TINY_API tiny_status tiny_run_kernel_seconds(const tiny_run *run, double *seconds, size_t capacity,
+                                             size_t *count);
+
+/* ---- Devices ---------------------------------------------------------------------------------- */
+
+/* The devices of this build and machine as one JSON object: the keys of `tiny devices --json`. */
+TINY_API tiny_status tiny_devices(tiny_report **out);
+
 #ifdef __cplusplus
 }
 #endif

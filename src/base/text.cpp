@@ -15,7 +15,7 @@ std::string list_text(const std::vector<int64_t>& values) {
   std::vector<std::string> items;
   items.reserve(values.size());
   for (int64_t v : values) items.push_back(std::to_string(v));
-  return "[" + join(items, ", ") + "]";
+  return cat("[", join(items, ", "), "]");
 }
 
 }  // namespace tiny

@@ -74,9 +74,8 @@ uint64_t bits_of(DType dtype, double value) {
 
 uint64_t bits_of_int(DType dtype, int64_t value) {
   if (dtype.is_float()) {
-    if (dtype.scalar == ScalarType::Float32)
-      return std::bit_cast<uint32_t>(static_cast<float>(value));
-    return bits_of(dtype, static_cast<double>(value));
+    if (dtype.scalar == ScalarType::Float64) return bits_of(dtype, static_cast<double>(value));
+    return bits_of(dtype, static_cast<float>(value));  // half and bfloat16 round from float32
   }
   if (dtype.is_bool()) return value != 0 ? 1 : 0;
   return low_bits(static_cast<uint64_t>(value), dtype.bits());
@@ -103,42 +102,6 @@ int64_t int_of(DType dtype, uint64_t bits) {
   if (!dtype.is_signed() || dtype.bits() == 64) return static_cast<int64_t>(bits);
   const auto shift = 64 - dtype.bits();
   return static_cast<int64_t>(bits << shift) >> shift;
-}
-
-float float_from_bfloat(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
-uint16_t bfloat_from_float(float value) {
-  const auto u = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>((u >> 16) | 0x40u);
-  return static_cast<uint16_t>((u + 0x7FFFu + ((u >> 16) & 1u)) >> 16);
-}
-
-float float_from_half(uint16_t bits) {
-  const uint32_t sign = (bits & 0x8000u) << 16;
-  const uint32_t exponent = (bits >> 10) & 31u;
-  const uint32_t mantissa = bits & 0x3FFu;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign ? -magnitude : magnitude;
-  }
-  return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
-}
-
-uint16_t half_from_float(float value) {
-  const auto u = std::bit_cast<uint32_t>(value);
-  const auto sign = static_cast<uint16_t>((u >> 16) & 0x8000u);
-  const uint32_t magnitude = u & 0x7FFFFFFFu;
-  if (magnitude > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u | ((u >> 13) & 0x3FFu));
-  if (magnitude >= 0x477FF000u) return static_cast<uint16_t>(sign | 0x7C00u);  // rounds to inf
-  if (magnitude < 0x38800000u) {  // denormal: adding 0.5 aligns and rounds the mantissa in hardware
-    const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(aligned) - 0x3F000000u));
-  }
-  const uint32_t odd = (magnitude >> 13) & 1u;
-  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
 }
 
 }  // namespace tiny

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/half.h"
+
 namespace tiny {
 
 enum class ScalarType : uint8_t {
@@ -83,11 +85,5 @@ uint64_t bits_of_int(DType dtype, int64_t value);
 double double_of(DType dtype, uint64_t bits);
 // The integer in the bits of an integer or bool dtype; UInt64 above the range of int64 wraps.
 int64_t int_of(DType dtype, uint64_t bits);
-
-// binary16 and bfloat16, round to nearest even, NaN stays NaN, denormals kept.
-uint16_t half_from_float(float value);
-float float_from_half(uint16_t bits);
-uint16_t bfloat_from_float(float value);
-float float_from_bfloat(uint16_t bits);
 
 }  // namespace tiny

@@ -207,7 +207,7 @@ void Graph::release(const Node* node) {
   }
 }
 
-std::vector<UOp> topological(std::span<const UOp> roots) {
+std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&)) {
   std::vector<UOp> order;
   if (roots.empty()) return order;
   std::vector<uint8_t> seen(roots.front().graph().id_limit());
@@ -218,7 +218,7 @@ std::vector<UOp> topological(std::span<const UOp> roots) {
     stack.emplace_back(root, 0);
     while (!stack.empty()) {
       auto& [node, next] = stack.back();
-      if (next == node.src().size()) {
+      if (next == node.src().size() || (stop && stop(node))) {
         order.push_back(std::move(node));
         stack.pop_back();
         continue;
@@ -260,7 +260,7 @@ std::string arg_text(const UOp& node) {
   if (const auto* v = std::get_if<Ints>(&arg)) return list_text(*v);
   if (const auto* v = std::get_if<VariableArg>(&arg)) return cat(v->name, " ", v->min, "..", v->max);
   if (const auto* r = std::get_if<ReduceArg>(&arg))
-    return cat(info(r->op).name, r->axes.empty() ? "" : " " + list_text(r->axes));
+    return cat(info(r->op).name, r->axes.empty() ? "" : " ", r->axes.empty() ? "" : list_text(r->axes));
   if (const auto* v = std::get_if<ViewArg>(&arg))
     return cat(list_text(v->shape), " strides ", list_text(v->strides), " offset ", v->offset);
   return "";

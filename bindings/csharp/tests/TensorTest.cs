@@ -1,0 +1,121 @@
+// The C# package end to end: memory in and out, operators, errors, lifetimes.
+using System;
+using System.Collections.Generic;
+using System.Threading;
+using Tiny;
+
+static class TensorTest {
+  const long Far = (1L << 31) + 7;
+  static int failures, checks;
+
+  static void Check(bool held, string fact) {
+    ++checks;
+    if (held) return;
+    ++failures;
+    Console.WriteLine("FAILED: " + fact);
+  }
+
+  static void Same<T>(T[] got, T[] want, string fact) {
+    Check(string.Join(" ", got) == string.Join(" ", want),
+          fact + ": got " + string.Join(" ", got) + ", want " + string.Join(" ", want));
+  }
+
+  static T Throws<T>(Action call, string fact) where T : Exception {
+    try {
+      call();
+    } catch (T error) {
+      Check(true, fact);
+      return error;
+    }
+    Check(false, fact);
+    return null;
+  }
+
+  static void Arithmetic(Context context) {
+    var a = Tensor.Of(context, new float[,] {{1, 2, 3}, {4, 5, 6}});
+    var b = Tensor.Of(context, new float[] {10, 20, 30});
+    var c = a + b;
+    Same(c.Shape, new long[] {2, 3}, "the shape of a sum");
+    Same(c.ToArray<float>(), new float[] {11, 22, 33, 14, 25, 36}, "two arrays are added");
+    Same(c.Sum(new long[] {-1}).ToArray<float>(), new float[] {66, 75}, "rows are summed");
+    Same(c.Sum(new long[] {1}, true).Shape, new long[] {2, 1}, "a summed axis is kept");
+    Same(c.Sum().ToArray<float>(), new float[] {141}, "all is summed");
+    Same(c.Sum(new long[0]).ToArray<float>(), c.ToArray<float>(), "no axes are no sum");
+    Same((1.0 - a * 2.0).ToArray<float>(), new float[] {-1, -3, -5, -7, -9, -11}, "scalars");
+    Same(Library.Concat(new[] {b, b}, 0).ToArray<float>(), new float[] {10, 20, 30, 10, 20, 30},
+         "a list of tensors");
+  }
+
+  static void Views(Context context) {
+    var data = new float[] {1, 2, 3, 4};
+    var reversed = Tensor.Wrap(context, data, new long[] {4}, new long[] {-1}, 3);
+    Same(reversed.Strides, new long[] {-1}, "a negative stride");
+    data[3] = 40;  // read when the tensor is computed
+    var ones = Tensor.Of(context, new float[] {1, 1, 1, 1});
+    Same((reversed + ones).ToArray<float>(), new float[] {41, 4, 3, 2}, "wrapped memory");
+    Throws<ArgumentException>(() => Tensor.Wrap(context, data, new long[] {5}), "past the end");
+    Same(Tensor.Of(context, new long[] {1, 2, 3}).Flip(new long[] {0}).ToArray<long>(),
+         new long[] {3, 2, 1}, "flip");
+  }
+
+  static void Dimensions(Context context) {
+    var far = Tensor.Of(context, new long[] {5}).Expand(new long[] {Far});
+    Same(far.Shape, new long[] {Far}, "dimensions above 2^31");
+    Check(far.Numel == Far, "element counts above 2^31");
+    Same(far.Slice(new long[] {Far - 2}, new long[] {Far}).ToArray<long>(), new long[] {5, 5},
+         "positions above 2^31");
+    Throws<ArgumentException>(() => far.AsStrided(new long[] {1, 1}, new long[] {1}, 0),
+                              "arrays of two lengths");
+  }
+
+  static void Errors(Context context) {
+    var a = Tensor.Of(context, new float[] {1, 2});
+    var error = Throws<TinyException>(() => a.Reshape(new long[] {3}), "a wrong shape throws");
+    Console.WriteLine("the engine says: " + error.Message);
+    Check(error.Status == Status.ErrorShape && error.Message.Length > 0, "status and message");
+    error = Throws<TinyException>(
+        () => Tensor.FromData(context, Dtype.Float32, new long[] {2, 2}, new byte[15]), "bytes");
+    Check(error.Status == Status.ErrorInvalidArgument, "the status of a wrong size");
+    Throws<TinyException>(() => Options.Create().SetInt("no_such_option", 1), "unknown options");
+    Throws<ArgumentException>(() => a.ToArray<double>(), "the wrong element type");
+    a.Dispose();
+    Throws<ObjectDisposedException>(() => a.Neg(), "a disposed tensor");
+  }
+
+  static void Lifetimes() {
+    Tensor kept;
+    using (var context = new Context()) kept = Tensor.Of(context, new float[] {1, 2}) * 2.0;
+    Same(kept.ToArray<float>(), new float[] {2, 4}, "a tensor outlives its context");
+    var owner = new Context();
+    var bytes = new byte[1 << 20];
+    for (int i = 0; i < 300; ++i) {  // never disposed: the finaliser's thread releases them
+      Tensor.FromData(owner, Dtype.Float32, new long[] {1 << 18}, bytes);
+      if (i % 30 == 0) {
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
+      }
+    }
+    Check(System.Diagnostics.Process.GetCurrentProcess().WorkingSet64 < 250L << 20,
+          "memory stays flat");
+    var made = new List<Tensor>();
+    for (int i = 0; i < 100; ++i) made.Add(Tensor.Of(owner, new float[] {i}) + 1.0);
+    var thread = new Thread(() => made.ForEach(tensor => tensor.Dispose()));
+    thread.Start();
+    float sum = 0;
+    for (int i = 0; i < 100; ++i) sum += (Tensor.Of(owner, new float[] {i}) + 2.0).ToArray<float>()[0];
+    thread.Join();
+    Check(sum == 5150, "another thread releases while this one builds");
+  }
+
+  static int Main() {
+    using (var context = new Context()) {
+      Arithmetic(context);
+      Views(context);
+      Dimensions(context);
+      Errors(context);
+    }
+    Lifetimes();
+    Console.WriteLine(checks - failures + " of " + checks + " facts hold");
+    return failures == 0 ? 0 : 1;
+  }
+}

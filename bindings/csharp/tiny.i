@@ -1,0 +1,116 @@
+/* The raw C# functions: tiny.h as it stands, as static methods of Tiny.Raw.  Handles are SafeHandles,
+   arrays are pinned by the marshaller, int64_t is long (SWIG alone would make it int), size_t is
+   ulong, a status that is not OK throws TinyException. */
+%module Raw
+%{
+#include <tiny.h>
+%}
+
+%include <stdint.i>
+%apply long long { int64_t };
+%apply unsigned long long { uint64_t };
+
+%pragma(csharp) moduleclassmodifiers="internal class"
+
+/* ---- size_t: 64 bits on both sides ---- */
+%typemap(ctype) size_t "size_t"
+%typemap(imtype) size_t "System.UIntPtr"
+%typemap(cstype) size_t "ulong"
+%typemap(csin) size_t "(System.UIntPtr)$csinput"
+%typemap(csout, excode=SWIGEXCODE) size_t { return (ulong)$imcall; }
+%typemap(in) size_t %{ $1 = $input; %}
+%typemap(out) size_t %{ $result = $1; %}
+
+/* ---- Status ---- */
+%typemap(ctype) tiny_status "int32_t"
+%typemap(imtype) tiny_status "int"
+%typemap(cstype) tiny_status "int"
+%typemap(in) tiny_status %{ $1 = $input; %}
+%typemap(out) tiny_status %{ $result = $1; %}
+%typemap(cstype, out="void") tiny_status "int"
+%typemap(csout, excode=SWIGEXCODE) tiny_status { TinyException.Check($imcall); }
+
+/* ---- Arrays of integers: pinned, not copied ---- */
+%typemap(ctype) const int64_t * "const int64_t *"
+%typemap(imtype) const int64_t * "long[]"
+%typemap(cstype) const int64_t * "long[]"
+%typemap(csin) const int64_t * "$csinput"
+%typemap(in) const int64_t * %{ $1 = (int64_t *)$input; %}
+%define FILLED(CTYPE, CSTYPE)
+%typemap(ctype) CTYPE *RESULTS "CTYPE *"
+%typemap(imtype) CTYPE *RESULTS
+    "[System.Runtime.InteropServices.In, System.Runtime.InteropServices.Out] CSTYPE[]"
+%typemap(cstype) CTYPE *RESULTS "CSTYPE[]"
+%typemap(csin) CTYPE *RESULTS "$csinput"
+%typemap(in) CTYPE *RESULTS %{ $1 = $input; %}
+%enddef
+FILLED(int64_t, long)
+FILLED(double, double)
+
+/* ---- Numbers that come back ---- */
+%define RESULT_OF(CTYPE, IMTYPE, CSTYPE)
+%typemap(ctype) CTYPE *RESULT "CTYPE *"
+%typemap(imtype) CTYPE *RESULT "out IMTYPE"
+%typemap(cstype) CTYPE *RESULT "out CSTYPE"
+%typemap(csin) CTYPE *RESULT "out $csinput"
+%typemap(in) CTYPE *RESULT %{ $1 = $input; %}
+%enddef
+RESULT_OF(int32_t, int, int)
+RESULT_OF(int64_t, long, long)
+RESULT_OF(double, double, double)
+%typemap(ctype) size_t *RESULT "size_t *"
+%typemap(imtype) size_t *RESULT "out System.UIntPtr"
+%typemap(cstype) size_t *RESULT "out ulong"
+%typemap(csin, pre="    System.UIntPtr $csinput_size = System.UIntPtr.Zero;", post="    $csinput = (ulong)$csinput_size;")
+    size_t *RESULT "out $csinput_size"
+%typemap(in) size_t *RESULT %{ $1 = $input; %}
+
+/* ---- Text that comes back: a borrowed pointer, copied at once ---- */
+%typemap(ctype) const char ** "const char **"
+%typemap(imtype) const char ** "out System.IntPtr"
+%typemap(cstype) const char ** "out System.IntPtr"
+%typemap(csin) const char ** "out $csinput"
+%typemap(in) const char ** %{ $1 = (char **)$input; %}
+
+/* ---- Memory and the callback that gives it back ---- */
+%apply void *VOID_INT_PTR { void *, const void * };
+%typemap(ctype) void (*)(void *) "void *"
+%typemap(imtype) void (*)(void *) "Deleter"
+%typemap(cstype) void (*)(void *) "Deleter"
+%typemap(csin) void (*)(void *) "$csinput"
+%typemap(in) void (*)(void *) %{ $1 = (void (*)(void *))$input; %}
+
+/* ---- Objects ---- */
+%define TINY_OBJECT(TYPE, NAME, HANDLE)
+%typemap(ctype) TYPE *, const TYPE * "void *"
+%typemap(imtype) TYPE *, const TYPE * "HANDLE"
+%typemap(cstype) TYPE *, const TYPE * "HANDLE"
+%typemap(csin) TYPE *, const TYPE * "$csinput"
+%typemap(in) TYPE *, const TYPE * %{ $1 = (TYPE *)$input; %}
+%typemap(ctype) TYPE ** "void *"
+%typemap(imtype) TYPE ** "out HANDLE"
+%typemap(cstype) TYPE ** "out HANDLE"
+%typemap(csin) TYPE ** "out $csinput"
+%typemap(in) TYPE ** %{ $1 = (TYPE **)$input; %}
+%typemap(ctype) TYPE **MADE "void *"
+%typemap(imtype) TYPE **MADE
+    "[System.Runtime.InteropServices.In, System.Runtime.InteropServices.Out] System.IntPtr[]"
+%typemap(cstype) TYPE **MADE "System.IntPtr[]"
+%typemap(csin) TYPE **MADE "$csinput"
+%typemap(in) TYPE **MADE %{ $1 = (TYPE **)$input; %}
+%typemap(ctype) TYPE *const *, const TYPE *const * "void *"
+%typemap(imtype) TYPE *const *, const TYPE *const * "System.IntPtr[]"
+%typemap(cstype) TYPE *const *, const TYPE *const * "System.IntPtr[]"
+%typemap(csin) TYPE *const *, const TYPE *const * "$csinput"
+%typemap(in) TYPE *const *, const TYPE *const * %{ $1 = (TYPE **)$input; %}
+%ignore TYPE##_release;
+%ignore TYPE##_retain;
+%inline %{
+void release_##TYPE(void *handle) { TYPE##_release((TYPE *)handle); }
+%}
+%enddef
+
+%include "tiny_generated.i"
+
+#define TINY_API
+%include <tiny.h>

@@ -1,0 +1,32 @@
+"""Writes what the bindings take from include/tiny.h.
+
+Usage: generate.py swig|python|csharp|rust HEADER OUTPUT
+"""
+
+import importlib
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "generator"))
+
+import header  # noqa: E402
+import model  # noqa: E402
+
+# What each language does by hand, in its own idiom of memory.
+BY_HAND = {"tiny_tensor_wrap"}
+
+
+def main(language, source, output):
+    read = model.Model(header.parse(pathlib.Path(source).read_text()))
+    emitter = importlib.import_module(language)
+    text = (emitter.interface if language == "swig" else emitter.emit)(read)
+    output = pathlib.Path(output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text)
+    for name, reason in read.unwrapped:
+        if name not in BY_HAND:
+            print(f"generate: no language offers {name}, its parameters are not understood: {reason}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

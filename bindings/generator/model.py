@@ -1,0 +1,190 @@
+"""Turns the functions of tiny.h into calls that a language can offer as methods.
+
+A C function's parameters are grouped into arguments: a run of `const int64_t *` and the size_t that
+counts them, a pointer and its `bytes`, a list of handles and its `count`; what is written through
+becomes a result.  A family (`tiny_unary(op, a)`) becomes one call per value of its enumeration.
+"""
+
+import dataclasses
+import re
+
+NUMBERS = {"int32_t", "int64_t", "uint32_t", "uint64_t", "size_t", "double", "float"}
+# Ownership and errors: every language does these by itself.
+AUTOMATIC = re.compile(r"tiny_\w+_(?:retain|release)$|tiny_last_error(?:_json)?$")
+
+
+@dataclasses.dataclass
+class Argument:
+    kind: str  # object, objects, lists, data, into, flag, enum, text, or a C number type
+    name: str
+    type: str = ""  # the object or enumeration
+    names: tuple = ()  # of lists that share one count, and of each whether it may be left out
+    nullable: tuple = ()
+
+
+@dataclasses.dataclass
+class Result:
+    kind: str  # object, objects, list, enum, text, or a C number type
+    name: str = ""
+    type: str = ""  # the object, the enumeration, or the number type of a list
+    count: str = ""  # of objects: the argument that says how many
+
+
+@dataclasses.dataclass
+class Call:
+    function: str
+    method: str
+    owner: str  # the object that it is a method or a constructor of; "" for a free function
+    has_receiver: bool
+    constant: int  # the value of a family's enumeration that comes first, or None
+    arguments: list  # the receiver is not among them
+    results: list
+    checked: bool  # returns a status
+    order: list  # what the C function takes: Arguments, Results, or "receiver", "constant"
+    doc: str
+
+
+class Unknown(Exception):
+    """A parameter that the languages' safe layer has no form for: the raw function is all there is."""
+
+
+def strip(name):
+    """tiny_binary_op -> binary_op, TINY_ADD -> ADD."""
+    return re.sub(r"^tiny_", "", name, flags=re.I)
+
+
+def camel(name):
+    return "".join(part.capitalize() for part in strip(name).lower().split("_"))
+
+
+def may_be_null(name, doc):
+    return bool(re.search(rf"`?\b{name}\b`? (?:\(?may be )?NULL|NULL `?{name}\b", doc))
+
+
+def lists_group(parameters, at):
+    """The run of `const int64_t *` at `at` that a size_t closes, or None."""
+    end = at
+    while end < len(parameters) and parameters[end].type == "const int64_t *":
+        end += 1
+    closed = end > at and end < len(parameters) and parameters[end].type == "size_t"
+    return (parameters[at:end], end + 1) if closed else None
+
+
+def filled_list(parameters, at):
+    """Whether (numbers, capacity, how many there are) begins at `at`."""
+    types = [p.type for p in parameters[at:at + 3]]
+    return types[1:] == ["size_t", "size_t *"] and types[0] in ("int64_t *", "double *")
+
+
+def number_result(parameters, at, enumerations):
+    """Whether a number is written through parameter `at`: only such pointers follow it."""
+    return all(p.type.endswith(" *") and (p.type[:-2] in NUMBERS or p.type[:-2] in enumerations)
+               for p in parameters[at:])
+
+
+class Model:
+    def __init__(self, header):
+        self.header = header
+        self.objects = [name for name in header.objects
+                        if any(f.name == f"{name}_release" for f in header.functions)]
+        self.enumerations = {e.name: e for e in header.enumerations}
+        self.families = {name: e for name, e in self.enumerations.items() if name.endswith("_op")}
+        self.calls, self.unwrapped = [], []
+        for function in header.functions:
+            if AUTOMATIC.search(function.name):
+                continue
+            try:
+                self.calls += self.calls_of(function)
+            except Unknown as unknown:
+                self.unwrapped.append((function.name, str(unknown)))
+
+    def object_of(self, type_text):
+        """The object behind `tiny_x *` or `const tiny_x *`, or None."""
+        found = re.fullmatch(r"(?:const )?(\w+) \*", type_text)
+        return found[1] if found and found[1] in self.objects else None
+
+    def argument(self, parameters, at, doc):
+        """The argument or result that begins at parameter `at`, and where the next begins."""
+        p, rest = parameters[at], parameters[at + 1:]
+        following = rest[0].type if rest else ""
+        group = lists_group(parameters, at)
+        if group:
+            names = tuple(member.name for member in group[0])
+            nullable = tuple(may_be_null(name, doc) for name in names)
+            return Argument("lists", names[0], names=names, nullable=nullable), group[1]
+        if p.type in ("const void *", "void *") and following == "size_t" and rest[0].name == "bytes":
+            return Argument("data" if p.type.startswith("const") else "into", p.name), at + 2
+        if filled_list(parameters, at):
+            return Result("list", p.name, p.type.removesuffix(" *")), at + 3
+        several = re.fullmatch(r"(?:const )?(\w+) \*const \*", p.type)
+        if several and several[1] in self.objects and following == "size_t":
+            return Argument("objects", p.name, several[1]), at + 2
+        if self.object_of(p.type):
+            name = self.object_of(p.type)
+            return Argument("object", p.name, name, nullable=(may_be_null(p.name, doc),)), at + 1
+        made = re.fullmatch(r"(\w+) \*\*", p.type)
+        if made and made[1] in self.objects and following == "size_t":
+            return Result("objects", p.name, made[1], rest[0].name), at + 2
+        if made and made[1] in self.objects:
+            return Result("object", p.name, made[1]), at + 1
+        if p.type == "const char **":
+            return Result("text", p.name), at + 1
+        if p.type == "const char *":
+            return Argument("text", p.name, nullable=(may_be_null(p.name, doc),)), at + 1
+        if p.type == "int32_t" and f"{p.name} != 0" in doc:
+            return Argument("flag", p.name), at + 1
+        if p.type in NUMBERS:
+            return Argument(p.type, p.name), at + 1
+        if p.type in self.enumerations:
+            return Argument("enum", p.name, p.type), at + 1
+        target = p.type.removesuffix(" *")
+        if number_result(parameters, at, self.enumerations):
+            return (Result(target, p.name) if target in NUMBERS else
+                    Result("enum", p.name, target)), at + 1
+        raise Unknown(f"{p.type} {p.name}")
+
+    def returned(self, function):
+        """What the C function returns: results, and whether it is a status to be checked."""
+        if function.result == "tiny_status":
+            return [], True
+        if function.result == "void":
+            return [], False
+        if function.result == "const char *":
+            return [Result("text", "value")], False
+        if function.result in self.enumerations:
+            return [Result("enum", "value", function.result)], False
+        if function.result in NUMBERS:
+            return [Result(function.result, "value")], False
+        raise Unknown(f"returns {function.result}")
+
+    def calls_of(self, function):
+        parameters, order, at = function.parameters, [], 0
+        results, checked = self.returned(function)
+        family = self.families.get(parameters[0].type) if parameters else None
+        if family:
+            order, at = ["constant"], 1
+        while at < len(parameters):
+            item, at = self.argument(parameters, at, function.doc)
+            order.append(item)
+        owner, has_receiver = self.owner_of(function, order)
+        if has_receiver:
+            order[order.index(next(x for x in order if isinstance(x, Argument)))] = "receiver"
+        arguments = [x if isinstance(x, Argument) else Argument("size_t", x.count) for x in order
+                     if isinstance(x, Argument) or (isinstance(x, Result) and x.count)]
+        results = results + [x for x in order if isinstance(x, Result)]
+        base = function.name.removeprefix(f"{owner}_" if owner else "").removeprefix("tiny_")
+        names = [(base, None, function.doc)] if not family else [
+            (strip(value).lower(), number, f"{function.doc} {doc}".strip())
+            for value, number, doc in family.values]
+        return [Call(function.name, method, owner, has_receiver, number, arguments, results, checked,
+                     order, doc) for method, number, doc in names]
+
+    def owner_of(self, function, order):
+        """(object, True) for a method, (object, False) for a constructor, ("", False) otherwise."""
+        first = next((x for x in order if isinstance(x, Argument)), None)
+        of_first = first.type if first and first.kind == "object" else ""
+        named = max((name for name in self.objects if function.name.startswith(name + "_")),
+                    key=len, default="")
+        if named:
+            return named, named == of_first
+        return of_first, bool(of_first)

@@ -1,0 +1,121 @@
+"""The Python methods: one function for each call, attached to SWIG's classes."""
+
+import keyword
+
+from model import Argument, camel, strip
+
+HEAD = '''"""Made from include/tiny.h by bindings/generate.py: every call of the header as a method."""
+
+import enum
+
+from . import native
+from ._operands import first, lists, made, operand, whole
+'''
+
+
+def identifier(name):
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def enumeration(e):
+    lines = [f"class {camel(e.name)}(enum.IntEnum):"]
+    for name, number, doc in e.values:
+        lines.append(f"    {identifier(name.removeprefix('TINY_'))} = {number}" +
+                     (f"  # {doc}" if doc else ""))
+    return "\n".join(lines)
+
+
+def passed(call, item):
+    """How an argument reaches the raw function."""
+    if item == "receiver":
+        return "self"
+    if item == "constant":
+        return str(call.constant)
+    if not isinstance(item, Argument):
+        return item.count or "capacity"
+    name = identifier(item.name)
+    if item.kind == "object" and item.type == "tiny_tensor" and call.has_receiver:
+        return f"operand(self, {name})"
+    if item.kind == "lists":
+        return f"lists({', '.join(identifier(name) for name in item.names)})"
+    return name
+
+
+def source(call):
+    """The argument whose context the result lives in, or None."""
+    if call.has_receiver:
+        return "self"
+    for argument in call.arguments:
+        if argument.kind == "object" and not argument.nullable[0]:
+            return identifier(argument.name)
+        if argument.kind == "objects":
+            return f"first({identifier(argument.name)})"
+    return None
+
+
+def signature(call):
+    """Parameters with their defaults: what may be NULL is None, a flag is False."""
+    optional, parts = False, []
+    for index, argument in enumerate(call.arguments):
+        names = argument.names or (argument.name,)
+        nullable = argument.nullable or (argument.kind == "flag" and index > 0,) * len(names)
+        for name, may_be_left_out in zip(names, nullable):
+            default = "None" if argument.nullable else "False"
+            optional = optional or may_be_left_out
+            parts.append(identifier(name) + (f"={default}" if may_be_left_out else ""))
+    firsts = [part for part in parts if "=" not in part]
+    return firsts + [part for part in parts if "=" in part]
+
+
+def function(call):
+    """A function of the module, and the line that attaches it."""
+    owner = strip(call.owner)
+    method = identifier(call.method)
+    local = f"_{owner}_{call.method}" if owner else method
+    parts = (["self"] if call.has_receiver else []) + signature(call)
+    inputs = [item for item in call.order if item in ("receiver", "constant") or
+              isinstance(item, Argument) or item.kind in ("objects", "list")]
+    raw = f"native.{call.function}({', '.join(passed(call, item) for item in inputs)})"
+    kinds = [result.kind for result in call.results]
+    if kinds == ["enum"]:
+        raw = f"_known({camel(call.results[0].type)}, {raw})"
+    if kinds == ["list"]:
+        raw = f"whole(lambda capacity: {raw})"
+    if len(kinds) > 1:
+        raw = f"tuple({raw})"
+    if kinds == ["object"] and source(call):
+        raw = f"made({source(call)}, {raw})"
+    if kinds == ["objects"] and source(call):
+        raw = f"[made({source(call)}, result) for result in {raw}]"
+    doc = (call.doc or call.function).replace("\\", "\\\\").replace('"""', "'''")
+    lines = [f"def {local}({', '.join(parts)}):", f'    """{doc}"""', f"    return {raw}"]
+    if not owner:
+        return "\n".join(lines)
+    kind = "{}"
+    if not call.has_receiver:
+        kind = "staticmethod({})"
+    elif not call.arguments and call.results and call.checked and \
+            all(kind not in ("object", "objects") for kind in kinds) and \
+            call.function.startswith(call.owner + "_"):
+        kind = "property({})"
+    lines += ["", "", f"native.{camel(call.owner)}.{method} = {kind.format(local)}"]
+    return "\n".join(lines)
+
+
+KNOWN = '''def _known(kind, number):
+    """The member of the enumeration; the bare number if this package is older than the library."""
+    try:
+        return kind(number)
+    except ValueError:
+        return number'''
+
+
+def emit(model):
+    parts = [HEAD.rstrip(), KNOWN]
+    parts += [enumeration(e) for e in model.enumerations.values()]
+    parts.append("\n".join(f"{camel(name)} = native.{camel(name)}" for name in model.objects))
+    parts += [function(call) for call in model.calls]
+    public = [camel(name) for name in (*model.enumerations, *model.objects)]
+    public += [identifier(call.method) for call in model.calls if not call.owner]
+    parts.append("__all__ = [" + ",\n           ".join(f'"{name}"' for name in public) + "]")
+    return "\n\n\n".join(parts) + "\n"

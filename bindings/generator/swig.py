@@ -1,0 +1,60 @@
+"""What SWIG must be told about tiny.h beside the typemaps: which parameters each typemap is for."""
+
+import re
+
+from model import camel, filled_list, lists_group, number_result
+
+CANONICAL = {1: "(const int64_t *LIST, size_t COUNT)",
+             2: "(const int64_t *LIST, const int64_t *LIST2, size_t COUNT)",
+             3: "(const int64_t *LIST, const int64_t *LIST2, const int64_t *LIST3, size_t COUNT)"}
+
+
+def declare(p):
+    return p.type + ("" if p.type.endswith("*") else " ") + p.name
+
+
+def applied(model):
+    """The %apply lines for Python, whose typemaps take whole groups, and for C#, where arrays and
+    their counts stay apart and only what comes back needs one."""
+    python, csharp = [], []
+    for function in model.header.functions:
+        parameters, at = function.parameters, 0
+        while at < len(parameters):
+            p, following = parameters[at], parameters[at + 1:at + 3]
+            group, used, canonical = lists_group(parameters, at), 1, None
+            counted = following and following[0].type == "size_t"
+            several = re.fullmatch(r"(?:const )?(\w+) \*const \*", p.type)
+            made = re.fullmatch(r"(\w+) \*\*", p.type)
+            if group:
+                used = len(group[0]) + 1
+                canonical = CANONICAL[len(group[0])]
+            elif p.type in ("const void *", "void *") and counted and following[0].name == "bytes":
+                used, canonical = 2, f"({p.type}BUFFER, size_t BYTES)"
+            elif filled_list(parameters, at):
+                used, canonical = 3, f"({p.type}RESULTS, size_t CAPACITY, size_t *FILLED)"
+                csharp += [f"%apply {p.type}RESULTS {{{declare(p)}}};",
+                           f"%apply size_t *RESULT {{{declare(following[1])}}};"]
+            elif made and counted and made[1] in model.objects:
+                used, canonical = 2, f"({p.type}MADE, size_t COUNT)"
+                csharp.append(f"%apply {p.type}MADE {{{declare(p)}}};")
+            elif several and counted and several[1] in model.objects:
+                used, canonical = 2, f"({several[1]} *const *HANDLES, size_t COUNT)"
+            elif number_result(parameters, at, model.enumerations):
+                base = "int32_t" if p.type[:-2] in model.enumerations else p.type[:-2]
+                canonical = f"{base} *RESULT"
+                csharp.append(f"%apply {canonical} {{{declare(p)}}};")
+            if canonical:
+                names = ", ".join(declare(member) for member in parameters[at:at + used])
+                python.append(f"%apply {canonical} {{{f'({names})' if used > 1 else names}}};")
+            at += used
+    return list(dict.fromkeys(python)), list(dict.fromkeys(csharp))
+
+
+def interface(model):
+    """The generated part of both languages' interface files."""
+    python, csharp = applied(model)
+    return "\n".join(["/* Made from include/tiny.h by bindings/generate.py. */",
+                      *(f"TINY_OBJECT({name}, {camel(name)}, {camel(name)}Handle)"
+                        for name in model.objects),
+                      "#ifdef SWIGPYTHON", *python, "#endif", "#ifdef SWIGCSHARP", *csharp,
+                      "#endif", ""])

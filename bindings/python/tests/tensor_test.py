@@ -1,0 +1,227 @@
+"""The Python package end to end: memory in and out, operators, indexing, errors, lifetimes."""
+
+import array
+import ctypes
+import gc
+import math
+import threading
+import unittest
+import weakref
+
+import tiny
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+FAR = 2 ** 31 + 7
+
+
+class Arithmetic(unittest.TestCase):
+    def test_two_arrays_add_and_sum(self):
+        a = tiny.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        b = tiny.from_buffer(array.array("f", [10, 20, 30]))
+        c = a + b
+        self.assertEqual(c.tolist(), [[11, 22, 33], [14, 25, 36]])
+        self.assertEqual(c.sum(axes=-1).tolist(), [66, 75])
+        self.assertEqual(c.sum(axes=1, keepdims=True).shape, (2, 1))
+        self.assertEqual(c.sum().item(), 141)
+
+    def test_operators_take_numbers_on_both_sides(self):
+        a = tiny.tensor([1.0, 2.0, 4.0])
+        self.assertEqual((2 * a + 1).tolist(), [3, 5, 9])
+        self.assertEqual((1 - a).tolist(), [0, -1, -3])
+        self.assertEqual((a / 2).tolist(), [0.5, 1, 2])
+        self.assertEqual((-a).tolist(), [-1, -2, -4])
+        self.assertEqual((a > 1.5).tolist(), [False, True, True])
+        self.assertEqual((2.0 / a).dtype, tiny.float32)
+        with self.assertRaises(TypeError):
+            a + "text"
+
+    def test_every_operation_of_a_family_is_a_method(self):
+        for family in (tiny.UnaryOp, tiny.BinaryOp, tiny.CompareOp, tiny.ReduceOp):
+            for member in family:
+                name = member.name.lower().rstrip("_")
+                self.assertTrue(callable(getattr(tiny.Tensor, name, None) or
+                                         getattr(tiny.Tensor, name + "_")), name)
+
+
+class Memory(unittest.TestCase):
+    def test_a_view_with_negative_stride_is_wrapped_without_a_copy(self):
+        buffer = array.array("f", [1, 2, 3, 4])
+        a = tiny.wrap(memoryview(buffer)[::-1])
+        self.assertEqual(a.strides, (-1,))
+        buffer[3] = 40.0  # read when the tensor is computed
+        self.assertEqual((a + tiny.tensor([1.0, 1.0, 1.0, 1.0])).tolist(), [41, 4, 3, 2])
+
+    def test_flip_is_a_view(self):
+        a = tiny.tensor([[1, 2], [3, 4]])
+        self.assertEqual(a.flip([0, 1]).tolist(), [[4, 3], [2, 1]])
+        self.assertEqual((a.flip(0) + a).sum().item(), 20)
+
+    def test_a_wrapped_buffer_is_released_with_the_last_tensor(self):
+        buffer = bytearray(16)
+        a = tiny.wrap(buffer, dtype=tiny.uint8)
+        b = a.reshape([4, 4])
+        del a
+        gc.collect()
+        with self.assertRaises(BufferError):
+            buffer.extend(b"more")  # b still needs it
+        del b
+        gc.collect()
+        tiny.tensor([0.0]).tolist()  # a call of the owner: what waited to be released is
+        buffer.extend(b"more")
+
+    def test_from_data_copies(self):
+        buffer = array.array("q", [1, 2, 3])
+        a = tiny.from_buffer(buffer)
+        buffer[0] = 100
+        self.assertEqual(a.tolist(), [1, 2, 3])
+        self.assertEqual(a.dtype, tiny.int64)
+
+    def test_scalars_and_empty_shapes(self):
+        self.assertEqual(tiny.tensor(3.0).tolist(), 3.0)
+        self.assertEqual(tiny.tensor(3.0).shape, ())
+        self.assertEqual(tiny.tensor([[], []]).tolist(), [[], []])
+        self.assertEqual(tiny.tensor([]).sum().item(), 0.0)
+
+    def test_a_buffer_of_another_size_is_an_error(self):
+        with self.assertRaises(tiny.Error) as caught:
+            tiny.Tensor.from_data(tiny.default_context(), tiny.float32, [2, 2], bytes(15))
+        self.assertEqual(caught.exception.name, "INVALID_ARGUMENT")
+        with self.assertRaises((BufferError, ValueError)):
+            tiny.tensor([1.0]).read(b"read-only, and no four bytes")
+
+    @unittest.skipIf(numpy is None, "NumPy is not installed")
+    def test_numpy_both_ways(self):
+        source = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)[:, ::-1, ::2]
+        for made in (tiny.tensor(source), tiny.wrap(source)):
+            numpy.testing.assert_array_equal(made.numpy(), source)
+            numpy.testing.assert_array_equal((made + made).sum(axes=[0, 2]).numpy(),
+                                             (source + source).sum(axis=(0, 2)))
+            numpy.testing.assert_array_equal(made.permute([2, 0, 1]).numpy(),
+                                             source.transpose(2, 0, 1))
+        self.assertEqual(numpy.asarray(tiny.tensor([1, 2])).dtype, numpy.int64)
+
+
+class Indexing(unittest.TestCase):
+    def test_as_lists_of_lists(self):
+        a = tiny.tensor([[1, 2, 3], [4, 5, 6]])
+        self.assertEqual(a[1].tolist(), [4, 5, 6])
+        self.assertEqual(a[-1, -1].item(), 6)
+        self.assertEqual(a[:, ::-1].tolist(), [[3, 2, 1], [6, 5, 4]])
+        self.assertEqual(a[::-1, 2:0:-1].tolist(), [[6, 5], [3, 2]])
+        self.assertEqual(a[..., None, 0].tolist(), [[1], [4]])
+        self.assertEqual(a[2:].shape, (0, 3))
+        with self.assertRaises(IndexError):
+            a[2]
+        with self.assertRaises(IndexError):
+            a[0, 0, 0]
+
+
+class Dimensions(unittest.TestCase):
+    def test_above_two_to_the_31_they_survive(self):
+        a = tiny.tensor([5]).expand([FAR])
+        self.assertEqual(a.shape, (FAR,))
+        self.assertEqual(a.numel, FAR)
+        self.assertEqual(a[FAR - 2:].tolist(), [5, 5])
+        self.assertEqual(a.reshape([1, FAR]).expand([3, FAR]).numel, 3 * FAR)
+        with self.assertRaises(OverflowError):
+            a.expand([2 ** 63])
+
+    def test_lists_of_one_count_must_agree(self):
+        with self.assertRaises(ValueError):
+            tiny.tensor([1]).as_strided([2, 2], [1], 0)
+        with self.assertRaises(TypeError):
+            tiny.tensor([1]).reshape([1.5])
+
+
+class Errors(unittest.TestCase):
+    def test_a_wrong_call_says_what_the_engine_says(self):
+        with self.assertRaises(tiny.Error) as caught:
+            tiny.tensor([1.0, 2.0]) + tiny.tensor([1.0, 2.0, 3.0])
+        print("\nthe engine says:", caught.exception)
+        self.assertEqual(caught.exception.status, tiny.Status.ERROR_SHAPE)
+        self.assertEqual(caught.exception.name, "SHAPE")
+        self.assertTrue(str(caught.exception))
+
+    def test_unknown_options_are_errors(self):
+        with self.assertRaises(tiny.Error):
+            tiny.Context(no_such_option=1)
+        self.assertEqual(tiny.tensor([1.0], context=tiny.Context(threads=1)).tolist(), [1.0])
+
+    def test_an_unknown_operation_is_an_error(self):
+        with self.assertRaises(tiny.Error):
+            tiny.native.tiny_unary(12345, tiny.tensor([1.0]))
+
+    def test_messages_belong_to_the_thread(self):
+        messages = {}
+
+        def provoke(size):
+            context = tiny.Context(threads=1)
+            for _ in range(50):
+                try:
+                    tiny.tensor([1.0], context=context).reshape([size])
+                except tiny.Error as error:
+                    messages.setdefault(size, set()).add(str(error))
+
+        threads = [threading.Thread(target=provoke, args=(size,)) for size in (1234, 5678)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for size in (1234, 5678):
+            self.assertEqual(len(messages[size]), 1)
+            self.assertIn(str(size), messages[size].pop())
+
+
+class Lifetimes(unittest.TestCase):
+    def test_handles_are_released_in_any_order(self):
+        context = tiny.Context(threads=1)
+        a = tiny.tensor([1.0, 2.0], context=context)
+        gone = weakref.ref(context)
+        b = a + 1
+        del context, a
+        gc.collect()
+        self.assertEqual(b.tolist(), [2, 3])
+        del b
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_memory_stays_flat(self):
+        buffer = bytes(1 << 20)
+        first = None
+        for step in range(300):
+            tiny.from_buffer(buffer, tiny.float32, [1 << 18])
+            if step == 50:
+                first = resident()
+        self.assertLess(resident() - first, 64 << 20)
+
+    def test_another_thread_may_release(self):
+        made = [tiny.tensor([float(i)]) + 1 for i in range(100)]
+        thread = threading.Thread(target=made.clear)
+        thread.start()
+        kept = [tiny.tensor([float(i)]) + 2 for i in range(100)]
+        thread.join()
+        self.assertEqual(sum(t.item() for t in kept), sum(range(100)) + 200)
+
+
+def resident():
+    """Bytes of the process in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * ctypes.CDLL(None).getpagesize()
+
+
+class Elements(unittest.TestCase):
+    def test_every_dtype_comes_back(self):
+        for dtype in tiny.Dtype:
+            if dtype == tiny.bfloat16:
+                continue
+            a = tiny.tensor([0.0, 1.0]).cast(dtype)
+            self.assertEqual(a.dtype, dtype)
+            self.assertTrue(math.isclose(a.tolist()[1], 1))
+
+
+if __name__ == "__main__":
+    unittest.main()

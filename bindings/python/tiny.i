@@ -1,0 +1,281 @@
+/* The raw Python module: tiny.h as it stands.  Typemaps turn its conventions into Python's: lists
+   for (dims, ndim), the buffer protocol for (data, bytes), results for out-parameters, exceptions
+   for statuses, and objects that release their handle.  methods.py makes methods of the functions. */
+%module(package="tiny") native
+%begin %{
+#define PY_SSIZE_T_CLEAN
+%}
+%{
+#include <tiny.h>
+
+static PyObject *error_class; /* tiny.Error, given by the package */
+
+/* Raises tiny.Error(status, message) for the last failed call of this thread. */
+static void raise_status(tiny_status status) {
+  PyObject *arguments = Py_BuildValue("(is)", (int)status, tiny_last_error());
+  if (arguments == NULL) return;
+  PyErr_SetObject(error_class ? error_class : PyExc_RuntimeError, arguments);
+  Py_DECREF(arguments);
+}
+
+/* A new array of the integers of a sequence; *count gets their number.  NULL: an exception is set. */
+static int64_t *integers_of(PyObject *sequence, size_t *count) {
+  PyObject *fast = PySequence_Fast(sequence, "a sequence of integers is wanted");
+  if (fast == NULL) return NULL;
+  Py_ssize_t length = PySequence_Fast_GET_SIZE(fast);
+  int64_t *values = (int64_t *)PyMem_Malloc(sizeof(int64_t) * (size_t)(length + 1));
+  for (Py_ssize_t i = 0; values != NULL && i < length; ++i) {
+    PyObject *index = PyNumber_Index(PySequence_Fast_GET_ITEM(fast, i));
+    values[i] = index ? PyLong_AsLongLong(index) : -1;
+    Py_XDECREF(index);
+    if (PyErr_Occurred()) {
+      PyMem_Free(values);
+      values = NULL;
+    }
+  }
+  if (values == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+  *count = (size_t)length;
+  Py_DECREF(fast);
+  return values;
+}
+
+/* Fills up to three arrays that share one count from a tuple of sequences; None gives NULL. */
+static int fill_lists(PyObject *tuple, Py_ssize_t wanted, int64_t **arrays, size_t *count) {
+  int known = 0;
+  *count = 0;
+  if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != wanted) {
+    PyErr_Format(PyExc_TypeError, "a tuple of %zd sequences is wanted", wanted);
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < wanted; ++i) {
+    PyObject *item = PyTuple_GET_ITEM(tuple, i);
+    size_t length = 0;
+    if (item == Py_None) continue;
+    arrays[i] = integers_of(item, &length);
+    if (arrays[i] == NULL) return -1;
+    if (known && length != *count) {
+      PyErr_Format(PyExc_ValueError, "sequences of one length are wanted, not %zu and %zu", *count,
+                   length);
+      return -1;
+    }
+    known = 1;
+    *count = length;
+  }
+  return 0;
+}
+
+/* The deleter of wrapped buffers; called on any thread, with or without the interpreter's lock. */
+static void release_buffer(void *user) {
+  if (!Py_IsInitialized() || _Py_IsFinalizing()) return; /* the process is about to end */
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyBuffer_Release((Py_buffer *)user);
+  PyMem_Free(user);
+  PyGILState_Release(state);
+}
+%}
+
+%include <stdint.i>
+%include <typemaps.i>
+
+/* ---- Status ---- */
+%typemap(out) tiny_status {
+  if ($1 != TINY_OK) {
+    if (!PyErr_Occurred()) raise_status($1);
+    SWIG_fail;
+  }
+  $result = SWIG_Py_Void();
+}
+
+/* ---- Lists of integers ---- */
+%typemap(in) (const int64_t *LIST, size_t COUNT)
+    (int64_t *arrays[3] = {NULL, NULL, NULL}, size_t count = 0) {
+  if (fill_lists($input, 1, arrays, &count) != 0) SWIG_fail;
+  $1 = arrays[0];
+  $2 = count;
+}
+%typemap(in) (const int64_t *LIST, const int64_t *LIST2, size_t COUNT)
+    (int64_t *arrays[3] = {NULL, NULL, NULL}, size_t count = 0) {
+  if (fill_lists($input, 2, arrays, &count) != 0) SWIG_fail;
+  $1 = arrays[0];
+  $2 = arrays[1];
+  $3 = count;
+}
+%typemap(in) (const int64_t *LIST, const int64_t *LIST2, const int64_t *LIST3, size_t COUNT)
+    (int64_t *arrays[3] = {NULL, NULL, NULL}, size_t count = 0) {
+  if (fill_lists($input, 3, arrays, &count) != 0) SWIG_fail;
+  $1 = arrays[0];
+  $2 = arrays[1];
+  $3 = arrays[2];
+  $4 = count;
+}
+%typemap(freearg) (const int64_t *LIST, size_t COUNT) {
+  for (int i = 0; i < 3; ++i) PyMem_Free(arrays$argnum[i]);
+}
+%typemap(freearg) (const int64_t *LIST, const int64_t *LIST2, size_t COUNT) {
+  for (int i = 0; i < 3; ++i) PyMem_Free(arrays$argnum[i]);
+}
+%typemap(freearg) (const int64_t *LIST, const int64_t *LIST2, const int64_t *LIST3, size_t COUNT) {
+  for (int i = 0; i < 3; ++i) PyMem_Free(arrays$argnum[i]);
+}
+/* A list that comes back: the caller says how many fit, and gets them and how many there are. */
+%define FILLED(TYPE, TO_PYTHON)
+%typemap(in) (TYPE *RESULTS, size_t CAPACITY, size_t *FILLED) (TYPE *values = NULL, size_t filled) {
+  $2 = PyLong_AsSize_t($input);
+  if (PyErr_Occurred()) SWIG_fail;
+  $1 = values = (TYPE *)PyMem_Calloc($2 + 1, sizeof(TYPE));
+  if (values == NULL) {
+    PyErr_NoMemory();
+    SWIG_fail;
+  }
+  filled = 0;
+  $3 = &filled;
+}
+%typemap(argout) (TYPE *RESULTS, size_t CAPACITY, size_t *FILLED) {
+  size_t length = filled$argnum < $2 ? filled$argnum : $2;
+  PyObject *list = PyTuple_New((Py_ssize_t)length);
+  for (size_t i = 0; list != NULL && i < length; ++i)
+    PyTuple_SET_ITEM(list, (Py_ssize_t)i, TO_PYTHON(values$argnum[i]));
+  if (list == NULL) SWIG_fail;
+  $result = SWIG_Python_AppendOutput($result, list);
+  $result = SWIG_Python_AppendOutput($result, PyLong_FromSize_t(filled$argnum));
+}
+%typemap(freearg) (TYPE *RESULTS, size_t CAPACITY, size_t *FILLED) { PyMem_Free(values$argnum); }
+%enddef
+FILLED(int64_t, PyLong_FromLongLong)
+FILLED(double, PyFloat_FromDouble)
+
+/* ---- Memory: the buffer protocol, without a copy, held for the length of the call ---- */
+%typemap(in) (const void *BUFFER, size_t BYTES) (Py_buffer view = {0}) {
+  if (PyObject_GetBuffer($input, &view, PyBUF_C_CONTIGUOUS) != 0) SWIG_fail;
+  $1 = view.buf;
+  $2 = (size_t)view.len;
+}
+%typemap(in) (void *BUFFER, size_t BYTES) (Py_buffer view = {0}) {
+  if (PyObject_GetBuffer($input, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0) SWIG_fail;
+  $1 = view.buf;
+  $2 = (size_t)view.len;
+}
+%typemap(freearg) (const void *BUFFER, size_t BYTES) { PyBuffer_Release(&view$argnum); }
+%typemap(freearg) (void *BUFFER, size_t BYTES) { PyBuffer_Release(&view$argnum); }
+
+/* ---- Numbers that come back ---- */
+%apply int *OUTPUT { int32_t *RESULT };
+%apply long *OUTPUT { int64_t *RESULT };
+%apply unsigned long *OUTPUT { size_t *RESULT };
+%apply double *OUTPUT { double *RESULT };
+
+/* ---- Text that comes back: a copy ---- */
+%typemap(in, numinputs=0) const char **out (const char *text = NULL) { $1 = (char **)&text; }
+%typemap(argout) const char **out {
+  $result = SWIG_Python_AppendOutput($result, SWIG_FromCharPtr(text$argnum));
+}
+
+/* ---- Objects: created by an out-parameter, released with the Python object ---- */
+%define TINY_OBJECT(TYPE, NAME, HANDLE)
+%nodefaultctor TYPE;
+%rename(NAME) TYPE;
+struct TYPE {};
+%extend TYPE {
+  ~TYPE() { TYPE##_release($self); }
+}
+%ignore TYPE##_release;
+%ignore TYPE##_retain;
+%typemap(in, numinputs=0) TYPE **out (TYPE *made = NULL) { $1 = &made; }
+%typemap(argout) TYPE **out {
+  $result = SWIG_Python_AppendOutput(
+      $result, SWIG_NewPointerObj(*$1, $descriptor(TYPE *), SWIG_POINTER_OWN));
+}
+%typemap(in) (TYPE **MADE, size_t COUNT) (TYPE **handles = NULL) {
+  $2 = PyLong_AsSize_t($input);
+  if (PyErr_Occurred()) SWIG_fail;
+  $1 = handles = (TYPE **)PyMem_Calloc($2 + 1, sizeof(TYPE *));
+  if (handles == NULL) {
+    PyErr_NoMemory();
+    SWIG_fail;
+  }
+}
+%typemap(argout) (TYPE **MADE, size_t COUNT) {
+  PyObject *list = PyTuple_New((Py_ssize_t)$2);
+  for (size_t i = 0; list != NULL && i < $2; ++i)
+    PyTuple_SET_ITEM(list, (Py_ssize_t)i, SWIG_NewPointerObj(handles$argnum[i], $descriptor(TYPE *),
+                                                             SWIG_POINTER_OWN));
+  if (list == NULL) SWIG_fail;
+  $result = SWIG_Python_AppendOutput($result, list);
+}
+%typemap(freearg) (TYPE **MADE, size_t COUNT) { PyMem_Free(handles$argnum); }
+%typemap(in) (TYPE *const *HANDLES, size_t COUNT)
+    (PyObject *fast = NULL, TYPE **handles = NULL) {
+  fast = PySequence_Fast($input, "a sequence of NAME objects is wanted");
+  if (fast == NULL) SWIG_fail;
+  $2 = (size_t)PySequence_Fast_GET_SIZE(fast);
+  handles = (TYPE **)PyMem_Calloc($2 + 1, sizeof(TYPE *));
+  if (handles == NULL) {
+    PyErr_NoMemory();
+    SWIG_fail;
+  }
+  for (size_t i = 0; i < $2; ++i) {
+    void *pointer = NULL;
+    PyObject *item = PySequence_Fast_GET_ITEM(fast, (Py_ssize_t)i);
+    if (!SWIG_IsOK(SWIG_ConvertPtr(item, &pointer, $descriptor(TYPE *), 0)) || pointer == NULL) {
+      PyErr_SetString(PyExc_TypeError, "a sequence of NAME objects is wanted");
+      SWIG_fail;
+    }
+    handles[i] = (TYPE *)pointer;
+  }
+  $1 = handles;
+}
+%typemap(freearg) (TYPE *const *HANDLES, size_t COUNT) {
+  PyMem_Free(handles$argnum);
+  Py_XDECREF(fast$argnum);
+}
+%enddef
+
+%include "tiny_generated.i"
+
+%ignore tiny_tensor_wrap; /* below, by the buffer protocol */
+#define TINY_API
+%include <tiny.h>
+
+%nothread tiny_wrap_buffer;
+%nothread tiny_set_error_class;
+%inline %{
+/* A tensor of the buffer's memory, strides and all; the buffer is held until the engine is done. */
+tiny_status tiny_wrap_buffer(tiny_context *context, tiny_dtype dtype, PyObject *object,
+                             tiny_tensor **out) {
+  int64_t dims[TINY_RANK_MAX], strides[TINY_RANK_MAX];
+  Py_buffer *view = (Py_buffer *)PyMem_Calloc(1, sizeof(Py_buffer));
+  *out = NULL;
+  if (view == NULL) return TINY_ERROR_OUT_OF_MEMORY;
+  if (PyObject_GetBuffer(object, view, PyBUF_STRIDED_RO) != 0) {
+    PyMem_Free(view);
+    return TINY_ERROR_INVALID_ARGUMENT;
+  }
+  tiny_status status = TINY_OK;
+  if (view->ndim > TINY_RANK_MAX) {
+    PyErr_Format(PyExc_ValueError, "at most %d dimensions, not %d", TINY_RANK_MAX, view->ndim);
+    status = TINY_ERROR_INVALID_ARGUMENT;
+  }
+  for (int i = 0; status == TINY_OK && i < view->ndim; ++i) {
+    dims[i] = view->shape[i];
+    strides[i] = view->strides[i] / view->itemsize;
+    if (view->strides[i] % view->itemsize != 0) {
+      PyErr_SetString(PyExc_ValueError, "strides of whole elements are wanted");
+      status = TINY_ERROR_INVALID_ARGUMENT;
+    }
+  }
+  if (status == TINY_OK)
+    status = tiny_tensor_wrap(context, dtype, dims, strides, (size_t)view->ndim, view->buf,
+                              release_buffer, view, out);
+  if (status != TINY_OK) {
+    PyBuffer_Release(view);
+    PyMem_Free(view);
+  }
+  return status;
+}
+
+void tiny_set_error_class(PyObject *object) {
+  Py_INCREF(object);
+  Py_XDECREF(error_class);
+  error_class = object;
+}
+%}

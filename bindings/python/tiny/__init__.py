@@ -1,0 +1,32 @@
+"""tiny: an embeddable deep-learning engine, over its C ABI (include/tiny.h).
+
+    import numpy, tiny
+    a = tiny.tensor([[1.0, 2.0], [3.0, 4.0]])
+    print((a * 2 + 1).sum(axes=1).numpy())
+
+Every function of tiny.h is a method of Tensor, Context, .. or a function of this package, under its
+own name; the operations of a family (`TINY_EXP`, `TINY_ADD`) are methods too: `a.exp()`, `a.add(b)`.
+Failures raise tiny.Error.  Handles are released with their objects, from any thread.
+"""
+
+from . import native
+
+
+class Error(RuntimeError):
+    """A call failed: `status` is the number in tiny.h, `name` its name, the text is the engine's."""
+
+    def __init__(self, status, message):
+        super().__init__(message or native.tiny_status_name(status))
+        self.status = status
+        self.name = native.tiny_status_name(status)
+
+
+native.tiny_set_error_class(Error)
+
+from . import methods  # noqa: E402  attaches the methods
+from .methods import *  # noqa: E402,F401,F403
+from ._tensor import default_context, from_buffer, tensor, wrap  # noqa: E402,F401  operators
+
+globals().update({member.name.lower(): member for member in methods.Dtype})
+
+__version__ = native.tiny_version()

@@ -1,0 +1,249 @@
+"""What Python users expect of a tensor beside the header's functions: construction from lists and
+buffers, operators, indexing, NumPy and memoryviews."""
+
+import threading
+
+from . import native
+from .methods import Dtype
+from .native import Context, Tensor
+
+# The buffer protocol's letters for the element types that have one.
+LETTERS = {Dtype.BOOL: "?", Dtype.INT8: "b", Dtype.INT16: "h", Dtype.INT32: "i", Dtype.INT64: "q",
+           Dtype.UINT8: "B", Dtype.UINT16: "H", Dtype.UINT32: "I", Dtype.UINT64: "Q",
+           Dtype.FLOAT16: "e", Dtype.FLOAT32: "f", Dtype.FLOAT64: "d"}
+SAME_SIZE = {"l": "q", "L": "Q", "n": "q", "N": "Q", "c": "B"}  # of 64-bit Unix
+
+_default = None
+_lock = threading.Lock()
+
+
+def default_context():
+    """The context of tensors made without one; created on first use."""
+    global _default
+    with _lock:
+        if _default is None:
+            _default = Context()
+        return _default
+
+
+def _new_context(self, **options):
+    """Context(threads=2, device="interp", ..): the options of tiny_options_set_int and _string."""
+    settings = native.tiny_options_create()
+    for key, value in options.items():
+        if isinstance(value, str):
+            native.tiny_options_set_string(settings, key, value)
+        else:
+            native.tiny_options_set_int(settings, key, value)
+    self.this = native.tiny_context_create(settings).this
+    self.this.own(True)
+
+
+Context.__init__ = _new_context
+Context.context = property(lambda self: self)
+
+
+def _dtype_of(view):
+    letter = view.format.lstrip("@=<")
+    letter = SAME_SIZE.get(letter, letter)
+    for dtype, known in LETTERS.items():
+        if letter == known:
+            return dtype
+    raise TypeError(f"a buffer of format {view.format!r} has no dtype; known: {LETTERS}")
+
+
+def from_buffer(data, dtype=None, shape=None, context=None):
+    """A tensor with a copy of any object of the buffer protocol, its strides honoured."""
+    view = memoryview(data)
+    dtype = _dtype_of(view) if dtype is None else dtype
+    shape = view.shape if shape is None else shape
+    content = view if view.c_contiguous else view.tobytes()
+    return Tensor.from_data(context or default_context(), dtype, shape, content)
+
+
+def wrap(data, dtype=None, context=None):
+    """A tensor of the buffer's own memory, strides of any sign and all; it must not change before
+    the tensor is computed.  The buffer is held until nothing needs it."""
+    context = context or default_context()
+    dtype = _dtype_of(memoryview(data)) if dtype is None else dtype
+    made = native.tiny_wrap_buffer(context, dtype, data)
+    made.context = context
+    return made
+
+
+def _flatten(value, shape, depth, flat):
+    """Appends the numbers of nested lists to `flat`; `shape` grows on the way down."""
+    if not isinstance(value, (list, tuple)):
+        if depth != len(shape):
+            raise ValueError("the nested lists have different depths")
+        flat.append(value)
+        return
+    if depth == len(shape):
+        if flat:
+            raise ValueError("the nested lists have different depths")
+        shape.append(len(value))
+    if len(value) != shape[depth]:
+        raise ValueError("the nested lists have different lengths")
+    for item in value:
+        _flatten(item, shape, depth + 1, flat)
+
+
+def tensor(data, dtype=None, context=None):
+    """A tensor of a number, nested lists, or a buffer.  Floats become float32, integers int64."""
+    if not isinstance(data, (bool, int, float, list, tuple)):
+        return from_buffer(data, dtype, context=context)
+    shape, flat = [], []
+    _flatten(data, shape, 0, flat)
+    if all(isinstance(value, bool) for value in flat) and flat:
+        natural = Dtype.BOOL
+    elif all(isinstance(value, int) for value in flat) and flat:
+        natural = Dtype.INT64
+    else:
+        natural = Dtype.FLOAT32
+    import array
+    letter = {Dtype.BOOL: "B", Dtype.INT64: "q", Dtype.FLOAT32: "f"}[natural]
+    made = Tensor.from_data(context or default_context(), natural, shape, array.array(letter, flat))
+    return made if dtype is None or dtype == natural else made.cast(dtype)
+
+
+def _memoryview(self):
+    """The elements, computed and copied row-major, as a memoryview of the tensor's shape."""
+    dtype, shape = self.dtype, self.shape
+    letter = LETTERS.get(dtype)
+    if letter is None:
+        raise TypeError(f"{dtype.name} has no letter in the buffer protocol; cast it first")
+    content = bytearray(self.numel * native.tiny_dtype_size(dtype))
+    native.tiny_tensor_read(self, content)
+    if not shape or 0 in shape:
+        return memoryview(content).cast(letter)  # memoryview has no such shapes
+    return memoryview(content).cast(letter, shape)
+
+
+def _numpy(self):
+    """The elements, computed and copied, as a NumPy array."""
+    import numpy
+    out = numpy.empty(self.shape, LETTERS.get(self.dtype) or "V2")
+    native.tiny_tensor_read(self, out)
+    return out
+
+
+def _tolist(self):
+    content = self.memoryview()
+    if not self.shape:
+        return content[0]
+    if 0 in self.shape:
+        def empty(dims):
+            return [empty(dims[1:]) for _ in range(dims[0])] if dims else []
+        return empty(self.shape[:self.shape.index(0) + 1])
+    return content.tolist()
+
+
+def _item(self):
+    """The one element of a tensor that has one."""
+    if self.numel != 1:
+        raise ValueError(f"item() wants one element, not shape {list(self.shape)}")
+    return self.reshape([1]).memoryview()[0]
+
+
+def _index(self, key):
+    """Integers, slices, ... and None, as NumPy takes them."""
+    key = key if isinstance(key, tuple) else (key,)
+    used = sum(part is not None and part is not Ellipsis for part in key)
+    shape = self.shape
+    if used > len(shape):
+        raise IndexError(f"{used} indices for shape {list(shape)}")
+    if key.count(Ellipsis) > 1:
+        raise IndexError("one ellipsis at most")
+    if Ellipsis not in key:
+        key += (Ellipsis,)
+    begin, end, step, kept = [], [], [], []
+    for part in key:
+        axis = len(begin)
+        if part is None:
+            kept.append(1)
+        elif part is Ellipsis:
+            for size in shape[axis:axis + len(shape) - used]:
+                begin, end, step = begin + [0], end + [size], step + [1]
+                kept.append(size)
+        elif isinstance(part, slice):
+            first, last, by = part.indices(shape[axis])
+            count = len(range(first, last, by))
+            if count == 0:
+                first, last, by = 0, 0, 1
+            elif last < 0:
+                last = -shape[axis] - 1  # before the first element, in the header's terms
+            begin, end, step = begin + [first], end + [last], step + [by]
+            kept.append(count)
+        else:
+            at = part.__index__()
+            if not -shape[axis] <= at < shape[axis]:
+                raise IndexError(f"index {at} of axis {axis}, which has size {shape[axis]}")
+            at %= shape[axis]
+            begin, end, step = begin + [at], end + [at + 1], step + [1]
+    sliced = self.slice(begin, end, step) if shape else self
+    return sliced if sliced.shape == tuple(kept) else sliced.reshape(kept)
+
+
+def _repr(self):
+    return f"<tiny.Tensor {list(self.shape)} {getattr(self.dtype, 'name', self.dtype).lower()}>"
+
+
+def _bool(self):
+    return bool(self.item())
+
+
+def _length(self):
+    if not self.shape:
+        raise TypeError("a tensor without dimensions has no length")
+    return self.shape[0]
+
+
+# The operators, by the header's names for what they do.
+OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_div",
+             "mod": "floor_mod", "pow": "pow", "and": "and_", "or": "or_", "xor": "xor",
+             "lshift": "shl", "rshift": "shr", "matmul": "matmul"}
+COMPARISONS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne"}
+UNARY = {"neg": "neg", "abs": "abs", "invert": "not_"}
+
+
+def _operator(method):
+    def apply(self, other):
+        if not isinstance(other, Tensor) and not isinstance(other, (int, float)) and \
+                not hasattr(other, "__index__"):
+            return NotImplemented
+        return method(self, other)
+    return apply
+
+
+def _reflected(method):
+    def apply(self, other):
+        if not isinstance(other, (int, float)) and not hasattr(other, "__index__"):
+            return NotImplemented
+        from ._operands import made, operand
+        return method(made(self, operand(self, other)), self)
+    return apply
+
+
+def _attach():
+    for name, method in OPERATORS.items():
+        setattr(Tensor, f"__{name}__", _operator(getattr(Tensor, method)))
+        setattr(Tensor, f"__r{name}__", _reflected(getattr(Tensor, method)))
+    for name, method in COMPARISONS.items():
+        setattr(Tensor, f"__{name}__", _operator(getattr(Tensor, method)))
+    for name, method in UNARY.items():
+        setattr(Tensor, f"__{name}__", getattr(Tensor, method))
+    Tensor.__hash__ = object.__hash__
+    Tensor.__getitem__ = _index
+    Tensor.__repr__ = _repr
+    Tensor.__bool__ = _bool
+    Tensor.__len__ = _length
+    Tensor.__float__ = lambda self: float(self.item())
+    Tensor.__int__ = lambda self: int(self.item())
+    Tensor.__array__ = lambda self, dtype=None, copy=None: (
+        _numpy(self) if dtype is None else _numpy(self).astype(dtype))
+    Tensor.memoryview = _memoryview
+    Tensor.numpy = _numpy
+    Tensor.tolist = _tolist
+    Tensor.item = _item
+
+
+_attach()

@@ -1,0 +1,40 @@
+// The settings of a context, from flags.def: defaults, then the environment, then the caller.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tiny {
+
+enum class FlagKind : uint8_t { Int, Text };
+
+struct Flags {
+#define FLAG_Int int64_t
+#define FLAG_Text std::string
+#define FLAG(key, kind, default_text, meaning) FLAG_##kind key{};
+#include "base/flags.def"
+#undef FLAG_Int
+#undef FLAG_Text
+
+  // Defaults, overridden by TINY_* variables.  A malformed variable, or an unknown one, is reported
+  // through `warning` (one line each) and otherwise ignored.
+  static Flags from_environment(void (*warning)(const std::string& line));
+
+  // Error{InvalidArgument} that lists the known keys for an unknown key or one of the other kind.
+  void set_int(std::string_view key, int64_t value);
+  void set_text(std::string_view key, std::string_view value);
+};
+
+struct FlagInfo {
+  const char* key;
+  FlagKind kind;
+  const char* default_text;
+  const char* meaning;
+};
+inline constexpr FlagInfo kFlags[] = {
+#define FLAG(key, kind, default_text, meaning) {#key, FlagKind::kind, default_text, meaning},
+#include "base/flags.def"
+};
+
+}  // namespace tiny

@@ -1,0 +1,316 @@
+// Loads, stores and conditions: index expressions become an address, an index and a displacement;
+// what cannot be proven in range is guarded.
+#include <algorithm>
+#include <bit>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "codegen/lineariser.h"
+#include "ir/build.h"
+
+namespace tiny {
+
+IndexForm Lineariser::form_of(const UOp& expression) {
+  IndexForm form;
+  const std::optional<Affine> taken = affine(expression);
+  const Affine sum = taken ? *taken : Affine{0, {{expression, 1}}};
+  form.constant = sum.constant;
+  std::vector<std::pair<size_t, IndexTerm>> terms;
+  for (const AffineTerm& term : sum.terms) {
+    if (term.atom.op() == Op::Range) {
+      const RangeState& state = states_[kernel_.position(term.atom)];
+      if (state.kind == RangeState::Fixed) {
+        form.constant += term.coefficient * state.value;
+        continue;
+      }
+      if (state.kind == RangeState::Lane) {
+        form.lane += term.coefficient;
+        continue;
+      }
+    }
+    if (free_of(term.atom) & vec_) {
+      // Several such atoms together are one: their sum.
+      const UOp scaled = mul(term.atom, term.coefficient);
+      form.vector_atom = form.vector_atom ? add(form.vector_atom, scaled) : scaled;
+      continue;
+    }
+    size_t depth = 0;
+    for (RangeSet set = free_of(term.atom); set; set &= set - 1) {
+      const RangeState& state = states_[static_cast<size_t>(std::countr_zero(set))];
+      if (state.kind == RangeState::Open) depth = std::max(depth, depth_of(state.loop));
+    }
+    terms.emplace_back(depth, IndexTerm{term.atom, term.coefficient});
+  }
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [depth, term] : terms) form.terms.push_back(std::move(term));
+  return form;
+}
+
+UOp Lineariser::sum_expression(std::span<const IndexTerm> terms) {
+  Graph& graph = kernel_.roots.front().graph();
+  UOp sum = graph.integer(0);
+  for (const IndexTerm& term : terms) sum = add(sum, mul(term.atom, term.coefficient));
+  return sum;
+}
+
+LinearId Lineariser::scalar_of(const IndexForm& form) {
+  const LinearId parts[] = {value_of(sum_expression(form.terms)), index_constant(form.constant)};
+  return elementwise_op(Op::Add, kInt64, parts);
+}
+
+// The expression with the coordinates of unrolled ranges put in.
+std::optional<Affine> Lineariser::fixed(const UOp& e) {
+  std::optional<Affine> sum = affine(e);
+  if (!sum) return std::nullopt;
+  Affine out{sum->constant, {}};
+  for (AffineTerm& term : sum->terms) {
+    if (term.atom.op() == Op::Range) {
+      const RangeState& state = states_[kernel_.position(term.atom)];
+      if (state.kind == RangeState::Fixed) {
+        out.constant += term.coefficient * state.value;
+        continue;
+      }
+    }
+    out.terms.push_back(std::move(term));
+  }
+  return out;
+}
+
+// The depth of the block that the proof relies on; none if there is no proof.
+std::optional<size_t> Lineariser::proven(const UOp& e) {
+  const std::optional<Affine> sum = fixed(e);
+  if (!sum) return std::nullopt;
+  if (prove_nonnegative(*sum, {}, bounds_)) return 0;
+  std::vector<Affine> facts;
+  size_t depth = 0;
+  for (const Known& known : known_) {
+    if (auto fact = fixed(known.fact)) facts.push_back(std::move(*fact));
+    depth = std::max(depth, known.depth);
+  }
+  if (!facts.empty() && prove_nonnegative(*sum, facts, bounds_)) return depth;
+  return std::nullopt;
+}
+
+bool Lineariser::impossible(const UOp& e) {
+  const std::optional<Affine> sum = fixed(e);
+  return sum && bounds_.of(*sum).hi < 0;
+}
+
+Condition Lineariser::condition(const UOp& e, int64_t lanes) {
+  Condition c;
+  if (const auto depth = proven(e)) {
+    c.depth = *depth;
+    return c;
+  }
+  const IndexForm form = form_of(e);
+  if (impossible(e)) {
+    c.kind = Condition::False;
+    return c;
+  }
+  const LinearId zero = index_constant(0);
+  if (form.vector_atom) {
+    const LinearId operands[] = {zero, value_of(e)};
+    c.kind = Condition::Lanes;
+    c.mask = elementwise_op(Op::LessEqual, kBool, operands);
+    return c;
+  }
+  const LinearId base = scalar_of(form);
+  if (form.lane == 0) {
+    const LinearId operands[] = {zero, base};
+    c.kind = Condition::Scalar;
+    c.scalar = elementwise_op(Op::LessEqual, kBool, operands);
+    return c;
+  }
+  // base + lane * l >= 0 holds from -base/lane upwards, or up to base/-lane.
+  c.kind = Condition::Lanes;
+  const int64_t step = form.lane > 0 ? form.lane : -form.lane;
+  const LinearId quotient_of[] = {base, index_constant(step)};
+  const LinearId quotient = elementwise_op(Op::FloorDiv, kInt64, quotient_of);
+  LinearId low = zero;
+  LinearId high = index_constant(lanes);
+  if (form.lane > 0) {
+    low = elementwise_op(Op::Neg, kInt64, std::span(&quotient, 1));
+  } else {
+    const LinearId next[] = {quotient, index_constant(1)};
+    high = elementwise_op(Op::Add, kInt64, next);
+  }
+  const size_t depth = std::max(depth_of(low), depth_of(high));
+  c.mask = tree_.add(depth, Op::LaneRange, kBool.with_lanes(lanes), {low, high});
+  return c;
+}
+
+LinearId Lineariser::bool_of(const Condition& c, int64_t lanes) {
+  switch (c.kind) {
+    case Condition::True:
+    case Condition::False:
+      return constant(kBool.with_lanes(lanes), c.kind == Condition::True ? 1 : 0);
+    case Condition::Scalar:
+      return widened(c.scalar, lanes);
+    case Condition::Lanes:
+      break;
+  }
+  return c.mask;
+}
+
+Lineariser::Guards Lineariser::guards_of(std::span<const Condition> conditions, int64_t lanes) {
+  Guards g;
+  const auto both = [this](std::optional<LinearId>& sum, LinearId next) {
+    const LinearId operands[] = {sum.value_or(next), next};
+    sum = sum ? elementwise_op(Op::And, kBool, operands) : next;
+  };
+  for (const Condition& c : conditions) {
+    g.never |= c.kind == Condition::False;
+    g.depth = std::max(g.depth, c.depth);
+    if (c.kind == Condition::Scalar) both(g.scalar, c.scalar);
+    if (c.kind == Condition::Lanes) both(g.mask, c.mask);
+  }
+  if (g.mask && g.scalar) {
+    both(g.mask, widened(*g.scalar, lanes));
+    g.scalar.reset();
+  }
+  return g;
+}
+
+// offset + sum of index * stride, over the axes of the access's view.
+UOp Lineariser::flat_index(const UOp& access, size_t first_index) {
+  const auto found = flat_.find(access.node());
+  if (found != flat_.end()) return found->second;
+  Graph& graph = access.graph();
+  const ViewArg& view = access.view_arg();
+  size_t symbolic = first_index + view.shape.size();
+  for (int64_t n : view.shape) symbolic += n == kSymbolicDim ? 1 : 0;
+  const auto number = [&](int64_t v) {
+    return v == kSymbolicDim ? UOp(access.src(symbolic++)) : graph.integer(v);
+  };
+  UOp flat = graph.integer(0);
+  for (size_t i = 0; i < view.strides.size(); ++i)
+    flat = add(flat, mul(access.src(first_index + i), number(view.strides[i])));
+  flat = add(flat, number(view.offset));
+  kept_.push_back(access);
+  flat_.emplace(access.node(), flat);
+  return flat;
+}
+
+// address + index * size + displacement: what belongs to the innermost loop is the index, what is
+// outside of it the address, so that the loop adds nothing that it need not.
+Lineariser::Place Lineariser::place(LinearId base, const UOp& flat, int64_t element_bytes) {
+  Place p;
+  const IndexForm form = form_of(flat);
+  if (form.vector_atom) {
+    const LinearId index = value_of(flat);
+    return {base, index, 0, 0};
+  }
+  p.displacement = checked_mul(form.constant, element_bytes, "a displacement");
+  p.lane_stride = static_cast<int32_t>(form.lane);
+  if (p.displacement != static_cast<int32_t>(p.displacement) || form.lane != p.lane_stride) {
+    const LinearId index = scalar_of(form);
+    require(form.lane == p.lane_stride, Status::Limit, "a stride is beyond 2^31 elements");
+    return {base, index, 0, p.lane_stride};
+  }
+  if (form.terms.empty()) return {base, index_constant(0), p.displacement, p.lane_stride};
+  const LinearId index = value_of(sum_expression(std::span(form.terms).last(1)));
+  p.address = base;
+  p.index = index;
+  if (form.terms.size() == 1) return p;
+  const UOp outer = sum_expression(std::span(form.terms).first(form.terms.size() - 1));
+  InstanceKey key = key_of(outer);
+  key.coordinates = hash_mix(key.coordinates + static_cast<uint64_t>(element_bytes), base + 1);
+  if (const LinearId* known = tree_.find(key)) {
+    p.address = *known;
+    return p;
+  }
+  const LinearId offset = value_of(outer);
+  const size_t depth = std::max(depth_of(offset), depth_of(base));
+  p.address = tree_.add(depth, Op::Address, kAddress, {base, offset}, element_bytes);
+  kept_.push_back(outer);
+  tree_.remember(key, p.address);
+  return p;
+}
+
+LinearId Lineariser::masked_load(const UOp& node, const Guards& guards, int64_t lanes) {
+  const DType dtype = node.dtype().with_lanes(lanes);
+  const LinearId base = value_of(node.src(0));
+  const Place p = place(base, flat_index(node, 1), node.dtype().bytes());
+  size_t depth = std::max({guards.depth, depth_of(p.address), depth_of(p.index)});
+  if (!guards.mask) return tree_.add(depth, Op::Load, dtype, {p.address, p.index}, p.displacement, p.lane_stride);
+  depth = std::max(depth, depth_of(*guards.mask));
+  return tree_.add(depth, Op::Load, dtype, {p.address, p.index, *guards.mask}, p.displacement, p.lane_stride);
+}
+
+// What must hold for a load to be in range: an index is not negative, and below its axis's size.
+std::vector<UOp> Lineariser::range_conditions(const UOp& load) {
+  const ViewArg& view = load.view_arg();
+  std::vector<UOp> conditions;
+  Graph& graph = load.graph();
+  size_t symbolic = 1 + view.shape.size();
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const UOp& e = load.src(1 + i);
+    const UOp size = view.shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph.integer(view.shape[i]);
+    const UOp room = add(sub(size, e), -1);
+    if (!prove_nonnegative(e, {}, bounds_)) conditions.push_back(e);
+    if (!prove_nonnegative(room, {}, bounds_)) conditions.push_back(room);
+  }
+  return conditions;
+}
+
+LinearId Lineariser::load(const UOp& node) {
+  const int64_t lanes = lanes_in(free_of(node));
+  std::vector<Condition> conditions;
+  for (const UOp& e : conditions_below(node)) conditions.push_back(condition(e, lanes));
+  Guards guards = guards_of(conditions, lanes);
+  if (guards.never) return constant(node.dtype().with_lanes(lanes), 0);
+  const IndexForm form = form_of(flat_index(node, 1));
+  if (lanes == 1) return guards.scalar ? chosen_load(node, guards) : masked_load(node, guards, 1);
+  if (form.lane != 0 || form.vector_atom) {
+    if (guards.scalar) guards.mask = widened(*guards.scalar, lanes);
+    guards.scalar.reset();
+    return masked_load(node, guards, lanes);
+  }
+  // Every lane reads the same element: one load, and the lanes that are out of range are zeroed.
+  std::vector<Condition> uniform;
+  for (const Condition& c : conditions)
+    if (c.kind != Condition::Lanes) uniform.push_back(c);
+  Guards one = guards_of(uniform, 1);
+  const LinearId value = one.scalar ? chosen_load(node, one) : masked_load(node, one, 1);
+  if (!guards.mask) return value;
+  const LinearId chosen[] = {*guards.mask, value, constant(node.dtype(), 0)};
+  return elementwise_op(Op::Where, node.dtype(), chosen);
+}
+
+// One lane under a condition: the index is made safe, and the value chosen afterwards.
+LinearId Lineariser::chosen_load(const UOp& node, const Guards& guards) {
+  const LinearId base = value_of(node.src(0));
+  const LinearId safe_of[] = {*guards.scalar, value_of(flat_index(node, 1)), index_constant(0)};
+  const LinearId safe = elementwise_op(Op::Where, kInt64, safe_of);
+  const size_t depth = std::max({guards.depth, depth_of(base), depth_of(safe)});
+  const LinearId value = tree_.add(depth, Op::Load, node.dtype(), {base, safe});
+  const LinearId chosen[] = {*guards.scalar, value, constant(node.dtype(), 0)};
+  return elementwise_op(Op::Where, node.dtype(), chosen);
+}
+
+LinearId Lineariser::read_stage(const UOp& node) {
+  const UOp& stage = node.src(0);
+  const LinearId* base = tree_.find(key_of(stage));
+  invariant(base != nullptr, "a stage is filled before it is read");
+  Graph& graph = node.graph();
+  UOp flat = graph.integer(0);
+  for (size_t i = 0; i + 1 < node.src().size(); ++i)
+    flat = add(flat, mul(node.src(i + 1), stage.ints()[i]));
+  const Place p = place(*base, flat, node.dtype().bytes());
+  const size_t depth = std::max(depth_of(p.address), depth_of(p.index));
+  return tree_.add(depth, Op::Load, node.dtype().with_lanes(lanes_in(free_of(node))),
+                   {p.address, p.index}, p.displacement, p.lane_stride);
+}
+
+void Lineariser::store(const UOp& node, LinearId base, const UOp& flat, LinearId value,
+                       std::optional<LinearId> mask, int64_t lanes) {
+  const Place p = place(base, flat, node.dtype() == kVoid ? node.src(1).dtype().bytes() : node.dtype().bytes());
+  value = widened(value, lanes);
+  if (mask)
+    tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value, *mask}, p.displacement, p.lane_stride);
+  else
+    tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value}, p.displacement, p.lane_stride);
+}
+
+}  // namespace tiny

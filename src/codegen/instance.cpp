@@ -1,0 +1,260 @@
+// Values: every node once for each coordinate of the unrolled ranges that it depends on, in the block
+// of its deepest loop.
+#include <bit>
+
+#include "base/error.h"
+#include "codegen/lineariser.h"
+#include "ir/build.h"
+#include "ir/fold.h"
+
+namespace tiny {
+
+RangeSet Lineariser::free_of(const UOp& node) {
+  const auto found = free_.find(node.node());
+  if (found != free_.end()) return found->second;
+  for (const UOp& u : topological({&node, 1})) {
+    if (free_.contains(u.node())) continue;
+    RangeSet set = 0;
+    if (u.op() == Op::Range) {
+      set = RangeSet{1} << kernel_.position(u);
+    } else {
+      for (const UOp& s : u.src()) set |= free_.at(s.node());
+      if (u.op() == Op::Reduce || u.op() == Op::Stage)
+        for (size_t i = 1; i < u.src().size(); ++i)
+          set &= ~(RangeSet{1} << kernel_.position(u.src(i)));
+    }
+    free_.emplace(u.node(), set);
+    kept_.push_back(u);
+  }
+  return free_.at(node.node());
+}
+
+InstanceKey Lineariser::key_of(const UOp& node) {
+  uint64_t coordinates = 0;
+  for (RangeSet set = free_of(node); set; set &= set - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(set));
+    if (states_[i].kind == RangeState::Fixed)
+      coordinates = hash_mix(hash_mix(coordinates, i), static_cast<uint64_t>(states_[i].value));
+  }
+  return {node.node(), coordinates};
+}
+
+int64_t Lineariser::lanes_in(RangeSet set) const {
+  const RangeSet lanes = set & vec_;
+  if (!lanes) return 1;
+  invariant(std::has_single_bit(lanes), "a value has the lanes of one range");
+  return kernel_.ranges[static_cast<size_t>(std::countr_zero(lanes))].range.src(0).const_int();
+}
+
+bool Lineariser::is_index(const UOp& node) {
+  if (node.dtype() != kInt64) return false;
+  switch (node.op()) {
+    case Op::Const:
+    case Op::Range:
+    case Op::Variable:
+      return true;
+    case Op::Add:
+    case Op::Mul:
+    case Op::FloorDiv:
+    case Op::FloorMod:
+    case Op::Max:
+    case Op::Min:
+      return is_index(node.src(0)) && is_index(node.src(1));
+    default:
+      return false;
+  }
+}
+
+LinearId Lineariser::constant(DType dtype, uint64_t bits) {
+  // Constants are remembered by their node, which interning makes unique.
+  Graph& graph = kernel_.roots.front().graph();
+  const UOp node = graph.constant_bits(dtype, bits);
+  const InstanceKey key{node.node(), dtype.lanes};
+  if (const LinearId* known = tree_.find(key)) return *known;
+  kept_.push_back(node);
+  const LinearId id = tree_.add(0, Op::Const, dtype, {}, static_cast<int64_t>(bits));
+  tree_.remember(key, id);
+  return id;
+}
+
+LinearId Lineariser::widened(LinearId id, int64_t lanes) {
+  const LinearOp& op = tree_.op(id);
+  if (op.dtype.lanes == lanes) return id;
+  invariant(op.dtype.lanes == 1, "a value is widened from one lane");
+  const DType wide = op.dtype.with_lanes(lanes);
+  if (op.op == Op::Const) return constant(wide, static_cast<uint64_t>(op.imm));
+  const InstanceKey key{nullptr, (uint64_t{id} << 16) | static_cast<uint64_t>(lanes)};
+  if (const LinearId* known = tree_.find(key)) return *known;
+  const LinearId out = tree_.add(depth_of(id), Op::Broadcast, wide, {id});
+  tree_.remember(key, out);
+  return out;
+}
+
+// One op over operands that may be constants: integers fold, so that coordinates disappear.
+LinearId Lineariser::elementwise_op(Op op, DType dtype, std::span<const LinearId> src) {
+  int64_t lanes = 1;
+  for (LinearId s : src) lanes = std::max<int64_t>(lanes, tree_.op(s).dtype.lanes);
+  const auto is_const = [&](LinearId s, int64_t value) {
+    const LinearOp& o = tree_.op(s);
+    return o.op == Op::Const && o.dtype.is_int() &&
+           int_of(o.dtype.element(), static_cast<uint64_t>(o.imm)) == value;
+  };
+  bool all_const = true;
+  for (LinearId s : src) all_const = all_const && tree_.op(s).op == Op::Const;
+  if (all_const) {
+    Graph& graph = kernel_.roots.front().graph();
+    std::vector<UOp> operands;
+    for (LinearId s : src)
+      operands.push_back(graph.constant_bits(tree_.op(s).dtype.element(),
+                                             static_cast<uint64_t>(tree_.op(s).imm)));
+    const UOp folded = elementwise(op, std::move(operands), dtype.element());
+    if (folded.is_const()) return constant(dtype.with_lanes(lanes), folded.const_bits());
+  }
+  if (op == Op::Where && tree_.op(src[0]).op == Op::Const)
+    return widened(src[tree_.op(src[0]).imm != 0 ? 1 : 2], lanes);
+  if (op == Op::Add && is_const(src[0], 0)) return widened(src[1], lanes);
+  if (op == Op::Add && is_const(src[1], 0)) return widened(src[0], lanes);
+  if (op == Op::Mul && is_const(src[0], 1)) return widened(src[1], lanes);
+  if (op == Op::Mul && is_const(src[1], 1)) return widened(src[0], lanes);
+  size_t depth = 0;
+  std::array<LinearId, 3> wide{};
+  for (size_t i = 0; i < src.size(); ++i) {
+    wide[i] = widened(src[i], lanes);
+    depth = std::max(depth, depth_of(wide[i]));
+  }
+  const DType out = dtype.with_lanes(lanes);
+  switch (src.size()) {
+    case 1:
+      return tree_.add(depth, op, out, {wide[0]});
+    case 2:
+      return tree_.add(depth, op, out, {wide[0], wide[1]});
+    default:
+      return tree_.add(depth, op, out, {wide[0], wide[1], wide[2]});
+  }
+}
+
+LinearId Lineariser::scalar_index(const UOp& expression) {
+  const LinearId id = value_of(expression);
+  invariant(tree_.op(id).dtype.lanes == 1, "an index expression has one lane here");
+  return id;
+}
+
+// A number made from an index: lanes become a ramp, of 32 bits where the values fit.
+LinearId Lineariser::cast_index(const UOp& node) {
+  const UOp& index = node.src(0);
+  const IndexForm form = form_of(index);
+  invariant(!form.vector_atom, "an index made of ranges has no vector atom");
+  const int64_t lanes = lanes_in(free_of(node));
+  const Interval range = bounds_.of(index);
+  const bool narrow = node.dtype() != kInt64 && node.dtype() != kUInt64 && node.dtype() != kFloat64 &&
+                      range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+  LinearId base = scalar_of(form);
+  const DType ramp = narrow ? kInt32 : kInt64;
+  if (narrow) base = elementwise_op(Op::Cast, kInt32, std::span(&base, 1));
+  const LinearId wide = tree_.add(depth_of(base), Op::Ramp, ramp.with_lanes(lanes), {base}, form.lane);
+  if (node.dtype() == ramp) return wide;
+  return elementwise_op(Op::Cast, node.dtype(), std::span(&wide, 1));
+}
+
+// Nodes whose value is not made from the values of all their sources.
+bool Lineariser::leaf(const UOp& node, LinearId* out) {
+  switch (node.op()) {
+    case Op::Const:
+      *out = constant(node.dtype(), node.const_bits());
+      return true;
+    case Op::Variable:
+      for (size_t i = 0; i < kernel_.variables.size(); ++i)
+        if (kernel_.variables[i] == node)
+          *out = tree_.add(0, Op::Variable, kInt64, {}, static_cast<int64_t>(i));
+      return true;
+    case Op::Range: {
+      const RangeState& state = states_[kernel_.position(node)];
+      invariant(state.kind != RangeState::Closed, "a range is open where it is used");
+      if (state.kind == RangeState::Open) *out = state.loop;
+      if (state.kind == RangeState::Fixed) *out = index_constant(state.value);
+      if (state.kind == RangeState::Lane)
+        *out = tree_.add(0, Op::Ramp, kInt64.with_lanes(lanes_in(free_of(node))), {index_constant(0)}, 1);
+      return true;
+    }
+    case Op::Load:
+      *out = load(node);
+      return true;
+    case Op::Index:
+      *out = read_stage(node);
+      return true;
+    case Op::Reduce:
+    case Op::Stage:
+      invariant(false, "a reduction is finished before its value is used");
+      return true;
+    case Op::Cast:
+      if (!is_index(node.src(0)) || !(free_of(node) & vec_)) return false;
+      *out = cast_index(node);
+      return true;
+    case Op::Less:
+    case Op::LessEqual: {
+      // Comparisons of indices across lanes are ranges of lanes, not vectors of 64-bit integers.
+      if (!is_index(node.src(0)) || !is_index(node.src(1)) || !(free_of(node) & vec_)) return false;
+      UOp e = sub(node.src(1), node.src(0));
+      if (node.op() == Op::Less) e = add(e, -1);
+      const int64_t lanes = lanes_in(free_of(node));
+      *out = bool_of(condition(e, lanes), lanes);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+LinearId Lineariser::compute(const UOp& node, std::span<const LinearId> src) {
+  invariant(has(node.op(), kElementwise), "what is left in a kernel is elementwise");
+  return elementwise_op(node.op(), node.dtype(), src);
+}
+
+// Depth first without recursion: operands appear just before their first use.
+LinearId Lineariser::value_of(const UOp& node) {
+  struct Frame {
+    UOp node;
+    size_t next = 0;
+    std::vector<LinearId> src;
+  };
+  std::vector<Frame> stack;
+  LinearId result = 0;
+  const auto enter = [&](const UOp& u) {
+    const InstanceKey key = key_of(u);
+    if (const LinearId* known = tree_.find(key)) {
+      result = *known;
+      return true;
+    }
+    if (leaf(u, &result)) {
+      kept_.push_back(u);
+      tree_.remember(key, result);
+      return true;
+    }
+    stack.push_back({u, 0, {}});
+    return false;
+  };
+  if (enter(node)) return result;
+  while (!stack.empty()) {
+    Frame& top = stack.back();
+    if (top.next < top.node.src().size()) {
+      const UOp next = top.node.src(top.next);
+      if (enter(next)) {
+        Frame& user = stack.back();
+        user.src.push_back(result);
+        ++user.next;
+      }
+      continue;
+    }
+    result = compute(top.node, top.src);
+    kept_.push_back(top.node);
+    tree_.remember(key_of(top.node), result);
+    stack.pop_back();
+    if (!stack.empty()) {
+      stack.back().src.push_back(result);
+      ++stack.back().next;
+    }
+  }
+  return result;
+}
+
+}  // namespace tiny

@@ -1,0 +1,171 @@
+// The state of one linearisation; shared by linearize.cpp (loops and tasks), instance.cpp (values) and
+// access.cpp (loads, stores and their conditions).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "codegen/block.h"
+#include "ir/affine.h"
+#include "ir/bounds.h"
+#include "ir/kernel.h"
+#include "ir/linear.h"
+#include "ir/target.h"
+
+namespace tiny {
+
+using RangeSet = uint64_t;  // bit i: the kernel's range i
+
+// Where a range stands at the moment.
+struct RangeState {
+  enum Kind : uint8_t { Closed, Open, Fixed, Lane } kind = Closed;
+  LinearId loop = 0;   // Open: the loop's variable
+  int64_t value = 0;   // Fixed: its coordinate
+};
+
+// Something to close: a Store, Check, Reduce or Stage, and the loops that it still needs.
+struct Task {
+  UOp node;
+  RangeSet todo = 0;
+  RangeSet own = 0;                    // the ranges it closes
+  std::vector<LinearId> accumulators;  // Reduce: one per instance
+  bool mutable_accumulators = false;
+};
+
+// An index expression under the present range states: constant + lane * l + scalar terms.
+struct IndexTerm {
+  UOp atom;
+  int64_t coefficient = 0;
+};
+struct IndexForm {
+  int64_t constant = 0;
+  int64_t lane = 0;                // the coefficient of the lane number
+  std::vector<IndexTerm> terms;    // one-lane atoms, outer loops first
+  UOp vector_atom;                 // an atom with lanes that is no range (a gathered index), if any
+  int64_t vector_coefficient = 0;
+};
+
+// A condition `e >= 0`, as far as it could be decided.
+struct Condition {
+  enum Kind : uint8_t { True, False, Scalar, Lanes } kind = True;
+  LinearId scalar = 0;  // Scalar: a bool
+  LinearId mask = 0;    // Lanes: a bool with lanes
+  size_t depth = 0;         // True by a known fact: nothing that relies on it may leave this block
+};
+
+class Lineariser {
+ public:
+  Lineariser(const Kernel& kernel, const Target& target);
+  LinearProgram run();
+
+ private:
+  struct Guards {  // several conditions, as one
+    bool never = false;
+    size_t depth = 0;
+    std::optional<LinearId> scalar;
+    std::optional<LinearId> mask;
+  };
+
+  // linearize.cpp
+  void close_tasks(std::vector<Task*> tasks);
+  std::vector<UOp> discover(const std::vector<Task*>& tasks);
+  bool reaches(const UOp& user, const UOp& target);
+  void close_group(const std::vector<Task*>& group, size_t range);
+  void declare_accumulators(Task& task);
+  void finish(Task& task);
+  void instantiate(Task& task);
+  void accumulate(Task& task, size_t instance, const Guards& guards);
+  void close_instance(Task& task, size_t instance);
+  struct LoopBounds {
+    LinearId begin = 0;
+    LinearId end = 0;
+    std::vector<UOp> facts;  // what holds inside because of the bounds
+  };
+  LoopBounds loop_bounds(const std::vector<Task*>& group, size_t range);
+  void emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits);
+  void emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value);
+
+  // peel.cpp
+  struct Peel {  // iterations [first, last) need no check of unrolled ranges or lanes
+    int64_t first = 0;
+    int64_t last = 0;
+    std::vector<UOp> facts;
+  };
+  std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range);
+  const std::vector<UOp>& conditions_below(const UOp& node);
+  std::vector<UOp> void_outside(const Task& task);
+  void tighten(const UOp& condition, size_t range, LoopBounds& limits);
+  std::vector<UOp> guards_of_task(const Task& task);
+  template <class Body>
+  void for_each_instance(RangeSet ranges, Body body);
+  RangeSet value_ranges(const Task& task);
+
+  // instance.cpp
+  LinearId value_of(const UOp& node);
+  LinearId scalar_index(const UOp& expression);
+  bool leaf(const UOp& node, LinearId* out);
+  LinearId compute(const UOp& node, std::span<const LinearId> src);
+  LinearId elementwise_op(Op op, DType dtype, std::span<const LinearId> src);
+  LinearId constant(DType dtype, uint64_t bits);
+  LinearId index_constant(int64_t value) { return constant(kInt64, static_cast<uint64_t>(value)); }
+  LinearId widened(LinearId id, int64_t lanes);
+  LinearId cast_index(const UOp& node);
+  InstanceKey key_of(const UOp& node);
+  bool is_index(const UOp& node);  // integers made of ranges, variables and constants alone
+
+  // access.cpp
+  IndexForm form_of(const UOp& expression);
+  Condition condition(const UOp& nonnegative, int64_t lanes);
+  std::optional<size_t> proven(const UOp& nonnegative);
+  LinearId bool_of(const Condition& c, int64_t lanes);
+  LinearId load(const UOp& node);
+  std::vector<UOp> range_conditions(const UOp& load);
+  LinearId read_stage(const UOp& node);
+  void store(const UOp& node, LinearId base, const UOp& flat, LinearId value,
+             std::optional<LinearId> mask, int64_t lanes);
+  LinearId masked_load(const UOp& node, const Guards& guards, int64_t lanes);
+  LinearId chosen_load(const UOp& node, const Guards& guards);
+  struct Place {
+    LinearId address;
+    LinearId index;
+    int64_t displacement = 0;  // bytes
+    int32_t lane_stride = 0;   // elements; 0: the index has lanes
+  };
+  Place place(LinearId base, const UOp& flat, int64_t element_bytes);
+  UOp flat_index(const UOp& access, size_t first_index);
+  UOp sum_expression(std::span<const IndexTerm> terms);
+  LinearId scalar_of(const IndexForm& form);  // without its lanes
+  std::optional<Affine> fixed(const UOp& e);
+  bool impossible(const UOp& e);
+  Guards guards_of(std::span<const Condition> conditions, int64_t lanes);
+
+  RangeSet free_of(const UOp& node);
+  int64_t lanes_in(RangeSet set) const;
+  size_t depth_of(LinearId id) const { return tree_.depth_of(id); }
+
+  const Kernel& kernel_;
+  const Target& target_;
+  LinearProgram program_;
+  BlockTree tree_;
+  std::unordered_map<const Node*, RangeSet> free_;
+  std::unordered_map<const Node*, UOp> flat_;   // the flat index of an access
+  std::vector<UOp> kept_;                       // what the maps point to stays alive
+  std::vector<RangeState> states_;   // by position
+  RangeSet loops_ = 0;               // positions by kind
+  RangeSet unrolled_ = 0;
+  RangeSet vec_ = 0;
+  RangeSet open_ = 0;                // loops that are open, or fixed by peeling
+  struct Known {
+    UOp fact;  // >= 0 in the block at this depth and within
+    size_t depth;
+  };
+  std::vector<Known> known_;
+  BoundsCache bounds_;
+  std::unordered_map<const Node*, std::vector<UOp>> conditions_;
+};
+
+}  // namespace tiny

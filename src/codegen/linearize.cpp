@@ -1,0 +1,415 @@
+#include "codegen/linearize.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "codegen/lineariser.h"
+#include "ir/build.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr RangeSet bit(size_t position) {
+  return RangeSet{1} << position;
+}
+
+// What a reduction over nothing gives.
+uint64_t identity_bits(Op op, DType dtype) {
+  switch (op) {
+    case Op::Mul:
+      return bits_of_int(dtype, 1);
+    case Op::Max:
+      return lowest_bits(dtype);
+    case Op::Min:
+      return highest_bits(dtype);
+    case Op::And:
+      return dtype.is_bool() ? 1 : bits_of_int(dtype, -1);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+Lineariser::Lineariser(const Kernel& kernel, const Target& target)
+    : kernel_(kernel), target_(target), tree_(program_), states_(kernel.ranges.size()) {
+  invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
+  invariant(!kernel.roots.empty(), "a kernel has a root");
+  for (size_t i = 0; i < kernel.ranges.size(); ++i) {
+    switch (kernel.ranges[i].kind) {
+      case RangeKind::Loop:
+      case RangeKind::Thread:
+        loops_ |= bit(i);
+        break;
+      case RangeKind::Upcast:
+      case RangeKind::Unroll:
+        unrolled_ |= bit(i);
+        break;
+      case RangeKind::Vec:
+        vec_ |= bit(i);
+        states_[i].kind = RangeState::Lane;
+        break;
+    }
+  }
+}
+
+LinearProgram Lineariser::run() {
+  program_.name = kernel_.name;
+  for (const KernelParam& p : kernel_.params) program_.params.push_back({p.element, p.read, p.written});
+  for (const UOp& v : kernel_.variables) {
+    const VariableArg& arg = v.variable_arg();
+    program_.variables.push_back({arg.name, arg.min, arg.max});
+  }
+  for (size_t i = 0; i < kernel_.params.size(); ++i) {
+    Graph& graph = kernel_.roots.front().graph();
+    const UOp param = graph.make(Op::Param, {}, static_cast<int64_t>(i), kernel_.params[i].element);
+    kept_.push_back(param);
+    tree_.remember({param.node(), 0}, tree_.add(0, Op::Param, kAddress, {}, static_cast<int64_t>(i)));
+  }
+  std::vector<Task> tasks;
+  for (const UOp& root : kernel_.roots) {
+    const RangeSet own = free_of(root);
+    tasks.push_back({root, own & loops_, own, {}, false});
+  }
+  std::vector<Task*> pointers;
+  for (Task& t : tasks) pointers.push_back(&t);
+  close_tasks(pointers);
+  tree_.flatten();
+  return std::move(program_);
+}
+
+// The reductions and stages below `tasks` that can be closed here: all their outer loops are open.
+// Sources come before users.
+std::vector<UOp> Lineariser::discover(const std::vector<Task*>& tasks) {
+  std::vector<UOp> roots;
+  for (const Task* t : tasks)
+    for (const UOp& s : t->node.src()) roots.push_back(s);
+  std::vector<UOp> found;
+  for (const UOp& u : topological(roots)) {
+    if (u.op() != Op::Reduce && u.op() != Op::Stage) continue;
+    if ((free_of(u) & loops_ & ~open_) != 0) continue;
+    const bool busy = std::any_of(tasks.begin(), tasks.end(), [&](const Task* t) { return t->node == u; });
+    if (!busy && !tree_.find(key_of(u))) found.push_back(u);
+  }
+  return found;
+}
+
+bool Lineariser::reaches(const UOp& user, const UOp& target) {
+  const std::vector<UOp> below = topological({user.src().data(), user.src().size()});
+  return std::find(below.begin(), below.end(), target) != below.end();
+}
+
+void Lineariser::close_tasks(std::vector<Task*> tasks) {
+  std::vector<Task> started;
+  for (const UOp& u : discover(tasks)) {
+    RangeSet own = 0;
+    for (size_t i = 1; i < u.src().size(); ++i) own |= bit(kernel_.position(u.src(i)));
+    started.push_back({u, own & loops_, own, {}, false});
+  }
+  std::vector<Task*> waiting;
+  for (Task& t : started) waiting.push_back(&t);
+  const auto is_started = [&](const Task* t) {
+    return !started.empty() && t >= started.data() && t < started.data() + started.size();
+  };
+  waiting.insert(waiting.end(), tasks.begin(), tasks.end());
+  while (!waiting.empty()) {
+    // What waits for nothing can go; those that begin with the same loop share it.
+    std::vector<Task*> ready;
+    for (Task* t : waiting)
+      if (std::none_of(waiting.begin(), waiting.end(), [&](const Task* other) {
+            return other != t && is_started(other) && reaches(t->node, other->node);
+          }))
+        ready.push_back(t);
+    invariant(!ready.empty(), "tasks do not wait for each other");
+    const RangeSet first = ready.front()->todo;
+    std::vector<Task*> group;
+    for (Task* t : ready)
+      if (first ? (t->todo && std::countr_zero(t->todo) == std::countr_zero(first)) : t->todo == 0)
+        group.push_back(t);
+    for (Task* t : group)
+      if (is_started(t)) declare_accumulators(*t);
+    if (first) {
+      close_group(group, static_cast<size_t>(std::countr_zero(first)));
+    } else {
+      for (Task* t : group) instantiate(*t);
+    }
+    for (Task* t : group) {
+      if (is_started(t)) finish(*t);
+      waiting.erase(std::find(waiting.begin(), waiting.end(), t));
+    }
+  }
+}
+
+// What must hold for a task to close an iteration: the facts of the splits that made its ranges.
+std::vector<UOp> Lineariser::guards_of_task(const Task& task) {
+  std::vector<UOp> guards;
+  for (const UOp& fact : kernel_.facts)
+    if (free_of(fact) & task.own) guards.push_back(fact);
+  return guards;
+}
+
+// A guard on this loop and loops outside of it becomes the loop's bound.
+Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, size_t range) {
+  LoopBounds out;
+  const UOp& r = kernel_.ranges[range].range;
+  out.begin = index_constant(0);
+  out.end = scalar_index(r.src(0));
+  if (kernel_.ranges[range].kind == RangeKind::Thread) {
+    out.begin = tree_.add(0, Op::LaunchArg, kInt64, {}, 0);
+    out.end = tree_.add(0, Op::LaunchArg, kInt64, {}, 1);
+    program_.threaded = true;
+  }
+  if (!r.src(0).is_const()) out.facts.push_back(add(sub(r.src(0), r), -1));
+  for (const UOp& fact : kernel_.facts)
+    if (std::all_of(group.begin(), group.end(), [&](const Task* t) { return t->own & free_of(fact); }))
+      tighten(fact, range, out);
+  for (const UOp& condition : void_outside(*group.front()))
+    if (std::all_of(group.begin(), group.end(), [&](const Task* t) {
+          const std::vector<UOp> same = void_outside(*t);
+          return std::find(same.begin(), same.end(), condition) != same.end();
+        }))
+      tighten(condition, range, out);
+  return out;
+}
+
+void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits) {
+  RangeState& state = states_[range];
+  const LinearOp& begin = tree_.op(limits.begin);
+  const LinearOp& end = tree_.op(limits.end);
+  if (begin.op == Op::Const && end.op == Op::Const && begin.imm >= end.imm) return;
+  state.kind = RangeState::Open;
+  state.loop = tree_.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
+  open_ |= bit(range);
+  for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
+  std::vector<Task> copies;
+  for (const Task* t : group) copies.push_back(*t);
+  std::vector<Task*> inside;
+  for (Task& t : copies) {
+    t.todo &= ~bit(range);
+    inside.push_back(&t);
+  }
+  close_tasks(inside);
+  known_.resize(known_.size() - limits.facts.size());
+  open_ &= ~bit(range);
+  state.kind = RangeState::Closed;
+  tree_.close();
+}
+
+// One iteration of a loop with its range as a constant: conditions fold, instances die.
+void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value) {
+  RangeState& state = states_[range];
+  const bool threaded = kernel_.ranges[range].kind == RangeKind::Thread;
+  if (threaded) {
+    const LinearId at = index_constant(value);
+    const LinearId from[] = {tree_.add(0, Op::LaunchArg, kInt64, {}, 0), at};
+    const LinearId to[] = {at, tree_.add(0, Op::LaunchArg, kInt64, {}, 1)};
+    const LinearId both[] = {elementwise_op(Op::LessEqual, kBool, from), elementwise_op(Op::Less, kBool, to)};
+    tree_.open(Op::If, kVoid, {elementwise_op(Op::And, kBool, both)});
+  }
+  state.kind = RangeState::Fixed;
+  state.value = value;
+  open_ |= bit(range);
+  std::vector<Task> copies;
+  for (const Task* t : group) copies.push_back(*t);
+  std::vector<Task*> inside;
+  for (Task& t : copies) {
+    t.todo &= ~bit(range);
+    inside.push_back(&t);
+  }
+  close_tasks(inside);
+  open_ &= ~bit(range);
+  state.kind = RangeState::Closed;
+  if (threaded) tree_.close();
+}
+
+void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
+  invariant(states_[range].kind == RangeState::Closed, "a range is one loop at a time");
+  LoopBounds limits = loop_bounds(group, range);
+  const std::optional<Peel> peel = find_peel(group, range);
+  if (!peel) {
+    emit_loop(group, range, limits);
+  } else {
+    const int64_t size = kernel_.ranges[range].range.src(0).const_int();
+    for (int64_t i = 0; i < peel->first; ++i) emit_iteration(group, range, i);
+    const LinearId begins[] = {limits.begin, index_constant(peel->first)};
+    const LinearId ends[] = {limits.end, index_constant(peel->last)};
+    limits.begin = elementwise_op(Op::Max, kInt64, begins);
+    limits.end = elementwise_op(Op::Min, kInt64, ends);
+    limits.facts.insert(limits.facts.end(), peel->facts.begin(), peel->facts.end());
+    emit_loop(group, range, limits);
+    for (int64_t i = peel->last; i < size; ++i) emit_iteration(group, range, i);
+  }
+  for (Task* t : group) t->todo &= ~bit(range);
+}
+
+// The unrolled ranges that a task has instances for: its own first, since they are reduced.
+RangeSet Lineariser::value_ranges(const Task& task) {
+  RangeSet set = task.own;
+  for (const UOp& s : task.node.src()) set |= free_of(s);
+  RangeSet free = set & unrolled_;
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (states_[i].kind == RangeState::Fixed) free &= ~bit(i);
+  return free;
+}
+
+// Calls body(instance) for every coordinate of the ranges, the last of them fastest.
+template <class Body>
+void Lineariser::for_each_instance(RangeSet ranges, Body body) {
+  std::vector<size_t> positions;
+  size_t count = 1;
+  for (RangeSet set = ranges; set; set &= set - 1) {
+    positions.push_back(static_cast<size_t>(std::countr_zero(set)));
+    count *= static_cast<size_t>(kernel_.ranges[positions.back()].range.src(0).const_int());
+  }
+  for (size_t instance = 0; instance < count; ++instance) {
+    size_t rest = instance;
+    for (size_t i = positions.size(); i-- > 0;) {
+      const auto n = static_cast<size_t>(kernel_.ranges[positions[i]].range.src(0).const_int());
+      states_[positions[i]].kind = RangeState::Fixed;
+      states_[positions[i]].value = static_cast<int64_t>(rest % n);
+      rest /= n;
+    }
+    body(instance);
+  }
+  for (size_t p : positions) states_[p].kind = RangeState::Closed;
+}
+
+// One accumulator for every coordinate of the result, and of reduced ranges that are upcast.
+void Lineariser::declare_accumulators(Task& task) {
+  if (task.node.op() == Op::Stage) {
+    int64_t size = 1;
+    for (size_t i = 1; i < task.node.src().size(); ++i) {
+      const int64_t last = bounds_.of(task.node.src(i).src(0)).hi - 1;
+      size += last * task.node.ints()[i - 1];
+    }
+    const int64_t offset = program_.scratch_bytes;
+    program_.scratch_bytes += round_up(size * task.node.dtype().bytes(), 64);
+    task.accumulators.push_back(tree_.add(0, Op::Scratch, kAddress, {}, offset));
+    return;
+  }
+  if (task.node.op() != Op::Reduce) return;
+  const RangeSet lanes = (free_of(task.node) | task.own) & vec_ & (free_of(task.node.src(0)));
+  const DType dtype = task.node.dtype().with_lanes(lanes_in(lanes));
+  const LinearId first = constant(dtype, identity_bits(task.node.reduce_arg().op, task.node.dtype()));
+  RangeSet grouped = 0;
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (kernel_.ranges[i].kind == RangeKind::Upcast) grouped |= bit(i);
+  for_each_instance(value_ranges(task) & (free_of(task.node) | grouped), [&](size_t) {
+    task.accumulators.push_back(tree_.add(tree_.depth(), Op::Accumulator, dtype, {first}));
+  });
+}
+
+void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
+  const LinearId acc = task.accumulators[instance];
+  const DType dtype = tree_.op(acc).dtype;
+  const Op op = task.node.reduce_arg().op;
+  LinearId value = widened(value_of(task.node.src(0)), dtype.lanes);
+  if (guards.mask) {
+    const LinearId chosen[] = {*guards.mask, value, constant(dtype, identity_bits(op, dtype.element()))};
+    value = elementwise_op(Op::Where, dtype.element(), chosen);
+  }
+  const size_t here = tree_.depth();
+  const LinearId sum = tree_.add(here, op, dtype, {acc, value});
+  tree_.add(here, Op::Set, kVoid, {acc, sum});
+}
+
+// Closes one instance of a task in the present block: its guards decide whether, and for which lanes.
+void Lineariser::close_instance(Task& task, size_t instance) {
+  const int64_t lanes = lanes_in((free_of(task.node) | task.own));
+  for (const UOp& fact : kernel_.facts)
+    if (!(free_of(fact) & ~free_of(task.node) & ~task.own) && impossible(fact)) return;
+  const std::vector<UOp> facts = guards_of_task(task);
+  std::vector<Condition> conditions;
+  for (const UOp& fact : facts) conditions.push_back(condition(fact, lanes));
+  const Guards guards = guards_of(conditions, lanes);
+  if (guards.never) return;
+  const size_t known_before = known_.size();
+  if (guards.scalar) {
+    tree_.open(Op::If, kVoid, {*guards.scalar});
+    for (size_t i = 0; i < facts.size(); ++i)
+      if (conditions[i].kind == Condition::Scalar) known_.push_back({facts[i], tree_.depth()});
+  }
+  const UOp& node = task.node;
+  if (node.op() == Op::Reduce) {
+    accumulate(task, instance, guards);
+  } else if (node.op() == Op::Stage) {
+    Graph& graph = node.graph();
+    UOp flat = graph.integer(0);
+    for (size_t i = 1; i < node.src().size(); ++i) flat = add(flat, mul(node.src(i), node.ints()[i - 1]));
+    store(node, task.accumulators.front(), flat, value_of(node.src(0)), guards.mask, lanes);
+  } else if (node.op() == Op::Store) {
+    const LinearId value = value_of(node.src(1));
+    store(node, value_of(node.src(0)), flat_index(node, 2), value, guards.mask, lanes);
+  } else {
+    const LinearId ok = value_of(node.src(0));
+    const LinearId position = scalar_of(form_of(node.src(1)));
+    tree_.add(tree_.depth(), Op::Check, kVoid, {ok, position}, node.int_arg());
+  }
+  known_.resize(known_before);
+  if (guards.scalar) tree_.close();
+}
+
+void Lineariser::instantiate(Task& task) {
+  RangeSet grouped = 0;
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (kernel_.ranges[i].kind == RangeKind::Upcast) grouped |= bit(i);
+  const RangeSet all = value_ranges(task);
+  if (task.node.op() != Op::Reduce) {
+    for_each_instance(all, [&](size_t instance) { close_instance(task, instance); });
+    return;
+  }
+  // Steps that share accumulators come outermost.
+  const RangeSet own_accumulator = all & (free_of(task.node) | grouped);
+  for_each_instance(all & ~own_accumulator, [&](size_t) {
+    for_each_instance(own_accumulator, [&](size_t instance) { close_instance(task, instance); });
+  });
+}
+
+// The loops are closed: grouped accumulators and lanes fold into the value.
+void Lineariser::finish(Task& task) {
+  const UOp& node = task.node;
+  if (node.op() == Op::Stage) {
+    const LinearId base = tree_.add(tree_.depth(), Op::Address, kAddress,
+                                    {task.accumulators.front(), index_constant(0)}, 1);
+    kept_.push_back(node);
+    tree_.remember(key_of(node), base);
+    return;
+  }
+  if (node.op() != Op::Reduce) return;
+  const Op op = node.reduce_arg().op;
+  const bool fold_lanes = (task.own & vec_) != 0 && tree_.op(task.accumulators.front()).dtype.lanes > 1;
+  RangeSet grouped = 0;
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (kernel_.ranges[i].kind == RangeKind::Upcast && (task.own & bit(i))) grouped |= bit(i);
+  const RangeSet result = value_ranges(task) & free_of(node);
+  const size_t here = tree_.depth();
+  // Accumulators were declared with the grouped ranges among the others: collect by result.
+  std::vector<std::pair<InstanceKey, LinearId>> sums;
+  size_t next = 0;
+  for_each_instance(result | (value_ranges(task) & grouped), [&](size_t) {
+    const InstanceKey key = key_of(node);
+    const LinearId acc = task.accumulators[next++];
+    const auto found = std::find_if(sums.begin(), sums.end(), [&](const auto& s) { return s.first == key; });
+    if (found == sums.end())
+      sums.emplace_back(key, acc);
+    else
+      found->second = tree_.add(here, op, tree_.op(acc).dtype, {found->second, acc});
+  });
+  kept_.push_back(node);
+  for (auto& [key, value] : sums) {
+    if (fold_lanes)
+      value = tree_.add(here, Op::Fold, node.dtype(), {value}, 0, static_cast<int32_t>(op));
+    tree_.remember(key, value);
+  }
+}
+
+LinearProgram linearize(const Kernel& kernel, const Target& target) {
+  LinearProgram program = Lineariser(kernel, target).run();
+  verify(program);
+  return program;
+}
+
+}  // namespace tiny

@@ -1,0 +1,313 @@
+#include "codegen/options.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "ir/bounds.h"
+#include "ir/build.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr const char* kNames[] = {"TILE", "VEC", "UPCAST", "UNROLL", "THREAD", "ORDER", "STAGE"};
+
+std::string range_text(int64_t number) {
+  return number < 0 ? std::string("all") : cat("r", number);
+}
+
+std::string to_text(const Option& option) {
+  std::string text = kNames[static_cast<size_t>(option.kind)];
+  if (option.kind == OptionKind::Order) {
+    for (int64_t r : option.list) text += " " + range_text(r);
+    return text;
+  }
+  if (option.kind == OptionKind::Stage) {
+    text += cat(" p", option.amount, " ", range_text(option.range));
+    for (int64_t r : option.list) text += " " + range_text(r);
+    return option.padding ? cat(text, " pad ", option.padding) : text;
+  }
+  text += " " + range_text(option.range);
+  return option.kind == OptionKind::Tile ? cat(text, " ", option.amount) : text;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  std::vector<Option> run() {
+    std::vector<Option> out;
+    while (true) {
+      const std::string_view word = next();
+      if (word.empty()) return out;
+      if (word == ";") continue;
+      out.push_back(option(word));
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view got, const char* wanted) const {
+    throw Error(Status::InvalidArgument, cat("options: got \"", got, "\" where ", wanted, " was expected, in \"", text_, "\""));
+  }
+
+  std::string_view next() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
+    const size_t start = at_;
+    if (at_ < text_.size() && text_[at_] == ';') return text_.substr(at_++, 1);
+    while (at_ < text_.size() && text_[at_] != ' ' && text_[at_] != ';' && text_[at_] != '\t' && text_[at_] != '\n') ++at_;
+    return text_.substr(start, at_ - start);
+  }
+
+  bool more() {
+    const size_t saved = at_;
+    const std::string_view word = next();
+    at_ = saved;
+    return !word.empty() && word != ";";
+  }
+
+  int64_t number(std::string_view word, const char* wanted) const {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size() || value < 0) fail(word, wanted);
+    return value;
+  }
+
+  int64_t range(std::string_view word) const {
+    if (word.empty() || word[0] != 'r') fail(word, "a range such as r0");
+    return number(word.substr(1), "a range such as r0");
+  }
+
+  Option option(std::string_view name) {
+    const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
+    if (found == std::end(kNames)) fail(name, "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER or STAGE");
+    Option o;
+    o.kind = static_cast<OptionKind>(found - std::begin(kNames));
+    if (o.kind == OptionKind::Order) {
+      while (more()) o.list.push_back(range(next()));
+      return o;
+    }
+    if (o.kind == OptionKind::Stage) {
+      const std::string_view slot = next();
+      if (slot.empty() || slot[0] != 'p') fail(slot, "a parameter such as p1");
+      o.amount = number(slot.substr(1), "a parameter such as p1");
+      const std::string_view place = next();
+      o.range = place == "all" ? -1 : range(place);
+      while (more()) {
+        const std::string_view word = next();
+        if (word == "pad")
+          o.padding = number(next(), "a number of elements");
+        else
+          o.list.push_back(range(word));
+      }
+      return o;
+    }
+    o.range = range(next());
+    if (o.kind == OptionKind::Tile) o.amount = number(next(), "a tile size");
+    if (more()) fail(next(), "; or the end");
+    return o;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+[[noreturn]] void refuse(const Option& option, const std::string& why) {
+  throw Error(Status::InvalidArgument, cat("option ", to_text(option), " does not fit the kernel: ", why));
+}
+
+size_t find_range(const Kernel& kernel, const Option& option, int64_t number) {
+  for (size_t i = 0; i < kernel.ranges.size(); ++i)
+    if (kernel.ranges[i].range.int_arg() == number) return i;
+  refuse(option, cat("it has no range r", number));
+}
+
+void replace_all(Kernel& kernel, const std::vector<std::pair<UOp, UOp>>& replacements) {
+  for (UOp& root : kernel.roots) root = substitute(root, replacements);
+  for (UOp& fact : kernel.facts) fact = substitute(fact, replacements);
+}
+
+// Reduce and Stage list the ranges that they close: a range that was replaced by a sum in them is
+// replaced by the sum's two ranges.
+UOp split_closers(const UOp& root, const UOp& sum, const UOp& outer, const UOp& inner) {
+  std::vector<std::pair<UOp, UOp>> replacements;
+  UOp out = root;
+  for (const UOp& u : topological({&root, 1})) {
+    if (u.op() != Op::Reduce) continue;
+    bool closes = false;
+    std::vector<UOp> src{u.src(0)};
+    for (size_t i = 1; i < u.src().size(); ++i) {
+      if (!(u.src(i) == sum)) {
+        src.push_back(u.src(i));
+        continue;
+      }
+      closes = true;
+      if (outer.op() == Op::Range) src.push_back(outer);
+      src.push_back(inner);
+    }
+    if (closes) {
+      const UOp old = substitute(u, replacements);
+      src[0] = UOp(old.src(0));
+      replacements.emplace_back(u, u.graph().make(Op::Reduce, std::move(src), u.arg()));
+    }
+  }
+  return replacements.empty() ? out : substitute(out, replacements);
+}
+
+Kernel tile(const Kernel& kernel, const Option& option) {
+  Kernel out = kernel;
+  const size_t at = find_range(kernel, option, option.range);
+  const UOp r = kernel.ranges[at].range;
+  if (option.amount < 1) refuse(option, "a tile has at least one element");
+  if (kernel.ranges[at].kind != RangeKind::Loop) refuse(option, "only a loop can be tiled");
+  for (const UOp& u : topological(kernel.roots))
+    if (u.op() == Op::Stage && std::find(u.src().begin() + 1, u.src().end(), r) != u.src().end())
+      refuse(option, "a stage's own range is not tiled");
+  Graph& graph = r.graph();
+  const UOp size = r.src(0);
+  const UOp count = size.is_const() ? graph.integer(ceil_div(size.const_int(), option.amount))
+                                    : floor_div(add(size, option.amount - 1), option.amount);
+  const UOp outer = graph.make(Op::Range, {count}, r.int_arg());
+  const UOp inner = graph.make(Op::Range, {graph.integer(option.amount)}, kernel.next_range_number());
+  // An outer range of one value is no range.
+  const UOp outer_value = count.is_const_int(1) ? graph.integer(0) : outer;
+  const UOp sum = add(mul(outer_value, option.amount), inner);
+  replace_all(out, {{r, sum}});
+  for (UOp& root : out.roots) root = split_closers(root, sum, outer_value, inner);
+  if (!size.is_const() || size.const_int() % option.amount != 0)
+    out.facts.push_back(add(sub(size, sum), -1));
+  KernelRange second = kernel.ranges[at];
+  second.range = inner;
+  out.ranges[at].range = outer;
+  out.ranges.insert(out.ranges.begin() + static_cast<int64_t>(at) + 1, second);
+  if (count.is_const_int(1)) out.ranges.erase(out.ranges.begin() + static_cast<int64_t>(at));
+  return out;
+}
+
+Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
+  Kernel out = kernel;
+  const size_t at = find_range(kernel, option, option.range);
+  KernelRange& r = out.ranges[at];
+  if (r.kind != RangeKind::Loop) refuse(option, "the range has a kind already");
+  const UOp size = r.range.src(0);
+  if (kind == RangeKind::Thread) {
+    if (at != 0) refuse(option, "threads share the outermost loop");
+    for (const UOp& root : kernel.roots) {
+      const std::vector<UOp> below = topological({&root, 1});
+      if (std::find(below.begin(), below.end(), r.range) == below.end())
+        refuse(option, "a store does not depend on the range");
+    }
+    if (r.reduced) refuse(option, "a reduced range is not shared by threads");
+    r.kind = kind;
+    return out;
+  }
+  if (!size.is_const()) refuse(option, "its size is not a constant");
+  if (kind == RangeKind::Vec && (size.const_int() < 2 || (size.const_int() & (size.const_int() - 1)) != 0))
+    refuse(option, "lanes are a power of two above one");
+  r.kind = kind;
+  return out;
+}
+
+Kernel reorder(const Kernel& kernel, const Option& option) {
+  Kernel out = kernel;
+  std::vector<size_t> places;
+  for (int64_t number : option.list) places.push_back(find_range(kernel, option, number));
+  std::vector<size_t> sorted = places;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) refuse(option, "a range is named twice");
+  for (size_t i = 0; i < places.size(); ++i) out.ranges[sorted[i]] = kernel.ranges[places[i]];
+  return out;
+}
+
+// The load of a parameter, memoised: its ranges inside the place are renamed, and bound by the Stage.
+Kernel stage(const Kernel& kernel, const Option& option) {
+  Kernel out = kernel;
+  std::vector<UOp> loads;
+  for (const UOp& u : topological(kernel.roots))
+    if (u.op() == Op::Load && u.src(0).int_arg() == option.amount) loads.push_back(u);
+  if (loads.size() != 1) refuse(option, cat("it has ", loads.size(), " loads of the parameter, not one"));
+  const UOp load = loads.front();
+  const size_t place = option.range < 0 ? 0 : find_range(kernel, option, option.range) + 1;
+  std::vector<size_t> bound;
+  const std::vector<UOp> below = topological({&load, 1});
+  for (size_t i = place; i < kernel.ranges.size(); ++i)
+    if (std::find(below.begin(), below.end(), kernel.ranges[i].range) != below.end()) bound.push_back(i);
+  if (bound.empty()) refuse(option, "the load does not depend on a range inside the place");
+  // The layout: named ranges first to last, the others in the kernel's order before them.
+  std::vector<size_t> layout;
+  for (size_t i : bound)
+    if (std::find(option.list.begin(), option.list.end(), kernel.ranges[i].range.int_arg()) == option.list.end())
+      layout.push_back(i);
+  for (int64_t number : option.list) {
+    const size_t at = find_range(kernel, option, number);
+    if (std::find(bound.begin(), bound.end(), at) == bound.end()) refuse(option, cat("r", number, " is not inside the place"));
+    layout.push_back(at);
+  }
+  Graph& graph = load.graph();
+  std::vector<std::pair<UOp, UOp>> renamed;
+  std::vector<UOp> stage_src{load};
+  std::vector<UOp> index_src{load};
+  Ints strides(layout.size());
+  int64_t stride = 1;
+  for (size_t i = layout.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride = checked_mul(stride, bounds(kernel.ranges[layout[i]].range.src(0)).hi, "a stage's size");
+    if (i == 1) stride += option.padding;
+  }
+  int64_t number = kernel.next_range_number();
+  for (size_t at : layout) {
+    const UOp r = kernel.ranges[at].range;
+    const UOp copy = graph.make(Op::Range, {UOp(r.src(0))}, number++);
+    renamed.emplace_back(r, copy);
+    stage_src.push_back(copy);
+    index_src.push_back(r);
+    const RangeKind kind = kernel.ranges[at].kind == RangeKind::Vec ? RangeKind::Vec : RangeKind::Loop;
+    out.ranges.push_back({copy, kind, false});
+  }
+  stage_src[0] = substitute(load, renamed);
+  index_src[0] = graph.make(Op::Stage, std::move(stage_src), strides);
+  const UOp index = graph.make(Op::Index, std::move(index_src));
+  for (UOp& root : out.roots) root = substitute(root, {{load, index}});
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(std::span<const Option> options) {
+  std::vector<std::string> parts;
+  for (const Option& o : options) parts.push_back(to_text(o));
+  return join(parts, "; ");
+}
+
+std::vector<Option> parse_options(std::string_view text) {
+  return Parser(text).run();
+}
+
+Kernel apply_option(const Kernel& kernel, const Option& option) {
+  switch (option.kind) {
+    case OptionKind::Tile:
+      return tile(kernel, option);
+    case OptionKind::Vec:
+      return set_kind(kernel, option, RangeKind::Vec);
+    case OptionKind::Upcast:
+      return set_kind(kernel, option, RangeKind::Upcast);
+    case OptionKind::Unroll:
+      return set_kind(kernel, option, RangeKind::Unroll);
+    case OptionKind::Thread:
+      return set_kind(kernel, option, RangeKind::Thread);
+    case OptionKind::Order:
+      return reorder(kernel, option);
+    case OptionKind::Stage:
+      return stage(kernel, option);
+  }
+  return kernel;
+}
+
+Kernel apply_options(const Kernel& kernel, std::span<const Option> options) {
+  Kernel out = kernel;
+  for (const Option& o : options) out = apply_option(out, o);
+  return out;
+}
+
+}  // namespace tiny

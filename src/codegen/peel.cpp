@@ -1,0 +1,121 @@
+// Tails and padding: what is known of conditions `e >= 0` over a loop.  A condition on loops alone
+// becomes the loop's bound; one that involves unrolled ranges or lanes splits off the few iterations in
+// which it does not hold for all of them.
+#include <algorithm>
+#include <bit>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "codegen/lineariser.h"
+#include "ir/build.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr int64_t kPeeledMax = 3;  // iterations on either side
+
+bool is_product_with(const UOp& value, const UOp& factor) {
+  if (value == factor) return true;
+  if (value.op() == Op::Mul) return is_product_with(value.src(0), factor) || is_product_with(value.src(1), factor);
+  return value.op() == Op::Cast && is_product_with(value.src(0), factor);
+}
+
+}  // namespace
+
+// The conditions of loads, and of comparisons of indices, that `node` is computed from; those that
+// the sizes alone prove are left out.
+const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
+  if (const auto found = conditions_.find(node.node()); found != conditions_.end()) return found->second;
+  std::vector<UOp> all;
+  const auto keep = [&all](const UOp& e) {
+    if (std::find(all.begin(), all.end(), e) == all.end()) all.push_back(e);
+  };
+  if (node.op() == Op::Load) {
+    for (const UOp& e : range_conditions(node)) keep(e);
+  } else {
+    for (const UOp& u : topological({&node, 1})) {
+      if (u.op() == Op::Load)
+        for (const UOp& e : conditions_below(u)) keep(e);
+      if ((u.op() == Op::Less || u.op() == Op::LessEqual) && is_index(u.src(0)) && is_index(u.src(1))) {
+        const UOp room = sub(u.src(1), u.src(0));
+        keep(u.op() == Op::Less ? add(room, -1) : room);
+      }
+    }
+  }
+  kept_.push_back(node);
+  return conditions_.emplace(node.node(), std::move(all)).first->second;
+}
+
+// Conditions without which what a task adds is zero: those of a load that is a factor of a sum.
+std::vector<UOp> Lineariser::void_outside(const Task& task) {
+  if (task.node.op() != Op::Reduce || task.node.reduce_arg().op != Op::Add) return {};
+  std::vector<UOp> all;
+  const UOp value = task.node.src(0);
+  for (const UOp& u : topological({&value, 1})) {
+    if (u.op() != Op::Load || !is_product_with(value, u)) continue;
+    const std::vector<UOp>& conditions = conditions_below(u);
+    all.insert(all.end(), conditions.begin(), conditions.end());
+  }
+  return all;
+}
+
+// condition = rest + c * r >= 0, where everything but r is known here, bounds the loop over r.
+void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits) {
+  const RangeSet self = RangeSet{1} << range;
+  const RangeSet free = free_of(condition);
+  if (!(free & self) || (free & ~self & (loops_ & ~open_)) || (free & (unrolled_ | vec_))) return;
+  if (proven(condition)) return;
+  const UOp& r = kernel_.ranges[range].range;
+  std::optional<Affine> sum = affine(condition);
+  const int64_t c = sum ? sum->coefficient(r) : 0;
+  if (c == 0) return;
+  std::erase_if(sum->terms, [&](const AffineTerm& term) { return term.atom == r; });
+  const UOp rest = to_uop(condition.graph(), *sum);
+  if (c < 0) {
+    const LinearId ends[] = {limits.end, scalar_index(add(floor_div(rest, -c), 1))};
+    limits.end = elementwise_op(Op::Min, kInt64, ends);
+  } else {
+    const LinearId begins[] = {limits.begin, scalar_index(mul(floor_div(rest, c), -1))};
+    limits.begin = elementwise_op(Op::Max, kInt64, begins);
+  }
+  limits.facts.push_back(condition);
+}
+
+std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group, size_t range) {
+  const UOp& r = kernel_.ranges[range].range;
+  if (!r.src(0).is_const()) return std::nullopt;
+  const int64_t size = r.src(0).const_int();
+  Peel peel{0, size, {}};
+  const auto consider = [&](const UOp& e) {
+    const RangeSet free = free_of(e);
+    RangeSet pending = free & (unrolled_ | vec_);
+    for (RangeSet set = pending; set; set &= set - 1)
+      if (states_[static_cast<size_t>(std::countr_zero(set))].kind == RangeState::Fixed) pending &= ~(set & -set);
+    if (!(free & (RangeSet{1} << range)) || !pending || proven(e)) return;
+    std::optional<Affine> rest = fixed(e);
+    const int64_t c = rest ? rest->coefficient(r) : 0;
+    if (c == 0) return;
+    std::erase_if(rest->terms, [&](const AffineTerm& term) { return term.atom == r; });
+    const int64_t worst = bounds_.of(*rest).lo;
+    if (worst == INT64_MIN || worst < -(int64_t{1} << 48) || worst > (int64_t{1} << 48)) return;
+    int64_t first = peel.first;
+    int64_t last = peel.last;
+    if (c > 0) first = std::max(first, ceil_div(-worst, c));
+    if (c < 0) last = std::min(last, floor_div(worst, -c) + 1);
+    if (first > kPeeledMax || size - last > kPeeledMax || last - first < 1) return;
+    peel.first = first;
+    peel.last = last;
+    peel.facts.push_back(add(mul(r, c), worst));
+  };
+  for (const Task* t : group) {
+    for (const UOp& fact : kernel_.facts)
+      if (free_of(fact) & (t->own | free_of(t->node))) consider(fact);
+    for (const UOp& s : t->node.src())
+      for (const UOp& e : conditions_below(s)) consider(e);
+  }
+  if (peel.first == 0 && peel.last == size) return std::nullopt;
+  return peel;
+}
+
+}  // namespace tiny

@@ -1,0 +1,46 @@
+// The registry: which renderer and which runtime make a device, and what it can do.  The only place
+// where render and runtime meet.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/flags.h"
+#include "ir/linear.h"
+#include "ir/target.h"
+#include "runtime/device.h"
+
+namespace tiny {
+
+// Kernels ready to be launched; `interpreted` where machine code could not be had.
+struct LoadedKernel {
+  Ref<Executable> executable;
+  bool interpreted = false;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Device& device() = 0;
+  virtual const Target& target() const = 0;
+  // Renders and loads a batch.
+  virtual std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) = 0;
+  // The source or listing of one program, for people.
+  virtual std::string listing(const LinearProgram& program) = 0;
+};
+
+// Error{InvalidArgument} that lists the known names; Error{Unsupported} if this machine lacks it.
+std::unique_ptr<Backend> make_backend(const Flags& flags);
+
+struct BackendInfo {
+  std::string name;
+  std::string description;
+  bool available = true;
+  std::string reason;  // why it is not
+  std::vector<std::string> isas;
+};
+std::vector<BackendInfo> known_backends();
+
+}  // namespace tiny

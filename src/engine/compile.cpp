@@ -1,0 +1,91 @@
+#include "engine/compile.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "engine/plan.h"
+#include "engine/realize.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+namespace {
+
+// What stands in for an input's memory until a run binds it.
+class InputTag : public Storage {
+ public:
+  InputTag() : Storage(nullptr) {}
+};
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Values that no input reaches but that a value that inputs reach is made from.
+std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
+  const std::vector<UOp> order = topological(outputs, has_memory);
+  std::vector<uint8_t> varies(outputs.front().graph().id_limit());
+  for (const UOp& u : order) {
+    bool v = is_input(u) || u.op() == Op::Variable;
+    if (!has_memory(u))
+      for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
+    varies[u.id()] = v ? 1 : 0;
+  }
+  std::vector<UOp> frontier;
+  const auto add = [&](const UOp& u) {
+    // Views cost nothing, and constants are better left where kernels can see them.
+    UOp base = u;
+    while (has(base.op(), kMovement) && base.op() != Op::Pad) base = UOp(base.src(0));
+    if (has_memory(base) || base.op() == Op::Const || base.op() == Op::Iota) return;
+    if (std::find(frontier.begin(), frontier.end(), base) == frontier.end()) frontier.push_back(base);
+  };
+  for (const UOp& u : order) {
+    if (!varies[u.id()] || has_memory(u)) continue;
+    for (const UOp& s : u.src())
+      if (!varies[s.id()]) add(s);
+  }
+  return frontier;
+}
+
+}  // namespace
+
+UOp make_input(Context& context, DType dtype, int64_t count) {
+  return make_buffer(context.graph(), Ref<RefCounted>(make_ref<InputTag>()), dtype, count);
+}
+
+bool is_input(const UOp& node) {
+  if (node.op() != Op::Buffer) return false;
+  return !storage_of(node)->has_memory();
+}
+
+CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
+                                std::span<const UOp> inputs) {
+  CompiledProgram out;
+  std::vector<UOp> wanted;
+  Graph& graph = context.graph();
+  for (const UOp& u : outputs) wanted.push_back(graph.make(Op::Contiguous, {u}));
+  double start = now();
+  if (!wanted.empty()) {
+    const std::vector<UOp> frontier = constant_frontier(wanted);
+    if (!frontier.empty()) realize(context, frontier);
+  }
+  out.init_seconds = now() - start;
+  start = now();
+  const Schedule schedule = make_schedule(wanted, context.backend().target());
+  out.schedule_seconds = now() - start;
+  start = now();
+  const int64_t cached = context.kernels().times().cached;
+  PlanRequest request;
+  request.outputs = wanted;
+  request.inputs = inputs;
+  out.program = make_program(context, schedule, request);
+  out.compile_seconds = now() - start;
+  out.cached = context.kernels().times().cached - cached;
+  for (const Slot& slot : out.program->slots)
+    if (slot.kind == SlotKind::Captured) out.weight_bytes += slot.bytes;
+  return out;
+}
+
+}  // namespace tiny

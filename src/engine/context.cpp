@@ -1,0 +1,27 @@
+#include "engine/context.h"
+
+#include "base/error.h"
+
+namespace tiny {
+
+Context::Context(Flags flags)
+    : flags_(std::move(flags)),
+      graph_(std::make_unique<Graph>()),
+      backend_(make_backend(flags_)),
+      kernels_(std::make_unique<KernelCache>(*backend_, flags_)) {}
+
+Ref<Storage> Context::allocate(int64_t bytes) {
+  require(flags_.memory_limit == 0 || bytes <= flags_.memory_limit, Status::Limit, "a buffer of ", bytes,
+          " bytes is above the memory limit of ", flags_.memory_limit);
+  return make_ref<Storage>(device().allocate(bytes));
+}
+
+Ref<Storage> Context::from_host(const void* data, int64_t bytes) {
+  Ref<Storage> storage = allocate(bytes);
+  const Ref<Queue> queue = device().make_queue();
+  device().copy_in(queue.get(), storage->memory(), 0, data, bytes);
+  device().wait(queue.get());
+  return storage;
+}
+
+}  // namespace tiny

@@ -1,0 +1,155 @@
+#include "engine/plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "engine/realize.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
+  std::vector<size_t> by_size(lifetimes.size());
+  std::iota(by_size.begin(), by_size.end(), size_t{0});
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  int64_t total = 0;
+  std::vector<size_t> placed;  // by offset
+  for (size_t i : by_size) {
+    Lifetime& life = lifetimes[i];
+    int64_t at = 0;
+    for (size_t p : placed) {
+      const Lifetime& other = lifetimes[p];
+      if (other.last < life.first || life.last < other.first) continue;
+      if (at + life.bytes <= other.offset) break;
+      at = std::max(at, round_up(other.offset + other.bytes, alignment));
+    }
+    life.offset = at;
+    total = std::max(total, at + life.bytes);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
+                                   [&](size_t a, size_t b) { return lifetimes[a].offset < lifetimes[b].offset; }),
+                  i);
+  }
+  return total;
+}
+
+int64_t peak_bytes(const std::vector<Lifetime>& lifetimes) {
+  std::vector<std::pair<int64_t, int64_t>> changes;
+  for (const Lifetime& life : lifetimes) {
+    changes.emplace_back(life.first * 2, life.bytes);
+    changes.emplace_back(life.last * 2 + 1, -life.bytes);
+  }
+  std::sort(changes.begin(), changes.end());
+  int64_t now = 0;
+  int64_t peak = 0;
+  for (const auto& [time, change] : changes) peak = std::max(peak, now += change);
+  return peak;
+}
+
+namespace {
+
+int64_t bytes_of(const UOp& node) {
+  int64_t bytes = node.dtype().bytes();
+  for (const Dim& d : shape_of(node)) bytes = checked_mul(bytes, upper_bound(d), "a buffer's size");
+  return bytes;
+}
+
+class Planner {
+ public:
+  Planner(const Schedule& schedule, const PlanRequest& request)
+      : schedule_(schedule), request_(request), program_(make_ref<Program>()) {}
+
+  Ref<Program> run(Context& context) {
+    program_->device = &context.device();
+    program_->owner = Ref<RefCounted>(&context);
+    program_->inputs = static_cast<int64_t>(request_.inputs.size());
+    program_->outputs = static_cast<int64_t>(request_.outputs.size());
+    for (const UOp& v : request_.variables) program_->variables.push_back(v.variable_arg().name);
+    compile(context.kernels());
+    // An output is written even if no kernel does: a slot says how many bytes it has.
+    for (const UOp& out : request_.outputs) slot_of(out, 0);
+    place_arena();
+    return program_;
+  }
+
+ private:
+  void compile(KernelCache& cache) {
+    std::vector<Kernel> kernels;
+    for (const ScheduledKernel& k : schedule_.kernels) kernels.push_back(k.kernel);
+    const std::vector<const CompiledKernel*> compiled = cache.compile(kernels);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      TapeEntry entry;
+      entry.executable = compiled[i]->executable;
+      entry.threads_extent = compiled[i]->threads_extent;
+      entry.info = compiled[i]->info;
+      for (const UOp& value : schedule_.kernels[i].values)
+        entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
+      for (const UOp& v : kernels[i].variables) {
+        const auto at = std::find(request_.variables.begin(), request_.variables.end(), v);
+        invariant(at != request_.variables.end(), "a program knows the variables of its kernels");
+        entry.variables.push_back(static_cast<uint32_t>(at - request_.variables.begin()));
+      }
+      program_->tape.push_back(std::move(entry));
+    }
+  }
+
+  uint32_t slot_of(const UOp& value, int64_t time) {
+    const auto [place, added] = slots_.try_emplace(value.node(), static_cast<uint32_t>(program_->slots.size()));
+    const uint32_t number = place->second;
+    if (added) {
+      program_->slots.push_back(new_slot(value));
+      lifetimes_.push_back({program_->slots.back().bytes, time, time, 0});
+    }
+    lifetimes_[number].last = std::max(lifetimes_[number].last, time);
+    return number;
+  }
+
+  Slot new_slot(const UOp& value) const {
+    Slot slot;
+    slot.bytes = bytes_of(value);
+    const auto number_in = [&](std::span<const UOp> list) {
+      return std::find(list.begin(), list.end(), value) - list.begin();
+    };
+    if (const auto n = number_in(request_.inputs); n < std::ssize(request_.inputs)) {
+      slot.kind = SlotKind::Input;
+      slot.number = n;
+    } else if (const auto m = number_in(request_.outputs); m < std::ssize(request_.outputs)) {
+      slot.kind = SlotKind::Output;
+      slot.number = m;
+    } else if (Ref<Storage> storage = storage_of(value)) {
+      slot.kind = SlotKind::Captured;
+      slot.storage = std::move(storage);
+    }
+    return slot;
+  }
+
+  void place_arena() {
+    std::vector<Lifetime> lives;
+    std::vector<size_t> owners;
+    for (size_t i = 0; i < program_->slots.size(); ++i) {
+      if (program_->slots[i].kind != SlotKind::Arena) continue;
+      lives.push_back(lifetimes_[i]);
+      owners.push_back(i);
+    }
+    program_->arena_bytes = place_lifetimes(lives, 64);
+    program_->live_bytes_max = peak_bytes(lives);
+    for (size_t i = 0; i < lives.size(); ++i) program_->slots[owners[i]].arena_offset = lives[i].offset;
+  }
+
+  const Schedule& schedule_;
+  const PlanRequest& request_;
+  Ref<Program> program_;
+  std::unordered_map<const Node*, uint32_t> slots_;
+  std::vector<Lifetime> lifetimes_;
+};
+
+}  // namespace
+
+Ref<Program> make_program(Context& context, const Schedule& schedule, const PlanRequest& request) {
+  return Planner(schedule, request).run(context);
+}
+
+}  // namespace tiny

@@ -1,0 +1,35 @@
+// From a schedule to a program: slots for every value, the arena, the tape.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/context.h"
+#include "engine/program.h"
+#include "schedule/schedule.h"
+
+namespace tiny {
+
+// What the program's slots are to be: nodes that stay fresh outputs, in order; nodes that are bound
+// per run.  Everything else that has memory is captured, the rest lives in the arena.
+struct PlanRequest {
+  std::span<const UOp> outputs;  // stored nodes
+  std::span<const UOp> inputs;   // Buffer nodes
+  std::span<const UOp> variables;
+};
+
+Ref<Program> make_program(Context& context, const Schedule& schedule, const PlanRequest& request);
+
+// Offsets for intervals of time [first, last] with sizes, so that what overlaps in time does not in
+// memory: largest first, lowest gap that fits.  Returns the total.
+struct Lifetime {
+  int64_t bytes = 0;
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t offset = 0;  // out
+};
+int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment);
+// The largest sum of sizes alive at one time.
+int64_t peak_bytes(const std::vector<Lifetime>& lifetimes);
+
+}  // namespace tiny

@@ -1,0 +1,93 @@
+#include "engine/program.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/kernel_abi.h"
+
+namespace tiny {
+
+Run::Run(Ref<Program> program) : program_(std::move(program)) {
+  const Program& p = *program_;
+  if (p.arena_bytes > 0) arena_ = p.device->allocate(p.arena_bytes);
+  queue_ = p.device->make_queue();
+  bound_.resize(p.slots.size());
+  values_.resize(p.variables.size());
+  for (const TapeEntry& entry : p.tape) {
+    for (uint32_t slot : entry.slots) {
+      const Slot& s = p.slots[slot];
+      Argument argument;
+      if (s.kind == SlotKind::Captured) argument = {&s.storage->memory(), s.storage->byte_offset()};
+      if (s.kind == SlotKind::Arena) argument = {arena_.get(), s.arena_offset};
+      arguments_.push_back(argument);
+    }
+    entry_values_.resize(entry_values_.size() + entry.variables.size());
+  }
+  seconds_.reserve(p.tape.size());
+}
+
+void Run::bind(SlotKind kind, int64_t number, const Ref<Storage>& storage) {
+  const Program& p = *program_;
+  bool found = false;
+  for (size_t i = 0; i < p.slots.size(); ++i) {
+    const Slot& slot = p.slots[i];
+    if (slot.kind != kind || slot.number != number) continue;
+    found = true;
+    require(storage->memory().bytes() - storage->byte_offset() >= slot.bytes, Status::InvalidArgument,
+            "the bound memory has ", storage->memory().bytes() - storage->byte_offset(), " bytes of ",
+            slot.bytes);
+    bound_[i] = storage;
+    size_t at = 0;
+    for (const TapeEntry& entry : p.tape)
+      for (uint32_t s : entry.slots) {
+        if (s == i) arguments_[at] = {&storage->memory(), storage->byte_offset()};
+        ++at;
+      }
+  }
+  (void)found;  // an input that nothing reads has no slot
+}
+
+void Run::bind_input(int64_t number, Ref<Storage> storage) {
+  bind(SlotKind::Input, number, storage);
+}
+void Run::bind_output(int64_t number, Ref<Storage> storage) {
+  bind(SlotKind::Output, number, storage);
+}
+void Run::bind_variable(int64_t number, int64_t value) {
+  values_[static_cast<size_t>(number)] = value;
+}
+
+void Run::execute() {
+  const Program& p = *program_;
+  for (const Argument& argument : arguments_)
+    require(argument.buffer != nullptr, Status::InvalidArgument, "an input or output is not bound");
+  int64_t status = 0;
+  size_t argument = 0;
+  size_t variable = 0;
+  seconds_.clear();
+  for (const TapeEntry& entry : p.tape) {
+    for (size_t i = 0; i < entry.variables.size(); ++i)
+      entry_values_[variable + i] = values_[entry.variables[i]];
+    Launch launch;
+    launch.executable = entry.executable.get();
+    launch.arguments = std::span(arguments_).subspan(argument, entry.slots.size());
+    launch.variables = std::span(entry_values_).subspan(variable, entry.variables.size());
+    launch.end = entry.threads_extent > 0 ? entry.threads_extent : 1;
+    launch.status = &status;
+    const auto start = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    p.device->launch(queue_.get(), launch);
+    if (timed_) {
+      p.device->wait(queue_.get());
+      seconds_.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    argument += entry.slots.size();
+    variable += entry.variables.size();
+  }
+  p.device->wait(queue_.get());
+  if (status != 0)
+    throw Error(Status::Index, cat("an index read from data is out of range, at position ",
+                                   check_position(status), " of the index tensor"));
+}
+
+}  // namespace tiny

@@ -1,0 +1,87 @@
+// A program: an immutable tape of launches, the buffers they name and an arena plan.  It holds no
+// UOps, so that any thread may run it; each run has its own arena.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/ref.h"
+#include "engine/storage.h"
+#include "runtime/device.h"
+
+namespace tiny {
+
+// Where a slot's memory is.
+enum class SlotKind : uint8_t { Captured, Input, Output, Arena };
+
+struct Slot {
+  SlotKind kind = SlotKind::Arena;
+  Ref<Storage> storage;      // Captured
+  int64_t number = 0;        // Input, Output: which
+  int64_t arena_offset = 0;  // Arena
+  int64_t bytes = 0;
+};
+
+struct KernelInfo {
+  std::string name;
+  std::string options;      // the optimisations applied, as text
+  int64_t linear_ops = 0;
+  double operations = 0;    // arithmetic operations of one launch
+  double bytes = 0;         // least traffic of one launch
+  bool interpreted = false;
+};
+
+struct TapeEntry {
+  Ref<Executable> executable;
+  std::vector<uint32_t> slots;      // per parameter
+  std::vector<uint32_t> variables;  // per variable of the kernel: which of the program's
+  int64_t threads_extent = 0;       // of the THREAD range; 0: none
+  KernelInfo info;
+};
+
+class Program : public RefCounted {
+ public:
+  Device* device = nullptr;
+  Ref<RefCounted> owner;  // what keeps the device alive
+  std::vector<Slot> slots;
+  std::vector<TapeEntry> tape;
+  std::vector<std::string> variables;
+  int64_t arena_bytes = 0;
+  int64_t live_bytes_max = 0;  // the largest sum of arena values alive at once
+  int64_t inputs = 0;
+  int64_t outputs = 0;
+};
+
+// One execution: bindings and arena.  One thread at a time uses a run.
+class Run : public RefCounted {
+ public:
+  explicit Run(Ref<Program> program);
+
+  void bind_input(int64_t number, Ref<Storage> storage);
+  void bind_output(int64_t number, Ref<Storage> storage);
+  void bind_variable(int64_t number, int64_t value);
+  // Launches the tape.  Error{InvalidArgument} if something is not bound; Error{Index} if a Check
+  // failed.  Allocates nothing once everything is bound.
+  void execute();
+  // Seconds of each entry of the last execution with `timed`; empty otherwise.
+  void set_timed(bool timed) { timed_ = timed; }
+  const std::vector<double>& seconds() const { return seconds_; }
+  const Program& program() const { return *program_; }
+
+ private:
+  void bind(SlotKind kind, int64_t number, const Ref<Storage>& storage);
+
+  Ref<Program> program_;
+  Ref<Buffer> arena_;
+  std::vector<Ref<Storage>> bound_;    // by slot
+  std::vector<Argument> arguments_;    // of all entries, one after the other
+  std::vector<int64_t> values_;        // of the program's variables
+  std::vector<int64_t> entry_values_;  // of all entries, one after the other
+  Ref<Queue> queue_;
+  bool timed_ = false;
+  std::vector<double> seconds_;
+};
+
+}  // namespace tiny

@@ -1,0 +1,23 @@
+// From tensor-graph nodes to memory that holds their values.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/context.h"
+#include "engine/program.h"
+#include "ir/uop.h"
+
+namespace tiny {
+
+// Computes what `outputs` need, in one schedule.  Afterwards the base of every output is realised:
+// as_view(output) finds its memory.  What was realised before is not computed again.
+void realize(Context& context, std::span<const UOp> outputs);
+
+// The memory of a Buffer node or of a realised node; null if it has none.
+Ref<Storage> storage_of(const UOp& node);
+
+// Realises `node` if need be and copies its elements, row-major, to `data` (`bytes`: their size).
+void read(Context& context, const UOp& node, void* data, int64_t bytes);
+
+}  // namespace tiny

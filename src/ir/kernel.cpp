@@ -1,0 +1,32 @@
+#include "ir/kernel.h"
+
+#include "base/error.h"
+
+namespace tiny {
+
+size_t Kernel::position(const UOp& range) const {
+  for (size_t i = 0; i < ranges.size(); ++i)
+    if (ranges[i].range == range) return i;
+  invariant(false, "the range belongs to the kernel");
+  return 0;
+}
+
+int64_t Kernel::next_range_number() const {
+  int64_t next = 0;
+  for (const KernelRange& r : ranges) next = std::max(next, r.range.int_arg() + 1);
+  return next;
+}
+
+std::string to_string(const Kernel& kernel) {
+  static constexpr const char* kKinds[] = {"", "/U", "/R", "/V", "/T"};
+  std::string out = "kernel " + kernel.name + "\n  order";
+  for (const KernelRange& r : kernel.ranges)
+    out += cat(" r", r.range.int_arg(), ":", expression_text(r.range.src(0)),
+               kKinds[static_cast<size_t>(r.kind)], r.reduced ? "*" : "");
+  out += "\n";
+  for (const UOp& f : kernel.facts) out += cat("  fact ", expression_text(f), " >= 0\n");
+  for (const UOp& root : kernel.roots) out += cat("  ", expression_text(root), "\n");
+  return out;
+}
+
+}  // namespace tiny

@@ -1,0 +1,54 @@
+// A kernel: a DAG of kernel-stage nodes and one list, the order of its ranges.  There are no
+// statements and no loop nodes; where a value is computed follows from its free ranges.
+//
+//   Range   size                    int64 0 <= r < size; argument: its number in this kernel
+//   Load    param, index.., symbolic..   element of a buffer's view (argument: ViewArg); zero where an
+//                                   index is out of range of its axis
+//   Reduce  value, ranges..         folds value over the ranges
+//   Stage   value, ranges..         value memoised as a function of its ranges; argument: strides
+//   Index   stage, expressions..    that function applied
+//   Store   param, value, index.., symbolic..   a root
+//   Check   bool, position          a root: what must hold for every element
+//
+// A view's kSymbolicDim entries (shape, then strides, then offset) follow the indices as sources.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "ir/uop.h"
+
+namespace tiny {
+
+enum class RangeKind : uint8_t { Loop, Upcast, Unroll, Vec, Thread };
+
+struct KernelRange {
+  UOp range;
+  RangeKind kind = RangeKind::Loop;
+  bool reduced = false;  // closed by a Reduce
+};
+
+struct KernelParam {
+  DType element;
+  bool read = false;
+  bool written = false;
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<UOp> roots;
+  std::vector<KernelRange> ranges;  // outer to inner
+  std::vector<UOp> facts;           // int64 expressions known >= 0: what a split leaves out
+  std::vector<KernelParam> params;
+  std::vector<UOp> variables;       // Variable nodes, in the order of their values at launch
+
+  // The position in `ranges` of a Range node.
+  size_t position(const UOp& range) const;
+  int64_t next_range_number() const;
+};
+
+// "loop r0:64; reduce r1:32/upcast .." and the roots as expressions.
+std::string to_string(const Kernel& kernel);
+
+}  // namespace tiny

@@ -1,0 +1,216 @@
+#include "ir/rewrite.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "ir/fold.h"
+
+namespace tiny {
+
+namespace {
+
+// How often what a rule made may be rewritten in turn.  Honest rules stay far below.
+constexpr uint32_t kGenerationsMax = 2000;
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// An expression cut off below some depth: what a step shows must stay readable, and a graph that
+// grows without end has no full text.
+std::string short_text(const UOp& u, int depth = 8) {
+  if (u.src().empty()) return expression_text(u);
+  if (depth == 0) return "...";
+  if (u.op() == Op::Range) return cat("r", arg_text(u));
+  const OpInfo& op = info(u.op());
+  std::vector<std::string> parts;
+  for (const UOp& s : u.src()) parts.push_back(short_text(s, depth - 1));
+  if (op.arity == 2 && has(u.op(), kElementwise))
+    return cat("(", parts[0], " ", op.symbol, " ", parts[1], ")");
+  return cat(op.symbol, "(", join(parts, ", "), ")");
+}
+
+bool is_index_scalar(const UOp& u) {
+  // Of a comparison the operands count, of a Where its values, of a connective its own dtype.
+  const DType t = u.src().empty() ? u.dtype() : u.src().back().dtype();
+  return t == kInt64 || (t == kBool && u.dtype() == kBool);
+}
+
+}  // namespace
+
+RuleSet::RuleSet(std::initializer_list<RuleTable> tables) {
+  for (const RuleTable& table : tables)
+    for (const Rule& rule : table.rules) {
+      const PatternNode& root = rule.left.root();
+      invariant(root.kind == PatternNode::Kind::Node, "the left side of a rule is an op");
+      rules_.push_back(&rule);
+      for (const Pattern& left : commuted_forms(rule.left))
+        forms_[static_cast<size_t>(root.op)].push_back(
+            {left, static_cast<uint32_t>(rules_.size() - 1), table.index_only});
+    }
+}
+
+std::string to_string(const RewriteStats& stats) {
+  std::vector<RewriteStats::Row> rows;
+  for (const RewriteStats::Row& row : stats.rows)
+    if (row.tries) rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  std::string out = cat(stats.folded, " folded\n");
+  for (const RewriteStats::Row& row : rows)
+    out += cat(row.matches, " of ", row.tries, " in ", row.seconds * 1e6, " us  ",
+               to_string(*row.rule), "\n");
+  return out;
+}
+
+std::string trace_text(const Rule* rule, const UOp& before, const UOp& after) {
+  return cat(rule ? to_string(*rule) : "constant folding", "\n  ", short_text(before), "\n  -> ",
+             short_text(after));
+}
+
+Rewriter::Rewriter(const RuleSet& rules) : Rewriter(rules, Options{}) {
+}
+
+Rewriter::Rewriter(const RuleSet& rules, const Options& options)
+    : rules_(&rules), options_(options), facts_(options.facts.begin(), options.facts.end()) {
+  options_.facts = {};  // the copy counts
+  if (options_.stats && options_.stats->rows.size() != rules.rules().size()) {
+    options_.stats->rows.assign(rules.rules().size(), {});
+    for (size_t i = 0; i < rules.rules().size(); ++i)
+      options_.stats->rows[i].rule = rules.rules()[i];
+  }
+}
+
+void Rewriter::clear() {
+  done_.clear();
+  bounds_.clear();
+}
+
+UOp Rewriter::operator()(const UOp& root) {
+  if (const UOp* known = done_.find(root)) return *known;
+  stack_.clear();
+  stack_.push_back({root, {}, {}, 0, 0});
+  while (!stack_.empty())
+    if (step(stack_.back())) stack_.pop_back();
+  return *done_.find(root);
+}
+
+bool Rewriter::is_leaf(const UOp& u) const {
+  return u.src().empty() || (options_.only_elementwise && !has(u.op(), kElementwise));
+}
+
+UOp Rewriter::on_rewritten_sources(const UOp& u) const {
+  if (is_leaf(u)) return u;
+  bool changed = false;
+  for (const UOp& s : u.src()) changed |= !(*done_.find(s) == s);
+  if (!changed) return u;
+  std::vector<UOp> src;
+  src.reserve(u.src().size());
+  for (const UOp& s : u.src()) src.push_back(*done_.find(s));
+  return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+}
+
+// Records that the frame on top is `result`, which no rule changes.
+void Rewriter::finish(const UOp& result) {
+  const Frame& frame = stack_.back();
+  done_.insert(frame.node, result);
+  if (frame.rebuilt) done_.insert(frame.rebuilt, result);
+  done_.insert(result, result);
+}
+
+// One step of the frame on top; true when it is done.  A push invalidates `frame`.
+bool Rewriter::step(Frame& frame) {
+  if (frame.waiting) {
+    finish(UOp(*done_.find(frame.waiting)));
+    return true;
+  }
+  if (!is_leaf(frame.node)) {
+    while (frame.next < frame.node.src().size()) {
+      const UOp& s = frame.node.src(frame.next);
+      if (!done_.contains(s)) {
+        Frame below{s, {}, {}, 0, frame.generation};
+        stack_.push_back(std::move(below));
+        return false;
+      }
+      ++frame.next;
+    }
+  }
+  frame.rebuilt = on_rewritten_sources(frame.node);
+  if (const UOp* known = done_.find(frame.rebuilt)) {
+    finish(UOp(*known));
+    return true;
+  }
+  const Rule* rule = nullptr;
+  UOp after = apply(frame.rebuilt, &rule);
+  if (!after) {
+    finish(UOp(frame.rebuilt));
+    return true;
+  }
+  if (const UOp* known = done_.find(after)) {
+    finish(UOp(*known));
+    return true;
+  }
+  if (frame.generation >= kGenerationsMax)
+    throw Error(Status::Internal, cat("rewriting does not end; the last step was ",
+                                      trace_text(rule, frame.rebuilt, after)));
+  frame.waiting = after;
+  Frame next{std::move(after), {}, {}, 0, frame.generation + 1};
+  stack_.push_back(std::move(next));
+  return false;
+}
+
+UOp Rewriter::try_form(const RuleSet::Form& form, const UOp& u, Match& match) const {
+  const Rule& rule = *rules_->rules_[form.rule];
+  match.unbind_all();
+  if (!match_in_order(form.left, u, match)) return {};
+  const PatternNode& condition = rule.condition.root();
+  const bool always = condition.kind == PatternNode::Kind::Integer && condition.literal == 1;
+  if (!always && evaluate(rule.condition, match).value_or(0) == 0) return {};
+  if (rule.when && !rule.when(match)) return {};
+  UOp after = rule.code ? rule.code(match) : build(rule.right, match);
+  if (after == u) return {};
+  if (after) invariant(after.dtype() == u.dtype(), "a rule keeps the dtype");
+  return after;
+}
+
+void Rewriter::count(const RuleSet::Form& form, bool matched, double seconds) {
+  RewriteStats::Row& row = options_.stats->rows[form.rule];
+  ++row.tries;
+  row.matches += matched;
+  row.seconds += seconds;
+}
+
+// What the first rule that matches makes of `u`; no node if none does.
+UOp Rewriter::apply(const UOp& u, const Rule** applied) {
+  if (is_leaf(u)) return {};
+  if (auto value = fold(u.op(), u.src(), u.dtype())) {
+    if (options_.stats) ++options_.stats->folded;
+    if (options_.trace) (*options_.trace)(nullptr, u, *value);
+    return *value;
+  }
+  const auto& forms = rules_->forms_[static_cast<size_t>(u.op())];
+  if (forms.empty()) return {};
+  const bool index = is_index_scalar(u);
+  Match match(u, bounds_, facts_);
+  for (const RuleSet::Form& form : forms) {
+    if (form.index_only && !index) continue;
+    const double start = options_.stats ? now_seconds() : 0;
+    UOp after = try_form(form, u, match);
+    if (options_.stats) count(form, static_cast<bool>(after), now_seconds() - start);
+    if (!after) continue;
+    *applied = rules_->rules_[form.rule];
+    if (options_.trace) (*options_.trace)(*applied, u, after);
+    return after;
+  }
+  return {};
+}
+
+UOp rewrite(const UOp& root, const RuleSet& rules, RewriteStats* stats, const Trace* trace) {
+  Rewriter::Options options;
+  options.stats = stats;
+  options.trace = trace;
+  return Rewriter(rules, options)(root);
+}
+
+}  // namespace tiny

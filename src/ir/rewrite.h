@@ -1,0 +1,118 @@
+// Rewriting to a fixed point by rules.
+//
+// Bottom-up, on an explicit stack (graphs may be a million nodes deep), memoised: a node is rebuilt
+// on its rewritten sources, then the first rule that matches is applied, then what it made is
+// rewritten in turn, so that only users of what changed are looked at again.  An elementwise op on
+// constants folds before any rule is tried.  Rules that do not terminate are Error{Internal} that
+// names one of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/node_map.h"
+#include "ir/pattern.h"
+
+namespace tiny {
+
+// A table of rules and where they hold.
+struct RuleTable {
+  std::span<const Rule> rules;
+  const char* name;
+  // The rules assume that int64 arithmetic does not overflow: they are tried only where the
+  // operands are int64 scalars, and a pass that uses them promises that those are indices.
+  bool index_only = false;
+};
+
+// Tables composed in order and compiled into a dispatch on the root op; of several rules that match
+// the first is taken.  Build one on first use and never destroy it.
+class RuleSet {
+ public:
+  RuleSet(std::initializer_list<RuleTable> tables);
+  std::span<const Rule* const> rules() const { return rules_; }
+
+ private:
+  friend class Rewriter;
+  struct Form {  // one order of the operands of one rule
+    Pattern left;
+    uint32_t rule;
+    bool index_only;
+  };
+  std::vector<const Rule*> rules_;
+  std::array<std::vector<Form>, kOpCount> forms_;
+};
+
+// What each rule of a set did, in the order of RuleSet::rules().
+struct RewriteStats {
+  struct Row {
+    const Rule* rule = nullptr;
+    uint64_t tries = 0;
+    uint64_t matches = 0;
+    double seconds = 0;
+  };
+  std::vector<Row> rows;
+  uint64_t folded = 0;  // ops on constants
+};
+
+// The rows that were tried, most time first, one a line.
+std::string to_string(const RewriteStats& stats);
+
+// Sees every step; no rule means constant folding.
+using Trace = std::function<void(const Rule* rule, const UOp& before, const UOp& after)>;
+
+// A step as TINY_DEBUG=7 prints it: the rule with its line, what was, what is.
+std::string trace_text(const Rule* rule, const UOp& before, const UOp& after);
+
+// Keeps its memo between calls, and with it every node that it saw: for passes that rewrite many
+// expressions of one graph.  Dies before the graph.
+class Rewriter {
+ public:
+  struct Options {
+    RewriteStats* stats = nullptr;
+    const Trace* trace = nullptr;
+    std::span<const Affine> facts = {};  // known to be >= 0; copied
+    bool only_elementwise = false;       // other nodes are leaves, kept as they are
+  };
+  explicit Rewriter(const RuleSet& rules);
+  Rewriter(const RuleSet& rules, const Options& options);
+
+  UOp operator()(const UOp& root);
+  BoundsCache& bounds() { return bounds_; }
+  std::span<const Affine> facts() const { return facts_; }
+  void clear();  // forgets every node
+
+ private:
+  struct Frame {
+    UOp node;           // what is being rewritten
+    UOp rebuilt;        // on rewritten sources
+    UOp waiting;        // what a rule made of it
+    uint32_t next = 0;  // source
+    uint32_t generation = 0;
+  };
+
+  bool step(Frame& frame);
+  bool is_leaf(const UOp& u) const;
+  UOp on_rewritten_sources(const UOp& u) const;
+  void finish(const UOp& result);
+  UOp apply(const UOp& u, const Rule** applied);
+  UOp try_form(const RuleSet::Form& form, const UOp& u, Match& match) const;
+  void count(const RuleSet::Form& form, bool matched, double seconds);
+
+  const RuleSet* rules_;
+  Options options_;
+  std::vector<Affine> facts_;
+  BoundsCache bounds_;
+  NodeMap<UOp> done_;
+  std::vector<Frame> stack_;
+};
+
+// `root` rewritten by `rules`.
+UOp rewrite(const UOp& root, const RuleSet& rules, RewriteStats* stats = nullptr,
+            const Trace* trace = nullptr);
+
+}  // namespace tiny

@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <numeric>
+
+#include "base/checked.h"
+#include "ir/build.h"
+#include "rules/index_code.h"
+
+namespace tiny {
+
+namespace {
+
+bool is_finite(const Interval& b) {
+  return b.lo != INT64_MIN && b.hi != INT64_MAX;
+}
+
+// The one value of (anything in b) // c, if it has one; c > 0.
+std::optional<int64_t> common_quotient(const Interval& b, int64_t c) {
+  if (!is_finite(b) || floor_div(b.lo, c) != floor_div(b.hi, c)) return std::nullopt;
+  return floor_div(b.lo, c);
+}
+
+// sum = divisible + rest, where g divides every coefficient of the first; its constant is 0.
+struct Parts {
+  Affine divisible;
+  Affine rest;
+};
+Parts parts(const Affine& sum, int64_t g) {
+  Parts p;
+  p.rest.constant = sum.constant;
+  for (const AffineTerm& t : sum.terms)
+    (t.coefficient % g == 0 ? p.divisible : p.rest).terms.push_back(t);
+  return p;
+}
+
+Affine exact_quotient(Affine a, int64_t g) {
+  a.constant /= g;
+  for (AffineTerm& t : a.terms) t.coefficient /= g;
+  return a;
+}
+
+// The factors > 1 that some coefficient shares with c, greatest first.
+std::vector<int64_t> shared_factors(const Affine& sum, int64_t c) {
+  std::vector<int64_t> found;
+  for (const AffineTerm& t : sum.terms)
+    if (const int64_t g = std::gcd(t.coefficient, c); g > 1) found.push_back(g);
+  std::sort(found.rbegin(), found.rend());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+// A + s with g | A and g | c, where s // g is always `quotient`: then c sees A/g + quotient only.
+struct Coarse {
+  int64_t g = 1;
+  int64_t quotient = 0;
+  Affine divisible;
+  Affine rest;
+};
+std::optional<Coarse> coarsened(const Affine& sum, int64_t c, BoundsCache& cache) {
+  for (const int64_t g : shared_factors(sum, c)) {
+    Parts p = parts(sum, g);
+    if (const auto q = common_quotient(cache.of(p.rest), g))
+      return Coarse{g, *q, std::move(p.divisible), std::move(p.rest)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Affine> negated(const Affine& a) {
+  return scaled(a, -1);
+}
+
+// Whether 0 <= sum < d by bounds and facts.
+bool in_range(const Affine& sum, const Affine& d, const Match& m) {
+  if (!prove_nonnegative(sum, m.facts(), m.cache())) return false;
+  auto room = add_scaled(d, sum, -1);
+  if (room) room = add_scaled(*room, {-1, {}}, 1);
+  return room && prove_nonnegative(*room, m.facts(), m.cache());
+}
+
+UOp divide_by_constant(const Affine& sum, int64_t c, const Match& m) {
+  Graph& g = m.graph();
+  if (const auto q = common_quotient(m.cache().of(sum), c)) return g.integer(*q);
+  if (!m.facts().empty() && in_range(sum, {c, {}}, m)) return g.integer(0);
+
+  // What c divides comes out.
+  Parts p = parts(sum, c);
+  const int64_t whole = floor_div(p.rest.constant, c);
+  if (!p.divisible.terms.empty() || whole != 0) {
+    p.rest.constant -= whole * c;
+    p.divisible = exact_quotient(std::move(p.divisible), c);
+    p.divisible.constant = whole;
+    return add(floor_div(to_uop(g, p.rest), c), to_uop(g, p.divisible));
+  }
+  if (const auto coarse = coarsened(sum, c, m.cache())) {
+    Affine a = exact_quotient(coarse->divisible, coarse->g);
+    a.constant = coarse->quotient;
+    return floor_div(to_uop(g, a), c / coarse->g);
+  }
+  // (y // e + k) // c = (y + k*e) // (e*c).
+  if (sum.terms.size() != 1 || sum.terms[0].coefficient != 1) return {};
+  const UOp& inner = sum.terms[0].atom;
+  if (inner.op() != Op::FloorDiv || !inner.src(1).is_const()) return {};
+  const int64_t e = inner.src(1).const_int();
+  int64_t by = 0;
+  int64_t offset = 0;
+  if (e <= 0 || __builtin_mul_overflow(e, c, &by) ||
+      __builtin_mul_overflow(sum.constant, e, &offset))
+    return {};
+  return floor_div(add(inner.src(0), offset), by);
+}
+
+UOp modulo_by_constant(const Affine& sum, int64_t c, const Match& m) {
+  Graph& g = m.graph();
+  if (const auto q = common_quotient(m.cache().of(sum), c)) {
+    int64_t offset = 0;
+    if (__builtin_mul_overflow(*q, c, &offset)) return {};
+    const auto rest = add_scaled(sum, {offset, {}}, -1);
+    return rest ? to_uop(g, *rest) : UOp();
+  }
+  if (!m.facts().empty() && in_range(sum, {c, {}}, m)) return to_uop(g, sum);
+
+  // Multiples of c go, a * (y % n) is a * y where c divides a * n.
+  Affine reduced;
+  reduced.constant = floor_mod(sum.constant, c);
+  for (const AffineTerm& t : sum.terms) {
+    const bool large = t.coefficient >= c || t.coefficient <= -c;
+    const int64_t a = large ? floor_mod(t.coefficient, c) : t.coefficient;
+    int64_t period = 0;
+    const bool modulo =
+        t.atom.op() == Op::FloorMod && t.atom.src(1).is_const() && t.atom.src(1).const_int() > 0 &&
+        !__builtin_mul_overflow(a, t.atom.src(1).const_int(), &period) && period % c == 0;
+    const auto y = modulo ? affine(t.atom.src(0)) : std::nullopt;
+    auto next = add_scaled(reduced, y ? *y : Affine{0, {{t.atom, 1}}}, a);
+    if (!next) return {};
+    reduced = std::move(*next);
+  }
+  if (!(reduced == sum)) return floor_mod(to_uop(g, reduced), c);
+
+  const auto coarse = coarsened(sum, c, m.cache());
+  if (!coarse || coarse->g == c) return {};
+  Affine a = exact_quotient(coarse->divisible, coarse->g);
+  a.constant = coarse->quotient;
+  Affine low = coarse->rest;
+  low.constant -= coarse->quotient * coarse->g;
+  return add(mul(floor_mod(to_uop(g, a), c / coarse->g), coarse->g), to_uop(g, low));
+}
+
+// A divisor e * p for a product p of things above 0.
+struct Monomial {
+  int64_t coefficient = 1;
+  UOp atom;
+};
+std::optional<Monomial> positive_monomial(const Affine& d, BoundsCache& cache) {
+  if (d.terms.size() != 1 || d.constant != 0 || d.terms[0].coefficient <= 0) return std::nullopt;
+  for (const UOp& f : factors(d.terms[0].atom))
+    if (cache.of(f).lo <= 0) return std::nullopt;
+  return Monomial{d.terms[0].coefficient, d.terms[0].atom};
+}
+
+// The terms of `sum` that `d` divides, divided by it; the others stay in `rest`.
+Affine take_multiples(const Affine& sum, const Monomial& d, Affine& rest) {
+  Affine taken;
+  rest = {sum.constant, {}};
+  for (const AffineTerm& t : sum.terms) {
+    auto left = factors_without(t.atom, d.atom);
+    if (!left || t.coefficient % d.coefficient != 0) {
+      rest.terms.push_back(t);
+      continue;
+    }
+    const int64_t c = t.coefficient / d.coefficient;
+    auto next = left->empty() ? add_scaled(taken, {1, {}}, c)
+                              : add_scaled(taken, {0, {{product_atom(*left), 1}}}, c);
+    if (next) {
+      taken = std::move(*next);
+    } else {
+      rest.terms.push_back(t);
+    }
+  }
+  return taken;
+}
+
+// `sum` without a factor that all its terms share with d, if there is such; d loses it too.
+bool cancel_factor(Affine& sum, Monomial& d) {
+  if (sum.terms.empty() || sum.constant != 0) return false;
+  for (const UOp& f : factors(d.atom)) {
+    Affine less;
+    bool shared = true;
+    for (const AffineTerm& t : sum.terms) {
+      const auto left = factors_without(t.atom, f);
+      shared = shared && left;
+      if (!shared) break;
+      auto next = left->empty() ? add_scaled(less, {1, {}}, t.coefficient)
+                                : add_scaled(less, {0, {{product_atom(*left), 1}}}, t.coefficient);
+      shared = next.has_value();
+      if (next) less = std::move(*next);
+    }
+    if (!shared) continue;
+    const auto left = factors_without(d.atom, f);
+    sum = std::move(less);
+    d.atom = left->empty() ? UOp() : product_atom(*left);
+    return true;
+  }
+  return false;
+}
+
+UOp monomial_uop(Graph& g, const Monomial& d) {
+  return to_uop(g, d.atom ? Affine{0, {{d.atom, d.coefficient}}} : Affine{d.coefficient, {}});
+}
+
+UOp divide_by_symbol(const Affine& sum, const Affine& divisor, const Match& m) {
+  if (in_range(sum, divisor, m)) return m.graph().integer(0);
+  auto d = positive_monomial(divisor, m.cache());
+  if (!d) return {};
+  Affine rest;
+  const Affine taken = take_multiples(sum, *d, rest);
+  if (!taken.terms.empty() || taken.constant != 0)
+    return add(floor_div(to_uop(m.graph(), rest), m.root().src(1)), to_uop(m.graph(), taken));
+  Affine less = sum;
+  if (!cancel_factor(less, *d)) return {};
+  return floor_div(to_uop(m.graph(), less), monomial_uop(m.graph(), *d));
+}
+
+UOp modulo_by_symbol(const Affine& sum, const Affine& divisor, const Match& m) {
+  if (in_range(sum, divisor, m)) return to_uop(m.graph(), sum);
+  const auto d = positive_monomial(divisor, m.cache());
+  if (!d) return {};
+  Affine rest;
+  const Affine taken = take_multiples(sum, *d, rest);
+  if (taken.terms.empty() && taken.constant == 0) return {};
+  return floor_mod(to_uop(m.graph(), rest), m.root().src(1));
+}
+
+}  // namespace
+
+UOp split_division(const Match& m) {
+  const auto sum = affine(m.root().src(0));
+  const auto divisor = affine(m.root().src(1));
+  if (!sum || !divisor) return {};
+  if (!divisor->is_constant()) return divide_by_symbol(*sum, *divisor, m);
+  const int64_t c = divisor->constant;
+  if (c > 1) return divide_by_constant(*sum, c, m);
+  if (c >= 0 || c == INT64_MIN) return {};
+  const auto opposite = negated(*sum);
+  return opposite ? floor_div(to_uop(m.graph(), *opposite), -c) : UOp();
+}
+
+UOp split_modulo(const Match& m) {
+  const auto sum = affine(m.root().src(0));
+  const auto divisor = affine(m.root().src(1));
+  if (!sum || !divisor) return {};
+  if (!divisor->is_constant()) return modulo_by_symbol(*sum, *divisor, m);
+  return divisor->constant > 1 ? modulo_by_constant(*sum, divisor->constant, m) : UOp();
+}
+
+}  // namespace tiny

@@ -1,0 +1,47 @@
+#include "rules/symbolic.h"
+
+#include "rules/identities.h"
+
+namespace tiny {
+
+namespace {
+
+std::vector<Affine> sums(std::span<const UOp> facts) {
+  std::vector<Affine> found;
+  for (const UOp& f : facts)
+    if (auto a = affine(f)) found.push_back(std::move(*a));
+  return found;
+}
+
+Rewriter::Options index_options(std::span<const Affine> facts, RewriteStats* stats,
+                                const Trace* trace) {
+  Rewriter::Options options;
+  options.stats = stats;
+  options.trace = trace;
+  options.facts = facts;
+  options.only_elementwise = true;
+  return options;
+}
+
+}  // namespace
+
+const RuleSet& index_simplify_rules() {
+  static const RuleSet& set = *new RuleSet{identities(), integer_rules(), index_rules()};
+  return set;
+}
+
+IndexSimplifier::IndexSimplifier(std::span<const UOp> facts, RewriteStats* stats,
+                                 const Trace* trace)
+    : facts_(sums(facts)), rewriter_(index_simplify_rules(), index_options(facts_, stats, trace)) {
+}
+
+bool IndexSimplifier::proves_nonnegative(const UOp& e) {
+  const auto sum = affine(e);
+  return sum && prove_nonnegative(*sum, facts_, bounds());
+}
+
+UOp simplify_index(const UOp& u, std::span<const UOp> facts) {
+  return IndexSimplifier(facts)(u);
+}
+
+}  // namespace tiny

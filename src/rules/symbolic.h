@@ -1,0 +1,40 @@
+// The simplifier of index expressions: what the lowering calls for every index, bound and
+// condition.
+//
+// Expressions are of int64 indices (assumed not to overflow) and of conditions on them.  Equal sums
+// meet by interning: terms stand in the order of ir/affine.h with the constant last, comparisons
+// have their positive terms left.  Nodes that are not elementwise (ranges, loads) are leaves and
+// stay as they are.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/rewrite.h"
+
+namespace tiny {
+
+// Remembers what it has simplified; for many expressions of one graph.  Dies before the graph.
+class IndexSimplifier {
+ public:
+  // `facts` are expressions known to be >= 0.
+  explicit IndexSimplifier(std::span<const UOp> facts = {}, RewriteStats* stats = nullptr,
+                           const Trace* trace = nullptr);
+
+  UOp operator()(const UOp& u) { return rewriter_(u); }
+  BoundsCache& bounds() { return rewriter_.bounds(); }
+  // Whether the facts and bounds imply e >= 0.
+  bool proves_nonnegative(const UOp& e);
+
+ private:
+  std::vector<Affine> facts_;
+  Rewriter rewriter_;
+};
+
+// `u` simplified where every one of `facts` is >= 0.
+UOp simplify_index(const UOp& u, std::span<const UOp> facts = {});
+
+// Identities, integer rules and index rules.
+const RuleSet& index_simplify_rules();
+
+}  // namespace tiny

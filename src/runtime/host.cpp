@@ -1,0 +1,119 @@
+#include "runtime/host.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{256};
+
+class HeapBuffer : public Buffer {
+ public:
+  HeapBuffer(Device* device, int64_t bytes) : Buffer(device, bytes), memory_(bytes) {}
+  std::byte* host() const override { return memory_.data; }
+
+ private:
+  AlignedMemory memory_;
+};
+
+class WrappedBuffer : public Buffer {
+ public:
+  WrappedBuffer(Device* device, void* data, int64_t bytes)
+      : Buffer(device, bytes), data_(static_cast<std::byte*>(data)) {}
+  std::byte* host() const override { return data_; }
+
+ private:
+  std::byte* data_;
+};
+
+// The address of a range of a buffer that must lie in it.
+std::byte* range(const Buffer& buffer, int64_t offset, int64_t bytes) {
+  require(offset >= 0 && bytes >= 0 && offset <= buffer.bytes() && bytes <= buffer.bytes() - offset,
+          Status::InvalidArgument, "bytes ", offset, " to ", offset, " + ", bytes,
+          " are outside a buffer of ", buffer.bytes());
+  std::byte* data = buffer.host();
+  require(data != nullptr || bytes == 0, Status::Device, "the buffer is not in host memory");
+  return data == nullptr ? nullptr : data + offset;
+}
+
+void copy_bytes(void* to, const void* from, int64_t bytes) {
+  if (bytes > 0) std::memmove(to, from, static_cast<size_t>(bytes));
+}
+
+}  // namespace
+
+AlignedMemory::AlignedMemory(int64_t size) : bytes(size) {
+  require(size >= 0, Status::InvalidArgument, "a buffer of ", size, " bytes");
+  data = static_cast<std::byte*>(
+      ::operator new(static_cast<size_t>(std::max<int64_t>(size, 1)), kAlignment, std::nothrow));
+  require(data != nullptr, Status::OutOfMemory, "no memory for a buffer of ", size, " bytes");
+}
+
+AlignedMemory::~AlignedMemory() {
+  ::operator delete(data, kAlignment);
+}
+
+HostDevice::~HostDevice() {
+  delete scratch_.load();
+}
+
+Ref<Buffer> HostDevice::allocate(int64_t bytes) {
+  return make_ref<HeapBuffer>(this, bytes);
+}
+
+Ref<Buffer> HostDevice::wrap(void* data, int64_t bytes) {
+  require(bytes >= 0 && (data != nullptr || bytes == 0), Status::InvalidArgument,
+          "memory to wrap: null, or of negative size");
+  return make_ref<WrappedBuffer>(this, data, bytes);
+}
+
+void HostDevice::copy_in(const Queue*, Buffer& to, int64_t offset, const void* from,
+                         int64_t bytes) {
+  copy_bytes(range(to, offset, bytes), from, bytes);
+}
+
+void HostDevice::copy_out(const Queue*, void* to, const Buffer& from, int64_t offset,
+                          int64_t bytes) {
+  copy_bytes(to, range(from, offset, bytes), bytes);
+}
+
+void HostDevice::copy(const Queue*, Buffer& to, int64_t to_offset, const Buffer& from,
+                      int64_t from_offset, int64_t bytes) {
+  copy_bytes(range(to, to_offset, bytes), range(from, from_offset, bytes), bytes);
+}
+
+void HostDevice::launch(const Queue*, const Launch& launch) {
+  const auto& executable = static_cast<const HostExecutable&>(*launch.executable);
+  executable.check_launch(launch);
+  std::array<void*, 64> few;
+  std::vector<void*> many;
+  std::span<void*> addresses(few.data(), std::min(few.size(), launch.arguments.size()));
+  if (launch.arguments.size() > few.size()) {
+    many.resize(launch.arguments.size());
+    addresses = many;
+  }
+  for (size_t i = 0; i < launch.arguments.size(); ++i)
+    addresses[i] = range(*launch.arguments[i].buffer, launch.arguments[i].byte_offset, 0);
+  std::unique_ptr<AlignedMemory> scratch(scratch_.exchange(nullptr));
+  if (!scratch || scratch->bytes < executable.scratch_bytes())
+    scratch = std::make_unique<AlignedMemory>(executable.scratch_bytes());
+  int64_t nobody_asked = 0;
+  executable.run({addresses.data(), launch.variables.data(), scratch->data, launch.begin,
+                  launch.end, 0, launch.status ? launch.status : &nobody_asked});
+  delete scratch_.exchange(scratch.release());
+}
+
+Ref<Queue> HostDevice::make_queue() {
+  return make_ref<Queue>();
+}
+
+void HostDevice::wait(const Queue*) {
+}
+
+}  // namespace tiny

@@ -1,0 +1,52 @@
+// The handlers in AVX2 and FMA, for x86-64 processors that have them.
+#include "base/half.h"
+#include "runtime/interp/step.h"
+
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+
+namespace tiny::interp {
+namespace {
+#include "runtime/interp/handlers.inc"
+}  // namespace
+}  // namespace tiny::interp
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+namespace tiny::interp {
+
+Handler find_handler_avx2(const BytecodeInstruction& instruction) {
+  return choose(instruction);
+}
+
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+}  // namespace tiny::interp
+
+#else
+
+namespace tiny::interp {
+
+Handler find_handler_avx2(const BytecodeInstruction&) {
+  return nullptr;
+}
+
+bool has_avx2() {
+  return false;
+}
+
+}  // namespace tiny::interp
+
+#endif

@@ -1,0 +1,30 @@
+// The interpreter: runs bytecode (base/bytecode.h) without making code.  The fallback where memory
+// cannot be made executable, and a second opinion for everything else.
+#pragma once
+
+#include <memory>
+
+#include "base/kernel_abi.h"
+#include "runtime/device.h"
+
+namespace tiny {
+
+// Decodes and validates once; what breaks the format is Error{Device} that names the op.
+Ref<Executable> load_bytecode(const Code& code);
+
+// Runs what load_bytecode made, as one worker; allocates nothing, and may run in several threads at
+// once with scratch of their own: the code's scratch_bytes, aligned to 64.
+void run_bytecode(const Executable& executable, const KernelArgs& args);
+
+// The parameters and variables that the bytecode reads, for callers that check their arguments.
+struct BytecodeNeeds {
+  int64_t params = 0;
+  int64_t variables = 0;
+  int64_t scratch_bytes = 0;
+};
+BytecodeNeeds bytecode_needs(const Executable& executable);
+
+// The device "interp": host memory, bytecode, one worker.
+std::unique_ptr<Device> make_interpreter_device();
+
+}  // namespace tiny

@@ -1,0 +1,218 @@
+#include "schedule/decide.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+#include "shape/view.h"
+
+namespace tiny {
+
+bool has_memory(const UOp& node) {
+  return node.op() == Op::Buffer || static_cast<bool>(node.node()->realized);
+}
+
+namespace {
+
+// What computing one element costs, in multiply-adds.
+double op_weight(Op op) {
+  if (has(op, kTranscendental)) return 20;
+  switch (op) {
+    case Op::Div:
+    case Op::Sqrt:
+      return 4;
+    case Op::FloorDiv:
+    case Op::FloorMod:
+    case Op::TruncDiv:
+    case Op::TruncMod:
+      return 8;
+    case Op::Cast:
+    case Op::Bitcast:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+double size_of(const UOp& node) {
+  double n = 1;
+  for (const Dim& d : shape_of(node)) n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
+  return n;
+}
+
+// What is known of a value that has no buffer (yet): the work below it down to the next buffers.
+struct Cone {
+  double weight = 0;          // per element
+  bool transcendental = false;
+  bool reduces = false;       // a reduction that is not stored
+  std::vector<uint32_t> inputs;  // ids of buffers read, sorted
+  int64_t ops = 0;
+};
+
+class Decider {
+ public:
+  Decider(std::span<const UOp> outputs, const Target& target) : target_(target) {
+    decision_.order = topological(outputs, has_memory);
+    if (decision_.order.empty()) return;
+    const size_t limit = decision_.order.front().graph().id_limit();
+    decision_.stored.resize(limit);
+    decision_.slice_of.resize(limit);
+    cones_.resize(limit);
+    users_.resize(limit);
+    forced_.resize(limit);
+    for (const UOp& u : decision_.order) {
+      if (has_memory(u)) continue;
+      for (const UOp& s : u.src()) users_[s.id()].push_back(u);
+    }
+    for (const UOp& out : outputs) force_base(out);
+    for (const UOp& u : decision_.order)
+      if (u.op() == Op::Concat && !has_memory(u)) place_parts(u);
+  }
+
+  Decision run() {
+    for (const UOp& u : decision_.order) visit(u);
+    return std::move(decision_);
+  }
+
+ private:
+  // What must have memory for `out` to have a value somewhere.
+  void force_base(const UOp& out) {
+    UOp base = out;
+    while (!has_memory(base) && has(base.op(), kMovement) && base.op() != Op::Pad && base.op() != Op::Expand)
+      base = UOp(base.src(0));
+    // A chain that is no view of its base (a reshape that copies) is stored itself.
+    std::vector<uint8_t> stored(decision_.stored.size());
+    stored[base.id()] = 1;
+    forced_[as_view(out, stored) ? base.id() : out.id()] = 1;
+  }
+
+  // Each part of a concatenation is stored into its slice, if it is nobody else's memory.
+  void place_parts(const UOp& concat) {
+    forced_[concat.id()] = 1;
+    for (const UOp& part : concat.src()) {
+      if (has_memory(part) || part.op() == Op::Const || has(part.op(), kMovement)) continue;
+      if (part.op() == Op::Concat || decision_.slice_of[part.id()] || forced_[part.id()]) continue;
+      if (std::count(concat.src().begin(), concat.src().end(), part) != 1) continue;
+      if (users_[part.id()].size() != 1) continue;
+      decision_.slice_of[part.id()] = concat;
+    }
+  }
+
+  void store(const UOp& u) {
+    decision_.stored[u.id()] = 1;
+    Cone cone;
+    cone.inputs = {u.id()};
+    cones_[u.id()] = std::move(cone);
+  }
+
+  Cone cone_of(const UOp& u) {
+    Cone cone;
+    for (const UOp& s : u.src()) {
+      const Cone& below = cones_[s.id()];
+      cone.weight += below.weight;
+      cone.ops += below.ops;
+      cone.transcendental |= below.transcendental;
+      cone.reduces |= below.reduces;
+      std::vector<uint32_t> both;
+      std::set_union(cone.inputs.begin(), cone.inputs.end(), below.inputs.begin(), below.inputs.end(),
+                     std::back_inserter(both));
+      cone.inputs = std::move(both);
+    }
+    cone.ops += 1;
+    if (has(u.op(), kElementwise)) {
+      cone.weight += op_weight(u.op());
+      cone.transcendental |= has(u.op(), kTranscendental);
+    }
+    return cone;
+  }
+
+  // A reduction is followed by elementwise work of its own size that nothing else reads.
+  bool continues_into_user(const UOp& u) {
+    const auto& users = users_[u.id()];
+    if (users.size() != 1 || forced_[u.id()]) return false;
+    const UOp& user = users.front();
+    const bool moves = has(user.op(), kMovement) && user.op() != Op::Expand && user.op() != Op::Pad &&
+                       user.op() != Op::AsStrided;
+    if (!moves && !has(user.op(), kElementwise) && user.op() != Op::Contiguous) return false;
+    if (decision_.slice_of[u.id()]) return false;
+    if (size_of(user) != size_of(u)) return false;
+    // Only one of the operands may carry a reduction: the first that does.
+    for (const UOp& s : user.src()) {
+      if (s == u) return true;
+      if (cones_[s.id()].reduces && !decision_.stored[s.id()]) return false;
+    }
+    return true;
+  }
+
+  // How often an element of `u` would be computed if it had no buffer.
+  double evaluations(const UOp& u) {
+    double sum = 0;
+    std::vector<std::pair<UOp, double>> stack;
+    for (const UOp& user : users_[u.id()]) stack.emplace_back(user, size_of(u));
+    double own = std::max(size_of(u), 1.0);
+    while (!stack.empty()) {
+      auto [user, n] = stack.back();
+      stack.pop_back();
+      if (has(user.op(), kMovement)) {
+        const double grown = user.op() == Op::Expand ? n * size_of(user) / std::max(size_of(user.src(0)), 1.0) : n;
+        for (const UOp& next : users_[user.id()]) stack.emplace_back(next, grown);
+        if (users_[user.id()].empty()) sum += grown;
+      } else {
+        sum += user.op() == Op::Gather ? size_of(user) : n;
+      }
+    }
+    return sum / own;
+  }
+
+  bool worth_storing(const UOp& u, const Cone& cone) {
+    if (cone.weight == 0) return false;
+    const double n = evaluations(u);
+    if (n <= 1.001) return false;
+    if (cone.transcendental) return true;
+    const double bytes = size_of(u) * static_cast<double>(u.dtype().bytes());
+    const double bandwidth = bytes <= static_cast<double>(target_.l2_bytes) / 2   ? target_.l2_bandwidth
+                             : bytes <= static_cast<double>(target_.l3_bytes) / 2 ? target_.l3_bandwidth
+                                                                                  : target_.memory_bandwidth;
+    const double pay = cone.weight * size_of(u) * (n - 1) / target_.fma_rate;
+    const double save = target_.launch_seconds + 2 * bytes / bandwidth;
+    return pay > save;
+  }
+
+  void visit(const UOp& u) {
+    if (has_memory(u)) return store(u);
+    Cone cone = cone_of(u);
+    const bool too_large = static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
+                           cone.ops >= target_.ops_max;
+    bool needed = forced_[u.id()] || decision_.slice_of[u.id()] || u.op() == Op::Contiguous ||
+                  u.op() == Op::Copy || u.op() == Op::After || u.op() == Op::Assign;
+    if (u.op() == Op::ReduceAxis) {
+      cone.reduces = true;
+      cone.weight = 0;
+      needed |= !continues_into_user(u);
+    } else if (has(u.op(), kElementwise)) {
+      needed |= too_large || (cone.reduces ? !continues_into_user(u) : worth_storing(u, cone));
+    } else if (has(u.op(), kMovement)) {
+      // What is reduced stops here, unless its only user goes on with it.
+      needed |= (cone.reduces && !continues_into_user(u)) || too_large;
+    } else if (u.op() == Op::Gather) {
+      needed |= too_large;
+    }
+    if (needed) return store(u);
+    cones_[u.id()] = std::move(cone);
+  }
+
+  const Target& target_;
+  Decision decision_;
+  std::vector<Cone> cones_;
+  std::vector<std::vector<UOp>> users_;
+  std::vector<uint8_t> forced_;
+};
+
+}  // namespace
+
+Decision decide_stored(std::span<const UOp> outputs, const Target& target) {
+  return Decider(outputs, target).run();
+}
+
+}  // namespace tiny

@@ -1,0 +1,20 @@
+// Which values of a tensor graph become buffers.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/target.h"
+#include "ir/uop.h"
+
+namespace tiny {
+
+struct Decision {
+  std::vector<UOp> order;        // every node reached, sources first
+  std::vector<uint8_t> stored;   // by node id: has a buffer, now or after its kernel
+  std::vector<UOp> slice_of;     // by node id: the concatenation whose slice this node is stored into
+};
+
+Decision decide_stored(std::span<const UOp> outputs, const Target& target);
+
+}  // namespace tiny

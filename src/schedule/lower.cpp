@@ -1,0 +1,251 @@
+#include "schedule/lower.h"
+
+#include <map>
+
+#include "base/error.h"
+#include "ir/bounds.h"
+#include "ir/build.h"
+#include "rules/symbolic.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+namespace {
+
+class Lowering {
+ public:
+  Lowering(const Decision& decision, const UOp& root) : decision_(decision), root_(root), graph_(root.graph()) {}
+
+  ScheduledKernel run(const UOp& destination, const View& view) {
+    out_.stored.push_back(root_);
+    std::vector<UOp> index;
+    for (const Dim& d : shape_of(root_)) index.push_back(new_range(d, false));
+    const size_t output_ranges = out_.kernel.ranges.size();
+    const UOp value = computed(root_, index);
+    std::vector<UOp> src{param(destination, root_.dtype(), true), value};
+    src.insert(src.end(), index.begin(), index.end());
+    const ViewArg arg = view_arg(view, src);
+    out_.kernel.roots.push_back(graph_.make(Op::Store, std::move(src), arg));
+    out_.kernel.roots.insert(out_.kernel.roots.end(), checks_.begin(), checks_.end());
+    name(output_ranges);
+    collect_variables();
+    return std::move(out_);
+  }
+
+ private:
+  UOp new_range(const Dim& size, bool reduced) {
+    if (size.is(1)) return graph_.integer(0);
+    const auto number = static_cast<int64_t>(out_.kernel.ranges.size());
+    const UOp range = graph_.make(Op::Range, {size.uop(graph_)}, number);
+    out_.kernel.ranges.push_back({range, RangeKind::Loop, reduced});
+    return range;
+  }
+
+  UOp param(const UOp& base, DType dtype, bool written) {
+    size_t slot = 0;
+    while (slot < out_.values.size() && !(out_.values[slot] == base)) ++slot;
+    if (slot == out_.values.size()) {
+      out_.values.push_back(base);
+      out_.kernel.params.push_back({dtype, false, false});
+    }
+    (written ? out_.kernel.params[slot].written : out_.kernel.params[slot].read) = true;
+    return graph_.make(Op::Param, {}, static_cast<int64_t>(slot), dtype);
+  }
+
+  // A view as an argument; what is symbolic in it is appended to `src`.
+  ViewArg view_arg(const View& view, std::vector<UOp>& src) {
+    const auto number = [&](const Dim& d) {
+      if (d.is_const()) return d.value();
+      src.push_back(d.expression());
+      return kSymbolicDim;
+    };
+    ViewArg arg;
+    for (const Dim& d : view.shape) arg.shape.push_back(number(d));
+    for (const Dim& d : view.strides) arg.strides.push_back(number(d));
+    arg.offset = number(view.offset);
+    return arg;
+  }
+
+  // The value of `node` at `index`; memoised, since a node may be reached by several ways.
+  UOp at(const UOp& node, const std::vector<UOp>& index) {
+    std::vector<const Node*> key{node.node()};
+    for (const UOp& e : index) key.push_back(e.node());
+    if (const auto found = memo_.find(key); found != memo_.end()) return found->second;
+    const UOp value = fresh(node, index);
+    kept_.insert(kept_.end(), index.begin(), index.end());
+    memo_.emplace(std::move(key), value);
+    return value;
+  }
+
+  bool in_memory(const UOp& node) const {
+    return has_memory(node) || (decision_.stored[node.id()] && !(node == root_));
+  }
+
+  UOp fresh(const UOp& node, const std::vector<UOp>& index) {
+    if (auto stored = as_view(node, memory_flags())) return load(*stored, index, node.dtype());
+    return computed(node, index);
+  }
+
+  // as_view stops at every buffer, but not at the value that this kernel is here to compute.
+  const std::vector<uint8_t>& memory_flags() {
+    if (flags_.empty()) {
+      flags_ = decision_.stored;
+      flags_[root_.id()] = 0;
+    }
+    return flags_;
+  }
+
+  UOp load(const StoredView& stored, const std::vector<UOp>& index, DType dtype) {
+    UOp base = stored.base;
+    View view = stored.view;
+    std::vector<UOp> src{param(base, dtype, false)};
+    src.insert(src.end(), index.begin(), index.end());
+    const ViewArg arg = view_arg(view, src);
+    return graph_.make(Op::Load, std::move(src), arg, dtype);
+  }
+
+  UOp computed(const UOp& node, const std::vector<UOp>& index) {
+    if (has(node.op(), kMovement)) return moved(node, index);
+    if (has(node.op(), kElementwise)) {
+      std::vector<UOp> src;
+      for (const UOp& s : node.src()) src.push_back(at(s, index));
+      return elementwise(node.op(), std::move(src), node.dtype());
+    }
+    switch (node.op()) {
+      case Op::Const:
+        return node;
+      case Op::Variable:
+        return node;
+      case Op::Iota:
+        return cast(index.front(), node.dtype());
+      case Op::Contiguous:
+      case Op::Copy:
+        return at(node.src(0), index);
+      case Op::ReduceAxis:
+        return reduced(node, index);
+      case Op::Gather:
+        return gathered(node, index);
+      case Op::Concat:
+        return concatenated(node, index);
+      default:
+        throw Error(Status::Internal, cat("no kernel computes the op ", info(node.op()).name));
+    }
+  }
+
+  UOp moved(const UOp& node, const std::vector<UOp>& index) {
+    if (node.op() == Op::AsStrided)
+      throw Error(Status::Internal, "as_strided of a value without memory");
+    std::vector<UOp> conditions;
+    std::vector<UOp> below = apply_movement_op(node, index, conditions);
+    for (UOp& e : below) e = simplify_index(e);
+    const UOp value = at(node.src(0), below);
+    std::vector<UOp> needed;
+    for (const UOp& c : conditions) {
+      const UOp simple = simplify_index(c);
+      if (!simple.is_const() || simple.const_bits() == 0) needed.push_back(simple);
+    }
+    if (needed.empty() || zero_outside(node, value, below)) return value;
+    return where(all_of(graph_, needed), value, graph_.constant_bits(value.dtype(), 0));
+  }
+
+  // A load is zero where an index leaves its axis: the conditions of a pad say the same once more.
+  bool zero_outside(const UOp& pad, const UOp& value, const std::vector<UOp>& below) const {
+    if (value.op() != Op::Load) return false;
+    const ViewArg& view = value.view_arg();
+    const Shape& shape = shape_of(pad.src(0));
+    if (view.shape.size() != shape.size()) return false;
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (!shape[i].is(view.shape[i]) || !(value.src(1 + i) == below[i])) return false;
+    return true;
+  }
+
+  UOp reduced(const UOp& node, const std::vector<UOp>& index) {
+    const ReduceArg& arg = node.reduce_arg();
+    const Shape& shape = shape_of(node.src(0));
+    std::vector<UOp> inner = index;
+    std::vector<UOp> ranges;
+    for (int64_t axis : arg.axes) {
+      const UOp range = new_range(shape[static_cast<size_t>(axis)], true);
+      inner[static_cast<size_t>(axis)] = range;
+      if (range.op() == Op::Range) ranges.push_back(range);
+    }
+    UOp value = at(node.src(0), inner);
+    if (ranges.empty()) return value;
+    std::vector<UOp> src{value};
+    src.insert(src.end(), ranges.begin(), ranges.end());
+    return graph_.make(Op::Reduce, std::move(src), ReduceArg{arg.op, {}});
+  }
+
+  // data[.., index[..], ..]: an index that is data is checked, since nothing can prove it.
+  UOp gathered(const UOp& node, const std::vector<UOp>& index) {
+    const auto axis = static_cast<size_t>(node.int_arg());
+    const size_t rank = shape_of(node.src(1)).size();
+    const std::vector<UOp> of_index(index.begin() + static_cast<int64_t>(axis),
+                                    index.begin() + static_cast<int64_t>(axis + rank));
+    const UOp e = cast(at(node.src(1), of_index), kInt64);
+    check_index(e, shape_of(node.src(0))[axis], shape_of(node.src(1)), of_index);
+    std::vector<UOp> below(index.begin(), index.begin() + static_cast<int64_t>(axis));
+    below.push_back(e);
+    below.insert(below.end(), index.begin() + static_cast<int64_t>(axis + rank), index.end());
+    return at(node.src(0), below);
+  }
+
+  void check_index(const UOp& e, const Dim& size, const Shape& shape, const std::vector<UOp>& index) {
+    const UOp last = add(size.uop(graph_), -1);
+    if (prove_nonnegative(e) && prove_nonnegative(sub(last, e))) return;
+    const UOp ok = logical_and(nonnegative(e), nonnegative(sub(last, e)));
+    UOp position = graph_.integer(0);
+    const Shape strides = row_major_strides(shape);
+    for (size_t i = 0; i < shape.size(); ++i)
+      position = add(position, mul(index[i], strides[i].uop(graph_)));
+    checks_.push_back(graph_.make(Op::Check, {ok, position}, static_cast<int64_t>(checks_.size())));
+  }
+
+  UOp concatenated(const UOp& node, const std::vector<UOp>& index) {
+    const auto axis = static_cast<size_t>(node.int_arg());
+    Dim end = shape_of(node)[axis];
+    UOp value;
+    for (size_t i = node.src().size(); i-- > 0;) {
+      const Dim begin = end - shape_of(node.src(i))[axis];
+      std::vector<UOp> below = index;
+      below[axis] = simplify_index(sub(index[axis], begin.uop(graph_)));
+      const UOp part = at(node.src(i), below);
+      value = value ? where(less(index[axis], end.uop(graph_)), part, value) : part;
+      end = begin;
+    }
+    return value;
+  }
+
+  // r_64_128 for a reduction, E_64 for elementwise work: output sizes, then reduced ones.
+  void name(size_t output_ranges) {
+    std::string text = out_.kernel.ranges.size() > output_ranges ? "r" : "E";
+    for (const KernelRange& r : out_.kernel.ranges) {
+      const UOp& size = r.range.src(0);
+      text += size.is_const() ? cat("_", size.const_int()) : std::string("_n");
+    }
+    out_.kernel.name = text;
+  }
+
+  void collect_variables() {
+    for (const UOp& u : topological(out_.kernel.roots))
+      if (u.op() == Op::Variable) out_.kernel.variables.push_back(u);
+  }
+
+  const Decision& decision_;
+  UOp root_;
+  Graph& graph_;
+  ScheduledKernel out_;
+  std::vector<UOp> checks_;
+  std::map<std::vector<const Node*>, UOp> memo_;
+  std::vector<UOp> kept_;
+  std::vector<uint8_t> flags_;
+};
+
+}  // namespace
+
+ScheduledKernel lower_store(const UOp& node, const UOp& destination, const View& view,
+                            const Decision& decision) {
+  return Lowering(decision, node).run(destination, view);
+}
+
+}  // namespace tiny

@@ -1,0 +1,55 @@
+#include "schedule/schedule.h"
+
+#include "base/error.h"
+#include "schedule/decide.h"
+#include "schedule/lower.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+namespace {
+
+// The part of a concatenation's buffer where source `index` of it goes.
+View slice_view(const UOp& concat, size_t index) {
+  View view = row_major(shape_of(concat));
+  const auto axis = static_cast<size_t>(concat.int_arg());
+  Dim begin = 0;
+  for (size_t i = 0; i < index; ++i) begin = begin + shape_of(concat.src(i))[axis];
+  view.offset = begin * view.strides[axis];
+  view.shape[axis] = shape_of(concat.src(index))[axis];
+  return view;
+}
+
+bool is_empty(const UOp& node) {
+  for (const Dim& d : shape_of(node))
+    if (d.is(0)) return true;
+  return false;
+}
+
+}  // namespace
+
+Schedule make_schedule(std::span<const UOp> outputs, const Target& target) {
+  Schedule schedule;
+  Decision decision = decide_stored(outputs, target);
+  const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
+    if (!is_empty(node)) schedule.kernels.push_back(lower_store(node, destination, view, decision));
+  };
+  for (const UOp& u : decision.order) {
+    if (has_memory(u) || !decision.stored[u.id()]) continue;
+    if (decision.slice_of[u.id()]) continue;  // written with its concatenation's other parts
+    schedule.stored.push_back(u);
+    if (u.op() != Op::Concat) {
+      add_kernel(u, u, row_major(shape_of(u)));
+      continue;
+    }
+    for (size_t i = 0; i < u.src().size(); ++i) {
+      const UOp& part = u.src(i);
+      const bool own = decision.slice_of[part.id()] == u;
+      if (own) decision.stored[part.id()] = 0;  // its value is computed here, not read
+      add_kernel(part, u, slice_view(u, i));
+    }
+  }
+  return schedule;
+}
+
+}  // namespace tiny

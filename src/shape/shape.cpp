@@ -1,0 +1,306 @@
+#include "shape/shape.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "ir/bounds.h"
+#include "ir/build.h"
+
+namespace tiny {
+
+Dim::Dim(UOp expression) {
+  if (expression.is_const())
+    value_ = expression.const_int();
+  else
+    expression_ = std::move(expression);
+}
+
+int64_t Dim::value() const {
+  invariant(is_const(), "the dimension is a number");
+  return value_;
+}
+
+namespace {
+
+Graph& graph_of(const Dim& a, const Dim& b) {
+  return (a.is_const() ? b : a).expression().graph();
+}
+
+}  // namespace
+
+Dim operator+(const Dim& a, const Dim& b) {
+  if (a.is_const() && b.is_const()) return checked_add(a.value(), b.value(), "a dimension");
+  Graph& g = graph_of(a, b);
+  return Dim(add(a.uop(g), b.uop(g)));
+}
+
+Dim operator-(const Dim& a, const Dim& b) {
+  return a + b * Dim(-1);
+}
+
+Dim operator*(const Dim& a, const Dim& b) {
+  if (a.is_const() && b.is_const()) return checked_mul(a.value(), b.value(), "a size");
+  Graph& g = graph_of(a, b);
+  return Dim(mul(a.uop(g), b.uop(g)));
+}
+
+Dim floor_div(const Dim& a, const Dim& b) {
+  if (a.is_const() && b.is_const()) return floor_div(a.value(), b.value());
+  if (b.is(1)) return a;
+  if (a == b) return 1;
+  Graph& g = graph_of(a, b);
+  return Dim(floor_div(a.uop(g), b.uop(g)));
+}
+
+Dim product(const Shape& shape) {
+  Dim n = 1;
+  for (const Dim& d : shape) n = n * d;
+  return n;
+}
+
+Shape row_major_strides(const Shape& shape) {
+  Shape strides(shape.size());
+  Dim stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride = stride * shape[i];
+  }
+  return strides;
+}
+
+bool all_const(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is_const(); });
+}
+
+Ints const_dims(const Shape& shape) {
+  Ints dims;
+  for (const Dim& d : shape) dims.push_back(d.value());
+  return dims;
+}
+
+Shape to_shape(const Ints& dims) {
+  return Shape(dims.begin(), dims.end());
+}
+
+std::string to_string(const Dim& dim) {
+  return dim.is_const() ? std::to_string(dim.value()) : expression_text(dim.expression());
+}
+
+std::string to_string(const Shape& shape) {
+  std::vector<std::string> items;
+  for (const Dim& d : shape) items.push_back(to_string(d));
+  return "[" + join(items, ", ") + "]";
+}
+
+int64_t upper_bound(const Dim& dim) {
+  return dim.is_const() ? dim.value() : bounds(dim.expression()).hi;
+}
+
+// ---- Movement nodes carry their parameters as integers, with symbolic ones among the sources.
+
+namespace {
+
+// Parameter lists are flattened into one: a pad is its befores, then its afters.
+UOp movement(Op op, const UOp& x, const Shape& parameters) {
+  Ints numbers;
+  std::vector<UOp> src{x};
+  for (const Dim& d : parameters) {
+    numbers.push_back(d.is_const() ? d.value() : kSymbolicDim);
+    if (!d.is_const()) src.push_back(d.expression());
+  }
+  return x.graph().make(op, std::move(src), std::move(numbers));
+}
+
+Shape joined(const Shape& a, const Shape& b) {
+  Shape all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  return all;
+}
+
+bool all_zero(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is(0); });
+}
+
+Shape reduced_shape(const UOp& node) {
+  Shape shape = shape_of(node.src(0));
+  for (int64_t axis : node.reduce_arg().axes) shape[static_cast<size_t>(axis)] = 1;
+  return shape;
+}
+
+Shape gathered_shape(const UOp& node) {
+  const Shape& data = shape_of(node.src(0));
+  const Shape& index = shape_of(node.src(1));
+  const auto axis = node.int_arg();
+  Shape shape(data.begin(), data.begin() + axis);
+  shape.insert(shape.end(), index.begin(), index.end());
+  shape.insert(shape.end(), data.begin() + axis + 1, data.end());
+  return shape;
+}
+
+Shape concatenated_shape(const UOp& node) {
+  const auto axis = static_cast<size_t>(node.int_arg());
+  Shape shape = shape_of(node.src(0));
+  for (size_t i = 1; i < node.src().size(); ++i) shape[axis] = shape[axis] + shape_of(node.src(i))[axis];
+  return shape;
+}
+
+Shape moved_shape(const UOp& node) {
+  const Shape& x = shape_of(node.src(0));
+  const Shape p = movement_dims(node);
+  switch (node.op()) {
+    case Op::Reshape:
+    case Op::Expand:
+      return p;
+    case Op::Permute: {
+      Shape shape;
+      for (const Dim& axis : p) shape.push_back(x[static_cast<size_t>(axis.value())]);
+      return shape;
+    }
+    case Op::Pad: {
+      Shape shape = x;
+      for (size_t i = 0; i < x.size(); ++i) shape[i] = x[i] + p[i] + p[x.size() + i];
+      return shape;
+    }
+    case Op::Shrink: {
+      Shape shape = x;
+      for (size_t i = 0; i < x.size(); ++i) shape[i] = p[x.size() + i] - p[i];
+      return shape;
+    }
+    case Op::AsStrided:
+      return to_shape(node.view_arg().shape);
+    default:
+      return x;
+  }
+}
+
+Shape infer(const UOp& node) {
+  if (has(node.op(), kMovement)) return moved_shape(node);
+  switch (node.op()) {
+    case Op::Const:
+    case Op::Variable:
+      return {};
+    case Op::Buffer:
+      return {node.src().empty() ? Dim(0) : Dim(node.src(0))};
+    case Op::Iota:
+      return {Dim(node.src(0))};
+    case Op::ReduceAxis:
+      return reduced_shape(node);
+    case Op::Gather:
+      return gathered_shape(node);
+    case Op::Concat:
+      return concatenated_shape(node);
+    default:
+      return shape_of(node.src(0));
+  }
+}
+
+}  // namespace
+
+const Shape& shape_of(const UOp& node) {
+  const Node* n = node.node();
+  if (!n->shape) {
+    // Sources first, so that a deep graph needs no stack.
+    std::vector<UOp> stack{node};
+    while (!stack.empty()) {
+      const UOp top = stack.back();
+      const UOp* missing = nullptr;
+      if (!top.node()->shape)
+        for (const UOp& s : top.src())
+          if (!s.node()->shape) missing = &s;
+      if (missing) {
+        stack.push_back(*missing);
+        continue;
+      }
+      if (!top.node()->shape) top.node()->shape = std::make_shared<const Shape>(infer(top));
+      stack.pop_back();
+    }
+  }
+  return *static_cast<const Shape*>(n->shape.get());
+}
+
+Shape movement_dims(const UOp& node) {
+  Shape out;
+  size_t next = 1;
+  for (int64_t v : node.ints()) {
+    if (v == kSymbolicDim)
+      out.emplace_back(node.src(next++));
+    else
+      out.emplace_back(v);
+  }
+  return out;
+}
+
+UOp make_reshape(const UOp& x, const Shape& shape) {
+  if (shape_of(x) == shape) return x;
+  if (all_const(shape) && all_const(shape_of(x)))
+    invariant(product(shape) == product(shape_of(x)), "a reshape keeps the number of elements");
+  // Of two reshapes in a row only the last matters.
+  if (x.op() == Op::Reshape) return make_reshape(x.src(0), shape);
+  return movement(Op::Reshape, x, shape);
+}
+
+UOp make_expand(const UOp& x, const Shape& shape) {
+  const Shape& from = shape_of(x);
+  if (from == shape) return x;
+  invariant(from.size() == shape.size(), "an expand keeps the rank");
+  for (size_t i = 0; i < from.size(); ++i)
+    invariant(from[i].is(1) || from[i] == shape[i], "an expand repeats axes of size 1");
+  return movement(Op::Expand, x, shape);
+}
+
+UOp make_permute(const UOp& x, const Ints& axes) {
+  invariant(axes.size() == shape_of(x).size(), "a permutation names every axis");
+  if (std::is_sorted(axes.begin(), axes.end())) return x;
+  if (x.op() == Op::Permute) {
+    Ints both;
+    for (int64_t a : axes) both.push_back(x.ints()[static_cast<size_t>(a)]);
+    return make_permute(x.src(0), both);
+  }
+  return x.graph().make(Op::Permute, {x}, axes);
+}
+
+UOp make_flip(const UOp& x, const Ints& axes) {
+  if (axes.empty()) return x;
+  return x.graph().make(Op::Flip, {x}, axes);
+}
+
+UOp make_pad(const UOp& x, const Shape& before, const Shape& after) {
+  invariant(before.size() == shape_of(x).size() && after.size() == before.size(), "a pad names every axis");
+  if (all_zero(before) && all_zero(after)) return x;
+  return movement(Op::Pad, x, joined(before, after));
+}
+
+UOp make_shrink(const UOp& x, const Shape& begin, const Shape& end) {
+  invariant(begin.size() == shape_of(x).size() && end.size() == begin.size(), "a shrink names every axis");
+  if (all_zero(begin) && end == shape_of(x)) return x;
+  return movement(Op::Shrink, x, joined(begin, end));
+}
+
+UOp make_iota(Graph& graph, const Dim& count, DType dtype) {
+  return graph.make(Op::Iota, {count.uop(graph)}, {}, dtype);
+}
+
+UOp make_reduce(const UOp& x, Op op, const Ints& axes) {
+  if (axes.empty()) return x;
+  Ints sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  return x.graph().make(Op::ReduceAxis, {x}, ReduceArg{op, sorted});
+}
+
+UOp make_gather(const UOp& data, const UOp& index, int64_t axis) {
+  invariant(axis >= 0 && axis < static_cast<int64_t>(shape_of(data).size()), "the gathered axis exists");
+  return data.graph().make(Op::Gather, {data, index}, axis);
+}
+
+UOp make_concat(const std::vector<UOp>& parts, int64_t axis) {
+  if (parts.size() == 1) return parts.front();
+  return parts.front().graph().make(Op::Concat, parts, axis);
+}
+
+UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, int64_t count) {
+  return graph.make(Op::Buffer, {graph.integer(count)}, std::move(storage), dtype);
+}
+
+}  // namespace tiny

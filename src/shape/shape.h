@@ -1,0 +1,69 @@
+// Dimensions that are integers or index expressions, and the shapes of tensor-graph nodes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/uop.h"
+
+namespace tiny {
+
+// A dimension, stride or offset: a number, or an expression over Variables bound at run time.
+class Dim {
+ public:
+  Dim(int64_t value = 0) : value_(value) {}  // NOLINT: a number is a dimension.
+  explicit Dim(UOp expression);              // a Const becomes a number
+
+  bool is_const() const { return !expression_; }
+  int64_t value() const;  // Error{Internal} unless it is a number
+  bool is(int64_t value) const { return is_const() && value_ == value; }
+  const UOp& expression() const { return expression_; }
+  UOp uop(Graph& graph) const { return is_const() ? graph.integer(value_) : expression_; }
+  bool operator==(const Dim&) const = default;
+
+ private:
+  int64_t value_ = 0;
+  UOp expression_;
+};
+
+using Shape = std::vector<Dim>;
+
+// Folding arithmetic on dimensions; numbers are checked for overflow (Error{Limit}).
+Dim operator+(const Dim& a, const Dim& b);
+Dim operator-(const Dim& a, const Dim& b);
+Dim operator*(const Dim& a, const Dim& b);
+Dim floor_div(const Dim& a, const Dim& b);
+
+Dim product(const Shape& shape);
+Shape row_major_strides(const Shape& shape);
+bool all_const(const Shape& shape);
+Ints const_dims(const Shape& shape);  // Error{Internal} unless all are numbers
+Shape to_shape(const Ints& dims);
+std::string to_string(const Dim& dim);
+std::string to_string(const Shape& shape);
+
+// The largest value that a dimension can take.
+int64_t upper_bound(const Dim& dim);
+
+// The shape of a tensor-graph node; computed once and kept with the node.
+const Shape& shape_of(const UOp& node);
+
+// The parameters of a movement node, symbolic ones read from its sources.
+Shape movement_dims(const UOp& node);
+
+// Tensor-graph nodes with checked, folded arguments.  What does nothing returns its operand.
+UOp make_reshape(const UOp& x, const Shape& shape);  // equal numbers of elements
+UOp make_expand(const UOp& x, const Shape& shape);   // equal ranks; size 1 becomes any
+UOp make_permute(const UOp& x, const Ints& axes);    // out axis k is x's axes[k]
+UOp make_flip(const UOp& x, const Ints& axes);
+UOp make_pad(const UOp& x, const Shape& before, const Shape& after);    // with zero bits
+UOp make_shrink(const UOp& x, const Shape& begin, const Shape& end);
+UOp make_iota(Graph& graph, const Dim& count, DType dtype);
+UOp make_reduce(const UOp& x, Op op, const Ints& axes);  // keeps the axes, with size 1
+UOp make_gather(const UOp& data, const UOp& index, int64_t axis);
+UOp make_concat(const std::vector<UOp>& parts, int64_t axis);
+// A Buffer of `count` elements; `storage` is what holds them (src/engine).
+UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, int64_t count);
+
+}  // namespace tiny

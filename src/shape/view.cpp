@@ -1,0 +1,252 @@
+#include "shape/view.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "ir/build.h"
+
+namespace tiny {
+
+View row_major(const Shape& shape) {
+  return {shape, row_major_strides(shape), 0};
+}
+
+bool is_row_major(const View& view) {
+  if (!view.offset.is(0)) return false;
+  Dim expected = 1;
+  for (size_t i = view.shape.size(); i-- > 0;) {
+    if (view.shape[i].is(1)) continue;
+    if (!(view.strides[i] == expected)) return false;
+    expected = expected * view.shape[i];
+  }
+  return true;
+}
+
+namespace {
+
+// Axes that are one run of memory merge; what is left must be cut at the new shape's borders.
+std::optional<View> reshape_view(const View& view, const Shape& shape) {
+  if (is_row_major(view)) return row_major(shape);
+  if (!all_const(view.shape) || !all_const(shape)) return std::nullopt;
+  const Ints from = const_dims(view.shape);
+  const Ints to = const_dims(shape);
+  if (std::count(from.begin(), from.end(), 0)) return View{shape, row_major_strides(shape), view.offset};
+  View out{shape, Shape(shape.size(), Dim(0)), view.offset};
+  size_t i = from.size();
+  size_t o = to.size();
+  // From the innermost axis outwards: take groups of equal size on both sides.
+  while (i > 0 || o > 0) {
+    int64_t have = 1;
+    int64_t want = 1;
+    const size_t i_end = i;
+    const size_t o_end = o;
+    if (i > 0) have = from[--i];
+    if (o > 0) want = to[--o];
+    while (have != want) {
+      if (have < want) {
+        if (i == 0) return std::nullopt;
+        have *= from[--i];
+      } else {
+        if (o == 0) return std::nullopt;
+        want *= to[--o];
+      }
+    }
+    // The source axes [i, i_end) must be one run: stride of each = stride * size of the next.
+    Dim inner = 0;
+    bool any = false;
+    Dim expected = 0;
+    for (size_t a = i_end; a-- > i;) {
+      if (from[a] == 1) continue;
+      if (any && !(view.strides[a] == expected)) return std::nullopt;
+      if (!any) inner = view.strides[a];
+      any = true;
+      expected = view.strides[a] * view.shape[a];
+    }
+    Dim stride = inner;
+    for (size_t a = o_end; a-- > o;) {
+      out.strides[a] = to[a] == 1 ? Dim(0) : stride;
+      stride = stride * shape[a];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<View> move_view(const View& view, Op op, const Shape& p) {
+  const size_t rank = view.shape.size();
+  View out = view;
+  switch (op) {
+    case Op::Reshape:
+      return reshape_view(view, p);
+    case Op::Expand:
+      for (size_t i = 0; i < rank; ++i) {
+        if (!(p[i] == view.shape[i])) out.strides[i] = 0;
+        out.shape[i] = p[i];
+      }
+      return out;
+    case Op::Permute:
+      for (size_t i = 0; i < rank; ++i) {
+        out.shape[i] = view.shape[static_cast<size_t>(p[i].value())];
+        out.strides[i] = view.strides[static_cast<size_t>(p[i].value())];
+      }
+      return out;
+    case Op::Shrink:
+      for (size_t i = 0; i < rank; ++i) {
+        out.offset = out.offset + p[i] * view.strides[i];
+        out.shape[i] = p[rank + i] - p[i];
+      }
+      return out;
+    case Op::Flip:
+      for (const Dim& axis : p) {
+        const auto i = static_cast<size_t>(axis.value());
+        if (view.shape[i].is(0)) continue;
+        out.offset = out.offset + (view.shape[i] - 1) * view.strides[i];
+        out.strides[i] = view.strides[i] * -1;
+      }
+      return out;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored) {
+  std::vector<UOp> chain;
+  UOp base = node;
+  const auto is_stored = [&](const UOp& u) {
+    return u.op() == Op::Buffer || (u.id() < stored.size() && stored[u.id()]);
+  };
+  while (!is_stored(base)) {
+    if (!has(base.op(), kMovement) || base.op() == Op::Pad) return std::nullopt;
+    chain.push_back(base);
+    base = UOp(base.src(0));
+  }
+  View view = row_major(shape_of(base));
+  for (size_t i = chain.size(); i-- > 0;) {
+    if (chain[i].op() == Op::AsStrided) {
+      if (!is_row_major(view)) return std::nullopt;
+      const ViewArg& arg = chain[i].view_arg();
+      view = View{to_shape(arg.shape), to_shape(arg.strides), arg.offset};
+      continue;
+    }
+    auto moved = move_view(view, chain[i].op(), movement_dims(chain[i]));
+    if (!moved) return std::nullopt;
+    view = std::move(*moved);
+  }
+  return StoredView{std::move(base), std::move(view)};
+}
+
+std::pair<int64_t, int64_t> extent(const View& view) {
+  int64_t first = view.offset.value();
+  int64_t last = first;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const int64_t n = view.shape[i].value();
+    if (n == 0) return {0, -1};
+    const int64_t span = checked_mul(n - 1, view.strides[i].value(), "a view's extent");
+    (span < 0 ? first : last) = checked_add(span < 0 ? first : last, span, "a view's extent");
+  }
+  return {first, last};
+}
+
+namespace {
+
+// The index of an element among `from`, given its index among `to`: equal positions in row-major
+// order.  Equal trailing and leading axes keep their own index, and so does every group of axes of
+// equal size, so that indices stay affine where they can.
+std::vector<UOp> reshape_index(const Shape& from, const Shape& to, const std::vector<UOp>& index,
+                               Graph& graph) {
+  std::vector<UOp> out(from.size());
+  size_t i = from.size();
+  size_t o = to.size();
+  while (i > 0 || o > 0) {
+    const size_t i_end = i;
+    const size_t o_end = o;
+    Dim have = 1;
+    Dim want = 1;
+    if (i > 0) have = from[--i];
+    if (o > 0) want = to[--o];
+    while (!(have == want)) {
+      const bool numbers = have.is_const() && want.is_const();
+      const bool grow_from = i > 0 && (o == 0 || !numbers || have.value() < want.value());
+      if (!grow_from && o == 0) break;  // symbolic sizes that the group cannot compare: all in one
+      if (grow_from)
+        have = have * from[--i];
+      else
+        want = want * to[--o];
+      if (!numbers) {  // take everything that is left
+        while (i > 0) have = have * from[--i];
+        while (o > 0) want = want * to[--o];
+        break;
+      }
+    }
+    if (i_end - i == 1 && o_end - o == 1) {
+      out[i] = index[o];
+      continue;
+    }
+    UOp flat = graph.integer(0);
+    Dim stride = 1;
+    for (size_t a = o_end; a-- > o;) {
+      flat = add(flat, mul(index[a], stride.uop(graph)));
+      stride = stride * to[a];
+    }
+    UOp rest = flat;
+    for (size_t a = i_end; a-- > i;) {
+      if (from[a].is(1)) {
+        out[a] = graph.integer(0);
+        continue;
+      }
+      bool outermost = true;
+      for (size_t b = i; b < a; ++b) outermost = outermost && from[b].is(1);
+      // The outermost axis takes what is left, not its remainder: an index out of range stays so.
+      out[a] = outermost ? rest : floor_mod(rest, from[a].uop(graph));
+      if (!outermost) rest = floor_div(rest, from[a].uop(graph));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<UOp> apply_movement_op(const UOp& node, const std::vector<UOp>& index,
+                                   std::vector<UOp>& conditions) {
+  Graph& graph = node.graph();
+  const Shape& from = shape_of(node.src(0));
+  if (node.op() == Op::Reshape) return reshape_index(from, shape_of(node), index, graph);
+  const Shape p = movement_dims(node);
+  std::vector<UOp> out = index;
+  switch (node.op()) {
+    case Op::Expand:
+      for (size_t i = 0; i < from.size(); ++i)
+        if (!(from[i] == p[i])) out[i] = graph.integer(0);
+      return out;
+    case Op::Permute:
+      for (size_t i = 0; i < p.size(); ++i) out[static_cast<size_t>(p[i].value())] = index[i];
+      return out;
+    case Op::Flip:
+      for (const Dim& axis : p) {
+        const auto i = static_cast<size_t>(axis.value());
+        out[i] = add((from[i] - 1).uop(graph), mul(index[i], graph.integer(-1)));
+      }
+      return out;
+    case Op::Shrink:
+      for (size_t i = 0; i < from.size(); ++i) out[i] = add(index[i], p[i].uop(graph));
+      return out;
+    case Op::Pad:
+      for (size_t i = 0; i < from.size(); ++i) {
+        const Dim& before = p[i];
+        const Dim& after = p[from.size() + i];
+        if (before.is(0) && after.is(0)) continue;
+        out[i] = add(index[i], (before * -1).uop(graph));
+        if (!before.is(0))
+          conditions.push_back(less_equal(graph.integer(0), out[i]));
+        if (!after.is(0)) conditions.push_back(less(out[i], from[i].uop(graph)));
+      }
+      return out;
+    default:
+      invariant(false, "the node is a movement op with an index map");
+  }
+  return out;
+}
+
+}  // namespace tiny

@@ -1,0 +1,46 @@
+// Aliases of memory, and movement as arithmetic on indices.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "shape/shape.h"
+
+namespace tiny {
+
+// Element (i0, i1, ..) is at offset + i0*strides[0] + .. of a buffer.  Strides have any sign, 0
+// repeats.  No mask: what pads is no view.
+struct View {
+  Shape shape;
+  Shape strides;
+  Dim offset = 0;
+  bool operator==(const View&) const = default;
+};
+
+View row_major(const Shape& shape);
+bool is_row_major(const View& view);  // gaps and repeats forbidden; axes of size 1 do not matter
+
+// The view after one movement op with these parameters; none if it is no view (a pad; a reshape
+// that would need a copy).
+std::optional<View> move_view(const View& view, Op op, const Shape& parameters);
+
+// What holds memory below a chain of movement ops, and the view that the chain makes of it: a Buffer,
+// or a node that `stored` (by id; may be empty) says has a buffer of its own, row-major.  None if
+// another op intervenes or the chain is no view.
+struct StoredView {
+  UOp base;
+  View view;
+};
+std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored = {});
+
+// The lowest and highest element that the view touches; an empty view touches none (1 > 0 range:
+// first > last).  Numbers only.
+std::pair<int64_t, int64_t> extent(const View& view);
+
+// The index into the source of a movement node, given the index into its result; conditions (bools)
+// that must hold for the element to come from the source at all are appended.
+std::vector<UOp> apply_movement_op(const UOp& node, const std::vector<UOp>& index,
+                                   std::vector<UOp>& conditions);
+
+}  // namespace tiny

@@ -1,0 +1,81 @@
+"""Looks at libtiny.so and its objects: exports, needs, and what would run before or after main.
+
+Usage: library.py LIBTINY OBJECT_FOLDER TINY_H
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+from repository import finish
+
+NEEDED = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
+AT_EXIT = {"__cxa_atexit", "__cxa_thread_atexit", "atexit", "at_quick_exit", "on_exit"}
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def declared(header):
+    """The functions that the header declares, after the preprocessor has taken the comments out."""
+    text = run("gcc", "-E", "-P", "-x", "c", str(header))
+    return set(re.findall(r"\btiny_\w+(?=\s*\()", text))
+
+
+def exported(library):
+    lines = run("nm", "-D", "--defined-only", str(library)).splitlines()
+    return {line.split()[2].split("@")[0] for line in lines if line.split()[1] != "A"}
+
+
+def interface(library, header):
+    wanted, found = declared(header), exported(library)
+    failures = [f"tiny.h declares {name}, not exported" for name in sorted(wanted - found)]
+    failures += [f"{name} is exported, not declared in tiny.h" for name in sorted(found - wanted)]
+    if not wanted:
+        failures.append("tiny.h declares no function")
+    return failures
+
+
+def dependencies(library):
+    dynamic = run("readelf", "-d", str(library))
+    failures = [f"the library needs {name}; only libc and libm are allowed"
+                for name in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic) if name not in NEEDED]
+    if not re.search(r"\(SONAME\).*\[libtiny\.so\.\d+\]", dynamic):
+        failures.append("the library has no SONAME libtiny.so.N")
+    return failures
+
+
+def sections(path):
+    """{name: size in bytes} of the sections of an ELF file."""
+    rows = re.findall(r"^\s*\[\s*\d+\]\s+(\S+)\s+\S+\s+[0-9a-f]+\s+[0-9a-f]+\s+([0-9a-f]+)",
+                      run("readelf", "-S", "-W", str(path)), re.M)
+    return {name: int(size, 16) for name, size in rows}
+
+
+def exit_code(library):
+    """One pointer in .fini_array is the compiler's own; more would be ours."""
+    size = sections(library).get(".fini_array", 0)
+    return [] if size <= 8 else [f".fini_array holds {size // 8} entries, only crt's is allowed"]
+
+
+def object_code(path):
+    """No static constructor, and nothing registered to run at the end of a thread or the process."""
+    failures = [f"{path.name}: a static constructor or destructor ({name})"
+                for name in sections(path) if name.split(".")[1:2] in
+                (["init_array"], ["fini_array"], ["ctors"], ["dtors"])]
+    undefined = set(run("nm", "-u", str(path)).split()) & AT_EXIT
+    return failures + [f"{path.name}: registers a destructor ({name})" for name in sorted(undefined)]
+
+
+def main(library, folder, header):
+    objects = sorted(path for path in pathlib.Path(folder).glob("CMakeFiles/tiny_*.dir/**/*.o"))
+    failures = interface(library, header) + dependencies(library) + exit_code(library)
+    for path in objects:
+        failures += object_code(path)
+    return finish("library", failures, len(objects))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4]))

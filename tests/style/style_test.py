@@ -1,0 +1,129 @@
+"""The checks themselves: each must find what is planted for it."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import abi
+import layering
+import library
+import text
+
+TABLE = """| folder | charter | may use |
+|---|---|---|
+| `include/` | c | – |
+| `src/base/` | c | – |
+| `src/ir/` | c | base |
+| `src/rules/` | c | ir |
+| `src/api/` | c | all above |
+| `tools/` | c | include |
+| `tests/` | c | everything |
+"""
+
+
+class Planted(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name)
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, path, content):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        return path
+
+    def layers(self):
+        self.write("docs/ARCHITECTURE.md", TABLE)
+        return layering.check(self.root)[0]
+
+    def test_allowed_includes_pass_through_other_folders(self):
+        self.write("src/base/a.h", "")
+        self.write("src/ir/b.h", '#include "base/a.h"\n')
+        self.write("src/rules/c.cpp", '#include "base/a.h"\n#include "ir/b.h"\n')
+        self.write("src/api/d.cpp", '#include "rules/c.cpp"\n')
+        self.assertEqual(self.layers(), [])
+
+    def test_an_upward_include_is_found(self):
+        self.write("src/ir/b.h", "")
+        self.write("src/base/a.h", '#include "ir/b.h"\n')
+        self.assertEqual(self.layers(), ["src/base/a.h:1: src/base may not use src/ir"])
+
+    def test_tools_see_the_public_header_only(self):
+        self.write("include/tiny.h", "")
+        self.write("src/base/a.h", "")
+        self.write("tools/t.cpp", '#include "tiny.h"\n#include "base/a.h"\n')
+        self.assertEqual(self.layers(), ["tools/t.cpp:2: tools may not use src/base"])
+
+    def test_a_missing_file_and_a_missing_row_are_found(self):
+        self.write("src/ir/b.h", '#include "ir/gone.h"\n')
+        self.write("src/new/n.h", "")
+        self.assertEqual(len(self.layers()), 2)
+
+    def test_a_cycle_is_found(self):
+        self.write("src/ir/b.h", '#include "ir/c.h"\n')
+        self.write("src/ir/c.h", '#include "ir/b.h"\n')
+        self.assertEqual(self.layers(), ["includes go round: src/ir/b.h -> src/ir/c.h -> src/ir/b.h"])
+
+    def test_a_row_that_names_an_unknown_folder_is_refused(self):
+        self.write("docs/ARCHITECTURE.md", TABLE.replace("| base |", "| bass |"))
+        with self.assertRaises(ValueError):
+            layering.check(self.root)
+
+    def test_text_rules(self):
+        self.write("a.cpp", "// TO" "DO: later\n")
+        self.write("b.cpp", "// TO" "DO(#12): later\n")
+        self.write("c.md", "see https://pypi" ".org/x\n")
+        self.write("d.py", "x = 1 \n")
+        self.write("e.md", "no end")
+        self.assertEqual([line.split(":")[0] for line in text.check(self.root)[0]],
+                         ["a.cpp", "c.md", "d.py", "e.md"])
+
+    def compile(self, name, code, *options):
+        source = self.write(name + ".cpp", code)
+        out = self.root / (name + ".o")
+        subprocess.run(["g++", "-std=c++20", "-fPIC", *options, "-o", out, source], check=True)
+        return out
+
+    def test_a_static_object_is_found(self):
+        bad = self.compile("bad", "#include <string>\nstd::string s(99, 'x');\n", "-c")
+        good = self.compile("good", "constexpr int kTable[] = {1, 2};\nint f(int i) "
+                                    "{ return kTable[i]; }\n", "-c")
+        self.assertGreaterEqual(len(library.object_code(bad)), 2)
+        self.assertEqual(library.object_code(good), [])
+
+    def test_exports_needs_and_exit_code_are_compared(self):
+        header = self.write("tiny.h", "/* tiny_old() */ int tiny_a(void); "
+                                      "typedef void (*tiny_f)(int); int tiny_b(tiny_f f);\n")
+        made = self.compile("made", 'extern "C" int tiny_a() { return 0; }\n'
+                            'extern "C" int other() { return 0; }\n'
+                            '__attribute__((destructor)) void d() {}\n',
+                            "-shared", "-Wl,-soname,libtiny.so.0", "-Wl,--no-as-needed", "-lz")
+        self.assertEqual(library.declared(header), {"tiny_a", "tiny_b"})
+        self.assertIn("tiny.h declares tiny_b, not exported", library.interface(made, header))
+        self.assertIn("other is exported, not declared in tiny.h", library.interface(made, header))
+        self.assertTrue(any("libz.so" in line for line in library.dependencies(made)))
+        self.assertEqual(len(library.exit_code(made)), 1)
+
+    def test_a_changed_abi_is_found(self):
+        header = self.write("tiny.h", "#include <stdint.h>\ntypedef struct tiny_t tiny_t;\n"
+                            "#ifndef TINY_API\n#define TINY_API\n#endif\n"
+                            "enum { TINY_X = 1, TINY_Y = TINY_X + 4 };\n"
+                            "TINY_API int32_t tiny_a(const tiny_t *t, int64_t n);\n")
+        recorded = self.root / "tiny.abi"
+        abi.record(header, recorded)
+        self.assertEqual(abi.constants(header), "TINY_X 1\nTINY_Y 5\n")
+        code = """#include <stdint.h>
+                  struct tiny_t { int hidden; };
+                  extern "C" int32_t tiny_a(const tiny_t *t, NUMBER n)
+                  { return t->hidden + (int32_t)n; }
+               """
+        for number, found in (("int64_t", 0), ("int32_t", 1)):
+            made = self.compile(number, code.replace("NUMBER", number), "-shared", "-g",
+                                f"-Wl,--version-script={abi.MAP}", "-Wl,-soname,libtiny.so.0")
+            self.assertEqual(len(abi.differences(recorded, made, self.root)), found, number)
+
+
+if __name__ == "__main__":
+    unittest.main()

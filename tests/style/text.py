@@ -1,0 +1,37 @@
+"""Reads every text file: no work left without its number, no host of a package registry."""
+
+import re
+import sys
+
+from repository import ROOT, files, finish
+
+CODE = (".h", ".c", ".cpp", ".def", ".py", ".sh", ".cs", ".i", ".rs")
+LEFT = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b(?!\(#\d+\))")
+HOST = re.compile(r"\b(?:pypi|pythonhosted|crates|npmjs|nuget|debian|golang)\.(?:org|io|com)\b")
+
+
+def check(root):
+    failures, checked = [], 0
+    for path in files(root):
+        try:
+            text = (root / path).read_bytes().decode()
+        except UnicodeDecodeError:
+            continue
+        if "\0" in text:
+            continue
+        checked += 1
+        if text and not text.endswith("\n"):
+            failures.append(f"{path}: the last line has no end")
+        for number, line in enumerate(text.splitlines(), 1):
+            where = f"{path}:{number}"
+            if LEFT.search(line):
+                failures.append(f"{where}: work left without the number of its issue")
+            if HOST.search(line):
+                failures.append(f"{where}: names the host of a package registry")
+            if line != line.rstrip() and path.endswith(CODE):
+                failures.append(f"{where}: space at the end of the line")
+    return failures, checked
+
+
+if __name__ == "__main__":
+    sys.exit(finish("text", *check(ROOT)))
