@@ -239,6 +239,16 @@ TEST(Reader, FormatMistakesNameThePlace) {
             Status::Ok);
 }
 
+TEST(Reader, ANewerFormatIsRefused) {
+  const auto of = [](int64_t version) {
+    return reading(Message()
+                       .number(field::ModelProto::ir_version, version)
+                       .message(field::ModelProto::graph, graph({}, {}, {})));
+  };
+  EXPECT_EQ(of(kNewestIrVersion).status(), Status::Ok);
+  EXPECT_ERROR(of(kNewestIrVersion + 1), Unsupported, "IR version 14");
+}
+
 TEST(Reader, LimitsStopHostileCounts) {
   Message many;
   for (int i = 0; i < 1000; ++i) many.message(field::GraphProto::node, node("Op", {}, {}));
