@@ -34,7 +34,7 @@ InstanceKey Lineariser::key_of(const UOp& node) {
   for (RangeSet set = free_of(node); set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));
     if (states_[i].kind == RangeState::Fixed)
-      coordinates = hash_mix(coordinates + i, static_cast<uint64_t>(states_[i].value));
+      coordinates = hash_mix(hash_mix(coordinates, i), static_cast<uint64_t>(states_[i].value));
   }
   return {node.node(), coordinates};
 }

@@ -134,7 +134,7 @@ class Decider {
     const UOp& user = users.front();
     const bool moves = has(user.op(), kMovement) && user.op() != Op::Expand && user.op() != Op::Pad &&
                        user.op() != Op::AsStrided;
-    if (!moves && !has(user.op(), kElementwise)) return false;
+    if (!moves && !has(user.op(), kElementwise) && user.op() != Op::Contiguous) return false;
     if (decision_.slice_of[u.id()]) return false;
     if (size_of(user) != size_of(u)) return false;
     // Only one of the operands may carry a reduction: the first that does.

@@ -5,16 +5,12 @@
 #include "base/error.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
+#include "rules/symbolic.h"
 #include "shape/shape.h"
 
 namespace tiny {
 
 namespace {
-
-UOp simplify_index(const UOp& e) {
-  const auto sum = affine(e);
-  return sum ? to_uop(e.graph(), *sum) : e;
-}
 
 class Lowering {
  public:

@@ -1,0 +1,23 @@
+// Linear programs to x86-64 machine code: AVX2 (with FMA, F16C, BMI2) or AVX-512 (F, DQ, BW, VL, CD).
+//
+// Three steps: select (linear ops to machine instructions over virtual registers), allocate (linear
+// scan over intervals, three register classes), encode (bytes).  The result is one function,
+// `void(const KernelArgs*)`, System V ABI, position independent, its constants behind its code.
+#pragma once
+
+#include <string>
+
+#include "ir/linear.h"
+#include "ir/target.h"
+#include "render/rendered.h"
+
+namespace tiny {
+
+// Machine code for `target.isa`, which must be Avx2 or Avx512.  Error{Unsupported} names an op that
+// cannot be spelled; the program must satisfy verify().
+Rendered render_x86(const LinearProgram& program, const Target& target);
+
+// The machine code in hex, grouped by the linear op it came from, with registers assigned.
+std::string x86_listing(const LinearProgram& program, const Target& target);
+
+}  // namespace tiny
