@@ -98,7 +98,10 @@ Tensors import_cast_like(Call& c) {
 
 Tensors import_bit_cast(Call& c) {
   c.attr("to");
-  return {bitcast(c.in(0), c.dtype_attr("to", kVoid))};
+  const DType to = c.dtype_attr("to", kVoid);
+  // A bool is a byte that is 0 or 1.
+  if (c.in(0).dtype().is_bool() && to.bits() == 8) return {cast(c.in(0), to)};
+  return {bitcast(c.in(0), to)};
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -148,7 +148,7 @@ Shape concatenated_shape(const UOp& node) {
 
 Shape moved_shape(const UOp& node) {
   const Shape& x = shape_of(node.src(0));
-  const Shape p = movement_dims(node);
+  const Shape p = node.op() == Op::AsStrided ? Shape() : movement_dims(node);
   switch (node.op()) {
     case Op::Reshape:
     case Op::Expand:
