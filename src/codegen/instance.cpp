@@ -188,6 +188,7 @@ bool Lineariser::leaf(const UOp& node, LinearId* out) {
       return true;
     case Op::Cast:
       if (!is_index(node.src(0)) || !(free_of(node) & vec_)) return false;
+      if (form_of(node.src(0)).vector_atom) return false;  // a product of lanes is no ramp
       *out = cast_index(node);
       return true;
     case Op::Less:

@@ -291,7 +291,8 @@ void Lineariser::declare_accumulators(Task& task) {
     return;
   }
   if (task.node.op() != Op::Reduce) return;
-  const RangeSet lanes = (free_of(task.node) | task.own) & vec_ & (free_of(task.node.src(0)));
+  // Lanes that the value does not depend on count too: it is added once for each.
+  const RangeSet lanes = (free_of(task.node) | task.own) & vec_;
   const DType dtype = task.node.dtype().with_lanes(lanes_in(lanes));
   const LinearId first = constant(dtype, identity_bits(task.node.reduce_arg().op, task.node.dtype()));
   RangeSet grouped = 0;

@@ -85,6 +85,8 @@ enum class Use : uint8_t { None, Pair, Other };
 Use use_of(const UOp& access, const UOp& a, const UOp& b, AxisPair* axes) {
   const ViewArg& view = access.view_arg();
   const size_t first = first_index_of(access);
+  // The value stored may be a range itself.
+  if (access.op() == Op::Store && (access.src(1) == a || access.src(1) == b)) return Use::Other;
   int uses_a = 0;
   int uses_b = 0;
   for (size_t i = 0; i < view.shape.size(); ++i) {

@@ -10,7 +10,9 @@ namespace tiny {
 
 Run::Run(Ref<Program> program) : program_(std::move(program)) {
   const Program& p = *program_;
-  if (p.arena_bytes > 0) arena_ = p.device->allocate(p.arena_bytes);
+  // Values without elements need a place too.
+  for (const Slot& slot : p.slots)
+    if (slot.kind == SlotKind::Arena && !arena_) arena_ = p.device->allocate(p.arena_bytes);
   queue_ = p.device->make_queue();
   bound_.resize(p.slots.size());
   values_.resize(p.variables.size());

@@ -21,7 +21,8 @@ class Lowering {
     std::vector<UOp> index;
     for (const Dim& d : shape_of(root_)) index.push_back(new_range(d, false));
     const size_t output_ranges = out_.kernel.ranges.size();
-    const UOp value = computed(root_, index);
+    // A part of a concatenation may be in memory already: it is copied.
+    const UOp value = fresh(root_, index);
     std::vector<UOp> src{param(destination, root_.dtype(), true), value};
     src.insert(src.end(), index.begin(), index.end());
     const ViewArg arg = view_arg(view, src);
@@ -90,7 +91,7 @@ class Lowering {
   const std::vector<uint8_t>& memory_flags() {
     if (flags_.empty()) {
       flags_ = decision_.stored;
-      flags_[root_.id()] = 0;
+      if (!has_memory(root_)) flags_[root_.id()] = 0;
     }
     return flags_;
   }

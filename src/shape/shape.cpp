@@ -147,6 +147,7 @@ Shape concatenated_shape(const UOp& node) {
 }
 
 Shape moved_shape(const UOp& node) {
+  if (node.op() == Op::AsStrided) return to_shape(node.view_arg().shape);
   const Shape& x = shape_of(node.src(0));
   const Shape p = node.op() == Op::AsStrided ? Shape() : movement_dims(node);
   switch (node.op()) {
@@ -168,8 +169,6 @@ Shape moved_shape(const UOp& node) {
       for (size_t i = 0; i < x.size(); ++i) shape[i] = p[x.size() + i] - p[i];
       return shape;
     }
-    case Op::AsStrided:
-      return to_shape(node.view_arg().shape);
     default:
       return x;
   }
