@@ -66,15 +66,14 @@ Ref<Storage> storage_for(Tensor tensor) {
     return tensor.context().from_host(data.data(), bytes);
   }
   const Ref<Storage> base = storage_of(stored->base);
-  const int64_t offset =
-      base->byte_offset() + stored->view.offset.value() * tensor.dtype().bytes();
+  const int64_t offset = base->byte_offset() + stored->view.offset.value() * tensor.dtype().bytes();
   if (offset == base->byte_offset()) return base;
   struct Keeper {
     Ref<Storage> base;
   };
   return make_ref<Storage>(
-      Ref<Buffer>(&base->memory()), offset,
-      [](void* user) { delete static_cast<Keeper*>(user); }, new Keeper{base});
+      Ref<Buffer>(&base->memory()), offset, [](void* user) { delete static_cast<Keeper*>(user); },
+      new Keeper{base});
 }
 
 }  // namespace
@@ -82,7 +81,8 @@ Ref<Storage> storage_for(Tensor tensor) {
 // ---- Loading.
 
 LoadedModel::LoadedModel(Ref<Context> context, const std::string& path)
-    : LoadedModel(std::move(context), read_model(path)) {}
+    : LoadedModel(std::move(context), read_model(path)) {
+}
 
 LoadedModel::LoadedModel(Ref<Context> context, Model model)
     : context_(std::move(context)), model_(std::move(model)) {
@@ -157,19 +157,19 @@ void LoadedModel::check_shapes(const std::vector<Ints>& shapes) const {
     element_count(shapes[i], info.name.c_str());
     if (!info.type.has_rank) continue;
     const std::vector<Dim>& dims = info.type.dims;
-    require(dims.size() == shapes[i].size(), Status::Shape, "input \"", info.name, "\" has the shape ",
-            dims_text(dims), "; got ", list_text(shapes[i]));
+    require(dims.size() == shapes[i].size(), Status::Shape, "input \"", info.name,
+            "\" has the shape ", dims_text(dims), "; got ", list_text(shapes[i]));
     for (size_t k = 0; k < dims.size(); ++k) {
       const int64_t got = shapes[i][k];
       require(!dims[k].is_known() || dims[k].value == got, Status::Shape, "input \"", info.name,
-              "\" has the shape ", dims_text(dims), "; got ", list_text(shapes[i]), ": dimension ", k,
-              " must be ", dims[k].value);
+              "\" has the shape ", dims_text(dims), "; got ", list_text(shapes[i]), ": dimension ",
+              k, " must be ", dims[k].value);
       if (dims[k].is_known() || dims[k].name.empty()) continue;
       const auto [at, is_new] = bound.try_emplace(
           dims[k].name, Bound{got, cat("dimension ", k, " of input \"", info.name, "\"")});
       require(is_new || at->second.value == got, Status::Shape, "the dimension \"", dims[k].name,
-              "\" is ", at->second.value, " in ", at->second.place, " and ", got, " in dimension ", k,
-              " of input \"", info.name, "\"");
+              "\" is ", at->second.value, " in ", at->second.place, " and ", got, " in dimension ",
+              k, " of input \"", info.name, "\"");
     }
   }
 }
@@ -264,7 +264,8 @@ void ModelRun::execute() {
   std::vector<std::string> missing;
   for (size_t i = 0; i < bound_.size(); ++i)
     if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
-  require(missing.empty(), Status::InvalidArgument, "inputs that were not set: ", join(missing, ", "));
+  require(missing.empty(), Status::InvalidArgument,
+          "inputs that were not set: ", join(missing, ", "));
   if (run_) run_->execute();
 }
 

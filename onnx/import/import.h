@@ -1,9 +1,9 @@
 // From an ONNX graph to a tensor graph.
 //
 // Nodes are imported in order, each by its row of the tables.  What follows from initializers and
-// shapes alone is computed on the host on the way, so that shape arithmetic leaves no nodes.  A node
-// that cannot be imported is noted, what depends on it is passed over, and all of them are reported
-// together.
+// shapes alone is computed on the host on the way, so that shape arithmetic leaves no nodes.  A
+// node that cannot be imported is noted, what depends on it is passed over, and all of them are
+// reported together.
 #pragma once
 
 #include <map>

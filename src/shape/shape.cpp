@@ -149,7 +149,7 @@ Shape concatenated_shape(const UOp& node) {
 Shape moved_shape(const UOp& node) {
   if (node.op() == Op::AsStrided) return to_shape(node.view_arg().shape);
   const Shape& x = shape_of(node.src(0));
-  const Shape p = movement_dims(node);
+  const Shape p = node.op() == Op::AsStrided ? Shape() : movement_dims(node);
   switch (node.op()) {
     case Op::Reshape:
     case Op::Expand:
