@@ -2,10 +2,10 @@
 // kernel.
 //
 // Rules, in short (docs/ARCHITECTURE.md has the reasons): views, constants and casts never become
-// buffers unless asked for; a reduction is never computed twice; elementwise work joins the reduction
-// that feeds it; what would be computed several times is stored where that is cheaper; the parts of a
-// concatenation are stored straight into their slices.  Decisions depend on shapes, the graph and
-// target data only.
+// buffers unless asked for; a reduction is never computed twice; elementwise work joins the
+// reduction that feeds it; what would be computed several times is stored where that is cheaper;
+// the parts of a concatenation are stored straight into their slices.  Decisions depend on shapes,
+// the graph and target data only.
 #pragma once
 
 #include <span>
