@@ -31,7 +31,8 @@ struct Schedule {
 
 // The base of every output is stored: an output that is a view of a buffer needs no kernel.  A node
 // with a buffer already (Node::realized) is read, not computed.
-Schedule make_schedule(std::span<const UOp> outputs, const Target& target);
+// `fusion` off: kernels are not joined.
+Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion = true);
 
 // Whether a node holds memory: a Buffer, or realised before.
 bool has_memory(const UOp& node);
