@@ -7,8 +7,8 @@
 #include <cstring>
 #include <random>
 
-#include "linear_evaluator.h"
 #include "render/x86/x86.h"
+#include "tests/render/naive_linear.h"
 
 namespace tiny::test {
 
@@ -44,7 +44,7 @@ inline std::vector<Target> targets_here() {
 
 using Bytes = std::vector<std::byte>;
 
-struct Launch {
+struct KernelCall {
   std::vector<Bytes> buffers;  // one a parameter
   std::vector<int64_t> variables;
   int64_t begin = 0, end = 1, worker = 0;
@@ -92,7 +92,7 @@ class GuardedBuffers {
 };
 
 template <class Call>
-Outcome run_kernel(const LinearProgram& program, const Launch& launch, const Call& call) {
+Outcome run_kernel(const LinearProgram& program, const KernelCall& launch, const Call& call) {
   GuardedBuffers buffers(launch.buffers);
   Bytes scratch(static_cast<size_t>(program.scratch_bytes) + 64);
   auto* aligned = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
@@ -103,11 +103,11 @@ Outcome run_kernel(const LinearProgram& program, const Launch& launch, const Cal
   return out;
 }
 
-inline Outcome evaluate(const LinearProgram& program, const Launch& launch) {
-  return run_kernel(program, launch, [&](const KernelArgs& a) { LinearEvaluator(program, a).run(); });
+inline Outcome evaluate(const LinearProgram& program, const KernelCall& launch) {
+  return run_kernel(program, launch, [&](const KernelArgs& a) { naive::run(program, a); });
 }
 
-inline Outcome execute(const LinearProgram& program, const Launch& launch, const Target& target) {
+inline Outcome execute(const LinearProgram& program, const KernelCall& launch, const Target& target) {
   const LoadedCode code(render_x86(program, target));
   return run_kernel(program, launch, [&](const KernelArgs& a) { code.function()(&a); });
 }
@@ -132,7 +132,7 @@ inline std::string difference(const LinearProgram& program, const Outcome& want,
 }
 
 // Runs `program` everywhere it can run and expects the evaluator's results.
-inline void expect_same(const LinearProgram& program, const Launch& launch, bool exact_nan = false) {
+inline void expect_same(const LinearProgram& program, const KernelCall& launch, bool exact_nan = false) {
   verify(program);
   const Outcome want = evaluate(program, launch);
   for (const Target& target : targets_here()) {

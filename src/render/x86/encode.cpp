@@ -38,8 +38,7 @@ std::vector<std::byte> encode(MachineProgram& program, const Allocation& allocat
       const auto* bytes = reinterpret_cast<const std::byte*>(buffer.get());
       return std::vector<std::byte>(bytes, bytes + size);
     } catch (const Xbyak::Error& e) {
-      if (static_cast<int>(e) != Xbyak::ERR_CODE_IS_TOO_BIG)
-        throw Error(Status::Internal, cat("x86: the encoder refuses an instruction: ", e.what()));
+      invariant(static_cast<int>(e) == Xbyak::ERR_CODE_IS_TOO_BIG, e.what());
     }
     capacity *= 2;
     if (marks) marks->clear();
@@ -55,7 +54,12 @@ size_t Encoder::run(std::vector<CodeMark>* marks) {
   prologue();
   for (uint32_t i = 0; i < program_.code.size(); ++i) {
     if (marks) marks->push_back({static_cast<uint32_t>(c_.getSize()), i});
-    encode(program_.code[i]);
+    try {
+      encode(program_.code[i]);
+    } catch (const Xbyak::Error& e) {
+      if (static_cast<int>(e) == Xbyak::ERR_CODE_IS_TOO_BIG) throw;
+      throw Error(Status::Internal, cat("x86: cannot encode ", info(program_.code[i].op).name, ": ", e.what()));
+    }
   }
   epilogue();
   emit_cold_checks();

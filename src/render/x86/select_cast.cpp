@@ -24,16 +24,16 @@ void Selector::select_cast(LinearId id) {
   const LinearOp& o = op(id);
   const DType from = source(o, 0).dtype, to = o.dtype;
   if (is_mask(from) || is_mask(to)) {
-    if (is_mask(from) && is_mask(to)) return set(id, mask_in(o.src[0], mask_lane(id)), mask_lane(id));
+    if (is_mask(from) && is_mask(to)) return select_mask_logic(id);
     if (is_mask(from)) {
       const VReg one = lanes_const(bits_of(to.element(), 1.0), to.bytes(), width_of(to));
       return set(id, keep(to, mask_in(o.src[0], to.bytes()), one));
     }
     VReg a = use(o.src[0]);
     DType compared = from;
-    if (half_float(from)) {
-      compared = kFloat32.with_lanes(from.lanes);
-      a = cast_float(from, compared, a);
+    if (half_float(from)) {  // all bits but the sign
+      compared = kUInt16.with_lanes(from.lanes);
+      a = rrm(Opcode::vandps, width_of(from), a, lanes_const(0x7FFF, 2, width_of(from)));
     }
     const VReg zero = lanes_const(0, 4, width_of(compared));
     return set(id, compare(Op::NotEqual, compared, a, zero), avx512_ ? 0 : compared.bytes());

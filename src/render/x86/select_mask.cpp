@@ -268,6 +268,10 @@ void Selector::select_mask_logic(LinearId id) {
   const auto in = [&](size_t s) { return mask_in(o.src[s], lane); };
   const VReg a = in(0);
   switch (o.op) {
+    case Op::Neg:
+    case Op::Abs:
+    case Op::Cast:  // the value itself, which an accumulator's register will not keep
+      return set(id, move(avx512_ ? RegClass::Mask : RegClass::Vec, width, a), lane);
     case Op::Not:
       return set(id, mask_not(width, a), lane);
     case Op::Where: {
