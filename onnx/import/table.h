@@ -50,6 +50,7 @@ std::span<const Row> movement_rows();
 std::span<const Row> padding_rows();
 std::span<const Row> reduction_rows();
 std::span<const Row> contraction_rows();
+std::span<const Row> convolution_rows();
 std::span<const Row> normalization_rows();
 std::span<const Row> indexing_rows();
 std::span<const Row> constant_rows();
