@@ -322,8 +322,8 @@ TINY_API tiny_status tiny_model_input_dim_name(const tiny_model *model, size_t i
                                                const char **out);
 
 /* Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the
-   other, in the model's order, each as many as the input's rank.  NULL: every dimension is fixed by
-   the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of
+   other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is
+   fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of
    them.  Programs are cached by shape with the model. */
 TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, size_t count,
                                         tiny_program **out);

@@ -11,8 +11,9 @@ packages=(
   libgtest-dev libxbyak-dev libprotozero-dev libcli11-dev libstb-dev zlib1g-dev
   # The second compiler, the formatter, the sanitizers' and fuzzer's run time.
   clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
-  # The bindings and the ABI check.  bindgen reads headers through libclang 14 and its own stddef.h.
-  swig mono-mcs mono-runtime libmono-system-core4.0-cil bindgen libclang-common-14-dev abigail-tools
+  # The bindings and the ABI check.  bindgen reads headers through libclang 14 (a newer one
+  # names unnamed enumerations in a way that it cannot read) and that version's stddef.h.
+  swig mono-mcs mono-runtime libmono-system-core4.0-cil bindgen libclang1-14 libclang-common-14-dev abigail-tools
 )
 
 say() { printf 'setup: %s\n' "$*"; }

@@ -60,7 +60,8 @@ internal sealed class Handles : IDisposable {
 }
 
 internal static class Memory {
-  internal const ulong RankMax = 16;
+  /// <summary>How many numbers a list is first given room for.</summary>
+  internal const int Guess = 16;
 
   /// <summary>The length that the arrays share; null ones have none.</summary>
   internal static ulong Count(params long[][] arrays) {
@@ -72,8 +73,8 @@ internal static class Memory {
     return first == null ? 0 : (ulong)first.Length;
   }
 
-  internal static long[] Cut(long[] values, ulong count) {
-    Array.Resize(ref values, (int)Math.Min(count, RankMax));
+  internal static T[] Cut<T>(T[] values, ulong count) {
+    Array.Resize(ref values, (int)count);
     return values;
   }
 

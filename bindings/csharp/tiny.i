@@ -36,11 +36,16 @@
 %typemap(cstype) const int64_t * "long[]"
 %typemap(csin) const int64_t * "$csinput"
 %typemap(in) const int64_t * %{ $1 = (int64_t *)$input; %}
-%typemap(ctype) int64_t *RESULTS "int64_t *"
-%typemap(imtype) int64_t *RESULTS "[System.Runtime.InteropServices.In, System.Runtime.InteropServices.Out] long[]"
-%typemap(cstype) int64_t *RESULTS "long[]"
-%typemap(csin) int64_t *RESULTS "$csinput"
-%typemap(in) int64_t *RESULTS %{ $1 = $input; %}
+%define FILLED(CTYPE, CSTYPE)
+%typemap(ctype) CTYPE *RESULTS "CTYPE *"
+%typemap(imtype) CTYPE *RESULTS
+    "[System.Runtime.InteropServices.In, System.Runtime.InteropServices.Out] CSTYPE[]"
+%typemap(cstype) CTYPE *RESULTS "CSTYPE[]"
+%typemap(csin) CTYPE *RESULTS "$csinput"
+%typemap(in) CTYPE *RESULTS %{ $1 = $input; %}
+%enddef
+FILLED(int64_t, long)
+FILLED(double, double)
 
 /* ---- Numbers that come back ---- */
 %define RESULT_OF(CTYPE, IMTYPE, CSTYPE)
@@ -59,6 +64,13 @@ RESULT_OF(double, double, double)
 %typemap(csin, pre="    System.UIntPtr $csinput_size = System.UIntPtr.Zero;", post="    $csinput = (ulong)$csinput_size;")
     size_t *RESULT "out $csinput_size"
 %typemap(in) size_t *RESULT %{ $1 = $input; %}
+
+/* ---- Text that comes back: a borrowed pointer, copied at once ---- */
+%typemap(ctype) const char ** "const char **"
+%typemap(imtype) const char ** "out System.IntPtr"
+%typemap(cstype) const char ** "out System.IntPtr"
+%typemap(csin) const char ** "out $csinput"
+%typemap(in) const char ** %{ $1 = (char **)$input; %}
 
 /* ---- Memory and the callback that gives it back ---- */
 %apply void *VOID_INT_PTR { void *, const void * };
@@ -80,6 +92,12 @@ RESULT_OF(double, double, double)
 %typemap(cstype) TYPE ** "out HANDLE"
 %typemap(csin) TYPE ** "out $csinput"
 %typemap(in) TYPE ** %{ $1 = (TYPE **)$input; %}
+%typemap(ctype) TYPE **MADE "void *"
+%typemap(imtype) TYPE **MADE
+    "[System.Runtime.InteropServices.In, System.Runtime.InteropServices.Out] System.IntPtr[]"
+%typemap(cstype) TYPE **MADE "System.IntPtr[]"
+%typemap(csin) TYPE **MADE "$csinput"
+%typemap(in) TYPE **MADE %{ $1 = (TYPE **)$input; %}
 %typemap(ctype) TYPE *const *, const TYPE *const * "void *"
 %typemap(imtype) TYPE *const *, const TYPE *const * "System.IntPtr[]"
 %typemap(cstype) TYPE *const *, const TYPE *const * "System.IntPtr[]"

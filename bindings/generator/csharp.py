@@ -22,10 +22,20 @@ def escape(text):
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def type_of(kind, name):
+def type_of(item):
     """The C# type of a result."""
-    return {"object": camel(name), "list": "long[]", "enum": camel(name), "text": "string"}.get(
-        kind) or NUMBERS[kind]
+    return {"object": camel(item.type), "objects": camel(item.type) + "[]", "text": "string",
+            "enum": camel(item.type), "list": NUMBERS.get(item.type, "") + "[]"}.get(
+                item.kind) or NUMBERS[item.kind]
+
+
+def returned_type(call):
+    """void, the type of the one result, or a tuple of several."""
+    types = [type_of(item) for item in call.results]
+    if len(types) < 2:
+        return types[0] if types else "void"
+    return "(" + ", ".join(f"{t} {small_camel(item.name)}"
+                           for t, item in zip(types, call.results)) + ")"
 
 
 def parameter(argument):
@@ -58,17 +68,27 @@ def passed(call, item):
             "objects": [f"{name}Handles.Pointers", f"{name}Handles.Count"]}.get(item.kind, [name])
 
 
-def result(index, item):
+def result(item):
     """(declarations before, arguments of the raw call, expression after) of an out-parameter."""
-    name = f"result{index}"
+    name = small_camel("result_" + item.name)
     if item.kind == "list":
-        return ([f"var {name} = new long[Memory.RankMax]; ulong {name}Count;"],
-                [name, "Memory.RankMax", f"out {name}Count"], f"Memory.Cut({name}, {name}Count)")
+        kind = NUMBERS[item.type]
+        return ([f"ulong {name}Count;", f"var {name} = new {kind}[Memory.Guess];"],
+                [name, f"(ulong){name}.Length", f"out {name}Count"],
+                f"Memory.Cut({name}, {name}Count)")
     if item.kind == "object":
         made = f"new {camel(item.type)}({name}, {{context}})"
         return [f"{camel(item.type)}Handle {name};"], [f"out {name}"], made
+    if item.kind == "objects":
+        kind, count = camel(item.type), small_camel(item.count)
+        made = (f"System.Array.ConvertAll({name}, made => new {kind}(new {kind}Handle(made), "
+                "{context}))")
+        return [f"var {name} = new System.IntPtr[{count}];"], [name, count], made
     if item.kind == "enum":
         return [f"int {name};"], [f"out {name}"], f"({camel(item.type)}){name}"
+    if item.kind == "text":
+        return ([f"System.IntPtr {name};"], [f"out {name}"],
+                f"System.Runtime.InteropServices.Marshal.PtrToStringAnsi({name})")
     return [f"{NUMBERS[item.kind]} {name};"], [f"out {name}"], name
 
 
@@ -87,17 +107,24 @@ def context_of(call):
 
 def body(call):
     """The statements of a method and the expression that it returns, or None."""
-    before, arguments, value = [], [], None
+    before, arguments, values, lists = [], [], [], []
     for item in call.order:
         if item in ("receiver", "constant") or isinstance(item, Argument):
             arguments += passed(call, item)
             continue
-        declared, out, value = result(len(before), item)
+        declared, out, value = result(item)
         before += declared
         arguments += out
+        values.append(value.replace("{context}", context_of(call)))
+        lists += [(out[0], NUMBERS[item.type])] if item.kind == "list" else []
     raw = f"Raw.{call.function}({', '.join(arguments)})"
-    if value is not None:
-        return before + [raw + ";"], value.replace("{context}", context_of(call))
+    if values:
+        again = []
+        for name, kind in lists:  # the call said how many there are: once more with room for all
+            again = [f"if ({name}Count > Memory.Guess) {{ {name} = new {kind}[{name}Count]; "
+                     f"{raw}; }}"]
+        value = values[0] if len(values) == 1 else f"({', '.join(values)})"
+        return before + [raw + ";"] + again, value
     if call.results:
         kind = call.results[0]
         return before, f"({camel(kind.type)}){raw}" if kind.kind == "enum" else raw
@@ -106,8 +133,10 @@ def body(call):
 
 def method(call):
     parameters = [p for argument in call.arguments for p in parameter(argument)]
+    if call.arguments and call.arguments[0].kind == "flag":
+        parameters[0] = parameters[0].removesuffix(" = false")
     parameters = [p for p in parameters if "=" not in p] + [p for p in parameters if "=" in p]
-    returned = type_of(call.results[-1].kind, call.results[-1].type) if call.results else "void"
+    returned = returned_type(call)
     statements, value = body(call)
     if value is not None:
         statements.append(f"return {value};")
@@ -122,7 +151,7 @@ def method(call):
     name = "".join(part.capitalize() for part in call.method.split("_"))
     lines = [f"  /// <summary>{escape(call.doc)}</summary>"] if call.doc else []
     getter = call.has_receiver and not call.arguments and call.checked and call.results and \
-        call.results[-1].kind not in ("object", "text") and \
+        all(item.kind not in ("object", "objects") for item in call.results) and \
         call.function.startswith(call.owner + "_")
     if getter:
         lines.append(f"  public {returned} {name} {{ get {{ {' '.join(statements)} }} }}")
@@ -142,6 +171,7 @@ def handle(name):
     kind = camel(name)
     return f"""public sealed class {kind}Handle : System.Runtime.InteropServices.SafeHandle {{
   public {kind}Handle() : base(System.IntPtr.Zero, true) {{}}
+  internal {kind}Handle(System.IntPtr made) : base(System.IntPtr.Zero, true) {{ SetHandle(made); }}
   public override bool IsInvalid {{ get {{ return handle == System.IntPtr.Zero; }} }}
   protected override bool ReleaseHandle() {{
     Raw.release_{name}(handle);

@@ -24,8 +24,10 @@ class Argument:
 
 @dataclasses.dataclass
 class Result:
-    kind: str  # object, list, enum, text, or a C number type
-    type: str = ""
+    kind: str  # object, objects, list, enum, text, or a C number type
+    name: str = ""
+    type: str = ""  # the object, the enumeration, or the number type of a list
+    count: str = ""  # of objects: the argument that says how many
 
 
 @dataclasses.dataclass
@@ -68,6 +70,18 @@ def lists_group(parameters, at):
     return (parameters[at:end], end + 1) if closed else None
 
 
+def filled_list(parameters, at):
+    """Whether (numbers, capacity, how many there are) begins at `at`."""
+    types = [p.type for p in parameters[at:at + 3]]
+    return types[1:] == ["size_t", "size_t *"] and types[0] in ("int64_t *", "double *")
+
+
+def number_result(parameters, at, enumerations):
+    """Whether a number is written through parameter `at`: only such pointers follow it."""
+    return all(p.type.endswith(" *") and (p.type[:-2] in NUMBERS or p.type[:-2] in enumerations)
+               for p in parameters[at:])
+
+
 class Model:
     def __init__(self, header):
         self.header = header
@@ -100,10 +114,8 @@ class Model:
             return Argument("lists", names[0], names=names, nullable=nullable), group[1]
         if p.type in ("const void *", "void *") and following == "size_t" and rest[0].name == "bytes":
             return Argument("data" if p.type.startswith("const") else "into", p.name), at + 2
-        if p.type == "int64_t *" and following == "size_t" and rest[1:] and rest[1].type == "size_t *":
-            return Result("list"), at + 3
-        if p.type == "char *" and following == "size_t" and rest[1:] and rest[1].type == "size_t *":
-            return Result("text"), at + 3
+        if filled_list(parameters, at):
+            return Result("list", p.name, p.type.removesuffix(" *")), at + 3
         several = re.fullmatch(r"(?:const )?(\w+) \*const \*", p.type)
         if several and several[1] in self.objects and following == "size_t":
             return Argument("objects", p.name, several[1]), at + 2
@@ -111,8 +123,12 @@ class Model:
             name = self.object_of(p.type)
             return Argument("object", p.name, name, nullable=(may_be_null(p.name, doc),)), at + 1
         made = re.fullmatch(r"(\w+) \*\*", p.type)
+        if made and made[1] in self.objects and following == "size_t":
+            return Result("objects", p.name, made[1], rest[0].name), at + 2
         if made and made[1] in self.objects:
-            return Result("object", made[1]), at + 1
+            return Result("object", p.name, made[1]), at + 1
+        if p.type == "const char **":
+            return Result("text", p.name), at + 1
         if p.type == "const char *":
             return Argument("text", p.name, nullable=(may_be_null(p.name, doc),)), at + 1
         if p.type == "int32_t" and f"{p.name} != 0" in doc:
@@ -122,10 +138,9 @@ class Model:
         if p.type in self.enumerations:
             return Argument("enum", p.name, p.type), at + 1
         target = p.type.removesuffix(" *")
-        if p.type.endswith(" *") and at == len(parameters) - 1 and target in NUMBERS:
-            return Result(target), at + 1
-        if p.type.endswith(" *") and at == len(parameters) - 1 and target in self.enumerations:
-            return Result("enum", target), at + 1
+        if number_result(parameters, at, self.enumerations):
+            return (Result(target, p.name) if target in NUMBERS else
+                    Result("enum", p.name, target)), at + 1
         raise Unknown(f"{p.type} {p.name}")
 
     def returned(self, function):
@@ -135,11 +150,11 @@ class Model:
         if function.result == "void":
             return [], False
         if function.result == "const char *":
-            return [Result("text")], False
+            return [Result("text", "value")], False
         if function.result in self.enumerations:
-            return [Result("enum", function.result)], False
+            return [Result("enum", "value", function.result)], False
         if function.result in NUMBERS:
-            return [Result(function.result)], False
+            return [Result(function.result, "value")], False
         raise Unknown(f"returns {function.result}")
 
     def calls_of(self, function):
@@ -154,7 +169,8 @@ class Model:
         owner, has_receiver = self.owner_of(function, order)
         if has_receiver:
             order[order.index(next(x for x in order if isinstance(x, Argument)))] = "receiver"
-        arguments = [x for x in order if isinstance(x, Argument)]
+        arguments = [x if isinstance(x, Argument) else Argument("size_t", x.count) for x in order
+                     if isinstance(x, Argument) or (isinstance(x, Result) and x.count)]
         results = results + [x for x in order if isinstance(x, Result)]
         base = function.name.removeprefix(f"{owner}_" if owner else "").removeprefix("tiny_")
         names = [(base, None, function.doc)] if not family else [

@@ -9,7 +9,7 @@ HEAD = '''"""Made from include/tiny.h by bindings/generate.py: every call of the
 import enum
 
 from . import native
-from ._operands import first, lists, made, operand
+from ._operands import first, lists, made, operand, whole
 '''
 
 
@@ -31,6 +31,8 @@ def passed(call, item):
         return "self"
     if item == "constant":
         return str(call.constant)
+    if not isinstance(item, Argument):
+        return item.count or "capacity"
     name = identifier(item.name)
     if item.kind == "object" and item.type == "tiny_tensor" and call.has_receiver:
         return f"operand(self, {name})"
@@ -54,9 +56,9 @@ def source(call):
 def signature(call):
     """Parameters with their defaults: what may be NULL is None, a flag is False."""
     optional, parts = False, []
-    for argument in call.arguments:
+    for index, argument in enumerate(call.arguments):
         names = argument.names or (argument.name,)
-        nullable = argument.nullable or (argument.kind == "flag",) * len(names)
+        nullable = argument.nullable or (argument.kind == "flag" and index > 0,) * len(names)
         for name, may_be_left_out in zip(names, nullable):
             default = "None" if argument.nullable else "False"
             optional = optional or may_be_left_out
@@ -72,12 +74,19 @@ def function(call):
     local = f"_{owner}_{call.method}" if owner else method
     parts = (["self"] if call.has_receiver else []) + signature(call)
     inputs = [item for item in call.order if item in ("receiver", "constant") or
-              isinstance(item, Argument)]
+              isinstance(item, Argument) or item.kind in ("objects", "list")]
     raw = f"native.{call.function}({', '.join(passed(call, item) for item in inputs)})"
-    if [result.kind for result in call.results] == ["enum"]:
+    kinds = [result.kind for result in call.results]
+    if kinds == ["enum"]:
         raw = f"_known({camel(call.results[0].type)}, {raw})"
-    if [result.kind for result in call.results] == ["object"] and source(call):
+    if kinds == ["list"]:
+        raw = f"whole(lambda capacity: {raw})"
+    if len(kinds) > 1:
+        raw = f"tuple({raw})"
+    if kinds == ["object"] and source(call):
         raw = f"made({source(call)}, {raw})"
+    if kinds == ["objects"] and source(call):
+        raw = f"[made({source(call)}, result) for result in {raw}]"
     doc = (call.doc or call.function).replace("\\", "\\\\").replace('"""', "'''")
     lines = [f"def {local}({', '.join(parts)}):", f'    """{doc}"""', f"    return {raw}"]
     if not owner:
@@ -86,7 +95,7 @@ def function(call):
     if not call.has_receiver:
         kind = "staticmethod({})"
     elif not call.arguments and call.results and call.checked and \
-            all(result.kind not in ("object", "text") for result in call.results) and \
+            all(kind not in ("object", "objects") for kind in kinds) and \
             call.function.startswith(call.owner + "_"):
         kind = "property({})"
     lines += ["", "", f"native.{camel(call.owner)}.{method} = {kind.format(local)}"]
@@ -104,5 +113,9 @@ KNOWN = '''def _known(kind, number):
 def emit(model):
     parts = [HEAD.rstrip(), KNOWN]
     parts += [enumeration(e) for e in model.enumerations.values()]
+    parts.append("\n".join(f"{camel(name)} = native.{camel(name)}" for name in model.objects))
     parts += [function(call) for call in model.calls]
+    public = [camel(name) for name in (*model.enumerations, *model.objects)]
+    public += [identifier(call.method) for call in model.calls if not call.owner]
+    parts.append("__all__ = [" + ",\n           ".join(f'"{name}"' for name in public) + "]")
     return "\n\n\n".join(parts) + "\n"

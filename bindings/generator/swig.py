@@ -2,7 +2,7 @@
 
 import re
 
-from model import camel, lists_group
+from model import camel, filled_list, lists_group, number_result
 
 CANONICAL = {1: "(const int64_t *LIST, size_t COUNT)",
              2: "(const int64_t *LIST, const int64_t *LIST2, size_t COUNT)",
@@ -24,20 +24,22 @@ def applied(model):
             group, used, canonical = lists_group(parameters, at), 1, None
             counted = following and following[0].type == "size_t"
             several = re.fullmatch(r"(?:const )?(\w+) \*const \*", p.type)
+            made = re.fullmatch(r"(\w+) \*\*", p.type)
             if group:
                 used = len(group[0]) + 1
                 canonical = CANONICAL[len(group[0])]
             elif p.type in ("const void *", "void *") and counted and following[0].name == "bytes":
                 used, canonical = 2, f"({p.type}BUFFER, size_t BYTES)"
-            elif p.type == "int64_t *" and counted and following[1:] and \
-                    following[1].type == "size_t *":
-                used, canonical = 3, "(int64_t *RESULTS, size_t CAPACITY, size_t *FILLED)"
-                csharp += [f"%apply int64_t *RESULTS {{{declare(p)}}};",
+            elif filled_list(parameters, at):
+                used, canonical = 3, f"({p.type}RESULTS, size_t CAPACITY, size_t *FILLED)"
+                csharp += [f"%apply {p.type}RESULTS {{{declare(p)}}};",
                            f"%apply size_t *RESULT {{{declare(following[1])}}};"]
+            elif made and counted and made[1] in model.objects:
+                used, canonical = 2, f"({p.type}MADE, size_t COUNT)"
+                csharp.append(f"%apply {p.type}MADE {{{declare(p)}}};")
             elif several and counted and several[1] in model.objects:
                 used, canonical = 2, f"({several[1]} *const *HANDLES, size_t COUNT)"
-            elif at == len(parameters) - 1 and p.type.endswith(" *") and \
-                    p.type[:-2] in ("int32_t", "int64_t", "size_t", "double", *model.enumerations):
+            elif number_result(parameters, at, model.enumerations):
                 base = "int32_t" if p.type[:-2] in model.enumerations else p.type[:-2]
                 canonical = f"{base} *RESULT"
                 csharp.append(f"%apply {canonical} {{{declare(p)}}};")

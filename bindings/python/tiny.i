@@ -117,20 +117,32 @@ static void release_buffer(void *user) {
 %typemap(freearg) (const int64_t *LIST, const int64_t *LIST2, const int64_t *LIST3, size_t COUNT) {
   for (int i = 0; i < 3; ++i) PyMem_Free(arrays$argnum[i]);
 }
-%typemap(in, numinputs=0) (int64_t *RESULTS, size_t CAPACITY, size_t *FILLED)
-    (int64_t values[TINY_RANK_MAX], size_t filled = 0) {
-  $1 = values;
-  $2 = TINY_RANK_MAX;
+/* A list that comes back: the caller says how many fit, and gets them and how many there are. */
+%define FILLED(TYPE, TO_PYTHON)
+%typemap(in) (TYPE *RESULTS, size_t CAPACITY, size_t *FILLED) (TYPE *values = NULL, size_t filled) {
+  $2 = PyLong_AsSize_t($input);
+  if (PyErr_Occurred()) SWIG_fail;
+  $1 = values = (TYPE *)PyMem_Calloc($2 + 1, sizeof(TYPE));
+  if (values == NULL) {
+    PyErr_NoMemory();
+    SWIG_fail;
+  }
+  filled = 0;
   $3 = &filled;
 }
-%typemap(argout) (int64_t *RESULTS, size_t CAPACITY, size_t *FILLED) {
-  size_t length = filled$argnum < TINY_RANK_MAX ? filled$argnum : TINY_RANK_MAX;
+%typemap(argout) (TYPE *RESULTS, size_t CAPACITY, size_t *FILLED) {
+  size_t length = filled$argnum < $2 ? filled$argnum : $2;
   PyObject *list = PyTuple_New((Py_ssize_t)length);
   for (size_t i = 0; list != NULL && i < length; ++i)
-    PyTuple_SET_ITEM(list, (Py_ssize_t)i, PyLong_FromLongLong(values$argnum[i]));
+    PyTuple_SET_ITEM(list, (Py_ssize_t)i, TO_PYTHON(values$argnum[i]));
   if (list == NULL) SWIG_fail;
   $result = SWIG_Python_AppendOutput($result, list);
+  $result = SWIG_Python_AppendOutput($result, PyLong_FromSize_t(filled$argnum));
 }
+%typemap(freearg) (TYPE *RESULTS, size_t CAPACITY, size_t *FILLED) { PyMem_Free(values$argnum); }
+%enddef
+FILLED(int64_t, PyLong_FromLongLong)
+FILLED(double, PyFloat_FromDouble)
 
 /* ---- Memory: the buffer protocol, without a copy, held for the length of the call ---- */
 %typemap(in) (const void *BUFFER, size_t BYTES) (Py_buffer view = {0}) {
@@ -152,6 +164,12 @@ static void release_buffer(void *user) {
 %apply unsigned long *OUTPUT { size_t *RESULT };
 %apply double *OUTPUT { double *RESULT };
 
+/* ---- Text that comes back: a copy ---- */
+%typemap(in, numinputs=0) const char **out (const char *text = NULL) { $1 = (char **)&text; }
+%typemap(argout) const char **out {
+  $result = SWIG_Python_AppendOutput($result, SWIG_FromCharPtr(text$argnum));
+}
+
 /* ---- Objects: created by an out-parameter, released with the Python object ---- */
 %define TINY_OBJECT(TYPE, NAME, HANDLE)
 %nodefaultctor TYPE;
@@ -167,6 +185,24 @@ struct TYPE {};
   $result = SWIG_Python_AppendOutput(
       $result, SWIG_NewPointerObj(*$1, $descriptor(TYPE *), SWIG_POINTER_OWN));
 }
+%typemap(in) (TYPE **MADE, size_t COUNT) (TYPE **handles = NULL) {
+  $2 = PyLong_AsSize_t($input);
+  if (PyErr_Occurred()) SWIG_fail;
+  $1 = handles = (TYPE **)PyMem_Calloc($2 + 1, sizeof(TYPE *));
+  if (handles == NULL) {
+    PyErr_NoMemory();
+    SWIG_fail;
+  }
+}
+%typemap(argout) (TYPE **MADE, size_t COUNT) {
+  PyObject *list = PyTuple_New((Py_ssize_t)$2);
+  for (size_t i = 0; list != NULL && i < $2; ++i)
+    PyTuple_SET_ITEM(list, (Py_ssize_t)i, SWIG_NewPointerObj(handles$argnum[i], $descriptor(TYPE *),
+                                                             SWIG_POINTER_OWN));
+  if (list == NULL) SWIG_fail;
+  $result = SWIG_Python_AppendOutput($result, list);
+}
+%typemap(freearg) (TYPE **MADE, size_t COUNT) { PyMem_Free(handles$argnum); }
 %typemap(in) (TYPE *const *HANDLES, size_t COUNT)
     (PyObject *fast = NULL, TYPE **handles = NULL) {
   fast = PySequence_Fast($input, "a sequence of NAME objects is wanted");

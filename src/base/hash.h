@@ -7,12 +7,14 @@
 
 namespace tiny {
 
-// Mixes `value` into `seed` (a multiply-xorshift round; every input bit reaches every output bit).
+// Mixes `value` into `seed`: not symmetric, no fixed point at 0, every input bit reaches every
+// output bit.
 constexpr uint64_t hash_mix(uint64_t seed, uint64_t value) {
-  uint64_t h = (seed ^ value) * 0x9E3779B97F4A7C15u;
-  h ^= h >> 32;
-  h *= 0xD6E8FEB86659FD93u;
-  return h ^ (h >> 29);
+  uint64_t h = (seed + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
+  h = (h ^ (h >> 31)) + value;
+  h = (h ^ (h >> 30)) * 0xD6E8FEB86659FD93u;
+  h = (h ^ (h >> 27)) * 0x94D049BB133111EBu;
+  return h ^ (h >> 31);
 }
 
 // FNV-1a over the bytes, then mixed.

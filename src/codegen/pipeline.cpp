@@ -3,8 +3,11 @@
 #include <chrono>
 #include <cstdio>
 
+#include "codegen/heuristic.h"
 #include "codegen/linear_passes.h"
 #include "codegen/linearize.h"
+#include "codegen/options.h"
+#include "codegen/ranges.h"
 #include "ir/bounds.h"
 
 namespace tiny {
@@ -35,7 +38,8 @@ double count_bytes(const Kernel& kernel) {
     double elements = 1;
     const ViewArg& view = u.view_arg();
     for (size_t i = 0; i < view.shape.size(); ++i)
-      if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim) elements *= static_cast<double>(view.shape[i]);
+      if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim)
+        elements *= static_cast<double>(view.shape[i]);
     sum += elements * static_cast<double>((store ? u.src(1).dtype() : u.dtype()).bytes());
   }
   return sum;
@@ -76,7 +80,21 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   Clock clock(options.debug >= 5);
   result.operations = count_operations(kernel);
   result.bytes = count_bytes(kernel);
-  result.program = linearize(kernel, target);
+  Kernel current = merge_ranges(split_at_divisors(kernel));
+  clock.lap("ranges");
+  std::vector<Option> chosen;
+  if (!options.options_text.empty())
+    chosen = parse_options(options.options_text);
+  else if (options.optimise)
+    chosen = choose_options(current, target);
+  current = apply_options(current, chosen);
+  result.options = to_text(chosen);
+  clock.lap("options");
+  if (options.debug >= 3)
+    std::fprintf(stderr, "%s  options %s\n", to_string(current).c_str(), result.options.c_str());
+  if (!current.ranges.empty() && current.ranges.front().kind == RangeKind::Thread)
+    result.threads_extent = current.ranges.front().range.src(0).const_int();
+  result.program = linearize(current, target);
   clock.lap("linearize");
   for (const LinearPass& pass : kLinearPasses) {
     pass.run(result.program);

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "render/bytecode.h"
+#include "render/c/c.h"
+#include "runtime/cdev/cdev.h"
 #include "runtime/interp/interp.h"
 
 namespace tiny {
@@ -41,7 +43,8 @@ class InterpreterBackend : public Backend {
   const Target& target() const override { return target_; }
   std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs) codes.push_back(to_code(render_bytecode(program)));
+    for (const LinearProgram& program : programs)
+      codes.push_back(to_code(render_bytecode(program)));
     std::vector<LoadedKernel> loaded;
     for (Ref<Executable>& executable : device_->load(codes)) loaded.push_back({executable, true});
     return loaded;
@@ -53,10 +56,46 @@ class InterpreterBackend : public Backend {
   Target target_;
 };
 
+// C compiled by the system's compiler: a batch is one translation unit.
+class CBackend : public Backend {
+ public:
+  explicit CBackend(const std::string& compiler)
+      : device_(make_c_device({compiler, "/tmp", {}})), target_(generic_target(64)) {
+    target_.name = "c";
+  }
+  Device& device() override { return *device_; }
+  const Target& target() const override { return target_; }
+  std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
+    std::vector<LinearProgram> named(programs.begin(), programs.end());
+    for (size_t i = 0; i < named.size(); ++i) named[i].name += cat("_k", i);
+    const std::string text = render_c_unit(named);
+    std::vector<Code> codes;
+    for (const LinearProgram& program : named) {
+      Code code;
+      code.kind = CodeKind::C;
+      code.name = program.name;
+      code.entry = program.name;
+      code.text = text;
+      code.scratch_bytes = program.scratch_bytes;
+      codes.push_back(std::move(code));
+    }
+    std::vector<LoadedKernel> loaded;
+    for (Ref<Executable>& executable : device_->load(codes)) loaded.push_back({executable, false});
+    return loaded;
+  }
+  std::string listing(const LinearProgram& program) override { return render_c(program).text; }
+
+ private:
+  std::unique_ptr<Device> device_;
+  Target target_;
+};
+
 }  // namespace
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
-  if (flags.device == "interp" || flags.device == "cpu") return std::make_unique<InterpreterBackend>();
+  if (flags.device == "c") return std::make_unique<CBackend>(flags.cc);
+  if (flags.device == "interp" || flags.device == "cpu")
+    return std::make_unique<InterpreterBackend>();
   std::vector<std::string> names;
   for (const BackendInfo& info : known_backends()) names.push_back(info.name);
   throw Error(Status::InvalidArgument,
@@ -64,7 +103,8 @@ std::unique_ptr<Backend> make_backend(const Flags& flags) {
 }
 
 std::vector<BackendInfo> known_backends() {
-  return {{"interp", "interpreter of linear programs, for any processor", true, "", {}}};
+  return {{"c", "C through the system's compiler", true, "", {}},
+          {"interp", "interpreter of linear programs, for any processor", true, "", {}}};
 }
 
 }  // namespace tiny

@@ -19,6 +19,11 @@ class Storage : public RefCounted {
   bool has_memory() const { return static_cast<bool>(memory_); }
   Buffer& memory() const { return *memory_; }
   int64_t byte_offset() const { return byte_offset_; }  // of element 0
+  // Takes on the duty to call `deleter` (may be null) at the end.
+  void set_deleter(void (*deleter)(void*), void* user) {
+    deleter_ = deleter;
+    user_ = user;
+  }
 
  protected:
   ~Storage() override {

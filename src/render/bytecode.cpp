@@ -1,8 +1,10 @@
 #include "render/bytecode.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
+#include <string_view>
 #include <tuple>
 
 #include "base/bytecode.h"
@@ -29,20 +31,24 @@ BytecodeType type_of(DType dtype) {
   return BytecodeType::Int64;
 }
 
-// The opcode of the same name, for what acts lane by lane.
-BytecodeOp arithmetic_op(Op op) {
-  switch (op) {
-#define SAME(name) \
-  case Op::name:   \
-    return BytecodeOp::name;
-    SAME(Neg)
-    SAME(Abs) SAME(Not) SAME(Sqrt) SAME(Floor) SAME(Ceil) SAME(Trunc) SAME(Round) SAME(Add)
-        SAME(Sub) SAME(Mul) SAME(Div) SAME(FloorDiv) SAME(FloorMod) SAME(TruncDiv) SAME(TruncMod)
-            SAME(Max) SAME(Min) SAME(And) SAME(Or) SAME(Xor) SAME(Shl) SAME(Shr) SAME(Less)
-                SAME(LessEqual) SAME(Equal) SAME(NotEqual) SAME(Fma) SAME(Where)
-#undef SAME
-                    default : throw Error(Status::Internal, cat("bytecode has no ", info(op).name));
+// The opcode of the same name, for what acts lane by lane; End if there is none.
+constexpr auto kSameName = [] {
+  std::array<BytecodeOp, kOpCount> table{};
+  for (size_t i = 0; i < kOpCount; ++i) {
+    table[i] = BytecodeOp::End;
+    const Op op = static_cast<Op>(i);
+    if (!has(op, kElementwise) || !legal_in(op, kLinearStage)) continue;
+    for (size_t j = 0; j < kBytecodeOpCount; ++j)
+      if (std::string_view(info(op).name) == kBytecodeOps[j].name)
+        table[i] = static_cast<BytecodeOp>(j);
   }
+  return table;
+}();
+
+BytecodeOp arithmetic_op(Op op) {
+  const BytecodeOp same = kSameName[static_cast<size_t>(op)];
+  invariant(same != BytecodeOp::End, "bytecode has each elementwise op of the linear program");
+  return same;
 }
 
 bool is_leaf(Op op) {

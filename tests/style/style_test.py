@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
+import abi
 import layering
 import library
 import text
@@ -104,6 +105,24 @@ class Planted(unittest.TestCase):
         self.assertIn("other is exported, not declared in tiny.h", library.interface(made, header))
         self.assertTrue(any("libz.so" in line for line in library.dependencies(made)))
         self.assertEqual(len(library.exit_code(made)), 1)
+
+    def test_a_changed_abi_is_found(self):
+        header = self.write("tiny.h", "#include <stdint.h>\ntypedef struct tiny_t tiny_t;\n"
+                            "#ifndef TINY_API\n#define TINY_API\n#endif\n"
+                            "enum { TINY_X = 1, TINY_Y = TINY_X + 4 };\n"
+                            "TINY_API int32_t tiny_a(const tiny_t *t, int64_t n);\n")
+        recorded = self.root / "tiny.abi"
+        abi.record(header, recorded)
+        self.assertEqual(abi.constants(header), "TINY_X 1\nTINY_Y 5\n")
+        code = """#include <stdint.h>
+                  struct tiny_t { int hidden; };
+                  extern "C" int32_t tiny_a(const tiny_t *t, NUMBER n)
+                  { return t->hidden + (int32_t)n; }
+               """
+        for number, found in (("int64_t", 0), ("int32_t", 1)):
+            made = self.compile(number, code.replace("NUMBER", number), "-shared", "-g",
+                                f"-Wl,--version-script={abi.MAP}", "-Wl,-soname,libtiny.so.0")
+            self.assertEqual(len(abi.differences(recorded, made, self.root)), found, number)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,12 @@
 from . import native
 
 
+def whole(call):
+    """All of what `call(capacity)` gives a part of, along with how much there is."""
+    values, count = call(16)
+    return values if count <= 16 else call(count)[0]
+
+
 def made(source, result):
     """The result of a call, which remembers the context that it lives in."""
     if source is not None:

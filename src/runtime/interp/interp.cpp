@@ -17,11 +17,11 @@ using interp::Step;
 class BytecodeExecutable : public HostExecutable {
  public:
   BytecodeExecutable(std::string name, const BytecodeHeader& header,
-                     std::span<const BytecodeInstruction> code)
+                     std::span<const BytecodeInstruction> code, BytecodeIsa isa)
       : HostExecutable(std::move(name), header.program_scratch_bytes + header.frame_bytes),
         header_(header),
         steps_(code.size()) {
-    const bool avx2 = interp::has_avx2();
+    const bool avx2 = isa == BytecodeIsa::Best && interp::has_avx2();
     for (size_t i = 0; i < code.size(); ++i) decode(code, i, avx2);
   }
 
@@ -77,7 +77,7 @@ class InterpreterDevice : public HostDevice {
 
 }  // namespace
 
-Ref<Executable> load_bytecode(const Code& code) {
+Ref<Executable> load_bytecode(const Code& code, BytecodeIsa isa) {
   const auto law = [&](bool holds, const char* what) {
     require(holds, Status::Device, "bytecode of ", code.name, ": ", what);
   };
@@ -97,7 +97,7 @@ Ref<Executable> load_bytecode(const Code& code) {
   if (!ops.empty())
     std::memcpy(ops.data(), code.bytes.data() + sizeof header, ops.size() * sizeof ops[0]);
   interp::validate(code.name, header, ops);
-  return make_ref<BytecodeExecutable>(code.name, header, ops);
+  return make_ref<BytecodeExecutable>(code.name, header, ops, isa);
 }
 
 void run_bytecode(const Executable& executable, const KernelArgs& args) {

@@ -9,8 +9,12 @@
 
 namespace tiny {
 
+// The instructions that the ops are executed with: the best that this processor has, or those that
+// every one has.  The results are the same.
+enum class BytecodeIsa : uint8_t { Best, Baseline };
+
 // Decodes and validates once; what breaks the format is Error{Device} that names the op.
-Ref<Executable> load_bytecode(const Code& code);
+Ref<Executable> load_bytecode(const Code& code, BytecodeIsa isa = BytecodeIsa::Best);
 
 // Runs what load_bytecode made, as one worker; allocates nothing, and may run in several threads at
 // once with scratch of their own: the code's scratch_bytes, aligned to 64.

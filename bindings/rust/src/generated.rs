@@ -1,0 +1,1172 @@
+// Made from include/tiny.h by bindings/generate.py: every call of the header.
+#![allow(clippy::too_many_arguments, clippy::should_implement_trait)]
+
+use crate::ffi;
+use crate::support::{c_text, check, count, mut_pointer, pointer, text, GUESS};
+use crate::Result;
+use std::ptr;
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Status(pub i32);
+
+impl Status {
+    pub const OK: Status = Status(ffi::TINY_OK as i32);
+    /// the caller's mistake; nothing changed
+    pub const ERROR_INVALID_ARGUMENT: Status = Status(ffi::TINY_ERROR_INVALID_ARGUMENT as i32);
+    /// shapes, axes or sizes that do not fit together
+    pub const ERROR_SHAPE: Status = Status(ffi::TINY_ERROR_SHAPE as i32);
+    /// an element type that the operation does not take
+    pub const ERROR_DTYPE: Status = Status(ffi::TINY_ERROR_DTYPE as i32);
+    /// a driver, compiler or launch failed
+    pub const ERROR_DEVICE: Status = Status(ffi::TINY_ERROR_DEVICE as i32);
+    /// valid, but this build, device or model feature is missing
+    pub const ERROR_UNSUPPORTED: Status = Status(ffi::TINY_ERROR_UNSUPPORTED as i32);
+    pub const ERROR_OUT_OF_MEMORY: Status = Status(ffi::TINY_ERROR_OUT_OF_MEMORY as i32);
+    /// a model file that breaks its format
+    pub const ERROR_INVALID_MODEL: Status = Status(ffi::TINY_ERROR_INVALID_MODEL as i32);
+    /// a file could not be read or written
+    pub const ERROR_IO: Status = Status(ffi::TINY_ERROR_IO as i32);
+    /// a limit set by the caller was reached
+    pub const ERROR_LIMIT: Status = Status(ffi::TINY_ERROR_LIMIT as i32);
+    /// the cancel token was set
+    pub const ERROR_CANCELLED: Status = Status(ffi::TINY_ERROR_CANCELLED as i32);
+    /// another thread is using the object
+    pub const ERROR_BUSY: Status = Status(ffi::TINY_ERROR_BUSY as i32);
+    /// the device stopped; its context must be released
+    pub const ERROR_DEVICE_LOST: Status = Status(ffi::TINY_ERROR_DEVICE_LOST as i32);
+    /// an index read from data was out of range
+    pub const ERROR_INDEX: Status = Status(ffi::TINY_ERROR_INDEX as i32);
+    /// a bug in libtiny; please report the message
+    pub const ERROR_INTERNAL: Status = Status(ffi::TINY_ERROR_INTERNAL as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Dtype(pub i32);
+
+impl Dtype {
+    /// one byte, 0 or 1
+    pub const BOOL: Dtype = Dtype(ffi::TINY_BOOL as i32);
+    pub const INT8: Dtype = Dtype(ffi::TINY_INT8 as i32);
+    pub const INT16: Dtype = Dtype(ffi::TINY_INT16 as i32);
+    pub const INT32: Dtype = Dtype(ffi::TINY_INT32 as i32);
+    pub const INT64: Dtype = Dtype(ffi::TINY_INT64 as i32);
+    pub const UINT8: Dtype = Dtype(ffi::TINY_UINT8 as i32);
+    pub const UINT16: Dtype = Dtype(ffi::TINY_UINT16 as i32);
+    pub const UINT32: Dtype = Dtype(ffi::TINY_UINT32 as i32);
+    pub const UINT64: Dtype = Dtype(ffi::TINY_UINT64 as i32);
+    pub const FLOAT16: Dtype = Dtype(ffi::TINY_FLOAT16 as i32);
+    pub const BFLOAT16: Dtype = Dtype(ffi::TINY_BFLOAT16 as i32);
+    pub const FLOAT32: Dtype = Dtype(ffi::TINY_FLOAT32 as i32);
+    pub const FLOAT64: Dtype = Dtype(ffi::TINY_FLOAT64 as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct UnaryOp(pub i32);
+
+impl UnaryOp {
+    pub const NEG: UnaryOp = UnaryOp(ffi::TINY_NEG as i32);
+    pub const ABS: UnaryOp = UnaryOp(ffi::TINY_ABS as i32);
+    /// logical on bool, bitwise on integers
+    pub const NOT: UnaryOp = UnaryOp(ffi::TINY_NOT as i32);
+    pub const SQRT: UnaryOp = UnaryOp(ffi::TINY_SQRT as i32);
+    pub const FLOOR: UnaryOp = UnaryOp(ffi::TINY_FLOOR as i32);
+    pub const CEIL: UnaryOp = UnaryOp(ffi::TINY_CEIL as i32);
+    pub const TRUNC: UnaryOp = UnaryOp(ffi::TINY_TRUNC as i32);
+    /// half to even
+    pub const ROUND: UnaryOp = UnaryOp(ffi::TINY_ROUND as i32);
+    pub const EXP: UnaryOp = UnaryOp(ffi::TINY_EXP as i32);
+    pub const LOG: UnaryOp = UnaryOp(ffi::TINY_LOG as i32);
+    pub const SIN: UnaryOp = UnaryOp(ffi::TINY_SIN as i32);
+    pub const COS: UnaryOp = UnaryOp(ffi::TINY_COS as i32);
+    pub const TANH: UnaryOp = UnaryOp(ffi::TINY_TANH as i32);
+    pub const ERF: UnaryOp = UnaryOp(ffi::TINY_ERF as i32);
+    pub const RECIPROCAL: UnaryOp = UnaryOp(ffi::TINY_RECIPROCAL as i32);
+    pub const RSQRT: UnaryOp = UnaryOp(ffi::TINY_RSQRT as i32);
+    pub const SIGMOID: UnaryOp = UnaryOp(ffi::TINY_SIGMOID as i32);
+    pub const RELU: UnaryOp = UnaryOp(ffi::TINY_RELU as i32);
+    pub const SIGN: UnaryOp = UnaryOp(ffi::TINY_SIGN as i32);
+    pub const SQUARE: UnaryOp = UnaryOp(ffi::TINY_SQUARE as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BinaryOp(pub i32);
+
+impl BinaryOp {
+    pub const ADD: BinaryOp = BinaryOp(ffi::TINY_ADD as i32);
+    pub const SUB: BinaryOp = BinaryOp(ffi::TINY_SUB as i32);
+    pub const MUL: BinaryOp = BinaryOp(ffi::TINY_MUL as i32);
+    /// true division; integers divide as float32
+    pub const DIV: BinaryOp = BinaryOp(ffi::TINY_DIV as i32);
+    /// rounds towards minus infinity; by 0: 0 for integers
+    pub const FLOOR_DIV: BinaryOp = BinaryOp(ffi::TINY_FLOOR_DIV as i32);
+    /// the sign of the divisor
+    pub const FLOOR_MOD: BinaryOp = BinaryOp(ffi::TINY_FLOOR_MOD as i32);
+    /// rounds towards zero
+    pub const TRUNC_DIV: BinaryOp = BinaryOp(ffi::TINY_TRUNC_DIV as i32);
+    /// the sign of the dividend
+    pub const TRUNC_MOD: BinaryOp = BinaryOp(ffi::TINY_TRUNC_MOD as i32);
+    pub const POW: BinaryOp = BinaryOp(ffi::TINY_POW as i32);
+    /// NaN if either is NaN
+    pub const MAX: BinaryOp = BinaryOp(ffi::TINY_MAX as i32);
+    pub const MIN: BinaryOp = BinaryOp(ffi::TINY_MIN as i32);
+    /// logical on bool, bitwise on integers
+    pub const AND: BinaryOp = BinaryOp(ffi::TINY_AND as i32);
+    pub const OR: BinaryOp = BinaryOp(ffi::TINY_OR as i32);
+    pub const XOR: BinaryOp = BinaryOp(ffi::TINY_XOR as i32);
+    pub const SHL: BinaryOp = BinaryOp(ffi::TINY_SHL as i32);
+    /// arithmetic for signed integers
+    pub const SHR: BinaryOp = BinaryOp(ffi::TINY_SHR as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CompareOp(pub i32);
+
+impl CompareOp {
+    pub const LT: CompareOp = CompareOp(ffi::TINY_LT as i32);
+    pub const LE: CompareOp = CompareOp(ffi::TINY_LE as i32);
+    pub const GT: CompareOp = CompareOp(ffi::TINY_GT as i32);
+    pub const GE: CompareOp = CompareOp(ffi::TINY_GE as i32);
+    pub const EQ: CompareOp = CompareOp(ffi::TINY_EQ as i32);
+    pub const NE: CompareOp = CompareOp(ffi::TINY_NE as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ReduceOp(pub i32);
+
+impl ReduceOp {
+    pub const SUM: ReduceOp = ReduceOp(ffi::TINY_SUM as i32);
+    pub const PROD: ReduceOp = ReduceOp(ffi::TINY_PROD as i32);
+    pub const REDUCE_MAX: ReduceOp = ReduceOp(ffi::TINY_REDUCE_MAX as i32);
+    pub const REDUCE_MIN: ReduceOp = ReduceOp(ffi::TINY_REDUCE_MIN as i32);
+    pub const MEAN: ReduceOp = ReduceOp(ffi::TINY_MEAN as i32);
+    pub const ANY: ReduceOp = ReduceOp(ffi::TINY_ANY as i32);
+    pub const ALL: ReduceOp = ReduceOp(ffi::TINY_ALL as i32);
+}
+
+pub struct Options {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_options>,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Options {}
+unsafe impl Sync for Options {}
+
+impl Options {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_options) -> Options {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Options { raw }
+    }
+
+    /// a value, computed when it is first read
+    pub fn create() -> Result<Options> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_options_create(&mut out) })?;
+        Ok(Options::from_raw(out))
+    }
+
+    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "memory_limit" (bytes; 0: none), "beam", "noopt", "spec", "cache".  An unknown key is an error that lists the known.
+    pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
+        let key = c_text(Some(key))?;
+        check(unsafe { ffi::tiny_options_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
+        Ok(())
+    }
+
+    /// Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir".
+    pub fn set_string(&self, key: &str, value: &str) -> Result<()> {
+        let key = c_text(Some(key))?;
+        let value = c_text(Some(value))?;
+        check(unsafe { ffi::tiny_options_set_string(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
+}
+
+impl Drop for Options {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_options_release(self.raw.as_ptr()) }
+    }
+}
+
+pub struct Context {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_context>,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Context {}
+unsafe impl Sync for Context {}
+
+impl Context {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_context) -> Context {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Context { raw }
+    }
+
+    /// `options` may be NULL: the defaults, changed by the TINY_* environment variables.
+    pub fn create(options: Option<&Options>) -> Result<Context> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_context_create(options.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), &mut out) })?;
+        Ok(Context::from_raw(out))
+    }
+
+    /// A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes the tensor's dtype, unless only a float can hold it (docs/semantics.md).
+    pub fn scalar_float(&self, value: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_scalar_float(self.raw.as_ptr(), value, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.clone()))
+    }
+
+    pub fn scalar_int(&self, value: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_scalar_int(self.raw.as_ptr(), value, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.clone()))
+    }
+
+    /// Every element `value`, converted to `dtype`.
+    pub fn full(&self, dtype: Dtype, dims: &[i64], value: f64) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_full(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, value, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.clone()))
+    }
+
+    /// The integers 0, 1, .. count-1 as `dtype`.
+    pub fn arange(&self, dtype: Dtype, count: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_arange(self.raw.as_ptr(), dtype.0, count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.clone()))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_context_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Context {
+    /// Another reference to the same object.
+    fn clone(&self) -> Context {
+        unsafe { ffi::tiny_context_retain(self.raw.as_ptr()) }
+        Context::from_raw(self.raw.as_ptr())
+    }
+}
+
+pub struct Tensor {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_tensor>,
+    pub(crate) context: Context,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Tensor {}
+unsafe impl Sync for Tensor {}
+
+impl Tensor {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_tensor, context: Context) -> Tensor {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Tensor { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Copies the elements of `data` (row-major, `bytes` must be their exact size) before it returns.
+    pub fn from_data(context: &Context, dtype: Dtype, dims: &[i64], data: &[u8]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_tensor_from_data(context.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, data.as_ptr() as *const _, data.len(), &mut out) })?;
+        Ok(Tensor::from_raw(out, context.clone()))
+    }
+
+    pub fn dtype(&self) -> Result<Dtype> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_tensor_dtype(self.raw.as_ptr(), &mut out) })?;
+        Ok(Dtype(out))
+    }
+
+    pub fn rank(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_tensor_rank(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Writes min(rank, capacity) dimensions; `rank` gets their full number.
+    pub fn shape(&self) -> Result<Vec<i64>> {
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_tensor_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_tensor_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
+    }
+
+    /// Strides in elements, as tiny_tensor_shape writes dimensions.
+    pub fn strides(&self) -> Result<Vec<i64>> {
+        let mut strides_count = 0usize;
+        let mut strides: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_tensor_strides(self.raw.as_ptr(), strides.as_mut_ptr(), strides.len(), &mut strides_count) })?;
+        if strides_count > strides.len() {
+            strides.resize(strides_count, Default::default());
+            check(unsafe { ffi::tiny_tensor_strides(self.raw.as_ptr(), strides.as_mut_ptr(), strides.len(), &mut strides_count) })?;
+        }
+        strides.truncate(strides_count);
+        Ok(strides)
+    }
+
+    /// The number of elements.
+    pub fn numel(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_tensor_numel(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Computes `tensor` if needed and copies its elements, row-major; `bytes` must be their exact size.
+    pub fn read(&self, data: &mut [u8]) -> Result<()> {
+        check(unsafe { ffi::tiny_tensor_read(self.raw.as_ptr(), mut_pointer(data), data.len()) })?;
+        Ok(())
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn neg(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(0, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn abs(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(1, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32. logical on bool, bitwise on integers
+    pub fn not(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(2, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn sqrt(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(3, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn floor(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(4, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn ceil(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(5, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn trunc(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(6, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32. half to even
+    pub fn round(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(7, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn exp(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(8, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn log(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(9, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn sin(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(10, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn cos(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(11, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn tanh(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(12, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn erf(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(13, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn reciprocal(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(14, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn rsqrt(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(15, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn sigmoid(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(16, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn relu(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(17, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn sign(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(18, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    pub fn square(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(19, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]).
+    pub fn add(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(0, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]).
+    pub fn sub(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(1, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]).
+    pub fn mul(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(2, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]). true division; integers divide as float32
+    pub fn div(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(3, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]). rounds towards minus infinity; by 0: 0 for integers
+    pub fn floor_div(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(4, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]). the sign of the divisor
+    pub fn floor_mod(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(5, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]). rounds towards zero
+    pub fn trunc_div(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(6, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]). the sign of the dividend
+    pub fn trunc_mod(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(7, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]).
+    pub fn pow(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(8, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]). NaN if either is NaN
+    pub fn max(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(9, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]).
+    pub fn min(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(10, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]). logical on bool, bitwise on integers
+    pub fn and(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(11, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]).
+    pub fn or(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(12, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]).
+    pub fn xor(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(13, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]).
+    pub fn shl(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(14, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]). arithmetic for signed integers
+    pub fn shr(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary(15, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]), a bool.  Comparisons with NaN are false, but for TINY_NE.
+    pub fn lt(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_compare(0, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]), a bool.  Comparisons with NaN are false, but for TINY_NE.
+    pub fn le(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_compare(1, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]), a bool.  Comparisons with NaN are false, but for TINY_NE.
+    pub fn gt(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_compare(2, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]), a bool.  Comparisons with NaN are false, but for TINY_NE.
+    pub fn ge(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_compare(3, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]), a bool.  Comparisons with NaN are false, but for TINY_NE.
+    pub fn eq(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_compare(4, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\], b\[i\]), a bool.  Comparisons with NaN are false, but for TINY_NE.
+    pub fn ne(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_compare(5, self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    pub fn sum(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_reduce(0, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    pub fn prod(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_reduce(1, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    pub fn reduce_max(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_reduce(2, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    pub fn reduce_min(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_reduce(3, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    pub fn mean(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_reduce(4, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    pub fn any(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_reduce(5, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    pub fn all(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_reduce(6, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// At most one dimension may be -1: what is left over.
+    pub fn reshape(&self, dims: &[i64]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_reshape(self.raw.as_ptr(), pointer(Some(dims)), dims_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out's axis k is a's axis axes\[k\].
+    pub fn permute(&self, axes: &[i64]) -> Result<Tensor> {
+        let axes_count = count(&[Some(axes)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_permute(self.raw.as_ptr(), pointer(Some(axes)), axes_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Repeats axes of size 1; missing leading axes are added; -1 keeps a size.
+    pub fn expand(&self, dims: &[i64]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_expand(self.raw.as_ptr(), pointer(Some(dims)), dims_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Reverses the axes.
+    pub fn flip(&self, axes: &[i64]) -> Result<Tensor> {
+        let axes_count = count(&[Some(axes)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_flip(self.raw.as_ptr(), pointer(Some(axes)), axes_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Adds before\[k\] and after\[k\] elements `value` around axis k; negative numbers take away.
+    pub fn pad(&self, before: &[i64], after: &[i64], value: f64) -> Result<Tensor> {
+        let before_count = count(&[Some(before), Some(after)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_pad(self.raw.as_ptr(), pointer(Some(before)), pointer(Some(after)), before_count, value, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Elements begin\[k\], begin\[k\]+step\[k\], .. before end\[k\] of every axis k, as Python slices them: negative positions count from the end, positions are clamped, a negative step goes backwards. `step` may be NULL (1).
+    pub fn slice(&self, begin: &[i64], end: &[i64], step: Option<&[i64]>) -> Result<Tensor> {
+        let begin_count = count(&[Some(begin), Some(end), step])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_slice(self.raw.as_ptr(), pointer(Some(begin)), pointer(Some(end)), pointer(step), begin_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Element (i0, ..) is element offset + i0*strides\[0\] + .. of `a`'s memory, counted from its own first element; of a tensor that is computed, of its row-major elements.
+    pub fn as_strided(&self, dims: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims), Some(strides)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_as_strided(self.raw.as_ptr(), pointer(Some(dims)), pointer(Some(strides)), dims_count, offset, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    pub fn cast(&self, dtype: Dtype) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_cast(self.raw.as_ptr(), dtype.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The same bits as another dtype of the same size.
+    pub fn bitcast(&self, dtype: Dtype) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_bitcast(self.raw.as_ptr(), dtype.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = condition\[i\] ? a\[i\] : b\[i\].
+    pub fn where_(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_where(self.raw.as_ptr(), a.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// A row-major copy.
+    pub fn contiguous(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_contiguous(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Products of the last two axes, the axes before broadcast; vectors as numpy.matmul takes them.
+    pub fn matmul(&self, b: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_matmul(self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Reads .npy, or .pb (an ONNX TensorProto).
+    pub fn load(context: &Context, path: &str) -> Result<Tensor> {
+        let path = c_text(Some(path))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_tensor_load(context.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Tensor::from_raw(out, context.clone()))
+    }
+
+    /// Writes .npy or .pb, by the ending of `path`.  `name` (may be NULL) is the name in a .pb.
+    pub fn save(&self, path: &str, name: Option<&str>) -> Result<()> {
+        let path = c_text(Some(path))?;
+        let name = c_text(name)?;
+        check(unsafe { ffi::tiny_tensor_save(self.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
+}
+
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_tensor_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Tensor {
+    /// Another reference to the same object.
+    fn clone(&self) -> Tensor {
+        unsafe { ffi::tiny_tensor_retain(self.raw.as_ptr()) }
+        Tensor::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Report {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_report>,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Report {}
+unsafe impl Sync for Report {}
+
+impl Report {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_report) -> Report {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Report { raw }
+    }
+
+    /// The text, NUL-terminated; lives as long as the report.
+    pub fn text(&self) -> Option<String> {
+        unsafe { text(ffi::tiny_report_text(self.raw.as_ptr())) }
+    }
+
+    pub fn bytes(&self) -> usize {
+        unsafe { ffi::tiny_report_bytes(self.raw.as_ptr()) }
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_report_release(self.raw.as_ptr()) }
+    }
+}
+
+pub struct Model {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_model>,
+    pub(crate) context: Context,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Model {}
+unsafe impl Sync for Model {}
+
+impl Model {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_model, context: Context) -> Model {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Model { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Reads the file and checks its structure; weights stay in the file, mapped.  Operators are checked when the model is compiled.  A model file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of the context's options.
+    pub fn load(context: &Context, path: &str) -> Result<Model> {
+        let path = c_text(Some(path))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_model_load(context.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Model::from_raw(out, context.clone()))
+    }
+
+    /// All about the model as one JSON object: the keys of `tiny info --json`.
+    pub fn info(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_model_info(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    pub fn input_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_model_input_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn output_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_model_output_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Names live as long as the model.  The index of a name that is not there is TINY_ERROR_INVALID_ARGUMENT with a message that lists the known names.
+    pub fn input_name(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_input_name(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    pub fn output_name(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_output_name(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    pub fn input_index(&self, name: &str) -> Result<usize> {
+        let name = c_text(Some(name))?;
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_model_input_index(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn output_index(&self, name: &str) -> Result<usize> {
+        let name = c_text(Some(name))?;
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_model_output_index(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn input_dtype(&self, index: usize) -> Result<Dtype> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_model_input_dtype(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Dtype(out))
+    }
+
+    /// Writes min(rank, capacity) dimensions, -1 for a free one; `rank` gets their full number.
+    pub fn input_shape(&self, index: usize) -> Result<Vec<i64>> {
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_model_input_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_model_input_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
+    }
+
+    /// The name of a free dimension ("N"), "" if it has none; lives as long as the model.
+    pub fn input_dim_name(&self, index: usize, axis: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_input_dim_name(self.raw.as_ptr(), index, axis, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    /// Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of them.  Programs are cached by shape with the model.
+    pub fn compile(&self, dims: Option<&[i64]>) -> Result<Program> {
+        let dims_count = count(&[dims])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_model_compile(self.raw.as_ptr(), pointer(dims), dims_count, &mut out) })?;
+        Ok(Program::from_raw(out, self.context.clone()))
+    }
+
+    /// Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) the program for the inputs' shapes and runs it.  `outputs` receives `output_count` new tensors.
+    pub fn run(&self, inputs: &[&Tensor], output_count: usize) -> Result<Vec<Tensor>> {
+        let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut outputs = vec![ptr::null_mut(); output_count];
+        check(unsafe { ffi::tiny_model_run(self.raw.as_ptr(), inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs.as_mut_ptr(), output_count) })?;
+        Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_model_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Model {
+    /// Another reference to the same object.
+    fn clone(&self) -> Model {
+        unsafe { ffi::tiny_model_retain(self.raw.as_ptr()) }
+        Model::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Program {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_program>,
+    pub(crate) context: Context,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Program {}
+unsafe impl Sync for Program {}
+
+impl Program {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_program, context: Context) -> Program {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Program { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub fn kernel_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_program_kernel_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// How many of them are interpreted because machine code could not be had.
+    pub fn interpreted_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_program_interpreted_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Bytes of memory for values between kernels, per run; and of weights, shared by all runs.
+    pub fn memory(&self) -> Result<(usize, usize)> {
+        let mut arena: usize = 0;
+        let mut weights: usize = 0;
+        check(unsafe { ffi::tiny_program_memory(self.raw.as_ptr(), &mut arena, &mut weights) })?;
+        Ok((arena, weights))
+    }
+
+    /// The kernels as a JSON array: name, options, operations, bytes, interpreted.
+    pub fn kernels(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_program_kernels(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    /// Seconds spent on importing and scheduling, on code generation, and on values computed once.
+    pub fn times(&self) -> Result<(f64, f64, f64)> {
+        let mut schedule: f64 = 0.0;
+        let mut compile: f64 = 0.0;
+        let mut init: f64 = 0.0;
+        check(unsafe { ffi::tiny_program_times(self.raw.as_ptr(), &mut schedule, &mut compile, &mut init) })?;
+        Ok((schedule, compile, init))
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_program_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Program {
+    /// Another reference to the same object.
+    fn clone(&self) -> Program {
+        unsafe { ffi::tiny_program_retain(self.raw.as_ptr()) }
+        Program::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Run {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_run>,
+    pub(crate) context: Context,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Run {}
+unsafe impl Sync for Run {}
+
+impl Run {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_run, context: Context) -> Run {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Run { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub fn create(program: &Program) -> Result<Run> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_run_create(program.raw.as_ptr(), &mut out) })?;
+        Ok(Run::from_raw(out, program.context.clone()))
+    }
+
+    /// The tensor's dtype and shape must be the program's; it is computed now if it is not yet.
+    pub fn set_input(&self, index: usize, tensor: &Tensor) -> Result<()> {
+        check(unsafe { ffi::tiny_run_set_input(self.raw.as_ptr(), index, tensor.raw.as_ptr()) })?;
+        Ok(())
+    }
+
+    /// Runs the kernels on the calling thread and the pool.  Allocates nothing.
+    pub fn execute(&self) -> Result<()> {
+        check(unsafe { ffi::tiny_run_execute(self.raw.as_ptr()) })?;
+        Ok(())
+    }
+
+    /// Copies an output of the last execution, row-major; `bytes` must be its exact size.
+    pub fn read_output(&self, index: usize, data: &mut [u8]) -> Result<()> {
+        check(unsafe { ffi::tiny_run_read_output(self.raw.as_ptr(), index, mut_pointer(data), data.len()) })?;
+        Ok(())
+    }
+
+    pub fn output_dtype(&self, index: usize) -> Result<Dtype> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_run_output_dtype(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Dtype(out))
+    }
+
+    pub fn output_shape(&self, index: usize) -> Result<Vec<i64>> {
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_run_output_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_run_output_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
+    }
+
+    /// on != 0: the next executions are timed kernel by kernel.
+    pub fn set_timed(&self, on: bool) -> Result<()> {
+        check(unsafe { ffi::tiny_run_set_timed(self.raw.as_ptr(), on as i32) })?;
+        Ok(())
+    }
+
+    /// Seconds of each kernel of the last timed execution; writes min(count, capacity).
+    pub fn kernel_seconds(&self) -> Result<Vec<f64>> {
+        let mut seconds_count = 0usize;
+        let mut seconds: Vec<f64> = vec![0.0; GUESS];
+        check(unsafe { ffi::tiny_run_kernel_seconds(self.raw.as_ptr(), seconds.as_mut_ptr(), seconds.len(), &mut seconds_count) })?;
+        if seconds_count > seconds.len() {
+            seconds.resize(seconds_count, Default::default());
+            check(unsafe { ffi::tiny_run_kernel_seconds(self.raw.as_ptr(), seconds.as_mut_ptr(), seconds.len(), &mut seconds_count) })?;
+        }
+        seconds.truncate(seconds_count);
+        Ok(seconds)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_run_release(self.raw.as_ptr()) }
+    }
+}
+
+/// "major.minor.patch"; lives as long as the library.
+pub fn version() -> Option<String> {
+    unsafe { text(ffi::tiny_version()) }
+}
+
+/// Grows whenever symbols are added; a program built against n runs with any abi_version >= n.
+pub fn abi_version() -> i32 {
+    unsafe { ffi::tiny_abi_version() }
+}
+
+/// "INVALID_ARGUMENT"; "UNKNOWN" for a number that is no status.  Lives as long as the library.
+pub fn status_name(status: Status) -> Option<String> {
+    unsafe { text(ffi::tiny_status_name(status.0)) }
+}
+
+/// "float32"; NULL for a number that is no dtype.  Lives as long as the library.
+pub fn dtype_name(dtype: Dtype) -> Option<String> {
+    unsafe { text(ffi::tiny_dtype_name(dtype.0)) }
+}
+
+/// Bytes of one element; 0 for a number that is no dtype.
+pub fn dtype_size(dtype: Dtype) -> usize {
+    unsafe { ffi::tiny_dtype_size(dtype.0) }
+}
+
+/// Computes the tensors now, in one schedule.
+pub fn realize(tensors: &[&Tensor]) -> Result<()> {
+    let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    check(unsafe { ffi::tiny_realize(tensors_raw.as_ptr() as *const _, tensors_raw.len()) })?;
+    Ok(())
+}
+
+/// The tensors one after the other along `axis`; the other dimensions agree.
+pub fn concat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
+    crate::support::at_least_one(tensors.len())?;
+    let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_concat(tensors_raw.as_ptr() as *const _, tensors_raw.len(), axis, &mut out) })?;
+    Ok(Tensor::from_raw(out, tensors[0].context.clone()))
+}
+
+/// The devices of this build and machine as one JSON object: the keys of `tiny devices --json`.
+pub fn devices() -> Result<Report> {
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_devices(&mut out) })?;
+    Ok(Report::from_raw(out))
+}

@@ -1,0 +1,113 @@
+//! The crate end to end: memory in and out, operators, errors, lifetimes.
+
+use std::sync::Arc;
+use std::thread;
+use tiny::{Context, Dtype, Status, Tensor};
+
+const FAR: i64 = (1 << 31) + 7;
+
+fn context() -> Context {
+    Context::with_options(&[("threads", 1)]).unwrap()
+}
+
+#[test]
+fn two_arrays_add_and_sum() -> tiny::Result<()> {
+    let context = context();
+    let a = Tensor::of(&context, &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+    let b = Tensor::of(&context, &[10f32, 20.0, 30.0], &[3])?;
+    let c = (&a + &b)?;
+    assert_eq!(c.shape()?, [2, 3]);
+    assert_eq!(c.to_vec::<f32>()?, [11.0, 22.0, 33.0, 14.0, 25.0, 36.0]);
+    assert_eq!(c.sum(Some(&[-1]), false)?.to_vec::<f32>()?, [66.0, 75.0]);
+    assert_eq!(c.sum(Some(&[1]), true)?.shape()?, [2, 1]);
+    assert_eq!(c.sum(None, false)?.to_vec::<f32>()?, [141.0]);
+    assert_eq!(c.sum(Some(&[]), false)?.to_vec::<f32>()?, c.to_vec::<f32>()?);
+    let doubled = a.mul(&context.scalar_float(2.0)?)?;
+    assert_eq!(doubled.neg()?.to_vec::<f32>()?[5], -12.0);
+    assert_eq!(tiny::concat(&[&b, &b], 0)?.shape()?, [6]);
+    Ok(())
+}
+
+#[test]
+fn a_view_with_negative_stride_is_wrapped_without_a_copy() -> tiny::Result<()> {
+    let context = context();
+    let reversed = Tensor::wrap(&context, vec![1f32, 2.0, 3.0, 4.0], &[4], &[-1], 3)?;
+    assert_eq!(reversed.strides()?, [-1]);
+    let ones = Tensor::of(&context, &[1f32; 4], &[4])?;
+    assert_eq!((&reversed + &ones)?.to_vec::<f32>()?, [5.0, 4.0, 3.0, 2.0]);
+    assert!(Tensor::wrap(&context, vec![1f32; 4], &[5], &[1], 0).is_err());
+    assert!(Tensor::wrap(&context, vec![1f32; 4], &[4], &[-1], 2).is_err());
+    let flipped = Tensor::of(&context, &[1i64, 2, 3], &[3])?.flip(&[0])?;
+    assert_eq!(flipped.to_vec::<i64>()?, [3, 2, 1]);
+    Ok(())
+}
+
+#[test]
+fn dimensions_above_two_to_the_31_survive() -> tiny::Result<()> {
+    let context = context();
+    let far = Tensor::of(&context, &[5i64], &[1])?.expand(&[FAR])?;
+    assert_eq!(far.shape()?, [FAR]);
+    assert_eq!(far.numel()?, FAR);
+    assert_eq!(far.slice(&[FAR - 2], &[FAR], None)?.to_vec::<i64>()?, [5, 5]);
+    assert!(far.as_strided(&[1, 1], &[1], 0).is_err());
+    Ok(())
+}
+
+#[test]
+fn a_wrong_call_says_what_the_engine_says() -> tiny::Result<()> {
+    let context = context();
+    let a = Tensor::of(&context, &[1f32, 2.0], &[2])?;
+    let error = a.reshape(&[3]).expect_err("two elements are not three");
+    println!("the engine says: {error}");
+    assert_eq!(error.status, Status::ERROR_SHAPE);
+    assert!(!error.message.is_empty());
+    let error = Tensor::from_data(&context, Dtype::FLOAT32, &[2, 2], &[0; 15]).err().unwrap();
+    assert_eq!(error.status, Status::ERROR_SHAPE);
+    assert!(Context::with_options(&[("no_such_option", 1)]).is_err());
+    assert!(Context::with_options(&[("nul\0inside", 1)]).is_err());
+    assert!(a.to_vec::<f64>().is_err());
+    assert!(tiny::concat(&[], 0).is_err());
+    Ok(())
+}
+
+#[test]
+fn handles_are_dropped_in_any_order_and_on_any_thread() -> tiny::Result<()> {
+    let kept = {
+        let context = context();
+        let a = Tensor::of(&context, &[1f32, 2.0], &[2])?;
+        (&a + &a)?
+    };
+    assert_eq!(kept.to_vec::<f32>()?, [2.0, 4.0]);
+    let context = context();
+    let mut made = Vec::new();
+    for i in 0..100 {
+        made.push(Tensor::of(&context, &[i as f32], &[1])?);
+    }
+    let released = thread::spawn(move || drop(made));
+    for i in 0..100 {
+        let a = Tensor::of(&context, &[i as f32], &[1])?;
+        assert_eq!((&a + &a)?.to_vec::<f32>()?, [2.0 * i as f32]);
+    }
+    released.join().unwrap();
+    Ok(())
+}
+
+#[test]
+fn wrapped_memory_is_dropped_once() -> tiny::Result<()> {
+    let context = context();
+    let data = vec![7u8; 1 << 20];
+    for _ in 0..200 {
+        let a = Tensor::wrap(&context, data.clone(), &[1 << 20], &[1], 0)?;
+        assert_eq!(a.slice(&[3], &[5], None)?.to_vec::<u8>()?, [7, 7]);
+    }
+    Ok(())
+}
+
+#[test]
+fn tensors_are_shared_between_threads() {
+    let context = context();
+    let a = Arc::new(Tensor::of(&context, &[1f32], &[1]).unwrap());
+    let other = a.clone();
+    let shape = thread::spawn(move || other.shape().unwrap()).join().unwrap();
+    assert_eq!(shape, a.shape().unwrap());
+}

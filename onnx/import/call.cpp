@@ -1,0 +1,153 @@
+#include "onnx/import/call.h"
+
+#include "base/error.h"
+#include "onnx/import/host_value.h"
+#include "onnx/import/import.h"
+
+namespace tiny::onnx {
+
+const Ref<Context>& Call::context() const {
+  return importer_.context();
+}
+
+const Tensor& Call::in(size_t i) const {
+  require(has(i), Status::InvalidModel, "input ", i, " is left out");
+  return inputs_[i].tensor;
+}
+
+Tensors Call::all(size_t least) const {
+  require(inputs_.size() >= least, Status::InvalidModel, "it has ", inputs_.size(),
+          " inputs and needs ", least);
+  Tensors out;
+  for (size_t i = 0; i < inputs_.size(); ++i) out.push_back(in(i));
+  return out;
+}
+
+void Call::refuse_outputs(size_t first) const {
+  for (size_t i = first; i < outputs(); ++i)
+    require(!wants(i), Status::Unsupported, "its output ", i, " is not supported");
+}
+
+HostTensor Call::value(size_t i) const {
+  in(i);
+  if (inputs_[i].known) return *inputs_[i].known;
+  return importer_.host_value_of(inputs_[i].tensor,
+                                 cat("input ", i, " (\"", node_.inputs[i], "\")"));
+}
+
+Ints Call::ints(size_t i) const {
+  return integers_of(value(i));
+}
+std::vector<double> Call::reals(size_t i) const {
+  return reals_of(value(i));
+}
+
+int64_t Call::integer(size_t i) const {
+  const Ints all = ints(i);
+  require(all.size() == 1, Status::InvalidModel, "input ", i, " has ", all.size(),
+          " elements and must have one");
+  return all[0];
+}
+
+double Call::real(size_t i) const {
+  const std::vector<double> all = reals(i);
+  require(all.size() == 1, Status::InvalidModel, "input ", i, " has ", all.size(),
+          " elements and must have one");
+  return all[0];
+}
+
+int64_t Call::number_of(const Tensor& tensor, const char* what) const {
+  const Ints all = integers_of(importer_.host_value_of(tensor, what));
+  require(all.size() == 1, Status::InvalidModel, what, " has ", all.size(),
+          " elements and must have one");
+  return all[0];
+}
+
+const Attribute* Call::attribute(const char* name, AttributeType type) const {
+  const Attribute* a = node_.attribute(name);
+  if (a)
+    require(a->type == type, Status::InvalidModel, "its attribute \"", name, "\" is of type ",
+            to_string(a->type), " and must be ", to_string(type));
+  return a;
+}
+
+int64_t Call::attr(const char* name, int64_t fallback) const {
+  const Attribute* a = attribute(name, AttributeType::Int);
+  return a ? a->i : fallback;
+}
+
+int64_t Call::attr(const char* name) const {
+  const Attribute* a = attribute(name, AttributeType::Int);
+  require(a != nullptr, Status::InvalidModel, "the attribute \"", name, "\" is missing");
+  return a->i;
+}
+
+float Call::real_attr(const char* name, float fallback) const {
+  const Attribute* a = attribute(name, AttributeType::Float);
+  return a ? a->f : fallback;
+}
+
+std::string Call::text_attr(const char* name, const std::string& fallback) const {
+  const Attribute* a = attribute(name, AttributeType::String);
+  return a ? a->s : fallback;
+}
+
+std::optional<Ints> Call::ints_attr(const char* name) const {
+  const Attribute* a = attribute(name, AttributeType::Ints);
+  return a ? std::optional<Ints>(a->ints) : std::nullopt;
+}
+
+Ints Call::ints_attr(const char* name, const Ints& fallback) const {
+  return ints_attr(name).value_or(fallback);
+}
+
+const Graph& Call::graph_attr(const char* name) const {
+  const Attribute* a = attribute(name, AttributeType::Graph);
+  require(a != nullptr, Status::InvalidModel, "the attribute \"", name, "\" is missing");
+  return a->graphs.front();
+}
+
+const TensorData& Call::tensor_attr(const char* name) const {
+  const Attribute* a = attribute(name, AttributeType::Tensor);
+  require(a != nullptr, Status::InvalidModel, "the attribute \"", name, "\" is missing");
+  return a->tensors.front();
+}
+
+DType Call::dtype_attr(const char* name, DType fallback) const {
+  const Attribute* a = attribute(name, AttributeType::Int);
+  return a ? dtype_of_tensor_type(a->i, cat("the attribute \"", name, "\"")) : fallback;
+}
+
+void Call::require_attr(const char* name, int64_t value) const {
+  require(attr(name, value) == value, Status::Unsupported, "its attribute ", name, " = ",
+          attr(name, value), " is not supported");
+}
+
+Tensor Call::constant(const HostTensor& tensor) const {
+  return importer_.constant(tensor).tensor;
+}
+
+Tensor Call::constant(const TensorData& data) const {
+  return constant(to_host_tensor(data));
+}
+
+Tensor Call::constant(const Ints& values) const {
+  std::vector<std::byte> bytes(values.size() * sizeof(int64_t));
+  std::copy_n(reinterpret_cast<const std::byte*>(values.data()), bytes.size(), bytes.begin());
+  return constant(HostTensor{
+      kInt64, {static_cast<int64_t>(values.size())}, SharedBytes::own(std::move(bytes))});
+}
+
+Tensors Call::subgraph(const Graph& graph, const Tensors& inputs) const {
+  return importer_.subgraph(graph, inputs);
+}
+
+Ints dims_of(const Tensor& tensor) {
+  return const_dims(tensor.shape());
+}
+
+int64_t dim_of(const Tensor& tensor, int64_t axis) {
+  return tensor.shape()[static_cast<size_t>(axis < 0 ? axis + tensor.rank() : axis)].value();
+}
+
+}  // namespace tiny::onnx

@@ -1,0 +1,113 @@
+// One node while it is imported: its operands, its attributes, and the operator set it was written
+// for.  What an importer function sees.
+//
+// An operand is a tensor of the lazy graph.  Operands that decide shapes (axes, sizes, pads) must
+// be known now: the functions that return numbers compute them on the host, or say that they depend
+// on input data (Error{Unsupported}).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onnx/model.h"
+#include "tensor/tensor.h"
+
+namespace tiny::onnx {
+
+class Importer;
+
+using Tensors = std::vector<Tensor>;
+
+// A tensor, and its elements where the importer knows them.
+struct Value {
+  Tensor tensor;
+  std::shared_ptr<const HostTensor> known;  // null: not known
+};
+
+class Call {
+ public:
+  Call(Importer& importer, const Node& node, std::vector<Value> inputs)
+      : importer_(importer), node_(node), inputs_(std::move(inputs)) {}
+
+  const Node& node() const { return node_; }
+  int64_t version() const { return node_.version; }
+  const Ref<Context>& context() const;
+
+  // Inputs up to the last one given; `has` says whether one of them is given.
+  size_t inputs() const { return inputs_.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i].tensor; }
+  // Error{InvalidModel} if the input is left out.
+  const Tensor& in(size_t i) const;
+  // All inputs; Error{InvalidModel} if one is left out or there are fewer than `least`.
+  Tensors all(size_t least = 1) const;
+  // The input, or `fallback` where it is left out.
+  Tensor in_or(size_t i, const Tensor& fallback) const { return has(i) ? in(i) : fallback; }
+
+  size_t outputs() const { return node_.outputs.size(); }
+  bool wants(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
+  // Error{Unsupported} if an output from `first` on is wanted.
+  void refuse_outputs(size_t first) const;
+
+  // Operands read on the host.
+  bool known(size_t i) const { return has(i) && inputs_[i].known; }
+  HostTensor value(size_t i) const;
+  Ints ints(size_t i) const;
+  std::vector<double> reals(size_t i) const;
+  int64_t integer(size_t i) const;  // exactly one element
+  double real(size_t i) const;
+  // The one element of a tensor that a subgraph made; `what` names it in messages.
+  int64_t number_of(const Tensor& tensor, const char* what) const;
+
+  // Attributes; Error{InvalidModel} for one of another type, and where there is no fallback for one
+  // that is missing.
+  bool has_attribute(const char* name) const { return node_.attribute(name) != nullptr; }
+  int64_t attr(const char* name, int64_t fallback) const;
+  int64_t attr(const char* name) const;
+  bool flag(const char* name, bool fallback) const { return attr(name, fallback ? 1 : 0) != 0; }
+  float real_attr(const char* name, float fallback) const;
+  std::string text_attr(const char* name, const std::string& fallback) const;
+  std::optional<Ints> ints_attr(const char* name) const;
+  Ints ints_attr(const char* name, const Ints& fallback) const;
+  const Graph& graph_attr(const char* name) const;
+  const TensorData& tensor_attr(const char* name) const;
+  // The dtype of an attribute that holds an ONNX element type.
+  DType dtype_attr(const char* name, DType fallback) const;
+  // Error{Unsupported} unless the attribute is left out or has this value.
+  void require_attr(const char* name, int64_t value) const;
+
+  // A number that takes the dtype of what it meets.
+  Tensor number(double value) const { return Tensor::weak_float(context(), value); }
+  Tensor number_int(int64_t value) const { return Tensor::weak_int(context(), value); }
+  // Elements as a constant.
+  Tensor constant(const HostTensor& tensor) const;
+  Tensor constant(const Ints& values) const;  // int64, one axis
+  Tensor constant(const TensorData& data) const;
+
+  // The outputs of a graph in an attribute, given its inputs; it sees the names around the node.
+  Tensors subgraph(const Graph& graph, const Tensors& inputs) const;
+
+  // Throws about this node.
+  template <class... Parts>
+  [[noreturn]] void unsupported(const Parts&... parts) const {
+    throw Error(Status::Unsupported, cat(parts...));
+  }
+  template <class... Parts>
+  void check(bool ok, const Parts&... parts) const {
+    require(ok, Status::InvalidModel, parts...);
+  }
+
+ private:
+  const Attribute* attribute(const char* name, AttributeType type) const;
+
+  Importer& importer_;
+  const Node& node_;
+  std::vector<Value> inputs_;
+};
+
+// The dimensions of a tensor as numbers; imported tensors have no others.
+Ints dims_of(const Tensor& tensor);
+int64_t dim_of(const Tensor& tensor, int64_t axis);  // negative axes count from the end
+
+}  // namespace tiny::onnx

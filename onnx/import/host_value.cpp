@@ -1,0 +1,273 @@
+#include "onnx/import/host_value.h"
+
+#include <cstring>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "engine/compile.h"
+#include "engine/realize.h"
+#include "ir/fold.h"
+#include "shape/shape.h"
+
+namespace tiny::onnx {
+
+namespace {
+
+using Bits = std::vector<uint64_t>;
+
+bool has_memory(const UOp& node) {
+  return node.op() == Op::Buffer || static_cast<bool>(node.node()->realized);
+}
+
+int64_t count_of(const Ints& shape) {
+  int64_t count = 1;
+  for (int64_t d : shape) count *= d;
+  return count;
+}
+
+Ints strides_for(const Ints& shape) {
+  Ints strides(shape.size());
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+// Calls visit(position) for every index of `shape` in row-major order, where position is
+// offset + sum(index * strides).
+template <class Visit>
+void walk(const Ints& shape, const Ints& strides, int64_t offset, Visit visit) {
+  const int64_t count = count_of(shape);
+  Ints index(shape.size());
+  int64_t position = offset;
+  for (int64_t n = 0; n < count; ++n) {
+    visit(position);
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      position += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      position -= strides[axis] * shape[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+Bits load_bits(const std::byte* data, DType dtype, int64_t count) {
+  Bits bits(static_cast<size_t>(count));
+  const auto width = static_cast<size_t>(dtype.bytes());
+  for (size_t i = 0; i < bits.size(); ++i) std::memcpy(&bits[i], data + i * width, width);
+  return bits;
+}
+
+// One node, given the bits of its sources.
+class Step {
+ public:
+  Step(const UOp& node, std::vector<const Bits*> src)
+      : node_(node), src_(std::move(src)), shape_(const_dims(shape_of(node))) {
+    out_.reserve(static_cast<size_t>(count_of(shape_)));
+  }
+
+  std::optional<Bits> run() {
+    const Op op = node_.op();
+    if (has_memory(node_)) return memory();
+    if (has(op, kElementwise)) return elementwise();
+    if (has(op, kMovement)) return move();
+    switch (op) {
+      case Op::Const:
+        return Bits{node_.const_bits()};
+      case Op::Iota:
+        for (int64_t i = 0; i < count_of(shape_); ++i)
+          out_.push_back(bits_of_int(node_.dtype(), i));
+        return out_;
+      case Op::Contiguous:
+        return *src_[0];
+      case Op::ReduceAxis:
+        return reduce();
+      case Op::Gather:
+        return gather();
+      case Op::Concat:
+        return concat();
+      default:
+        return std::nullopt;
+    }
+  }
+
+ private:
+  std::optional<Bits> memory() {
+    const Ref<Storage> storage = storage_of(node_);
+    if (!storage || !storage->has_memory()) return std::nullopt;
+    const std::byte* data = storage->memory().host();
+    if (data == nullptr) return std::nullopt;
+    return load_bits(data + storage->byte_offset(), node_.dtype(), count_of(shape_));
+  }
+
+  Bits elementwise() {
+    for (size_t i = 0; i < src_[0]->size(); ++i) {
+      uint64_t operands[3] = {};
+      for (size_t k = 0; k < src_.size(); ++k) operands[k] = (*src_[k])[i];
+      out_.push_back(
+          fold_bits(node_.op(), node_.dtype(), node_.src(src_.size() - 1).dtype(), operands));
+    }
+    return out_;
+  }
+
+  void take(const Ints& strides, int64_t offset) {
+    walk(shape_, strides, offset,
+         [&](int64_t at) { out_.push_back((*src_[0])[static_cast<size_t>(at)]); });
+  }
+
+  Bits move() {
+    const Ints from = const_dims(shape_of(node_.src(0)));
+    Ints strides = strides_for(from);
+    int64_t offset = 0;
+    switch (node_.op()) {
+      case Op::Reshape:
+        return *src_[0];
+      case Op::Permute:
+        for (size_t i = 0; i < from.size(); ++i)
+          strides[i] = strides_for(from)[static_cast<size_t>(node_.ints()[i])];
+        break;
+      case Op::Expand:
+        for (size_t i = 0; i < from.size(); ++i)
+          if (from[i] == 1) strides[i] = 0;
+        break;
+      case Op::Shrink:
+        for (size_t i = 0; i < from.size(); ++i) offset += node_.ints()[i] * strides[i];
+        break;
+      case Op::Flip:
+        for (int64_t a : node_.ints()) {
+          const auto axis = static_cast<size_t>(a);
+          offset += (from[axis] - 1) * strides[axis];
+          strides[axis] = -strides[axis];
+        }
+        break;
+      case Op::AsStrided:
+        strides = node_.view_arg().strides;
+        offset = node_.view_arg().offset;
+        break;
+      default:
+        return pad(from);
+    }
+    take(strides, offset);
+    return out_;
+  }
+
+  Bits pad(const Ints& from) {
+    out_.assign(static_cast<size_t>(count_of(shape_)), 0);
+    const Ints strides = strides_for(shape_);
+    int64_t offset = 0;
+    for (size_t i = 0; i < from.size(); ++i) offset += node_.ints()[i] * strides[i];
+    size_t next = 0;
+    walk(from, strides, offset,
+         [&](int64_t at) { out_[static_cast<size_t>(at)] = (*src_[0])[next++]; });
+    return out_;
+  }
+
+  Bits reduce() {
+    const DType dtype = node_.dtype();
+    const Op op = node_.reduce_arg().op;
+    const uint64_t start =
+        op == Op::Max   ? lowest_bits(dtype)
+        : op == Op::Min ? highest_bits(dtype)
+        : op == Op::Mul || op == Op::And
+            ? (op == Op::And && dtype.is_int() ? bits_of_int(dtype, -1) : bits_of_int(dtype, 1))
+            : bits_of_int(dtype, 0);
+    out_.assign(static_cast<size_t>(count_of(shape_)), start);
+    const Ints from = const_dims(shape_of(node_.src(0)));
+    Ints strides = strides_for(shape_);
+    for (int64_t axis : node_.reduce_arg().axes) strides[static_cast<size_t>(axis)] = 0;
+    size_t next = 0;
+    walk(from, strides, 0, [&](int64_t at) {
+      const uint64_t operands[] = {out_[static_cast<size_t>(at)], (*src_[0])[next++]};
+      out_[static_cast<size_t>(at)] = fold_bits(op, dtype, dtype, operands);
+    });
+    return out_;
+  }
+
+  Bits gather() {
+    const Ints data = const_dims(shape_of(node_.src(0)));
+    const auto axis = static_cast<size_t>(node_.int_arg());
+    const DType dtype = node_.src(1).dtype();
+    int64_t inner = 1;
+    for (size_t i = axis + 1; i < data.size(); ++i) inner *= data[i];
+    int64_t outer = 1;
+    for (size_t i = 0; i < axis; ++i) outer *= data[i];
+    for (int64_t o = 0; o < outer; ++o)
+      for (uint64_t raw : *src_[1]) {
+        const int64_t index = int_of(dtype, raw);
+        require(index >= 0 && index < data[axis], Status::Index, "index ", index,
+                " is out of range for an axis of ", data[axis], " elements");
+        for (int64_t i = 0; i < inner; ++i)
+          out_.push_back((*src_[0])[static_cast<size_t>((o * data[axis] + index) * inner + i)]);
+      }
+    return out_;
+  }
+
+  Bits concat() {
+    const auto axis = static_cast<size_t>(node_.int_arg());
+    int64_t outer = 1;
+    for (size_t i = 0; i < axis; ++i) outer *= shape_[i];
+    for (int64_t o = 0; o < outer; ++o)
+      for (const Bits* part : src_) {
+        const auto run = static_cast<int64_t>(part->size()) / outer;
+        out_.insert(out_.end(), part->begin() + o * run, part->begin() + (o + 1) * run);
+      }
+    return out_;
+  }
+
+  const UOp& node_;
+  std::vector<const Bits*> src_;
+  Ints shape_;
+  Bits out_;
+};
+
+}  // namespace
+
+std::optional<HostTensor> host_value(const UOp& root, int64_t elements_max) {
+  std::unordered_map<uint32_t, Bits> values;
+  const std::vector<UOp> order = topological({&root, 1}, has_memory);
+  for (const UOp& node : order) {
+    const Shape& shape = shape_of(node);
+    if (!all_const(shape) || product(shape).value() > elements_max) return std::nullopt;
+  }
+  for (const UOp& node : order) {
+    std::vector<const Bits*> src;
+    if (!has_memory(node))
+      for (const UOp& s : node.src()) src.push_back(&values[s.id()]);
+    std::optional<Bits> bits = Step(node, std::move(src)).run();
+    if (!bits) return std::nullopt;
+    values[node.id()] = std::move(*bits);
+  }
+  const Bits& bits = values[root.id()];
+  const auto width = static_cast<size_t>(root.dtype().bytes());
+  std::vector<std::byte> bytes(bits.size() * width);
+  for (size_t i = 0; i < bits.size(); ++i) std::memcpy(bytes.data() + i * width, &bits[i], width);
+  return HostTensor{root.dtype(), const_dims(shape_of(root)), SharedBytes::own(std::move(bytes))};
+}
+
+bool depends_on_input(const UOp& root) {
+  for (const UOp& node : topological({&root, 1}, has_memory))
+    if (is_input(node) || node.op() == Op::Variable) return true;
+  return false;
+}
+
+Ints integers_of(const HostTensor& tensor) {
+  const int64_t count = element_count(tensor.shape, "a shape operand");
+  Ints out;
+  for (uint64_t bits : load_bits(tensor.bytes.data(), tensor.dtype, count))
+    out.push_back(tensor.dtype.is_float()
+                      ? int_of(kInt64, bits_of(kInt64, double_of(tensor.dtype, bits)))
+                      : int_of(tensor.dtype, bits));
+  return out;
+}
+
+std::vector<double> reals_of(const HostTensor& tensor) {
+  const int64_t count = element_count(tensor.shape, "a shape operand");
+  std::vector<double> out;
+  for (uint64_t bits : load_bits(tensor.bytes.data(), tensor.dtype, count))
+    out.push_back(double_of(tensor.dtype, bits));
+  return out;
+}
+
+}  // namespace tiny::onnx

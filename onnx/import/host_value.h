@@ -1,0 +1,26 @@
+// Small tensor-graph values computed on the host while a model is imported: shape arithmetic.
+//
+// Every op of the graph is understood, so that no importer needs a second definition of what its
+// operator means: elementwise ops are those of ir/fold.h.
+#pragma once
+
+#include <optional>
+
+#include "io/host_tensor.h"
+#include "ir/uop.h"
+
+namespace tiny::onnx {
+
+// The value of `root`, with float results rounded as in docs/semantics.md.  None if it depends on a
+// program's input or a Variable, or if a value on the way has more than `elements_max` elements.
+// Error{Index} if a gather reads outside its data.
+std::optional<HostTensor> host_value(const UOp& root, int64_t elements_max);
+
+// Whether a program's input or a Variable reaches `root`.
+bool depends_on_input(const UOp& root);
+
+// Elements as integers (bools as 0 and 1) or as floats.
+Ints integers_of(const HostTensor& tensor);
+std::vector<double> reals_of(const HostTensor& tensor);
+
+}  // namespace tiny::onnx

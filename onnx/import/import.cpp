@@ -1,0 +1,342 @@
+#include "onnx/import/import.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <set>
+
+#include "base/error.h"
+#include "engine/realize.h"
+#include "onnx/import/host_value.h"
+#include "onnx/import/table.h"
+#include "tensor/create.h"
+#include "tensor/movement.h"
+
+namespace tiny::onnx {
+
+namespace {
+
+// Results of at most this many elements are computed on the host.
+constexpr int64_t kFoldedMax = 1024;
+// What is computed for a shape operand that is known only now.
+constexpr int64_t kHostMax = int64_t{1} << 20;
+// Constants of at most this many bytes are copied.
+constexpr int64_t kCopiedMax = 16384;
+
+std::string label_of(const Node& node) {
+  if (!node.name.empty()) return node.name;
+  for (const std::string& output : node.outputs)
+    if (!output.empty()) return output;
+  return "";
+}
+
+std::string missing_row(const Node& node) {
+  const std::string versions = supported_versions(node.domain, node.op_type);
+  if (versions.empty()) return "the operator is not supported";
+  return cat("version ", node.version, " of the operator set is not supported (versions ", versions,
+             " are)");
+}
+
+// The bits of a tensor whose elements all have the same.
+std::optional<uint64_t> uniform_bits(const HostTensor& tensor) {
+  constexpr int64_t kMostLookedAt = 4096;
+  const int64_t count = element_count(tensor.shape, "a constant");
+  if (count == 0 || count > kMostLookedAt) return std::nullopt;
+  const auto width = static_cast<size_t>(tensor.dtype.bytes());
+  for (int64_t i = 1; i < count; ++i)
+    if (std::memcmp(tensor.bytes.data(), tensor.bytes.data() + static_cast<size_t>(i) * width,
+                    width))
+      return std::nullopt;
+  uint64_t bits = 0;
+  std::memcpy(&bits, tensor.bytes.data(), width);
+  return bits;
+}
+
+void retain_nothing(void* user) {
+  delete static_cast<SharedBytes*>(user);
+}
+
+}  // namespace
+
+Ref<Storage> Weights::storage(Context& context, const HostTensor& tensor) {
+  Ref<Storage>& known = storages_[tensor.bytes.data()];
+  if (known) return known;
+  const auto address = std::bit_cast<uintptr_t>(tensor.bytes.data());
+  if (address % static_cast<uintptr_t>(tensor.dtype.bytes()) != 0) {
+    known = context.from_host(tensor.bytes.data(), tensor.bytes.size());
+    return known;
+  }
+  // Kernels only read captured memory, so a read-only mapping serves.
+  auto keeper = std::make_unique<SharedBytes>(tensor.bytes);
+  Ref<Buffer> memory =
+      context.device().wrap(const_cast<std::byte*>(tensor.bytes.data()), tensor.bytes.size());
+  known = make_ref<Storage>(std::move(memory), 0, retain_nothing, keeper.get());
+  keeper.release();
+  return known;
+}
+
+Value Importer::constant(const HostTensor& tensor) {
+  Value value;
+  value.known = std::make_shared<const HostTensor>(tensor);
+  const Shape shape = to_shape(tensor.shape);
+  check_shape(shape, tensor.dtype);
+  if (const auto bits = uniform_bits(tensor)) {
+    value.tensor = full_bits(context_, tensor.dtype, shape, *bits);
+    return value;
+  }
+  const int64_t count = element_count(tensor.shape, "a constant");
+  if (count == 0) {
+    value.tensor = full_bits(context_, tensor.dtype, shape, 0);
+    return value;
+  }
+  // Small ones are copied: what is folded on the way must not stay with the model.
+  const Ref<Storage> storage = tensor.bytes.size() <= kCopiedMax
+                                   ? context_->from_host(tensor.bytes.data(), tensor.bytes.size())
+                                   : weights_.storage(*context_, tensor);
+  const UOp buffer = make_buffer(context_->graph(), storage, tensor.dtype, count);
+  value.tensor = Tensor(context_, make_reshape(buffer, shape));
+  return value;
+}
+
+HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what) {
+  if (auto value = host_value(tensor.node(), kHostMax)) return std::move(*value);
+  require(!depends_on_input(tensor.node()), Status::Unsupported, what,
+          " decides a shape and depends on input data");
+  const Ints shape = dims_of(tensor);
+  const int64_t count = element_count(shape, "a shape operand");
+  std::vector<std::byte> bytes(static_cast<size_t>(count * tensor.dtype().bytes()));
+  read(*context_, tensor.node(), bytes.data(), static_cast<int64_t>(bytes.size()));
+  return HostTensor{tensor.dtype(), shape, SharedBytes::own(std::move(bytes))};
+}
+
+const Value* Importer::find(std::string_view name) {
+  for (size_t i = scopes_.size(); i-- > 0;) {
+    Scope& scope = scopes_[i];
+    if (const auto at = scope.values.find(name); at != scope.values.end()) return &at->second;
+    if (const auto at = scope.initializers.find(name); at != scope.initializers.end())
+      return &scope.values.emplace(name, constant(to_host_tensor(*at->second))).first->second;
+  }
+  return nullptr;
+}
+
+bool Importer::is_missing(std::string_view name) const {
+  return std::any_of(scopes_.begin(), scopes_.end(),
+                     [&](const Scope& scope) { return scope.missing.contains(name); });
+}
+
+void Importer::enter(const Graph& graph) {
+  Scope& scope = scopes_.emplace_back();
+  for (const TensorData& tensor : graph.initializers) scope.initializers[tensor.name] = &tensor;
+}
+
+void Importer::note(const Node& node, const std::vector<Value>& inputs, const std::string& reason) {
+  std::vector<std::string> dtypes;
+  for (const Value& input : inputs)
+    dtypes.push_back(input.tensor ? tiny::to_string(input.tensor.dtype()) : "?");
+  unsupported_.push_back(
+      {label_of(node), node.domain, node.op_type, node.version, join(dtypes, ", "), reason});
+  for (const std::string& output : node.outputs) scopes_.back().missing[output] = "";
+}
+
+Value Importer::folded(const Tensor& tensor, bool inputs_known) {
+  const Shape& shape = tensor.shape();
+  invariant(all_const(shape), "an imported tensor has a shape of numbers");
+  check_shape(shape, tensor.dtype());
+  if (inputs_known && product(shape).value() <= kFoldedMax)
+    if (auto value = host_value(tensor.node(), kFoldedMax * 4)) return constant(*value);
+  return {tensor, nullptr};
+}
+
+void Importer::call(const Node& node, std::vector<Value> inputs) {
+  const Row& row = *find_row(node.domain, node.op_type, node.version);
+  const bool known = std::all_of(inputs.begin(), inputs.end(),
+                                 [](const Value& v) { return !v.tensor || v.known; });
+  Call call(*this, node, std::move(inputs));
+  Tensors results;
+  if (row.import) {
+    results = row.import(call);
+  } else {
+    require(call.inputs() == 1, Status::InvalidModel, "it has ", call.inputs(),
+            " inputs and takes one");
+    results = {row.unary(call.in(0))};
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!call.wants(i)) continue;
+    require(i < results.size() && results[i], Status::Unsupported, "its output ", i,
+            " is not supported");
+    scopes_.back().values.insert_or_assign(node.outputs[i], folded(results[i], known));
+  }
+}
+
+void Importer::node(const Node& node) {
+  std::vector<Value> inputs;
+  try {
+    const bool has_row = find_row(node.domain, node.op_type, node.version) != nullptr;
+    bool ready = true;
+    for (const std::string& name : node.inputs) {
+      if (name.empty() || is_missing(name)) {
+        ready = ready && name.empty();
+        inputs.emplace_back();
+        continue;
+      }
+      const Value* value = find(name);
+      // Names were checked when the model was read; an outer value may still be out of reach.
+      require(value != nullptr, Status::InvalidModel, "value \"", name, "\" is not defined");
+      inputs.push_back(*value);
+    }
+    require(has_row, Status::Unsupported, missing_row(node));
+    if (!ready) {
+      for (const std::string& output : node.outputs) scopes_.back().missing[output] = "";
+      return;
+    }
+    while (!inputs.empty() && !inputs.back().tensor) inputs.pop_back();
+    call(node, inputs);
+  } catch (const Error& e) {
+    if (e.status() != Status::Unsupported)
+      throw Error(e.status(), cat(describe(node), ": ", e.message()));
+    note(node, inputs, e.message());
+  }
+}
+
+void Importer::nodes(const Graph& graph) {
+  for (const Node& n : graph.nodes) node(n);
+}
+
+Tensors Importer::import(const Graph& graph, const std::vector<ImportInput>& inputs) {
+  enter(graph);
+  for (const ImportInput& input : inputs) {
+    Value value{input.tensor, nullptr};
+    if (input.known) value = constant(*input.known);
+    scopes_.back().values.insert_or_assign(input.name, std::move(value));
+  }
+  nodes(graph);
+  Tensors outputs;
+  if (unsupported_.empty())
+    for (const ValueInfo& output : graph.outputs) {
+      const Value* value = find(output.name);
+      require(value != nullptr, Status::InvalidModel, "nothing makes the output \"", output.name,
+              "\"");
+      outputs.push_back(value->tensor);
+    }
+  scopes_.pop_back();
+  if (!unsupported_.empty()) throw_unsupported(unsupported_);
+  return outputs;
+}
+
+Tensors Importer::subgraph(const Graph& graph, const Tensors& inputs) {
+  require(inputs.size() == graph.inputs.size(), Status::InvalidModel, "its graph takes ",
+          graph.inputs.size(), " inputs and gets ", inputs.size());
+  enter(graph);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    scopes_.back().values.insert_or_assign(graph.inputs[i].name,
+                                           folded(inputs[i], !depends_on_input(inputs[i].node())));
+  const size_t before = unsupported_.size();
+  nodes(graph);
+  Tensors outputs;
+  for (const ValueInfo& output : graph.outputs) {
+    const Value* value = is_missing(output.name) ? nullptr : find(output.name);
+    require(value != nullptr || unsupported_.size() > before || is_missing(output.name),
+            Status::InvalidModel, "nothing makes the output \"", output.name, "\"");
+    outputs.push_back(value ? value->tensor : Tensor());
+  }
+  scopes_.pop_back();
+  require(unsupported_.size() == before, Status::Unsupported,
+          "its graph holds operators that are not supported");
+  return outputs;
+}
+
+namespace {
+
+// Element types by name, as the file declares them.
+using Types = std::map<std::string_view, int32_t>;
+
+void declare(const Graph& graph, Types& types) {
+  for (const auto* list : {&graph.inputs, &graph.value_infos, &graph.outputs})
+    for (const ValueInfo& info : *list) types[info.name] = info.type.elem_type;
+  for (const TensorData& tensor : graph.initializers) types[tensor.name] = tensor.type;
+}
+
+bool is_ours(int32_t type) {
+  const TensorTypeInfo* info = tensor_type(type);
+  return info && info->ours != ScalarType::Void;
+}
+
+void look_at(const Graph& graph, Types types, std::vector<UnsupportedNode>& out) {
+  declare(graph, types);
+  for (const Node& node : graph.nodes) {
+    std::vector<std::string> dtypes;
+    std::string reason;
+    if (!find_row(node.domain, node.op_type, node.version)) reason = missing_row(node);
+    for (const auto* names : {&node.inputs, &node.outputs})
+      for (const std::string& name : *names) {
+        const auto at = types.find(name);
+        const int32_t type = at == types.end() ? 0 : at->second;
+        if (names == &node.inputs && !name.empty())
+          dtypes.push_back(type == 0       ? "?"
+                           : is_ours(type) ? tiny::to_string(DType(tensor_type(type)->ours))
+                                           : tensor_type_name(type));
+        if (reason.empty() && type != 0 && !is_ours(type))
+          reason = cat("the element type ", tensor_type_name(type), " is not supported");
+      }
+    if (!reason.empty())
+      out.push_back(
+          {label_of(node), node.domain, node.op_type, node.version, join(dtypes, ", "), reason});
+    for (const Attribute& attribute : node.attributes)
+      for (const Graph& inner : attribute.graphs) look_at(inner, types, out);
+  }
+}
+
+bool any_of_them(const std::vector<std::string>& wanted, const std::set<std::string_view>& names) {
+  return std::any_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+    return !name.empty() && names.contains(name);
+  });
+}
+
+// Adds the names whose elements must be known so that the nodes can be imported.
+void demand(const Graph& graph, std::set<std::string_view>& names) {
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    for (const Attribute& attribute : node.attributes)
+      for (const Graph& inner : attribute.graphs) {
+        for (const ValueInfo& output : inner.outputs)
+          if (any_of_them(node.outputs, names)) names.insert(output.name);
+        demand(inner, names);
+        for (const ValueInfo& input : inner.inputs)
+          if (names.contains(input.name)) names.insert(node.inputs.begin(), node.inputs.end());
+      }
+    const Row* row = find_row(node.domain, node.op_type, node.version);
+    if (!row) continue;
+    const bool of_shape = node.op_type == "Shape" || node.op_type == "Size";
+    const bool wanted = !of_shape && any_of_them(node.outputs, names);
+    for (size_t k = 0; k < node.inputs.size(); ++k)
+      if (wanted || (k < 32 && ((row->host_operands >> k) & 1) != 0)) names.insert(node.inputs[k]);
+  }
+}
+
+}  // namespace
+
+std::vector<UnsupportedNode> find_unsupported(const Model& model) {
+  std::vector<UnsupportedNode> out;
+  look_at(model.graph, {}, out);
+  return out;
+}
+
+void throw_unsupported(const std::vector<UnsupportedNode>& nodes) {
+  std::vector<std::string> lines;
+  for (const UnsupportedNode& n : nodes)
+    lines.push_back(cat(n.domain, n.domain.empty() ? "" : ".", n.op_type, "-", n.version, "(",
+                        n.dtypes, ") at \"", n.node, "\": ", n.reason));
+  throw Error(Status::Unsupported, cat(nodes.size(), nodes.size() == 1 ? " node is" : " nodes are",
+                                       " not supported: ", join(lines, "; ")));
+}
+
+std::vector<size_t> host_input_candidates(const Model& model, const std::vector<size_t>& inputs) {
+  std::set<std::string_view> names;
+  demand(model.graph, names);
+  std::vector<size_t> out;
+  for (size_t i : inputs)
+    if (names.contains(model.graph.inputs[i].name)) out.push_back(i);
+  return out;
+}
+
+}  // namespace tiny::onnx

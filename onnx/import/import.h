@@ -1,0 +1,94 @@
+// From an ONNX graph to a tensor graph.
+//
+// Nodes are imported in order, each by its row of the tables.  What follows from initializers and
+// shapes alone is computed on the host on the way, so that shape arithmetic leaves no nodes.  A
+// node that cannot be imported is noted, what depends on it is passed over, and all of them are
+// reported together.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/storage.h"
+#include "onnx/import/call.h"
+#include "onnx/model.h"
+
+namespace tiny::onnx {
+
+// A node that this library cannot import.
+struct UnsupportedNode {
+  std::string node;  // its name, or that of its first output
+  std::string domain;
+  std::string op_type;
+  int64_t version = 0;
+  std::string dtypes;  // of its inputs, "?" where not known: "float32, int64"
+  std::string reason;
+};
+
+// What can be told from operators, versions and declared types alone, subgraphs included.
+std::vector<UnsupportedNode> find_unsupported(const Model& model);
+// Error{Unsupported} that lists all of them.
+[[noreturn]] void throw_unsupported(const std::vector<UnsupportedNode>& nodes);
+
+// Inputs of the graph (positions) whose elements decide shapes and so must be known to compile.
+std::vector<size_t> host_input_candidates(const Model& model, const std::vector<size_t>& inputs);
+
+// A model's weights as memory of the device: in place in the mapped file where they are aligned to
+// their elements, copied otherwise.  Shared by all programs of a model; holds no nodes.
+class Weights {
+ public:
+  Ref<Storage> storage(Context& context, const HostTensor& tensor);
+
+ private:
+  std::map<const std::byte*, Ref<Storage>> storages_;
+};
+
+// An input of the graph.
+struct ImportInput {
+  std::string name;
+  Tensor tensor;                    // the program's input
+  std::optional<HostTensor> known;  // its elements, where shapes depend on them
+};
+
+class Importer {
+ public:
+  Importer(Ref<Context> context, Weights& weights)
+      : context_(std::move(context)), weights_(weights) {}
+
+  // The graph's outputs.  Error{Unsupported} that lists every node that cannot be imported.
+  Tensors import(const Graph& graph, const std::vector<ImportInput>& inputs);
+
+  // For Call.
+  const Ref<Context>& context() const { return context_; }
+  Value constant(const HostTensor& tensor);
+  HostTensor host_value_of(const Tensor& tensor, const std::string& what);
+  Tensors subgraph(const Graph& graph, const Tensors& inputs);
+
+ private:
+  // The names of one graph.
+  struct Scope {
+    std::map<std::string_view, Value> values;
+    std::map<std::string_view, const TensorData*> initializers;
+    std::map<std::string_view, std::string> missing;  // values of nodes not imported
+  };
+
+  const Value* find(std::string_view name);
+  bool is_missing(std::string_view name) const;
+  void enter(const Graph& graph);
+  void nodes(const Graph& graph);
+  void node(const Node& node);
+  void call(const Node& node, std::vector<Value> inputs);
+  Value folded(const Tensor& tensor, bool inputs_known);
+  void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);
+
+  Ref<Context> context_;
+  Weights& weights_;
+  std::vector<Scope> scopes_;
+  std::vector<UnsupportedNode> unsupported_;
+};
+
+}  // namespace tiny::onnx

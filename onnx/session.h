@@ -1,0 +1,112 @@
+// A loaded model and the programs compiled from it.
+//
+// A model holds no nodes of a graph: it may be released from any thread, and so may its programs.
+// Compiling builds graphs and belongs to the context's thread.
+#pragma once
+
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ref.h"
+#include "engine/compile.h"
+#include "onnx/import/import.h"
+#include "onnx/model.h"
+#include "tensor/tensor.h"
+
+namespace tiny::onnx {
+
+// A model compiled for certain shapes.  Immutable; holds no nodes.
+class ModelProgram : public RefCounted {
+ public:
+  struct Port {
+    std::string name;
+    DType dtype;
+    Ints shape;
+    int64_t bytes = 0;
+    int64_t number = -1;  // in the program; < 0: nothing to bind
+  };
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+  CompiledProgram compiled;
+  double import_seconds = 0;
+};
+
+// One execution after the other of a program, each output in memory of its own.
+class ModelRun : public RefCounted {
+ public:
+  ModelRun(Ref<Context> context, Ref<const ModelProgram> program);
+
+  // The memory holds the input's elements, row-major, and is kept until another is bound.
+  void bind_input(size_t index, const Ref<Storage>& storage);
+  // Error{InvalidArgument} that names the inputs that are not bound.
+  void execute();
+  // Of the last execution; null for an output without elements.
+  const Ref<Storage>& output(size_t index) const { return outputs_[index]; }
+  void set_timed(bool timed) { run_->set_timed(timed); }
+  const std::vector<double>& seconds() const { return run_->seconds(); }
+  const ModelProgram& program() const { return *program_; }
+
+ private:
+  Ref<const ModelProgram> program_;
+  Ref<Run> run_;
+  std::vector<bool> bound_;
+  std::vector<Ref<Storage>> outputs_;
+};
+
+class LoadedModel : public RefCounted {
+ public:
+  // Reads and checks the file.
+  LoadedModel(Ref<Context> context, const std::string& path);
+  // From a model already read.
+  LoadedModel(Ref<Context> context, Model model);
+
+  const Ref<Context>& context() const { return context_; }
+  const Model& model() const { return model_; }
+
+  // The inputs that a caller gives: those of the graph without an initializer.
+  size_t input_count() const { return inputs_.size(); }
+  size_t output_count() const { return model_.graph.outputs.size(); }
+  const ValueInfo& input(size_t index) const { return model_.graph.inputs[inputs_[index]]; }
+  const ValueInfo& output(size_t index) const { return model_.graph.outputs[index]; }
+  // Error{InvalidArgument} that lists the names if there is no such.
+  size_t input_index(const std::string& name) const;
+  size_t output_index(const std::string& name) const;
+  // Error{Unsupported} for a type that the engine has not.
+  DType input_dtype(size_t index) const;
+  // Whether shapes may depend on the input's elements.
+  bool is_host_input(size_t index) const;
+
+  // The program for inputs of these shapes (one per input), made or found.  `known` (empty, or one
+  // per input) holds the elements of inputs that shapes depend on; they are part of the key.
+  Ref<const ModelProgram> compile(const std::vector<Ints>& shapes,
+                                  const std::vector<std::optional<HostTensor>>& known = {});
+  // The shapes of inputs whose dimensions are all fixed by the model; Error{InvalidArgument} names
+  // one that is not.
+  std::vector<Ints> fixed_shapes() const;
+
+  // Outputs for these inputs; computes inputs that have no memory yet.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+
+ private:
+  struct Key {
+    std::vector<Ints> shapes;
+    std::vector<std::string> known;
+    bool operator==(const Key&) const = default;
+  };
+
+  void index_inputs();
+  void check_shapes(const std::vector<Ints>& shapes) const;
+  Ref<const ModelProgram> make_program(const std::vector<Ints>& shapes,
+                                       const std::vector<std::optional<HostTensor>>& known);
+
+  Ref<Context> context_;
+  Model model_;
+  std::vector<size_t> inputs_;       // positions among the graph's inputs
+  std::vector<size_t> host_inputs_;  // of them, those whose elements decide shapes
+  Weights weights_;
+  std::list<std::pair<Key, Ref<const ModelProgram>>> programs_;  // the latest used first
+};
+
+}  // namespace tiny::onnx

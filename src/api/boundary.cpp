@@ -1,0 +1,135 @@
+#include "api/boundary.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace tiny {
+
+namespace {
+
+// Fixed, so that running out of memory can be told.
+struct LastError {
+  Status status;
+  const char* call;  // a literal
+  char message[1024];
+  char json[4096];
+};
+thread_local constinit LastError last{Status::Ok, "", {}, {}};
+
+// As much of `text` as fits, cut between two characters of UTF-8.
+void copy_text(char* to, size_t capacity, const char* text) {
+  size_t n = std::min(std::strlen(text), capacity - 1);
+  if (text[n] != '\0')
+    while (n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
+  std::memcpy(to, text, n);
+  to[n] = '\0';
+}
+
+// `text` inside a JSON string, from `at` on; the new end.
+size_t put_json(char* to, size_t at, size_t limit, const char* text) {
+  for (; *text; ++text) {
+    const auto c = static_cast<unsigned char>(*text);
+    char piece[8] = {static_cast<char>(c), '\0'};
+    if (c == '"' || c == '\\')
+      std::snprintf(piece, sizeof piece, "\\%c", c);
+    else if (c < 0x20)
+      std::snprintf(piece, sizeof piece, "\\u%04x", c);
+    const size_t n = std::strlen(piece);
+    // Whole characters only: what is left must hold the longest.
+    if (at + 8 > limit && (c & 0xC0) != 0x80) break;
+    std::memcpy(to + at, piece, n);
+    at += n;
+  }
+  return at;
+}
+
+}  // namespace
+
+tiny_status fail(const char* call, Status status, const char* message) noexcept {
+  last.status = status;
+  last.call = call;
+  char prefixed[sizeof last.message];
+  std::snprintf(prefixed, sizeof prefixed, "%s: ", call);
+  const size_t n = std::strlen(prefixed);
+  std::memcpy(last.message, prefixed, n);
+  copy_text(last.message + n, sizeof last.message - n, message);
+  return static_cast<tiny_status>(status);
+}
+
+tiny_status fail_with_current(const char* call) noexcept {
+  try {
+    throw;
+  } catch (const Error& e) {
+    return fail(call, e.status(), e.what());
+  } catch (const std::bad_alloc&) {
+    return fail(call, Status::OutOfMemory, "out of memory");
+  } catch (const std::exception& e) {
+    return fail(call, Status::Internal, e.what());
+  } catch (...) {
+    return fail(call, Status::Internal, "an unknown exception");
+  }
+}
+
+std::vector<int64_t> numbers(const int64_t* values, size_t count, const char* name) {
+  require(values != nullptr || count == 0, Status::InvalidArgument, name, " is NULL but has ",
+          count, " values");
+  require(count <= TINY_RANK_MAX, Status::Shape, name, " has ", count, " values; at most ",
+          TINY_RANK_MAX);
+  return {values, values + count};
+}
+
+DType dtype_argument(tiny_dtype value) {
+  if (const auto dtype = dtype_numbered(value); dtype && tiny_dtype_size(value) > 0) return *dtype;
+  std::vector<std::string> names;
+  for (tiny_dtype d = TINY_BOOL; tiny_dtype_size(d) > 0; ++d)
+    names.push_back(cat(tiny_dtype_name(d), " (", d, ")"));
+  throw Error(Status::InvalidArgument,
+              cat("unknown dtype ", value, "; known: ", join(names, ", ")));
+}
+
+tiny_context& Operands::context() const {
+  if (kind_ == Kind::Context) return required(context_, "context");
+  tiny_context* found = nullptr;
+  const auto check = [&](const tiny_tensor* tensor, const std::string& name) {
+    require(tensor != nullptr, Status::InvalidArgument, name, " is NULL");
+    if (!found) found = tensor->context;
+    require(tensor->context == found, Status::InvalidArgument, name, " comes from another context");
+  };
+  for (const Operand& operand : named_) check(operand.tensor, operand.name);
+  if (kind_ == Kind::List) {
+    require(list_ != nullptr && count_ > 0, Status::InvalidArgument, name_, " is NULL or empty");
+    for (size_t i = 0; i < count_; ++i) check(list_[i], cat(name_, "[", i, "]"));
+  }
+  return *found;
+}
+
+Building::Building(tiny_context& context) : context_(context) {
+  require(context.try_enter(), Status::Busy,
+          "another call is using the context; one thread at a time builds");
+  context.drain();
+}
+
+}  // namespace tiny
+
+extern "C" {
+
+const char* tiny_last_error(void) {
+  return tiny::last.message;
+}
+
+const char* tiny_last_error_json(void) {
+  using tiny::last;
+  if (last.status == tiny::Status::Ok) return "{}";
+  char* to = last.json;
+  const size_t limit = sizeof last.json - 4;
+  size_t n = static_cast<size_t>(std::snprintf(to, limit,
+                                               "{\"status\":\"%s\",\"call\":\"%s\",\"message\":\"",
+                                               tiny::status_name(last.status), last.call));
+  // Without the prefix, which says the call once more.
+  n = tiny::put_json(to, n, limit, last.message + std::strlen(last.call) + 2);
+  std::memcpy(to + n, "\"}", 3);
+  return to;
+}
+
+}  // extern "C"

@@ -1,0 +1,161 @@
+// Where exceptions stop: every entry point of tiny.h that can fail is one call of a helper below.
+// Only the helpers write `*out`, and only here is anything caught.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/handle.h"
+#include "base/error.h"
+
+namespace tiny {
+
+// Keeps the error for tiny_last_error; `call` is the function's name.  Needs no memory.
+tiny_status fail(const char* call, Status status, const char* message) noexcept;
+// The exception in flight, as a status.
+tiny_status fail_with_current(const char* call) noexcept;
+
+template <class Body>
+tiny_status guarded(const char* call, Body body) noexcept {
+  try {
+    body();
+    return TINY_OK;
+  } catch (...) {
+    return fail_with_current(call);
+  }
+}
+
+// `*pointer`, or Error{InvalidArgument} that names it.
+template <class T>
+T& required(T* pointer, const char* name) {
+  require(pointer != nullptr, Status::InvalidArgument, name, " is NULL");
+  return *pointer;
+}
+
+// The list of `count` numbers, which may be NULL if there are none.
+std::vector<int64_t> numbers(const int64_t* values, size_t count, const char* name);
+// `value` as a dtype; Error{InvalidArgument} that lists the known ones.
+DType dtype_argument(tiny_dtype value);
+
+struct Operand {
+  const tiny_tensor* tensor;
+  const char* name;
+};
+
+// The handles that a call is about: a context, tensors that must be of one context, or a list.
+class Operands {
+ public:
+  Operands(tiny_context* context) : context_(context) {}  // NOLINT: a call names its handles bare
+  Operands(std::initializer_list<Operand> named) : kind_(Kind::Named), named_(named) {}
+  Operands(const tiny_tensor* const* list, size_t count, const char* name)
+      : kind_(Kind::List), list_(list), count_(count), name_(name) {}
+  // Checks all of them; their context.
+  tiny_context& context() const;
+
+ private:
+  enum class Kind : uint8_t { Context, Named, List };
+  Kind kind_ = Kind::Context;
+  tiny_context* context_ = nullptr;
+  std::initializer_list<Operand> named_;
+  const tiny_tensor* const* list_ = nullptr;
+  size_t count_ = 0;
+  const char* name_ = nullptr;
+};
+
+// Holds the context for one building call; Error{Busy} if another thread does.
+class Building {
+ public:
+  explicit Building(tiny_context& context);
+  ~Building() { context_.leave(); }
+  Building(const Building&) = delete;
+  Building& operator=(const Building&) = delete;
+
+ private:
+  tiny_context& context_;
+};
+
+// A call that makes a tensor: `body` returns its value.
+template <class Body>
+tiny_status produce(const char* call, tiny_tensor** out, const Operands& operands,
+                    Body body) noexcept {
+  if (!out) return fail(call, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(call, [&] {
+    tiny_context& context = operands.context();
+    const Building building(context);
+    // Before the value, so that nothing fails once a deleter is attached.
+    auto handle = std::make_unique<tiny_tensor>(context);
+    handle->value = body();
+    context.retain();
+    *out = handle.release();
+  });
+}
+
+// A call that makes several tensors, into `outs[0..count)`.
+template <class Body>
+tiny_status produce_list(const char* call, tiny_tensor** outs, size_t count,
+                         const Operands& operands, Body body) noexcept {
+  if (!outs) return fail(call, Status::InvalidArgument, "out is NULL");
+  for (size_t i = 0; i < count; ++i) outs[i] = nullptr;
+  return guarded(call, [&] {
+    tiny_context& context = operands.context();
+    const Building building(context);
+    std::vector<Tensor> values = body();
+    invariant(values.size() == count, "a call makes as many tensors as it says");
+    std::vector<std::unique_ptr<tiny_tensor>> handles;
+    for (Tensor& value : values) {
+      handles.push_back(std::make_unique<tiny_tensor>(context));
+      handles.back()->value = std::move(value);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      context.retain();
+      outs[i] = handles[i].release();
+    }
+  });
+}
+
+// A call that answers a question: `body` returns the number.
+template <class T, class Body>
+tiny_status answer(const char* call, T* out, const Operands& operands, Body body) noexcept {
+  if (!out) return fail(call, Status::InvalidArgument, "out is NULL");
+  *out = 0;
+  return guarded(call, [&] {
+    const Building building(operands.context());
+    *out = body();
+  });
+}
+
+// A call that acts.
+template <class Body>
+tiny_status act(const char* call, const Operands& operands, Body body) noexcept {
+  return guarded(call, [&] {
+    const Building building(operands.context());
+    body();
+  });
+}
+
+// A row of a family: the value of an enumeration of tiny.h and what it stands for.
+template <class Function>
+struct Named {
+  int32_t value;
+  const char* name;
+  Function function;
+};
+
+template <class Function>
+Function find(std::span<const Named<Function>> rows, int32_t value, const char* what) {
+  for (const Named<Function>& row : rows)
+    if (row.value == value) return row.function;
+  std::vector<std::string> names;
+  for (const Named<Function>& row : rows) names.push_back(cat(row.name, " (", row.value, ")"));
+  throw Error(Status::InvalidArgument,
+              cat("unknown ", what, " ", value, "; known: ", join(names, ", ")));
+}
+
+}  // namespace tiny

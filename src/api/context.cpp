@@ -1,0 +1,85 @@
+// Versions, names, options and contexts.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "api/boundary.h"
+
+namespace {
+
+// Told only if TINY_DEBUG asks: the library prints nothing by itself.
+void warn(const std::string& line) {
+  const char* debug = std::getenv("TINY_DEBUG");
+  if (debug && std::strcmp(debug, "0") != 0 && *debug)
+    std::fprintf(stderr, "tiny: %s\n", line.c_str());
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* tiny_version(void) {
+  return "0.1.0";
+}
+
+int32_t tiny_abi_version(void) {
+  return 1;
+}
+
+const char* tiny_status_name(tiny_status status) {
+  return tiny::status_name(static_cast<tiny::Status>(status));
+}
+
+const char* tiny_dtype_name(tiny_dtype dtype) {
+  for (const tiny::ScalarInfo& scalar : tiny::kScalars)
+    if (scalar.number == dtype && scalar.kind != tiny::DTypeKind::None) return scalar.text;
+  return nullptr;
+}
+
+size_t tiny_dtype_size(tiny_dtype dtype) {
+  for (const tiny::ScalarInfo& scalar : tiny::kScalars)
+    if (scalar.number == dtype && scalar.kind != tiny::DTypeKind::None) return scalar.bits / 8u;
+  return 0;
+}
+
+tiny_status tiny_options_create(tiny_options** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::guarded(__func__,
+                       [&] { *out = new tiny_options{tiny::Flags::from_environment(warn)}; });
+}
+
+void tiny_options_release(tiny_options* options) {
+  delete options;
+}
+
+tiny_status tiny_options_set_int(tiny_options* options, const char* key, int64_t value) {
+  return tiny::guarded(__func__, [&] {
+    tiny::required(options, "options").flags.set_int(&tiny::required(key, "key"), value);
+  });
+}
+
+tiny_status tiny_options_set_string(tiny_options* options, const char* key, const char* value) {
+  return tiny::guarded(__func__, [&] {
+    tiny::required(options, "options")
+        .flags.set_text(&tiny::required(key, "key"), &tiny::required(value, "value"));
+  });
+}
+
+tiny_status tiny_context_create(const tiny_options* options, tiny_context** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::guarded(__func__, [&] {
+    *out = new tiny_context(options ? options->flags : tiny::Flags::from_environment(warn));
+  });
+}
+
+void tiny_context_retain(tiny_context* context) {
+  if (context) context->retain();
+}
+
+void tiny_context_release(tiny_context* context) {
+  if (context) context->release();
+}
+
+}  // extern "C"

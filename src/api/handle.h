@@ -1,0 +1,55 @@
+// What the handles of tiny.h are.
+//
+// A context handle is counted by its own users and by every live handle made from it.  UOps have
+// plain counts, so a tensor dies only while its context's flag is held, or with the context: a
+// release by a thread that is not the context's last builder, or while the flag is held, puts the
+// tensor on a lock-free list that the next building call empties.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "base/flags.h"
+#include "engine/context.h"
+#include "tensor/tensor.h"
+#include "tiny.h"
+
+struct tiny_options {
+  tiny::Flags flags;
+};
+
+struct tiny_context {
+  explicit tiny_context(const tiny::Flags& flags) : core(tiny::make_ref<tiny::Context>(flags)) {}
+  ~tiny_context();
+
+  void retain() { references.fetch_add(1, std::memory_order_relaxed); }
+  void release();
+  // The flag of a building call; false if it is taken.
+  bool try_enter();
+  void leave() { busy.store(false, std::memory_order_release); }
+  // Destroys what was released from elsewhere; the caller holds the flag.
+  void drain();
+
+  std::atomic<int64_t> references{1};
+  std::atomic<bool> busy{false};
+  std::atomic<const void*> builder{nullptr};    // a mark of the thread that last built
+  std::atomic<tiny_tensor*> released{nullptr};  // handles that await drain()
+  tiny::Ref<tiny::Context> core;
+};
+
+struct tiny_tensor {
+  explicit tiny_tensor(tiny_context& c) : context(&c) {}
+
+  mutable std::atomic<int64_t> references{1};
+  tiny_context* context;        // counted while the handle is alive
+  mutable tiny::Tensor value;   // reading replaces the node by one that has memory
+  tiny_tensor* next = nullptr;  // on the context's list
+};
+
+namespace tiny {
+
+// Drops one reference of the caller's.
+void release_handle(tiny_tensor* tensor) noexcept;
+
+}  // namespace tiny

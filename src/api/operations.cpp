@@ -1,0 +1,165 @@
+// Operations: families by enumeration, movement, types and choice.
+#include "api/boundary.h"
+#include "tensor/elementwise.h"
+#include "tensor/joining.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/reduce.h"
+
+static_assert(TINY_RANK_MAX == tiny::kRankMax);
+
+namespace tiny {
+
+namespace {
+
+using Unary = Tensor (*)(const Tensor&);
+using Binary = Tensor (*)(const Tensor&, const Tensor&);
+using Reduction = Tensor (*)(const Tensor&, const Ints&, bool);
+
+constexpr Named<Unary> kUnary[] = {
+#define UNARY(name, function) {TINY_##name, "TINY_" #name, function},
+#include "api/families.def"
+};
+constexpr Named<Binary> kBinary[] = {
+#define BINARY(name, function) {TINY_##name, "TINY_" #name, function},
+#include "api/families.def"
+};
+constexpr Named<Binary> kCompare[] = {
+#define COMPARE(name, function) {TINY_##name, "TINY_" #name, function},
+#include "api/families.def"
+};
+constexpr Named<Reduction> kReduce[] = {
+#define REDUCE(name, function) {TINY_##name, "TINY_" #name, function},
+#include "api/families.def"
+};
+
+// One number for every axis of `tensor`.
+Ints per_axis(const tiny_tensor* tensor, const int64_t* values, size_t count, const char* name) {
+  require(static_cast<int64_t>(count) == tensor->value.rank(), Status::Shape, name, " has ", count,
+          " values for shape ", to_string(tensor->value.shape()));
+  return numbers(values, count, name);
+}
+
+}  // namespace
+
+}  // namespace tiny
+
+using tiny::find;
+using tiny::numbers;
+using tiny::per_axis;
+using tiny::produce;
+using tiny::to_shape;
+
+extern "C" {
+
+tiny_status tiny_unary(tiny_unary_op op, const tiny_tensor* a, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}},
+                 [&] { return find<tiny::Unary>(tiny::kUnary, op, "unary operation")(a->value); });
+}
+
+tiny_status tiny_binary(tiny_binary_op op, const tiny_tensor* a, const tiny_tensor* b,
+                        tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
+    return find<tiny::Binary>(tiny::kBinary, op, "binary operation")(a->value, b->value);
+  });
+}
+
+tiny_status tiny_compare(tiny_compare_op op, const tiny_tensor* a, const tiny_tensor* b,
+                         tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}, {b, "b"}}, [&] {
+    return find<tiny::Binary>(tiny::kCompare, op, "comparison")(a->value, b->value);
+  });
+}
+
+tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor* a, const int64_t* axes, size_t naxes,
+                        int32_t keepdims, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    const auto reduction = find<tiny::Reduction>(tiny::kReduce, op, "reduction");
+    const bool all = naxes == 0 && axes == nullptr;
+    return reduction(a->value,
+                     all ? tiny::every_axis(a->value.rank()) : numbers(axes, naxes, "axes"),
+                     keepdims != 0);
+  });
+}
+
+tiny_status tiny_reshape(const tiny_tensor* a, const int64_t* dims, size_t ndim,
+                         tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}},
+                 [&] { return tiny::reshape(a->value, to_shape(numbers(dims, ndim, "dims"))); });
+}
+
+tiny_status tiny_permute(const tiny_tensor* a, const int64_t* axes, size_t naxes,
+                         tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}},
+                 [&] { return tiny::permute(a->value, numbers(axes, naxes, "axes")); });
+}
+
+tiny_status tiny_expand(const tiny_tensor* a, const int64_t* dims, size_t ndim, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}},
+                 [&] { return tiny::expand(a->value, to_shape(numbers(dims, ndim, "dims"))); });
+}
+
+tiny_status tiny_flip(const tiny_tensor* a, const int64_t* axes, size_t naxes, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}},
+                 [&] { return tiny::flip(a->value, numbers(axes, naxes, "axes")); });
+}
+
+tiny_status tiny_pad(const tiny_tensor* a, const int64_t* before, const int64_t* after,
+                     size_t naxes, double value, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    return tiny::pad(a->value, to_shape(per_axis(a, before, naxes, "before")),
+                     to_shape(per_axis(a, after, naxes, "after")), value);
+  });
+}
+
+tiny_status tiny_slice(const tiny_tensor* a, const int64_t* begin, const int64_t* end,
+                       const int64_t* step, size_t naxes, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    return tiny::slice(a->value, per_axis(a, begin, naxes, "begin"), per_axis(a, end, naxes, "end"),
+                       step ? per_axis(a, step, naxes, "step") : tiny::Ints());
+  });
+}
+
+tiny_status tiny_as_strided(const tiny_tensor* a, const int64_t* dims, const int64_t* strides,
+                            size_t ndim, int64_t offset, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    return tiny::as_strided(a->value, numbers(dims, ndim, "dims"),
+                            numbers(strides, ndim, "strides"), offset);
+  });
+}
+
+tiny_status tiny_cast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}},
+                 [&] { return tiny::cast(a->value, tiny::dtype_argument(dtype)); });
+}
+
+tiny_status tiny_bitcast(const tiny_tensor* a, tiny_dtype dtype, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}},
+                 [&] { return tiny::bitcast(a->value, tiny::dtype_argument(dtype)); });
+}
+
+tiny_status tiny_where(const tiny_tensor* condition, const tiny_tensor* a, const tiny_tensor* b,
+                       tiny_tensor** out) {
+  return produce(__func__, out, {{condition, "condition"}, {a, "a"}, {b, "b"}},
+                 [&] { return tiny::where(condition->value, a->value, b->value); });
+}
+
+tiny_status tiny_contiguous(const tiny_tensor* a, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] { return tiny::contiguous(a->value); });
+}
+
+tiny_status tiny_concat(const tiny_tensor* const* tensors, size_t count, int64_t axis,
+                        tiny_tensor** out) {
+  return produce(__func__, out, {tensors, count, "tensors"}, [&] {
+    std::vector<tiny::Tensor> parts;
+    for (size_t i = 0; i < count; ++i) parts.push_back(tensors[i]->value);
+    return tiny::concat(parts, axis);
+  });
+}
+
+tiny_status tiny_matmul(const tiny_tensor* a, const tiny_tensor* b, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}, {b, "b"}},
+                 [&] { return tiny::matmul(a->value, b->value); });
+}
+
+}  // extern "C"

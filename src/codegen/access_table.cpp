@@ -1,0 +1,105 @@
+#include "codegen/access_table.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/affine.h"
+#include "ir/bounds.h"
+
+namespace tiny {
+
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(const Kernel& kernel) : kernel_(kernel), order_(topological(kernel.roots)) {}
+
+  AccessTable run() {
+    for (const KernelRange& r : kernel_.ranges)
+      table_.extents.push_back(
+          static_cast<double>(std::max<int64_t>(bounds(r.range.src(0)).hi, 1)));
+    for (const UOp& u : order_) set_free(u);
+    for (const UOp& u : order_) {
+      if (u.op() == Op::Load || u.op() == Op::Store) add_access(u);
+      if (u.op() == Op::Reduce || u.op() == Op::Store) add_closure(u);
+      const bool index = u.dtype() == kInt64 && !below_load_.contains(u.node());
+      if (u.dtype() != kVoid && u.op() != Op::Param && !index && free_[u.node()])
+        table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());
+      if (u.op() == Op::Cast && u.src(0).dtype() == kInt64 &&
+          !below_load_.contains(u.src(0).node()))
+        table_.ranges_as_data = true;
+    }
+    return std::move(table_);
+  }
+
+ private:
+  void set_free(const UOp& u) {
+    uint64_t set = 0;
+    if (u.op() == Op::Range) set = uint64_t{1} << kernel_.position(u);
+    for (const UOp& s : u.src()) {
+      set |= free_[s.node()];
+      if (below_load_.contains(s.node())) below_load_.emplace(u.node(), true);
+    }
+    if (u.op() == Op::Load) below_load_.emplace(u.node(), true);
+    if (u.op() == Op::Reduce)
+      for (size_t i = 1; i < u.src().size(); ++i) set &= ~free_[u.src(i).node()];
+    free_[u.node()] = set;
+  }
+
+  void add_access(const UOp& u) {
+    AccessInfo info;
+    info.node = u;
+    info.store = u.op() == Op::Store;
+    info.strides.resize(kernel_.ranges.size());
+    const ViewArg& view = u.view_arg();
+    const size_t first = info.store ? 2 : 1;
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      const UOp& e = u.src(first + i);
+      const auto sum = affine(e);
+      const int64_t stride = view.strides[i] == kSymbolicDim ? kOpaqueStride : view.strides[i];
+      if (view.strides[i] != 0)
+        info.elements *= view.shape[i] == kSymbolicDim ? 1.0 : static_cast<double>(view.shape[i]);
+      const Affine whole = sum ? *sum : Affine{0, {{e, 1}}};
+      for (const AffineTerm& term : whole.terms) add_term(info, term, stride);
+    }
+    table_.accesses.push_back(std::move(info));
+  }
+
+  void add_term(AccessInfo& info, const AffineTerm& term, int64_t stride) {
+    if (stride == 0) return;
+    for (size_t r = 0; r < kernel_.ranges.size(); ++r) {
+      if (!(free_[term.atom.node()] & (uint64_t{1} << r))) continue;
+      int64_t& at = info.strides[r];
+      const bool plain =
+          term.atom.op() == Op::Range && stride != kOpaqueStride && at != kOpaqueStride;
+      at = plain ? at + term.coefficient * stride : kOpaqueStride;
+    }
+  }
+
+  void add_closure(const UOp& u) {
+    ClosureInfo info;
+    info.node = u;
+    info.store = u.op() == Op::Store;
+    if (info.store) {
+      info.own = free_[u.node()];
+    } else {
+      for (size_t i = 1; i < u.src().size(); ++i) info.own |= free_[u.src(i).node()];
+    }
+    for (const UOp& s : u.src()) info.below |= free_[s.node()];
+    table_.closures.push_back(std::move(info));
+  }
+
+  const Kernel& kernel_;
+  std::vector<UOp> order_;
+  AccessTable table_;
+  std::unordered_map<const Node*, uint64_t> free_;
+  std::unordered_map<const Node*, bool> below_load_;
+};
+
+}  // namespace
+
+AccessTable access_table(const Kernel& kernel) {
+  return Builder(kernel).run();
+}
+
+}  // namespace tiny

@@ -1,0 +1,38 @@
+// How a kernel walks memory: for each load and store, its stride along each range.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/kernel.h"
+
+namespace tiny {
+
+// The stride of an access along a range that is no affine part of its index (a gathered row).
+inline constexpr int64_t kOpaqueStride = INT64_MAX;
+
+struct AccessInfo {
+  UOp node;
+  bool store = false;
+  std::vector<int64_t> strides;  // elements, per position in the kernel's ranges
+  double elements = 1;           // that it touches
+};
+
+struct ClosureInfo {  // a Reduce or a Store: what closes ranges
+  UOp node;
+  bool store = false;
+  uint64_t own = 0;    // the ranges that it closes, by position
+  uint64_t below = 0;  // all the ranges that its value is computed over
+};
+
+struct AccessTable {
+  std::vector<AccessInfo> accesses;
+  std::vector<ClosureInfo> closures;
+  std::vector<double> extents;  // of the ranges; symbolic ones at their largest
+  int64_t widest_bytes = 1;     // of the element types that lanes would hold
+  bool ranges_as_data = false;  // an index is used as a number
+};
+
+AccessTable access_table(const Kernel& kernel);
+
+}  // namespace tiny

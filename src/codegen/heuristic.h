@@ -1,0 +1,15 @@
+// The options for a kernel, chosen from strides, extents, the register budget and target data.  No
+// operator is named: a matrix product, a convolution and a softmax differ in their strides alone.
+#pragma once
+
+#include <vector>
+
+#include "codegen/options.h"
+#include "ir/kernel.h"
+#include "ir/target.h"
+
+namespace tiny {
+
+std::vector<Option> choose_options(const Kernel& kernel, const Target& target);
+
+}  // namespace tiny

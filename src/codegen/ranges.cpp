@@ -1,0 +1,188 @@
+#include "codegen/ranges.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "codegen/options.h"
+#include "ir/build.h"
+#include "rules/symbolic.h"
+
+namespace tiny {
+
+namespace {
+
+// Every root rebuilt with `change` applied to each Load, Store and expression below, sources first.
+template <class Change>
+void rebuild(Kernel& kernel, Change change) {
+  std::unordered_map<const Node*, UOp> done;
+  std::vector<UOp> roots = kernel.roots;
+  for (const UOp& u : topological(kernel.roots)) {
+    std::vector<UOp> src;
+    for (const UOp& s : u.src()) src.push_back(done.at(s.node()));
+    done.emplace(u.node(), change(u, std::move(src)));
+  }
+  for (UOp& root : kernel.roots) root = done.at(root.node());
+}
+
+size_t first_index_of(const UOp& access) {
+  return access.op() == Op::Store ? 2 : 1;
+}
+
+bool is_access(const UOp& u) {
+  return u.op() == Op::Load || u.op() == Op::Store;
+}
+
+// A range and the divisor at which to split it.
+std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
+  for (const UOp& u : topological(kernel.roots)) {
+    if ((u.op() != Op::FloorDiv && u.op() != Op::FloorMod) || !u.src(1).is_const()) continue;
+    const UOp& r = u.src(0);
+    const int64_t c = u.src(1).const_int();
+    if (r.op() != Op::Range || !r.src(0).is_const() || c < 2) continue;
+    const int64_t size = r.src(0).const_int();
+    if (size > c && size % c == 0) return std::pair(UOp(r), c);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Kernel split_at_divisors(const Kernel& kernel) {
+  Kernel out = kernel;
+  bool changed = false;
+  for (int splits = 0; splits < 16; ++splits) {
+    const auto found = find_divisor(out);
+    if (!found) break;
+    changed = true;
+    out = apply_option(out, {OptionKind::Tile, found->first.int_arg(), found->second, {}, 0});
+    IndexSimplifier simplify;
+    rebuild(out, [&](const UOp& u, std::vector<UOp> src) {
+      const bool index = u.dtype() == kInt64 && has(u.op(), kElementwise);
+      const UOp next = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+      return index ? simplify(next) : next;
+    });
+  }
+  return changed ? out : kernel;
+}
+
+namespace {
+
+// Where `a` and `b` stand as whole indices of an access, if they stand nowhere else in it.
+struct AxisPair {
+  size_t a = 0;
+  size_t b = 0;
+};
+
+bool depends(const UOp& e, const UOp& r) {
+  const std::vector<UOp> below = topological({&e, 1});
+  return std::find(below.begin(), below.end(), r) != below.end();
+}
+
+enum class Use : uint8_t { None, Pair, Other };
+
+Use use_of(const UOp& access, const UOp& a, const UOp& b, AxisPair* axes) {
+  const ViewArg& view = access.view_arg();
+  const size_t first = first_index_of(access);
+  // The value stored may be a range itself.
+  if (access.op() == Op::Store && (access.src(1) == a || access.src(1) == b)) return Use::Other;
+  int uses_a = 0;
+  int uses_b = 0;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const UOp& e = access.src(first + i);
+    if (e == a) {
+      ++uses_a;
+      axes->a = i;
+    } else if (e == b) {
+      ++uses_b;
+      axes->b = i;
+    } else if (depends(e, a) || depends(e, b)) {
+      return Use::Other;
+    }
+  }
+  for (size_t i = first + view.shape.size(); i < access.src().size(); ++i)
+    if (depends(access.src(i), a) || depends(access.src(i), b)) return Use::Other;
+  if (uses_a == 0 && uses_b == 0) return Use::None;
+  if (uses_a != 1 || uses_b != 1) return Use::Other;
+  const int64_t size_a = a.src(0).const_int();
+  const int64_t size_b = b.src(0).const_int();
+  const bool whole = view.shape[axes->a] == size_a && view.shape[axes->b] == size_b;
+  const bool run = view.strides[axes->b] != kSymbolicDim &&
+                   view.strides[axes->a] == view.strides[axes->b] * size_b;
+  return whole && run ? Use::Pair : Use::Other;
+}
+
+bool can_merge(const Kernel& kernel, const UOp& a, const UOp& b) {
+  if (!a.src(0).is_const() || !b.src(0).is_const()) return false;
+  for (const UOp& fact : kernel.facts)
+    if (depends(fact, a) || depends(fact, b)) return false;
+  for (const UOp& u : topological(kernel.roots)) {
+    if (is_access(u)) {
+      AxisPair axes;
+      if (use_of(u, a, b, &axes) == Use::Other) return false;
+      continue;
+    }
+    const bool has_a = std::find(u.src().begin(), u.src().end(), a) != u.src().end();
+    const bool has_b = std::find(u.src().begin(), u.src().end(), b) != u.src().end();
+    if (!has_a && !has_b) continue;
+    if (u.op() == Op::Reduce && has_a && has_b) continue;
+    return false;
+  }
+  return true;
+}
+
+Kernel merge(const Kernel& kernel, size_t at_a, size_t at_b) {
+  Kernel out = kernel;
+  const UOp a = kernel.ranges[at_a].range;
+  const UOp b = kernel.ranges[at_b].range;
+  Graph& graph = a.graph();
+  const int64_t size_b = b.src(0).const_int();
+  const UOp whole =
+      graph.make(Op::Range, {graph.integer(a.src(0).const_int() * size_b)}, a.int_arg());
+  rebuild(out, [&](const UOp& u, std::vector<UOp> src) {
+    if (u == a || u == b) return whole;
+    if (u.op() == Op::Reduce) {
+      std::vector<UOp> unique{src[0]};
+      for (size_t i = 1; i < src.size(); ++i)
+        if (std::find(unique.begin() + 1, unique.end(), src[i]) == unique.end())
+          unique.push_back(src[i]);
+      return graph.make(Op::Reduce, std::move(unique), u.arg());
+    }
+    AxisPair axes;
+    if (!is_access(u) || use_of(u, a, b, &axes) != Use::Pair)
+      return graph.make(u.op(), std::move(src), u.arg(), u.dtype());
+    ViewArg view = u.view_arg();
+    view.shape[axes.b] *= view.shape[axes.a];
+    const auto gone = static_cast<int64_t>(axes.a);
+    view.shape.erase(view.shape.begin() + gone);
+    view.strides.erase(view.strides.begin() + gone);
+    src.erase(src.begin() + static_cast<int64_t>(first_index_of(u)) + gone);
+    return graph.make(u.op(), std::move(src), view, u.dtype());
+  });
+  out.ranges[at_b].range = whole;
+  out.ranges.erase(out.ranges.begin() + static_cast<int64_t>(at_a));
+  return out;
+}
+
+}  // namespace
+
+Kernel merge_ranges(const Kernel& kernel) {
+  Kernel out = kernel;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (size_t i = 0; i < out.ranges.size() && !changed; ++i)
+      for (size_t k = 0; k < out.ranges.size() && !changed; ++k) {
+        if (i == k || out.ranges[i].reduced != out.ranges[k].reduced) continue;
+        if (out.ranges[i].kind != RangeKind::Loop || out.ranges[k].kind != RangeKind::Loop)
+          continue;
+        if (!can_merge(out, out.ranges[i].range, out.ranges[k].range)) continue;
+        out = merge(out, i, k);
+        changed = true;
+      }
+  }
+  return out;
+}
+
+}  // namespace tiny

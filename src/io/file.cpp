@@ -1,0 +1,229 @@
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/checked.h"
+
+namespace tiny {
+
+namespace {
+
+class OwnedBytes final : public RefCounted {
+ public:
+  explicit OwnedBytes(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  std::span<const std::byte> view() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class MappedFile final : public RefCounted {
+ public:
+  MappedFile(void* address, size_t size) : address_(address), size_(size) {}
+  ~MappedFile() override { munmap(address_, size_); }
+
+ private:
+  void* address_;
+  size_t size_;
+};
+
+// Closes its descriptor, whatever happens.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  int give() { return std::exchange(fd_, -1); }
+  void reset(int fd) {
+    if (fd_ >= 0) close(fd_);
+    fd_ = fd;
+  }
+
+ private:
+  int fd_;
+};
+
+std::string system_message(int error) {
+  char text[128] = "";
+  // The GNU form returns the text; it need not use the buffer.
+  return strerror_r(error, text, sizeof text);
+}
+
+int open_retrying(int folder, const char* path, int flags) {
+  int fd = -1;
+  do {
+    fd = openat(folder, path, flags);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+struct stat regular_file(int fd, const std::string& path) {
+  struct stat info{};
+  require(fstat(fd, &info) == 0, Status::Io, "cannot read ", path, ": ", system_message(errno));
+  require(S_ISREG(info.st_mode), Status::Io, "cannot read ", path, ": not a regular file");
+  return info;
+}
+
+SharedBytes map_descriptor(int fd, const std::string& path, int64_t bytes_max) {
+  const struct stat info = regular_file(fd, path);
+  require(info.st_size <= bytes_max, Status::Limit, path, " has ", info.st_size,
+          " bytes, more than the limit of ", bytes_max);
+  if (info.st_size == 0) return {};
+  const auto size = static_cast<size_t>(info.st_size);
+  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  require(address != MAP_FAILED, Status::Io, "cannot map ", path, ": ", system_message(errno));
+  auto owner = make_ref<MappedFile>(address, size);
+  return {owner, {static_cast<const std::byte*>(address), size}};
+}
+
+std::vector<std::string> components_of(const std::string& location) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  while (begin <= location.size()) {
+    const size_t end = std::min(location.find('/', begin), location.size());
+    const std::string part = location.substr(begin, end - begin);
+    require(part != "..", Status::InvalidModel, "external data \"", location,
+            "\": the location may not contain \"..\"");
+    if (!part.empty() && part != ".") parts.push_back(part);
+    begin = end + 1;
+  }
+  require(!parts.empty(), Status::InvalidModel, "external data \"", location, "\" names no file");
+  return parts;
+}
+
+[[noreturn]] void refuse_open(const std::string& location, int error) {
+  if (error == ELOOP || error == EXDEV)
+    throw Error(Status::InvalidModel, cat("external data \"", location,
+                                          "\" leads through a symbolic link or out of the folder"));
+  throw Error(Status::Io,
+              cat("cannot open external data \"", location, "\": ", system_message(error)));
+}
+
+// ELOOP where `part` is a symbolic link, which O_DIRECTORY | O_NOFOLLOW reports as ENOTDIR.
+int open_error(int folder, const std::string& part, int error) {
+  struct stat info{};
+  if (error == ENOTDIR && fstatat(folder, part.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISLNK(info.st_mode))
+    return ELOOP;
+  return error;
+}
+
+int open_by_components(int folder, const std::string& location,
+                       const std::vector<std::string>& parts) {
+  Descriptor here(-1);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool last = i + 1 == parts.size();
+    const int flags = last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
+    const int at = i == 0 ? folder : here.get();
+    const int fd = open_retrying(at, parts[i].c_str(), flags | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) refuse_open(location, open_error(at, parts[i], errno));
+    here.reset(fd);
+  }
+  return here.give();
+}
+
+}  // namespace
+
+SharedBytes SharedBytes::own(std::vector<std::byte> bytes) {
+  auto owner = make_ref<OwnedBytes>(std::move(bytes));
+  const auto view = owner->view();
+  return {owner, view};
+}
+
+SharedBytes SharedBytes::copy(std::string_view bytes) {
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+  return own(std::vector<std::byte>(begin, begin + bytes.size()));
+}
+
+SharedBytes SharedBytes::part(int64_t offset, int64_t size) const {
+  invariant(offset >= 0 && size >= 0 && offset <= this->size() && size <= this->size() - offset,
+            "a part lies inside its bytes");
+  return {owner_, view_.subspan(static_cast<size_t>(offset), static_cast<size_t>(size))};
+}
+
+SharedBytes map_file(const std::string& path, int64_t bytes_max) {
+  require(path.find('\0') == std::string::npos, Status::Io, "a path contains a NUL byte");
+  // Without O_NONBLOCK the open of a FIFO would wait for a writer.
+  Descriptor fd(open_retrying(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  require(fd.get() >= 0, Status::Io, "cannot open ", path, ": ", system_message(errno));
+  return map_descriptor(fd.get(), path, bytes_max);
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  require(path.find('\0') == std::string::npos, Status::Io, "a path contains a NUL byte");
+  Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  require(fd.get() >= 0, Status::Io, "cannot write ", path, ": ", system_message(errno));
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    require(n > 0, Status::Io, "cannot write ", path, ": ", system_message(errno));
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  require(close(fd.give()) == 0, Status::Io, "cannot write ", path, ": ", system_message(errno));
+}
+
+int open_beneath(int folder, const std::string& location, bool use_openat2) {
+  require(location.find('\0') == std::string::npos, Status::InvalidModel,
+          "an external data location contains a NUL byte");
+  require(location.empty() || location[0] != '/', Status::InvalidModel, "external data \"",
+          location, "\": the location must be relative to the model");
+  const std::vector<std::string> parts = components_of(location);
+  if (use_openat2) {
+    struct open_how how{};
+    how.flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    const std::string path = join(parts, "/");
+    long fd = -1;
+    int tries = 32;  // EAGAIN tells of a rename on the way, which somebody might repeat for ever.
+    do {
+      fd = syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
+    } while (fd < 0 && (errno == EINTR || errno == EAGAIN) && --tries > 0);
+    if (fd >= 0) return static_cast<int>(fd);
+    // Kernels before 5.6 lack the call, and sandboxes forbid it.
+    if (errno != ENOSYS && errno != EPERM) refuse_open(location, errno);
+  }
+  return open_by_components(folder, location, parts);
+}
+
+ExternalFiles::~ExternalFiles() {
+  if (folder_fd_ >= 0) close(folder_fd_);
+}
+
+const SharedBytes& ExternalFiles::file(const std::string& location) {
+  const auto known = files_.find(location);
+  if (known != files_.end()) return known->second;
+  require(static_cast<int64_t>(files_.size()) < limits_.external_files, Status::Limit,
+          "the model names more than external_files = ", limits_.external_files, " files");
+  if (folder_fd_ < 0) {
+    folder_fd_ = open_retrying(AT_FDCWD, folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    require(folder_fd_ >= 0, Status::Io, "cannot open ", folder_, ": ", system_message(errno));
+  }
+  Descriptor fd(open_beneath(folder_fd_, location));
+  const std::string name = cat("external data \"", location, "\"");
+  require(limits_.hard_links || regular_file(fd.get(), name).st_nlink == 1, Status::InvalidModel,
+          name, " has further names (hard links), which the limit hard_links forbids");
+  return files_.emplace(location, map_descriptor(fd.get(), name, INT64_MAX)).first->second;
+}
+
+SharedBytes ExternalFiles::read(const std::string& location, int64_t offset, int64_t size) {
+  const SharedBytes& bytes = file(location);
+  require(offset >= 0 && size >= 0 && offset <= bytes.size() && size <= bytes.size() - offset,
+          Status::InvalidModel, "external data \"", location, "\": ", size, " bytes at ", offset,
+          " do not lie inside its ", bytes.size(), " bytes");
+  return bytes.part(offset, size);
+}
+
+}  // namespace tiny

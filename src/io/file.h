@@ -1,0 +1,79 @@
+// Files as bytes in memory, mapped and kept alive by whoever still looks at a part of them.
+//
+// The only place of the engine that opens files named by untrusted data: `open_beneath` never
+// leaves its folder, neither by `..`, nor by an absolute path, nor through a symbolic link.
+// A mapped file must not be truncated while in use: the system answers that with SIGBUS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ref.h"
+#include "io/limits.h"
+
+namespace tiny {
+
+// A read-only view of bytes together with a reference to what holds them.  May be unaligned.
+class SharedBytes {
+ public:
+  SharedBytes() = default;
+  SharedBytes(Ref<const RefCounted> owner, std::span<const std::byte> view)
+      : owner_(std::move(owner)), view_(view) {}
+  // Takes the vector's memory.
+  static SharedBytes own(std::vector<std::byte> bytes);
+  static SharedBytes copy(std::string_view bytes);
+
+  const std::byte* data() const { return view_.data(); }
+  int64_t size() const { return static_cast<int64_t>(view_.size()); }
+  std::span<const std::byte> view() const { return view_; }
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(view_.data()), view_.size()};
+  }
+  const Ref<const RefCounted>& owner() const { return owner_; }
+  // The bytes [offset, offset + size), which must lie inside.
+  SharedBytes part(int64_t offset, int64_t size) const;
+
+ private:
+  Ref<const RefCounted> owner_;
+  std::span<const std::byte> view_;
+};
+
+// Maps the regular file at `path`, or throws Error{Io}; more than `bytes_max` is Error{Limit}.
+SharedBytes map_file(const std::string& path, int64_t bytes_max = INT64_MAX);
+
+// Writes or replaces the file at `path`, or throws Error{Io}.
+void write_file(const std::string& path, std::string_view bytes);
+
+// Opens the regular file `location` below the open folder for reading and returns its descriptor.
+// A location that leaves the folder is Error{InvalidModel}, a missing file Error{Io}.
+// `use_openat2` false takes the path for kernels without that call: one component at a time.
+int open_beneath(int folder, const std::string& location, bool use_openat2 = true);
+
+// The weight files beside one model, each opened and mapped once.
+class ExternalFiles {
+ public:
+  // Locations are relative to `folder`, which is opened on first use.
+  ExternalFiles(std::string folder, const Limits& limits)
+      : folder_(std::move(folder)), limits_(limits) {}
+  ExternalFiles(const ExternalFiles&) = delete;
+  ExternalFiles& operator=(const ExternalFiles&) = delete;
+  ~ExternalFiles();
+
+  // `size` bytes of the file from `offset` on; Error{InvalidModel} where they do not lie inside it.
+  SharedBytes read(const std::string& location, int64_t offset, int64_t size);
+  // The whole file.
+  const SharedBytes& file(const std::string& location);
+
+ private:
+  std::string folder_;
+  Limits limits_;
+  int folder_fd_ = -1;
+  std::map<std::string, SharedBytes> files_;
+};
+
+}  // namespace tiny

@@ -1,0 +1,28 @@
+#include "io/limits.h"
+
+#include "base/checked.h"
+
+namespace tiny {
+
+namespace {
+
+void charge(int64_t& used, int64_t amount, int64_t limit, const char* name, const char* what) {
+  used = checked_add(used, amount, name);
+  require(used <= limit, Status::Limit, what, ": more than the limit ", name, " = ", limit);
+}
+
+}  // namespace
+
+void Budget::charge_structure(int64_t bytes, const char* what) {
+  charge(structure_bytes, bytes, limits.structure_bytes, "structure_bytes", what);
+}
+
+void Budget::charge_converted(int64_t bytes, const char* what) {
+  charge(converted_bytes, bytes, limits.converted_bytes, "converted_bytes", what);
+}
+
+void Budget::charge_nodes(int64_t count) {
+  charge(nodes, count, limits.nodes, "nodes", "the model's graphs");
+}
+
+}  // namespace tiny

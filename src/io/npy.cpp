@@ -1,0 +1,257 @@
+#include "io/npy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/checked.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kRankMax = 64;
+constexpr size_t kAlignment = 64;  // of the data in the file, as NumPy writes it
+
+struct TypeCode {
+  std::string_view code;  // of a little-endian file, without its byte-order character
+  ScalarType type;
+};
+constexpr TypeCode kTypeCodes[] = {
+    {"b1", ScalarType::Bool},    {"i1", ScalarType::Int8},    {"i2", ScalarType::Int16},
+    {"i4", ScalarType::Int32},   {"i8", ScalarType::Int64},   {"u1", ScalarType::UInt8},
+    {"u2", ScalarType::UInt16},  {"u4", ScalarType::UInt32},  {"u8", ScalarType::UInt64},
+    {"f2", ScalarType::Float16}, {"f4", ScalarType::Float32}, {"f8", ScalarType::Float64},
+    {"V2", ScalarType::BFloat16}};
+
+template <class... Parts>
+void check(bool ok, const Parts&... parts) {
+  require(ok, Status::InvalidModel, ".npy file: ", parts...);
+}
+
+struct Header {
+  std::string descr;
+  bool fortran = false;
+  Ints shape;
+};
+
+// Reads the header: a Python dictionary of a string, a boolean and a tuple of integers.
+class HeaderParser {
+ public:
+  explicit HeaderParser(std::string_view text) : text_(text) {}
+
+  Header parse() {
+    Header header;
+    bool has_descr = false, has_order = false, has_shape = false;
+    expect('{');
+    while (!take('}')) {
+      const std::string key = quoted();
+      expect(':');
+      if (key == "descr") {
+        require(peek() != '[', Status::Unsupported, ".npy file: a structured element type");
+        header.descr = quoted();
+        has_descr = true;
+      } else if (key == "fortran_order") {
+        header.fortran = boolean();
+        has_order = true;
+      } else if (key == "shape") {
+        header.shape = tuple();
+        has_shape = true;
+      } else {
+        check(false, "unknown header key \"", key, "\"");
+      }
+      if (!take(',')) {
+        expect('}');
+        break;
+      }
+    }
+    check(peek() == '\0', "text behind the header");
+    check(has_descr && has_order && has_shape, "the header lacks descr, fortran_order or shape");
+    return header;
+  }
+
+ private:
+  // The next character that is no space; NUL at the end.
+  char peek() {
+    const size_t at = text_.find_first_not_of(" \t\r\n");
+    text_.remove_prefix(at == std::string_view::npos ? text_.size() : at);
+    return text_.empty() ? '\0' : text_[0];
+  }
+  bool take(char c) {
+    if (peek() != c || c == '\0') return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  void expect(char c) { check(take(c), "the header has no '", c, "' where it is due"); }
+
+  std::string quoted() {
+    const char quote = peek();
+    check(quote == '\'' || quote == '"', "the header has no string where it is due");
+    const size_t end = text_.find(quote, 1);
+    check(end != std::string_view::npos, "a string in the header does not end");
+    const std::string value(text_.substr(1, end - 1));
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+
+  bool boolean() {
+    peek();
+    for (const auto& [word, value] : {std::pair<std::string_view, bool>{"True", true},
+                                      std::pair<std::string_view, bool>{"False", false}})
+      if (text_.starts_with(word)) {
+        text_.remove_prefix(word.size());
+        return value;
+      }
+    check(false, "fortran_order is neither True nor False");
+    return false;
+  }
+
+  Ints tuple() {
+    Ints values;
+    expect('(');
+    while (!take(')')) {
+      peek();
+      int64_t value = 0;
+      const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
+      check(error == std::errc() && value >= 0, "the shape holds no valid dimension");
+      check(values.size() < kRankMax, "more than ", kRankMax, " dimensions");
+      text_.remove_prefix(static_cast<size_t>(end - text_.data()));
+      take('L');  // Python 2 wrote long integers so.
+      values.push_back(value);
+      if (!take(',')) {
+        expect(')');
+        break;
+      }
+    }
+    return values;
+  }
+
+  std::string_view text_;
+};
+
+// The dtype, and whether the bytes of its elements stand in reverse.
+std::pair<DType, bool> element_type(const std::string& descr) {
+  const std::string_view order = std::string_view(descr).substr(0, 1);
+  for (const TypeCode& row : kTypeCodes) {
+    if (std::string_view(descr).substr(order.size()) != row.code) continue;
+    const DType dtype = row.type;
+    if (order == "<" || order == "|" || order == "=") return {dtype, false};
+    if (order == ">") return {dtype, dtype.bytes() > 1 && row.type != ScalarType::BFloat16};
+  }
+  throw Error(Status::Unsupported,
+              cat(".npy file: the element type \"", descr, "\" is not supported"));
+}
+
+void reverse_elements(std::vector<std::byte>& bytes, int64_t width) {
+  for (auto at = bytes.begin(); at != bytes.end(); at += width) std::reverse(at, at + width);
+}
+
+// The same elements with the last axis fastest; `bytes` has the first axis fastest.
+std::vector<std::byte> row_major(const SharedBytes& bytes, const Ints& shape, int64_t width) {
+  const size_t rank = shape.size();
+  Ints strides(rank);  // in the file, in bytes
+  int64_t step = width;
+  for (size_t k = 0; k < rank; ++k) {
+    strides[k] = step;
+    step *= shape[k];
+  }
+  std::vector<std::byte> out(static_cast<size_t>(bytes.size()));
+  Ints index(rank, 0);
+  int64_t from = 0;
+  for (int64_t to = 0; to < bytes.size(); to += width) {
+    std::memcpy(out.data() + to, bytes.data() + from, static_cast<size_t>(width));
+    for (size_t k = rank; k-- > 0;) {
+      from += strides[k];
+      if (++index[k] < shape[k]) break;
+      from -= strides[k] * shape[k];
+      index[k] = 0;
+    }
+  }
+  return out;
+}
+
+std::string code_of(DType dtype) {
+  for (const TypeCode& row : kTypeCodes)
+    if (row.type == dtype.scalar && dtype.lanes == 1)
+      return cat(dtype.bytes() == 1 ? "|" : "<", row.code);
+  throw Error(Status::Unsupported, cat(".npy files have no element type ", to_string(dtype)));
+}
+
+}  // namespace
+
+HostTensor parse_npy(const SharedBytes& bytes) {
+  const std::string_view text = bytes.text();
+  check(text.starts_with(kMagic) && text.size() >= kMagic.size() + 4, "the first bytes are wrong");
+  const auto byte_at = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(text[i])); };
+  const size_t version = byte_at(6);
+  check(version >= 1 && version <= 3 && byte_at(7) == 0, "version ", version, ".", byte_at(7),
+        " is unknown");
+  const size_t length_bytes = version == 1 ? 2 : 4;
+  const size_t begin = 8 + length_bytes;
+  check(text.size() >= begin, "the file ends inside its header");
+  size_t length = 0;
+  for (size_t i = 0; i < length_bytes; ++i) length |= byte_at(8 + i) << (8 * i);
+  check(length <= text.size() - begin, "the file ends inside its header");
+  const Header header = HeaderParser(text.substr(begin, length)).parse();
+  const auto [dtype, reversed] = element_type(header.descr);
+  const int64_t count = element_count(header.shape, ".npy file");
+  const int64_t size = checked_mul(count, dtype.bytes(), "the size of a .npy file");
+  const int64_t have = static_cast<int64_t>(text.size() - begin - length);
+  check(size == have, "shape ", list_text(header.shape), " of ", to_string(dtype), " needs ", size,
+        " bytes, the file has ", have);
+  HostTensor tensor{dtype, header.shape, bytes.part(static_cast<int64_t>(begin + length), size)};
+  if (header.fortran && header.shape.size() > 1 && count > 1)
+    tensor.bytes = SharedBytes::own(row_major(tensor.bytes, header.shape, dtype.bytes()));
+  const auto view = tensor.bytes.view();
+  const bool odd_bools = dtype.is_bool() && std::any_of(view.begin(), view.end(), [](std::byte b) {
+                           return b > std::byte{1};
+                         });
+  if (reversed || odd_bools) {
+    std::vector<std::byte> copy(view.begin(), view.end());
+    if (reversed) reverse_elements(copy, dtype.bytes());
+    for (std::byte& b : copy)
+      if (odd_bools && b > std::byte{1}) b = std::byte{1};
+    tensor.bytes = SharedBytes::own(std::move(copy));
+  }
+  return tensor;
+}
+
+HostTensor read_npy(const std::string& path) {
+  const SharedBytes bytes = map_file(path);
+  try {
+    return parse_npy(bytes);
+  } catch (const Error& e) {
+    throw Error(e.status(), cat(path, ": ", e.message()));
+  }
+}
+
+std::string npy_bytes(const HostTensor& tensor) {
+  std::string shape;
+  for (int64_t dim : tensor.shape) shape += cat(dim, ", ");
+  if (tensor.shape.size() > 1) shape.resize(shape.size() - 2);
+  if (tensor.shape.size() == 1) shape.resize(shape.size() - 1);
+  std::string header = cat("{'descr': '", code_of(tensor.dtype),
+                           "', 'fortran_order': False, 'shape': (", shape, "), }");
+  const size_t fixed = kMagic.size() + 4;
+  const size_t unpadded = fixed + header.size() + 1;
+  header.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
+  header += '\n';
+  std::string out(kMagic);
+  out.reserve(fixed + header.size() + tensor.bytes.view().size());
+  out += '\x01';
+  out += '\0';
+  out += static_cast<char>(header.size() & 0xFF);
+  out += static_cast<char>(header.size() >> 8);
+  out += header;
+  out += tensor.bytes.text();
+  return out;
+}
+
+void write_npy(const std::string& path, const HostTensor& tensor) {
+  write_file(path, npy_bytes(tensor));
+}
+
+}  // namespace tiny

@@ -1,0 +1,130 @@
+// The conversions of the C renderer.
+#include "base/error.h"
+#include "base/text.h"
+#include "render/c/helpers.h"
+#include "render/c/types.h"
+
+namespace tiny::c {
+namespace {
+
+// As base/half.h.
+constexpr const char* kFloatOfHalf =
+    "INLINE f32 f32_of_h16(h16 bits) {\n"
+    "  u32 sign = (bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u, mantissa = bits & "
+    "0x3ffu;\n"
+    "  if (exponent == 31) return f32_of_bits(sign | 0x7f800000u | (mantissa << 13));\n"
+    "  if (exponent == 0) return f32_of_bits(sign | bits_of_f32((f32)mantissa * 0x1p-24f));\n"
+    "  return f32_of_bits(sign | ((exponent + 112u) << 23) | (mantissa << 13));\n"
+    "}";
+constexpr const char* kHalfOfFloat =
+    "INLINE h16 h16_of_f32(f32 value) {\n"
+    "  u32 u = bits_of_f32(value), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;\n"
+    "  if (magnitude > 0x7f800000u) return (h16)(sign | 0x7e00u | ((u >> 13) & 0x3ffu));\n"
+    "  if (magnitude >= 0x477ff000u) return (h16)(sign | 0x7c00u);\n"
+    "  if (magnitude < 0x38800000u)\n"
+    "    return (h16)(sign | (bits_of_f32(f32_of_bits(magnitude) + 0.5f) - 0x3f000000u));\n"
+    "  return (h16)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> "
+    "13));\n"
+    "}";
+constexpr const char* kFloatOfBFloat =
+    "INLINE f32 f32_of_bf16(bf16 bits) { return f32_of_bits((u32)bits << 16); }";
+constexpr const char* kBFloatOfFloat =
+    "INLINE bf16 bf16_of_f32(f32 value) {\n"
+    "  u32 u = bits_of_f32(value);\n"
+    "  if ((u & 0x7fffffffu) > 0x7f800000u) return (bf16)((u >> 16) | 0x40u);\n"
+    "  return (bf16)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);\n"
+    "}";
+
+bool is_half(DType dtype) {
+  return dtype.is_float() && dtype.bits() == 16;
+}
+
+}  // namespace
+
+void Helpers::bits_of_float() {
+  const std::string of_bits = constant(kFloat32, 0x7FC00000u);  // brings f32_of_bits
+  if (first("bits_of_f32"))
+    write(
+        "INLINE u32 bits_of_f32(f32 x) {\n"
+        "  u32 bits;\n"
+        "  __builtin_memcpy(&bits, &x, sizeof bits);\n"
+        "  return bits;\n"
+        "}");
+}
+
+std::string Helpers::half_cast(DType from, DType to) {
+  const std::string name = cat(type_name(to), "_of_", type_name(from));
+  bits_of_float();
+  if (from == kFloat32 && first(name))
+    write(to == kFloat16 ? kHalfOfFloat : kBFloatOfFloat);
+  else if (to == kFloat32 && first(name))
+    write(from == kFloat16 ? kFloatOfHalf : kFloatOfBFloat);
+  if (from == kFloat32 || to == kFloat32) return name;
+  const std::string outer = scalar_cast(kFloat32, to), inner = scalar_cast(from, kFloat32);
+  if (first(name))
+    write(fill("INLINE $0 $1($2 x) { return $3($4(x)); }",
+               {type_name(to), name, type_name(from), outer, inner}));
+  return name;
+}
+
+std::string Helpers::scalar_cast(DType from, DType to) {
+  const std::string t = type_name(to), f = type_name(from);
+  if (from == to) return "";
+  if (is_half(from) || is_half(to)) return half_cast(from, to);
+  const std::string name = cat(t, "_of_", f);
+  if (to.is_bool()) {
+    if (first(name)) write(fill("INLINE b8 $0($1 x) { return x != 0; }", {name, f}));
+    return name;
+  }
+  if (!from.is_float() || to.is_float()) return cat("(", t, ")");
+  // The least float above the range is a power of two; the lowest value is a float, too.
+  const int64_t exponent = to.bits() - (to.is_signed() ? 1 : 0);
+  if (first(name))
+    write(
+        fill("INLINE $0 $1($2 x) {\n"
+             "  if (x >= 0x1p$3) return $4;\n"
+             "  if (x <= $5) return $6;\n"
+             "  return x == x ? ($0)x : 0;\n"
+             "}",
+             {t, name, f, cat(exponent, from == kFloat32 ? "f" : ""), literal(to, highest_bits(to)),
+              to.is_signed() ? cat("-0x1p", exponent, from == kFloat32 ? "f" : "") : "0",
+              literal(to, lowest_bits(to))}));
+  return name;
+}
+
+std::string Helpers::cast(DType from, DType to) {
+  if (from.lanes == 1) return scalar_cast(from, to);
+  if (from == to) return "";
+  const std::string name = cat(type(to), "_of_", type(from));
+  // A lane of a mask is 0 or -1.
+  const std::string lane =
+      cat(scalar_cast(from.element(), to.element()), from.is_bool() ? "(a[l] & 1)" : "(a[l])");
+  if (first(name))
+    write(
+        fill("INLINE $0 $1($2 a) {\n"
+             "  $0 r;\n"
+             "  for (int l = 0; l < $3; ++l) r[l] = $4$5;\n"
+             "  return r;\n"
+             "}",
+             {type(to), name, type(from), std::to_string(padded_lanes(to)), to.is_bool() ? "-" : "",
+              lane}));
+  return name;
+}
+
+std::string Helpers::bitcast(DType from, DType to) {
+  if (from == to) return "";
+  if (from.is_bool() || to.is_bool()) return cast(from, to);
+  if (from.lanes > 1) return cat("(", type(to), ")");
+  const std::string name = cat(type_name(to), "_bits_of_", type_name(from));
+  if (first(name))
+    write(
+        fill("INLINE $0 $1($2 x) {\n"
+             "  $0 r;\n"
+             "  __builtin_memcpy(&r, &x, sizeof r);\n"
+             "  return r;\n"
+             "}",
+             {type_name(to), name, type_name(from)}));
+  return name;
+}
+
+}  // namespace tiny::c

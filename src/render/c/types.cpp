@@ -1,0 +1,137 @@
+#include "render/c/types.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace tiny::c {
+namespace {
+
+// The shortest decimal that reads back as the value, whatever the locale.
+template <class F>
+std::string decimal(F value) {
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  std::string out(text, end);
+  if (out.find_first_of(".e") == std::string::npos) out += ".0";
+  return out;
+}
+
+std::string hex(uint64_t bits) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, bits, 16).ptr;
+  return cat("0x", std::string(text, end));
+}
+
+template <class F>
+std::string float_literal(F value, uint64_t bits, const char* suffix, const char* infinity,
+                          const char* of_bits, const char* bits_suffix) {
+  if (std::isnan(value)) return cat(of_bits, "(", hex(bits), bits_suffix, ")");
+  std::string text =
+      std::isinf(value) ? std::string(infinity) : cat(decimal(std::fabs(value)), suffix);
+  return std::signbit(value) ? cat("(-", text, ")") : text;
+}
+
+std::string signed_literal(int64_t value, int64_t bits) {
+  const char* suffix = bits == 64 ? "ll" : "";
+  if (value >= 0) return cat(value, suffix);
+  // The lowest value has no positive counterpart to negate.
+  if (value == -value || value == INT64_MIN || value == INT32_MIN)
+    return cat("(", value + 1, suffix, " - 1)");
+  return cat("(", value, suffix, ")");
+}
+
+}  // namespace
+
+int64_t padded_lanes(DType dtype) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint32_t>(dtype.lanes)));
+}
+
+std::string type_name(DType dtype) {
+  const char* one = "";
+  switch (dtype.scalar) {
+    case ScalarType::Bool:
+      one = dtype.lanes == 1 ? "b8" : "m8";
+      break;
+    case ScalarType::Int8:
+      one = "i8";
+      break;
+    case ScalarType::Int16:
+      one = "i16";
+      break;
+    case ScalarType::Int32:
+      one = "i32";
+      break;
+    case ScalarType::Int64:
+      one = "i64";
+      break;
+    case ScalarType::UInt8:
+      one = "u8";
+      break;
+    case ScalarType::UInt16:
+      one = "u16";
+      break;
+    case ScalarType::UInt32:
+      one = "u32";
+      break;
+    case ScalarType::UInt64:
+      one = "u64";
+      break;
+    case ScalarType::Float16:
+      one = "h16";
+      break;
+    case ScalarType::BFloat16:
+      one = "bf16";
+      break;
+    case ScalarType::Float32:
+      one = "f32";
+      break;
+    case ScalarType::Float64:
+      one = "f64";
+      break;
+    case ScalarType::Address:
+      one = "address";
+      break;
+    case ScalarType::Void:
+      one = "void";
+      break;
+  }
+  return dtype.lanes == 1 ? std::string(one) : cat(one, "x", dtype.lanes);
+}
+
+std::string literal(DType dtype, uint64_t bits) {
+  switch (dtype.scalar) {
+    case ScalarType::Float32:
+      return float_literal(std::bit_cast<float>(static_cast<uint32_t>(bits)), bits, "f",
+                           "__builtin_inff()", "f32_of_bits", "u");
+    case ScalarType::Float64:
+      return float_literal(std::bit_cast<double>(bits), bits, "", "__builtin_inf()", "f64_of_bits",
+                           "ull");
+    case ScalarType::Float16:
+    case ScalarType::BFloat16:
+      return hex(bits);
+    default:
+      break;
+  }
+  if (dtype.is_signed()) return signed_literal(int_of(dtype, bits), dtype.bits());
+  return cat(bits, dtype.bits() == 64 ? "ull" : dtype.bits() == 32 ? "u" : "");
+}
+
+std::string fill(std::string_view pattern, std::initializer_list<std::string> values) {
+  std::string out;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '$') {
+      out += pattern[i];
+      continue;
+    }
+    const auto which = static_cast<size_t>(pattern[++i] - '0');
+    invariant(which < values.size(), "a pattern has a value for each of its places");
+    out += values.begin()[which];
+  }
+  return out;
+}
+
+}  // namespace tiny::c

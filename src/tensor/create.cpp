@@ -1,0 +1,81 @@
+#include "tensor/create.h"
+
+#include <bit>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "ir/build.h"
+#include "shape/view.h"
+#include "tensor/movement.h"
+
+namespace tiny {
+
+Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, const void* data,
+                 int64_t bytes) {
+  check_shape(to_shape(shape), dtype);
+  int64_t count = 1;
+  for (int64_t d : shape) count *= d;
+  require(bytes == count * dtype.bytes(), Status::Shape, "shape ", list_text(shape), " of ",
+          to_string(dtype), " has ", count * dtype.bytes(), " bytes; got ", bytes);
+  require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
+  const UOp buffer = make_buffer(context->graph(), context->from_host(data, bytes), dtype, count);
+  return Tensor(context, make_reshape(buffer, to_shape(shape)));
+}
+
+Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const Ints& strides,
+            void* data, void (*deleter)(void*), void* user) {
+  check_shape(to_shape(shape), dtype);
+  require(shape.size() == strides.size(), Status::Shape, shape.size(), " dimensions and ",
+          strides.size(), " strides");
+  const auto [first, last] = extent(View{to_shape(shape), to_shape(strides), 0});
+  const bool empty = first > last;
+  require(empty || data != nullptr, Status::InvalidArgument, "data is NULL");
+  require(std::bit_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype.bytes()) == 0,
+          Status::InvalidArgument, "data is not aligned to an element of ", to_string(dtype));
+  const int64_t count =
+      empty ? 0 : checked_add(checked_add(last, -first, "a wrapped size"), 1, "a wrapped size");
+  const int64_t bytes = checked_mul(count, dtype.bytes(), "a wrapped size");
+  // The memory starts at the lowest element that the strides reach.
+  std::byte* start = static_cast<std::byte*>(data) + (empty ? 0 : first * dtype.bytes());
+  const Ref<Buffer> memory = context->device().wrap(empty ? nullptr : start, bytes);
+  // The deleter is attached once nothing can fail any more.
+  const auto view_of = [&](const UOp& buffer) {
+    if (empty || is_row_major(View{to_shape(shape), to_shape(strides), 0}))
+      return make_reshape(buffer, to_shape(shape));
+    return buffer.graph().make(Op::AsStrided, {buffer}, ViewArg{shape, strides, -first});
+  };
+  auto storage = make_ref<Storage>(memory);
+  Tensor out(context, view_of(make_buffer(context->graph(), storage, dtype, count)));
+  storage->set_deleter(deleter, user);
+  return out;
+}
+
+Tensor full_bits(const Ref<Context>& context, DType dtype, const Shape& shape, uint64_t bits) {
+  check_shape(shape, dtype);
+  return Tensor(context, broadcast_to(context->graph().constant_bits(dtype, bits), shape));
+}
+
+Tensor full(const Ref<Context>& context, DType dtype, const Shape& shape, double value) {
+  return full_bits(context, dtype, shape, bits_of(dtype, value));
+}
+
+Tensor arange(const Ref<Context>& context, DType dtype, const Dim& count) {
+  check_shape({count}, dtype);
+  const UOp node = dtype.is_bool() ? cast(make_iota(context->graph(), count, kInt64), dtype)
+                                   : make_iota(context->graph(), count, dtype);
+  return Tensor(context, node);
+}
+
+Tensor number(const Tensor& like, double value) {
+  return like.with(like.graph().constant(like.dtype(), value));
+}
+
+Tensor number_int(const Tensor& like, int64_t value) {
+  return like.with(like.graph().constant_int(like.dtype(), value));
+}
+
+Tensor size_tensor(const Ref<Context>& context, const Dim& size) {
+  return Tensor(context, size.uop(context->graph()));
+}
+
+}  // namespace tiny

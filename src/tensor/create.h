@@ -1,0 +1,31 @@
+// Tensors from numbers and from the caller's memory.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+// Copies `bytes` of row-major elements; they must be exactly the shape's.
+Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, const void* data,
+                 int64_t bytes);
+
+// The caller's memory without a copy: element (i0, ..) is at data + i0*strides[0] + .. elements.
+// `deleter` (may be null) is called with `user` when nothing needs the memory any more; not if this
+// throws.
+Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const Ints& strides,
+            void* data, void (*deleter)(void*), void* user);
+
+// Every element the same, exactly these bits.
+Tensor full_bits(const Ref<Context>& context, DType dtype, const Shape& shape, uint64_t bits);
+// Every element `value`, converted to `dtype`.
+Tensor full(const Ref<Context>& context, DType dtype, const Shape& shape, double value);
+// 0, 1, .. count-1.
+Tensor arange(const Ref<Context>& context, DType dtype, const Dim& count);
+
+// A scalar of `like`'s dtype, not weak.
+Tensor number(const Tensor& like, double value);
+Tensor number_int(const Tensor& like, int64_t value);
+// A dimension as an int64 scalar.
+Tensor size_tensor(const Ref<Context>& context, const Dim& size);
+
+}  // namespace tiny

@@ -1,0 +1,386 @@
+#include "tensor/movement.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "ir/build.h"
+#include "ir/fold.h"
+#include "shape/view.h"
+
+namespace tiny {
+
+namespace {
+
+size_t at(int64_t axis) {
+  return static_cast<size_t>(axis);
+}
+
+Shape zeros(size_t rank) {
+  return Shape(rank, Dim(0));
+}
+
+// Whether two symbolic sizes are the same number: compared where the expressions are, at a few
+// values of their variables.
+bool same_size(const Dim& a, const Dim& b, Graph& graph) {
+  if (a == b) return true;
+  if (a.is_const() && b.is_const()) return false;
+  const UOp roots[] = {a.uop(graph), b.uop(graph)};
+  std::vector<UOp> variables;
+  for (const UOp& u : topological(roots))
+    if (u.op() == Op::Variable) variables.push_back(u);
+  Evaluator left(roots[0], variables);
+  Evaluator right(roots[1], variables);
+  for (uint64_t trial = 0; trial < 4; ++trial) {
+    std::vector<uint64_t> values;
+    for (size_t i = 0; i < variables.size(); ++i) {
+      const VariableArg& v = variables[i].variable_arg();
+      const uint64_t span = static_cast<uint64_t>(v.max) - static_cast<uint64_t>(v.min);
+      const uint64_t step = (trial * 7919 + i * 104729) % 1009;
+      values.push_back(static_cast<uint64_t>(v.min) +
+                       (span == UINT64_MAX ? step : step % (span + 1)));
+    }
+    if (left(values) != right(values)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Shape broadcast_shape(const Shape& a, const Shape& b) {
+  Shape out(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const Dim one = 1;
+    const Dim& x = i < a.size() ? a[a.size() - 1 - i] : one;
+    const Dim& y = i < b.size() ? b[b.size() - 1 - i] : one;
+    require(x == y || x.is(1) || y.is(1), Status::Shape, "shapes ", to_string(a), " and ",
+            to_string(b), " do not broadcast");
+    out[out.size() - 1 - i] = x.is(1) ? y : x;
+  }
+  return out;
+}
+
+UOp broadcast_to(const UOp& node, const Shape& shape) {
+  const Shape& from = shape_of(node);
+  if (from == shape) return node;
+  Shape ones(shape.size() - from.size(), Dim(1));
+  ones.insert(ones.end(), from.begin(), from.end());
+  return make_expand(make_reshape(node, ones), shape);
+}
+
+int64_t checked_axis(int64_t axis, int64_t rank) {
+  require(axis >= -rank && axis < rank, Status::Shape, "axis ", axis, " of a tensor with ", rank,
+          " dimensions");
+  return axis < 0 ? axis + rank : axis;
+}
+
+Ints checked_axes(const Ints& axes, int64_t rank) {
+  Ints out;
+  for (int64_t axis : axes) {
+    const int64_t a = checked_axis(axis, rank);
+    require(std::find(out.begin(), out.end(), a) == out.end(), Status::Shape, "axis ", a,
+            " is named twice in ", list_text(axes));
+    out.push_back(a);
+  }
+  return out;
+}
+
+Ints every_axis(int64_t rank) {
+  Ints axes(at(rank));
+  std::iota(axes.begin(), axes.end(), int64_t{0});
+  return axes;
+}
+
+void check_shape(const Shape& shape, DType dtype) {
+  require(std::ssize(shape) <= kRankMax, Status::Shape, "a tensor of ", shape.size(),
+          " dimensions; at most ", kRankMax);
+  int64_t bytes = dtype.bytes();
+  for (const Dim& d : shape) {
+    const int64_t n = upper_bound(d);
+    require(n >= 0, Status::Shape, "a negative dimension in ", to_string(shape));
+    // Sizes beside a 0 count too, so that strides never overflow.
+    require(!__builtin_mul_overflow(bytes, std::max<int64_t>(n, 1), &bytes), Status::Shape,
+            "shape ", to_string(shape), " of ", to_string(dtype),
+            " has more bytes than an int64 counts");
+  }
+}
+
+Tensor reshape(const Tensor& a, const Shape& shape) {
+  Shape out = shape;
+  Dim known = 1;
+  int64_t open = -1;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!out[i].is(-1)) continue;
+    require(open < 0, Status::Shape, "more than one -1 in ", to_string(shape));
+    open = static_cast<int64_t>(i);
+    out[i] = 1;
+  }
+  check_shape(out, a.dtype());
+  known = product(out);
+  const Dim count = product(a.shape());
+  if (open >= 0) {
+    require(!known.is(0), Status::Shape, "reshape to ", to_string(shape),
+            ": -1 beside a 0 is any number");
+    out[at(open)] = floor_div(count, known);
+    known = known * out[at(open)];
+  }
+  require(same_size(known, count, a.graph()), Status::Shape, "cannot reshape ",
+          to_string(a.shape()), " (", to_string(count), " elements) to ", to_string(shape));
+  check_shape(out, a.dtype());
+  return a.with(make_reshape(a.node(), out));
+}
+
+Tensor permute(const Tensor& a, const Ints& axes) {
+  require(std::ssize(axes) == a.rank(), Status::Shape, "permutation ", list_text(axes),
+          " of shape ", to_string(a.shape()), ": name every axis");
+  return a.with(make_permute(a.node(), checked_axes(axes, a.rank())));
+}
+
+Tensor transpose(const Tensor& a, int64_t axis, int64_t other) {
+  Ints axes = every_axis(a.rank());
+  std::swap(axes[at(checked_axis(axis, a.rank()))], axes[at(checked_axis(other, a.rank()))]);
+  return permute(a, axes);
+}
+
+Tensor expand(const Tensor& a, const Shape& shape) {
+  const Shape& from = a.shape();
+  require(shape.size() >= from.size(), Status::Shape, "cannot expand ", to_string(from), " to ",
+          to_string(shape));
+  const size_t added = shape.size() - from.size();
+  Shape out = shape;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i].is(-1) && i >= added) out[i] = from[i - added];
+    require(i < added || out[i] == from[i - added] || from[i - added].is(1), Status::Shape,
+            "cannot expand ", to_string(from), " to ", to_string(shape));
+  }
+  check_shape(out, a.dtype());
+  return a.with(broadcast_to(a.node(), out));
+}
+
+Tensor flip(const Tensor& a, const Ints& axes) {
+  Ints sorted = checked_axes(axes, a.rank());
+  std::sort(sorted.begin(), sorted.end());
+  return a.with(make_flip(a.node(), sorted));
+}
+
+Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end) {
+  const Shape& from = a.shape();
+  require(begin.size() == from.size() && end.size() == from.size(), Status::Shape, "begin ",
+          to_string(begin), " and end ", to_string(end), " of shape ", to_string(from),
+          ": name every axis");
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (!from[i].is_const() || !begin[i].is_const() || !end[i].is_const()) continue;
+    require(begin[i].value() >= 0 && begin[i].value() <= end[i].value() &&
+                end[i].value() <= from[i].value(),
+            Status::Shape, "elements ", to_string(begin), " to ", to_string(end), " of shape ",
+            to_string(from));
+  }
+  return a.with(make_shrink(a.node(), begin, end));
+}
+
+Tensor pad(const Tensor& a, const Shape& before, const Shape& after, double value) {
+  const Shape& from = a.shape();
+  require(before.size() == from.size() && after.size() == from.size(), Status::Shape, "pads ",
+          to_string(before), " and ", to_string(after), " of shape ", to_string(from),
+          ": name every axis");
+  // What is taken away comes first; what is left may be nothing.
+  Shape begin = zeros(from.size());
+  Shape end = from;
+  Shape more_before = before;
+  Shape more_after = after;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (before[i].is_const() && before[i].value() < 0) {
+      begin[i] = Dim(0) - before[i];
+      more_before[i] = 0;
+    }
+    if (after[i].is_const() && after[i].value() < 0) {
+      end[i] = end[i] + after[i];
+      more_after[i] = 0;
+    }
+    if (begin[i].is_const() && end[i].is_const())
+      require(begin[i].value() <= end[i].value(), Status::Shape, "pads ", to_string(before),
+              " and ", to_string(after), " take away more than shape ", to_string(from), " has");
+  }
+  const UOp inner = make_shrink(a.node(), begin, end);
+  const UOp padded = make_pad(inner, more_before, more_after);
+  check_shape(shape_of(padded), a.dtype());
+  const UOp fill = a.graph().constant(a.dtype(), value);
+  // Padding is with zero bits: -0.0 is a value like any other.
+  if (fill.const_bits() == 0 || padded == inner) return a.with(padded);
+  const UOp inside =
+      make_pad(broadcast_to(a.graph().boolean(true), shape_of(inner)), more_before, more_after);
+  return a.with(where(inside, padded, broadcast_to(fill, shape_of(padded))));
+}
+
+namespace {
+
+// Elements begin, begin+step, .. (count of them, all in range) of one axis; step > 0.
+UOp strided_axis(const UOp& node, size_t axis, int64_t begin, int64_t step, int64_t count) {
+  Shape shape = shape_of(node);
+  if (step > 1 && count > 1) {
+    // In memory it is a view, whatever the sizes.
+    if (const auto stored = as_view(node); stored && all_const(shape)) {
+      ViewArg view{const_dims(shape), const_dims(stored->view.strides),
+                   stored->view.offset.value()};
+      view.offset += begin * view.strides[axis];
+      view.strides[axis] *= step;
+      view.shape[axis] = count;
+      return node.graph().make(Op::AsStrided, {stored->base}, std::move(view));
+    }
+  }
+  const int64_t n = shape[axis].value();
+  Shape from = zeros(shape.size());
+  Shape to = shape;
+  if (step == 1 || count <= 1) {
+    from[axis] = begin;
+    to[axis] = begin + count;
+    return make_shrink(node, from, to);
+  }
+  // Rows of `step` elements, of which one column is taken; the last row may end outside.
+  const int64_t window = count * step;
+  const int64_t column = std::clamp<int64_t>(begin + window - n, 0, begin);
+  const int64_t first = begin - column;
+  Shape more = zeros(shape.size());
+  more[axis] = std::max<int64_t>(first + window - n, 0);
+  from[axis] = first;
+  to[axis] = first + window;
+  const UOp rows = make_shrink(make_pad(node, zeros(shape.size()), more), from, to);
+  Shape split = shape;
+  split[axis] = count;
+  split.insert(split.begin() + static_cast<int64_t>(axis) + 1, Dim(step));
+  Shape begins = zeros(split.size());
+  Shape ends = split;
+  begins[axis + 1] = column;
+  ends[axis + 1] = column + 1;
+  Shape out = shape;
+  out[axis] = count;
+  return make_reshape(make_shrink(make_reshape(rows, split), begins, ends), out);
+}
+
+struct Picked {
+  int64_t begin;
+  int64_t step;
+  int64_t count;
+};
+
+// Python's begin:end:step on n elements.
+Picked picked(int64_t begin, int64_t end, int64_t step, int64_t n) {
+  // A longer step than the axis picks one element at most.
+  const int64_t s = std::clamp(step, -std::max<int64_t>(n, 1), std::max<int64_t>(n, 1));
+  const int64_t low = s > 0 ? 0 : -1;
+  const int64_t high = s > 0 ? n : n - 1;
+  const auto place = [&](int64_t p) {
+    if (p < 0) p = p < -n ? low : p + n;
+    return std::clamp(p, low, high);
+  };
+  const int64_t b = place(begin);
+  const int64_t e = place(end);
+  const int64_t count =
+      s > 0 ? ceil_div(std::max<int64_t>(e - b, 0), s) : ceil_div(std::max<int64_t>(b - e, 0), -s);
+  return {b, s, count};
+}
+
+}  // namespace
+
+Tensor slice(const Tensor& a, const Ints& begin, const Ints& end, const Ints& step) {
+  const size_t rank = a.shape().size();
+  require(begin.size() == rank && end.size() == rank && (step.empty() || step.size() == rank),
+          Status::Shape, "a slice of shape ", to_string(a.shape()), " names every axis; got ",
+          begin.size(), " begins, ", end.size(), " ends");
+  UOp node = a.node();
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t s = step.empty() ? 1 : step[i];
+    require(s != 0, Status::InvalidArgument, "a slice's step is 0");
+    const Dim size = shape_of(node)[i];
+    if (begin[i] == 0 && end[i] == kSliceEnd && s == 1) continue;
+    require(size.is_const(), Status::Unsupported, "a slice of an axis of size ", to_string(size));
+    const int64_t n = size.value();
+    const Picked p = picked(begin[i], end[i], s, n);
+    if (p.count == 0) {
+      node = strided_axis(node, i, 0, 1, 0);
+    } else if (s > 0) {
+      node = strided_axis(node, i, p.begin, p.step, p.count);
+    } else {
+      // Backwards: the mirrored axis, forwards.
+      node = strided_axis(make_flip(node, {static_cast<int64_t>(i)}), i, n - 1 - p.begin, -p.step,
+                          p.count);
+    }
+  }
+  return a.with(node);
+}
+
+Tensor slice_axis(const Tensor& a, int64_t axis, const Dim& begin, const Dim& end) {
+  Shape from = zeros(a.shape().size());
+  Shape to = a.shape();
+  const size_t k = at(checked_axis(axis, a.rank()));
+  from[k] = begin;
+  to[k] = end;
+  return shrink(a, from, to);
+}
+
+Tensor squeeze(const Tensor& a, const Ints& axes) {
+  const Ints gone = checked_axes(axes, a.rank());
+  Shape out;
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    const Dim& d = a.shape()[at(i)];
+    const bool named = std::find(gone.begin(), gone.end(), i) != gone.end();
+    require(!named || d.is(1), Status::Shape, "axis ", i, " of ", to_string(a.shape()),
+            " is not of size 1");
+    if (!named) out.push_back(d);
+  }
+  return a.with(make_reshape(a.node(), out));
+}
+
+Tensor squeeze(const Tensor& a) {
+  Ints axes;
+  for (int64_t i = 0; i < a.rank(); ++i)
+    if (a.shape()[at(i)].is(1)) axes.push_back(i);
+  return squeeze(a, axes);
+}
+
+Tensor unsqueeze(const Tensor& a, const Ints& axes) {
+  const int64_t rank = a.rank() + std::ssize(axes);
+  const Ints added = checked_axes(axes, rank);
+  Shape out;
+  size_t next = 0;
+  for (int64_t i = 0; i < rank; ++i) {
+    const bool is_new = std::find(added.begin(), added.end(), i) != added.end();
+    out.push_back(is_new ? Dim(1) : a.shape()[next++]);
+  }
+  check_shape(out, a.dtype());
+  return a.with(make_reshape(a.node(), out));
+}
+
+Tensor flatten(const Tensor& a, int64_t begin, int64_t end) {
+  const int64_t last = std::min(end, a.rank());
+  require(begin >= 0 && begin <= last, Status::Shape, "flatten axes ", begin, " to ", last, " of ",
+          to_string(a.shape()));
+  const Shape& from = a.shape();
+  Shape out(from.begin(), from.begin() + begin);
+  out.push_back(product(Shape(from.begin() + begin, from.begin() + last)));
+  out.insert(out.end(), from.begin() + last, from.end());
+  return a.with(make_reshape(a.node(), out));
+}
+
+Tensor as_strided(const Tensor& a, const Ints& shape, const Ints& strides, int64_t offset) {
+  require(shape.size() == strides.size(), Status::Shape, "as_strided: ", shape.size(),
+          " dimensions and ", strides.size(), " strides");
+  check_shape(to_shape(shape), a.dtype());
+  UOp base = a.node();
+  if (auto stored = as_view(base)) {
+    base = stored->base;
+    offset = checked_add(offset, stored->view.offset.value(), "as_strided's offset");
+  } else {
+    base = base.graph().make(Op::Contiguous, {base});
+  }
+  const auto [first, last] = extent(View{to_shape(shape), to_shape(strides), offset});
+  const int64_t count = product(shape_of(base)).value();
+  require(first > last || (first >= 0 && last < count), Status::Shape, "as_strided: shape ",
+          list_text(shape), " with strides ", list_text(strides), " reaches elements ", first,
+          " to ", last, " of memory that has ", count);
+  if (first > last) offset = 0;
+  return a.with(base.graph().make(Op::AsStrided, {base}, ViewArg{shape, strides, offset}));
+}
+
+}  // namespace tiny

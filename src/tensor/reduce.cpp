@@ -1,0 +1,57 @@
+#include "tensor/reduce.h"
+
+#include <algorithm>
+
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+
+namespace tiny {
+
+Tensor reduce_as_is(const Tensor& a, Op op, const Ints& axes, bool keepdims) {
+  const Ints folded = checked_axes(axes, a.rank());
+  const Tensor kept = a.with(make_reduce(a.node(), op, folded));
+  return keepdims ? kept : squeeze(kept, folded);
+}
+
+Dim reduced_count(const Tensor& a, const Ints& axes) {
+  Dim n = 1;
+  for (int64_t axis : checked_axes(axes, a.rank())) n = n * a.shape()[static_cast<size_t>(axis)];
+  return n;
+}
+
+Tensor sum(const Tensor& a, const Ints& axes, bool keepdims) {
+  const DType dtype = sum_dtype(a.dtype());
+  return cast(reduce_as_is(cast(a, accumulator_dtype(dtype)), Op::Add, axes, keepdims), dtype);
+}
+
+Tensor prod(const Tensor& a, const Ints& axes, bool keepdims) {
+  const DType dtype = sum_dtype(a.dtype());
+  return cast(reduce_as_is(cast(a, accumulator_dtype(dtype)), Op::Mul, axes, keepdims), dtype);
+}
+
+Tensor max(const Tensor& a, const Ints& axes, bool keepdims) {
+  return reduce_as_is(a, Op::Max, axes, keepdims);
+}
+
+Tensor min(const Tensor& a, const Ints& axes, bool keepdims) {
+  return reduce_as_is(a, Op::Min, axes, keepdims);
+}
+
+Tensor mean(const Tensor& a, const Ints& axes, bool keepdims) {
+  const DType dtype = float_dtype(a.dtype());
+  const Tensor total = reduce_as_is(cast(a, accumulator_dtype(dtype)), Op::Add, axes, keepdims);
+  const Tensor count = cast(size_tensor(a.context_ref(), reduced_count(a, axes)), total.dtype());
+  return cast(div(total, count), dtype);
+}
+
+Tensor any(const Tensor& a, const Ints& axes, bool keepdims) {
+  return reduce_as_is(cast(a, kBool), Op::Or, axes, keepdims);
+}
+
+Tensor all(const Tensor& a, const Ints& axes, bool keepdims) {
+  return reduce_as_is(cast(a, kBool), Op::And, axes, keepdims);
+}
+
+}  // namespace tiny

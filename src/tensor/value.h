@@ -1,0 +1,22 @@
+// From tensors to values in memory.
+#pragma once
+
+#include <span>
+
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+// Computes the tensors in one schedule.  Each becomes a view of memory: the graph that made it is
+// let go.
+void realize(std::span<Tensor* const> tensors);
+
+// Computes `tensor` if need be and copies its elements, row-major, to `data`; `bytes` must be their
+// exact size.  The tensor may become a view of memory.
+void read(Tensor& tensor, void* data, int64_t bytes);
+
+int64_t element_count(const Tensor& tensor);
+// In elements; row-major for what has no memory yet.
+Ints strides_of(const Tensor& tensor);
+
+}  // namespace tiny

@@ -1,0 +1,165 @@
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace tiny {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder with weights inside and a secret outside, and links of every kind between them.
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::path(testing::TempDir()) / ("tiny_file_test_" + std::to_string(getpid()));
+    fs::remove_all(root_);
+    fs::create_directories(root_ / "model/sub");
+    write_file(root_ / "secret", "secret");
+    write_file(root_ / "model/weights", "0123456789");
+    write_file(root_ / "model/sub/more", "more");
+    write_file(root_ / "model/empty", "");
+    fs::create_symlink(root_ / "secret", root_ / "model/link_out");
+    fs::create_symlink("weights", root_ / "model/link_in");
+    fs::create_directory_symlink(root_, root_ / "model/folder_out");
+    fs::create_directory_symlink("sub", root_ / "model/folder_in");
+    fs::create_hard_link(root_ / "secret", root_ / "model/hard");
+    ASSERT_EQ(mkfifo((root_ / "model/fifo").c_str(), 0600), 0);
+    folder_ = open((root_ / "model").c_str(), O_PATH | O_DIRECTORY);
+  }
+  void TearDown() override {
+    close(folder_);
+    fs::remove_all(root_);
+  }
+
+  // Opens by both ways, which must agree; Ok if the file is opened.
+  Status open_status(const std::string& location) {
+    Status results[2] = {Status::Ok, Status::Ok};
+    for (bool use_openat2 : {false, true}) try {
+        close(open_beneath(folder_, location, use_openat2));
+      } catch (const Error& e) {
+        results[use_openat2] = e.status();
+      }
+    EXPECT_EQ(results[0], results[1]) << location;
+    return results[0];
+  }
+  std::string model() const { return root_ / "model"; }
+
+  fs::path root_;
+  int folder_ = -1;
+};
+
+TEST_F(Files, LocationsInsideTheFolderAreOpened) {
+  EXPECT_EQ(open_status("weights"), Status::Ok);
+  EXPECT_EQ(open_status("sub/more"), Status::Ok);
+  EXPECT_EQ(open_status("./sub//./more"), Status::Ok);
+  EXPECT_EQ(open_status("missing"), Status::Io);
+  EXPECT_EQ(open_status("weights/more"), Status::Io);
+}
+
+TEST_F(Files, LocationsThatLeaveTheFolderAreRefused) {
+  for (const std::string location :
+       {"../secret", "sub/../weights", "sub/../../secret", "..", "junk/../../secret", "", ".", "/",
+        "link_out", "link_in", "folder_out/secret", "folder_in/more"})
+    EXPECT_EQ(open_status(location), Status::InvalidModel) << location;
+  EXPECT_EQ(open_status((root_ / "secret").string()), Status::InvalidModel);
+  EXPECT_EQ(open_status(std::string("weights\0x", 9)), Status::InvalidModel);
+  EXPECT_EQ(open_status(std::string(100000, 'a')), Status::Io);
+}
+
+TEST_F(Files, PartsMustLieInsideTheFile) {
+  ExternalFiles files(model(), {});
+  EXPECT_EQ(files.read("weights", 2, 3).text(), "234");
+  EXPECT_EQ(files.read("weights", 0, 10).text(), "0123456789");
+  EXPECT_EQ(files.read("weights", 10, 0).text(), "");
+  EXPECT_EQ(files.read("empty", 0, 0).size(), 0);
+  for (const auto& [offset, size] : {std::pair<int64_t, int64_t>{11, 0},
+                                     {0, 11},
+                                     {8, 3},
+                                     {-1, 2},
+                                     {0, -1},
+                                     {INT64_MAX, 1},
+                                     {1, INT64_MAX},
+                                     {INT64_MIN, 1}})
+    try {
+      files.read("weights", offset, size);
+      ADD_FAILURE() << offset << " " << size;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.status(), Status::InvalidModel);
+    }
+}
+
+TEST_F(Files, OnlyRegularFilesAreMapped) {
+  ExternalFiles files(model(), {});
+  for (const std::string location : {"sub", "fifo"}) try {
+      files.file(location);
+      ADD_FAILURE() << location;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.status(), Status::Io) << e.message();
+    }
+  EXPECT_THROW(map_file(model()), Error);
+  EXPECT_THROW(map_file(root_ / "model/fifo"), Error);
+  EXPECT_THROW(map_file("/dev/null"), Error);
+}
+
+TEST_F(Files, HardLinksAreRefusedWhereTheLimitsSaySo) {
+  EXPECT_EQ(ExternalFiles(model(), {}).file("hard").text(), "secret");
+  Limits limits;
+  limits.hard_links = false;
+  ExternalFiles strict(model(), limits);
+  EXPECT_EQ(strict.file("weights").size(), 10);
+  EXPECT_THROW(strict.file("hard"), Error);
+}
+
+TEST_F(Files, TheNumberOfFilesIsLimited) {
+  Limits limits;
+  limits.external_files = 1;
+  ExternalFiles files(model(), limits);
+  files.file("weights");
+  files.file("weights");
+  EXPECT_THROW(files.file("sub/more"), Error);
+}
+
+TEST_F(Files, BytesOutliveTheirFile) {
+  SharedBytes part;
+  {
+    ExternalFiles files(model(), {});
+    part = files.read("weights", 3, 4);
+  }
+  fs::remove(root_ / "model/weights");
+  EXPECT_EQ(part.text(), "3456");
+}
+
+TEST_F(Files, LargeFilesStopAtTheLimit) {
+  try {
+    map_file(root_ / "model/weights", 9);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.status(), Status::Limit);
+  }
+}
+
+TEST_F(Files, DescriptorsAreClosed) {
+  const auto open_count = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const auto before = open_count();
+  for (int i = 0; i < 3; ++i) {
+    ExternalFiles files(model(), {});
+    files.file("sub/more");
+    for (const std::string location : {"link_out", "sub", "fifo", "missing", "folder_in/more"})
+      EXPECT_THROW(files.file(location), Error);
+    EXPECT_EQ(open_status("sub/more"), Status::Ok);
+    EXPECT_EQ(open_status("folder_in/more"), Status::InvalidModel);
+  }
+  EXPECT_EQ(open_count(), before);
+}
+
+}  // namespace
+}  // namespace tiny

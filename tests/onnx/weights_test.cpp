@@ -1,0 +1,193 @@
+// Weights of models: lying tensors, files beside the model, sparse tensors.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "onnx/reader.h"
+#include "tests/onnx/model_writer.h"
+
+namespace tiny::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+namespace t = field::TensorProto;
+using testing::graph;
+using testing::Message;
+using testing::shared;
+using testing::tensor;
+
+constexpr int64_t kFloatType = 1;
+constexpr int64_t kInt64Type = 7;
+
+Error reading(const Message& message, const Limits& limits = {}) {
+  try {
+    parse_model(shared(message), "", limits);
+  } catch (const Error& e) {
+    return e;
+  }
+  return Error(Status::Ok, "");
+}
+
+#define EXPECT_ERROR(error, wanted, text)                                \
+  {                                                                      \
+    const Error e = (error);                                             \
+    EXPECT_EQ(e.status(), Status::wanted) << e.message();                \
+    EXPECT_NE(e.message().find(text), std::string::npos) << e.message(); \
+  }
+
+TEST(Weights, LyingTensorsAreRefused) {
+  const auto of = [](const Message& m) { return reading(testing::model(graph({}, {}, {}, {m}))); };
+  EXPECT_ERROR(of(tensor("w", kFloatType, {1000}).text(t::raw_data, "abcd")), InvalidModel,
+               "needs 4000 bytes, raw_data has 4");
+  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 40, int64_t{1} << 40})), Limit,
+               "overflows");
+  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 40, int64_t{1} << 40, 0})), Limit,
+               "overflows");
+  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 62})), Limit, "overflows");
+  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 50})), Limit, "tensor_bytes");
+  EXPECT_ERROR(of(tensor("w", kInt64Type, {int64_t{1} << 30})), InvalidModel,
+               "the dimensions ask for 1073741824 values");
+  EXPECT_ERROR(of(tensor("w", kFloatType, {-1})), InvalidModel, "negative dimension");
+  EXPECT_ERROR(of(tensor("w", 27, {1})), InvalidModel, "type 27, which is no element type");
+  EXPECT_ERROR(of(tensor("w", 0, {1})), InvalidModel, "no element type");
+  EXPECT_ERROR(of(tensor("w", kFloatType, std::vector<int64_t>(65, 1))), Limit, "more than 64");
+  EXPECT_ERROR(of(tensor("w", kFloatType, {2}).packed_reals(t::float_data, {1})), InvalidModel,
+               "ask for 8 bytes of values, there are 4");
+  EXPECT_ERROR(of(tensor("w", 8, {2}).text(t::string_data, "a")), InvalidModel,
+               "2 strings, there are 1");
+  EXPECT_ERROR(of(tensor("w", kFloatType, {0}).message(t::segment, Message())), Unsupported,
+               "segments");
+}
+
+// A folder with a model whose one weight lies in another file.
+class External : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::path(::testing::TempDir()) / ("tiny_weights_test_" + std::to_string(getpid()));
+    fs::remove_all(root_);
+    fs::create_directories(root_ / "model/sub");
+    write_file(root_ / "secret.bin", "secret!!");
+    write_file(root_ / "model/sub/weights.bin", "0123456789abcdef");
+    fs::create_symlink(root_ / "secret.bin", root_ / "model/link.bin");
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  // The model's weight of two floats, or the error.
+  std::string weight(const std::vector<std::pair<std::string, std::string>>& entries,
+                     Message more = {}) {
+    Message w = tensor("w", kFloatType, {2});
+    for (const auto& [key, value] : entries)
+      w.message(t::external_data, Message().text(1, key).text(2, value));
+    w.number(t::data_location, 1).raw(more.bytes());
+    write_file(root_ / "model/model.onnx", testing::model(graph({}, {}, {}, {w})).bytes());
+    const Model model = read_model(root_ / "model/model.onnx");
+    return std::string(model.graph.initializers.at(0).bytes.text());
+  }
+  Error error(const std::vector<std::pair<std::string, std::string>>& entries) {
+    try {
+      weight(entries);
+    } catch (const Error& e) {
+      return e;
+    }
+    return Error(Status::Ok, "");
+  }
+
+  fs::path root_;
+};
+
+TEST_F(External, WeightsBesideTheModelAreFound) {
+  EXPECT_EQ(weight({{"location", "sub/weights.bin"}}), "01234567");
+  EXPECT_EQ(weight({{"location", "sub/weights.bin"}, {"offset", "4"}, {"length", "8"}}),
+            "456789ab");
+  EXPECT_EQ(weight({{"location", "./sub/weights.bin"}, {"offset", "8"}, {"checksum", "?"}}),
+            "89abcdef");
+}
+
+TEST_F(External, LocationsOutsideTheFolderAreRefused) {
+  for (const std::string location : {"../secret.bin", "sub/../../secret.bin", "link.bin"})
+    EXPECT_ERROR(error({{"location", location}}), InvalidModel, location);
+  EXPECT_ERROR(error({{"location", (root_ / "secret.bin").string()}}), InvalidModel, "relative");
+  EXPECT_ERROR(error({{"location", "missing"}}), Io, "No such file");
+  EXPECT_ERROR(error({}), InvalidModel, "without a location");
+}
+
+TEST_F(External, OffsetsAndLengthsAreChecked) {
+  const auto with = [&](const char* key, const char* value) {
+    return error({{"location", "sub/weights.bin"}, {key, value}});
+  };
+  EXPECT_ERROR(with("offset", "9"), InvalidModel, "do not lie inside");
+  EXPECT_ERROR(with("offset", "9223372036854775807"), InvalidModel, "do not lie inside");
+  EXPECT_ERROR(with("offset", "99999999999999999999"), InvalidModel, "not a number");
+  EXPECT_ERROR(with("offset", "-1"), InvalidModel, "not a number");
+  EXPECT_ERROR(with("offset", "1x"), InvalidModel, "not a number");
+  EXPECT_ERROR(with("length", "4"), InvalidModel, "needs 8 bytes");
+  EXPECT_ERROR(with("__class__", "x"), InvalidModel, "unknown external_data key");
+}
+
+TEST(Weights, AModelInMemoryHasNoFolder) {
+  const Message w = tensor("w", kFloatType, {2})
+                        .message(t::external_data, Message().text(1, "location").text(2, "f"))
+                        .number(t::data_location, 1);
+  EXPECT_ERROR(reading(testing::model(graph({}, {}, {}, {w}))), Unsupported, "no folder");
+}
+
+Message sparse(const Message& values, const Message& indices, const std::vector<int64_t>& dims) {
+  Message m;
+  m.message(field::SparseTensorProto::values, values);
+  m.message(field::SparseTensorProto::indices, indices);
+  for (int64_t d : dims) m.number(field::SparseTensorProto::dims, d);
+  return m;
+}
+
+Message with_sparse(const Message& tensor) {
+  return testing::model(Message().message(field::GraphProto::sparse_initializer, tensor));
+}
+
+TEST(Weights, SparseTensorsBecomeDense) {
+  const Message values = tensor("w", kFloatType, {2}).packed_reals(t::float_data, {5, 7});
+  const Message linear = tensor("", kInt64Type, {2}).packed(t::int64_data, {1, 5});
+  const Message pairs = tensor("", kInt64Type, {2, 2}).packed(t::int64_data, {0, 1, 1, 2});
+  for (const Message& indices : {linear, pairs}) {
+    const Model model = parse_model(shared(with_sparse(sparse(values, indices, {2, 3}))));
+    const TensorData& w = model.graph.initializers.at(0);
+    EXPECT_EQ(w.name, "w");
+    EXPECT_EQ(w.dims, (Ints{2, 3}));
+    float dense[6];
+    ASSERT_EQ(w.bytes.size(), static_cast<int64_t>(sizeof dense));
+    std::memcpy(dense, w.bytes.data(), sizeof dense);
+    EXPECT_EQ(std::vector<float>(dense, dense + 6), (std::vector<float>{0, 5, 0, 0, 0, 7}));
+  }
+}
+
+TEST(Weights, LyingSparseTensorsAreRefused) {
+  const Message values = tensor("w", kFloatType, {2}).packed_reals(t::float_data, {5, 7});
+  const auto of = [&](const std::vector<int64_t>& shape, const std::vector<int64_t>& indices,
+                      const std::vector<int64_t>& dims) {
+    return reading(with_sparse(
+        sparse(values, tensor("", kInt64Type, shape).packed(t::int64_data, indices), dims)));
+  };
+  EXPECT_ERROR(of({2}, {1, 6}, {2, 3}), InvalidModel, "sparse index 6 of 6");
+  EXPECT_ERROR(of({2}, {-1, 5}, {2, 3}), InvalidModel, "sparse index -1");
+  EXPECT_ERROR(of({2}, {5, 5}, {2, 3}), InvalidModel, "ascending");
+  EXPECT_ERROR(of({2, 2}, {0, 0, 0, 3}, {2, 3}), InvalidModel, "sparse index 3 in");
+  EXPECT_ERROR(of({1}, {0}, {2, 3}), InvalidModel, "for 2 values");
+  EXPECT_ERROR(of({2, 3}, {0, 0, 0, 0, 0, 1}, {2, 3}), InvalidModel, "of rank 2");
+  EXPECT_ERROR(of({2}, {0, 1}, {int64_t{1} << 40}), Limit, "tensor_bytes");
+  EXPECT_ERROR(of({2}, {0, 1}, {int64_t{1} << 34}), Limit, "converted_bytes");
+  EXPECT_ERROR(reading(with_sparse(Message())), InvalidModel, "without values");
+}
+
+TEST(Weights, ConvertedBytesAreLimited) {
+  Limits limits;
+  limits.converted_bytes = 20;
+  EXPECT_ERROR(
+      reading(testing::model(graph(
+                  {}, {}, {}, {tensor("w", kInt64Type, {3}).packed(t::int64_data, {1, 2, 3})})),
+              limits),
+      Limit, "converted_bytes");
+}
+
+}  // namespace
+}  // namespace tiny::onnx

@@ -1,0 +1,348 @@
+#include "tests/reference/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "engine/storage.h"
+#include "shape/shape.h"
+
+namespace tiny::reference {
+
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+constexpr int64_t kOutside = -1;
+
+int64_t count_of(const Ints& shape) {
+  int64_t n = 1;
+  for (int64_t d : shape) n *= d;
+  return n;
+}
+
+Values make(DType dtype, const Ints& shape) {
+  Values v{dtype, shape, {}, {}, {}};
+  const auto n = static_cast<size_t>(count_of(shape));
+  (dtype.is_float() ? v.real.resize(n) : v.whole.resize(n));
+  v.error.resize(n);
+  return v;
+}
+
+Lane get(const Values& v, size_t i) {
+  return {v.dtype.is_float() ? v.real[i] : 0, v.dtype.is_float() ? 0 : v.whole[i], v.error[i]};
+}
+
+void put(Values& v, size_t i, const Lane& lane) {
+  if (v.dtype.is_float())
+    v.real[i] = lane.real;
+  else
+    v.whole[i] = lane.whole;
+  v.error[i] = lane.error;
+}
+
+Lane from_bits(DType dtype, uint64_t bits) {
+  return {dtype.is_float() ? double_of(dtype, bits) : 0, dtype.is_float() ? 0 : int_of(dtype, bits),
+          0};
+}
+
+uint64_t load_bits(DType dtype, const std::byte* at) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, at, static_cast<size_t>(dtype.bytes()));
+  return bits;
+}
+
+// The position in row-major order, taken apart.
+Ints unflattened(int64_t flat, const Ints& shape) {
+  Ints index(shape.size());
+  for (size_t i = shape.size(); i-- > 0;) {
+    index[i] = flat % shape[i];
+    flat /= shape[i];
+  }
+  return index;
+}
+
+int64_t flattened(const Ints& index, const Ints& shape) {
+  int64_t flat = 0;
+  for (size_t i = 0; i < shape.size(); ++i) flat = flat * shape[i] + index[i];
+  return flat;
+}
+
+// Where an element of a movement's result comes from; kOutside for padding.
+int64_t source_of(const UOp& node, const Ints& index, const Ints& from, int64_t flat) {
+  if (node.op() == Op::Reshape) return flat;
+  if (node.op() == Op::AsStrided) {
+    const ViewArg& view = node.view_arg();
+    int64_t at = view.offset;
+    for (size_t i = 0; i < index.size(); ++i) at += index[i] * view.strides[i];
+    return at;
+  }
+  const Ints& p = node.ints();
+  Ints source(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    switch (node.op()) {
+      case Op::Expand:
+        source[i] = from[i] == 1 ? 0 : index[i];
+        break;
+      case Op::Permute:
+        source[static_cast<size_t>(p[i])] = index[i];
+        break;
+      case Op::Flip:
+        source[i] = std::count(p.begin(), p.end(), static_cast<int64_t>(i)) ? from[i] - 1 - index[i]
+                                                                            : index[i];
+        break;
+      case Op::Shrink:
+        source[i] = index[i] + p[i];
+        break;
+      case Op::Pad:
+        source[i] = index[i] - p[i];
+        if (source[i] < 0 || source[i] >= from[i]) return kOutside;
+        break;
+      default:
+        throw Error(Status::Internal,
+                    cat("the reference knows no movement ", info(node.op()).name));
+    }
+  }
+  return flattened(source, from);
+}
+
+Values moved(const UOp& node, const Ints& shape, const Values& x) {
+  Values out = make(x.dtype, shape);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const int64_t flat = static_cast<int64_t>(i);
+    const int64_t source = source_of(node, unflattened(flat, shape), x.shape, flat);
+    put(out, i, source == kOutside ? Lane() : get(x, static_cast<size_t>(source)));
+  }
+  return out;
+}
+
+// Adds up floats whatever the order: exact if every partial sum must be.
+struct Sum {
+  double total = 0;
+  double magnitude = 0;
+  double error = 0;
+  double grain = std::numeric_limits<double>::infinity();  // a power of two that divides all terms
+  int64_t count = 0;
+
+  void add(const Lane& x) {
+    total += x.real;
+    magnitude += std::abs(x.real);
+    error += x.error;
+    ++count;
+    if (x.real == 0 || !std::isfinite(x.real)) return;
+    int exponent = 0;
+    auto mantissa = static_cast<int64_t>(std::ldexp(std::abs(std::frexp(x.real, &exponent)), 53));
+    int zeros = 0;
+    while (mantissa % 2 == 0) {
+      mantissa /= 2;
+      ++zeros;
+    }
+    grain = std::min(grain, std::ldexp(1.0, exponent - 53 + zeros));
+  }
+  Lane result(DType dtype) const {
+    Lane out{round_to(dtype, total), 0, error};
+    if (std::isnan(total)) out.error = kUnknown;  // a padded term may be skipped
+    if (!std::isfinite(total) || count < 2) return out;
+    const bool exact = magnitude / grain < 1 / spacing(dtype, 1);
+    if (!exact || error > 0)
+      out.error +=
+          static_cast<double>(count) * (magnitude + error) * spacing(dtype, 1) + spacing(dtype, 0);
+    return out;
+  }
+};
+
+struct Product {
+  double total = 1;
+  double largest = 1;  // with every factor at the far end of its error
+  int64_t count = 0;
+
+  void add(const Lane& x) {
+    total *= x.real;
+    largest *= std::abs(x.real) + x.error;
+    ++count;
+  }
+  Lane result(DType dtype) const {
+    Lane out{round_to(dtype, total), 0, 0};
+    if (count < 2 && largest == std::abs(total)) return out;
+    out.error =
+        largest - std::abs(total) + static_cast<double>(count) * largest * spacing(dtype, 1);
+    if (std::isnan(out.error) || !std::isfinite(out.real)) out.error = kUnknown;
+    return out;
+  }
+};
+
+Lane start_of(Op op, DType dtype) {
+  switch (op) {
+    case Op::Mul:
+      return {1, 1, 0};
+    case Op::And:
+      return {0, dtype.is_bool() ? 1 : wrap_to(dtype, -1), 0};
+    case Op::Max:
+      return from_bits(dtype, lowest_bits(dtype));
+    case Op::Min:
+      return from_bits(dtype, highest_bits(dtype));
+    default:
+      return {};
+  }
+}
+
+Values reduced(const UOp& node, const Ints& shape, const Values& x) {
+  const ReduceArg& arg = node.reduce_arg();
+  Values out = make(x.dtype, shape);
+  const bool sums = x.dtype.is_float() && arg.op == Op::Add;
+  const bool multiplies = x.dtype.is_float() && arg.op == Op::Mul;
+  std::vector<Sum> totals(sums ? out.size() : 0);
+  std::vector<Product> products(multiplies ? out.size() : 0);
+  for (size_t i = 0; i < out.size(); ++i) put(out, i, start_of(arg.op, x.dtype));
+  for (size_t i = 0; i < x.size(); ++i) {
+    Ints index = unflattened(static_cast<int64_t>(i), x.shape);
+    for (int64_t axis : arg.axes) index[static_cast<size_t>(axis)] = 0;
+    const auto to = static_cast<size_t>(flattened(index, shape));
+    if (sums) {
+      totals[to].add(get(x, i));
+    } else if (multiplies) {
+      products[to].add(get(x, i));
+    } else {
+      const Lane both[] = {get(out, to), get(x, i)};
+      put(out, to, apply(arg.op, x.dtype, x.dtype, both));
+    }
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (sums) put(out, i, totals[i].result(x.dtype));
+    if (multiplies) put(out, i, products[i].result(x.dtype));
+    // The sign of a zero among extremes depends on the order.
+    if (x.dtype.is_float() && out.real[i] == 0)
+      out.error[i] = std::max(out.error[i], std::numeric_limits<double>::denorm_min());
+  }
+  return out;
+}
+
+Values gathered(const UOp& node, const Ints& shape, const Values& data, const Values& at) {
+  const auto axis = static_cast<size_t>(node.int_arg());
+  Values out = make(data.dtype, shape);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const Ints index = unflattened(static_cast<int64_t>(i), shape);
+    Ints position(index.begin() + static_cast<int64_t>(axis),
+                  index.begin() + static_cast<int64_t>(axis + at.shape.size()));
+    const auto k = static_cast<size_t>(flattened(position, at.shape));
+    require(at.whole[k] >= 0 && at.whole[k] < data.shape[axis], Status::Index, "index ",
+            at.whole[k], " of ", data.shape[axis]);
+    Ints source(index.begin(), index.begin() + static_cast<int64_t>(axis));
+    source.push_back(at.whole[k]);
+    source.insert(source.end(), index.begin() + static_cast<int64_t>(axis + at.shape.size()),
+                  index.end());
+    Lane lane = get(data, static_cast<size_t>(flattened(source, data.shape)));
+    if (at.error[k] > 0) lane.error = kUnknown;
+    put(out, i, lane);
+  }
+  return out;
+}
+
+Values joined(const UOp& node, const Ints& shape, const std::vector<const Values*>& parts) {
+  const auto axis = static_cast<size_t>(node.int_arg());
+  Values out = make(node.dtype(), shape);
+  for (size_t i = 0; i < out.size(); ++i) {
+    Ints index = unflattened(static_cast<int64_t>(i), shape);
+    size_t part = 0;
+    while (index[axis] >= parts[part]->shape[axis]) index[axis] -= parts[part++]->shape[axis];
+    put(out, i, get(*parts[part], static_cast<size_t>(flattened(index, parts[part]->shape))));
+  }
+  return out;
+}
+
+Values stored(const UOp& node, const Ints& shape) {
+  Values out = make(node.dtype(), shape);
+  const auto& storage = static_cast<const Storage&>(*std::get<Ref<RefCounted>>(node.arg()));
+  const std::byte* data = storage.memory().host() + storage.byte_offset();
+  for (size_t i = 0; i < out.size(); ++i)
+    put(out, i,
+        from_bits(node.dtype(),
+                  load_bits(node.dtype(), data + static_cast<int64_t>(i) * node.dtype().bytes())));
+  return out;
+}
+
+Values elementwise_values(const UOp& node, const Ints& shape,
+                          const std::vector<const Values*>& src) {
+  Values out = make(node.dtype(), shape);
+  for (size_t i = 0; i < out.size(); ++i) {
+    Lane lanes[3];
+    for (size_t k = 0; k < src.size(); ++k) lanes[k] = get(*src[k], i);
+    put(out, i, apply(node.op(), node.dtype(), src.back()->dtype, lanes));
+  }
+  return out;
+}
+
+Values computed(const UOp& node, const std::vector<const Values*>& src) {
+  const Ints shape = const_dims(shape_of(node));
+  if (has(node.op(), kMovement)) return moved(node, shape, *src[0]);
+  if (has(node.op(), kElementwise)) return elementwise_values(node, shape, src);
+  switch (node.op()) {
+    case Op::Const: {
+      Values out = make(node.dtype(), shape);
+      put(out, 0, from_bits(node.dtype(), node.const_bits()));
+      return out;
+    }
+    case Op::Buffer:
+      return stored(node, shape);
+    case Op::Iota: {
+      Values out = make(node.dtype(), shape);
+      for (size_t i = 0; i < out.size(); ++i) {
+        const Lane position{0, static_cast<int64_t>(i), 0};
+        put(out, i, apply(Op::Cast, node.dtype(), kInt64, &position));
+      }
+      return out;
+    }
+    case Op::Contiguous:
+    case Op::Copy:
+      return *src[0];
+    case Op::ReduceAxis:
+      return reduced(node, shape, *src[0]);
+    case Op::Gather:
+      return gathered(node, shape, *src[0], *src[1]);
+    case Op::Concat:
+      return joined(node, shape, src);
+    default:
+      throw Error(Status::Internal, cat("the reference knows no ", info(node.op()).name));
+  }
+}
+
+}  // namespace
+
+Values evaluate(const UOp& root) {
+  std::unordered_map<const Node*, Values> done;
+  for (const UOp& node : topological({&root, 1})) {
+    std::vector<const Values*> src;
+    for (const UOp& s : node.src()) src.push_back(&done.at(s.node()));
+    done.emplace(node.node(), computed(node, src));
+  }
+  return std::move(done.at(root.node()));
+}
+
+std::string difference(const Values& want, const void* data) {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  for (size_t i = 0; i < want.size(); ++i) {
+    if (want.error[i] == kUnknown) continue;
+    const Lane got = from_bits(
+        want.dtype, load_bits(want.dtype, bytes + static_cast<int64_t>(i) * want.dtype.bytes()));
+    bool same = false;
+    if (want.dtype.is_float()) {
+      const double w = want.real[i];
+      same = got.real == w || (std::isnan(got.real) && std::isnan(w)) ||
+             std::abs(got.real - w) <= want.error[i];
+      // What is not exact may overflow on the way.
+      if (want.error[i] > 0 && (std::isinf(got.real) || std::isinf(w))) same = true;
+    } else {
+      same = got.whole == want.whole[i];
+    }
+    if (!same)
+      return cat("element ", i, " of ", list_text(want.shape), " ", to_string(want.dtype), ": got ",
+                 want.dtype.is_float() ? cat(got.real) : cat(got.whole), ", want ",
+                 want.dtype.is_float() ? cat(want.real[i]) : cat(want.whole[i]), " within ",
+                 want.error[i]);
+  }
+  return "";
+}
+
+}  // namespace tiny::reference

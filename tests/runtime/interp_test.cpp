@@ -1,0 +1,225 @@
+#include "runtime/interp/interp.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "base/bytecode.h"
+#include "base/error.h"
+#include "render/bytecode.h"
+#include "runtime/interp/step.h"
+#include "tests/render/naive_linear.h"
+#include "tests/render/random_linear.h"
+
+namespace tiny {
+namespace {
+
+Code code_of(const Rendered& r) {
+  return {CodeKind::Bytecode, r.name, r.entry, r.bytes, r.text, r.scratch_bytes};
+}
+
+// out[i] = in[i] + in[i] * n, one lane at a time from begin to end.
+LinearProgram axpy() {
+  LinearProgram p;
+  p.name = "axpy";
+  p.params = {{kInt32, true, false}, {kInt32, false, true}};
+  p.variables = {{"n", 0, 10}};
+  p.threaded = true;
+  const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
+  const LinearId n = p.add(Op::Cast, kInt32, {p.add(Op::Variable, kInt64, {}, 0)});
+  const LinearId begin = p.add(Op::LaunchArg, kInt64, {}, 0),
+                 end = p.add(Op::LaunchArg, kInt64, {}, 1);
+  const LinearId i = p.add(Op::Loop, kInt64, {begin, end}, 1);
+  const LinearId x = p.add(Op::Load, kInt32, {in, i});
+  p.add(Op::Store, kVoid, {out, i, p.add(Op::Add, kInt32, {x, p.add(Op::Mul, kInt32, {x, n})})});
+  p.add(Op::EndLoop, kVoid, {i});
+  verify(p);
+  return p;
+}
+
+TEST(Interpreter, LaunchesWithBuffersOffsetsVariablesAndARange) {
+  const auto device = make_interpreter_device();
+  EXPECT_EQ(device->name(), "interp");
+  const Code code = code_of(render_bytecode(axpy()));
+  const auto executables = device->load({&code, 1});
+  const int32_t in[5] = {1, 2, 3, 4, 5};
+  const Ref<Buffer> a = device->allocate(sizeof in), b = device->allocate(sizeof in);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(a->host()) % 256, 0u);
+  device->copy_in(nullptr, *a, 0, in, sizeof in);
+  std::memset(b->host(), 0, sizeof in);
+  const Argument arguments[] = {{a.get(), 4}, {b.get(), 0}};
+  const int64_t variables[] = {10};
+  device->launch(nullptr, {executables[0].get(), arguments, variables, 1, 4, nullptr});
+  int32_t out[5];
+  device->copy_out(nullptr, out, *b, 0, sizeof out);
+  const int32_t expected[5] = {0, 33, 44, 55, 0};
+  EXPECT_EQ(std::memcmp(out, expected, sizeof out), 0);
+}
+
+TEST(Interpreter, TooFewArgumentsAreAnError) {
+  const auto device = make_interpreter_device();
+  const Code code = code_of(render_bytecode(axpy()));
+  const auto executables = device->load({&code, 1});
+  EXPECT_THROW(device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, nullptr}), Error);
+  const BytecodeNeeds needs = bytecode_needs(*executables[0]);
+  EXPECT_EQ(needs.params, 2);
+  EXPECT_EQ(needs.variables, 1);
+  EXPECT_EQ(needs.scratch_bytes, code.scratch_bytes);
+}
+
+TEST(Interpreter, RunsInSeveralThreadsAtOnce) {
+  const auto device = make_interpreter_device();
+  const Code code = code_of(render_bytecode(axpy()));
+  const auto executables = device->load({&code, 1});
+  std::vector<int32_t> in(1000, 3), out(1000);
+  const Ref<Buffer> a = device->wrap(in.data(), 4000), b = device->wrap(out.data(), 4000);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      const Argument arguments[] = {{a.get(), 0}, {b.get(), 0}};
+      const int64_t variables[] = {1};
+      for (int i = 0; i < 50; ++i)
+        device->launch(
+            nullptr, {executables[0].get(), arguments, variables, t * 250, t * 250 + 250, nullptr});
+    });
+  for (std::thread& t : threads) t.join();
+  for (int32_t x : out) ASSERT_EQ(x, 6);
+}
+
+TEST(Interpreter, TheFirstFailedCheckIsKept) {
+  LinearProgram p;
+  p.name = "checks";
+  const LinearId good = p.add(Op::Const, kBool, {}, 1),
+                 bad = p.add(Op::Const, kBool.with_lanes(4), {}, 0);
+  p.add(Op::Check, kVoid, {good, p.add(Op::Const, kInt64, {}, 5)}, 0, 1);
+  p.add(Op::Check, kVoid, {bad, p.add(Op::Const, kInt64, {}, 77)}, 0, 2);
+  p.add(Op::Check, kVoid, {bad, p.add(Op::Const, kInt64, {}, 78)}, 0, 3);
+  const auto device = make_interpreter_device();
+  const Code code = code_of(render_bytecode(p));
+  const auto executables = device->load({&code, 1});
+  int64_t status = 0;
+  device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, &status});
+  EXPECT_EQ(check_id(status), 2);
+  EXPECT_EQ(check_position(status), 77);
+}
+
+// The same code in the instructions of every processor: what an old one would run.
+TEST(Interpreter, BothSetsOfHandlersExistForTheSameOps) {
+  if (!interp::has_avx2()) GTEST_SKIP() << "this processor has no AVX2";
+  for (size_t op = 0; op < kBytecodeOpCount; ++op)
+    for (size_t type = 0; type < kBytecodeTypeCount; ++type)
+      for (size_t to = 0; to < kBytecodeTypeCount; ++to)
+        for (uint16_t lanes : {uint16_t{1}, uint16_t{16}}) {
+          BytecodeInstruction i;
+          i.op = static_cast<BytecodeOp>(op);
+          i.type = static_cast<BytecodeType>(type);
+          i.to = static_cast<BytecodeType>(to);
+          i.lanes = lanes;
+          ASSERT_EQ(interp::find_handler_baseline(i) == nullptr,
+                    interp::find_handler_avx2(i) == nullptr);
+        }
+}
+
+class BadBytecode : public testing::Test {
+ protected:
+  Code code_ = code_of(render_bytecode(axpy()));
+
+  BytecodeHeader& header() { return *reinterpret_cast<BytecodeHeader*>(code_.bytes.data()); }
+  BytecodeInstruction& op(size_t i) {
+    return reinterpret_cast<BytecodeInstruction*>(code_.bytes.data() + sizeof(BytecodeHeader))[i];
+  }
+  size_t find(BytecodeOp wanted) {
+    for (size_t i = 0;; ++i)
+      if (op(i).op == wanted) return i;
+  }
+  void expect_refused(const std::string& why) {
+    try {
+      load_bytecode(code_);
+      FAIL() << "accepted: " << why;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.status(), Status::Device);
+      EXPECT_NE(e.message().find(why), std::string::npos) << e.message();
+    }
+  }
+};
+
+TEST_F(BadBytecode, CutOffAnywhere) {
+  const std::vector<std::byte> whole = code_.bytes;
+  for (size_t n = 0; n < whole.size(); ++n) {
+    code_.bytes.assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+    EXPECT_THROW(load_bytecode(code_), Error);
+  }
+}
+TEST_F(BadBytecode, AnotherVersion) {
+  header().version = 999;
+  expect_refused("version");
+}
+TEST_F(BadBytecode, AFrameLargerThanTheScratch) {
+  code_.scratch_bytes -= 64;
+  expect_refused("scratch");
+}
+TEST_F(BadBytecode, AnUnknownOp) {
+  op(3).op = static_cast<BytecodeOp>(250);
+  expect_refused("the op exists");
+}
+TEST_F(BadBytecode, ASlotOutsideTheFrame) {
+  op(find(BytecodeOp::Add)).result = header().frame_bytes;
+  expect_refused("in the frame");
+}
+TEST_F(BadBytecode, AMisalignedSlot) {
+  op(find(BytecodeOp::Add)).result += 4;
+  expect_refused("aligned");
+}
+TEST_F(BadBytecode, AnOperandThatNothingWrote) {
+  op(find(BytecodeOp::Add)).source[1] = header().frame_bytes - 8;
+  expect_refused("written before");
+}
+TEST_F(BadBytecode, AnOpOnTypesThatItDoesNotTake) {
+  op(find(BytecodeOp::Add)).op = BytecodeOp::Sqrt;
+  expect_refused("takes these types");
+}
+TEST_F(BadBytecode, AResultOnItsOperand) {
+  BytecodeInstruction& add = op(find(BytecodeOp::Add));
+  add.result = add.source[0];
+  expect_refused("overlap");
+}
+TEST_F(BadBytecode, ALoopThatEndsElsewhere) {
+  op(find(BytecodeOp::Loop)).aux = 1 << 30;
+  expect_refused("block");
+}
+TEST_F(BadBytecode, ALoopThatDoesNotCount) {
+  op(find(BytecodeOp::Loop)).imm = 0;
+  expect_refused("counts up");
+}
+TEST_F(BadBytecode, AParameterThatIsNotThere) {
+  op(find(BytecodeOp::Param)).imm = 2;
+  expect_refused("slot exists");
+}
+TEST_F(BadBytecode, NoEnd) {
+  op(header().ops - 1).op = BytecodeOp::EndIf;
+  expect_refused("End");
+}
+
+// Loads or throws; that a mutated program is accepted is possible, that the loader crashes is not.
+TEST_F(BadBytecode, RandomDamageNeverCrashesTheLoader) {
+  std::mt19937_64 rng(7);
+  const std::vector<std::byte> whole = code_of(render_bytecode(random_linear(3))).bytes;
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    code_.bytes = whole;
+    code_.scratch_bytes = 1 << 24;
+    for (int k = 0; k < 3; ++k) code_.bytes[rng() % whole.size()] = static_cast<std::byte>(rng());
+    try {
+      load_bytecode(code_);
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace tiny
