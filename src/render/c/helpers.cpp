@@ -312,6 +312,7 @@ std::string Helpers::arithmetic(Op op, DType operand, const std::string& a, cons
     if (vector && op == Op::Equal) return cat("~(", a, " ^ ", b, ")");
     return cat(a, " ", infix(op), " ", b);
   }
+  if (op == Op::Neg && operand.is_float()) return cat(flip_sign(operand), "(", a, ")");
   if (op == Op::Neg) return cat("-", a);
   if (op == Op::Not) return cat("~", a);
   if (op == Op::Abs && operand.is_unsigned()) return a;
@@ -324,6 +325,17 @@ std::string Helpers::arithmetic(Op op, DType operand, const std::string& a, cons
   if (!b.empty()) arguments += ", " + b;
   if (!c.empty()) arguments += ", " + c;
   return cat(function, "(", arguments, ")");
+}
+
+// Not C's minus: gcc 12 makes one instruction of -fma(a, b, c), which gives 0 for -0.
+std::string Helpers::flip_sign(DType dtype) {
+  const DType word = unsigned_of(dtype);
+  const std::string t = type(dtype), w = type(word), name = cat("neg_", t);
+  const std::string to = bitcast(dtype, word), back = bitcast(word, dtype);
+  if (first(name))
+    write(fill("INLINE $0 $1($0 x) { return $2($3(x) ^ $4); }",
+               {t, name, back, to, dtype.bits() == 32 ? "0x80000000u" : "0x8000000000000000ull"}));
+  return name;
 }
 
 std::string Helpers::where(DType dtype) {

@@ -48,6 +48,7 @@ class Helpers {
   void write(const std::string& definition) { text_ += definition + "\n"; }
 
   std::string scalar_function(Op op, DType dtype);
+  std::string flip_sign(DType dtype);
   std::string scalar_cast(DType from, DType to);
   std::string half_cast(DType from, DType to);
   void bits_of_float();
