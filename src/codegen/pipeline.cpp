@@ -3,8 +3,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "codegen/linear_passes.h"
 #include "codegen/heuristic.h"
+#include "codegen/linear_passes.h"
 #include "codegen/linearize.h"
 #include "codegen/options.h"
 #include "codegen/ranges.h"
@@ -38,7 +38,8 @@ double count_bytes(const Kernel& kernel) {
     double elements = 1;
     const ViewArg& view = u.view_arg();
     for (size_t i = 0; i < view.shape.size(); ++i)
-      if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim) elements *= static_cast<double>(view.shape[i]);
+      if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim)
+        elements *= static_cast<double>(view.shape[i]);
     sum += elements * static_cast<double>((store ? u.src(1).dtype() : u.dtype()).bytes());
   }
   return sum;

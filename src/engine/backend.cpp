@@ -43,7 +43,8 @@ class InterpreterBackend : public Backend {
   const Target& target() const override { return target_; }
   std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs) codes.push_back(to_code(render_bytecode(program)));
+    for (const LinearProgram& program : programs)
+      codes.push_back(to_code(render_bytecode(program)));
     std::vector<LoadedKernel> loaded;
     for (Ref<Executable>& executable : device_->load(codes)) loaded.push_back({executable, true});
     return loaded;
@@ -93,7 +94,8 @@ class CBackend : public Backend {
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   if (flags.device == "c") return std::make_unique<CBackend>(flags.cc);
-  if (flags.device == "interp" || flags.device == "cpu") return std::make_unique<InterpreterBackend>();
+  if (flags.device == "interp" || flags.device == "cpu")
+    return std::make_unique<InterpreterBackend>();
   std::vector<std::string> names;
   for (const BackendInfo& info : known_backends()) names.push_back(info.name);
   throw Error(Status::InvalidArgument,

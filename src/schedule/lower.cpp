@@ -14,7 +14,8 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Decision& decision, const UOp& root) : decision_(decision), root_(root), graph_(root.graph()) {}
+  Lowering(const Decision& decision, const UOp& root)
+      : decision_(decision), root_(root), graph_(root.graph()) {}
 
   ScheduledKernel run(const UOp& destination, const View& view) {
     out_.stored.push_back(root_);
@@ -191,7 +192,8 @@ class Lowering {
     return at(node.src(0), below);
   }
 
-  void check_index(const UOp& e, const Dim& size, const Shape& shape, const std::vector<UOp>& index) {
+  void check_index(const UOp& e, const Dim& size, const Shape& shape,
+                   const std::vector<UOp>& index) {
     const UOp last = add(size.uop(graph_), -1);
     if (prove_nonnegative(e) && prove_nonnegative(sub(last, e))) return;
     const UOp ok = logical_and(nonnegative(e), nonnegative(sub(last, e)));
