@@ -62,11 +62,6 @@ UOp erf_tail64(const FloatCode& k, const UOp& a) {
   return exp_normal(k, -(a * a)) * k.polynomial(t, kErfTail64);
 }
 
-// 1 - y for 0 <= y <= 1 with the sign of x.
-UOp complement(const FloatCode& k, const UOp& y, const UOp& x) {
-  return k.with_sign_of(k.value(1) - y, x);
-}
-
 }  // namespace
 
 UOp exp_in_steps(const UOp& x) {
@@ -91,11 +86,11 @@ UOp tanh_in_steps(const UOp& x) {
   const UOp a = elementwise(Op::Abs, {x});
   const UOp z = x * x;
   const UOp q = k.is_double() ? k.polynomial(z, kTanh64) : k.polynomial(z, kTanh32);
-  const UOp small = fma(x * z, q, x);
+  const UOp small = fma(a * z, q, a);
   // 1 - 2/(e^2a + 1), which is 1 well before the exponential overflows.
   const UOp twice = k.times(minimum(a, k.value(k.is_double() ? 20 : 10)), 2);
   const UOp tail = div(k.value(2), k.plus(exp_normal(k, twice), 1));
-  return where(less(a, k.value(0.6)), small, complement(k, tail, x));
+  return k.with_sign_of(where(less(a, k.value(0.6)), small, k.value(1) - tail), x);
 }
 
 UOp erf_in_steps(const UOp& x) {
@@ -103,10 +98,10 @@ UOp erf_in_steps(const UOp& x) {
   const UOp a = elementwise(Op::Abs, {x});
   const UOp z = x * x;
   const UOp q = k.is_double() ? k.polynomial(z, kErf64) : k.polynomial(z, kErf32);
-  const UOp small = fma(x, q, x);
+  const UOp small = fma(a, q, a);
   const UOp tail = k.is_double() ? erf_tail64(k, minimum(a, k.value(6)))
                                  : exp_normal(k, k.polynomial(minimum(a, k.value(4)), kErfTail32));
-  return where(less(a, k.value(0.92)), small, complement(k, tail, x));
+  return k.with_sign_of(where(less(a, k.value(0.92)), small, k.value(1) - tail), x);
 }
 
 }  // namespace tiny

@@ -55,10 +55,10 @@ FloatPair log2_pair(const FloatCode& k, const FloatCode::Split& x) {
   z.lo = fma(k.times(s, 2), s_low, z.lo);
   const FloatPair third = times_pair(k, z, kTwoThirds);
   const UOp rest = fma(z.hi * z.hi, k.polynomial(z.hi, kLogPow64), third.lo);
-  const FloatPair sum = k.fast_two_sum(k.value(2), third.hi);
-  const UOp sum_low = sum.lo + rest;
+  const FloatPair two = k.fast_two_sum(k.value(2), third.hi);
+  const FloatPair sum = k.fast_two_sum(two.hi, two.lo + rest);
   FloatPair log = k.two_product(s, sum.hi);
-  log.lo = fma(s, sum_low, fma(s_low, sum.hi, log.lo));
+  log.lo = fma(s, sum.lo, fma(s_low, sum.hi, log.lo));
   const FloatPair log2 = times_pair(k, log, kLog2EParts);
   const FloatPair whole = k.fast_two_sum(x.e, log2.hi);
   return {whole.hi, whole.lo + log2.lo};
