@@ -124,15 +124,13 @@ Array zeros(std::string name, tiny_dtype dtype, std::vector<int64_t> shape) {
 
 int64_t element_count(const std::vector<int64_t>& shape) {
   int64_t count = 1;
-  bool empty = false;
+  bool overflows = false, empty = false;
   for (const int64_t dim : shape) {
     if (dim < 0) return -1;
-    if (dim == 0)
-      empty = true;
-    else if (__builtin_mul_overflow(count, dim, &count))
-      return -1;
+    empty = empty || dim == 0;
+    overflows = overflows || __builtin_mul_overflow(count, dim, &count);
   }
-  return empty ? 0 : count;
+  return empty ? 0 : overflows ? -1 : count;
 }
 
 bool is_float(tiny_dtype dtype) {

@@ -39,13 +39,14 @@ CLI::Option* add_list(CLI::App& app, const char* flag, std::vector<std::string>&
   return app.add_option(flag, values, help)->expected(1)->take_all()->allow_extra_args(false);
 }
 
-
 void add_common(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--json", flags.json, "Print one JSON object on stdout, nothing else");
   app.add_flag("-q,--quiet", flags.quiet, "No warnings and no progress on stderr");
   app.add_flag("-v,--verbose", flags.verbose, "Tell more on stderr; -vv and so on tell still more");
   app.add_option("--device", flags.device, "cpu, interp, c or null[:N]")->group("Engine");
-  app.add_option("--isa", flags.isa, "auto, avx512 or avx2")->group("Engine");
+  app.add_option("--isa", flags.isa, "auto, avx512 or avx2")
+      ->check(CLI::IsMember({"auto", "avx512", "avx2"}))
+      ->group("Engine");
   add_list(app, "--option", flags.options, "KEY=VALUE of the engine; may be repeated")
       ->group("Engine");
   app.add_option("--limit-memory", flags.limit_memory, "Bytes that tensors may take")

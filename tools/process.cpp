@@ -28,6 +28,7 @@ struct Watched {
   Clock::time_point phase_start;
   bool shown = false;  // a progress line stands on the terminal
   bool quiet = false;
+  std::vector<pid_t> children;
   std::string on_interrupt;
   std::string on_crash;
 };
@@ -83,6 +84,7 @@ void show_progress(Watched& state) {
       continue;
     }
     state.lock.lock();
+    for (const pid_t child : state.children) kill(child, SIGKILL);
     clear_progress(state);
     write_all(STDOUT_FILENO, state.on_interrupt);
     write_all(STDERR_FILENO, "tiny: interrupted\n");
@@ -212,8 +214,12 @@ void Children::start(size_t id, const std::vector<std::string>& arguments, doubl
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   Child child{id, 0, out[0], err[0], Clock::now(), seconds, {}};
+  Watched& state = watched();
+  state.lock.lock();
   const int error =
       posix_spawn(&child.pid, "/proc/self/exe", &files, &attributes, argv.data(), environ);
+  if (error == 0) state.children.push_back(child.pid);
+  state.lock.unlock();
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   close(out[1]);
@@ -254,6 +260,11 @@ bool Children::serve(Child& child, bool out_ready, bool err_ready) {
 }
 
 Ended Children::bury(Child& child) {
+  {
+    Watched& state = watched();
+    const std::lock_guard guard(state.lock);
+    std::erase(state.children, child.pid);
+  }
   int status = 0;
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) continue;
   child.ended.ms = ms_since(child.start);

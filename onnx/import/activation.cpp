@@ -1,10 +1,10 @@
 // Activation functions.  What has no definition of its own in the tensor library is composed.
 #include <cmath>
-#include <numbers>
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
+#include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
@@ -18,8 +18,7 @@ Tensor is_negative(const Tensor& x) {
 }
 
 Tensors import_leaky_relu(Call& c) {
-  const Tensor& x = c.in(0);
-  return {where(is_negative(x), x * number(x, c.real_attr("alpha", 0.01f)), x)};
+  return {leaky_relu(c.in(0), c.real_attr("alpha", 0.01f))};
 }
 
 // Before version 7 a slope of one axis belongs to the channels.
@@ -56,11 +55,6 @@ Tensors import_selu(Call& c) {
   const float gamma = c.real_attr("gamma", old ? 1.0507f : 1.05070102214813232421875f);
   const Tensor& x = c.in(0);
   return {number(x, gamma) * exponential_unit(x, alpha, 1)};
-}
-
-Tensor hard_sigmoid(const Tensor& x, double alpha, double beta) {
-  const Tensor line = x * number(x, alpha) + number(x, beta);
-  return minimum(maximum(line, number(x, 0.0)), number(x, 1.0));
 }
 
 Tensors import_hard_sigmoid(Call& c) {
@@ -103,13 +97,7 @@ Tensors import_gelu(Call& c) {
   const std::string approximate = c.text_attr("approximate", "none");
   c.check(approximate == "none" || approximate == "tanh", "the attribute approximate is \"",
           approximate, "\"");
-  const Tensor half = number(x, 0.5);
-  const Tensor one = number(x, 1.0);
-  if (approximate == "none")
-    return {half * x * (one + erf(x * number(x, std::numbers::sqrt2 / 2)))};
-  const Tensor inner =
-      number(x, std::sqrt(2 / std::numbers::pi)) * (x + number(x, 0.044715) * x * x * x);
-  return {half * x * (one + tanh(inner))};
+  return {gelu(x, approximate == "none" ? GeluKind::Exact : GeluKind::Tanh)};
 }
 
 // ---- Dropout: a running model passes its input on.

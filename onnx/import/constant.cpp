@@ -10,6 +10,7 @@
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/movement.h"
 
 namespace tiny::onnx {
@@ -107,11 +108,7 @@ Tensors import_trilu(Call& c) {
   // Beyond the matrix, all k mean the same.
   const int64_t most = std::max(dim_of(x, -1), dim_of(x, -2));
   const int64_t k = std::clamp<int64_t>(c.has(1) ? c.integer(1) : 0, -most - 1, most + 1);
-  const Tensor row = positions(c.context(), kInt64, dim_of(x, -2), 0, 2);
-  const Tensor column = positions(c.context(), kInt64, dim_of(x, -1), 1, 2);
-  const Tensor edge = row + number_int(row, k);
-  const Tensor kept = c.flag("upper", true) ? less_equal(edge, column) : less_equal(column, edge);
-  return {where(kept, x, number_int(x, 0))};
+  return {c.flag("upper", true) ? triu(x, k) : tril(x, k)};
 }
 
 // Windows of signal processing: a0 - a1 cos(t) + a2 cos(2t), over the size or one less.

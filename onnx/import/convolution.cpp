@@ -6,15 +6,18 @@
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
-#include "onnx/import/window.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
+#include "tensor/window.h"
 
 namespace tiny::onnx {
 
 namespace {
+
+// Sizes beyond this are no picture, and products of two of them still fit.
+constexpr int64_t kSizeMax = int64_t{1} << 31;
 
 Ints spatial_of(const Call& c, const Tensor& x) {
   c.check(x.rank() >= 3, "it takes a batch, channels and spatial axes; got shape ",
@@ -23,27 +26,73 @@ Ints spatial_of(const Call& c, const Tensor& x) {
   return {dims.begin() + 2, dims.end()};
 }
 
-Tensor with_bias(const Call& c, const Tensor& y, size_t bias) {
-  if (!c.has(bias)) return y;
-  c.check(dims_of(c.in(bias)) == Ints{dim_of(y, 1)}, "a bias of shape ",
-          list_text(dims_of(c.in(bias))), " for ", dim_of(y, 1), " channels");
-  Ints shape(static_cast<size_t>(y.rank() - 1), 1);
-  shape[0] = dim_of(y, 1);
-  return y + reshape(c.in(bias), to_shape(shape));
+// A list attribute with `count` values.
+Ints listed(const Call& c, const char* name, size_t count, int64_t fallback, int64_t least) {
+  const Ints values = c.ints_attr(name, Ints(count, fallback));
+  c.check(values.size() == count, "the attribute ", name, " has ", values.size(),
+          " values and needs ", count);
+  for (int64_t v : values)
+    c.check(v >= least && v < kSizeMax, "the attribute ", name, " = ", list_text(values));
+  return values;
+}
+
+// How windows lie on the spatial axes: kernel_shape, strides, dilations, pads and auto_pad.
+struct Windows {
+  Ints kernel;
+  WindowOptions options;
+};
+
+// Padding that makes the output's size n / stride, rounded up.
+void pad_same(const Ints& spatial, bool upper, Windows& w) {
+  WindowOptions& o = w.options;
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    const int64_t reach = (w.kernel[i] - 1) * o.dilations[i] + 1;
+    const int64_t out = ceil_div(spatial[i], o.strides[i]);
+    const int64_t total = std::max<int64_t>(0, (out - 1) * o.strides[i] + reach - spatial[i]);
+    o.before[i] = upper ? total / 2 : total - total / 2;
+    o.after[i] = total - o.before[i];
+  }
+}
+
+Windows windows_attributes(const Call& c, const Ints& spatial,
+                           const std::optional<Ints>& weights = {}) {
+  const size_t axes = spatial.size();
+  Windows w;
+  w.kernel = c.ints_attr("kernel_shape", weights.value_or(Ints()));
+  c.check(w.kernel.size() == axes, "the attribute kernel_shape has ", w.kernel.size(),
+          " values for ", axes, " spatial axes");
+  for (int64_t k : w.kernel) c.check(k > 0 && k < kSizeMax, "a kernel ", list_text(w.kernel));
+  if (weights)
+    c.check(w.kernel == *weights, "the attribute kernel_shape is ", list_text(w.kernel),
+            ", the weights have ", list_text(*weights));
+  WindowOptions& o = w.options;
+  o.strides = listed(c, "strides", axes, 1, 1);
+  o.dilations = listed(c, "dilations", axes, 1, 1);
+  const Ints pads = listed(c, "pads", 2 * axes, 0, 0);
+  o.before.assign(pads.begin(), pads.begin() + static_cast<int64_t>(axes));
+  o.after.assign(pads.begin() + static_cast<int64_t>(axes), pads.end());
+  const std::string mode = c.text_attr("auto_pad", "NOTSET");
+  if (mode == "SAME_UPPER" || mode == "SAME_LOWER")
+    pad_same(spatial, mode == "SAME_UPPER", w);
+  else if (mode == "VALID")
+    o.before = o.after = Ints(axes, 0);
+  else
+    c.check(mode == "NOTSET", "the attribute auto_pad is \"", mode, "\"");
+  return w;
 }
 
 // ---- Convolutions.
 
-Tensor convolution(const Call& c, const Tensor& x, const Tensor& weights) {
+Tensor convolution(const Call& c, const Tensor& x, const Tensor& weights, const Tensor& bias) {
   const Ints spatial = spatial_of(c, x);
   c.check(weights.rank() == x.rank(), "weights with ", weights.rank(), " axes for an input with ",
           x.rank());
-  const Windows w = windows_of(c, spatial, spatial_of(c, weights));
-  return convolved(padded_for(x, w), weights, c.attr("group", 1), w);
+  const Windows w = windows_attributes(c, spatial, spatial_of(c, weights));
+  return conv(x, weights, bias, w.options, c.attr("group", 1));
 }
 
 Tensors import_conv(Call& c) {
-  return {with_bias(c, convolution(c, c.in(0), c.in(1)), 2)};
+  return {convolution(c, c.in(0), c.in(1), c.in_or(2, Tensor()))};
 }
 
 // The input, or the weights per output channel, less their zero point.
@@ -51,71 +100,47 @@ Tensor centered(const Call& c, size_t i, size_t zero) {
   const Tensor wide = cast(c.in(i), kInt32);
   if (!c.has(zero)) return wide;
   const Tensor point = cast(c.in(zero), kInt32);
-  if (point.rank() == 0 || dim_of(point, 0) == 1) return wide - reshape(point, {});
+  if (point.rank() == 0 || dim_of(point, 0) == 1) return wide - reshape(point, Shape());
   Ints shape(static_cast<size_t>(wide.rank()), 1);
   shape[0] = dim_of(point, 0);
   return wide - reshape(point, to_shape(shape));
 }
 
 Tensors import_conv_integer(Call& c) {
-  return {convolution(c, centered(c, 0, 2), centered(c, 1, 3))};
-}
-
-// Zeros between the elements of the spatial axes.
-Tensor spread(const Tensor& x, const Ints& stride) {
-  Tensor out = x;
-  for (size_t i = 0; i < stride.size(); ++i) {
-    if (stride[i] == 1) continue;
-    const auto axis = static_cast<int64_t>(i) + 2;
-    const int64_t n = dim_of(out, axis);
-    Ints shape = dims_of(out);
-    Tensor apart = unsqueeze(out, {axis + 1});
-    Ints none(static_cast<size_t>(apart.rank()), 0), more = none;
-    more[i + 3] = stride[i] - 1;
-    apart = pad(apart, to_shape(none), to_shape(more));
-    shape[i + 2] = checked_mul(n, stride[i], "a stride");
-    out = slice_axis(reshape(apart, to_shape(shape)), axis, 0, (n - 1) * stride[i] + 1);
-  }
-  return out;
+  return {convolution(c, centered(c, 0, 2), centered(c, 1, 3), Tensor())};
 }
 
 // Pads and output sizes of a transposed convolution; `pads` may be chosen by the output's shape.
 struct Transposed {
-  Ints stride, dilation, before, after, more;
+  WindowOptions options;
+  Ints more;
 };
 Transposed transposed_of(const Call& c, const Ints& spatial, const Ints& kernel) {
   const size_t axes = spatial.size();
-  const auto listed = [&](const char* name, size_t count, int64_t fallback, int64_t least) {
-    const Ints values = c.ints_attr(name, Ints(count, fallback));
-    c.check(values.size() == count, "the attribute ", name, " has ", values.size(), " values");
-    for (int64_t v : values)
-      c.check(v >= least && v < (int64_t{1} << 31), "the attribute ", name, " = ",
-              list_text(values));
-    return values;
-  };
   Transposed t;
-  t.stride = listed("strides", axes, 1, 1);
-  t.dilation = listed("dilations", axes, 1, 1);
-  t.more = listed("output_padding", axes, 0, 0);
-  const Ints pads = listed("pads", 2 * axes, 0, 0);
-  t.before.assign(pads.begin(), pads.begin() + static_cast<int64_t>(axes));
-  t.after.assign(pads.begin() + static_cast<int64_t>(axes), pads.end());
+  WindowOptions& o = t.options;
+  o.strides = listed(c, "strides", axes, 1, 1);
+  o.dilations = listed(c, "dilations", axes, 1, 1);
+  t.more = listed(c, "output_padding", axes, 0, 0);
+  const Ints pads = listed(c, "pads", 2 * axes, 0, 0);
+  o.before.assign(pads.begin(), pads.begin() + static_cast<int64_t>(axes));
+  o.after.assign(pads.begin() + static_cast<int64_t>(axes), pads.end());
   const std::string mode = c.text_attr("auto_pad", "NOTSET");
   const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
   c.check(same || mode == "VALID" || mode == "NOTSET", "the attribute auto_pad is \"", mode, "\"");
-  if (mode == "VALID") t.before = t.after = Ints(axes, 0);
+  if (mode == "VALID") o.before = o.after = Ints(axes, 0);
   auto shape = c.ints_attr("output_shape");
   if (shape && shape->size() > axes)
     shape->erase(shape->begin(), shape->end() - static_cast<int64_t>(axes));
   if (!shape && !same) return t;
   for (size_t i = 0; i < axes; ++i) {
-    const int64_t wanted = shape ? shape->at(i) : checked_mul(spatial[i], t.stride[i], "a stride");
+    const int64_t wanted = shape ? shape->at(i) : checked_mul(spatial[i], o.strides[i], "a stride");
     const int64_t full =
-        (spatial[i] - 1) * t.stride[i] + t.more[i] + (kernel[i] - 1) * t.dilation[i] + 1;
+        (spatial[i] - 1) * o.strides[i] + t.more[i] + (kernel[i] - 1) * o.dilations[i] + 1;
     const int64_t total = full - wanted;
-    t.before[i] = mode == "SAME_UPPER" ? floor_div(total, 2) : total - floor_div(total, 2);
-    if (total < 0) t.before[i] = std::max<int64_t>(0, t.before[i]);
-    t.after[i] = total - t.before[i];
+    o.before[i] = mode == "SAME_UPPER" ? floor_div(total, 2) : total - floor_div(total, 2);
+    if (total < 0) o.before[i] = std::max<int64_t>(0, o.before[i]);
+    o.after[i] = total - o.before[i];
   }
   return t;
 }
@@ -127,38 +152,8 @@ Tensors import_conv_transpose(Call& c) {
   const Ints kernel = spatial_of(c, weights);
   c.check(weights.rank() == x.rank(), "weights with ", weights.rank(), " axes");
   c.check(c.ints_attr("kernel_shape", kernel) == kernel, "the attribute kernel_shape");
-  const int64_t groups = c.attr("group", 1);
-  const Ints shape = dims_of(weights);
-  c.check(groups > 0 && shape[0] == dim_of(x, 1) && shape[0] % groups == 0, "weights of shape ",
-          list_text(shape), " for ", dim_of(x, 1), " channels in ", groups, " groups");
   const Transposed t = transposed_of(c, spatial, kernel);
-  // The weights mirrored, [C, M / g, ..] as [M, C / g, ..].
-  Ints mirrored, apart{groups, shape[0] / groups, shape[1]}, order{0, 2, 1};
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    mirrored.push_back(static_cast<int64_t>(i) + 2);
-    apart.push_back(kernel[i]);
-    order.push_back(static_cast<int64_t>(i) + 3);
-  }
-  Ints turned{shape[1] * groups, shape[0] / groups};
-  turned.insert(turned.end(), kernel.begin(), kernel.end());
-  const UOp grouped =
-      make_permute(make_reshape(flip(weights, mirrored).node(), to_shape(apart)), order);
-  const Tensor w = weights.with(make_reshape(grouped, to_shape(turned)));
-  Windows slide;
-  slide.kernel = kernel;
-  slide.stride = Ints(kernel.size(), 1);
-  slide.dilation = t.dilation;
-  Ints before{0, 0}, after{0, 0};
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    const int64_t reach = (kernel[i] - 1) * t.dilation[i];
-    before.push_back(reach - t.before[i]);
-    after.push_back(reach - t.after[i] + t.more[i]);
-    const int64_t size = (spatial[i] - 1) * t.stride[i] + 1 + before.back() + after.back();
-    c.check(size > reach, "nothing is left of axis ", i + 2);
-    slide.count.push_back(size - reach);
-  }
-  const Tensor ready = pad(spread(x, t.stride), to_shape(before), to_shape(after));
-  return {with_bias(c, convolved(ready, w, groups, slide), 2)};
+  return {conv_transpose(x, weights, c.in_or(2, Tensor()), t.options, t.more, c.attr("group", 1))};
 }
 
 // ---- Pools.
@@ -170,81 +165,44 @@ Ints kernel_axes(const Tensor& views, size_t axes) {
   return out;
 }
 
-// Whether each element of the padded input is one of x's, [1, 1, ..].
-Tensor inside(const Tensor& x, const Windows& w, bool count_padding) {
-  Ints shape = dims_of(x);
-  shape[0] = shape[1] = 1;
-  Windows counted = w;
-  if (count_padding) {
-    for (size_t i = 0; i < w.kernel.size(); ++i) shape[i + 2] += w.before[i] + w.after[i];
-    counted.before = counted.after = Ints(w.kernel.size(), 0);
-  }
-  return padded_for(full(x.context_ref(), kBool, to_shape(shape), 1), counted);
-}
-
-bool is_padded(const Windows& w) {
-  for (const Ints* list : {&w.before, &w.after, &w.extra})
-    for (int64_t n : *list)
-      if (n != 0) return true;
-  return false;
-}
-
-// Where every window has its maximum, as a position in the whole input.
-Tensor max_positions(const Call& c, const Tensor& x, const Tensor& views, const Tensor& best,
-                     const Windows& w) {
+// Positions in the whole input, in the order of its memory or with the spatial axes turned around.
+Tensor whole_positions(const Call& c, const Tensor& x, const Tensor& local) {
   const Ints dims = dims_of(x);
-  const size_t axes = w.kernel.size();
-  const bool column_major = c.attr("storage_order", 0) == 1;
   int64_t area = 1;
-  Tensor place;
-  for (size_t n = 0; n < axes; ++n) {
-    const size_t i = column_major ? n : axes - 1 - n;
-    const Tensor along =
-        positions(c.context(), kInt64, dims[i + 2], static_cast<int64_t>(i) + 2, x.rank());
-    const Tensor part = along * number_int(along, area);
-    place = place ? place + part : part;
-    area *= dims[i + 2];
+  for (size_t i = 2; i < dims.size(); ++i) area *= dims[i];
+  Tensor place = local;
+  if (c.attr("storage_order", 0) == 1) {
+    place = Tensor();
+    int64_t row_major = area;
+    int64_t column_major = 1;
+    for (size_t i = 2; i < dims.size(); ++i) {
+      row_major /= dims[i];
+      const Tensor along =
+          floor_mod(floor_div(local, number_int(local, row_major)), number_int(local, dims[i])) *
+          number_int(local, column_major);
+      place = place ? place + along : along;
+      column_major *= dims[i];
+    }
   }
-  const Tensor spots = sliding(padded_for(place, w), w);
-  const Tensor real = sliding(inside(x, w, false), w);
-  Tensor top = best;
-  for (size_t i = 0; i < axes; ++i) top = unsqueeze(top, {top.rank()});
-  const Tensor hit = bit_and(equal(views, top), real);
-  const Tensor local =
-      min(where(hit, spots, number_int(spots, area)), kernel_axes(views, axes), false);
   const Tensor batch = positions(c.context(), kInt64, dims[0], 0, x.rank());
   const Tensor channel = positions(c.context(), kInt64, dims[1], 1, x.rank());
-  return local + (batch * number_int(batch, dims[1]) + channel) * number_int(batch, area);
+  return place + (batch * number_int(batch, dims[1]) + channel) * number_int(batch, area);
 }
 
 Tensors import_max_pool(Call& c) {
   const Tensor& x = c.in(0);
-  const Windows w = windows_of(c, spatial_of(c, x));
-  Tensor padded = padded_for(x, w);
-  if (is_padded(w)) {
-    const Tensor lowest = full_bits(c.context(), x.dtype(), {}, lowest_bits(x.dtype()));
-    padded = where(inside(x, w, false), padded, lowest);
-  }
-  const Tensor views = sliding(padded, w);
-  const Tensor best = max(views, kernel_axes(views, w.kernel.size()), false);
+  const Windows w = windows_attributes(c, spatial_of(c, x));
+  const bool up = c.flag("ceil_mode", false);
+  const Tensor best = max_pool(x, w.kernel, w.options, up);
   if (!c.wants(1)) return {best};
-  return {best, max_positions(c, x, views, best, w)};
+  return {best, whole_positions(c, x, max_pool_indices(x, w.kernel, w.options, up))};
 }
 
 Tensors import_average_pool(Call& c) {
   const Tensor& x = c.in(0);
-  const Windows w = windows_of(c, spatial_of(c, x));
-  const Tensor wide = x.dtype().bits() < 32 ? cast(x, kFloat32) : x;
-  const Tensor views = sliding(padded_for(wide, w), w);
-  const Ints axes = kernel_axes(views, w.kernel.size());
-  const Tensor total = sum(views, axes, false);
-  if (!is_padded(w)) {
-    const auto n = static_cast<double>(reduced_count(views, axes).value());
-    return {cast(total / number(total, n), x.dtype())};
-  }
-  const Tensor counted =
-      cast(sliding(inside(x, w, c.flag("count_include_pad", false)), w), total.dtype());
-  return {cast(total / sum(counted, axes, false), x.dtype())};
+  const Windows w = windows_attributes(c, spatial_of(c, x));
+  return {avg_pool(x, w.kernel, w.options, c.flag("ceil_mode", false),
+                   c.flag("count_include_pad", false))};
 }
 
 // (sum |x|^p)^(1/p).
@@ -263,9 +221,23 @@ double norm_order(const Call& c) {
 
 Tensors import_lp_pool(Call& c) {
   const Tensor& x = c.in(0);
-  const Windows w = windows_of(c, spatial_of(c, x));
-  const Tensor views = sliding(padded_for(x, w), w);
-  return {norm(views, norm_order(c), kernel_axes(views, w.kernel.size()), false)};
+  const Ints spatial = spatial_of(c, x);
+  const Windows w = windows_attributes(c, spatial);
+  const WindowOptions& o = w.options;
+  const bool up = c.flag("ceil_mode", false);
+  Ints before(2), after(2), counts;
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    const int64_t size = spatial[i] + o.before[i] + o.after[i];
+    counts.push_back(window_count(size, w.kernel[i], o.strides[i], o.dilations[i], up));
+    if (up && (counts[i] - 1) * o.strides[i] >= spatial[i] + o.before[i]) --counts[i];
+    c.check(counts[i] > 0, "no window fits axis ", i + 2);
+    const int64_t reach = (counts[i] - 1) * o.strides[i] + (w.kernel[i] - 1) * o.dilations[i] + 1;
+    before.push_back(o.before[i]);
+    after.push_back(std::max(o.after[i], reach - spatial[i] - o.before[i]));
+  }
+  const Tensor padded = pad(x, to_shape(before), to_shape(after));
+  const Tensor views = windows(padded, w.kernel, o.strides, o.dilations, counts);
+  return {norm(views, norm_order(c), kernel_axes(views, spatial.size()), false)};
 }
 
 Ints spatial_axes(const Call& c, const Tensor& x) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
+#include "tensor/activation.h"
 #include "tensor/create.h"
 
 namespace tiny::onnx {

@@ -10,20 +10,6 @@
 
 namespace tiny::onnx {
 
-Tensor log1p(const Tensor& a) {
-  // The rounding of 1 + a cancels between the logarithm and the quotient.
-  const Tensor one = number(a, 1.0);
-  const Tensor u = one + a;
-  const Tensor moved = u - one;
-  const Tensor exact = log(u) * (a / moved);
-  const Tensor infinite = equal(u, number(a, __builtin_inf()));
-  return where(equal(moved, number(a, 0.0)), a, where(infinite, u, exact));
-}
-
-Tensor softplus(const Tensor& a) {
-  return maximum(a, number(a, 0.0)) + log1p(exp(neg(abs(a))));
-}
-
 int64_t axis_of(int64_t axis, int64_t rank) {
   require(axis >= -rank && axis < rank, Status::InvalidModel, "axis ", axis, " of a tensor with ",
           rank, " axes");
@@ -57,15 +43,6 @@ Tensor take(const Tensor& a, const Ints& indices, int64_t axis) {
   return a.with(make_gather(a.node(), index.node(), along));
 }
 
-Tensor gather(const Tensor& data, const Tensor& index, int64_t axis) {
-  require(data.rank() > 0, Status::InvalidModel, "a gather from a scalar");
-  const int64_t along = axis_of(axis, data.rank());
-  const Tensor wide = cast(index, kInt64);
-  const Tensor n = number_int(wide, dim_of(data, along));
-  const Tensor wrapped = where(less(wide, number_int(wide, 0)), wide + n, wide);
-  return data.with(make_gather(data.node(), wrapped.node(), along));
-}
-
 Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& valid) {
   const Tensor checked = where(valid, position, number_int(position, -1));
   return data.with(make_gather(flatten(data).node(), checked.node(), 0));
@@ -91,27 +68,6 @@ Tensor aligned(const Call& call, const Tensor& a, const Tensor& b) {
   Ints shape = dims_of(b);
   shape.resize(static_cast<size_t>(a.rank() - axis), 1);
   return reshape(b, to_shape(shape));
-}
-
-namespace {
-
-// `a` less its maximum along the axes, so that the greatest exponential is 1.
-Tensor shifted(const Tensor& a, const Ints& axes) {
-  return a - max(a, axes, true);
-}
-
-}  // namespace
-
-Tensor softmax(const Tensor& a, const Ints& axes) {
-  const DType dtype = a.dtype();
-  const Tensor e = exp(shifted(dtype.bits() < 32 ? cast(a, kFloat32) : a, axes));
-  return cast(e / sum(e, axes, true), dtype);
-}
-
-Tensor log_softmax(const Tensor& a, const Ints& axes) {
-  const DType dtype = a.dtype();
-  const Tensor s = shifted(dtype.bits() < 32 ? cast(a, kFloat32) : a, axes);
-  return cast(s - log(sum(exp(s), axes, true)), dtype);
 }
 
 Moments moments(const Tensor& a, const Ints& axes) {

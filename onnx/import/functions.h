@@ -8,11 +8,6 @@
 
 namespace tiny::onnx {
 
-// log(1 + a), accurate near 0.
-Tensor log1p(const Tensor& a);
-// log(1 + exp(a)) without overflow.
-Tensor softplus(const Tensor& a);
-
 // `axis` counted from the front, Error{InvalidModel} unless it is one of `rank`.
 int64_t axis_of(int64_t axis, int64_t rank);
 // The same for distinct axes.
@@ -20,9 +15,6 @@ Ints axes_of(const Ints& axes, int64_t rank);
 
 // Elements indices[0], indices[1], .. of one axis; the indices are checked now.
 Tensor take(const Tensor& a, const Ints& indices, int64_t axis);
-// data with `axis` replaced by the index's axes; negative indices count from the end.  An index out
-// of range is Error{Index} when the program runs.
-Tensor gather(const Tensor& data, const Tensor& index, int64_t axis);
 // Elements of `data` at these row-major positions; a position that is false in `valid` (bool, of
 // the same shape) is Error{Index} when the program runs.
 Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& valid);
@@ -33,10 +25,6 @@ Tensor positions(const Ref<Context>& context, DType dtype, int64_t n, int64_t ax
 // The operand b of an operator before version 7: stretched to a's axes from `axis` on where the
 // attribute `broadcast` is set, and otherwise of a's very shape.
 Tensor aligned(const Call& call, const Tensor& a, const Tensor& b);
-
-// The exponentials of `a` over their sum along the axes, and its logarithm.
-Tensor softmax(const Tensor& a, const Ints& axes);
-Tensor log_softmax(const Tensor& a, const Ints& axes);
 
 // Mean and variance (of the population) along the axes, which stay with size 1.
 struct Moments {

@@ -8,6 +8,7 @@
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
 
@@ -190,21 +191,9 @@ Tensors import_expand(Call& c) {
 }
 
 Tensors tiled(Call& c, const Ints& repeats) {
-  const Tensor& x = c.in(0);
-  const Ints dims = dims_of(x);
-  c.check(repeats.size() == dims.size(), "repeats ", list_text(repeats), " for ", dims.size(),
-          " axes");
-  // Every axis n becomes [r, n], and both together r * n.
-  Ints apart, wide, joined;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    c.check(repeats[i] >= 0, "repeats ", list_text(repeats));
-    apart.insert(apart.end(), {1, dims[i]});
-    wide.insert(wide.end(), {repeats[i], dims[i]});
-    joined.push_back(checked_mul(repeats[i], dims[i], "a tiled axis"));
-  }
-  element_count(joined, "a tiled tensor");
-  const UOp repeated = make_expand(make_reshape(x.node(), to_shape(apart)), to_shape(wide));
-  return {x.with(make_reshape(repeated, to_shape(joined)))};
+  c.check(repeats.size() == static_cast<size_t>(c.in(0).rank()), "repeats ", list_text(repeats),
+          " for ", c.in(0).rank(), " axes");
+  return {tile(c.in(0), to_shape(repeats))};
 }
 
 Tensors import_tile_axis(Call& c) {
@@ -228,14 +217,7 @@ Tensors import_depth_to_space(Call& c) {
   c.check(b > 0 && d[1] % (b * b) == 0, d[1], " channels in blocks of ", b);
   const std::string mode = c.text_attr("mode", "DCR");
   c.check(mode == "DCR" || mode == "CRD", "the attribute mode is \"", mode, "\"");
-  const int64_t depth = d[1] / (b * b);
-  const UOp node = x.node();
-  const UOp moved =
-      mode == "DCR" ? make_permute(make_reshape(node, to_shape({d[0], b, b, depth, d[2], d[3]})),
-                                   {0, 3, 4, 1, 5, 2})
-                    : make_permute(make_reshape(node, to_shape({d[0], depth, b, b, d[2], d[3]})),
-                                   {0, 1, 4, 2, 5, 3});
-  return {x.with(make_reshape(moved, to_shape({d[0], depth, d[2] * b, d[3] * b})))};
+  return {depth_to_space(x, b, mode == "CRD")};
 }
 
 Tensors import_space_to_depth(Call& c) {
@@ -245,9 +227,7 @@ Tensors import_space_to_depth(Call& c) {
   const int64_t b = c.attr("blocksize");
   c.check(b > 0 && d[2] % b == 0 && d[3] % b == 0, "a picture of ", d[2], " x ", d[3],
           " in blocks of ", b);
-  const UOp apart = make_reshape(x.node(), to_shape({d[0], d[1], d[2] / b, b, d[3] / b, b}));
-  const UOp moved = make_permute(apart, {0, 3, 5, 1, 2, 4});
-  return {x.with(make_reshape(moved, to_shape({d[0], d[1] * b * b, d[2] / b, d[3] / b})))};
+  return {space_to_depth(x, b)};
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -7,6 +7,7 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
+#include "tensor/normalization.h"
 #include "tensor/reduce.h"
 
 namespace tiny::onnx {
@@ -161,31 +162,13 @@ Tensors import_lp_normalization(Call& c) {
   return {where(equal(norm, number(norm, 0.0)), number(x, 0.0), x / norm)};
 }
 
-// x / (bias + alpha / size * sum of squares over `size` channels around)^beta.
 Tensors import_lrn(Call& c) {
   const Tensor& x = c.in(0);
   c.check(x.rank() >= 2, "it takes two axes or more; got ", x.rank());
   const int64_t size = c.attr("size");
   c.check(size > 0, "the attribute size is ", size);
-  const int64_t channels = dim_of(x, 1);
-  const int64_t before = std::min((size - 1) / 2, channels);
-  const int64_t after = std::min(size - 1 - (size - 1) / 2, channels);
-  Ints low(static_cast<size_t>(x.rank())), high(static_cast<size_t>(x.rank()));
-  low[1] = before;
-  high[1] = after;
-  const Tensor padded = pad(square(x), to_shape(low), to_shape(high));
-  Tensor total;
-  for (int64_t i = 0; i <= before + after; ++i) {
-    const Tensor part = slice_axis(padded, 1, i, i + channels);
-    total = i == 0 ? part : total + part;
-  }
-  const double alpha = c.real_attr("alpha", 1e-4f);
-  const Tensor base =
-      number(x, c.real_attr("bias", 1.0f)) + total * number(x, alpha / static_cast<double>(size));
-  const double beta = c.real_attr("beta", 0.75f);
-  // The usual exponent needs only roots.
-  const Tensor scale = beta == 0.75 ? sqrt(base) * sqrt(sqrt(base)) : pow(base, number(x, beta));
-  return {x / scale};
+  return {lrn(x, size, c.real_attr("alpha", 1e-4f), c.real_attr("beta", 0.75f),
+              c.real_attr("bias", 1.0f))};
 }
 
 constexpr int64_t kNow = kNewestOpset;

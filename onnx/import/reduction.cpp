@@ -2,8 +2,10 @@
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
+#include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 
@@ -50,14 +52,8 @@ Tensor reduce_log_sum(const Tensor& x, const Ints& axes, bool keep) {
   return cast(log(sum(in_floats(x), axes, keep)), x.dtype());
 }
 
-// The greatest exponential is 1, so that nothing overflows; where all are 0 or inf, so is the sum.
 Tensor reduce_log_sum_exp(const Tensor& x, const Ints& axes, bool keep) {
-  const Tensor wide = in_floats(x);
-  const Tensor top = max(wide, axes, true);
-  const Tensor finite = less(abs(top), number(top, __builtin_inf()));
-  const Tensor shift = where(finite, top, number(top, 0.0));
-  const Tensor total = log(sum(exp(wide - shift), axes, true)) + shift;
-  return cast(keep ? total : squeeze(total, axes), x.dtype());
+  return cast(logsumexp(in_floats(x), axes, keep), x.dtype());
 }
 
 Ints every_axis_of(const Tensor& x) {
@@ -82,50 +78,24 @@ Tensors import_reduce(Call& c) {
 
 // ---- Positions.
 
-// Of all positions that hold the extreme (or a NaN), the first or the last.
-Tensors extreme_position(Call& c, const Tensor& extreme, const Tensor& x, int64_t axis) {
-  const int64_t n = dim_of(x, axis);
-  c.check(n > 0, "an axis without elements has no extreme");
-  const Tensor place = positions(c.context(), kInt64, n, axis, x.rank());
-  Tensor hit = equal(x, extreme);
-  if (x.dtype().is_float()) hit = bit_or(hit, is_nan(x));
-  const bool keep = c.flag("keepdims", true);
-  if (c.flag("select_last_index", false))
-    return {max(where(hit, place, number_int(place, -1)), {axis}, keep)};
-  return {min(where(hit, place, number_int(place, n)), {axis}, keep)};
-}
+using PositionFunction = Tensor (*)(const Tensor&, int64_t, bool, bool);
 
-Tensors import_arg_max(Call& c) {
+template <PositionFunction kFunction>
+Tensors import_position(Call& c) {
   const Tensor& x = c.in(0);
-  const int64_t axis = axis_of(c.attr("axis", 0), x.rank());
-  return extreme_position(c, max(x, {axis}, true), x, axis);
-}
-
-Tensors import_arg_min(Call& c) {
-  const Tensor& x = c.in(0);
-  const int64_t axis = axis_of(c.attr("axis", 0), x.rank());
-  return extreme_position(c, min(x, {axis}, true), x, axis);
+  return {kFunction(x, axis_of(c.attr("axis", 0), x.rank()), c.flag("keepdims", true),
+                    c.flag("select_last_index", false))};
 }
 
 // 1 at the first maximum, 0 elsewhere.
 Tensor hardmax(const Tensor& x, int64_t axis) {
-  const int64_t n = dim_of(x, axis);
-  const Tensor place = positions(x.context_ref(), kInt64, n, axis, x.rank());
-  const Tensor hit = equal(x, max(x, {axis}, true));
-  const Tensor first = min(where(hit, place, number_int(place, n)), {axis}, true);
-  return cast(equal(place, first), x.dtype());
+  const Tensor place = positions(x.context_ref(), kInt64, dim_of(x, axis), axis, x.rank());
+  return cast(equal(place, argmax(x, axis, true)), x.dtype());
 }
 
 // ---- Softmax and its relatives.
 
 using AxisFunction = Tensor (*)(const Tensor&, int64_t);
-
-Tensor softmax_axis(const Tensor& x, int64_t axis) {
-  return softmax(x, Ints{axis});
-}
-Tensor log_softmax_axis(const Tensor& x, int64_t axis) {
-  return log_softmax(x, Ints{axis});
-}
 
 template <AxisFunction kFunction>
 Tensors import_along_axis(Call& c) {
@@ -148,28 +118,26 @@ Tensors import_flattened(Call& c) {
 
 // ---- Running sums and products.
 
-// Element i folds the elements j that `taken` says; the others count as `neutral`.
-Tensors running(Call& c, Op op, const Tensor& neutral) {
+Tensors import_cum_sum(Call& c) {
+  const Tensor& x = c.in(0);
+  const Tensor total = cumsum(x, axis_of(c.integer(1), x.rank()), c.flag("exclusive", false),
+                              c.flag("reverse", false));
+  return {cast(total, x.dtype())};
+}
+
+// Every element is the product of those that stand before it; what stands after counts as 1.
+Tensors import_cum_prod(Call& c) {
   const Tensor& x = c.in(0);
   const int64_t axis = axis_of(c.integer(1), x.rank());
   const int64_t n = dim_of(x, axis);
-  const Ref<Context>& context = c.context();
-  const Tensor to = positions(context, kInt64, n, axis, x.rank() + 1);
-  const Tensor from = positions(context, kInt64, n, axis + 1, x.rank() + 1);
-  const bool exclusive = c.flag("exclusive", false);
+  const Tensor to = positions(c.context(), kInt64, n, axis, x.rank() + 1);
+  const Tensor from = positions(c.context(), kInt64, n, axis + 1, x.rank() + 1);
   const bool reverse = c.flag("reverse", false);
   const Tensor& low = reverse ? to : from;
   const Tensor& high = reverse ? from : to;
-  const Tensor taken = exclusive ? less(low, high) : less_equal(low, high);
-  const Tensor spread = where(taken, unsqueeze(x, {axis}), neutral);
-  return {reduce_as_is(spread, op, {axis + 1}, false)};
-}
-
-Tensors import_cum_sum(Call& c) {
-  return running(c, Op::Add, number_int(c.in(0), 0));
-}
-Tensors import_cum_prod(Call& c) {
-  return running(c, Op::Mul, number_int(c.in(0), 1));
+  const Tensor taken = c.flag("exclusive", false) ? less(low, high) : less_equal(low, high);
+  const Tensor spread = where(taken, unsqueeze(x, {axis}), number_int(x, 1));
+  return {reduce_as_is(spread, Op::Mul, {axis + 1}, false)};
 }
 
 constexpr int64_t kNow = kNewestOpset;
@@ -186,12 +154,12 @@ constexpr Row kRows[] = {
     {"ReduceLogSum",    1,  kNow, import_reduce<reduce_log_sum>,      operand(1)},
     {"ReduceLogSumExp", 1,  kNow, import_reduce<reduce_log_sum_exp>,  operand(1)},
     {"ReduceSumSquare", 1,  kNow, import_reduce<reduce_sum_square>,   operand(1)},
-    {"ArgMax",          1,  kNow, import_arg_max},
-    {"ArgMin",          1,  kNow, import_arg_min},
-    {"Softmax",         1,  12,   import_flattened<softmax_axis>},
-    {"Softmax",         13, kNow, import_along_axis<softmax_axis>},
-    {"LogSoftmax",      1,  12,   import_flattened<log_softmax_axis>},
-    {"LogSoftmax",      13, kNow, import_along_axis<log_softmax_axis>},
+    {"ArgMax",          1,  kNow, import_position<argmax>},
+    {"ArgMin",          1,  kNow, import_position<argmin>},
+    {"Softmax",         1,  12,   import_flattened<softmax>},
+    {"Softmax",         13, kNow, import_along_axis<softmax>},
+    {"LogSoftmax",      1,  12,   import_flattened<log_softmax>},
+    {"LogSoftmax",      13, kNow, import_along_axis<log_softmax>},
     {"Hardmax",         1,  12,   import_flattened<hardmax>},
     {"Hardmax",         13, kNow, import_along_axis<hardmax>},
     {"CumSum",          11, kNow, import_cum_sum,                     operand(1)},

@@ -9,6 +9,7 @@
 #include "codegen/options.h"
 #include "codegen/ranges.h"
 #include "ir/bounds.h"
+#include "rules/decompositions.h"
 
 namespace tiny {
 
@@ -80,7 +81,10 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   Clock clock(options.debug >= 5);
   result.operations = count_operations(kernel);
   result.bytes = count_bytes(kernel);
-  Kernel current = merge_ranges(split_at_divisors(kernel));
+  Kernel current = kernel;
+  current.roots = decompose(kernel.roots);
+  clock.lap("decompose");
+  current = merge_ranges(split_at_divisors(current));
   clock.lap("ranges");
   std::vector<Option> chosen;
   if (!options.options_text.empty())

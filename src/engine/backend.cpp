@@ -1,14 +1,15 @@
 #include "engine/backend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "render/bytecode.h"
 #include "render/c/c.h"
 #include "render/x86/x86.h"
-#include "runtime/cdev/cdev.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/cpuid.h"
+#include "runtime/cdev/cdev.h"
 #include "runtime/interp/interp.h"
 
 namespace tiny {
@@ -59,74 +60,48 @@ class InterpreterBackend : public Backend {
   Target target_;
 };
 
-// What codegen may count on, from what the processor is; the rest are the defaults of its kind.
-Target target_of(const CpuFacts& facts, CpuIsa isa) {
-  Target t = isa == CpuIsa::Avx512 ? avx512_target()
-             : isa == CpuIsa::Avx2 ? avx2_target()
-                                   : generic_target(64);
-  if (isa == CpuIsa::None) t.name = "cpu";
-  t.l1_bytes = facts.l1_bytes;
-  t.l2_bytes = facts.l2_bytes;
-  if (facts.l3_bytes > 0) t.l3_bytes = facts.l3_bytes;
-  t.cores = facts.cores;
-  return t;
+// What the processor can do, as data for codegen.
+Target cpu_target(const CpuFacts& facts, CpuIsa isa) {
+  Target target = isa == CpuIsa::Avx512 ? avx512_target() : avx2_target();
+  target.l1_bytes = facts.l1_bytes;
+  target.l2_bytes = facts.l2_bytes;
+  target.l3_bytes = std::max(facts.l3_bytes, facts.l2_bytes);
+  return target;
 }
 
-// Machine code on a pool of threads; the interpreter for what cannot be rendered, and for
-// everything where the processor lacks AVX2 or memory cannot be made executable.
+// Machine code made here; bytecode for what the memory protection of the system refuses.
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(const Flags& flags)
-      : device_(make_cpu_device({static_cast<int>(flags.threads), flags.perf_map != 0})) {
-    const CpuFacts facts = cpu_facts();
-    target_ = target_of(facts, limit_isa(facts.isa, flags.isa));
-    if (flags.threads > 0) target_.cores = static_cast<int32_t>(flags.threads);
+  CpuBackend(const Flags& flags, const CpuFacts& facts, CpuIsa isa)
+      : device_(make_cpu_device({static_cast<int>(flags.threads), flags.perf_map != 0})),
+        target_(cpu_target(facts, isa)) {
+    target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
   }
   Device& device() override { return *device_; }
   const Target& target() const override { return target_; }
-
   std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs) codes.push_back(render(program));
+    for (const LinearProgram& program : programs) codes.push_back(to_code(render_x86(program, target_)));
+    std::vector<LoadedKernel> loaded;
+    bool interpreted = false;
     std::vector<Ref<Executable>> executables;
-    if (may_execute_) {
-      try {
-        executables = device_->load(codes);
-      } catch (const Error& e) {
-        if (e.status() != Status::Device) throw;
-        may_execute_ = false;
-      }
-    }
-    if (!may_execute_) {
+    try {
+      executables = device_->load(codes);
+    } catch (const Error& e) {
+      if (e.status() != Status::Device) throw;
+      interpreted = true;
       codes.clear();
-      for (const LinearProgram& program : programs)
-        codes.push_back(to_code(render_bytecode(program)));
+      for (const LinearProgram& program : programs) codes.push_back(to_code(render_bytecode(program)));
       executables = device_->load(codes);
     }
-    std::vector<LoadedKernel> loaded;
-    for (size_t i = 0; i < executables.size(); ++i)
-      loaded.push_back({executables[i], codes[i].kind == CodeKind::Bytecode});
+    for (Ref<Executable>& executable : executables) loaded.push_back({executable, interpreted});
     return loaded;
   }
-  std::string listing(const LinearProgram& program) override {
-    return target_.isa == Isa::Generic ? to_string(program) : x86_listing(program, target_);
-  }
+  std::string listing(const LinearProgram& program) override { return x86_listing(program, target_); }
 
  private:
-  Code render(const LinearProgram& program) const {
-    if (may_execute_ && target_.isa != Isa::Generic) {
-      try {
-        return to_code(render_x86(program, target_));
-      } catch (const Error& e) {
-        if (e.status() != Status::Unsupported) throw;
-      }
-    }
-    return to_code(render_bytecode(program));
-  }
-
   std::unique_ptr<Device> device_;
   Target target_;
-  bool may_execute_ = true;
 };
 
 // C compiled by the system's compiler: a batch is one translation unit.
@@ -167,8 +142,14 @@ class CBackend : public Backend {
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   if (flags.device == "c") return std::make_unique<CBackend>(flags.cc);
-  if (flags.device == "cpu") return std::make_unique<CpuBackend>(flags);
   if (flags.device == "interp") return std::make_unique<InterpreterBackend>();
+  if (flags.device == "cpu") {
+    const CpuFacts facts = cpu_facts();
+    const CpuIsa isa = limit_isa(facts.isa, flags.isa);
+    if (isa != CpuIsa::None) return std::make_unique<CpuBackend>(flags, facts, isa);
+    // Without AVX2 the interpreter does the work, and every kernel says so.
+    return std::make_unique<InterpreterBackend>();
+  }
   std::vector<std::string> names;
   for (const BackendInfo& info : known_backends()) names.push_back(info.name);
   throw Error(Status::InvalidArgument,
@@ -176,9 +157,14 @@ std::unique_ptr<Backend> make_backend(const Flags& flags) {
 }
 
 std::vector<BackendInfo> known_backends() {
-  return {{"cpu", "machine code for AVX2 or AVX-512, on threads", true, "", {"avx512", "avx2"}},
-          {"c", "C through the system's compiler", true, "", {}},
-          {"interp", "interpreter of linear programs, for any processor", true, "", {}}};
+  const CpuFacts facts = cpu_facts();
+  BackendInfo cpu{"cpu", facts.brand, facts.isa != CpuIsa::None, "", {}};
+  if (facts.isa == CpuIsa::Avx512) cpu.isas = {"avx512", "avx2"};
+  if (facts.isa == CpuIsa::Avx2) cpu.isas = {"avx2"};
+  if (!cpu.available) cpu.reason = "the processor has no AVX2; kernels are interpreted";
+  return {cpu,
+          {"interp", "interpreter of linear programs, for any processor", true, "", {}},
+          {"c", "C through the system's compiler", true, "", {}}};
 }
 
 }  // namespace tiny

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "runtime/cdev/cdev.h"
 #include "runtime/host.h"
 #include "tests/render/naive_linear.h"
@@ -46,6 +48,26 @@ TEST(RenderC, SoDoesClangAndNoOptimisationAndNoVectorInstructions) {
 
 TEST(RenderC, LaneCountsNeedNotBePowersOfTwo) {
   expect_same(programs(4000, 10, {.steps = 40, .lanes_max = 24, .odd_lanes = true}), 4000, {});
+}
+
+// gcc 12 contracts C's -fma(a, b, c) to an instruction that gives the other zero.
+TEST(RenderC, TheNegatedFmaKeepsTheSignOfZero) {
+  LinearProgram p;
+  p.name = "negated";
+  p.params = {{kFloat32, true, true}};
+  const LinearId base = p.add(Op::Param, kAddress, {}, 0), at = p.add(Op::Const, kInt64, {}, 0);
+  const LinearId x = p.add(Op::Load, kFloat32, {base, at});
+  const LinearId y = p.add(Op::Neg, kFloat32, {p.add(Op::Fma, kFloat32, {x, x, x})});
+  p.add(Op::Store, kVoid, {base, at, y});
+  const Rendered rendered = render_c(p);
+  const Code code{CodeKind::C, rendered.name, rendered.entry, {}, rendered.text, 0};
+  const auto device = make_c_device();
+  const auto executables = device->load({&code, 1});
+  float value = -1;
+  const Ref<Buffer> buffer = device->wrap(&value, sizeof value);
+  const Argument argument{buffer.get(), 0};
+  device->launch(nullptr, {executables[0].get(), {&argument, 1}, {}, 0, 1, nullptr});
+  EXPECT_EQ(std::bit_cast<uint32_t>(value), 0x80000000u);
 }
 
 TEST(RenderC, TheTextStandsAlone) {

@@ -95,20 +95,11 @@ std::string Helpers::scalar_cast(DType from, DType to) {
 std::string Helpers::cast(DType from, DType to) {
   if (from.lanes == 1) return scalar_cast(from, to);
   if (from == to) return "";
-  const std::string name = cat(type(to), "_of_", type(from));
   // A lane of a mask is 0 or -1.
   const std::string lane =
       cat(scalar_cast(from.element(), to.element()), from.is_bool() ? "(a[l] & 1)" : "(a[l])");
-  if (first(name))
-    write(
-        fill("INLINE $0 $1($2 a) {\n"
-             "  $0 r;\n"
-             "  for (int l = 0; l < $3; ++l) r[l] = $4$5;\n"
-             "  return r;\n"
-             "}",
-             {type(to), name, type(from), std::to_string(padded_lanes(to)), to.is_bool() ? "-" : "",
-              lane}));
-  return name;
+  return by_lane(cat(type(to), "_of_", type(from)), to, cat(type(from), " a"),
+                 cat(to.is_bool() ? "-" : "", lane));
 }
 
 std::string Helpers::bitcast(DType from, DType to) {

@@ -134,6 +134,11 @@ const char* scalar_definition(Op op, DType dtype) {
   }
 }
 
+// Of a vector; a lane of a mask is 0 or -1.
+std::string lane_type(DType dtype) {
+  return dtype.is_bool() ? "i8" : type_name(dtype.element());
+}
+
 bool is_arithmetic(DType dtype) {
   return dtype.is_bool() || dtype.is_int() || dtype.scalar == ScalarType::Float32 ||
          dtype.scalar == ScalarType::Float64;
@@ -144,9 +149,8 @@ bool is_arithmetic(DType dtype) {
 std::string Helpers::type(DType dtype) {
   const std::string name = type_name(dtype);
   if (dtype.lanes > 1 && first(name)) {
-    const std::string lane = dtype.is_bool() ? "i8" : type_name(dtype.element());
     write(fill("typedef $0 $1 __attribute__((vector_size($2)));",
-               {lane, name, std::to_string(padded_lanes(dtype) * dtype.bytes())}));
+               {lane_type(dtype), name, std::to_string(padded_lanes(dtype) * dtype.bytes())}));
   }
   return name;
 }
@@ -168,25 +172,47 @@ std::string Helpers::constant(DType dtype, uint64_t bits) {
   return dtype.lanes == 1 ? one : cat(splat(dtype), "(", one, ")");
 }
 
-// One lane at a time; compilers make vector instructions of such loops.
-std::string Helpers::lane_by_lane(const std::string& name, DType dtype, int operands,
-                                  const std::string& function) {
+// Compilers make vector instructions of such loops.  The lanes are put into an array first: gcc 12
+// confuses bools with masks where a vector is made lane by lane.
+std::string Helpers::by_lane(const std::string& name, DType result, const std::string& parameters,
+                             const std::string& lane, const std::string& condition,
+                             const std::string& before) {
+  const std::string t = type(result), one = lane_type(result);
+  if (first("pack_" + t))
+    write(
+        fill("INLINE $0 pack_$0(const $1 *lanes) {\n"
+             "  $0 x;\n"
+             "  __builtin_memcpy(&x, lanes, sizeof x);\n"
+             "  return x;\n"
+             "}",
+             {t, one}));
+  const bool partly = !condition.empty() || padded_lanes(result) > result.lanes;
+  const std::string size = std::to_string(padded_lanes(result));
+  if (first(name))
+    write(
+        fill("INLINE $0 $1($2) {\n"
+             "$3"
+             "  $4 r[$5$9;\n"
+             "  for (int l = 0; l < $6; ++l)\n"
+             "    $7r[l] = $8;\n"
+             "  return pack_$0(r);\n"
+             "}",
+             {t, name, parameters, before, one, size, std::to_string(result.lanes), condition, lane,
+              partly ? "] = {0}" : "]"}));
+  return name;
+}
+
+// The op of one lane on all.
+std::string Helpers::each_lane(const std::string& name, DType dtype, int operands,
+                               const std::string& function) {
   const std::string t = type(dtype);
-  if (!first(name)) return name;
   static constexpr const char* kNames[] = {"a", "b", "c"};
   std::string parameters, arguments;
   for (int i = 0; i < operands; ++i) {
     parameters += cat(i ? ", " : "", t, " ", kNames[i]);
     arguments += cat(i ? ", " : "", kNames[i], "[l]");
   }
-  write(
-      fill("INLINE $0 $1($2) {\n"
-           "  $0 r;\n"
-           "  for (int l = 0; l < $3; ++l) r[l] = $4($5);\n"
-           "  return r;\n"
-           "}",
-           {t, name, parameters, std::to_string(padded_lanes(dtype)), function, arguments}));
-  return name;
+  return by_lane(name, dtype, parameters, cat(function, "(", arguments, ")"));
 }
 
 std::string Helpers::scalar_function(Op op, DType dtype) {
@@ -241,7 +267,7 @@ std::string Helpers::vector_function(Op op, DType dtype) {
                               : (dtype.is_float() ? "(b < a) | (b != b)" : "b < a")}));
     return name;
   }
-  return lane_by_lane(name, dtype, info(op).arity, scalar_function(op, dtype.element()));
+  return each_lane(name, dtype, info(op).arity, scalar_function(op, dtype.element()));
 }
 
 // Bools compute alike whether they are 0 and 1 or the lanes 0 and -1 of a mask, but for "not".
@@ -268,19 +294,10 @@ std::string Helpers::mask_expression(Op op, const std::string& a, const std::str
 }
 
 std::string Helpers::comparison(Op op, DType operand) {
-  const DType mask = kBool.with_lanes(operand.lanes);
-  const std::string name = cat(lower(info(op).name), "_", type(operand));
-  const std::string m = type(mask), wide = type(signed_of(operand));
-  if (first(name))
-    write(
-        fill("INLINE $0 $1($2 a, $2 b) {\n"
-             "  $3 wide = a $4 b;\n"
-             "  $0 r;\n"
-             "  for (int l = 0; l < $5; ++l) r[l] = wide[l];\n"
-             "  return r;\n"
-             "}",
-             {m, name, type(operand), wide, infix(op), std::to_string(padded_lanes(operand))}));
-  return name;
+  const std::string t = type(operand), wide = type(signed_of(operand));
+  return by_lane(cat(lower(info(op).name), "_", t), kBool.with_lanes(operand.lanes),
+                 cat(t, " a, ", t, " b"), "wide[l]", "",
+                 cat("  ", wide, " wide = a ", infix(op), " b;\n"));
 }
 
 std::string Helpers::arithmetic(Op op, DType operand, const std::string& a, const std::string& b,
@@ -295,6 +312,7 @@ std::string Helpers::arithmetic(Op op, DType operand, const std::string& a, cons
     if (vector && op == Op::Equal) return cat("~(", a, " ^ ", b, ")");
     return cat(a, " ", infix(op), " ", b);
   }
+  if (op == Op::Neg && operand.is_float()) return cat(flip_sign(operand), "(", a, ")");
   if (op == Op::Neg) return cat("-", a);
   if (op == Op::Not) return cat("~", a);
   if (op == Op::Abs && operand.is_unsigned()) return a;
@@ -309,28 +327,39 @@ std::string Helpers::arithmetic(Op op, DType operand, const std::string& a, cons
   return cat(function, "(", arguments, ")");
 }
 
+// Not C's minus: gcc 12 makes one instruction of -fma(a, b, c), which gives 0 for -0.
+std::string Helpers::flip_sign(DType dtype) {
+  const DType word = unsigned_of(dtype);
+  const std::string t = type(dtype), w = type(word), name = cat("neg_", t);
+  const std::string to = bitcast(dtype, word), back = bitcast(word, dtype);
+  if (first(name))
+    write(fill("INLINE $0 $1($0 x) { return $2($3(x) ^ $4); }",
+               {t, name, back, to, dtype.bits() == 32 ? "0x80000000u" : "0x8000000000000000ull"}));
+  return name;
+}
+
 std::string Helpers::where(DType dtype) {
-  const DType mask = kBool.with_lanes(dtype.lanes);
-  const DType wide = signed_of(dtype);
-  const std::string name = cat("where_", type(dtype)), m = type(mask), w = type(wide);
+  const DType mask = kBool.with_lanes(dtype.lanes), integers = signed_of(dtype);
+  const std::string t = type(dtype), m = type(mask), w = type(integers);
+  const std::string widen = cat("widen_", m, "_to_", w), name = cat("where_", t);
+  if (dtype.bits() > 8) by_lane(widen, integers, cat(m, " condition"), "condition[l]");
   if (first(name))
     write(
         fill("INLINE $0 $1($2 condition, $0 a, $0 b) {\n"
-             "  $3 wide;\n"
-             "  for (int l = 0; l < $4; ++l) wide[l] = condition[l];\n"
+             "  $3 wide = $4(condition);\n"
              "  return ($0)((($3)a & wide) | (($3)b & ~wide));\n"
              "}",
-             {type(dtype), name, m, w, std::to_string(padded_lanes(dtype))}));
+             {t, name, m, w, dtype.bits() > 8 ? widen : cat("(", w, ")")}));
   return name;
 }
 
 std::string Helpers::splat(DType dtype) {
   const std::string name = cat("splat_", type(dtype));
-  const std::string lane = dtype.is_bool() ? "i8" : type_name(dtype.element());
   if (!first(name)) return name;
   std::string lanes;
   for (int64_t l = 0; l < padded_lanes(dtype); ++l) lanes += l ? ", x" : "x";
-  write(fill("INLINE $0 $1($2 x) { return ($0){$3}; }", {type(dtype), name, lane, lanes}));
+  write(fill("INLINE $0 $1($2 x) { return ($0){$3}; }",
+             {type(dtype), name, lane_type(dtype), lanes}));
   return name;
 }
 
@@ -347,31 +376,25 @@ std::string Helpers::ramp(DType dtype) {
 }
 
 std::string Helpers::lane_range(DType dtype) {
-  const std::string name = cat("lane_range_", dtype.lanes), m = type(dtype);
-  if (first(name))
-    write(
-        fill("INLINE $0 $1(i64 low, i64 high) {\n"
-             "  $0 r;\n"
-             "  for (int l = 0; l < $2; ++l) r[l] = -(low <= l && l < high);\n"
-             "  return r;\n"
-             "}",
-             {m, name, std::to_string(padded_lanes(dtype))}));
-  return name;
+  return by_lane(cat("lane_range_", dtype.lanes), dtype, "i64 low, i64 high",
+                 "-(low <= l && l < high)");
 }
 
 std::string Helpers::fold(Op op, DType dtype) {
   const std::string name = cat("fold_", lower(info(op).name), "_", type(dtype));
   // Lanes of a mask combine as bools of one lane do.
-  const std::string step = arithmetic(op, dtype.element(), "v[l]", "v[l + half]");
+  const std::string step = arithmetic(op, dtype.element(), "lane[l]", "lane[l + half]");
   if (first(name))
     write(
         fill("INLINE $0 $1($2 v) {\n"
-             "  for (int half = $3; half > 0; half /= 2)\n"
-             "    for (int l = 0; l < half; ++l) v[l] = $4;\n"
-             "  return v[0]$5;\n"
+             "  $3 lane[$4];\n"
+             "  __builtin_memcpy(lane, &v, sizeof lane);\n"
+             "  for (int half = $4 / 2; half > 0; half /= 2)\n"
+             "    for (int l = 0; l < half; ++l) lane[l] = $5;\n"
+             "  return lane[0]$6;\n"
              "}",
-             {type_name(dtype.element()), name, type(dtype), std::to_string(dtype.lanes / 2), step,
-              dtype.is_bool() ? " & 1" : ""}));
+             {type_name(dtype.element()), name, type(dtype), lane_type(dtype),
+              std::to_string(dtype.lanes), step, dtype.is_bool() ? " & 1" : ""}));
   return name;
 }
 

@@ -48,13 +48,18 @@ class Helpers {
   void write(const std::string& definition) { text_ += definition + "\n"; }
 
   std::string scalar_function(Op op, DType dtype);
+  std::string flip_sign(DType dtype);
   std::string scalar_cast(DType from, DType to);
   std::string half_cast(DType from, DType to);
   void bits_of_float();
   std::string vector_function(Op op, DType dtype);
   std::string vector_shift(Op op, DType dtype);
-  std::string lane_by_lane(const std::string& name, DType dtype, int operands,
-                           const std::string& function);
+  // A function whose result's lane l is the expression `lane`, where `condition` holds, else 0.
+  std::string by_lane(const std::string& name, DType result, const std::string& parameters,
+                      const std::string& lane, const std::string& condition = "",
+                      const std::string& before = "");
+  std::string each_lane(const std::string& name, DType dtype, int operands,
+                        const std::string& function);
   std::string lane_access(const std::string& name, DType dtype, const std::string& value,
                           const std::string& where, const std::string& place, bool masked);
   std::string load_now(DType dtype);

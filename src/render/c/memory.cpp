@@ -88,19 +88,17 @@ std::string Helpers::lane_access(const std::string& name, DType dtype, const std
   const std::string lane = !is_load ? store(dtype.element(), false, false)
                            : masked ? load_now(dtype.element())
                                     : load(dtype.element(), false, false);
-  if (!first(name)) return name;
-  const std::string body = is_load ? cat("x[l] = ", sign(dtype), lane, "(", place, ")")
-                                   : cat(lane, "(", place, ", ", sign(dtype), "x[l])");
-  write(
-      fill("INLINE $0 $1(address p$2) {\n"
-           "$3"
-           "  for (int l = 0; l < $4; ++l)\n"
-           "    $5$6;\n"
-           "$7"
-           "}",
-           {is_load ? type(dtype) : "void", name, parameters,
-            is_load ? cat("  ", type(dtype), " x = {0};\n") : "", std::to_string(dtype.lanes),
-            masked ? "if (mask[l]) " : "", body, is_load ? "  return x;\n" : ""}));
+  const std::string condition = masked ? "if (mask[l]) " : "";
+  if (is_load)
+    return by_lane(name, dtype, cat("address p", parameters),
+                   cat(sign(dtype), lane, "(", place, ")"), condition);
+  if (first(name))
+    write(
+        fill("INLINE void $0(address p$1) {\n"
+             "  for (int l = 0; l < $2; ++l)\n"
+             "    $3$4($5, $6x[l]);\n"
+             "}",
+             {name, parameters, std::to_string(dtype.lanes), condition, lane, place, sign(dtype)}));
   return name;
 }
 
