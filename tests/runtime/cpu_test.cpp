@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "render/bytecode.h"
 #include "render/x86/x86.h"
 #include "runtime/cpu/code_memory.h"
 #include "runtime/cpu/cpuid.h"
@@ -182,10 +183,22 @@ TEST(Cpu, CodeIsNeverWritableAndExecutable) {
   run_and_check(*device, kept.back(), 100);
 }
 
-TEST(Cpu, WhatIsNotMachineCodeIsRefused) {
-  const auto device = make_cpu_device({});
+TEST(Cpu, BytecodeIsInterpreted) {
+  const auto device = make_cpu_device({.threads = 2});
+  Rendered r = render_bytecode(add_variable());
   Code code;
   code.kind = CodeKind::Bytecode;
+  code.name = r.name;
+  code.bytes = std::move(r.bytes);
+  code.scratch_bytes = r.scratch_bytes;
+  const auto loaded = device->load(std::span(&code, 1));
+  for (int64_t count : {1, 1000, 50000}) run_and_check(*device, loaded[0], count);
+}
+
+TEST(Cpu, SourceIsRefused) {
+  const auto device = make_cpu_device({});
+  Code code;
+  code.kind = CodeKind::C;
   code.name = "k";
   EXPECT_THROW(device->load(std::span(&code, 1)), Error);
 }

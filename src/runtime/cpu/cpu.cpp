@@ -1,5 +1,6 @@
 #include "runtime/cpu/cpu.h"
 
+#include <fenv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/thread_pool.h"
 #include "runtime/cpu/code_memory.h"
 #include "runtime/host.h"
+#include "runtime/interp/interp.h"
 
 namespace tiny {
 
@@ -66,14 +68,9 @@ class HugeBuffer : public Buffer {
   std::byte* data_ = nullptr;
 };
 
-class MachineExecutable : public HostExecutable {
+class CpuExecutable : public HostExecutable {
  public:
-  MachineExecutable(const Code& code, Ref<CodeMemory> memory, size_t index)
-      : HostExecutable(code.name, code.scratch_bytes),
-        memory_(std::move(memory)),
-        enter_(reinterpret_cast<EnterFunction>(memory_->function(0))),
-        kernel_(reinterpret_cast<KernelFunction>(memory_->function(index))) {}
-  void run(const KernelArgs& args) const override { enter_(&args, kernel_); }
+  using HostExecutable::HostExecutable;
 
   // Time of an iteration in 1/16 ns, as last measured; 0: not yet.
   int64_t iteration_time() const { return iteration_time_.load(std::memory_order_relaxed); }
@@ -83,10 +80,41 @@ class MachineExecutable : public HostExecutable {
   }
 
  private:
+  mutable std::atomic<int64_t> iteration_time_{0};
+};
+
+class MachineExecutable : public CpuExecutable {
+ public:
+  MachineExecutable(const Code& code, Ref<CodeMemory> memory, size_t index)
+      : CpuExecutable(code.name, code.scratch_bytes),
+        memory_(std::move(memory)),
+        enter_(reinterpret_cast<EnterFunction>(memory_->function(0))),
+        kernel_(reinterpret_cast<KernelFunction>(memory_->function(index))) {}
+  void run(const KernelArgs& args) const override { enter_(&args, kernel_); }
+
+ private:
   Ref<CodeMemory> memory_;
   EnterFunction enter_;
   KernelFunction kernel_;
-  mutable std::atomic<int64_t> iteration_time_{0};
+};
+
+class InterpretedExecutable : public CpuExecutable {
+ public:
+  explicit InterpretedExecutable(const Code& code)
+      : CpuExecutable(code.name, code.scratch_bytes), bytecode_(load_bytecode(code)) {}
+  void run(const KernelArgs& args) const override {
+    fenv_t before;
+    fegetenv(&before);
+    fesetenv(FE_DFL_ENV);
+    run_bytecode(*bytecode_, args);
+    fesetenv(&before);
+  }
+  void check_launch(const Launch& launch) const override {
+    static_cast<const HostExecutable&>(*bytecode_).check_launch(launch);
+  }
+
+ private:
+  Ref<Executable> bytecode_;
 };
 
 // Gives an acquired pool back unless told that it is done already.
@@ -106,7 +134,7 @@ int64_t now() {
 
 // One launch as the pool's threads see it.
 struct SplitLaunch {
-  const MachineExecutable* executable;
+  const CpuExecutable* executable;
   KernelArgs args;  // of the whole range, with the caller's scratch
   int64_t pieces;
   const std::unique_ptr<AlignedMemory>* scratch;  // of each worker but the caller
@@ -147,20 +175,27 @@ class CpuDevice : public HostDevice {
   std::vector<Ref<Executable>> load(std::span<const Code> codes) override {
     std::vector<std::span<const std::byte>> functions = {std::as_bytes(std::span(kEnter))};
     for (const Code& code : codes) {
-      require(code.kind == CodeKind::MachineCode, Status::Device,
-              "the cpu device runs machine code; ", code.name, " is something else");
-      functions.emplace_back(code.bytes);
+      require(code.kind != CodeKind::C, Status::Device,
+              "the cpu device does not run C: ", code.name);
+      if (code.kind == CodeKind::MachineCode) functions.emplace_back(code.bytes);
     }
-    const Ref<CodeMemory> memory = CodeMemory::make(functions);
+    Ref<CodeMemory> memory;
+    if (functions.size() > 1) memory = CodeMemory::make(functions);
     std::vector<Ref<Executable>> loaded;
-    for (size_t i = 0; i < codes.size(); ++i)
-      loaded.push_back(make_ref<MachineExecutable>(codes[i], memory, i + 1));
-    if (options_.perf_map) name_for_profilers(codes, *memory);
+    size_t function = 0;
+    for (const Code& code : codes) {
+      if (code.kind == CodeKind::Bytecode)
+        loaded.push_back(make_ref<InterpretedExecutable>(code));
+      else
+        loaded.push_back(make_ref<MachineExecutable>(code, memory, ++function));
+    }
+    if (options_.perf_map && memory) name_for_profilers(codes, *memory);
     return loaded;
   }
 
   void launch(const Queue*, const Launch& launch) override {
-    const auto& executable = static_cast<const MachineExecutable&>(*launch.executable);
+    const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
+    executable.check_launch(launch);
     std::array<void*, kArgumentsMax> addresses;
     require(launch.arguments.size() <= addresses.size(), Status::Unsupported,
             "a kernel takes at most ", kArgumentsMax, " arguments");
@@ -178,7 +213,7 @@ class CpuDevice : public HostDevice {
   }
 
  private:
-  void run(const MachineExecutable& executable, const KernelArgs& args) {
+  void run(const CpuExecutable& executable, const KernelArgs& args) {
     const int64_t iterations = args.end - args.begin;
     if (iterations <= 1 || pool_.workers() == 1) return executable.run(args);
     const int64_t each = executable.iteration_time();
@@ -232,9 +267,12 @@ class CpuDevice : public HostDevice {
     const std::string path = cat("/tmp/perf-", getpid(), ".map");
     std::FILE* file = std::fopen(path.c_str(), "a");
     if (!file) return;  // profilers go without names
-    for (size_t i = 0; i < codes.size(); ++i)
-      std::fprintf(file, "%zx %zx tiny:%s\n", reinterpret_cast<size_t>(memory.function(i + 1)),
-                   codes[i].bytes.size(), codes[i].name.c_str());
+    size_t function = 0;
+    for (const Code& code : codes)
+      if (code.kind == CodeKind::MachineCode)
+        std::fprintf(file, "%zx %zx tiny:%s\n",
+                     reinterpret_cast<size_t>(memory.function(++function)), code.bytes.size(),
+                     code.name.c_str());
     std::fclose(file);
   }
 

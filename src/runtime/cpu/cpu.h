@@ -18,7 +18,8 @@ struct CpuOptions {
   bool perf_map = false;  // name kernels in /tmp/perf-PID.map
 };
 
-// Its `load` takes machine code and throws Error{Device} where memory cannot be made executable.
+// Its `load` takes machine code, and throws Error{Device} where memory cannot be made executable;
+// and bytecode, which it interprets.
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options);
 
 }  // namespace tiny
