@@ -25,6 +25,9 @@ class Builder {
       const bool index = u.dtype() == kInt64 && !below_load_.contains(u.node());
       if (u.dtype() != kVoid && u.op() != Op::Param && !index && free_[u.node()])
         table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());
+      if (index && has(u.op(), kElementwise) && u.op() != Op::Add && u.op() != Op::Neg &&
+          !(u.op() == Op::Mul && (u.src(0).is_const() || u.src(1).is_const())))
+        table_.opaque |= free_[u.node()];
       if (u.op() == Op::Cast && u.src(0).dtype() == kInt64 &&
           !below_load_.contains(u.src(0).node()))
         table_.ranges_as_data = true;
@@ -70,6 +73,7 @@ class Builder {
     for (size_t r = 0; r < kernel_.ranges.size(); ++r) {
       if (!(free_[term.atom.node()] & (uint64_t{1} << r))) continue;
       int64_t& at = info.strides[r];
+      if (term.atom.op() != Op::Range) table_.opaque |= uint64_t{1} << r;
       const bool plain =
           term.atom.op() == Op::Range && stride != kOpaqueStride && at != kOpaqueStride;
       at = plain ? at + term.coefficient * stride : kOpaqueStride;

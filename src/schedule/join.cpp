@@ -17,12 +17,13 @@ namespace {
 
 double elements_of(const UOp& node) {
   double n = 1;
-  for (const Dim& d : shape_of(node)) n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
+  for (const Dim& d : shape_of(node))
+    n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
   return n;
 }
 
-// Whether a kernel with several reductions can run as loops over rows: each row is read, reduced and
-// written while it is in cache.
+// Whether a kernel with several reductions can run as loops over rows: each row is read, reduced
+// and written while it is in cache.
 class RowTest {
  public:
   RowTest(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {
@@ -65,7 +66,8 @@ class RowTest {
   int64_t ops() const {
     int64_t n = 0;
     for (const UOp& u : nodes_)
-      if (has(u.op(), kElementwise) && u.dtype() != kInt64) n += has(u.op(), kTranscendental) ? 20 : 1;
+      if (has(u.op(), kElementwise) && u.dtype() != kInt64)
+        n += has(u.op(), kTranscendental) ? 20 : 1;
     return n;
   }
 
@@ -93,7 +95,8 @@ class RowTest {
     double bytes = 0;
     double stored = 0;
     for (const UOp& u : nodes_) {
-      if (u.op() == Op::Load) bytes += extent(free_.at(u.node())) * static_cast<double>(u.dtype().bytes());
+      if (u.op() == Op::Load)
+        bytes += extent(free_.at(u.node())) * static_cast<double>(u.dtype().bytes());
       if (u.op() == Op::Store)
         stored += extent(free_.at(u.node())) * static_cast<double>(u.src(1).dtype().bytes());
     }
@@ -110,11 +113,15 @@ class RowTest {
 class Joiner {
  public:
   Joiner(Decision& decision, std::span<const UOp> outputs, const Target& target)
-      : decision_(decision), target_(target), fixed_(decision.stored.size()), users_(decision.stored.size()) {
+      : decision_(decision),
+        target_(target),
+        fixed_(decision.stored.size()),
+        users_(decision.stored.size()) {
     for (const UOp& u : decision.order) {
       if (has_memory(u)) continue;
       for (const UOp& s : u.src()) users_[s.id()].push_back(u);
-      if (u.op() == Op::Contiguous || u.op() == Op::Concat || decision.slice_of[u.id()]) fixed_[u.id()] = 1;
+      if (u.op() == Op::Contiguous || u.op() == Op::Concat || decision.slice_of[u.id()])
+        fixed_[u.id()] = 1;
     }
     for (const UOp& out : outputs) {
       UOp base = out;
