@@ -134,7 +134,7 @@ void Importer::note(const Node& node, const std::vector<Value>& inputs, const st
   for (const Value& input : inputs)
     dtypes.push_back(input.tensor ? tiny::to_string(input.tensor.dtype()) : "?");
   unsupported_.push_back(
-      {label_of(node), node.domain, node.op_type, node.version, join(dtypes, ", "), reason});
+      {label_of(node), node.domain, node.op_type, node.version, std::move(dtypes), reason});
   for (const std::string& output : node.outputs) scopes_.back().missing[output] = "";
 }
 
@@ -280,7 +280,7 @@ void look_at(const Graph& graph, Types types, std::vector<UnsupportedNode>& out)
       }
     if (!reason.empty())
       out.push_back(
-          {label_of(node), node.domain, node.op_type, node.version, join(dtypes, ", "), reason});
+          {label_of(node), node.domain, node.op_type, node.version, std::move(dtypes), reason});
     for (const Attribute& attribute : node.attributes)
       for (const Graph& inner : attribute.graphs) look_at(inner, types, out);
   }
@@ -325,7 +325,7 @@ void throw_unsupported(const std::vector<UnsupportedNode>& nodes) {
   std::vector<std::string> lines;
   for (const UnsupportedNode& n : nodes)
     lines.push_back(cat(n.domain, n.domain.empty() ? "" : ".", n.op_type, "-", n.version, "(",
-                        n.dtypes, ") at \"", n.node, "\": ", n.reason));
+                        join(n.dtypes, ", "), ") at \"", n.node, "\": ", n.reason));
   throw Error(Status::Unsupported, cat(nodes.size(), nodes.size() == 1 ? " node is" : " nodes are",
                                        " not supported: ", join(lines, "; ")));
 }

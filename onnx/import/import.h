@@ -25,7 +25,7 @@ struct UnsupportedNode {
   std::string domain;
   std::string op_type;
   int64_t version = 0;
-  std::string dtypes;  // of its inputs, "?" where not known: "float32, int64"
+  std::vector<std::string> dtypes;  // of its inputs, "?" where not known
   std::string reason;
 };
 

@@ -14,17 +14,20 @@ using namespace polynomials;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// e^(x + low) = mantissa * 2^n for |x| below some hundreds; n is an integer-valued float.
+// e^x = mantissa * 2^n for |x| below some hundreds.
 struct Exponential {
   UOp mantissa;
-  UOp n;
+  FloatCode::Whole n;
 };
 Exponential exponential(const FloatCode& k, const UOp& x) {
-  const UOp n = k.plus(k.fma(x, kLog2E, k.magic()), -k.magic());
-  UOp r = k.fma(n, k.is_double() ? -kLn2High64 : -kLn2High32, x);  // exact
-  r = k.fma(n, k.is_double() ? -kLn2Low64 : -kLn2Low32, r);
+  const FloatCode::Whole n = k.nearest_multiple(x, kLog2E);
+  const double high = k.is_double() ? kLn2High64 : kLn2High32;
+  const double low = k.is_double() ? kLn2Low64 : kLn2Low32;
+  const UOp exact = k.fma(n.value, -high, x);
+  const UOp r = k.fma(n.value, -low, exact);
+  const UOp lost = k.fma(n.value, -low, exact - r);
   const UOp q = k.is_double() ? k.polynomial(r, kExp64) : k.polynomial(r, kExp32);
-  return {k.plus(fma(r * r, q, r), 1), n};
+  return {k.plus(r + fma(r * r, q, lost), 1), n};
 }
 
 // e^x where that is a normal number.
@@ -62,11 +65,6 @@ UOp erf_tail64(const FloatCode& k, const UOp& a) {
   return exp_normal(k, -(a * a)) * k.polynomial(t, kErfTail64);
 }
 
-// 1 - y for 0 <= y <= 1 with the sign of x.
-UOp complement(const FloatCode& k, const UOp& y, const UOp& x) {
-  return k.with_sign_of(k.value(1) - y, x);
-}
-
 }  // namespace
 
 UOp exp_in_steps(const UOp& x) {
@@ -91,11 +89,11 @@ UOp tanh_in_steps(const UOp& x) {
   const UOp a = elementwise(Op::Abs, {x});
   const UOp z = x * x;
   const UOp q = k.is_double() ? k.polynomial(z, kTanh64) : k.polynomial(z, kTanh32);
-  const UOp small = fma(x * z, q, x);
+  const UOp small = fma(a * z, q, a);
   // 1 - 2/(e^2a + 1), which is 1 well before the exponential overflows.
   const UOp twice = k.times(minimum(a, k.value(k.is_double() ? 20 : 10)), 2);
   const UOp tail = div(k.value(2), k.plus(exp_normal(k, twice), 1));
-  return where(less(a, k.value(0.6)), small, complement(k, tail, x));
+  return k.with_sign_of(where(less(a, k.value(0.6)), small, k.value(1) - tail), x);
 }
 
 UOp erf_in_steps(const UOp& x) {
@@ -103,10 +101,10 @@ UOp erf_in_steps(const UOp& x) {
   const UOp a = elementwise(Op::Abs, {x});
   const UOp z = x * x;
   const UOp q = k.is_double() ? k.polynomial(z, kErf64) : k.polynomial(z, kErf32);
-  const UOp small = fma(x, q, x);
+  const UOp small = fma(a, q, a);
   const UOp tail = k.is_double() ? erf_tail64(k, minimum(a, k.value(6)))
                                  : exp_normal(k, k.polynomial(minimum(a, k.value(4)), kErfTail32));
-  return where(less(a, k.value(0.92)), small, complement(k, tail, x));
+  return k.with_sign_of(where(less(a, k.value(0.92)), small, k.value(1) - tail), x);
 }
 
 }  // namespace tiny

@@ -35,8 +35,7 @@ const char* to_string(Verdict verdict) {
 
 HostTensor host_tensor(Tensor tensor) {
   const Ints shape = dims_of(tensor);
-  std::vector<std::byte> bytes(
-      static_cast<size_t>(element_count(tensor) * tensor.dtype().bytes()));
+  std::vector<std::byte> bytes(static_cast<size_t>(element_count(tensor) * tensor.dtype().bytes()));
   read(tensor, bytes.data(), static_cast<int64_t>(bytes.size()));
   return HostTensor{tensor.dtype(), shape, SharedBytes::own(std::move(bytes))};
 }
@@ -51,9 +50,10 @@ std::string difference(const HostTensor& got, const HostTensor& want, const Tole
   size_t wrong = 0;
   size_t first = 0;
   for (size_t i = 0; i < g.size(); ++i) {
-    const bool same = g[i] == w[i] || (std::isnan(g[i]) && std::isnan(w[i])) ||
-                      (std::isfinite(w[i]) && std::fabs(g[i] - w[i]) <=
-                           tolerance.absolute + tolerance.relative * std::fabs(w[i]));
+    const bool same =
+        g[i] == w[i] || (std::isnan(g[i]) && std::isnan(w[i])) ||
+        (std::isfinite(w[i]) &&
+         std::fabs(g[i] - w[i]) <= tolerance.absolute + tolerance.relative * std::fabs(w[i]));
     if (same) continue;
     if (wrong++ == 0) first = i;
   }
@@ -82,7 +82,8 @@ Tensor read_input(const Ref<Context>& context, const std::string& file) {
 
 CaseResult run_case(const std::string& folder, const Tolerance& tolerance) {
   try {
-    const Ref<Context> context = make_ref<Context>(Flags::from_environment([](const std::string&) {}));
+    const Ref<Context> context =
+        make_ref<Context>(Flags::from_environment([](const std::string&) {}));
     const Ref<LoadedModel> model = make_ref<LoadedModel>(context, folder + "/model.onnx");
     size_t sets = 0;
     for (;; ++sets) {
@@ -96,12 +97,12 @@ CaseResult run_case(const std::string& folder, const Tolerance& tolerance) {
       const std::vector<Tensor> outputs = model->run(inputs);
       const std::vector<std::string> wanted = data_files(data, "output_");
       if (wanted.size() > outputs.size())
-        return {Verdict::Error, cat(wanted.size(), " outputs are wanted, there are ", outputs.size())};
+        return {Verdict::Error,
+                cat(wanted.size(), " outputs are wanted, there are ", outputs.size())};
       for (size_t i = 0; i < wanted.size(); ++i) {
         const std::string text = difference(host_tensor(outputs[i]),
                                             to_host_tensor(read_tensor_pb(wanted[i])), tolerance);
-        if (!text.empty())
-          return {Verdict::Fail, cat("set ", sets, ", output ", i, ": ", text)};
+        if (!text.empty()) return {Verdict::Fail, cat("set ", sets, ", output ", i, ": ", text)};
       }
     }
     if (sets == 0) return {Verdict::Error, "there is no data"};
@@ -136,8 +137,8 @@ CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance,
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status))
-    return {Verdict::Error, WTERMSIG(status) == SIGALRM ? "out of time"
-                                                        : cat("signal ", WTERMSIG(status))};
+    return {Verdict::Error,
+            WTERMSIG(status) == SIGALRM ? "out of time" : cat("signal ", WTERMSIG(status))};
   if (text.empty()) return {Verdict::Error, "the child said nothing"};
   return {static_cast<Verdict>(text[0] - '0'), text.substr(1)};
 }

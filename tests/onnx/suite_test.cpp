@@ -46,7 +46,8 @@ TEST_P(Suite, PassesOrSaysUnsupported) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Onnx, Suite,
-                         ::testing::Values("node", "simple", "pytorch-converted", "pytorch-operator"),
+                         ::testing::Values("node", "simple", "pytorch-converted",
+                                           "pytorch-operator"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name)
