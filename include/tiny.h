@@ -181,10 +181,15 @@ enum {
   TINY_RSQRT = 15,
   TINY_SIGMOID = 16,
   TINY_RELU = 17,
-  TINY_SIGN = 18,
-  TINY_SQUARE = 19
+  TINY_SIGN = 18, /* NaN of NaN */
+  TINY_SQUARE = 19,
+  TINY_SILU = 20,     /* a * sigmoid(a) */
+  TINY_SOFTPLUS = 21, /* log(1 + exp(a)) */
+  TINY_EXPM1 = 22,    /* exp(a) - 1, exact near 0 */
+  TINY_LOG1P = 23,    /* log(1 + a), exact near 0 */
+  TINY_IS_NAN = 24    /* a bool */
 };
-/* out[i] = op(a[i]).  Functions of floats take integers as float32. */
+/* out[i] = op(a[i]).  Functions of floats take integers as float32; rounding leaves integers as they are. */
 TINY_API tiny_status tiny_unary(tiny_unary_op op, const tiny_tensor *a, tiny_tensor **out);
 
 typedef int32_t tiny_binary_op;
@@ -224,7 +229,8 @@ enum {
   TINY_REDUCE_MIN = 3,
   TINY_MEAN = 4,
   TINY_ANY = 5,
-  TINY_ALL = 6
+  TINY_ALL = 6,
+  TINY_LOGSUMEXP = 7 /* log(sum(exp(a))), without overflow */
 };
 /* Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with
    size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1,
@@ -274,6 +280,144 @@ TINY_API tiny_status tiny_concat(const tiny_tensor *const *tensors, size_t count
                                  tiny_tensor **out);
 /* Products of the last two axes, the axes before broadcast; vectors as numpy.matmul takes them. */
 TINY_API tiny_status tiny_matmul(const tiny_tensor *a, const tiny_tensor *b, tiny_tensor **out);
+
+/* Removes `axes`, which have size 1 (`axes` may be NULL with naxes 0: every such axis). */
+TINY_API tiny_status tiny_squeeze(const tiny_tensor *a, const int64_t *axes, size_t naxes,
+                                  tiny_tensor **out);
+/* Adds axes of size 1; `axes` are their places in the result. */
+TINY_API tiny_status tiny_unsqueeze(const tiny_tensor *a, const int64_t *axes, size_t naxes,
+                                    tiny_tensor **out);
+/* Repeats the whole of axis k repeats[k] times. */
+TINY_API tiny_status tiny_tile(const tiny_tensor *a, const int64_t *repeats, size_t naxes,
+                               tiny_tensor **out);
+/* The tensors side by side along a new axis. */
+TINY_API tiny_status tiny_stack(const tiny_tensor *const *tensors, size_t count, int64_t axis,
+                                tiny_tensor **out);
+/* Parts of these sizes, which fill `axis`; `count` is the number of sizes.  On failure every part is NULL. */
+TINY_API tiny_status tiny_split(const tiny_tensor *a, int64_t axis, const int64_t *sizes, size_t nsizes,
+                                tiny_tensor **parts, size_t count);
+/* Blocks of channels become blocks of pixels; `a` is [n, c, h, w].  columns_first != 0 takes channels in
+   ONNX's order CRD, otherwise DCR. */
+TINY_API tiny_status tiny_depth_to_space(const tiny_tensor *a, int64_t block, int32_t columns_first,
+                                         tiny_tensor **out);
+TINY_API tiny_status tiny_space_to_depth(const tiny_tensor *a, int64_t block, tiny_tensor **out);
+
+/* ---- Positions and values --------------------------------------------------------------------
+** Indices are integers; negative ones count from the end; one out of range is TINY_ERROR_INDEX when the
+** value is computed. */
+
+/* a[.., index[..], ..] along `axis`, as numpy.take. */
+TINY_API tiny_status tiny_gather(const tiny_tensor *a, const tiny_tensor *index, int64_t axis,
+                                 tiny_tensor **out);
+/* out[i][j].. = a[i][index[i][j]].. along `axis`; the ranks agree, and `index` is nowhere longer than
+   `a` but along `axis`. */
+TINY_API tiny_status tiny_take_along_axis(const tiny_tensor *a, const tiny_tensor *index,
+                                          int64_t axis, tiny_tensor **out);
+/* a[index[.., 0], index[.., 1], ..] behind `batch` leading axes that both have. */
+TINY_API tiny_status tiny_gather_nd(const tiny_tensor *a, const tiny_tensor *index, int64_t batch,
+                                    tiny_tensor **out);
+/* A new axis of `depth` elements at `axis`: `on` at the index, `off` elsewhere (two scalars).  An index
+   out of range gives only `off`. */
+TINY_API tiny_status tiny_one_hot(const tiny_tensor *index, int64_t depth, const tiny_tensor *on,
+                                  const tiny_tensor *off, int64_t axis, tiny_tensor **out);
+/* The position of the greatest element along `axis`, int64: the first of equals, or the last if
+   last != 0; a NaN is the greatest.  keepdims != 0 keeps the axis with size 1. */
+TINY_API tiny_status tiny_argmax(const tiny_tensor *a, int64_t axis, int32_t keepdims, int32_t last,
+                                 tiny_tensor **out);
+/* The position of the lowest element: as tiny_argmax; keepdims != 0, last != 0. */
+TINY_API tiny_status tiny_argmin(const tiny_tensor *a, int64_t axis, int32_t keepdims, int32_t last,
+                                 tiny_tensor **out);
+/* Sums up to each element along `axis`; exclusive != 0: before it; reverse != 0: from the end.  Dtypes as
+   TINY_SUM. */
+TINY_API tiny_status tiny_cumsum(const tiny_tensor *a, int64_t axis, int32_t exclusive,
+                                 int32_t reverse, tiny_tensor **out);
+/* Keeps a[.., i, j] where j - i >= diagonal; 0 elsewhere. */
+TINY_API tiny_status tiny_triu(const tiny_tensor *a, int64_t diagonal, tiny_tensor **out);
+/* Keeps a[.., i, j] where j - i <= diagonal; 0 elsewhere. */
+TINY_API tiny_status tiny_tril(const tiny_tensor *a, int64_t diagonal, tiny_tensor **out);
+
+/* ---- Functions of networks -------------------------------------------------------------------
+** Integers count as float32; what 16-bit floats add up, they add up in float32. */
+
+/* approximate != 0: by tanh, otherwise by erf. */
+TINY_API tiny_status tiny_gelu(const tiny_tensor *a, int32_t approximate, tiny_tensor **out);
+/* a, and alpha * (exp(a) - 1) below 0. */
+TINY_API tiny_status tiny_elu(const tiny_tensor *a, double alpha, tiny_tensor **out);
+/* a, and slope * a below 0. */
+TINY_API tiny_status tiny_leaky_relu(const tiny_tensor *a, double slope, tiny_tensor **out);
+/* alpha * a + beta, kept between 0 and 1. */
+TINY_API tiny_status tiny_hard_sigmoid(const tiny_tensor *a, double alpha, double beta,
+                                       tiny_tensor **out);
+/* Kept between `low` and `high`, tensors that broadcast; `low` may be NULL, `high` may be NULL.  NaN
+   stays. */
+TINY_API tiny_status tiny_clip(const tiny_tensor *a, const tiny_tensor *low, const tiny_tensor *high,
+                               tiny_tensor **out);
+/* exp(a) over its sum along `axis`, without overflow. */
+TINY_API tiny_status tiny_softmax(const tiny_tensor *a, int64_t axis, tiny_tensor **out);
+/* The logarithm of tiny_softmax. */
+TINY_API tiny_status tiny_log_softmax(const tiny_tensor *a, int64_t axis, tiny_tensor **out);
+/* The mean squared distance from the mean over `axes` (`axes` may be NULL with naxes 0: all); `correction` is
+   taken from the count it divides by: 0 or 1.  keepdims != 0 keeps the axes with size 1. */
+TINY_API tiny_status tiny_variance(const tiny_tensor *a, const int64_t *axes, size_t naxes,
+                                   double correction, int32_t keepdims, tiny_tensor **out);
+
+/* Cross-correlation.  x is [batch, channels, spatial..], `weight` [out channels, channels / groups,
+   kernel..], `bias` (may be NULL) [out channels].  `strides` may be NULL (1), `dilations` may be NULL (1),
+   `before` may be NULL and `after` may be NULL (padding, 0); each has `nspatial` numbers. */
+TINY_API tiny_status tiny_conv(const tiny_tensor *x, const tiny_tensor *weight,
+                               const tiny_tensor *bias, const int64_t *strides,
+                               const int64_t *dilations, const int64_t *before, const int64_t *after,
+                               size_t nspatial, int64_t groups, tiny_tensor **out);
+/* The transpose of tiny_conv, its gradient: `weight` is [channels, out channels / groups, kernel..];
+   `output_padding` may be NULL (0): what is added to the end of each spatial axis.  `bias` may be NULL,
+   `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL. */
+TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor *weight,
+                                         const tiny_tensor *bias, const int64_t *strides,
+                                         const int64_t *dilations, const int64_t *before,
+                                         const int64_t *after, const int64_t *output_padding,
+                                         size_t nspatial, int64_t groups, tiny_tensor **out);
+/* The greatest value of each window of the last `nspatial` axes; padding counts for nothing.  `strides` may
+   be NULL (1), `dilations` may be NULL, `before` may be NULL, `after` may be NULL.  ceil_mode != 0 keeps a last
+   window that reaches over the end. */
+TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const int64_t *kernel,
+                                   const int64_t *strides, const int64_t *dilations,
+                                   const int64_t *before, const int64_t *after, size_t nspatial,
+                                   int32_t ceil_mode, tiny_tensor **out);
+/* Where tiny_max_pool's values are: positions in the flattened spatial axes, int64, the first of equals.
+   `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0. */
+TINY_API tiny_status tiny_max_pool_indices(const tiny_tensor *x, const int64_t *kernel,
+                                           const int64_t *strides, const int64_t *dilations,
+                                           const int64_t *before, const int64_t *after,
+                                           size_t nspatial, int32_t ceil_mode, tiny_tensor **out);
+/* The mean of each window, as tiny_max_pool; count_include_pad != 0 counts padding as zeros.  `strides` may be
+   NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0. */
+TINY_API tiny_status tiny_avg_pool(const tiny_tensor *x, const int64_t *kernel,
+                                   const int64_t *strides, const int64_t *dilations,
+                                   const int64_t *before, const int64_t *after, size_t nspatial,
+                                   int32_t ceil_mode, int32_t count_include_pad, tiny_tensor **out);
+/* (x - mean) / sqrt(var + epsilon) * scale + bias, one number of each per channel (axis 1).  `scale` may be
+   NULL, `bias` may be NULL. */
+TINY_API tiny_status tiny_batch_norm(const tiny_tensor *x, const tiny_tensor *scale,
+                                     const tiny_tensor *bias, const tiny_tensor *mean,
+                                     const tiny_tensor *var, double epsilon, tiny_tensor **out);
+/* (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on.  `scale` may be NULL, `bias`
+   may be NULL; they broadcast. */
+TINY_API tiny_status tiny_layer_norm(const tiny_tensor *x, const tiny_tensor *scale,
+                                     const tiny_tensor *bias, int64_t axis, double epsilon,
+                                     tiny_tensor **out);
+/* x / sqrt(mean(x * x) + epsilon) * scale over the axes from `axis` on.  `scale` may be NULL. */
+TINY_API tiny_status tiny_rms_norm(const tiny_tensor *x, const tiny_tensor *scale, int64_t axis,
+                                   double epsilon, tiny_tensor **out);
+/* As tiny_layer_norm over the spatial axes and, in each of `groups` parts, the channels (axis 1), with one
+   scale and bias per channel.  `scale` may be NULL, `bias` may be NULL. */
+TINY_API tiny_status tiny_group_norm(const tiny_tensor *x, int64_t groups, const tiny_tensor *scale,
+                                     const tiny_tensor *bias, double epsilon, tiny_tensor **out);
+/* tiny_group_norm with a group for each channel.  `scale` may be NULL, `bias` may be NULL. */
+TINY_API tiny_status tiny_instance_norm(const tiny_tensor *x, const tiny_tensor *scale,
+                                        const tiny_tensor *bias, double epsilon, tiny_tensor **out);
+/* x / (k + alpha / size * s) ^ beta, where s sums the squares of the `size` channels around each. */
+TINY_API tiny_status tiny_lrn(const tiny_tensor *x, int64_t size, double alpha, double beta, double k,
+                              tiny_tensor **out);
 
 /* ---- Reports: long texts ---------------------------------------------------------------------- */
 

@@ -17,6 +17,9 @@
 
 namespace tiny::onnx {
 
+// The newest IR version whose fields these structures know.
+inline constexpr int64_t kNewestIrVersion = 13;
+
 // A dimension of a type: a number, a name, or nothing known.
 struct Dim {
   int64_t value = -1;  // < 0: not a number

@@ -155,6 +155,9 @@ Model ModelReader::model(WireReader& r) {
     }
   }
   r.check(has_graph, "the file holds no graph: it is not an ONNX model");
+  if (model.ir_version > kNewestIrVersion)
+    r.fail(Status::Unsupported, cat("IR version ", model.ir_version, ", newer than ",
+                                    kNewestIrVersion, ", the newest this build knows"));
   return model;
 }
 

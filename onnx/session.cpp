@@ -11,6 +11,7 @@
 #include "onnx/inline.h"
 #include "onnx/reader.h"
 #include "shape/view.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
 #include "tensor/value.h"
@@ -66,15 +67,14 @@ Ref<Storage> storage_for(Tensor tensor) {
     return tensor.context().from_host(data.data(), bytes);
   }
   const Ref<Storage> base = storage_of(stored->base);
-  const int64_t offset =
-      base->byte_offset() + stored->view.offset.value() * tensor.dtype().bytes();
+  const int64_t offset = base->byte_offset() + stored->view.offset.value() * tensor.dtype().bytes();
   if (offset == base->byte_offset()) return base;
   struct Keeper {
     Ref<Storage> base;
   };
   return make_ref<Storage>(
-      Ref<Buffer>(&base->memory()), offset,
-      [](void* user) { delete static_cast<Keeper*>(user); }, new Keeper{base});
+      Ref<Buffer>(&base->memory()), offset, [](void* user) { delete static_cast<Keeper*>(user); },
+      new Keeper{base});
 }
 
 }  // namespace
@@ -82,7 +82,8 @@ Ref<Storage> storage_for(Tensor tensor) {
 // ---- Loading.
 
 LoadedModel::LoadedModel(Ref<Context> context, const std::string& path)
-    : LoadedModel(std::move(context), read_model(path)) {}
+    : LoadedModel(std::move(context), read_model(path)) {
+}
 
 LoadedModel::LoadedModel(Ref<Context> context, Model model)
     : context_(std::move(context)), model_(std::move(model)) {
@@ -157,19 +158,19 @@ void LoadedModel::check_shapes(const std::vector<Ints>& shapes) const {
     element_count(shapes[i], info.name.c_str());
     if (!info.type.has_rank) continue;
     const std::vector<Dim>& dims = info.type.dims;
-    require(dims.size() == shapes[i].size(), Status::Shape, "input \"", info.name, "\" has the shape ",
-            dims_text(dims), "; got ", list_text(shapes[i]));
+    require(dims.size() == shapes[i].size(), Status::Shape, "input \"", info.name,
+            "\" has the shape ", dims_text(dims), "; got ", list_text(shapes[i]));
     for (size_t k = 0; k < dims.size(); ++k) {
       const int64_t got = shapes[i][k];
       require(!dims[k].is_known() || dims[k].value == got, Status::Shape, "input \"", info.name,
-              "\" has the shape ", dims_text(dims), "; got ", list_text(shapes[i]), ": dimension ", k,
-              " must be ", dims[k].value);
+              "\" has the shape ", dims_text(dims), "; got ", list_text(shapes[i]), ": dimension ",
+              k, " must be ", dims[k].value);
       if (dims[k].is_known() || dims[k].name.empty()) continue;
       const auto [at, is_new] = bound.try_emplace(
           dims[k].name, Bound{got, cat("dimension ", k, " of input \"", info.name, "\"")});
       require(is_new || at->second.value == got, Status::Shape, "the dimension \"", dims[k].name,
-              "\" is ", at->second.value, " in ", at->second.place, " and ", got, " in dimension ", k,
-              " of input \"", info.name, "\"");
+              "\" is ", at->second.value, " in ", at->second.place, " and ", got, " in dimension ",
+              k, " of input \"", info.name, "\"");
     }
   }
 }
@@ -191,12 +192,10 @@ Ref<const ModelProgram> LoadedModel::compile(const std::vector<Ints>& shapes,
   return program;
 }
 
-Ref<const ModelProgram> LoadedModel::make_program(
-    const std::vector<Ints>& shapes, const std::vector<std::optional<HostTensor>>& known) {
-  const double start = now();
-  const Ref<ModelProgram> out = make_ref<ModelProgram>();
+LoadedModel::Imported LoadedModel::import(const std::vector<Ints>& shapes,
+                                          const std::vector<std::optional<HostTensor>>& known) {
+  Imported out;
   std::vector<ImportInput> inputs;
-  std::vector<UOp> input_nodes;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const DType dtype = input_dtype(i);
     const int64_t count = element_count(shapes[i], "an input");
@@ -205,17 +204,26 @@ Ref<const ModelProgram> LoadedModel::make_program(
     Tensor tensor;
     if (count > 0) {
       const UOp node = make_input(*context_, dtype, count);
-      port.number = static_cast<int64_t>(input_nodes.size());
-      input_nodes.push_back(node);
+      port.number = static_cast<int64_t>(out.nodes.size());
+      out.nodes.push_back(node);
       tensor = Tensor(context_, make_reshape(node, to_shape(shapes[i])));
     } else {
-      const UOp zero = context_->graph().constant_int(dtype, 0);
-      tensor = Tensor(context_, broadcast_to(zero, to_shape(shapes[i])));
+      tensor = full(context_, dtype, to_shape(shapes[i]), 0);
     }
     inputs.push_back({port.name, tensor, known.empty() ? std::nullopt : known[i]});
-    out->inputs.push_back(std::move(port));
+    out.inputs.push_back(std::move(port));
   }
-  const Tensors results = Importer(context_, weights_).import(model_.graph, inputs);
+  out.outputs = Importer(context_, weights_).import(model_.graph, inputs);
+  return out;
+}
+
+Ref<const ModelProgram> LoadedModel::make_program(
+    const std::vector<Ints>& shapes, const std::vector<std::optional<HostTensor>>& known) {
+  const double start = now();
+  const Ref<ModelProgram> out = make_ref<ModelProgram>();
+  Imported imported = import(shapes, known);
+  out->inputs = std::move(imported.inputs);
+  const Tensors& results = imported.outputs;
   // Outputs that are the same value share its memory.
   std::vector<UOp> nodes;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -230,14 +238,43 @@ Ref<const ModelProgram> LoadedModel::make_program(
     out->outputs.push_back(std::move(port));
   }
   out->import_seconds = now() - start;
-  if (!nodes.empty()) out->compiled = compile_program(*context_, nodes, input_nodes);
+  if (!nodes.empty()) out->compiled = compile_program(*context_, nodes, imported.nodes);
   return out;
+}
+
+std::optional<double> LoadedModel::operations() {
+  if (!find_unsupported(model_).empty()) return std::nullopt;
+  for (size_t i = 0; i < input_count(); ++i) {
+    const ValueType& type = input(i).type;
+    const bool is_fixed = type.kind == ValueType::Kind::Tensor && type.has_rank &&
+                          std::all_of(type.dims.begin(), type.dims.end(),
+                                      [](const Dim& dim) { return dim.is_known(); });
+    if (!is_fixed || is_host_input(i)) return std::nullopt;
+  }
+  const Imported imported = import(fixed_shapes(), {});
+  std::vector<UOp> roots;
+  for (const Tensor& output : imported.outputs) roots.push_back(output.node());
+  if (roots.empty()) return 0.0;
+  const std::vector<UOp> order = topological(roots);
+  std::vector<uint8_t> varies(context_->graph().id_limit());
+  double count = 0;
+  for (const UOp& u : order) {
+    bool v = is_input(u);
+    for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
+    varies[u.id()] = v ? 1 : 0;
+    const bool is_arithmetic =
+        has(u.op(), kElementwise) && u.op() != Op::Cast && u.op() != Op::Bitcast;
+    if (!v || !(is_arithmetic || u.op() == Op::ReduceAxis)) continue;
+    const UOp& counted = u.op() == Op::ReduceAxis ? u.src(0) : u;
+    count += static_cast<double>(product(shape_of(counted)).value());
+  }
+  return count;
 }
 
 // ---- Running.
 
 ModelRun::ModelRun(Ref<Context> context, Ref<const ModelProgram> program)
-    : program_(std::move(program)), bound_(program_->inputs.size()) {
+    : context_(std::move(context)), program_(std::move(program)), bound_(program_->inputs.size()) {
   outputs_.resize(program_->outputs.size());
   if (!program_->compiled.program) return;
   run_ = make_ref<Run>(program_->compiled.program);
@@ -247,24 +284,50 @@ ModelRun::ModelRun(Ref<Context> context, Ref<const ModelProgram> program)
     if (port.number < 0) continue;
     Ref<Storage>& storage = memory[port.number];
     if (!storage) {
-      storage = context->allocate(port.bytes);
+      storage = context_->allocate(port.bytes);
       run_->bind_output(port.number, storage);
     }
     outputs_[i] = storage;
   }
 }
 
-void ModelRun::bind_input(size_t index, const Ref<Storage>& storage) {
-  const int64_t number = program_->inputs[index].number;
-  if (number >= 0 && run_) run_->bind_input(number, storage);
+void ModelRun::set_input(size_t index, const Tensor& tensor) {
+  require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
+          " inputs; got index ", index);
+  const ModelProgram::Port& port = program_->inputs[index];
+  require(tensor.dtype() == port.dtype, Status::DType, "input \"", port.name, "\" is of type ",
+          tiny::to_string(port.dtype), "; got ", tiny::to_string(tensor.dtype()));
+  require(tensor.shape() == to_shape(port.shape), Status::Shape, "input \"", port.name,
+          "\" has the shape ", list_text(port.shape), "; got ", tiny::to_string(tensor.shape()));
+  if (port.number >= 0 && run_) run_->bind_input(port.number, storage_for(tensor));
   bound_[index] = true;
+}
+
+void ModelRun::read_output(size_t index, void* data) const {
+  const ModelProgram::Port& port = program_->outputs[index];
+  if (port.number < 0) return;
+  Device& device = context_->device();
+  const Ref<Queue> queue = device.make_queue();
+  device.copy_out(queue.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
+                  port.bytes);
+  device.wait(queue.get());
+}
+
+void ModelRun::set_timed(bool timed) {
+  if (run_) run_->set_timed(timed);
+}
+
+std::span<const double> ModelRun::seconds() const {
+  if (!run_) return {};
+  return run_->seconds();
 }
 
 void ModelRun::execute() {
   std::vector<std::string> missing;
   for (size_t i = 0; i < bound_.size(); ++i)
     if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
-  require(missing.empty(), Status::InvalidArgument, "inputs that were not set: ", join(missing, ", "));
+  require(missing.empty(), Status::InvalidArgument,
+          "inputs that were not set: ", join(missing, ", "));
   if (run_) run_->execute();
 }
 
@@ -287,15 +350,13 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
     known[i] = HostTensor{dtype, shapes[i], SharedBytes::own(std::move(bytes))};
   }
   const Ref<ModelRun> run = make_ref<ModelRun>(context_, compile(shapes, known));
-  for (size_t i = 0; i < inputs.size(); ++i)
-    run->bind_input(i, element_count(inputs[i]) > 0 ? storage_for(inputs[i]) : Ref<Storage>());
+  for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
   run->execute();
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < output_count(); ++i) {
     const ModelProgram::Port& port = run->program().outputs[i];
     if (port.number < 0) {
-      const UOp zero = context_->graph().constant_int(port.dtype, 0);
-      outputs.emplace_back(context_, broadcast_to(zero, to_shape(port.shape)));
+      outputs.push_back(full(context_, port.dtype, to_shape(port.shape), 0));
       continue;
     }
     const UOp buffer = make_buffer(context_->graph(), run->output(i), port.dtype,

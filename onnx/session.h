@@ -6,6 +6,7 @@
 
 #include <list>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,19 +39,24 @@ class ModelRun : public RefCounted {
  public:
   ModelRun(Ref<Context> context, Ref<const ModelProgram> program);
 
-  // The memory holds the input's elements, row-major, and is kept until another is bound.
-  void bind_input(size_t index, const Ref<Storage>& storage);
+  // The tensor must have the program's dtype and shape; it is computed now if need be, and its
+  // memory is kept until another is set.  Belongs to the context's thread; the other calls do not.
+  void set_input(size_t index, const Tensor& tensor);
   // Error{InvalidArgument} that names the inputs that are not bound.
   void execute();
   // Of the last execution; null for an output without elements.
   const Ref<Storage>& output(size_t index) const { return outputs_[index]; }
-  void set_timed(bool timed) { run_->set_timed(timed); }
-  const std::vector<double>& seconds() const { return run_->seconds(); }
+  // Copies an output's elements, row-major.
+  void read_output(size_t index, void* data) const;
+  void set_timed(bool timed);
+  // Of each kernel of the last timed execution.
+  std::span<const double> seconds() const;
   const ModelProgram& program() const { return *program_; }
 
  private:
+  Ref<Context> context_;
   Ref<const ModelProgram> program_;
-  Ref<Run> run_;
+  Ref<Run> run_;  // null for a program that has nothing to compute
   std::vector<bool> bound_;
   std::vector<Ref<Storage>> outputs_;
 };
@@ -86,6 +92,9 @@ class LoadedModel : public RefCounted {
   // one that is not.
   std::vector<Ints> fixed_shapes() const;
 
+  // Arithmetic operations of one run; none if a shape is free or something is not supported.
+  std::optional<double> operations();
+
   // Outputs for these inputs; computes inputs that have no memory yet.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
 
@@ -96,7 +105,16 @@ class LoadedModel : public RefCounted {
     bool operator==(const Key&) const = default;
   };
 
+  // The graph for inputs of these shapes, built anew.
+  struct Imported {
+    std::vector<ModelProgram::Port> inputs;
+    std::vector<UOp> nodes;  // of the inputs with elements
+    Tensors outputs;
+  };
+
   void index_inputs();
+  Imported import(const std::vector<Ints>& shapes,
+                  const std::vector<std::optional<HostTensor>>& known);
   void check_shapes(const std::vector<Ints>& shapes) const;
   Ref<const ModelProgram> make_program(const std::vector<Ints>& shapes,
                                        const std::vector<std::optional<HostTensor>>& known);

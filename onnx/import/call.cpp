@@ -6,7 +6,9 @@
 
 namespace tiny::onnx {
 
-const Ref<Context>& Call::context() const { return importer_.context(); }
+const Ref<Context>& Call::context() const {
+  return importer_.context();
+}
 
 const Tensor& Call::in(size_t i) const {
   require(has(i), Status::InvalidModel, "input ", i, " is left out");
@@ -29,11 +31,16 @@ void Call::refuse_outputs(size_t first) const {
 HostTensor Call::value(size_t i) const {
   in(i);
   if (inputs_[i].known) return *inputs_[i].known;
-  return importer_.host_value_of(inputs_[i].tensor, cat("input ", i, " (\"", node_.inputs[i], "\")"));
+  return importer_.host_value_of(inputs_[i].tensor,
+                                 cat("input ", i, " (\"", node_.inputs[i], "\")"));
 }
 
-Ints Call::ints(size_t i) const { return integers_of(value(i)); }
-std::vector<double> Call::reals(size_t i) const { return reals_of(value(i)); }
+Ints Call::ints(size_t i) const {
+  return integers_of(value(i));
+}
+std::vector<double> Call::reals(size_t i) const {
+  return reals_of(value(i));
+}
 
 int64_t Call::integer(size_t i) const {
   const Ints all = ints(i);
@@ -45,6 +52,13 @@ int64_t Call::integer(size_t i) const {
 double Call::real(size_t i) const {
   const std::vector<double> all = reals(i);
   require(all.size() == 1, Status::InvalidModel, "input ", i, " has ", all.size(),
+          " elements and must have one");
+  return all[0];
+}
+
+int64_t Call::number_of(const Tensor& tensor, const char* what) const {
+  const Ints all = integers_of(importer_.host_value_of(tensor, what));
+  require(all.size() == 1, Status::InvalidModel, what, " has ", all.size(),
           " elements and must have one");
   return all[0];
 }
@@ -109,7 +123,9 @@ void Call::require_attr(const char* name, int64_t value) const {
           attr(name, value), " is not supported");
 }
 
-Tensor Call::constant(const HostTensor& tensor) const { return importer_.constant(tensor).tensor; }
+Tensor Call::constant(const HostTensor& tensor) const {
+  return importer_.constant(tensor).tensor;
+}
 
 Tensor Call::constant(const TensorData& data) const {
   return constant(to_host_tensor(data));
@@ -118,15 +134,17 @@ Tensor Call::constant(const TensorData& data) const {
 Tensor Call::constant(const Ints& values) const {
   std::vector<std::byte> bytes(values.size() * sizeof(int64_t));
   std::copy_n(reinterpret_cast<const std::byte*>(values.data()), bytes.size(), bytes.begin());
-  return constant(HostTensor{kInt64, {static_cast<int64_t>(values.size())},
-                             SharedBytes::own(std::move(bytes))});
+  return constant(HostTensor{
+      kInt64, {static_cast<int64_t>(values.size())}, SharedBytes::own(std::move(bytes))});
 }
 
 Tensors Call::subgraph(const Graph& graph, const Tensors& inputs) const {
   return importer_.subgraph(graph, inputs);
 }
 
-Ints dims_of(const Tensor& tensor) { return const_dims(tensor.shape()); }
+Ints dims_of(const Tensor& tensor) {
+  return const_dims(tensor.shape());
+}
 
 int64_t dim_of(const Tensor& tensor, int64_t axis) {
   return tensor.shape()[static_cast<size_t>(axis < 0 ? axis + tensor.rank() : axis)].value();

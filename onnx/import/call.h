@@ -1,9 +1,9 @@
 // One node while it is imported: its operands, its attributes, and the operator set it was written
 // for.  What an importer function sees.
 //
-// An operand is a tensor of the lazy graph.  Operands that decide shapes (axes, sizes, pads) must be
-// known now: the functions that return numbers compute them on the host, or say that they depend on
-// input data (Error{Unsupported}).
+// An operand is a tensor of the lazy graph.  Operands that decide shapes (axes, sizes, pads) must
+// be known now: the functions that return numbers compute them on the host, or say that they depend
+// on input data (Error{Unsupported}).
 #pragma once
 
 #include <memory>
@@ -57,6 +57,8 @@ class Call {
   std::vector<double> reals(size_t i) const;
   int64_t integer(size_t i) const;  // exactly one element
   double real(size_t i) const;
+  // The one element of a tensor that a subgraph made; `what` names it in messages.
+  int64_t number_of(const Tensor& tensor, const char* what) const;
 
   // Attributes; Error{InvalidModel} for one of another type, and where there is no fallback for one
   // that is missing.

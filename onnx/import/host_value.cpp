@@ -77,7 +77,8 @@ class Step {
       case Op::Const:
         return Bits{node_.const_bits()};
       case Op::Iota:
-        for (int64_t i = 0; i < count_of(shape_); ++i) out_.push_back(bits_of_int(node_.dtype(), i));
+        for (int64_t i = 0; i < count_of(shape_); ++i)
+          out_.push_back(bits_of_int(node_.dtype(), i));
         return out_;
       case Op::Contiguous:
         return *src_[0];
@@ -166,12 +167,12 @@ class Step {
   Bits reduce() {
     const DType dtype = node_.dtype();
     const Op op = node_.reduce_arg().op;
-    const uint64_t start = op == Op::Max   ? lowest_bits(dtype)
-                           : op == Op::Min ? highest_bits(dtype)
-                           : op == Op::Mul || op == Op::And
-                               ? (op == Op::And && dtype.is_int() ? bits_of_int(dtype, -1)
-                                                                  : bits_of_int(dtype, 1))
-                               : bits_of_int(dtype, 0);
+    const uint64_t start =
+        op == Op::Max   ? lowest_bits(dtype)
+        : op == Op::Min ? highest_bits(dtype)
+        : op == Op::Mul || op == Op::And
+            ? (op == Op::And && dtype.is_int() ? bits_of_int(dtype, -1) : bits_of_int(dtype, 1))
+            : bits_of_int(dtype, 0);
     out_.assign(static_cast<size_t>(count_of(shape_)), start);
     const Ints from = const_dims(shape_of(node_.src(0)));
     Ints strides = strides_for(shape_);

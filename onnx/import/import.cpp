@@ -44,14 +44,17 @@ std::optional<uint64_t> uniform_bits(const HostTensor& tensor) {
   if (count == 0 || count > kMostLookedAt) return std::nullopt;
   const auto width = static_cast<size_t>(tensor.dtype.bytes());
   for (int64_t i = 1; i < count; ++i)
-    if (std::memcmp(tensor.bytes.data(), tensor.bytes.data() + static_cast<size_t>(i) * width, width))
+    if (std::memcmp(tensor.bytes.data(), tensor.bytes.data() + static_cast<size_t>(i) * width,
+                    width))
       return std::nullopt;
   uint64_t bits = 0;
   std::memcpy(&bits, tensor.bytes.data(), width);
   return bits;
 }
 
-void retain_nothing(void* user) { delete static_cast<SharedBytes*>(user); }
+void retain_nothing(void* user) {
+  delete static_cast<SharedBytes*>(user);
+}
 
 }  // namespace
 
@@ -130,8 +133,8 @@ void Importer::note(const Node& node, const std::vector<Value>& inputs, const st
   std::vector<std::string> dtypes;
   for (const Value& input : inputs)
     dtypes.push_back(input.tensor ? tiny::to_string(input.tensor.dtype()) : "?");
-  unsupported_.push_back({label_of(node), node.domain, node.op_type, node.version,
-                          join(dtypes, ", "), reason});
+  unsupported_.push_back(
+      {label_of(node), node.domain, node.op_type, node.version, std::move(dtypes), reason});
   for (const std::string& output : node.outputs) scopes_.back().missing[output] = "";
 }
 
@@ -146,9 +149,8 @@ Value Importer::folded(const Tensor& tensor, bool inputs_known) {
 
 void Importer::call(const Node& node, std::vector<Value> inputs) {
   const Row& row = *find_row(node.domain, node.op_type, node.version);
-  const bool known = std::all_of(inputs.begin(), inputs.end(), [](const Value& v) {
-    return !v.tensor || v.known;
-  });
+  const bool known = std::all_of(inputs.begin(), inputs.end(),
+                                 [](const Value& v) { return !v.tensor || v.known; });
   Call call(*this, node, std::move(inputs));
   Tensors results;
   if (row.import) {
@@ -270,14 +272,15 @@ void look_at(const Graph& graph, Types types, std::vector<UnsupportedNode>& out)
         const auto at = types.find(name);
         const int32_t type = at == types.end() ? 0 : at->second;
         if (names == &node.inputs && !name.empty())
-          dtypes.push_back(type == 0 ? "?" : is_ours(type) ? tiny::to_string(DType(tensor_type(type)->ours))
-                                                           : tensor_type_name(type));
+          dtypes.push_back(type == 0       ? "?"
+                           : is_ours(type) ? tiny::to_string(DType(tensor_type(type)->ours))
+                                           : tensor_type_name(type));
         if (reason.empty() && type != 0 && !is_ours(type))
           reason = cat("the element type ", tensor_type_name(type), " is not supported");
       }
     if (!reason.empty())
-      out.push_back({label_of(node), node.domain, node.op_type, node.version, join(dtypes, ", "),
-                     reason});
+      out.push_back(
+          {label_of(node), node.domain, node.op_type, node.version, std::move(dtypes), reason});
     for (const Attribute& attribute : node.attributes)
       for (const Graph& inner : attribute.graphs) look_at(inner, types, out);
   }
@@ -321,8 +324,8 @@ std::vector<UnsupportedNode> find_unsupported(const Model& model) {
 void throw_unsupported(const std::vector<UnsupportedNode>& nodes) {
   std::vector<std::string> lines;
   for (const UnsupportedNode& n : nodes)
-    lines.push_back(cat(n.domain, n.domain.empty() ? "" : ".", n.op_type, "-", n.version, "(", n.dtypes,
-                        ") at \"", n.node, "\": ", n.reason));
+    lines.push_back(cat(n.domain, n.domain.empty() ? "" : ".", n.op_type, "-", n.version, "(",
+                        join(n.dtypes, ", "), ") at \"", n.node, "\": ", n.reason));
   throw Error(Status::Unsupported, cat(nodes.size(), nodes.size() == 1 ? " node is" : " nodes are",
                                        " not supported: ", join(lines, "; ")));
 }

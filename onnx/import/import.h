@@ -1,9 +1,9 @@
 // From an ONNX graph to a tensor graph.
 //
 // Nodes are imported in order, each by its row of the tables.  What follows from initializers and
-// shapes alone is computed on the host on the way, so that shape arithmetic leaves no nodes.  A node
-// that cannot be imported is noted, what depends on it is passed over, and all of them are reported
-// together.
+// shapes alone is computed on the host on the way, so that shape arithmetic leaves no nodes.  A
+// node that cannot be imported is noted, what depends on it is passed over, and all of them are
+// reported together.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct UnsupportedNode {
   std::string domain;
   std::string op_type;
   int64_t version = 0;
-  std::string dtypes;  // of its inputs, "?" where not known: "float32, int64"
+  std::vector<std::string> dtypes;  // of its inputs, "?" where not known
   std::string reason;
 };
 

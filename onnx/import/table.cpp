@@ -10,10 +10,10 @@ namespace tiny::onnx {
 
 std::span<const std::span<const Row>> tables() {
   static const std::array all = {
-      elementwise_rows(),   arithmetic_rows(), activation_rows(),    movement_rows(),
-      reduction_rows(),     contraction_rows(), window_rows(),       normalization_rows(),
-      indexing_rows(),      constant_rows(),    control_rows(),      quantization_rows(),
-      recurrent_rows(),     loss_rows(),
+      elementwise_rows(),   arithmetic_rows(), activation_rows(),  movement_rows(),
+      padding_rows(),       reduction_rows(),  contraction_rows(), convolution_rows(),
+      normalization_rows(), indexing_rows(),   constant_rows(),    control_rows(),
+
   };
   return all;
 }

@@ -21,7 +21,9 @@ using UnaryFunction = Tensor (*)(const Tensor&);
 // Inputs whose elements decide shapes, as bits.
 using HostOperands = uint32_t;
 inline constexpr HostOperands kEveryOperand = ~HostOperands{0};
-constexpr HostOperands operand(unsigned i) { return HostOperands{1} << i; }
+constexpr HostOperands operand(unsigned i) {
+  return HostOperands{1} << i;
+}
 
 struct Row {
   const char* op_type;
@@ -45,15 +47,13 @@ std::span<const Row> elementwise_rows();
 std::span<const Row> arithmetic_rows();
 std::span<const Row> activation_rows();
 std::span<const Row> movement_rows();
+std::span<const Row> padding_rows();
 std::span<const Row> reduction_rows();
 std::span<const Row> contraction_rows();
-std::span<const Row> window_rows();
+std::span<const Row> convolution_rows();
 std::span<const Row> normalization_rows();
 std::span<const Row> indexing_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
-std::span<const Row> quantization_rows();
-std::span<const Row> recurrent_rows();
-std::span<const Row> loss_rows();
 
 }  // namespace tiny::onnx

@@ -96,7 +96,8 @@ tiny_context& Operands::context() const {
     if (!found) found = tensor->context;
     require(tensor->context == found, Status::InvalidArgument, name, " comes from another context");
   };
-  for (const Operand& operand : named_) check(operand.tensor, operand.name);
+  for (const Operand& operand : named_)
+    if (operand.tensor || !operand.may_be_null) check(operand.tensor, operand.name);
   if (kind_ == Kind::List) {
     require(list_ != nullptr && count_ > 0, Status::InvalidArgument, name_, " is NULL or empty");
     for (size_t i = 0; i < count_; ++i) check(list_[i], cat(name_, "[", i, "]"));

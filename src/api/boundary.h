@@ -46,6 +46,7 @@ DType dtype_argument(tiny_dtype value);
 struct Operand {
   const tiny_tensor* tensor;
   const char* name;
+  bool may_be_null = false;
 };
 
 // The handles that a call is about: a context, tensors that must be of one context, or a list.

@@ -1,5 +1,6 @@
 // Operations: families by enumeration, movement, types and choice.
 #include "api/boundary.h"
+#include "tensor/activation.h"
 #include "tensor/elementwise.h"
 #include "tensor/joining.h"
 #include "tensor/matmul.h"

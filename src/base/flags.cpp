@@ -27,12 +27,12 @@ std::string variable_name(std::string_view key) {
   std::vector<std::string> known;
   for (const FlagInfo& flag : kFlags)
     if (flag.kind == kind) known.emplace_back(flag.key);
-  throw Error(Status::InvalidArgument,
-              cat("unknown ", kind == FlagKind::Int ? "integer" : "text", " option \"", key,
-                  "\"; known: ", join(known, ", ")));
+  throw Error(Status::InvalidArgument, cat("unknown ", kind == FlagKind::Int ? "integer" : "text",
+                                           " option \"", key, "\"; known: ", join(known, ", ")));
 }
 
-void assign(int64_t& to, std::string_view text, std::string_view name, void (*warning)(const std::string&)) {
+void assign(int64_t& to, std::string_view text, std::string_view name,
+            void (*warning)(const std::string&)) {
   int64_t value = 0;
   if (parse_int(text, &value))
     to = value;
@@ -40,7 +40,8 @@ void assign(int64_t& to, std::string_view text, std::string_view name, void (*wa
     warning(cat(name, "=", text, " is not an integer; ignored"));
 }
 
-void assign(std::string& to, std::string_view text, std::string_view, void (*)(const std::string&)) {
+void assign(std::string& to, std::string_view text, std::string_view,
+            void (*)(const std::string&)) {
   to = text;
 }
 
@@ -48,8 +49,8 @@ void assign(std::string& to, std::string_view text, std::string_view, void (*)(c
 
 Flags Flags::from_environment(void (*warning)(const std::string& line)) {
   Flags flags;
-#define FLAG(key, kind, default_text, meaning)                                 \
-  assign(flags.key, default_text, #key, nullptr);                              \
+#define FLAG(key, kind, default_text, meaning)                                    \
+  assign(flags.key, default_text, #key, nullptr);                                 \
   if (const char* text = std::getenv(variable_name(#key).c_str()); text && *text) \
     assign(flags.key, text, variable_name(#key), warning);
 #include "base/flags.def"

@@ -7,7 +7,8 @@
 
 namespace tiny {
 
-// Mixes `value` into `seed`: not symmetric, no fixed point at 0, every input bit reaches every output bit.
+// Mixes `value` into `seed`: not symmetric, no fixed point at 0, every input bit reaches every
+// output bit.
 constexpr uint64_t hash_mix(uint64_t seed, uint64_t value) {
   uint64_t h = (seed + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
   h = (h ^ (h >> 31)) + value;

@@ -15,7 +15,7 @@ struct KernelArgs {
   int64_t begin;             // the part of the THREAD range to run: begin <= i < end
   int64_t end;
   int64_t worker;
-  int64_t* status;           // the run's status word: 0, or the first failed Check
+  int64_t* status;  // the run's status word: 0, or the first failed Check
 };
 static_assert(offsetof(KernelArgs, status) == 48);
 

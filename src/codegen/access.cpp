@@ -233,9 +233,11 @@ LinearId Lineariser::masked_load(const UOp& node, const Guards& guards, int64_t 
   const LinearId base = value_of(node.src(0));
   const Place p = place(base, flat_index(node, 1), node.dtype().bytes());
   size_t depth = std::max({guards.depth, depth_of(p.address), depth_of(p.index)});
-  if (!guards.mask) return tree_.add(depth, Op::Load, dtype, {p.address, p.index}, p.displacement, p.lane_stride);
+  if (!guards.mask)
+    return tree_.add(depth, Op::Load, dtype, {p.address, p.index}, p.displacement, p.lane_stride);
   depth = std::max(depth, depth_of(*guards.mask));
-  return tree_.add(depth, Op::Load, dtype, {p.address, p.index, *guards.mask}, p.displacement, p.lane_stride);
+  return tree_.add(depth, Op::Load, dtype, {p.address, p.index, *guards.mask}, p.displacement,
+                   p.lane_stride);
 }
 
 // What must hold for a load to be in range: an index is not negative, and below its axis's size.
@@ -246,7 +248,8 @@ std::vector<UOp> Lineariser::range_conditions(const UOp& load) {
   size_t symbolic = 1 + view.shape.size();
   for (size_t i = 0; i < view.shape.size(); ++i) {
     const UOp& e = load.src(1 + i);
-    const UOp size = view.shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph.integer(view.shape[i]);
+    const UOp size =
+        view.shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph.integer(view.shape[i]);
     const UOp room = add(sub(size, e), -1);
     if (!prove_nonnegative(e, {}, bounds_)) conditions.push_back(e);
     if (!prove_nonnegative(room, {}, bounds_)) conditions.push_back(room);
@@ -305,12 +308,15 @@ LinearId Lineariser::read_stage(const UOp& node) {
 
 void Lineariser::store(const UOp& node, LinearId base, const UOp& flat, LinearId value,
                        std::optional<LinearId> mask, int64_t lanes) {
-  const Place p = place(base, flat, node.dtype() == kVoid ? node.src(1).dtype().bytes() : node.dtype().bytes());
+  const Place p =
+      place(base, flat, node.dtype() == kVoid ? node.src(1).dtype().bytes() : node.dtype().bytes());
   value = widened(value, lanes);
   if (mask)
-    tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value, *mask}, p.displacement, p.lane_stride);
+    tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value, *mask}, p.displacement,
+              p.lane_stride);
   else
-    tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value}, p.displacement, p.lane_stride);
+    tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value}, p.displacement,
+              p.lane_stride);
 }
 
 }  // namespace tiny

@@ -16,7 +16,8 @@ class Builder {
 
   AccessTable run() {
     for (const KernelRange& r : kernel_.ranges)
-      table_.extents.push_back(static_cast<double>(std::max<int64_t>(bounds(r.range.src(0)).hi, 1)));
+      table_.extents.push_back(
+          static_cast<double>(std::max<int64_t>(bounds(r.range.src(0)).hi, 1)));
     for (const UOp& u : order_) set_free(u);
     for (const UOp& u : order_) {
       if (u.op() == Op::Load || u.op() == Op::Store) add_access(u);
@@ -24,7 +25,8 @@ class Builder {
       const bool index = u.dtype() == kInt64 && !below_load_.contains(u.node());
       if (u.dtype() != kVoid && u.op() != Op::Param && !index && free_[u.node()])
         table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());
-      if (u.op() == Op::Cast && u.src(0).dtype() == kInt64 && !below_load_.contains(u.src(0).node()))
+      if (u.op() == Op::Cast && u.src(0).dtype() == kInt64 &&
+          !below_load_.contains(u.src(0).node()))
         table_.ranges_as_data = true;
     }
     return std::move(table_);
@@ -55,7 +57,8 @@ class Builder {
       const UOp& e = u.src(first + i);
       const auto sum = affine(e);
       const int64_t stride = view.strides[i] == kSymbolicDim ? kOpaqueStride : view.strides[i];
-      if (view.strides[i] != 0) info.elements *= view.shape[i] == kSymbolicDim ? 1.0 : static_cast<double>(view.shape[i]);
+      if (view.strides[i] != 0)
+        info.elements *= view.shape[i] == kSymbolicDim ? 1.0 : static_cast<double>(view.shape[i]);
       const Affine whole = sum ? *sum : Affine{0, {{e, 1}}};
       for (const AffineTerm& term : whole.terms) add_term(info, term, stride);
     }
@@ -67,7 +70,8 @@ class Builder {
     for (size_t r = 0; r < kernel_.ranges.size(); ++r) {
       if (!(free_[term.atom.node()] & (uint64_t{1} << r))) continue;
       int64_t& at = info.strides[r];
-      const bool plain = term.atom.op() == Op::Range && stride != kOpaqueStride && at != kOpaqueStride;
+      const bool plain =
+          term.atom.op() == Op::Range && stride != kOpaqueStride && at != kOpaqueStride;
       at = plain ? at + term.coefficient * stride : kOpaqueStride;
     }
   }

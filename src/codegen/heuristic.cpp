@@ -42,7 +42,8 @@ class Chooser {
     for (const UOp& u : topological(kernel_.roots)) {
       if (u.op() == Op::Check) return false;
       if (!has(u.op(), kElementwise) || u.dtype() == kInt64 || u.src().empty()) continue;
-      if (u.op() == Op::Less || u.op() == Op::LessEqual || u.op() == Op::Equal || u.op() == Op::NotEqual) {
+      if (u.op() == Op::Less || u.op() == Op::LessEqual || u.op() == Op::Equal ||
+          u.op() == Op::NotEqual) {
         if (u.src(0).dtype() == kInt64) continue;
       }
       if (!target_.vectorises(u.op(), u.src(u.src().size() - 1).dtype())) return false;
@@ -180,7 +181,8 @@ class Chooser {
     RegisterTile best = register_tile(m, extent(lane));
     if (row == none) best.vectors = std::clamp<int64_t>(const_extent(lane) / lanes_, 1, 4);
     if (row != none && best.rows > 1) {
-      const int64_t inner = best.rows == const_extent(row) ? number(row) : tile(number(row), best.rows);
+      const int64_t inner =
+          best.rows == const_extent(row) ? number(row) : tile(number(row), best.rows);
       kind(OptionKind::Upcast, inner);
     }
     vector_tile(lane, best.vectors);
@@ -188,7 +190,9 @@ class Chooser {
 
   // Lanes and a few vectors along a reduced range, folded at the end.
   void reduced_lanes(size_t lane, uint64_t outputs) {
-    const int64_t vectors = const_extent(lane) >= 4 * lanes_ ? 4 : const_extent(lane) >= 2 * lanes_ ? 2 : 1;
+    const int64_t vectors = const_extent(lane) >= 4 * lanes_   ? 4
+                            : const_extent(lane) >= 2 * lanes_ ? 2
+                                                               : 1;
     size_t row = kernel_.ranges.size();
     for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
       if (!(outputs & bit(i)) || const_extent(i) < 4) continue;

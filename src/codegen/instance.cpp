@@ -1,5 +1,5 @@
-// Values: every node once for each coordinate of the unrolled ranges that it depends on, in the block
-// of its deepest loop.
+// Values: every node once for each coordinate of the unrolled ranges that it depends on, in the
+// block of its deepest loop.
 #include <bit>
 
 #include "base/error.h"
@@ -105,8 +105,8 @@ LinearId Lineariser::elementwise_op(Op op, DType dtype, std::span<const LinearId
     Graph& graph = kernel_.roots.front().graph();
     std::vector<UOp> operands;
     for (LinearId s : src)
-      operands.push_back(graph.constant_bits(tree_.op(s).dtype.element(),
-                                             static_cast<uint64_t>(tree_.op(s).imm)));
+      operands.push_back(
+          graph.constant_bits(tree_.op(s).dtype.element(), static_cast<uint64_t>(tree_.op(s).imm)));
     const UOp folded = elementwise(op, std::move(operands), dtype.element());
     if (folded.is_const()) return constant(dtype.with_lanes(lanes), folded.const_bits());
   }
@@ -146,12 +146,13 @@ LinearId Lineariser::cast_index(const UOp& node) {
   invariant(!form.vector_atom, "an index made of ranges has no vector atom");
   const int64_t lanes = lanes_in(free_of(node));
   const Interval range = bounds_.of(index);
-  const bool narrow = node.dtype() != kInt64 && node.dtype() != kUInt64 && node.dtype() != kFloat64 &&
-                      range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+  const bool narrow = node.dtype() != kInt64 && node.dtype() != kUInt64 &&
+                      node.dtype() != kFloat64 && range.lo >= INT32_MIN && range.hi <= INT32_MAX;
   LinearId base = scalar_of(form);
   const DType ramp = narrow ? kInt32 : kInt64;
   if (narrow) base = elementwise_op(Op::Cast, kInt32, std::span(&base, 1));
-  const LinearId wide = tree_.add(depth_of(base), Op::Ramp, ramp.with_lanes(lanes), {base}, form.lane);
+  const LinearId wide =
+      tree_.add(depth_of(base), Op::Ramp, ramp.with_lanes(lanes), {base}, form.lane);
   if (node.dtype() == ramp) return wide;
   return elementwise_op(Op::Cast, node.dtype(), std::span(&wide, 1));
 }
@@ -173,7 +174,8 @@ bool Lineariser::leaf(const UOp& node, LinearId* out) {
       if (state.kind == RangeState::Open) *out = state.loop;
       if (state.kind == RangeState::Fixed) *out = index_constant(state.value);
       if (state.kind == RangeState::Lane)
-        *out = tree_.add(0, Op::Ramp, kInt64.with_lanes(lanes_in(free_of(node))), {index_constant(0)}, 1);
+        *out = tree_.add(0, Op::Ramp, kInt64.with_lanes(lanes_in(free_of(node))),
+                         {index_constant(0)}, 1);
       return true;
     }
     case Op::Load:
@@ -188,6 +190,7 @@ bool Lineariser::leaf(const UOp& node, LinearId* out) {
       return true;
     case Op::Cast:
       if (!is_index(node.src(0)) || !(free_of(node) & vec_)) return false;
+      if (form_of(node.src(0)).vector_atom) return false;  // a product of lanes is no ramp
       *out = cast_index(node);
       return true;
     case Op::Less:

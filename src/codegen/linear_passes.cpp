@@ -31,7 +31,8 @@ void form_sub(LinearProgram& program) {
 void form_fma(LinearProgram& program) {
   const std::vector<uint32_t> uses = count_uses(program);
   for (LinearOp& op : program.ops) {
-    if (op.op != Op::Add || (op.dtype.scalar != ScalarType::Float32 && op.dtype.scalar != ScalarType::Float64))
+    if (op.op != Op::Add ||
+        (op.dtype.scalar != ScalarType::Float32 && op.dtype.scalar != ScalarType::Float64))
       continue;
     for (const size_t side : {size_t{1}, size_t{0}}) {
       const LinearOp& product = program.ops[op.src[side]];

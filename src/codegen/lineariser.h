@@ -1,5 +1,5 @@
-// The state of one linearisation; shared by linearize.cpp (loops and tasks), instance.cpp (values) and
-// access.cpp (loads, stores and their conditions).
+// The state of one linearisation; shared by linearize.cpp (loops and tasks), instance.cpp (values)
+// and access.cpp (loads, stores and their conditions).
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ using RangeSet = uint64_t;  // bit i: the kernel's range i
 // Where a range stands at the moment.
 struct RangeState {
   enum Kind : uint8_t { Closed, Open, Fixed, Lane } kind = Closed;
-  LinearId loop = 0;   // Open: the loop's variable
-  int64_t value = 0;   // Fixed: its coordinate
+  LinearId loop = 0;  // Open: the loop's variable
+  int64_t value = 0;  // Fixed: its coordinate
 };
 
 // Something to close: a Store, Check, Reduce or Stage, and the loops that it still needs.
@@ -43,9 +43,9 @@ struct IndexTerm {
 };
 struct IndexForm {
   int64_t constant = 0;
-  int64_t lane = 0;                // the coefficient of the lane number
-  std::vector<IndexTerm> terms;    // one-lane atoms, outer loops first
-  UOp vector_atom;                 // an atom with lanes that is no range (a gathered index), if any
+  int64_t lane = 0;              // the coefficient of the lane number
+  std::vector<IndexTerm> terms;  // one-lane atoms, outer loops first
+  UOp vector_atom;               // an atom with lanes that is no range (a gathered index), if any
   int64_t vector_coefficient = 0;
 };
 
@@ -54,7 +54,7 @@ struct Condition {
   enum Kind : uint8_t { True, False, Scalar, Lanes } kind = True;
   LinearId scalar = 0;  // Scalar: a bool
   LinearId mask = 0;    // Lanes: a bool with lanes
-  size_t depth = 0;         // True by a known fact: nothing that relies on it may leave this block
+  size_t depth = 0;     // True by a known fact: nothing that relies on it may leave this block
 };
 
 class Lineariser {
@@ -152,13 +152,13 @@ class Lineariser {
   LinearProgram program_;
   BlockTree tree_;
   std::unordered_map<const Node*, RangeSet> free_;
-  std::unordered_map<const Node*, UOp> flat_;   // the flat index of an access
-  std::vector<UOp> kept_;                       // what the maps point to stays alive
-  std::vector<RangeState> states_;   // by position
-  RangeSet loops_ = 0;               // positions by kind
+  std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
+  std::vector<UOp> kept_;                      // what the maps point to stays alive
+  std::vector<RangeState> states_;             // by position
+  RangeSet loops_ = 0;                         // positions by kind
   RangeSet unrolled_ = 0;
   RangeSet vec_ = 0;
-  RangeSet open_ = 0;                // loops that are open, or fixed by peeling
+  RangeSet open_ = 0;  // loops that are open, or fixed by peeling
   struct Known {
     UOp fact;  // >= 0 in the block at this depth and within
     size_t depth;

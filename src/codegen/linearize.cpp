@@ -58,7 +58,8 @@ Lineariser::Lineariser(const Kernel& kernel, const Target& target)
 
 LinearProgram Lineariser::run() {
   program_.name = kernel_.name;
-  for (const KernelParam& p : kernel_.params) program_.params.push_back({p.element, p.read, p.written});
+  for (const KernelParam& p : kernel_.params)
+    program_.params.push_back({p.element, p.read, p.written});
   for (const UOp& v : kernel_.variables) {
     const VariableArg& arg = v.variable_arg();
     program_.variables.push_back({arg.name, arg.min, arg.max});
@@ -67,7 +68,8 @@ LinearProgram Lineariser::run() {
     Graph& graph = kernel_.roots.front().graph();
     const UOp param = graph.make(Op::Param, {}, static_cast<int64_t>(i), kernel_.params[i].element);
     kept_.push_back(param);
-    tree_.remember({param.node(), 0}, tree_.add(0, Op::Param, kAddress, {}, static_cast<int64_t>(i)));
+    tree_.remember({param.node(), 0},
+                   tree_.add(0, Op::Param, kAddress, {}, static_cast<int64_t>(i)));
   }
   std::vector<Task> tasks;
   for (const UOp& root : kernel_.roots) {
@@ -91,7 +93,8 @@ std::vector<UOp> Lineariser::discover(const std::vector<Task*>& tasks) {
   for (const UOp& u : topological(roots)) {
     if (u.op() != Op::Reduce && u.op() != Op::Stage) continue;
     if ((free_of(u) & loops_ & ~open_) != 0) continue;
-    const bool busy = std::any_of(tasks.begin(), tasks.end(), [&](const Task* t) { return t->node == u; });
+    const bool busy =
+        std::any_of(tasks.begin(), tasks.end(), [&](const Task* t) { return t->node == u; });
     if (!busy && !tree_.find(key_of(u))) found.push_back(u);
   }
   return found;
@@ -164,7 +167,8 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
   }
   if (!r.src(0).is_const()) out.facts.push_back(add(sub(r.src(0), r), -1));
   for (const UOp& fact : kernel_.facts)
-    if (std::all_of(group.begin(), group.end(), [&](const Task* t) { return t->own & free_of(fact); }))
+    if (std::all_of(group.begin(), group.end(),
+                    [&](const Task* t) { return t->own & free_of(fact); }))
       tighten(fact, range, out);
   for (const UOp& condition : void_outside(*group.front()))
     if (std::all_of(group.begin(), group.end(), [&](const Task* t) {
@@ -175,7 +179,8 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
   return out;
 }
 
-void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits) {
+void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range,
+                           const LoopBounds& limits) {
   RangeState& state = states_[range];
   const LinearOp& begin = tree_.op(limits.begin);
   const LinearOp& end = tree_.op(limits.end);
@@ -206,7 +211,8 @@ void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, i
     const LinearId at = index_constant(value);
     const LinearId from[] = {tree_.add(0, Op::LaunchArg, kInt64, {}, 0), at};
     const LinearId to[] = {at, tree_.add(0, Op::LaunchArg, kInt64, {}, 1)};
-    const LinearId both[] = {elementwise_op(Op::LessEqual, kBool, from), elementwise_op(Op::Less, kBool, to)};
+    const LinearId both[] = {elementwise_op(Op::LessEqual, kBool, from),
+                             elementwise_op(Op::Less, kBool, to)};
     tree_.open(Op::If, kVoid, {elementwise_op(Op::And, kBool, both)});
   }
   state.kind = RangeState::Fixed;
@@ -291,9 +297,11 @@ void Lineariser::declare_accumulators(Task& task) {
     return;
   }
   if (task.node.op() != Op::Reduce) return;
-  const RangeSet lanes = (free_of(task.node) | task.own) & vec_ & (free_of(task.node.src(0)));
+  // Lanes that the value does not depend on count too: it is added once for each.
+  const RangeSet lanes = (free_of(task.node) | task.own) & vec_;
   const DType dtype = task.node.dtype().with_lanes(lanes_in(lanes));
-  const LinearId first = constant(dtype, identity_bits(task.node.reduce_arg().op, task.node.dtype()));
+  const LinearId first =
+      constant(dtype, identity_bits(task.node.reduce_arg().op, task.node.dtype()));
   RangeSet grouped = 0;
   for (size_t i = 0; i < states_.size(); ++i)
     if (kernel_.ranges[i].kind == RangeKind::Upcast) grouped |= bit(i);
@@ -308,7 +316,8 @@ void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
   const Op op = task.node.reduce_arg().op;
   LinearId value = widened(value_of(task.node.src(0)), dtype.lanes);
   if (guards.mask) {
-    const LinearId chosen[] = {*guards.mask, value, constant(dtype, identity_bits(op, dtype.element()))};
+    const LinearId chosen[] = {*guards.mask, value,
+                               constant(dtype, identity_bits(op, dtype.element()))};
     value = elementwise_op(Op::Where, dtype.element(), chosen);
   }
   const size_t here = tree_.depth();
@@ -316,7 +325,8 @@ void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
   tree_.add(here, Op::Set, kVoid, {acc, sum});
 }
 
-// Closes one instance of a task in the present block: its guards decide whether, and for which lanes.
+// Closes one instance of a task in the present block: its guards decide whether, and for which
+// lanes.
 void Lineariser::close_instance(Task& task, size_t instance) {
   const int64_t lanes = lanes_in((free_of(task.node) | task.own));
   for (const UOp& fact : kernel_.facts)
@@ -338,7 +348,8 @@ void Lineariser::close_instance(Task& task, size_t instance) {
   } else if (node.op() == Op::Stage) {
     Graph& graph = node.graph();
     UOp flat = graph.integer(0);
-    for (size_t i = 1; i < node.src().size(); ++i) flat = add(flat, mul(node.src(i), node.ints()[i - 1]));
+    for (size_t i = 1; i < node.src().size(); ++i)
+      flat = add(flat, mul(node.src(i), node.ints()[i - 1]));
     store(node, task.accumulators.front(), flat, value_of(node.src(0)), guards.mask, lanes);
   } else if (node.op() == Op::Store) {
     const LinearId value = value_of(node.src(1));
@@ -380,7 +391,8 @@ void Lineariser::finish(Task& task) {
   }
   if (node.op() != Op::Reduce) return;
   const Op op = node.reduce_arg().op;
-  const bool fold_lanes = (task.own & vec_) != 0 && tree_.op(task.accumulators.front()).dtype.lanes > 1;
+  const bool fold_lanes =
+      (task.own & vec_) != 0 && tree_.op(task.accumulators.front()).dtype.lanes > 1;
   RangeSet grouped = 0;
   for (size_t i = 0; i < states_.size(); ++i)
     if (kernel_.ranges[i].kind == RangeKind::Upcast && (task.own & bit(i))) grouped |= bit(i);
@@ -392,7 +404,8 @@ void Lineariser::finish(Task& task) {
   for_each_instance(result | (value_ranges(task) & grouped), [&](size_t) {
     const InstanceKey key = key_of(node);
     const LinearId acc = task.accumulators[next++];
-    const auto found = std::find_if(sums.begin(), sums.end(), [&](const auto& s) { return s.first == key; });
+    const auto found =
+        std::find_if(sums.begin(), sums.end(), [&](const auto& s) { return s.first == key; });
     if (found == sums.end())
       sums.emplace_back(key, acc);
     else

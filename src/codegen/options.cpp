@@ -49,14 +49,18 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view got, const char* wanted) const {
-    throw Error(Status::InvalidArgument, cat("options: got \"", got, "\" where ", wanted, " was expected, in \"", text_, "\""));
+    throw Error(Status::InvalidArgument, cat("options: got \"", got, "\" where ", wanted,
+                                             " was expected, in \"", text_, "\""));
   }
 
   std::string_view next() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n'))
+      ++at_;
     const size_t start = at_;
     if (at_ < text_.size() && text_[at_] == ';') return text_.substr(at_++, 1);
-    while (at_ < text_.size() && text_[at_] != ' ' && text_[at_] != ';' && text_[at_] != '\t' && text_[at_] != '\n') ++at_;
+    while (at_ < text_.size() && text_[at_] != ' ' && text_[at_] != ';' && text_[at_] != '\t' &&
+           text_[at_] != '\n')
+      ++at_;
     return text_.substr(start, at_ - start);
   }
 
@@ -114,7 +118,8 @@ class Parser {
 };
 
 [[noreturn]] void refuse(const Option& option, const std::string& why) {
-  throw Error(Status::InvalidArgument, cat("option ", to_text(option), " does not fit the kernel: ", why));
+  throw Error(Status::InvalidArgument,
+              cat("option ", to_text(option), " does not fit the kernel: ", why));
 }
 
 size_t find_range(const Kernel& kernel, const Option& option, int64_t number) {
@@ -169,7 +174,8 @@ Kernel tile(const Kernel& kernel, const Option& option) {
   const UOp count = size.is_const() ? graph.integer(ceil_div(size.const_int(), option.amount))
                                     : floor_div(add(size, option.amount - 1), option.amount);
   const UOp outer = graph.make(Op::Range, {count}, r.int_arg());
-  const UOp inner = graph.make(Op::Range, {graph.integer(option.amount)}, kernel.next_range_number());
+  const UOp inner =
+      graph.make(Op::Range, {graph.integer(option.amount)}, kernel.next_range_number());
   // An outer range of one value is no range.
   const UOp outer_value = count.is_const_int(1) ? graph.integer(0) : outer;
   const UOp sum = add(mul(outer_value, option.amount), inner);
@@ -203,7 +209,8 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
     return out;
   }
   if (!size.is_const()) refuse(option, "its size is not a constant");
-  if (kind == RangeKind::Vec && (size.const_int() < 2 || (size.const_int() & (size.const_int() - 1)) != 0))
+  if (kind == RangeKind::Vec &&
+      (size.const_int() < 2 || (size.const_int() & (size.const_int() - 1)) != 0))
     refuse(option, "lanes are a power of two above one");
   r.kind = kind;
   return out;
@@ -215,33 +222,39 @@ Kernel reorder(const Kernel& kernel, const Option& option) {
   for (int64_t number : option.list) places.push_back(find_range(kernel, option, number));
   std::vector<size_t> sorted = places;
   std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) refuse(option, "a range is named twice");
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    refuse(option, "a range is named twice");
   for (size_t i = 0; i < places.size(); ++i) out.ranges[sorted[i]] = kernel.ranges[places[i]];
   return out;
 }
 
-// The load of a parameter, memoised: its ranges inside the place are renamed, and bound by the Stage.
+// The load of a parameter, memoised: its ranges inside the place are renamed, and bound by the
+// Stage.
 Kernel stage(const Kernel& kernel, const Option& option) {
   Kernel out = kernel;
   std::vector<UOp> loads;
   for (const UOp& u : topological(kernel.roots))
     if (u.op() == Op::Load && u.src(0).int_arg() == option.amount) loads.push_back(u);
-  if (loads.size() != 1) refuse(option, cat("it has ", loads.size(), " loads of the parameter, not one"));
+  if (loads.size() != 1)
+    refuse(option, cat("it has ", loads.size(), " loads of the parameter, not one"));
   const UOp load = loads.front();
   const size_t place = option.range < 0 ? 0 : find_range(kernel, option, option.range) + 1;
   std::vector<size_t> bound;
   const std::vector<UOp> below = topological({&load, 1});
   for (size_t i = place; i < kernel.ranges.size(); ++i)
-    if (std::find(below.begin(), below.end(), kernel.ranges[i].range) != below.end()) bound.push_back(i);
+    if (std::find(below.begin(), below.end(), kernel.ranges[i].range) != below.end())
+      bound.push_back(i);
   if (bound.empty()) refuse(option, "the load does not depend on a range inside the place");
   // The layout: named ranges first to last, the others in the kernel's order before them.
   std::vector<size_t> layout;
   for (size_t i : bound)
-    if (std::find(option.list.begin(), option.list.end(), kernel.ranges[i].range.int_arg()) == option.list.end())
+    if (std::find(option.list.begin(), option.list.end(), kernel.ranges[i].range.int_arg()) ==
+        option.list.end())
       layout.push_back(i);
   for (int64_t number : option.list) {
     const size_t at = find_range(kernel, option, number);
-    if (std::find(bound.begin(), bound.end(), at) == bound.end()) refuse(option, cat("r", number, " is not inside the place"));
+    if (std::find(bound.begin(), bound.end(), at) == bound.end())
+      refuse(option, cat("r", number, " is not inside the place"));
     layout.push_back(at);
   }
   Graph& graph = load.graph();
@@ -252,7 +265,8 @@ Kernel stage(const Kernel& kernel, const Option& option) {
   int64_t stride = 1;
   for (size_t i = layout.size(); i-- > 0;) {
     strides[i] = stride;
-    stride = checked_mul(stride, bounds(kernel.ranges[layout[i]].range.src(0)).hi, "a stage's size");
+    stride =
+        checked_mul(stride, bounds(kernel.ranges[layout[i]].range.src(0)).hi, "a stage's size");
     if (i == 1) stride += option.padding;
   }
   int64_t number = kernel.next_range_number();
@@ -262,7 +276,8 @@ Kernel stage(const Kernel& kernel, const Option& option) {
     renamed.emplace_back(r, copy);
     stage_src.push_back(copy);
     index_src.push_back(r);
-    const RangeKind kind = kernel.ranges[at].kind == RangeKind::Vec ? RangeKind::Vec : RangeKind::Loop;
+    const RangeKind kind =
+        kernel.ranges[at].kind == RangeKind::Vec ? RangeKind::Vec : RangeKind::Loop;
     out.ranges.push_back({copy, kind, false});
   }
   stage_src[0] = substitute(load, renamed);

@@ -1,6 +1,6 @@
 // Tails and padding: what is known of conditions `e >= 0` over a loop.  A condition on loops alone
-// becomes the loop's bound; one that involves unrolled ranges or lanes splits off the few iterations in
-// which it does not hold for all of them.
+// becomes the loop's bound; one that involves unrolled ranges or lanes splits off the few
+// iterations in which it does not hold for all of them.
 #include <algorithm>
 #include <bit>
 
@@ -17,7 +17,8 @@ constexpr int64_t kPeeledMax = 3;  // iterations on either side
 
 bool is_product_with(const UOp& value, const UOp& factor) {
   if (value == factor) return true;
-  if (value.op() == Op::Mul) return is_product_with(value.src(0), factor) || is_product_with(value.src(1), factor);
+  if (value.op() == Op::Mul)
+    return is_product_with(value.src(0), factor) || is_product_with(value.src(1), factor);
   return value.op() == Op::Cast && is_product_with(value.src(0), factor);
 }
 
@@ -26,7 +27,8 @@ bool is_product_with(const UOp& value, const UOp& factor) {
 // The conditions of loads, and of comparisons of indices, that `node` is computed from; those that
 // the sizes alone prove are left out.
 const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
-  if (const auto found = conditions_.find(node.node()); found != conditions_.end()) return found->second;
+  if (const auto found = conditions_.find(node.node()); found != conditions_.end())
+    return found->second;
   std::vector<UOp> all;
   const auto keep = [&all](const UOp& e) {
     if (std::find(all.begin(), all.end(), e) == all.end()) all.push_back(e);
@@ -37,7 +39,8 @@ const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
     for (const UOp& u : topological({&node, 1})) {
       if (u.op() == Op::Load)
         for (const UOp& e : conditions_below(u)) keep(e);
-      if ((u.op() == Op::Less || u.op() == Op::LessEqual) && is_index(u.src(0)) && is_index(u.src(1))) {
+      if ((u.op() == Op::Less || u.op() == Op::LessEqual) && is_index(u.src(0)) &&
+          is_index(u.src(1))) {
         const UOp room = sub(u.src(1), u.src(0));
         keep(u.op() == Op::Less ? add(room, -1) : room);
       }
@@ -82,7 +85,8 @@ void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits)
   limits.facts.push_back(condition);
 }
 
-std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group, size_t range) {
+std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group,
+                                                      size_t range) {
   const UOp& r = kernel_.ranges[range].range;
   if (!r.src(0).is_const()) return std::nullopt;
   const int64_t size = r.src(0).const_int();
@@ -91,7 +95,8 @@ std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& 
     const RangeSet free = free_of(e);
     RangeSet pending = free & (unrolled_ | vec_);
     for (RangeSet set = pending; set; set &= set - 1)
-      if (states_[static_cast<size_t>(std::countr_zero(set))].kind == RangeState::Fixed) pending &= ~(set & -set);
+      if (states_[static_cast<size_t>(std::countr_zero(set))].kind == RangeState::Fixed)
+        pending &= ~(set & -set);
     if (!(free & (RangeSet{1} << range)) || !pending || proven(e)) return;
     std::optional<Affine> rest = fixed(e);
     const int64_t c = rest ? rest->coefficient(r) : 0;

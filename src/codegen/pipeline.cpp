@@ -3,12 +3,13 @@
 #include <chrono>
 #include <cstdio>
 
-#include "codegen/linear_passes.h"
 #include "codegen/heuristic.h"
+#include "codegen/linear_passes.h"
 #include "codegen/linearize.h"
 #include "codegen/options.h"
 #include "codegen/ranges.h"
 #include "ir/bounds.h"
+#include "rules/decompositions.h"
 
 namespace tiny {
 
@@ -38,7 +39,8 @@ double count_bytes(const Kernel& kernel) {
     double elements = 1;
     const ViewArg& view = u.view_arg();
     for (size_t i = 0; i < view.shape.size(); ++i)
-      if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim) elements *= static_cast<double>(view.shape[i]);
+      if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim)
+        elements *= static_cast<double>(view.shape[i]);
     sum += elements * static_cast<double>((store ? u.src(1).dtype() : u.dtype()).bytes());
   }
   return sum;
@@ -79,7 +81,10 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   Clock clock(options.debug >= 5);
   result.operations = count_operations(kernel);
   result.bytes = count_bytes(kernel);
-  Kernel current = merge_ranges(split_at_divisors(kernel));
+  Kernel current = kernel;
+  current.roots = decompose(kernel.roots);
+  clock.lap("decompose");
+  current = merge_ranges(split_at_divisors(current));
   clock.lap("ranges");
   std::vector<Option> chosen;
   if (!options.options_text.empty())

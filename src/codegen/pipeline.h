@@ -10,7 +10,7 @@
 namespace tiny {
 
 struct PipelineOptions {
-  bool verify = false;       // every pass's result against its stage's laws
+  bool verify = false;  // every pass's result against its stage's laws
   bool optimise = true;
   int debug = 0;             // what is told on stderr (docs/debugging.md)
   std::string options_text;  // optimisations to apply instead of the heuristic's choice
@@ -20,8 +20,8 @@ struct CodegenResult {
   LinearProgram program;
   std::string options;         // the optimisations applied, as text
   int64_t threads_extent = 0;  // iterations of the THREAD range; 0: there is none
-  double operations = 0;       // arithmetic operations of one launch, symbolic sizes at their largest
-  double bytes = 0;            // bytes of the buffers that one launch reads and writes
+  double operations = 0;  // arithmetic operations of one launch, symbolic sizes at their largest
+  double bytes = 0;       // bytes of the buffers that one launch reads and writes
 };
 
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options);

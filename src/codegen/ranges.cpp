@@ -85,6 +85,8 @@ enum class Use : uint8_t { None, Pair, Other };
 Use use_of(const UOp& access, const UOp& a, const UOp& b, AxisPair* axes) {
   const ViewArg& view = access.view_arg();
   const size_t first = first_index_of(access);
+  // The value stored may be a range itself.
+  if (access.op() == Op::Store && (access.src(1) == a || access.src(1) == b)) return Use::Other;
   int uses_a = 0;
   int uses_b = 0;
   for (size_t i = 0; i < view.shape.size(); ++i) {
@@ -136,13 +138,15 @@ Kernel merge(const Kernel& kernel, size_t at_a, size_t at_b) {
   const UOp b = kernel.ranges[at_b].range;
   Graph& graph = a.graph();
   const int64_t size_b = b.src(0).const_int();
-  const UOp whole = graph.make(Op::Range, {graph.integer(a.src(0).const_int() * size_b)}, a.int_arg());
+  const UOp whole =
+      graph.make(Op::Range, {graph.integer(a.src(0).const_int() * size_b)}, a.int_arg());
   rebuild(out, [&](const UOp& u, std::vector<UOp> src) {
     if (u == a || u == b) return whole;
     if (u.op() == Op::Reduce) {
       std::vector<UOp> unique{src[0]};
       for (size_t i = 1; i < src.size(); ++i)
-        if (std::find(unique.begin() + 1, unique.end(), src[i]) == unique.end()) unique.push_back(src[i]);
+        if (std::find(unique.begin() + 1, unique.end(), src[i]) == unique.end())
+          unique.push_back(src[i]);
       return graph.make(Op::Reduce, std::move(unique), u.arg());
     }
     AxisPair axes;
@@ -171,7 +175,8 @@ Kernel merge_ranges(const Kernel& kernel) {
     for (size_t i = 0; i < out.ranges.size() && !changed; ++i)
       for (size_t k = 0; k < out.ranges.size() && !changed; ++k) {
         if (i == k || out.ranges[i].reduced != out.ranges[k].reduced) continue;
-        if (out.ranges[i].kind != RangeKind::Loop || out.ranges[k].kind != RangeKind::Loop) continue;
+        if (out.ranges[i].kind != RangeKind::Loop || out.ranges[k].kind != RangeKind::Loop)
+          continue;
         if (!can_merge(out, out.ranges[i].range, out.ranges[k].range)) continue;
         out = merge(out, i, k);
         changed = true;

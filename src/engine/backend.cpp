@@ -1,10 +1,14 @@
 #include "engine/backend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "render/bytecode.h"
 #include "render/c/c.h"
+#include "render/x86/x86.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/cpu/cpuid.h"
 #include "runtime/cdev/cdev.h"
 #include "runtime/interp/interp.h"
 
@@ -43,12 +47,57 @@ class InterpreterBackend : public Backend {
   const Target& target() const override { return target_; }
   std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs) codes.push_back(to_code(render_bytecode(program)));
+    for (const LinearProgram& program : programs)
+      codes.push_back(to_code(render_bytecode(program)));
     std::vector<LoadedKernel> loaded;
     for (Ref<Executable>& executable : device_->load(codes)) loaded.push_back({executable, true});
     return loaded;
   }
   std::string listing(const LinearProgram& program) override { return to_string(program); }
+
+ private:
+  std::unique_ptr<Device> device_;
+  Target target_;
+};
+
+// What the processor can do, as data for codegen.
+Target cpu_target(const CpuFacts& facts, CpuIsa isa) {
+  Target target = isa == CpuIsa::Avx512 ? avx512_target() : avx2_target();
+  target.l1_bytes = facts.l1_bytes;
+  target.l2_bytes = facts.l2_bytes;
+  target.l3_bytes = std::max(facts.l3_bytes, facts.l2_bytes);
+  return target;
+}
+
+// Machine code made here; bytecode for what the memory protection of the system refuses.
+class CpuBackend : public Backend {
+ public:
+  CpuBackend(const Flags& flags, const CpuFacts& facts, CpuIsa isa)
+      : device_(make_cpu_device({static_cast<int>(flags.threads), flags.perf_map != 0})),
+        target_(cpu_target(facts, isa)) {
+    target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
+  }
+  Device& device() override { return *device_; }
+  const Target& target() const override { return target_; }
+  std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
+    std::vector<Code> codes;
+    for (const LinearProgram& program : programs) codes.push_back(to_code(render_x86(program, target_)));
+    std::vector<LoadedKernel> loaded;
+    bool interpreted = false;
+    std::vector<Ref<Executable>> executables;
+    try {
+      executables = device_->load(codes);
+    } catch (const Error& e) {
+      if (e.status() != Status::Device) throw;
+      interpreted = true;
+      codes.clear();
+      for (const LinearProgram& program : programs) codes.push_back(to_code(render_bytecode(program)));
+      executables = device_->load(codes);
+    }
+    for (Ref<Executable>& executable : executables) loaded.push_back({executable, interpreted});
+    return loaded;
+  }
+  std::string listing(const LinearProgram& program) override { return x86_listing(program, target_); }
 
  private:
   std::unique_ptr<Device> device_;
@@ -93,7 +142,14 @@ class CBackend : public Backend {
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   if (flags.device == "c") return std::make_unique<CBackend>(flags.cc);
-  if (flags.device == "interp" || flags.device == "cpu") return std::make_unique<InterpreterBackend>();
+  if (flags.device == "interp") return std::make_unique<InterpreterBackend>();
+  if (flags.device == "cpu") {
+    const CpuFacts facts = cpu_facts();
+    const CpuIsa isa = limit_isa(facts.isa, flags.isa);
+    if (isa != CpuIsa::None) return std::make_unique<CpuBackend>(flags, facts, isa);
+    // Without AVX2 the interpreter does the work, and every kernel says so.
+    return std::make_unique<InterpreterBackend>();
+  }
   std::vector<std::string> names;
   for (const BackendInfo& info : known_backends()) names.push_back(info.name);
   throw Error(Status::InvalidArgument,
@@ -101,8 +157,14 @@ std::unique_ptr<Backend> make_backend(const Flags& flags) {
 }
 
 std::vector<BackendInfo> known_backends() {
-  return {{"c", "C through the system's compiler", true, "", {}},
-          {"interp", "interpreter of linear programs, for any processor", true, "", {}}};
+  const CpuFacts facts = cpu_facts();
+  BackendInfo cpu{"cpu", facts.brand, facts.isa != CpuIsa::None, "", {}};
+  if (facts.isa == CpuIsa::Avx512) cpu.isas = {"avx512", "avx2"};
+  if (facts.isa == CpuIsa::Avx2) cpu.isas = {"avx2"};
+  if (!cpu.available) cpu.reason = "the processor has no AVX2; kernels are interpreted";
+  return {cpu,
+          {"interp", "interpreter of linear programs, for any processor", true, "", {}},
+          {"c", "C through the system's compiler", true, "", {}}};
 }
 
 }  // namespace tiny

@@ -39,7 +39,8 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
     UOp base = u;
     while (has(base.op(), kMovement) && base.op() != Op::Pad) base = UOp(base.src(0));
     if (has_memory(base) || base.op() == Op::Const || base.op() == Op::Iota) return;
-    if (std::find(frontier.begin(), frontier.end(), base) == frontier.end()) frontier.push_back(base);
+    if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
+      frontier.push_back(base);
   };
   for (const UOp& u : order) {
     if (!varies[u.id()] || has_memory(u)) continue;
@@ -73,7 +74,7 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   }
   out.init_seconds = now() - start;
   start = now();
-  const Schedule schedule = make_schedule(wanted, context.backend().target());
+  const Schedule schedule = make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);
   out.schedule_seconds = now() - start;
   start = now();
   const int64_t cached = context.kernels().times().cached;

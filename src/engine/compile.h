@@ -10,7 +10,8 @@
 
 namespace tiny {
 
-// A stand-in for a row-major input of `count` elements: a Buffer node without memory, unlike any other.
+// A stand-in for a row-major input of `count` elements: a Buffer node without memory, unlike any
+// other.
 UOp make_input(Context& context, DType dtype, int64_t count);
 
 // Whether a node is such a stand-in.
@@ -20,13 +21,13 @@ struct CompiledProgram {
   Ref<Program> program;
   double schedule_seconds = 0;
   double compile_seconds = 0;
-  double init_seconds = 0;    // computing what depends on no input
-  int64_t weight_bytes = 0;   // captured memory
-  int64_t cached = 0;         // kernels that an earlier program had compiled
+  double init_seconds = 0;   // computing what depends on no input
+  int64_t weight_bytes = 0;  // captured memory
+  int64_t cached = 0;        // kernels that an earlier program had compiled
 };
 
-// Output k of the program holds outputs[k], row-major, in memory of its own.  What depends on no input
-// is computed now, once (the init tape), and captured.
+// Output k of the program holds outputs[k], row-major, in memory of its own.  What depends on no
+// input is computed now, once (the init tape), and captured.
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs);
 

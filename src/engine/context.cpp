@@ -8,11 +8,12 @@ Context::Context(Flags flags)
     : flags_(std::move(flags)),
       graph_(std::make_unique<Graph>()),
       backend_(make_backend(flags_)),
-      kernels_(std::make_unique<KernelCache>(*backend_, flags_)) {}
+      kernels_(std::make_unique<KernelCache>(*backend_, flags_)) {
+}
 
 Ref<Storage> Context::allocate(int64_t bytes) {
-  require(flags_.memory_limit == 0 || bytes <= flags_.memory_limit, Status::Limit, "a buffer of ", bytes,
-          " bytes is above the memory limit of ", flags_.memory_limit);
+  require(flags_.memory_limit == 0 || bytes <= flags_.memory_limit, Status::Limit, "a buffer of ",
+          bytes, " bytes is above the memory limit of ", flags_.memory_limit);
   return make_ref<Storage>(device().allocate(bytes));
 }
 

@@ -54,7 +54,8 @@ std::vector<const CompiledKernel*> KernelCache::compile(std::span<const Kernel> 
       programs.push_back(std::move(result.program));
     } catch (...) {
       entries_.erase(place);
-      for (Entry* e : fresh) std::erase_if(entries_, [e](const auto& item) { return &item.second == e; });
+      for (Entry* e : fresh)
+        std::erase_if(entries_, [e](const auto& item) { return &item.second == e; });
       throw;
     }
     fresh.push_back(&entry);
@@ -65,14 +66,14 @@ std::vector<const CompiledKernel*> KernelCache::compile(std::span<const Kernel> 
     try {
       loaded = backend_.load(programs);
     } catch (...) {
-      for (Entry* e : fresh) std::erase_if(entries_, [e](const auto& item) { return &item.second == e; });
+      for (Entry* e : fresh)
+        std::erase_if(entries_, [e](const auto& item) { return &item.second == e; });
       throw;
     }
     for (size_t i = 0; i < fresh.size(); ++i) {
       fresh[i]->compiled.executable = loaded[i].executable;
       fresh[i]->compiled.info.interpreted = loaded[i].interpreted;
-      if (flags_.debug >= 4)
-        std::fprintf(stderr, "%s\n", backend_.listing(programs[i]).c_str());
+      if (flags_.debug >= 4) std::fprintf(stderr, "%s\n", backend_.listing(programs[i]).c_str());
     }
   }
   times_.compiled += static_cast<int64_t>(fresh.size());

@@ -1,5 +1,5 @@
-// Kernels by structure: what was compiled once is not compiled again.  Kernels are interned UOps, so
-// equal structure is equal pointers.
+// Kernels by structure: what was compiled once is not compiled again.  Kernels are interned UOps,
+// so equal structure is equal pointers.
 #pragma once
 
 #include <cstdint>

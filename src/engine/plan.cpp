@@ -30,7 +30,9 @@ int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
     life.offset = at;
     total = std::max(total, at + life.bytes);
     placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](size_t a, size_t b) { return lifetimes[a].offset < lifetimes[b].offset; }),
+                                   [&](size_t a, size_t b) {
+                                     return lifetimes[a].offset < lifetimes[b].offset;
+                                   }),
                   i);
   }
   return total;
@@ -97,7 +99,8 @@ class Planner {
   }
 
   uint32_t slot_of(const UOp& value, int64_t time) {
-    const auto [place, added] = slots_.try_emplace(value.node(), static_cast<uint32_t>(program_->slots.size()));
+    const auto [place, added] =
+        slots_.try_emplace(value.node(), static_cast<uint32_t>(program_->slots.size()));
     const uint32_t number = place->second;
     if (added) {
       program_->slots.push_back(new_slot(value));
@@ -136,7 +139,8 @@ class Planner {
     }
     program_->arena_bytes = place_lifetimes(lives, 64);
     program_->live_bytes_max = peak_bytes(lives);
-    for (size_t i = 0; i < lives.size(); ++i) program_->slots[owners[i]].arena_offset = lives[i].offset;
+    for (size_t i = 0; i < lives.size(); ++i)
+      program_->slots[owners[i]].arena_offset = lives[i].offset;
   }
 
   const Schedule& schedule_;

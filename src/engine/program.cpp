@@ -10,7 +10,9 @@ namespace tiny {
 
 Run::Run(Ref<Program> program) : program_(std::move(program)) {
   const Program& p = *program_;
-  if (p.arena_bytes > 0) arena_ = p.device->allocate(p.arena_bytes);
+  // Values without elements need a place too.
+  for (const Slot& slot : p.slots)
+    if (slot.kind == SlotKind::Arena && !arena_) arena_ = p.device->allocate(p.arena_bytes);
   queue_ = p.device->make_queue();
   bound_.resize(p.slots.size());
   values_.resize(p.variables.size());
@@ -34,9 +36,9 @@ void Run::bind(SlotKind kind, int64_t number, const Ref<Storage>& storage) {
     const Slot& slot = p.slots[i];
     if (slot.kind != kind || slot.number != number) continue;
     found = true;
-    require(storage->memory().bytes() - storage->byte_offset() >= slot.bytes, Status::InvalidArgument,
-            "the bound memory has ", storage->memory().bytes() - storage->byte_offset(), " bytes of ",
-            slot.bytes);
+    require(storage->memory().bytes() - storage->byte_offset() >= slot.bytes,
+            Status::InvalidArgument, "the bound memory has ",
+            storage->memory().bytes() - storage->byte_offset(), " bytes of ", slot.bytes);
     bound_[i] = storage;
     size_t at = 0;
     for (const TapeEntry& entry : p.tape)
@@ -75,11 +77,13 @@ void Run::execute() {
     launch.variables = std::span(entry_values_).subspan(variable, entry.variables.size());
     launch.end = entry.threads_extent > 0 ? entry.threads_extent : 1;
     launch.status = &status;
-    const auto start = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const auto start =
+        timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     p.device->launch(queue_.get(), launch);
     if (timed_) {
       p.device->wait(queue_.get());
-      seconds_.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      seconds_.push_back(
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
     argument += entry.slots.size();
     variable += entry.variables.size();

@@ -26,10 +26,10 @@ struct Slot {
 
 struct KernelInfo {
   std::string name;
-  std::string options;      // the optimisations applied, as text
+  std::string options;  // the optimisations applied, as text
   int64_t linear_ops = 0;
-  double operations = 0;    // arithmetic operations of one launch
-  double bytes = 0;         // least traffic of one launch
+  double operations = 0;  // arithmetic operations of one launch
+  double bytes = 0;       // least traffic of one launch
   bool interpreted = false;
 };
 

@@ -37,7 +37,7 @@ void realize(Context& context, std::span<const UOp> outputs) {
   for (const UOp& out : outputs)
     if (!stored_view(out)) missing.push_back(out);
   if (missing.empty()) return;
-  const Schedule schedule = make_schedule(missing, context.backend().target());
+  const Schedule schedule = make_schedule(missing, context.backend().target(), context.flags().fusion != 0);
   // The stored bases of the outputs stay; everything else that is stored lives in the arena.
   std::vector<UOp> kept;
   for (const UOp& node : schedule.stored) {
@@ -56,7 +56,8 @@ void realize(Context& context, std::span<const UOp> outputs) {
   std::vector<Ref<Storage>> memory;
   for (const Slot& slot : program->slots) {
     if (slot.kind != SlotKind::Output) continue;
-    if (memory.size() <= static_cast<size_t>(slot.number)) memory.resize(static_cast<size_t>(slot.number) + 1);
+    if (memory.size() <= static_cast<size_t>(slot.number))
+      memory.resize(static_cast<size_t>(slot.number) + 1);
     memory[static_cast<size_t>(slot.number)] = context.allocate(slot.bytes);
     run->bind_output(slot.number, memory[static_cast<size_t>(slot.number)]);
   }
@@ -80,7 +81,8 @@ void read(Context& context, const UOp& node, void* data, int64_t bytes) {
   }
   invariant(stored.has_value(), "a realised value has memory");
   const Ref<Storage> storage = storage_of(stored->base);
-  const int64_t offset = storage->byte_offset() + stored->view.offset.value() * node.dtype().bytes();
+  const int64_t offset =
+      storage->byte_offset() + stored->view.offset.value() * node.dtype().bytes();
   const Ref<Queue> queue = context.device().make_queue();
   context.device().copy_out(queue.get(), data, storage->memory(), offset, bytes);
   context.device().wait(queue.get());

@@ -258,6 +258,7 @@ TensorData read_tensor(WireReader& reader, const TensorSource& source) {
   const int64_t size = sized(reader, tensor);
   if (parts.location_kind == 1) {
     tensor.bytes = read_external(reader, tensor, parts, size, source);
+    tensor.location = parts.location;
   } else {
     reader.check(parts.location_kind == 0, "data_location ", parts.location_kind, " is unknown");
     if (type.number == kStringType) {

@@ -41,6 +41,7 @@ struct TensorData {
   int64_t count = 0;                 // of elements
   SharedBytes bytes;                 // (count * bits + 7) / 8 of them; empty for strings
   std::vector<std::string> strings;  // `count` of them for type STRING
+  std::string location;              // the file that holds the bytes; "" for the model itself
 };
 
 // Where the bytes behind a reader live, and the files a tensor may name.

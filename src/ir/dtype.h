@@ -35,7 +35,8 @@ struct DType {
   uint16_t lanes = 1;
 
   constexpr DType() = default;
-  constexpr DType(ScalarType s, uint16_t n = 1) : scalar(s), lanes(n) {}  // NOLINT: a scalar is a dtype.
+  constexpr DType(ScalarType s, uint16_t n = 1)
+      : scalar(s), lanes(n) {}  // NOLINT: a scalar is a dtype.
   constexpr bool operator==(const DType&) const = default;
 
   constexpr const ScalarInfo& info() const { return kScalars[static_cast<size_t>(scalar)]; }
@@ -79,7 +80,8 @@ uint64_t lowest_bits(DType dtype);
 uint64_t highest_bits(DType dtype);
 
 // A value of `dtype` as the low bits of a word, rounded to nearest even (floats) or wrapped (ints),
-// and back.  Bool: any value but 0 is 1.  NaN to an integer is 0; beyond its range, the nearest end.
+// and back.  Bool: any value but 0 is 1.  NaN to an integer is 0; beyond its range, the nearest
+// end.
 uint64_t bits_of(DType dtype, double value);
 uint64_t bits_of_int(DType dtype, int64_t value);
 double double_of(DType dtype, uint64_t bits);

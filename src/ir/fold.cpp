@@ -40,10 +40,6 @@ T transcendental(Op op, const T* v) {
 template <class T>
 T fold_float(Op op, const T* v) {
   switch (op) {
-    case Op::Neg:
-      return -v[0];
-    case Op::Abs:
-      return std::fabs(v[0]);
     case Op::Sqrt:
       return std::sqrt(v[0]);
     case Op::Floor:
@@ -64,10 +60,6 @@ T fold_float(Op op, const T* v) {
       return v[0] / v[1];
     case Op::Fma:
       return std::fma(v[0], v[1], v[2]);
-    case Op::Max:
-      return v[1] > v[0] || std::isnan(v[1]) ? v[1] : v[0];
-    case Op::Min:
-      return v[1] < v[0] || std::isnan(v[1]) ? v[1] : v[0];
     default:
       return transcendental(op, v);
   }
@@ -117,7 +109,19 @@ uint64_t narrow_from_float(DType dtype, float value) {
   }
 }
 
+// What selects a value or changes only its sign keeps the other bits, also of a NaN.
+std::optional<uint64_t> fold_sign_or_choice(Op op, DType operand, const uint64_t* src) {
+  const uint64_t sign = uint64_t{1} << (operand.bits() - 1);
+  if (op == Op::Neg) return src[0] ^ sign;
+  if (op == Op::Abs) return src[0] & ~sign;
+  if (op != Op::Max && op != Op::Min) return std::nullopt;
+  const double a = double_of(operand, src[0]);
+  const double b = double_of(operand, src[1]);
+  return std::isnan(b) || (op == Op::Max ? b > a : b < a) ? src[1] : src[0];
+}
+
 uint64_t fold_float_bits(Op op, DType operand, const uint64_t* src) {
+  if (const auto bits = fold_sign_or_choice(op, operand, src)) return *bits;
   const auto count = static_cast<size_t>(info(op).arity);
   if (operand.scalar == ScalarType::Float64) {
     double v[3] = {};

@@ -2,7 +2,8 @@
 // statements and no loop nodes; where a value is computed follows from its free ranges.
 //
 //   Range   size                    int64 0 <= r < size; argument: its number in this kernel
-//   Load    param, index.., symbolic..   element of a buffer's view (argument: ViewArg); zero where an
+//   Load    param, index.., symbolic..   element of a buffer's view (argument: ViewArg); zero where
+//   an
 //                                   index is out of range of its axis
 //   Reduce  value, ranges..         folds value over the ranges
 //   Stage   value, ranges..         value memoised as a function of its ranges; argument: strides
@@ -41,7 +42,7 @@ struct Kernel {
   std::vector<KernelRange> ranges;  // outer to inner
   std::vector<UOp> facts;           // int64 expressions known >= 0: what a split leaves out
   std::vector<KernelParam> params;
-  std::vector<UOp> variables;       // Variable nodes, in the order of their values at launch
+  std::vector<UOp> variables;  // Variable nodes, in the order of their values at launch
 
   // The position in `ranges` of a Range node.
   size_t position(const UOp& range) const;

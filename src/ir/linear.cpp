@@ -23,7 +23,8 @@ std::string to_string(const LinearProgram& program) {
   std::string out = cat("linear ", program.name, "(");
   for (size_t i = 0; i < program.params.size(); ++i) {
     const LinearParam& p = program.params[i];
-    out += cat(i ? ", " : "", to_string(p.element), p.written ? (p.read ? " inout" : " out") : " in");
+    out +=
+        cat(i ? ", " : "", to_string(p.element), p.written ? (p.read ? " inout" : " out") : " in");
   }
   out += cat(") scratch ", program.scratch_bytes, program.threaded ? " threaded\n" : "\n");
   size_t depth = 1;
@@ -31,17 +32,22 @@ std::string to_string(const LinearProgram& program) {
     const LinearOp& op = program.ops[i];
     if (op.op == Op::EndLoop || op.op == Op::EndIf) --depth;
     out += std::string(2 * depth, ' ');
-    if (op.dtype != kVoid) out += cat("%", i, " = ", to_string(op.dtype), " ");
-    else if (op.op == Op::If) out += cat("%", i, " = ");
+    if (op.dtype != kVoid)
+      out += cat("%", i, " = ", to_string(op.dtype), " ");
+    else if (op.op == Op::If)
+      out += cat("%", i, " = ");
     out += info(op.op).name;
     for (size_t s = 0; s < op.count; ++s) out += cat(" %", op.src[s]);
     if (op.op == Op::Const)
-      out += op.dtype.is_float() ? cat(" ", double_of(op.dtype.element(), static_cast<uint64_t>(op.imm)))
-                                 : cat(" ", int_of(op.dtype.element(), static_cast<uint64_t>(op.imm)));
+      out += op.dtype.is_float()
+                 ? cat(" ", double_of(op.dtype.element(), static_cast<uint64_t>(op.imm)))
+                 : cat(" ", int_of(op.dtype.element(), static_cast<uint64_t>(op.imm)));
     else if (op.imm)
       out += cat(" ", op.imm);
-    if (op.op == Op::Fold) out += cat(" ", info(static_cast<Op>(op.aux)).name);
-    else if (op.aux) out += cat(" /", op.aux);
+    if (op.op == Op::Fold)
+      out += cat(" ", info(static_cast<Op>(op.aux)).name);
+    else if (op.aux)
+      out += cat(" /", op.aux);
     out += "\n";
     if (op.op == Op::Loop || op.op == Op::If) ++depth;
   }
@@ -64,9 +70,10 @@ class Verifier {
   static constexpr size_t kOpen = SIZE_MAX;
 
   [[noreturn]] void fail(const char* law) const {
-    throw Error(Status::Internal, cat("linear program ", program_.name, ", op %", at_, " ",
-                                      at_ < program_.ops.size() ? info(program_.ops[at_].op).name : "",
-                                      ": ", law, "\n", to_string(program_)));
+    throw Error(Status::Internal,
+                cat("linear program ", program_.name, ", op %", at_, " ",
+                    at_ < program_.ops.size() ? info(program_.ops[at_].op).name : "", ": ", law,
+                    "\n", to_string(program_)));
   }
   void law(bool holds, const char* what) const {
     if (!holds) fail(what);
@@ -143,7 +150,8 @@ class Verifier {
       case Op::EndIf:
         return law(op.count == 1, "an end names its block");
       case Op::Accumulator:
-        return law(op.count == 1 && op.dtype == source(op, 0).dtype, "an accumulator has its value's dtype");
+        return law(op.count == 1 && op.dtype == source(op, 0).dtype,
+                   "an accumulator has its value's dtype");
       case Op::Set:
         return law(op.count == 2 && source(op, 0).op == Op::Accumulator &&
                        source(op, 0).dtype == source(op, 1).dtype,
@@ -153,8 +161,8 @@ class Verifier {
                        op.dtype.element() == source(op, 0).dtype,
                    "broadcast widens one lane");
       case Op::Ramp:
-        return law(op.count == 1 && source(op, 0).dtype.is_int() && source(op, 0).dtype.lanes == 1 &&
-                       op.dtype.element() == source(op, 0).dtype,
+        return law(op.count == 1 && source(op, 0).dtype.is_int() &&
+                       source(op, 0).dtype.lanes == 1 && op.dtype.element() == source(op, 0).dtype,
                    "ramp widens one integer lane");
       case Op::LaneRange:
         return law(op.count == 2 && op.dtype.scalar == ScalarType::Bool && op.dtype.lanes > 1 &&
@@ -162,7 +170,8 @@ class Verifier {
                    "lanes low, high: int64");
       case Op::Fold: {
         const auto n = source(op, 0).dtype.lanes;
-        return law(op.count == 1 && n > 1 && (n & (n - 1)) == 0 && op.dtype == source(op, 0).dtype.element() &&
+        return law(op.count == 1 && n > 1 && (n & (n - 1)) == 0 &&
+                       op.dtype == source(op, 0).dtype.element() &&
                        has(static_cast<Op>(op.aux), kAssociative),
                    "fold takes a power of two of lanes to one");
       }

@@ -76,7 +76,8 @@ static_assert(
 static_assert(
     [] {
       for (const OpInfo& op : op_table::kOps)
-        if ((op.traits & kElementwise) && (op.arity < 1 || op.result == OpResult::Void)) return false;
+        if ((op.traits & kElementwise) && (op.arity < 1 || op.result == OpResult::Void))
+          return false;
       return true;
     }(),
     "an elementwise op has operands and a value");

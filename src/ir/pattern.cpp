@@ -196,6 +196,7 @@ bool match_in_order(const Pattern& left, const UOp& u, Match& match) {
       continue;
     }
     if (at[n]->op() != nodes[n].op) return false;
+    if (nodes[n].size == 1) continue;  // of an op with any number of sources: all of them
     size_t child = n + 1;
     for (const UOp& s : at[n]->src()) {
       at[child] = &s;

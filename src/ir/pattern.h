@@ -6,7 +6,8 @@
 // Wildcards are typed by name: x y z any, i j k integer, f h float, b d bool, c0 c1 c2 constant.
 // The same name must match the same node.  `/` and `%` are FloorDiv and FloorMod.  A literal takes
 // the dtype of the operand beside it and matches by bits (0.0 is not -0.0).  The matcher tries the
-// commuted forms of commutative ops.  A condition is evaluated in int64 over constants and bounds;
+// commuted forms of commutative ops; an op with any number of sources stands without them, for code
+// to look at.  A condition is evaluated in int64 over constants and bounds;
 // it fails where that overflows.  What needs code is a named function in place of the right side
 // (no node: it does not apply) or of the condition.
 //

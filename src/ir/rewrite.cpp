@@ -31,6 +31,18 @@ std::string short_text(const UOp& u, int depth = 8) {
   return cat(op.symbol, "(", join(parts, ", "), ")");
 }
 
+// A node of a pattern has the sources of its op, or none if the op may have any number.
+void check_arities(const Pattern& pattern) {
+  const std::span<const PatternNode> nodes = pattern.nodes();
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    if (nodes[n].kind != PatternNode::Kind::Node) continue;
+    int children = 0;
+    for (size_t at = n + 1; at < n + nodes[n].size; at += nodes[at].size) ++children;
+    const int arity = info(nodes[n].op).arity;
+    invariant(children == (arity == kVariadic ? 0 : arity), "a pattern has its op's sources");
+  }
+}
+
 bool is_index_scalar(const UOp& u) {
   // Of a comparison the operands count, of a Where its values, of a connective its own dtype.
   const DType t = u.src().empty() ? u.dtype() : u.src().back().dtype();
@@ -44,6 +56,7 @@ RuleSet::RuleSet(std::initializer_list<RuleTable> tables) {
     for (const Rule& rule : table.rules) {
       const PatternNode& root = rule.left.root();
       invariant(root.kind == PatternNode::Kind::Node, "the left side of a rule is an op");
+      check_arities(rule.left);
       rules_.push_back(&rule);
       for (const Pattern& left : commuted_forms(rule.left))
         forms_[static_cast<size_t>(root.op)].push_back(
@@ -97,7 +110,8 @@ UOp Rewriter::operator()(const UOp& root) {
 }
 
 bool Rewriter::is_leaf(const UOp& u) const {
-  return u.src().empty() || (options_.only_elementwise && !has(u.op(), kElementwise));
+  return u.src().empty() || u.op() == Op::Range ||
+         (options_.only_elementwise && !has(u.op(), kElementwise));
 }
 
 UOp Rewriter::on_rewritten_sources(const UOp& u) const {

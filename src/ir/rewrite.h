@@ -3,7 +3,8 @@
 // Bottom-up, on an explicit stack (graphs may be a million nodes deep), memoised: a node is rebuilt
 // on its rewritten sources, then the first rule that matches is applied, then what it made is
 // rewritten in turn, so that only users of what changed are looked at again.  An elementwise op on
-// constants folds before any rule is tried.  Rules that do not terminate are Error{Internal} that
+// constants folds before any rule is tried.  A Range is a variable: it stays as it is, and so does
+// its size.  Rules that do not terminate are Error{Internal} that
 // names one of them.
 #pragma once
 

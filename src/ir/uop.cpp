@@ -59,7 +59,8 @@ uint64_t hash_arg(const Arg& arg) {
   if (const auto* r = std::get_if<ReduceArg>(&arg))
     return hash_ints(r->axes, hash_mix(seed, static_cast<uint64_t>(r->op)));
   if (const auto* v = std::get_if<ViewArg>(&arg))
-    return hash_ints(v->strides, hash_ints(v->shape, hash_mix(seed, static_cast<uint64_t>(v->offset))));
+    return hash_ints(v->strides,
+                     hash_ints(v->shape, hash_mix(seed, static_cast<uint64_t>(v->offset))));
   if (const auto* o = std::get_if<Ref<RefCounted>>(&arg))
     return hash_mix(seed, std::bit_cast<uintptr_t>(o->get()));
   return seed;
@@ -123,7 +124,8 @@ struct Graph::Table {
   }
 };
 
-Graph::Graph() : table_(std::make_unique<Table>()) {}
+Graph::Graph() : table_(std::make_unique<Table>()) {
+}
 Graph::~Graph() = default;
 size_t Graph::size() const {
   return table_->count;
@@ -135,13 +137,13 @@ size_t Graph::id_limit() const {
 UOp Graph::make(Op op, std::vector<UOp> src, Arg arg, DType declared) {
   invariant(info(op).arity == kVariadic || static_cast<size_t>(info(op).arity) == src.size(),
             "the number of sources is the op's arity");
-  invariant(info(op).result != OpResult::First && info(op).result != OpResult::Last
-                ? true
-                : !src.empty(),
-            "an op whose dtype is a source's has a source");
+  invariant(
+      info(op).result != OpResult::First && info(op).result != OpResult::Last ? true : !src.empty(),
+      "an op whose dtype is a source's has a source");
   const DType dtype = result_dtype(op, src, declared);
-  uint64_t hash = hash_mix(static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 | dtype.lanes,
-                           hash_arg(arg));
+  uint64_t hash = hash_mix(
+      static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 | dtype.lanes,
+      hash_arg(arg));
   for (const UOp& s : src) {
     invariant(static_cast<bool>(s) && &s.graph() == this, "sources belong to the graph");
     hash = hash_mix(hash, s.hash());
@@ -161,7 +163,8 @@ UOp Graph::make(Op op, std::vector<UOp> src, Arg arg, DType declared) {
   node->src = std::move(src);
   t.insert(node.get());  // before the id, so that nothing is lost if memory ends here
   if (t.free_ids.empty()) {
-    if (t.free_ids.capacity() <= t.next_id) t.free_ids.reserve(2 * t.next_id + 64);  // a release must not need memory
+    if (t.free_ids.capacity() <= t.next_id)
+      t.free_ids.reserve(2 * t.next_id + 64);  // a release must not need memory
     node->id = t.next_id++;
   } else {
     node->id = t.free_ids.back();
@@ -245,7 +248,8 @@ UOp substitute(const UOp& root, const std::vector<std::pair<UOp, UOp>>& replacem
       src.push_back(done.at(s.node()));
       changed |= !(src.back() == s);
     }
-    done.emplace(u.node(), changed ? u.graph().make(u.op(), std::move(src), u.arg(), u.dtype()) : u);
+    done.emplace(u.node(),
+                 changed ? u.graph().make(u.op(), std::move(src), u.arg(), u.dtype()) : u);
   }
   return done.at(root.node());
 }
@@ -258,9 +262,11 @@ std::string arg_text(const UOp& node) {
     return cat(double_of(node.dtype(), c->bits));
   }
   if (const auto* v = std::get_if<Ints>(&arg)) return list_text(*v);
-  if (const auto* v = std::get_if<VariableArg>(&arg)) return cat(v->name, " ", v->min, "..", v->max);
+  if (const auto* v = std::get_if<VariableArg>(&arg))
+    return cat(v->name, " ", v->min, "..", v->max);
   if (const auto* r = std::get_if<ReduceArg>(&arg))
-    return cat(info(r->op).name, r->axes.empty() ? "" : " ", r->axes.empty() ? "" : list_text(r->axes));
+    return cat(info(r->op).name, r->axes.empty() ? "" : " ",
+               r->axes.empty() ? "" : list_text(r->axes));
   if (const auto* v = std::get_if<ViewArg>(&arg))
     return cat(list_text(v->shape), " strides ", list_text(v->strides), " offset ", v->offset);
   return "";
@@ -294,7 +300,8 @@ std::string expression_text(const UOp& root) {
   }
   const OpInfo& op = info(root.op());
   if (op.arity == 2 && op.traits & kElementwise)
-    return cat("(", expression_text(root.src(0)), " ", op.symbol, " ", expression_text(root.src(1)), ")");
+    return cat("(", expression_text(root.src(0)), " ", op.symbol, " ", expression_text(root.src(1)),
+               ")");
   std::vector<std::string> parts;
   for (const UOp& s : root.src()) parts.push_back(expression_text(s));
   return cat(op.symbol, "(", join(parts, ", "), ")");

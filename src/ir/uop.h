@@ -153,8 +153,8 @@ class Graph {
   std::unique_ptr<Table> table_;
 };
 
-// Every node that `roots` reach, sources before users, each once.  Without recursion.  Nothing below
-// a node of which `stop` says true is visited; the node itself is.
+// Every node that `roots` reach, sources before users, each once.  Without recursion.  Nothing
+// below a node of which `stop` says true is visited; the node itself is.
 std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&) = nullptr);
 
 // `root` with every node that `map` knows replaced (map[id] of a node, empty if none); nodes above

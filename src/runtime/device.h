@@ -69,11 +69,13 @@ class Device {
 
   // Error{OutOfMemory} if it cannot be had.  Contents are undefined.  Aligned to 256 bytes.
   virtual Ref<Buffer> allocate(int64_t bytes) = 0;
-  // The caller's memory as a buffer; the caller keeps it alive and unmoved.  Error{Device} where the
-  // device cannot see host memory.
+  // The caller's memory as a buffer; the caller keeps it alive and unmoved.  Error{Device} where
+  // the device cannot see host memory.
   virtual Ref<Buffer> wrap(void* data, int64_t bytes) = 0;
-  virtual void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from, int64_t bytes) = 0;
-  virtual void copy_out(const Queue* queue, void* to, const Buffer& from, int64_t offset, int64_t bytes) = 0;
+  virtual void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from,
+                       int64_t bytes) = 0;
+  virtual void copy_out(const Queue* queue, void* to, const Buffer& from, int64_t offset,
+                        int64_t bytes) = 0;
   virtual void copy(const Queue* queue, Buffer& to, int64_t to_offset, const Buffer& from,
                     int64_t from_offset, int64_t bytes) = 0;
   // A batch becomes executable at once: W^X memory is sealed per batch.

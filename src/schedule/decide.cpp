@@ -37,15 +37,16 @@ double op_weight(Op op) {
 
 double size_of(const UOp& node) {
   double n = 1;
-  for (const Dim& d : shape_of(node)) n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
+  for (const Dim& d : shape_of(node))
+    n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
   return n;
 }
 
 // What is known of a value that has no buffer (yet): the work below it down to the next buffers.
 struct Cone {
-  double weight = 0;          // per element
+  double weight = 0;  // per element
   bool transcendental = false;
-  bool reduces = false;       // a reduction that is not stored
+  bool reduces = false;          // a reduction that is not stored
   std::vector<uint32_t> inputs;  // ids of buffers read, sorted
   int64_t ops = 0;
 };
@@ -79,7 +80,8 @@ class Decider {
   // What must have memory for `out` to have a value somewhere.
   void force_base(const UOp& out) {
     UOp base = out;
-    while (!has_memory(base) && has(base.op(), kMovement) && base.op() != Op::Pad && base.op() != Op::Expand)
+    while (!has_memory(base) && has(base.op(), kMovement) && base.op() != Op::Pad &&
+           base.op() != Op::Expand)
       base = UOp(base.src(0));
     // A chain that is no view of its base (a reshape that copies) is stored itself.
     std::vector<uint8_t> stored(decision_.stored.size());
@@ -115,8 +117,8 @@ class Decider {
       cone.transcendental |= below.transcendental;
       cone.reduces |= below.reduces;
       std::vector<uint32_t> both;
-      std::set_union(cone.inputs.begin(), cone.inputs.end(), below.inputs.begin(), below.inputs.end(),
-                     std::back_inserter(both));
+      std::set_union(cone.inputs.begin(), cone.inputs.end(), below.inputs.begin(),
+                     below.inputs.end(), std::back_inserter(both));
       cone.inputs = std::move(both);
     }
     cone.ops += 1;
@@ -132,8 +134,8 @@ class Decider {
     const auto& users = users_[u.id()];
     if (users.size() != 1 || forced_[u.id()]) return false;
     const UOp& user = users.front();
-    const bool moves = has(user.op(), kMovement) && user.op() != Op::Expand && user.op() != Op::Pad &&
-                       user.op() != Op::AsStrided;
+    const bool moves = has(user.op(), kMovement) && user.op() != Op::Expand &&
+                       user.op() != Op::Pad && user.op() != Op::AsStrided;
     if (!moves && !has(user.op(), kElementwise) && user.op() != Op::Contiguous) return false;
     if (decision_.slice_of[u.id()]) return false;
     if (size_of(user) != size_of(u)) return false;
@@ -155,7 +157,8 @@ class Decider {
       auto [user, n] = stack.back();
       stack.pop_back();
       if (has(user.op(), kMovement)) {
-        const double grown = user.op() == Op::Expand ? n * size_of(user) / std::max(size_of(user.src(0)), 1.0) : n;
+        const double grown =
+            user.op() == Op::Expand ? n * size_of(user) / std::max(size_of(user.src(0)), 1.0) : n;
         for (const UOp& next : users_[user.id()]) stack.emplace_back(next, grown);
         if (users_[user.id()].empty()) sum += grown;
       } else {
@@ -171,9 +174,10 @@ class Decider {
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
     const double bytes = size_of(u) * static_cast<double>(u.dtype().bytes());
-    const double bandwidth = bytes <= static_cast<double>(target_.l2_bytes) / 2   ? target_.l2_bandwidth
-                             : bytes <= static_cast<double>(target_.l3_bytes) / 2 ? target_.l3_bandwidth
-                                                                                  : target_.memory_bandwidth;
+    const double bandwidth =
+        bytes <= static_cast<double>(target_.l2_bytes) / 2   ? target_.l2_bandwidth
+        : bytes <= static_cast<double>(target_.l3_bytes) / 2 ? target_.l3_bandwidth
+                                                             : target_.memory_bandwidth;
     const double pay = cone.weight * size_of(u) * (n - 1) / target_.fma_rate;
     const double save = target_.launch_seconds + 2 * bytes / bandwidth;
     return pay > save;

@@ -10,9 +10,9 @@
 namespace tiny {
 
 struct Decision {
-  std::vector<UOp> order;        // every node reached, sources first
-  std::vector<uint8_t> stored;   // by node id: has a buffer, now or after its kernel
-  std::vector<UOp> slice_of;     // by node id: the concatenation whose slice this node is stored into
+  std::vector<UOp> order;       // every node reached, sources first
+  std::vector<uint8_t> stored;  // by node id: has a buffer, now or after its kernel
+  std::vector<UOp> slice_of;  // by node id: the concatenation whose slice this node is stored into
 };
 
 Decision decide_stored(std::span<const UOp> outputs, const Target& target);

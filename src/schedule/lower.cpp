@@ -14,14 +14,16 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Decision& decision, const UOp& root) : decision_(decision), root_(root), graph_(root.graph()) {}
+  Lowering(const Decision& decision, const UOp& root)
+      : decision_(decision), root_(root), graph_(root.graph()) {}
 
   ScheduledKernel run(const UOp& destination, const View& view) {
     out_.stored.push_back(root_);
     std::vector<UOp> index;
     for (const Dim& d : shape_of(root_)) index.push_back(new_range(d, false));
     const size_t output_ranges = out_.kernel.ranges.size();
-    const UOp value = computed(root_, index);
+    // A part of a concatenation may be in memory already: it is copied.
+    const UOp value = fresh(root_, index);
     std::vector<UOp> src{param(destination, root_.dtype(), true), value};
     src.insert(src.end(), index.begin(), index.end());
     const ViewArg arg = view_arg(view, src);
@@ -90,7 +92,7 @@ class Lowering {
   const std::vector<uint8_t>& memory_flags() {
     if (flags_.empty()) {
       flags_ = decision_.stored;
-      flags_[root_.id()] = 0;
+      if (!has_memory(root_)) flags_[root_.id()] = 0;
     }
     return flags_;
   }
@@ -190,7 +192,8 @@ class Lowering {
     return at(node.src(0), below);
   }
 
-  void check_index(const UOp& e, const Dim& size, const Shape& shape, const std::vector<UOp>& index) {
+  void check_index(const UOp& e, const Dim& size, const Shape& shape,
+                   const std::vector<UOp>& index) {
     const UOp last = add(size.uop(graph_), -1);
     if (prove_nonnegative(e) && prove_nonnegative(sub(last, e))) return;
     const UOp ok = logical_and(nonnegative(e), nonnegative(sub(last, e)));

@@ -1,5 +1,5 @@
-// One kernel from the tensor graph: ranges over what is stored, pushed backwards through movement ops
-// until they index buffers.
+// One kernel from the tensor graph: ranges over what is stored, pushed backwards through movement
+// ops until they index buffers.
 #pragma once
 
 #include "ir/kernel.h"

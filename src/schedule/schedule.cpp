@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "schedule/decide.h"
+#include "schedule/join.h"
 #include "schedule/lower.h"
 #include "shape/shape.h"
 
@@ -28,9 +29,10 @@ bool is_empty(const UOp& node) {
 
 }  // namespace
 
-Schedule make_schedule(std::span<const UOp> outputs, const Target& target) {
+Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion) {
   Schedule schedule;
   Decision decision = decide_stored(outputs, target);
+  if (fusion) join_kernels(decision, outputs, target);
   const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
     if (!is_empty(node)) schedule.kernels.push_back(lower_store(node, destination, view, decision));
   };

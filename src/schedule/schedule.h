@@ -2,10 +2,10 @@
 // kernel.
 //
 // Rules, in short (docs/ARCHITECTURE.md has the reasons): views, constants and casts never become
-// buffers unless asked for; a reduction is never computed twice; elementwise work joins the reduction
-// that feeds it; what would be computed several times is stored where that is cheaper; the parts of a
-// concatenation are stored straight into their slices.  Decisions depend on shapes, the graph and
-// target data only.
+// buffers unless asked for; a reduction is never computed twice; elementwise work joins the
+// reduction that feeds it; what would be computed several times is stored where that is cheaper;
+// the parts of a concatenation are stored straight into their slices.  Decisions depend on shapes,
+// the graph and target data only.
 #pragma once
 
 #include <span>
@@ -31,7 +31,8 @@ struct Schedule {
 
 // The base of every output is stored: an output that is a view of a buffer needs no kernel.  A node
 // with a buffer already (Node::realized) is read, not computed.
-Schedule make_schedule(std::span<const UOp> outputs, const Target& target);
+// `fusion` off: kernels are not joined.
+Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion = true);
 
 // Whether a node holds memory: a Buffer, or realised before.
 bool has_memory(const UOp& node);

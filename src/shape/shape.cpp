@@ -142,13 +142,15 @@ Shape gathered_shape(const UOp& node) {
 Shape concatenated_shape(const UOp& node) {
   const auto axis = static_cast<size_t>(node.int_arg());
   Shape shape = shape_of(node.src(0));
-  for (size_t i = 1; i < node.src().size(); ++i) shape[axis] = shape[axis] + shape_of(node.src(i))[axis];
+  for (size_t i = 1; i < node.src().size(); ++i)
+    shape[axis] = shape[axis] + shape_of(node.src(i))[axis];
   return shape;
 }
 
 Shape moved_shape(const UOp& node) {
+  if (node.op() == Op::AsStrided) return to_shape(node.view_arg().shape);
   const Shape& x = shape_of(node.src(0));
-  const Shape p = movement_dims(node);
+  const Shape p = node.op() == Op::AsStrided ? Shape() : movement_dims(node);
   switch (node.op()) {
     case Op::Reshape:
     case Op::Expand:
@@ -168,8 +170,6 @@ Shape moved_shape(const UOp& node) {
       for (size_t i = 0; i < x.size(); ++i) shape[i] = p[x.size() + i] - p[i];
       return shape;
     }
-    case Op::AsStrided:
-      return to_shape(node.view_arg().shape);
     default:
       return x;
   }
@@ -267,13 +267,15 @@ UOp make_flip(const UOp& x, const Ints& axes) {
 }
 
 UOp make_pad(const UOp& x, const Shape& before, const Shape& after) {
-  invariant(before.size() == shape_of(x).size() && after.size() == before.size(), "a pad names every axis");
+  invariant(before.size() == shape_of(x).size() && after.size() == before.size(),
+            "a pad names every axis");
   if (all_zero(before) && all_zero(after)) return x;
   return movement(Op::Pad, x, joined(before, after));
 }
 
 UOp make_shrink(const UOp& x, const Shape& begin, const Shape& end) {
-  invariant(begin.size() == shape_of(x).size() && end.size() == begin.size(), "a shrink names every axis");
+  invariant(begin.size() == shape_of(x).size() && end.size() == begin.size(),
+            "a shrink names every axis");
   if (all_zero(begin) && end == shape_of(x)) return x;
   return movement(Op::Shrink, x, joined(begin, end));
 }
@@ -290,7 +292,8 @@ UOp make_reduce(const UOp& x, Op op, const Ints& axes) {
 }
 
 UOp make_gather(const UOp& data, const UOp& index, int64_t axis) {
-  invariant(axis >= 0 && axis < static_cast<int64_t>(shape_of(data).size()), "the gathered axis exists");
+  invariant(axis >= 0 && axis < static_cast<int64_t>(shape_of(data).size()),
+            "the gathered axis exists");
   return data.graph().make(Op::Gather, {data, index}, axis);
 }
 

@@ -57,7 +57,7 @@ UOp make_reshape(const UOp& x, const Shape& shape);  // equal numbers of element
 UOp make_expand(const UOp& x, const Shape& shape);   // equal ranks; size 1 becomes any
 UOp make_permute(const UOp& x, const Ints& axes);    // out axis k is x's axes[k]
 UOp make_flip(const UOp& x, const Ints& axes);
-UOp make_pad(const UOp& x, const Shape& before, const Shape& after);    // with zero bits
+UOp make_pad(const UOp& x, const Shape& before, const Shape& after);  // with zero bits
 UOp make_shrink(const UOp& x, const Shape& begin, const Shape& end);
 UOp make_iota(Graph& graph, const Dim& count, DType dtype);
 UOp make_reduce(const UOp& x, Op op, const Ints& axes);  // keeps the axes, with size 1

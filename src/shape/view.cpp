@@ -31,7 +31,8 @@ std::optional<View> reshape_view(const View& view, const Shape& shape) {
   if (!all_const(view.shape) || !all_const(shape)) return std::nullopt;
   const Ints from = const_dims(view.shape);
   const Ints to = const_dims(shape);
-  if (std::count(from.begin(), from.end(), 0)) return View{shape, row_major_strides(shape), view.offset};
+  if (std::count(from.begin(), from.end(), 0))
+    return View{shape, row_major_strides(shape), view.offset};
   View out{shape, Shape(shape.size(), Dim(0)), view.offset};
   size_t i = from.size();
   size_t o = to.size();
@@ -238,8 +239,7 @@ std::vector<UOp> apply_movement_op(const UOp& node, const std::vector<UOp>& inde
         const Dim& after = p[from.size() + i];
         if (before.is(0) && after.is(0)) continue;
         out[i] = add(index[i], (before * -1).uop(graph));
-        if (!before.is(0))
-          conditions.push_back(less_equal(graph.integer(0), out[i]));
+        if (!before.is(0)) conditions.push_back(less_equal(graph.integer(0), out[i]));
         if (!after.is(0)) conditions.push_back(less(out[i], from[i].uop(graph)));
       }
       return out;

@@ -29,7 +29,8 @@ Tensor apply_rounding(Op op, const Tensor& a) {
 Tensor apply(Op op, const Tensor& a, const Tensor& b) {
   const Tensor operands[] = {a, b};
   Meeting m = meet(operands);
-  return a.with(elementwise(op, std::move(m.nodes)));
+  // What folds to a constant (x == x) still has an element for each of x's.
+  return a.with(broadcast_to(elementwise(op, std::move(m.nodes)), m.shape));
 }
 
 void require_ints(const Tensor& a, const Tensor& b, const char* what, bool bools) {
@@ -156,7 +157,7 @@ Tensor sub(const Tensor& a, const Tensor& b) {
   const Tensor operands[] = {a, b};
   const Meeting m = meet(operands);
   if (m.dtype.is_bool()) return a.with(elementwise(Op::Xor, m.nodes));
-  return a.with(sub(m.nodes[0], m.nodes[1]));
+  return a.with(broadcast_to(sub(m.nodes[0], m.nodes[1]), m.shape));
 }
 Tensor mul(const Tensor& a, const Tensor& b) {
   return apply(Op::Mul, a, b);

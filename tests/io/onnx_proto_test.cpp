@@ -9,6 +9,7 @@
 
 #include "io/tensor_pb.h"
 #include "io/wire.h"
+#include "onnx/model.h"
 
 namespace tiny {
 namespace {
@@ -85,6 +86,10 @@ TEST_F(OnnxProto, AttributeTypesAreThoseOfOnnxAndComplete) {
   for (const auto& [name, value] : names_)
     there += name.starts_with("AttributeProto.AttributeType.") ? 1 : 0;
   EXPECT_EQ(rows, there);
+}
+
+TEST_F(OnnxProto, TheNewestIrVersionIsTheWheels) {
+  EXPECT_EQ(number("Version.IR_VERSION"), onnx::kNewestIrVersion);
 }
 
 TEST_F(OnnxProto, ElementTypesAreThoseOfOnnxAndComplete) {

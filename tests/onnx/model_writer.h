@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/file.h"
 #include "io/wire.h"
 
 namespace tiny::onnx::testing {

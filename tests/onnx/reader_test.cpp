@@ -239,6 +239,16 @@ TEST(Reader, FormatMistakesNameThePlace) {
             Status::Ok);
 }
 
+TEST(Reader, ANewerFormatIsRefused) {
+  const auto of = [](int64_t version) {
+    return reading(Message()
+                       .number(field::ModelProto::ir_version, version)
+                       .message(field::ModelProto::graph, graph({}, {}, {})));
+  };
+  EXPECT_EQ(of(kNewestIrVersion).status(), Status::Ok);
+  EXPECT_ERROR(of(kNewestIrVersion + 1), Unsupported, "IR version 14");
+}
+
 TEST(Reader, LimitsStopHostileCounts) {
   Message many;
   for (int i = 0; i < 1000; ++i) many.message(field::GraphProto::node, node("Op", {}, {}));
@@ -266,13 +276,13 @@ TEST(Reader, LimitsStopHostileCounts) {
 
 TEST(Reader, DeepNestingIsALimitNotAStackOverflow) {
   Message inner = graph({}, {}, {});
-  for (int i = 0; i < 20000; ++i)
+  for (int i = 0; i < 3000; ++i)
     inner = graph(
         {with(node("If", {}, {}), attribute("b", 5).message(field::AttributeProto::g, inner))}, {},
         {});
   EXPECT_ERROR(reading(testing::model(inner)), Limit, "subgraph_depth = 64");
   Message type = testing::tensor_type(kFloatType, {});
-  for (int i = 0; i < 20000; ++i)
+  for (int i = 0; i < 3000; ++i)
     type = Message().message(field::TypeProto::sequence_type,
                              Message().message(field::TypeSequence::elem_type, type));
   Message g = graph({}, {}, {});

@@ -6,7 +6,7 @@ MobileNetV2, ResNet-18 and a transformer encoder with a free sequence length are
 scratch.  Layout: DIR/NAME/model.onnx and DIR/NAME/test_data_set_{0,1,2}/{input,output}_*.pb.
 The first output is the one users look at, the output "logits" stands before the softmax.
 
-Needs the wheels of requirements.txt and no network:  make_models.py DIR [--only NAME..] [--no-outputs]
+Needs the wheels of scripts/requirements.txt and no network:  make_models.py DIR [--only NAME..] [--no-outputs]
 """
 
 import argparse

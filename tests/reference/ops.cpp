@@ -200,7 +200,8 @@ Lane comparison(Op op, DType operand, const Lane& a, const Lane& b) {
   return out;
 }
 
-using Wide = __int128;
+__extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 WideBits;
 
 Wide wide(DType dtype, int64_t v) {
   return dtype == kUInt64 ? static_cast<Wide>(static_cast<uint64_t>(v)) : static_cast<Wide>(v);
@@ -218,7 +219,7 @@ Wide divided(Op op, Wide a, Wide b) {
 
 Wide shifted(Op op, DType dtype, Wide a, int64_t n) {
   const bool over = n < 0 || n >= dtype.bits();
-  if (op == Op::Shl) return over ? 0 : static_cast<Wide>(static_cast<unsigned __int128>(a) << n);
+  if (op == Op::Shl) return over ? 0 : static_cast<Wide>(static_cast<WideBits>(a) << n);
   return over ? (a < 0 ? -1 : 0) : a >> n;
 }
 
@@ -233,8 +234,8 @@ Wide whole_function(Op op, DType dtype, Wide a, Wide b, int64_t raw_b) {
     case Op::Add:
       return a + b;
     case Op::Mul:
-      return static_cast<Wide>(static_cast<unsigned __int128>(a) *
-                               static_cast<unsigned __int128>(b));
+      return static_cast<Wide>(static_cast<WideBits>(a) *
+                               static_cast<WideBits>(b));
     case Op::FloorDiv:
     case Op::FloorMod:
     case Op::TruncDiv:

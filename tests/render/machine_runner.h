@@ -7,8 +7,8 @@
 #include <cstring>
 #include <random>
 
-#include "linear_evaluator.h"
 #include "render/x86/x86.h"
+#include "tests/render/naive_linear.h"
 
 namespace tiny::test {
 
@@ -31,8 +31,9 @@ class LoadedCode {
 };
 
 inline bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512cd");
 }
 
 inline std::vector<Target> targets_here() {
@@ -44,7 +45,7 @@ inline std::vector<Target> targets_here() {
 
 using Bytes = std::vector<std::byte>;
 
-struct Launch {
+struct KernelCall {
   std::vector<Bytes> buffers;  // one a parameter
   std::vector<int64_t> variables;
   int64_t begin = 0, end = 1, worker = 0;
@@ -61,7 +62,8 @@ class GuardedBuffers {
   explicit GuardedBuffers(const std::vector<Bytes>& contents) {
     for (const Bytes& b : contents) {
       const size_t pages = (b.size() + 4095) / 4096 + 1;
-      auto* base = static_cast<std::byte*>(mmap(nullptr, (pages + 1) * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      auto* base = static_cast<std::byte*>(mmap(nullptr, (pages + 1) * 4096, PROT_READ | PROT_WRITE,
+                                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
       mprotect(base + pages * 4096, 4096, PROT_NONE);
       std::byte* data = base + pages * 4096 - b.size();
       if (!b.empty()) std::memcpy(data, b.data(), b.size());
@@ -92,29 +94,33 @@ class GuardedBuffers {
 };
 
 template <class Call>
-Outcome run_kernel(const LinearProgram& program, const Launch& launch, const Call& call) {
+Outcome run_kernel(const LinearProgram& program, const KernelCall& launch, const Call& call) {
   GuardedBuffers buffers(launch.buffers);
   Bytes scratch(static_cast<size_t>(program.scratch_bytes) + 64);
-  auto* aligned = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
+  auto* aligned =
+      reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
   Outcome out;
-  const KernelArgs args{buffers.pointers(), launch.variables.data(), aligned, launch.begin, launch.end, launch.worker, &out.status};
+  const KernelArgs args{buffers.pointers(), launch.variables.data(), aligned,    launch.begin,
+                        launch.end,         launch.worker,           &out.status};
   call(args);
   out.buffers = buffers.contents();
   return out;
 }
 
-inline Outcome evaluate(const LinearProgram& program, const Launch& launch) {
-  return run_kernel(program, launch, [&](const KernelArgs& a) { LinearEvaluator(program, a).run(); });
+inline Outcome evaluate(const LinearProgram& program, const KernelCall& launch) {
+  return run_kernel(program, launch, [&](const KernelArgs& a) { naive::run(program, a); });
 }
 
-inline Outcome execute(const LinearProgram& program, const Launch& launch, const Target& target) {
+inline Outcome execute(const LinearProgram& program, const KernelCall& launch,
+                       const Target& target) {
   const LoadedCode code(render_x86(program, target));
   return run_kernel(program, launch, [&](const KernelArgs& a) { code.function()(&a); });
 }
 
-// Bit for bit, but any NaN of an output of floats equals any other: which operand's NaN an operation
-// hands on is not part of the contract.
-inline std::string difference(const LinearProgram& program, const Outcome& want, const Outcome& got, bool exact_nan = false) {
+// Bit for bit, but any NaN of an output of floats equals any other: which operand's NaN an
+// operation hands on is not part of the contract.
+inline std::string difference(const LinearProgram& program, const Outcome& want, const Outcome& got,
+                              bool exact_nan = false) {
   if (want.status != got.status) return cat("status ", got.status, " instead of ", want.status);
   for (size_t b = 0; b < want.buffers.size(); ++b) {
     const DType d = program.params[b].element;
@@ -124,7 +130,8 @@ inline std::string difference(const LinearProgram& program, const Outcome& want,
       std::memcpy(&w, &want.buffers[b][i], size);
       std::memcpy(&g, &got.buffers[b][i], size);
       if (w == g) continue;
-      if (d.is_float() && !exact_nan && std::isnan(double_of(d, w)) && std::isnan(double_of(d, g))) continue;
+      if (d.is_float() && !exact_nan && std::isnan(double_of(d, w)) && std::isnan(double_of(d, g)))
+        continue;
       return cat("buffer ", b, " element ", i / size, " is ", std::hex, g, " instead of ", w);
     }
   }
@@ -132,12 +139,14 @@ inline std::string difference(const LinearProgram& program, const Outcome& want,
 }
 
 // Runs `program` everywhere it can run and expects the evaluator's results.
-inline void expect_same(const LinearProgram& program, const Launch& launch, bool exact_nan = false) {
+inline void expect_same(const LinearProgram& program, const KernelCall& launch,
+                        bool exact_nan = false) {
   verify(program);
   const Outcome want = evaluate(program, launch);
   for (const Target& target : targets_here()) {
     SCOPED_TRACE(target.name);
-    const std::string wrong = difference(program, want, execute(program, launch, target), exact_nan);
+    const std::string wrong =
+        difference(program, want, execute(program, launch, target), exact_nan);
     EXPECT_EQ(wrong, "") << to_string(program) << x86_listing(program, target);
     if (!wrong.empty()) return;
   }
@@ -147,17 +156,55 @@ inline void expect_same(const LinearProgram& program, const Launch& launch, bool
 inline Bytes sample(DType element, size_t count, std::mt19937_64& random) {
   std::vector<uint64_t> special;
   if (element.is_float()) {
-    for (double v : {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 127.5, 255.5, 256.0, -129.0, 32767.5, 65519.0, 65520.0,
-                     65536.0, 2147483520.0, 2147483647.0, 2147483648.0, -2147483648.0, -2147483904.0, 4294967040.0, 4294967295.0,
-                     4294967296.0, 9.2233715e18, 9223372036854775808.0, -9223372036854775808.0, 1.8446742e19,
-                     18446744073709551616.0, 1e30, -1e30, 1e-40, -1e-40, 6e-8, 1e-5, 1.00390625, 1.01171875, 0x1p-1074, 1e300})
+    for (double v : {0.0,
+                     -0.0,
+                     1.0,
+                     -1.0,
+                     0.5,
+                     -0.5,
+                     1.5,
+                     2.5,
+                     -2.5,
+                     3.0,
+                     127.5,
+                     255.5,
+                     256.0,
+                     -129.0,
+                     32767.5,
+                     65519.0,
+                     65520.0,
+                     65536.0,
+                     2147483520.0,
+                     2147483647.0,
+                     2147483648.0,
+                     -2147483648.0,
+                     -2147483904.0,
+                     4294967040.0,
+                     4294967295.0,
+                     4294967296.0,
+                     9.2233715e18,
+                     9223372036854775808.0,
+                     -9223372036854775808.0,
+                     1.8446742e19,
+                     18446744073709551616.0,
+                     1e30,
+                     -1e30,
+                     1e-40,
+                     -1e-40,
+                     6e-8,
+                     1e-5,
+                     1.00390625,
+                     1.01171875,
+                     0x1p-1074,
+                     1e300})
       special.push_back(bits_of(element, v));
     special.push_back(lowest_bits(element));
     special.push_back(highest_bits(element));
     special.push_back(bits_of(element, std::nan("")));
     special.push_back(bits_of(element, std::nan("")) | (uint64_t{1} << (element.bits() - 1)));
   } else if (element.is_int()) {
-    for (int64_t v : {0, 1, -1, 2, 3, -3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 255, -128, -129, 32767, 32768, 65535})
+    for (int64_t v : {0,  1,  -1, 2,  3,   -3,  7,   8,    15,   16,    31,    32,
+                      33, 63, 64, 65, 127, 128, 255, -128, -129, 32767, 32768, 65535})
       special.push_back(bits_of_int(element, v));
     special.push_back(lowest_bits(element));
     special.push_back(highest_bits(element));
@@ -167,10 +214,14 @@ inline Bytes sample(DType element, size_t count, std::mt19937_64& random) {
   for (size_t i = 0; i < count; ++i) {
     uint64_t v = random();
     const uint64_t kind = random() % 4;
-    if (element.is_bool()) v &= 1;
-    else if (kind != 0) v = special[random() % special.size()];
-    else if (element.is_float() && random() % 2) v = bits_of(element, static_cast<double>(static_cast<int64_t>(v)) * 1e-17);
-    std::memcpy(&out[i * static_cast<size_t>(element.bytes())], &v, static_cast<size_t>(element.bytes()));
+    if (element.is_bool())
+      v &= 1;
+    else if (kind != 0)
+      v = special[random() % special.size()];
+    else if (element.is_float() && random() % 2)
+      v = bits_of(element, static_cast<double>(static_cast<int64_t>(v)) * 1e-17);
+    std::memcpy(&out[i * static_cast<size_t>(element.bytes())], &v,
+                static_cast<size_t>(element.bytes()));
   }
   return out;
 }

@@ -227,8 +227,9 @@ class Evaluator {
 
   std::byte* element(const LinearOp& op, size_t lane, DType t) const {
     const Lanes& index = lanes(op, 1);
-    const int64_t i = static_cast<int64_t>(index.size() > 1 ? index[lane] : index[0]) +
-                      (index.size() > 1 ? 0 : static_cast<int64_t>(lane) * op.aux);
+    const bool gather = program_.ops[op.src[1]].dtype.lanes > 1;
+    const int64_t i = static_cast<int64_t>(gather ? index[lane] : index[0]) +
+                      (gather ? 0 : static_cast<int64_t>(lane) * op.aux);
     return std::bit_cast<std::byte*>(lanes(op, 0)[0] +
                                      static_cast<uint64_t>(i * t.bytes() + op.imm));
   }

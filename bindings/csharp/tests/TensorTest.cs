@@ -75,7 +75,7 @@ static class TensorTest {
     Check(error.Status == Status.ErrorShape && error.Message.Length > 0, "status and message");
     error = Throws<TinyException>(
         () => Tensor.FromData(context, Dtype.Float32, new long[] {2, 2}, new byte[15]), "bytes");
-    Check(error.Status == Status.ErrorInvalidArgument, "the status of a wrong size");
+    Check(error.Status == Status.ErrorShape, "the status of a wrong size");
     Throws<TinyException>(() => Options.Create().SetInt("no_such_option", 1), "unknown options");
     Throws<ArgumentException>(() => a.ToArray<double>(), "the wrong element type");
     a.Dispose();

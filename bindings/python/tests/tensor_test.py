@@ -89,7 +89,7 @@ class Memory(unittest.TestCase):
     def test_a_buffer_of_another_size_is_an_error(self):
         with self.assertRaises(tiny.Error) as caught:
             tiny.Tensor.from_data(tiny.default_context(), tiny.float32, [2, 2], bytes(15))
-        self.assertEqual(caught.exception.name, "INVALID_ARGUMENT")
+        self.assertEqual(caught.exception.name, "SHAPE")
         with self.assertRaises((BufferError, ValueError)):
             tiny.tensor([1.0]).read(b"read-only, and no four bytes")
 
@@ -216,8 +216,6 @@ def resident():
 class Elements(unittest.TestCase):
     def test_every_dtype_comes_back(self):
         for dtype in tiny.Dtype:
-            if dtype == tiny.bfloat16:
-                continue
             a = tiny.tensor([0.0, 1.0]).cast(dtype)
             self.assertEqual(a.dtype, dtype)
             self.assertTrue(math.isclose(a.tolist()[1], 1))

@@ -109,8 +109,8 @@ def _memoryview(self):
     """The elements, computed and copied row-major, as a memoryview of the tensor's shape."""
     dtype, shape = self.dtype, self.shape
     letter = LETTERS.get(dtype)
-    if letter is None:
-        raise TypeError(f"{dtype.name} has no letter in the buffer protocol; cast it first")
+    if letter in (None, "e"):
+        raise TypeError(f"memoryview has no {getattr(dtype, 'name', dtype)}; cast the tensor first")
     content = bytearray(self.numel * native.tiny_dtype_size(dtype))
     native.tiny_tensor_read(self, content)
     if not shape or 0 in shape:
@@ -127,7 +127,9 @@ def _numpy(self):
 
 
 def _tolist(self):
-    content = self.memoryview()
+    """The elements as nested lists of Python's numbers."""
+    halves = self.dtype in (Dtype.FLOAT16, Dtype.BFLOAT16)
+    content = (self.cast(Dtype.FLOAT32) if halves else self).memoryview()
     if not self.shape:
         return content[0]
     if 0 in self.shape:
@@ -141,7 +143,7 @@ def _item(self):
     """The one element of a tensor that has one."""
     if self.numel != 1:
         raise ValueError(f"item() wants one element, not shape {list(self.shape)}")
-    return self.reshape([1]).memoryview()[0]
+    return self.reshape([1]).tolist()[0]
 
 
 def _index(self, key):

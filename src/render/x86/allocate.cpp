@@ -21,7 +21,8 @@ constexpr int8_t kVecOrder[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 
                                 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 constexpr int8_t kRax = 0, kRdx = 2, kRdi = 7;
 
-// From the first write to the last read, in half steps: instruction i reads at 2i and writes at 2i+1.
+// From the first write to the last read, in half steps: instruction i reads at 2i and writes at
+// 2i+1.
 struct Interval {
   uint32_t start = kNowhere;
   uint32_t end = 0;
@@ -120,7 +121,8 @@ class Scan {
   // Division overwrites rax and rdx.
   bool allowed(RegClass cls, int8_t reg, const Interval& x) const {
     if (cls != RegClass::Int || (reg != kRax && reg != kRdx) || divides_.empty()) return true;
-    const auto first = std::lower_bound(divides_.begin(), divides_.end(), x.start > 0 ? x.start - 1 : 0);
+    const auto first =
+        std::lower_bound(divides_.begin(), divides_.end(), x.start > 0 ? x.start - 1 : 0);
     return first == divides_.end() || *first > x.end;
   }
 
@@ -136,7 +138,8 @@ class Scan {
     const Inst& maker = program_.code[x.maker];
     if (maker.op == Opcode::IArgs) return kRdi;
     const bool fma = maker.op == Opcode::Fma || maker.op == Opcode::FmaScalar;
-    for (size_t s : {fma ? size_t{2} : size_t{0}, fma ? size_t{0} : size_t{1}, fma ? size_t{1} : size_t{2}}) {
+    for (size_t s :
+         {fma ? size_t{2} : size_t{0}, fma ? size_t{0} : size_t{1}, fma ? size_t{1} : size_t{2}}) {
       const VReg from = maker.src[s];
       if (from == kNoReg || program_.regs[from].cls != cls || result_.reg[from] < 0) continue;
       if (is_free(cls, result_.reg[from], x)) return result_.reg[from];
@@ -241,10 +244,14 @@ class Spiller {
   }
 
   static Opcode load_of(RegClass cls) {
-    return cls == RegClass::Int ? Opcode::ILoad : cls == RegClass::Vec ? Opcode::VLoad : Opcode::KLoad;
+    return cls == RegClass::Int   ? Opcode::ILoad
+           : cls == RegClass::Vec ? Opcode::VLoad
+                                  : Opcode::KLoad;
   }
   static Opcode store_of(RegClass cls) {
-    return cls == RegClass::Int ? Opcode::IStore : cls == RegClass::Vec ? Opcode::VStore : Opcode::KStore;
+    return cls == RegClass::Int   ? Opcode::IStore
+           : cls == RegClass::Vec ? Opcode::VStore
+                                  : Opcode::KStore;
   }
 
   VReg reload(VReg v, const Inst& around) {
@@ -320,7 +327,7 @@ class Spiller {
     if (is_spilled(inst.dst) && constant(inst.dst)) return;  // made again at each use
     for (VReg v : {inst.src[1], inst.src[0], inst.src[2]})
       if (is_spilled(v)) fold(inst, v);
-    const std::array<VReg*, 6> reads = {&inst.src[0], &inst.src[1], &inst.src[2],
+    const std::array<VReg*, 6> reads = {&inst.src[0], &inst.src[1],   &inst.src[2],
                                         &inst.mask,   &inst.mem.base, &inst.mem.index};
     std::array<std::pair<VReg, VReg>, 6> done;
     size_t count = 0;

@@ -9,8 +9,8 @@
 
 namespace tiny::x86 {
 
-using Xbyak::Opmask;
 using Xbyak::Operand;
+using Xbyak::Opmask;
 using Xbyak::Reg32;
 using Xbyak::Reg64;
 using Xbyak::Zmm;
@@ -22,7 +22,8 @@ constexpr int kRsp = 4, kRax = 0;
 constexpr size_t kBytesPerInst = 24, kBytesFixed = 4096;
 
 bool constant_pattern(const PoolConstant& c, std::byte value) {
-  return c.lane != 0 && std::all_of(c.bytes.begin(), c.bytes.end(), [&](std::byte b) { return b == value; });
+  return c.lane != 0 &&
+         std::all_of(c.bytes.begin(), c.bytes.end(), [&](std::byte b) { return b == value; });
 }
 
 }  // namespace
@@ -38,16 +39,17 @@ std::vector<std::byte> encode(MachineProgram& program, const Allocation& allocat
       const auto* bytes = reinterpret_cast<const std::byte*>(buffer.get());
       return std::vector<std::byte>(bytes, bytes + size);
     } catch (const Xbyak::Error& e) {
-      if (static_cast<int>(e) != Xbyak::ERR_CODE_IS_TOO_BIG)
-        throw Error(Status::Internal, cat("x86: the encoder refuses an instruction: ", e.what()));
+      invariant(static_cast<int>(e) == Xbyak::ERR_CODE_IS_TOO_BIG, e.what());
     }
     capacity *= 2;
     if (marks) marks->clear();
   }
 }
 
-Encoder::Encoder(MachineProgram& program, const Allocation& allocation, uint8_t* buffer, size_t size)
-    : program_(program), allocation_(allocation), c_(size, buffer), labels_(program.labels) {}
+Encoder::Encoder(MachineProgram& program, const Allocation& allocation, uint8_t* buffer,
+                 size_t size)
+    : program_(program), allocation_(allocation), c_(size, buffer), labels_(program.labels) {
+}
 
 size_t Encoder::run(std::vector<CodeMark>* marks) {
   lay_out_pool();
@@ -55,7 +57,13 @@ size_t Encoder::run(std::vector<CodeMark>* marks) {
   prologue();
   for (uint32_t i = 0; i < program_.code.size(); ++i) {
     if (marks) marks->push_back({static_cast<uint32_t>(c_.getSize()), i});
-    encode(program_.code[i]);
+    try {
+      encode(program_.code[i]);
+    } catch (const Xbyak::Error& e) {
+      if (static_cast<int>(e) == Xbyak::ERR_CODE_IS_TOO_BIG) throw;
+      throw Error(Status::Internal,
+                  cat("x86: cannot encode ", info(program_.code[i].op).name, ": ", e.what()));
+    }
   }
   epilogue();
   emit_cold_checks();
@@ -63,8 +71,8 @@ size_t Encoder::run(std::vector<CodeMark>* marks) {
   return c_.getSize();
 }
 
-// Constants read as memory operands are stored at full width, others as one lane.  Zero and all ones
-// are made without memory.
+// Constants read as memory operands are stored at full width, others as one lane.  Zero and all
+// ones are made without memory.
 void Encoder::lay_out_pool() {
   in_pool_.assign(program_.pool.size(), 0);
   for (PoolConstant& c : program_.pool) c.width = 0;
@@ -72,7 +80,8 @@ void Encoder::lay_out_pool() {
     if (inst.mem.kind != MemKind::Pool) continue;
     PoolConstant& c = program_.pool[inst.mem.id];
     const bool load = inst.op == Opcode::VLoadPool;
-    if (load && (constant_pattern(c, std::byte{0}) || constant_pattern(c, std::byte{0xFF}))) continue;
+    if (load && (constant_pattern(c, std::byte{0}) || constant_pattern(c, std::byte{0xFF})))
+      continue;
     const size_t width = load ? c.bytes.size() : std::max<size_t>(inst.width, c.bytes.size());
     c.width = std::max(c.width, static_cast<uint8_t>(width));
     in_pool_[inst.mem.id] = 1;
@@ -200,8 +209,7 @@ Xbyak::Address Encoder::memory(const Mem& mem, int bits) {
                                      : bits == 32 ? c_.dword
                                      : bits == 64 ? c_.qword
                                                   : c_.ptr;
-  if (mem.kind == MemKind::Pool)
-    return frame[c_.rip + pool_label_ + program_.pool[mem.id].offset];
+  if (mem.kind == MemKind::Pool) return frame[c_.rip + pool_label_ + program_.pool[mem.id].offset];
   if (mem.kind == MemKind::Slot)
     return frame[Reg64(kRsp) + static_cast<size_t>(slot_offset_[mem.id])];
   Xbyak::RegExp e(r64(mem.base));
@@ -211,12 +219,13 @@ Xbyak::Address Encoder::memory(const Mem& mem, int bits) {
 
 Xbyak::Address Encoder::vector_memory(const Inst& inst) {
   const Xbyak::RegExp index(vec_of(inst.src[1], inst.width), inst.mem.scale);
-  return c_.ptr[Xbyak::RegExp(r64(inst.mem.base)) + index + static_cast<size_t>(static_cast<int64_t>(inst.mem.disp))];
+  return c_.ptr[Xbyak::RegExp(r64(inst.mem.base)) + index +
+                static_cast<size_t>(static_cast<int64_t>(inst.mem.disp))];
 }
 
 void Encoder::encode(const Inst& inst) {
-  const bool done = encode_shaped(inst) || encode_int(inst) || encode_vector(inst) || encode_mask(inst) ||
-                    encode_control(inst);
+  const bool done = encode_shaped(inst) || encode_int(inst) || encode_vector(inst) ||
+                    encode_mask(inst) || encode_control(inst);
   invariant(done, "every machine instruction can be encoded");
 }
 
@@ -239,12 +248,15 @@ bool Encoder::encode_shaped(const Inst& inst) {
   const Shape shape = info(inst.op).shape;
   if (shape == Shape::Special) return false;
   const bool to_mask = shape == Shape::KRM || shape == Shape::KRMI || shape == Shape::KCmp;
-  const bool unary = shape == Shape::RM || shape == Shape::RMI || shape == Shape::RRI || shape == Shape::RR;
+  const bool unary =
+      shape == Shape::RM || shape == Shape::RMI || shape == Shape::RRI || shape == Shape::RR;
   const Zmm d = to_mask ? Zmm(0) : dst_of(inst);
   const Opmask k(to_mask ? number(inst.dst) : 0);
-  const Zmm a = inst.src[0] == kNoReg ? Zmm(0) : vec_of(inst.src[0], unary ? inst.width2 : inst.width);
+  const Zmm a =
+      inst.src[0] == kNoReg ? Zmm(0) : vec_of(inst.src[0], unary ? inst.width2 : inst.width);
   const VReg last = unary ? inst.src[0] : inst.src[1];
-  const Zmm register_operand = last == kNoReg ? Zmm(0) : vec_of(last, unary ? inst.width2 : inst.width);
+  const Zmm register_operand =
+      last == kNoReg ? Zmm(0) : vec_of(last, unary ? inst.width2 : inst.width);
   const bool from_memory = has_memory(inst);
   const Xbyak::Address memory_operand = from_memory ? memory(inst.mem) : c_.ptr[Reg64(kRsp)];
   const Operand& m = from_memory ? static_cast<const Operand&>(memory_operand) : register_operand;

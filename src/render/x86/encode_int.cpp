@@ -50,8 +50,10 @@ bool Encoder::encode_int(const Inst& inst) {
     case Opcode::INot: {
       move_int(number(inst.dst), number(inst.src[0]));
       const Xbyak::Reg r = wide ? Xbyak::Reg(r64(inst.dst)) : Xbyak::Reg(r32(inst.dst));
-      if (inst.op == Opcode::INeg) c_.neg(r);
-      else c_.not_(r);
+      if (inst.op == Opcode::INeg)
+        c_.neg(r);
+      else
+        c_.not_(r);
       return true;
     }
     case Opcode::IShl:
@@ -78,10 +80,13 @@ bool Encoder::encode_int(const Inst& inst) {
     case Opcode::ICompareSelect:
     case Opcode::ISelect: {
       const bool select = inst.op == Opcode::ISelect;
-      if (select) c_.test(r32(inst.src[0]), r32(inst.src[0]));
-      else compare(inst);
+      if (select)
+        c_.test(r32(inst.src[0]), r32(inst.src[0]));
+      else
+        compare(inst);
       const Cond cond = select ? Cond::NE : inst.cond;
-      const int d = number(inst.dst), yes = number(inst.src[select ? 1 : 0]), no = number(inst.src[select ? 2 : 1]);
+      const int d = number(inst.dst), yes = number(inst.src[select ? 1 : 0]),
+                no = number(inst.src[select ? 2 : 1]);
       if (d == yes) {
         move_if(opposite(cond), d, no);
       } else {
@@ -94,8 +99,10 @@ bool Encoder::encode_int(const Inst& inst) {
       divide(inst);
       return true;
     case Opcode::FSetCompare:
-      if (inst.width2 == 4) c_.vucomiss(vec_of(inst.src[0], 16), vec_of(inst.src[1], 16));
-      else c_.vucomisd(vec_of(inst.src[0], 16), vec_of(inst.src[1], 16));
+      if (inst.width2 == 4)
+        c_.vucomiss(vec_of(inst.src[0], 16), vec_of(inst.src[1], 16));
+      else
+        c_.vucomisd(vec_of(inst.src[0], 16), vec_of(inst.src[1], 16));
       set_condition(inst.cond, inst.dst);
       return true;
     default:
@@ -108,21 +115,28 @@ void Encoder::move_int(int dst, int src) {
 }
 
 void Encoder::int_move_imm(const Inst& inst) {
-  if (inst.imm == 0) c_.xor_(r32(inst.dst), r32(inst.dst));
-  else if (inst.imm > 0 && inst.imm <= UINT32_MAX) c_.mov(r32(inst.dst), static_cast<uint32_t>(inst.imm));
-  else c_.mov(r64(inst.dst), static_cast<uint64_t>(inst.imm));
+  if (inst.imm == 0)
+    c_.xor_(r32(inst.dst), r32(inst.dst));
+  else if (inst.imm > 0 && inst.imm <= UINT32_MAX)
+    c_.mov(r32(inst.dst), static_cast<uint32_t>(inst.imm));
+  else
+    c_.mov(r64(inst.dst), static_cast<uint64_t>(inst.imm));
 }
 
 void Encoder::int_load(const Inst& inst) {
   const bool is_signed = inst.flags & kSigned;
   switch (inst.width2) {
     case 1:
-      if (is_signed) c_.movsx(r32(inst.dst), memory(inst.mem, 8));
-      else c_.movzx(r32(inst.dst), memory(inst.mem, 8));
+      if (is_signed)
+        c_.movsx(r32(inst.dst), memory(inst.mem, 8));
+      else
+        c_.movzx(r32(inst.dst), memory(inst.mem, 8));
       return;
     case 2:
-      if (is_signed) c_.movsx(r32(inst.dst), memory(inst.mem, 16));
-      else c_.movzx(r32(inst.dst), memory(inst.mem, 16));
+      if (is_signed)
+        c_.movsx(r32(inst.dst), memory(inst.mem, 16));
+      else
+        c_.movzx(r32(inst.dst), memory(inst.mem, 16));
       return;
     case 4:
       c_.mov(r32(inst.dst), memory(inst.mem, 32));
@@ -151,13 +165,17 @@ void Encoder::int_alu(const Inst& inst) {
   const auto reg = [&](int n) { return wide ? Xbyak::Reg(Reg64(n)) : Xbyak::Reg(Reg32(n)); };
   const int d = number(inst.dst), a = number(inst.src[0]);
   const auto imm = static_cast<uint32_t>(inst.imm);
-  if (inst.op == Opcode::IMul && immediate) return c_.imul(reg(d), reg(a), static_cast<int>(inst.imm));
+  if (inst.op == Opcode::IMul && immediate)
+    return c_.imul(reg(d), reg(a), static_cast<int>(inst.imm));
   int b = immediate || has_memory(inst) ? -1 : number(inst.src[1]);
-  if (b >= 0 && d == b && d != a) b = a;  // these commute; a subtraction's second operand is never dst
-  else if (d != a && inst.op == Opcode::IAdd && b >= 0) return c_.lea(Reg64(d), c_.ptr[Reg64(a) + Reg64(b)]);
+  if (b >= 0 && d == b && d != a)
+    b = a;  // these commute; a subtraction's second operand is never dst
+  else if (d != a && inst.op == Opcode::IAdd && b >= 0)
+    return c_.lea(Reg64(d), c_.ptr[Reg64(a) + Reg64(b)]);
   else if (d != a && inst.op == Opcode::IAdd && immediate)
     return c_.lea(Reg64(d), c_.ptr[Reg64(a) + static_cast<size_t>(inst.imm)]);
-  else move_int(d, a);
+  else
+    move_int(d, a);
   const auto apply = [&](const auto& with) {
     switch (inst.op) {
       case Opcode::IAdd:
@@ -188,31 +206,45 @@ void Encoder::int_shift(const Inst& inst) {
     if (inst.imm == 0) return;
     const Xbyak::Reg d = wide ? Xbyak::Reg(r64(inst.dst)) : Xbyak::Reg(r32(inst.dst));
     const auto count = static_cast<int>(inst.imm);
-    if (inst.op == Opcode::IShl) c_.shl(d, count);
-    else if (inst.op == Opcode::IShr) c_.shr(d, count);
-    else c_.sar(d, count);
+    if (inst.op == Opcode::IShl)
+      c_.shl(d, count);
+    else if (inst.op == Opcode::IShr)
+      c_.shr(d, count);
+    else
+      c_.sar(d, count);
     return;
   }
   const auto shift = [&](const auto& d, const auto& a, const auto& count) {
-    if (inst.op == Opcode::IShl) c_.shlx(d, a, count);
-    else if (inst.op == Opcode::IShr) c_.shrx(d, a, count);
-    else c_.sarx(d, a, count);
+    if (inst.op == Opcode::IShl)
+      c_.shlx(d, a, count);
+    else if (inst.op == Opcode::IShr)
+      c_.shrx(d, a, count);
+    else
+      c_.sarx(d, a, count);
   };
-  if (wide) shift(r64(inst.dst), r64(inst.src[0]), r64(inst.src[1]));
-  else shift(r32(inst.dst), r32(inst.src[0]), r32(inst.src[1]));
+  if (wide)
+    shift(r64(inst.dst), r64(inst.src[0]), r64(inst.src[1]));
+  else
+    shift(r32(inst.dst), r32(inst.src[0]), r32(inst.src[1]));
 }
 
 void Encoder::int_extend(const Inst& inst) {
   const bool is_signed = inst.flags & kSigned;
   if (inst.width2 == 4) {
-    if (is_signed) c_.movsxd(r64(inst.dst), r32(inst.src[0]));
-    else c_.mov(r32(inst.dst), r32(inst.src[0]));
+    if (is_signed)
+      c_.movsxd(r64(inst.dst), r32(inst.src[0]));
+    else
+      c_.mov(r32(inst.dst), r32(inst.src[0]));
   } else if (inst.width2 == 2) {
-    if (is_signed) c_.movsx(r32(inst.dst), Xbyak::Reg16(number(inst.src[0])));
-    else c_.movzx(r32(inst.dst), Xbyak::Reg16(number(inst.src[0])));
+    if (is_signed)
+      c_.movsx(r32(inst.dst), Xbyak::Reg16(number(inst.src[0])));
+    else
+      c_.movzx(r32(inst.dst), Xbyak::Reg16(number(inst.src[0])));
   } else {
-    if (is_signed) c_.movsx(r32(inst.dst), r8(inst.src[0]));
-    else c_.movzx(r32(inst.dst), r8(inst.src[0]));
+    if (is_signed)
+      c_.movsx(r32(inst.dst), r8(inst.src[0]));
+    else
+      c_.movzx(r32(inst.dst), r8(inst.src[0]));
   }
 }
 
@@ -220,8 +252,10 @@ void Encoder::compare(const Inst& inst) {
   const bool wide = inst.width == 8;
   const Xbyak::Reg a = wide ? Xbyak::Reg(r64(inst.src[0])) : Xbyak::Reg(r32(inst.src[0]));
   if (inst.flags & kUseImm) {
-    if (inst.imm == 0) c_.test(a, a);
-    else c_.cmp(a, static_cast<uint32_t>(inst.imm));
+    if (inst.imm == 0)
+      c_.test(a, a);
+    else
+      c_.cmp(a, static_cast<uint32_t>(inst.imm));
   } else if (has_memory(inst)) {
     c_.cmp(a, memory(inst.mem, inst.width * 8));
   } else {
@@ -349,8 +383,10 @@ void Encoder::divide_signed(const Inst& inst) {
     c_.je(minus_one, CodeGenerator::T_NEAR);
   }
   c_.mov(reg(kRax), reg(a));
-  if (wide) c_.cqo();
-  else c_.cdq();
+  if (wide)
+    c_.cqo();
+  else
+    c_.cdq();
   c_.idiv(reg(b));
   if (kind == DivideKind::FloorDiv) {  // one less if the remainder has not the divisor's sign
     c_.test(reg(kRdx), reg(kRdx));
@@ -369,7 +405,8 @@ void Encoder::divide_signed(const Inst& inst) {
     c_.L(done);
   }
   if (known) return move_int(d, modulo ? kRdx : kRax);
-  // The operands are still whole: dst, which may share their register, is written last on each path.
+  // The operands are still whole: dst, which may share their register, is written last on each
+  // path.
   move_int(d, modulo ? kRdx : kRax);
   c_.jmp(end, CodeGenerator::T_NEAR);
   c_.L(minus_one);

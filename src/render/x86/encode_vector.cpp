@@ -186,7 +186,8 @@ void Encoder::load_pool(const Inst& inst) {
   const PoolConstant& c = program_.pool[inst.mem.id];
   const Zmm d = vec_of(inst.dst, inst.width);
   const auto all = [&](std::byte value) {
-    return c.lane != 0 && std::all_of(c.bytes.begin(), c.bytes.end(), [&](std::byte b) { return b == value; });
+    return c.lane != 0 &&
+           std::all_of(c.bytes.begin(), c.bytes.end(), [&](std::byte b) { return b == value; });
   };
   if (all(std::byte{0})) {
     const Zmm x = vec_of(inst.dst, 16);
@@ -226,7 +227,8 @@ void Encoder::masked_memory_avx2(const Inst& inst) {
 void Encoder::extract_insert(const Inst& inst) {
   const auto at = static_cast<uint8_t>(inst.imm);
   const bool evex = program_.avx512;
-  const Zmm d = vec_of(inst.dst, inst.width), a = vec_of(inst.src[0], inst.op == Opcode::VExtract ? inst.width2 : inst.width);
+  const Zmm d = vec_of(inst.dst, inst.width),
+            a = vec_of(inst.src[0], inst.op == Opcode::VExtract ? inst.width2 : inst.width);
   if (inst.op == Opcode::VExtract) {
     if (inst.width == 32) return c_.vextractf64x4(d, a, at);
     return evex ? c_.vextractf32x4(d, a, at) : c_.vextractf128(d, a, at);
@@ -312,10 +314,12 @@ namespace {
 
 using FmaFunction = void (CodeGenerator::*)(const Xmm&, const Xmm&, const Xbyak::Operand&);
 enum FmaForm { k132, k213, k231 };
-constexpr FmaFunction kFma[3][4] = {
-    {&CodeGenerator::vfmadd132ps, &CodeGenerator::vfmadd132pd, &CodeGenerator::vfmadd132ss, &CodeGenerator::vfmadd132sd},
-    {&CodeGenerator::vfmadd213ps, &CodeGenerator::vfmadd213pd, &CodeGenerator::vfmadd213ss, &CodeGenerator::vfmadd213sd},
-    {&CodeGenerator::vfmadd231ps, &CodeGenerator::vfmadd231pd, &CodeGenerator::vfmadd231ss, &CodeGenerator::vfmadd231sd}};
+constexpr FmaFunction kFma[3][4] = {{&CodeGenerator::vfmadd132ps, &CodeGenerator::vfmadd132pd,
+                                     &CodeGenerator::vfmadd132ss, &CodeGenerator::vfmadd132sd},
+                                    {&CodeGenerator::vfmadd213ps, &CodeGenerator::vfmadd213pd,
+                                     &CodeGenerator::vfmadd213ss, &CodeGenerator::vfmadd213sd},
+                                    {&CodeGenerator::vfmadd231ps, &CodeGenerator::vfmadd231pd,
+                                     &CodeGenerator::vfmadd231ss, &CodeGenerator::vfmadd231sd}};
 
 }  // namespace
 
@@ -377,7 +381,8 @@ void Encoder::convert_scalar(const Inst& inst) {
   }
   const Zmm d = vec_of(inst.dst, 16);
   c_.vxorps(d, d, d);  // no dependence on what was there
-  if (single) return wide ? c_.vcvtsi2ss(d, d, r64(inst.src[0])) : c_.vcvtsi2ss(d, d, r32(inst.src[0]));
+  if (single)
+    return wide ? c_.vcvtsi2ss(d, d, r64(inst.src[0])) : c_.vcvtsi2ss(d, d, r32(inst.src[0]));
   return wide ? c_.vcvtsi2sd(d, d, r64(inst.src[0])) : c_.vcvtsi2sd(d, d, r32(inst.src[0]));
 }
 

@@ -37,7 +37,19 @@ using VReg = uint32_t;
 inline constexpr VReg kNoReg = UINT32_MAX;
 
 // Conditions, numbered as the processor encodes them.
-enum class Cond : uint8_t { B = 2, AE = 3, E = 4, NE = 5, BE = 6, A = 7, NP = 11, L = 12, GE = 13, LE = 14, G = 15 };
+enum class Cond : uint8_t {
+  B = 2,
+  AE = 3,
+  E = 4,
+  NE = 5,
+  BE = 6,
+  A = 7,
+  NP = 11,
+  L = 12,
+  GE = 13,
+  LE = 14,
+  G = 15
+};
 
 enum class DivideKind : uint8_t { FloorDiv, FloorMod, TruncDiv, TruncMod };
 
@@ -82,9 +94,9 @@ struct RegInfo {
 // A constant behind the code: `lane` bytes repeated, or `bytes` as they are.
 struct PoolConstant {
   std::vector<std::byte> bytes;
-  uint8_t lane = 0;   // 0: not a repeated lane
-  uint8_t width = 0;  // bytes that some instruction reads as a whole
-  int32_t offset = 0; // from the start of the pool, given by the encoder
+  uint8_t lane = 0;    // 0: not a repeated lane
+  uint8_t width = 0;   // bytes that some instruction reads as a whole
+  int32_t offset = 0;  // from the start of the pool, given by the encoder
 };
 
 struct MachineProgram {

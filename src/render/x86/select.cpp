@@ -19,7 +19,8 @@ bool opens_block(Op op) {
 }
 
 bool ends_epoch(Op op) {
-  return opens_block(op) || op == Op::EndLoop || op == Op::EndIf || op == Op::Store || op == Op::Set;
+  return opens_block(op) || op == Op::EndLoop || op == Op::EndIf || op == Op::Store ||
+         op == Op::Set;
 }
 
 // Ops that write their result with their last instruction, so that it may replace an operand.
@@ -69,8 +70,8 @@ MachineProgram Selector::run() {
 
 void Selector::unsupported(const char* why) const {
   const LinearOp& o = op(at_);
-  throw Error(Status::Unsupported,
-              cat("x86: op %", at_, " ", tiny::info(o.op).name, " of ", to_string(o.dtype), ": ", why));
+  throw Error(Status::Unsupported, cat("x86: op %", at_, " ", tiny::info(o.op).name, " of ",
+                                       to_string(o.dtype), ": ", why));
 }
 
 void Selector::analyse() {
@@ -90,8 +91,9 @@ void Selector::analyse() {
   if (!avx512_) want_lanes();
 }
 
-// A value whose only use is to be Set into an accumulator is computed in the accumulator's register,
-// and so are the partial sums it is made of, as long as nothing reads the accumulator meanwhile.
+// A value whose only use is to be Set into an accumulator is computed in the accumulator's
+// register, and so are the partial sums it is made of, as long as nothing reads the accumulator
+// meanwhile.
 void Selector::find_targets() {
   std::vector<LinearId> last_read(program_.ops.size(), 0);
   for (LinearId i = 0; i < program_.ops.size(); ++i) {
@@ -100,8 +102,8 @@ void Selector::find_targets() {
       const LinearId acc = o.src[0];
       const LinearId barrier = last_read[acc];
       for (LinearId v = o.src[1]; v >= barrier && v > acc;) {
-        if (facts_[v].uses != 1 || facts_[v].block != facts_[i].block || !computes_in_place(op(v)) ||
-            facts_[v].target != kNoTarget)
+        if (facts_[v].uses != 1 || facts_[v].block != facts_[i].block ||
+            !computes_in_place(op(v)) || facts_[v].target != kNoTarget)
           break;
         facts_[v].target = acc;
         const LinearOp& made = op(v);
@@ -122,9 +124,12 @@ void Selector::want_lanes() {
     for (size_t s = 0; s < o.count; ++s) {
       if (!is_mask(source(o, s).dtype)) continue;
       int64_t lane = 0;
-      if (o.op == Op::Store) lane = s == 3 ? source(o, 2).dtype.bytes() : 1;
-      else if (o.op == Op::Set || o.op == Op::Accumulator || is_mask(o.dtype)) lane = facts_[o.src[s]].lane;
-      else if (o.dtype != kVoid && o.op != Op::Fold) lane = o.dtype.bytes();
+      if (o.op == Op::Store)
+        lane = s == 3 ? source(o, 2).dtype.bytes() : 1;
+      else if (o.op == Op::Set || o.op == Op::Accumulator || is_mask(o.dtype))
+        lane = facts_[o.src[s]].lane;
+      else if (o.dtype != kVoid && o.op != Op::Fold)
+        lane = o.dtype.bytes();
       if (is_mask(o.dtype) && o.op != Op::Set && facts_[i].lane != 0) lane = facts_[i].lane;
       if (lane != 0) facts_[o.src[s]].lane = static_cast<uint8_t>(lane);
     }
@@ -132,14 +137,16 @@ void Selector::want_lanes() {
   for (LinearId i = 0; i < program_.ops.size(); ++i) {
     const DType d = op(i).dtype;
     if (is_mask(d) && (facts_[i].lane == 0 || facts_[i].lane * d.lanes > 32))
-      facts_[i].lane = static_cast<uint8_t>(std::min<int64_t>(4, 32 / std::min<int64_t>(32, d.lanes)));
+      facts_[i].lane =
+          static_cast<uint8_t>(std::min<int64_t>(4, 32 / std::min<int64_t>(32, d.lanes)));
   }
 }
 
 void Selector::select_op(LinearId id) {
   const LinearOp& o = op(id);
   const int64_t limit = avx512_ ? 64 : 32;
-  if (o.dtype != kVoid && o.dtype.lanes * o.dtype.bytes() > limit) unsupported("does not fit a register");
+  if (o.dtype != kVoid && o.dtype.lanes * o.dtype.bytes() > limit)
+    unsupported("does not fit a register");
   if ((o.dtype.lanes & (o.dtype.lanes - 1)) != 0) unsupported("lanes are not a power of two");
   switch (o.op) {
     case Op::Const:
@@ -289,7 +296,9 @@ VReg Selector::krm(Opcode opcode, int64_t width, VReg a, const Operand& b, int64
 
 VReg Selector::move(RegClass cls, int64_t width, VReg from, VReg dst) {
   if (dst == kNoReg) dst = out_.add_reg(cls, cls == RegClass::Vec ? width : 8);
-  const Opcode opcode = cls == RegClass::Int ? Opcode::IMove : cls == RegClass::Vec ? Opcode::VMove : Opcode::KMove;
+  const Opcode opcode = cls == RegClass::Int   ? Opcode::IMove
+                        : cls == RegClass::Vec ? Opcode::VMove
+                                               : Opcode::KMove;
   emit(opcode, width, dst, from);
   return dst;
 }
@@ -316,8 +325,8 @@ void Selector::set(LinearId id, VReg reg, int64_t lane) {
   values_[id].lane = static_cast<uint8_t>(lane);
 }
 
-// The value of `id` is in `reg`.  If `reg` may be an operand's own register, an accumulator's is copied:
-// its value would change under the new name.
+// The value of `id` is in `reg`.  If `reg` may be an operand's own register, an accumulator's is
+// copied: its value would change under the new name.
 void Selector::define(LinearId id, VReg reg, bool may_alias) {
   const LinearOp& o = op(id);
   if (may_alias)
@@ -357,7 +366,8 @@ Operand Selector::use_vector_operand(LinearId id) {
 
 uint32_t Selector::pool_lane(uint64_t bits, int64_t lane) {
   if (lane < 8) bits &= (uint64_t{1} << (8 * lane)) - 1;
-  const auto [at, fresh] = lane_pool_.try_emplace({bits, lane}, static_cast<uint32_t>(out_.pool.size()));
+  const auto [at, fresh] =
+      lane_pool_.try_emplace({bits, lane}, static_cast<uint32_t>(out_.pool.size()));
   if (fresh) {
     PoolConstant c;
     c.lane = static_cast<uint8_t>(lane);
@@ -379,7 +389,8 @@ uint32_t Selector::pool_bytes(std::vector<std::byte> bytes) {
 }
 
 VReg Selector::pool_reg(uint32_t pool, int64_t width) {
-  const uint64_t key = (uint64_t{loop_} << 40) | (uint64_t{pool} << 8) | static_cast<uint64_t>(width);
+  const uint64_t key =
+      (uint64_t{loop_} << 40) | (uint64_t{pool} << 8) | static_cast<uint64_t>(width);
   const auto [at, fresh] = pool_regs_.try_emplace(key, kNoReg);
   if (!fresh) return at->second;
   const VReg reg = vec_reg(width);
@@ -427,8 +438,9 @@ void Selector::splice_preheaders() {
   out_.code = std::move(code);
 }
 
-// Removes instructions whose results nobody reads.  What is written more than once may be read earlier
-// in the program than it is written (in the next iteration), so any read keeps all its writes.
+// Removes instructions whose results nobody reads.  What is written more than once may be read
+// earlier in the program than it is written (in the next iteration), so any read keeps all its
+// writes.
 void Selector::drop_dead() {
   std::vector<uint8_t> writes(out_.regs.size(), 0), read(out_.regs.size(), 0);
   const auto mark_sources = [](const Inst& inst, std::vector<uint8_t>& read_by) {

@@ -24,22 +24,24 @@ void Selector::select_cast(LinearId id) {
   const LinearOp& o = op(id);
   const DType from = source(o, 0).dtype, to = o.dtype;
   if (is_mask(from) || is_mask(to)) {
-    if (is_mask(from) && is_mask(to)) return set(id, mask_in(o.src[0], mask_lane(id)), mask_lane(id));
+    if (is_mask(from) && is_mask(to)) return select_mask_logic(id);
     if (is_mask(from)) {
       const VReg one = lanes_const(bits_of(to.element(), 1.0), to.bytes(), width_of(to));
       return set(id, keep(to, mask_in(o.src[0], to.bytes()), one));
     }
     VReg a = use(o.src[0]);
     DType compared = from;
-    if (half_float(from)) {
-      compared = kFloat32.with_lanes(from.lanes);
-      a = cast_float(from, compared, a);
+    if (half_float(from)) {  // all bits but the sign
+      compared = kUInt16.with_lanes(from.lanes);
+      a = rrm(Opcode::vandps, width_of(from), a, lanes_const(0x7FFF, 2, width_of(from)));
     }
     const VReg zero = lanes_const(0, 4, width_of(compared));
     return set(id, compare(Op::NotEqual, compared, a, zero), avx512_ ? 0 : compared.bytes());
   }
   const VReg a = use(o.src[0]);
-  const VReg reg = from == to ? a : to.lanes == 1 ? cast_scalar(from, to, a) : cast_vector(from, to, a);
+  const VReg reg = from == to      ? a
+                   : to.lanes == 1 ? cast_scalar(from, to, a)
+                                   : cast_vector(from, to, a);
   if (reg == kNoReg) return scalarise(id);
   define(id, reg, true);
 }
@@ -57,7 +59,8 @@ VReg Selector::cast_scalar(DType from, DType to, VReg a) {
     constexpr int64_t kUnequal = 4;
     const VReg bits = int_reg();
     if (avx512_) {
-      emit(Opcode::KToInt, 8, bits, krm(single ? Opcode::KCmpss : Opcode::KCmpsd, 16, a, zero, kUnequal));
+      emit(Opcode::KToInt, 8, bits,
+           krm(single ? Opcode::KCmpss : Opcode::KCmpsd, 16, a, zero, kUnequal));
       return bits;
     }
     const VReg mask = rrmi(single ? Opcode::vcmpss : Opcode::vcmpsd, 16, a, zero, kUnequal);
@@ -88,7 +91,8 @@ VReg Selector::int_to_float_scalar(DType from, DType to, VReg a) {
   const VReg half = int_plain(Opcode::IOr, 8, int_plain(Opcode::IShr, 8, a, Operand::immediate(1)),
                               int_plain(Opcode::IAnd, 8, a, Operand::immediate(1)));
   const VReg converted = convert(8, int_select(large, half, a));
-  return pick(to, scalar_mask(large), float_binary(Op::Add, to, converted, converted, kNoReg), converted);
+  return pick(to, scalar_mask(large), float_binary(Op::Add, to, converted, converted, kNoReg),
+              converted);
 }
 
 VReg Selector::float_to_int_scalar(DType from, DType to, VReg a) {
@@ -112,7 +116,9 @@ VReg Selector::float_to_int_scalar(DType from, DType to, VReg a) {
 
 VReg Selector::float_to_uint64_scalar(DType from, VReg a) {
   const bool single = from.bytes() == 4;
-  const auto power = [&](int n) { return lanes_const(bits_of(from, std::ldexp(1.0, n)), from.bytes(), 16); };
+  const auto power = [&](int n) {
+    return lanes_const(bits_of(from, std::ldexp(1.0, n)), from.bytes(), 16);
+  };
   const auto at_least = [&](VReg x, VReg limit) {
     const VReg dst = int_reg();
     Inst& i = emit(Opcode::FSetCompare, 16, dst, x, limit);
@@ -124,15 +130,16 @@ VReg Selector::float_to_uint64_scalar(DType from, VReg a) {
   const VReg large = at_least(positive, power(63));
   const VReg reduced = float_binary(Op::Sub, from, positive, power(63), kNoReg);
   const VReg truncated = int_reg();
-  emit(Opcode::CvtFloatToInt, 8, truncated, pick(from, scalar_mask(large), reduced, positive)).width2 =
-      static_cast<uint8_t>(from.bytes());
+  emit(Opcode::CvtFloatToInt, 8, truncated, pick(from, scalar_mask(large), reduced, positive))
+      .width2 = static_cast<uint8_t>(from.bytes());
   const VReg top = int_plain(Opcode::IShl, 8, large, Operand::immediate(63));
   const VReg whole = int_plain(Opcode::IXor, 8, truncated, top);
   return int_select(at_least(positive, power(64)), int_const(-1), whole);
 }
 
 VReg Selector::cast_float(DType from, DType to, VReg a) {
-  const int64_t lanes = from.lanes, n4 = width_for(4 * lanes), n2 = width_for(2 * lanes), n8 = width_for(8 * lanes);
+  const int64_t lanes = from.lanes, n4 = width_for(4 * lanes), n2 = width_for(2 * lanes),
+                n8 = width_for(8 * lanes);
   const DType single = kFloat32.with_lanes(lanes);
   if (from == to) return a;
   if (from.scalar == ScalarType::Float32) {
@@ -207,7 +214,8 @@ VReg Selector::int_to_float(DType from, DType to, VReg a) {
   if (!avx512_) return kNoReg;
   if (from.scalar == ScalarType::UInt32)
     return rr(single ? Opcode::vcvtudq2ps : Opcode::vcvtudq2pd, width, a, width_of(from));
-  if (from.is_signed()) return rr(single ? Opcode::vcvtqq2ps : Opcode::vcvtqq2pd, width, a, width_of(from));
+  if (from.is_signed())
+    return rr(single ? Opcode::vcvtqq2ps : Opcode::vcvtqq2pd, width, a, width_of(from));
   return rr(single ? Opcode::vcvtuqq2ps : Opcode::vcvtuqq2pd, width, a, width_of(from));
 }
 
@@ -228,7 +236,8 @@ VReg Selector::float_to_int(DType from, DType to, VReg a) {
   const bool wide = to.bytes() == 8;
   if (!avx512_ && (wide || to.is_unsigned())) return kNoReg;
   if (to.is_unsigned()) {  // beyond the range is all ones, which is the highest value
-    const VReg positive = rrm(single ? Opcode::vmaxps : Opcode::vmaxpd, width, a, lanes_const(0, 4, width));
+    const VReg positive =
+        rrm(single ? Opcode::vmaxps : Opcode::vmaxpd, width, a, lanes_const(0, 4, width));
     const Opcode opcode = single ? (wide ? Opcode::vcvttps2uqq : Opcode::vcvttps2udq)
                                  : (wide ? Opcode::vcvttpd2uqq : Opcode::vcvttpd2udq);
     return rr(opcode, to_width, positive, width);
@@ -252,12 +261,14 @@ VReg Selector::resize_ints(DType from, DType to, VReg a) {
   if (s == t) return a;
   if (s < t) {
     constexpr Opcode kNone = Opcode::VMove;
-    constexpr Opcode kSign[3][4] = {{kNone, Opcode::vpmovsxbw, Opcode::vpmovsxbd, Opcode::vpmovsxbq},
-                                    {kNone, kNone, Opcode::vpmovsxwd, Opcode::vpmovsxwq},
-                                    {kNone, kNone, kNone, Opcode::vpmovsxdq}};
-    constexpr Opcode kZero[3][4] = {{kNone, Opcode::vpmovzxbw, Opcode::vpmovzxbd, Opcode::vpmovzxbq},
-                                    {kNone, kNone, Opcode::vpmovzxwd, Opcode::vpmovzxwq},
-                                    {kNone, kNone, kNone, Opcode::vpmovzxdq}};
+    constexpr Opcode kSign[3][4] = {
+        {kNone, Opcode::vpmovsxbw, Opcode::vpmovsxbd, Opcode::vpmovsxbq},
+        {kNone, kNone, Opcode::vpmovsxwd, Opcode::vpmovsxwq},
+        {kNone, kNone, kNone, Opcode::vpmovsxdq}};
+    constexpr Opcode kZero[3][4] = {
+        {kNone, Opcode::vpmovzxbw, Opcode::vpmovzxbd, Opcode::vpmovzxbq},
+        {kNone, kNone, Opcode::vpmovzxwd, Opcode::vpmovzxwq},
+        {kNone, kNone, kNone, Opcode::vpmovzxdq}};
     const Opcode opcode = (from.is_signed() ? kSign : kZero)[log_of(s)][log_of(t)];
     return rr(opcode, width_for(lanes * t), a, width_for(lanes * s));
   }
@@ -277,15 +288,19 @@ VReg Selector::narrow_avx2(int64_t lanes, int64_t from, int64_t to, VReg a) {
   for (int64_t base = 0; base < width; base += 16)
     for (int64_t lane = 0; lane < 16 / from; ++lane)
       for (int64_t b = 0; b < to; ++b)
-        pattern[static_cast<size_t>(base + lane * to + b)] = static_cast<std::byte>(lane * from + b);
-  const VReg packed = rrm(Opcode::vpshufb, width, a, pool_reg(pool_bytes(std::move(pattern)), width));
+        pattern[static_cast<size_t>(base + lane * to + b)] =
+            static_cast<std::byte>(lane * from + b);
+  const VReg packed =
+      rrm(Opcode::vpshufb, width, a, pool_reg(pool_bytes(std::move(pattern)), width));
   if (width == 16) return packed;
   const VReg high = vec_reg(16);
   Inst& i = emit(Opcode::VExtract, 16, high, packed);
   i.width2 = 32;
   i.imm = 1;
   const int64_t each = 16 * to / from;
-  const Opcode join = each == 8 ? Opcode::vpunpcklqdq : each == 4 ? Opcode::vpunpckldq : Opcode::vpunpcklwd;
+  const Opcode join = each == 8   ? Opcode::vpunpcklqdq
+                      : each == 4 ? Opcode::vpunpckldq
+                                  : Opcode::vpunpcklwd;
   return rrm(join, 16, packed, high);
 }
 

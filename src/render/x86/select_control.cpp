@@ -76,7 +76,8 @@ void Selector::select_loop(LinearId id) {
     block.end = end.reg != kNoReg ? end.reg : use(o.src[1]);
     if (source(o, 1).op == Op::Accumulator) block.end = move(RegClass::Int, 8, block.end);
   }
-  block.guarded = !(constant_begin && is_const(o.src[1]) && const_value(o.src[0]) < const_value(o.src[1]));
+  block.guarded =
+      !(constant_begin && is_const(o.src[1]) && const_value(o.src[0]) < const_value(o.src[1]));
   if (block.guarded) {
     Inst& jump = emit(Opcode::JumpCompare, 8, kNoReg, block.index);
     put(jump, 1, block.end_is_const ? Operand::immediate(block.end_value) : Operand(block.end));
@@ -154,7 +155,9 @@ void Selector::move_value(LinearId id, VReg to, DType dtype, int64_t lane) {
   }
   const VReg from = is_mask(dtype) ? mask_in(id, lane) : use(id);
   if (from == to) return;
-  const int64_t width = in_int(dtype) ? 8 : is_mask(dtype) ? mask_width(dtype.lanes, lane) : width_of(dtype);
+  const int64_t width = in_int(dtype)    ? 8
+                        : is_mask(dtype) ? mask_width(dtype.lanes, lane)
+                                         : width_of(dtype);
   move(class_of(dtype), width, from, to);
 }
 

@@ -84,7 +84,8 @@ VReg Selector::int_binary(Op op, DType dtype, VReg a, const Operand& b, VReg dst
       break;
     case Op::Mul:
       if (!logic && b.is_imm && power_of_two(b.imm))
-        return canonical(dtype, int_plain(Opcode::IShl, width, a, Operand::immediate(log2_of(b.imm)), dst), dst);
+        return canonical(
+            dtype, int_plain(Opcode::IShl, width, a, Operand::immediate(log2_of(b.imm)), dst), dst);
       opcode = logic ? Opcode::IAnd : Opcode::IMul;
       break;
     case Op::And:
@@ -147,7 +148,8 @@ VReg Selector::int_shift(Op op, DType dtype, VReg a, const Operand& b) {
   if (b.is_imm) {
     const bool beyond = b.imm < 0 || b.imm >= bits;
     if (beyond && !keeps_sign) return int_const(0);
-    return canonical(dtype, int_plain(opcode, width, a, Operand::immediate(beyond ? bits - 1 : b.imm)));
+    return canonical(dtype,
+                     int_plain(opcode, width, a, Operand::immediate(beyond ? bits - 1 : b.imm)));
   }
   const VReg count = as_reg(dtype, b);
   if (keeps_sign) {

@@ -66,7 +66,8 @@ VReg Selector::iota(DType dtype, uint64_t start, int64_t step) {
   std::vector<std::byte> bytes(static_cast<size_t>(width_of(dtype)), std::byte{0});
   for (size_t l = 0; l < dtype.lanes; ++l) {
     const uint64_t value = start + l * static_cast<uint64_t>(step);
-    for (size_t b = 0; b < size; ++b) bytes[l * size + b] = static_cast<std::byte>(value >> (8 * b));
+    for (size_t b = 0; b < size; ++b)
+      bytes[l * size + b] = static_cast<std::byte>(value >> (8 * b));
   }
   return pool_reg(pool_bytes(std::move(bytes)), width_of(dtype));
 }
@@ -74,7 +75,8 @@ VReg Selector::iota(DType dtype, uint64_t start, int64_t step) {
 void Selector::select_ramp(LinearId id) {
   const LinearOp& o = op(id);
   if (o.dtype.lanes == 1) return define(id, use(o.src[0]), true);
-  if (is_const(o.src[0])) return set(id, iota(o.dtype, static_cast<uint64_t>(source(o, 0).imm), o.imm));
+  if (is_const(o.src[0]))
+    return set(id, iota(o.dtype, static_cast<uint64_t>(source(o, 0).imm), o.imm));
   const VReg steps = iota(o.dtype, 0, o.imm);
   set(id, vector_int_binary(Op::Add, o.dtype, broadcast(o.dtype, use(o.src[0])), steps, kNoReg));
 }

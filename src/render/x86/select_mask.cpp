@@ -1,4 +1,5 @@
-// Vectors of bools: comparisons, logic, picking, and their forms in memory and in integer registers.
+// Vectors of bools: comparisons, logic, picking, and their forms in memory and in integer
+// registers.
 #include <algorithm>
 #include <bit>
 
@@ -73,26 +74,34 @@ VReg Selector::mask_in(LinearId id, int64_t lane) {
 VReg Selector::convert_mask(VReg mask, int64_t lanes, int64_t from, int64_t to) {
   if (avx512_ || from == to) return mask;
   const DType narrow[] = {kInt8, kInt16, kInt32, kInt64};
-  return resize_ints(narrow[log_of(from)].with_lanes(lanes), narrow[log_of(to)].with_lanes(lanes), mask);
+  return resize_ints(narrow[log_of(from)].with_lanes(lanes), narrow[log_of(to)].with_lanes(lanes),
+                     mask);
 }
 
 VReg Selector::compare(Op op, DType dtype, VReg a, const Operand& b) {
   const int64_t width = width_of(dtype);
   if (dtype.is_float()) {
     if (dtype.bytes() < 4) unsupported("floats of 16 bits are compared as float32");
-    if (!avx512_) return rrmi(dtype.bytes() == 4 ? Opcode::vcmpps : Opcode::vcmppd, width, a, b, float_predicate(op));
-    return krm(dtype.bytes() == 4 ? Opcode::KCmpps : Opcode::KCmppd, width, a, b, float_predicate(op));
+    if (!avx512_)
+      return rrmi(dtype.bytes() == 4 ? Opcode::vcmpps : Opcode::vcmppd, width, a, b,
+                  float_predicate(op));
+    return krm(dtype.bytes() == 4 ? Opcode::KCmpps : Opcode::KCmppd, width, a, b,
+               float_predicate(op));
   }
   if (!avx512_) return compare_int_avx2(op, dtype, a, as_reg(dtype, b));
   constexpr Opcode kSigned[] = {Opcode::vpcmpb, Opcode::vpcmpw, Opcode::vpcmpd, Opcode::vpcmpq};
-  constexpr Opcode kUnsigned[] = {Opcode::vpcmpub, Opcode::vpcmpuw, Opcode::vpcmpud, Opcode::vpcmpuq};
-  return krm((dtype.is_signed() ? kSigned : kUnsigned)[log_of(dtype.bytes())], width, a, b, int_predicate(op));
+  constexpr Opcode kUnsigned[] = {Opcode::vpcmpub, Opcode::vpcmpuw, Opcode::vpcmpud,
+                                  Opcode::vpcmpuq};
+  return krm((dtype.is_signed() ? kSigned : kUnsigned)[log_of(dtype.bytes())], width, a, b,
+             int_predicate(op));
 }
 
 // AVX2 has equality and signed greater-than.
 VReg Selector::compare_int_avx2(Op op, DType dtype, VReg a, VReg b) {
-  constexpr Opcode kEqual[] = {Opcode::vpcmpeqb, Opcode::vpcmpeqw, Opcode::vpcmpeqd, Opcode::vpcmpeqq};
-  constexpr Opcode kGreater[] = {Opcode::vpcmpgtb, Opcode::vpcmpgtw, Opcode::vpcmpgtd, Opcode::vpcmpgtq};
+  constexpr Opcode kEqual[] = {Opcode::vpcmpeqb, Opcode::vpcmpeqw, Opcode::vpcmpeqd,
+                               Opcode::vpcmpeqq};
+  constexpr Opcode kGreater[] = {Opcode::vpcmpgtb, Opcode::vpcmpgtw, Opcode::vpcmpgtd,
+                                 Opcode::vpcmpgtq};
   const int64_t width = width_of(dtype), size = dtype.bytes();
   if (op == Op::Equal || op == Op::NotEqual) {
     const VReg equal = rrm(kEqual[log_of(size)], width, a, b);
@@ -110,11 +119,15 @@ VReg Selector::compare_int_avx2(Op op, DType dtype, VReg a, VReg b) {
 VReg Selector::mask_binary(Op op, int64_t width, VReg a, VReg b, VReg dst) {
   const Op logic = logic_of(op);
   if (!avx512_) {
-    const Opcode opcode = logic == Op::And ? Opcode::vandps : logic == Op::Or ? Opcode::vorps : Opcode::vxorps;
+    const Opcode opcode = logic == Op::And  ? Opcode::vandps
+                          : logic == Op::Or ? Opcode::vorps
+                                            : Opcode::vxorps;
     return rrm(opcode, width, a, b, dst);
   }
   if (dst == kNoReg) dst = mask_reg();
-  const Opcode opcode = logic == Op::And ? Opcode::KAnd : logic == Op::Or ? Opcode::KOr : Opcode::KXor;
+  const Opcode opcode = logic == Op::And  ? Opcode::KAnd
+                        : logic == Op::Or ? Opcode::KOr
+                                          : Opcode::KXor;
   emit(opcode, 8, dst, a, b);
   return dst;
 }
@@ -130,7 +143,8 @@ VReg Selector::pick(DType dtype, VReg mask, VReg yes, VReg no) {
   const int64_t width = width_of(dtype);
   const VReg dst = vec_reg(width);
   if (avx512_) {
-    constexpr Opcode kBlend[] = {Opcode::vpblendmb, Opcode::vpblendmw, Opcode::vblendmps, Opcode::vblendmpd};
+    constexpr Opcode kBlend[] = {Opcode::vpblendmb, Opcode::vpblendmw, Opcode::vblendmps,
+                                 Opcode::vblendmpd};
     emit(kBlend[log_of(dtype.bytes())], width, dst, no, yes).mask = mask;
   } else {
     emit(Opcode::VBlend, width, dst, no, yes, mask).width2 = static_cast<uint8_t>(dtype.bytes());
@@ -202,7 +216,8 @@ VReg Selector::mask_from_bits(VReg bits, int64_t lanes, int64_t lane) {
   const VReg spread = rrm(Opcode::vpshufb, width, rr(Opcode::vpbroadcastd, width, low, 16),
                           pool_reg(pool_bytes(from), width));
   const VReg select_bit = pool_reg(pool_bytes(bit), width);
-  const VReg mask = rrm(Opcode::vpcmpeqb, width, rrm(Opcode::vandps, width, spread, select_bit), select_bit);
+  const VReg mask =
+      rrm(Opcode::vpcmpeqb, width, rrm(Opcode::vandps, width, spread, select_bit), select_bit);
   return convert_mask(mask, lanes, 1, lane);
 }
 
@@ -220,7 +235,8 @@ void Selector::select_compare(LinearId id) {
     return set(id, int_compare(o.op, d, a, use_operand(o.src[1])));
   }
   const VReg a = use(o.src[0]);
-  if (d.lanes > 1) return set(id, compare(o.op, d, a, use_operand(o.src[1])), avx512_ ? 0 : d.bytes());
+  if (d.lanes > 1)
+    return set(id, compare(o.op, d, a, use_operand(o.src[1])), avx512_ ? 0 : d.bytes());
   if (d.bytes() < 4) unsupported("floats of 16 bits are compared as float32");
   const VReg b = use(o.src[1]);
   const VReg dst = int_reg();
@@ -232,7 +248,8 @@ void Selector::select_compare(LinearId id) {
   }
   const bool single = d.bytes() == 4;
   if (avx512_) {
-    emit(Opcode::KToInt, 8, dst, krm(single ? Opcode::KCmpss : Opcode::KCmpsd, 16, a, b, float_predicate(o.op)));
+    emit(Opcode::KToInt, 8, dst,
+         krm(single ? Opcode::KCmpss : Opcode::KCmpsd, 16, a, b, float_predicate(o.op)));
     return set(id, dst);
   }
   const VReg mask = rrmi(single ? Opcode::vcmpss : Opcode::vcmpsd, 16, a, b, float_predicate(o.op));
@@ -268,6 +285,10 @@ void Selector::select_mask_logic(LinearId id) {
   const auto in = [&](size_t s) { return mask_in(o.src[s], lane); };
   const VReg a = in(0);
   switch (o.op) {
+    case Op::Neg:
+    case Op::Abs:
+    case Op::Cast:  // the value itself, which an accumulator's register will not keep
+      return set(id, move(avx512_ ? RegClass::Mask : RegClass::Vec, width, a), lane);
     case Op::Not:
       return set(id, mask_not(width, a), lane);
     case Op::Where: {
@@ -344,10 +365,13 @@ void Selector::select_lane_range(LinearId id) {
     return set(id, mask_from_bits(bits, lanes, lane));
   }
   std::vector<std::byte> numbers(static_cast<size_t>(width), std::byte{0});
-  for (int64_t l = 0; l < lanes; ++l) numbers[static_cast<size_t>(l * lane)] = static_cast<std::byte>(l);
+  for (int64_t l = 0; l < lanes; ++l)
+    numbers[static_cast<size_t>(l * lane)] = static_cast<std::byte>(l);
   const VReg iota = pool_reg(pool_bytes(std::move(numbers)), width);
-  constexpr Opcode kSpread[] = {Opcode::vpbroadcastb, Opcode::vpbroadcastw, Opcode::vpbroadcastd, Opcode::vpbroadcastq};
-  constexpr Opcode kGreater[] = {Opcode::vpcmpgtb, Opcode::vpcmpgtw, Opcode::vpcmpgtd, Opcode::vpcmpgtq};
+  constexpr Opcode kSpread[] = {Opcode::vpbroadcastb, Opcode::vpbroadcastw, Opcode::vpbroadcastd,
+                                Opcode::vpbroadcastq};
+  constexpr Opcode kGreater[] = {Opcode::vpcmpgtb, Opcode::vpcmpgtw, Opcode::vpcmpgtd,
+                                 Opcode::vpcmpgtq};
   const auto above = [&](VReg bound) {
     const VReg scalar = vec_reg(16);
     emit(Opcode::VFromInt, 16, scalar, bound).width2 = 8;

@@ -6,7 +6,8 @@ namespace tiny::x86 {
 namespace {
 
 int64_t wrapping_add_product(int64_t a, int64_t b, int64_t c) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b) * static_cast<uint64_t>(c));
+  return static_cast<int64_t>(static_cast<uint64_t>(a) +
+                              static_cast<uint64_t>(b) * static_cast<uint64_t>(c));
 }
 
 bool is_scale(int64_t n) {
@@ -255,7 +256,8 @@ VReg Selector::load_gather(const LinearOp& o, const Mem& mem, VReg mask) {
   VReg under = kNoReg;  // the instruction clears it
   if (mask != kNoReg) {
     under = limit_mask(mask, lanes, size);
-    if (under == mask) under = move(avx512_ ? RegClass::Mask : RegClass::Vec, width_of(o.dtype), mask);
+    if (under == mask)
+      under = move(avx512_ ? RegClass::Mask : RegClass::Vec, width_of(o.dtype), mask);
   } else if (avx512_) {
     under = mask_from_bits(int_const((int64_t{1} << lanes) - 1), lanes, size);
   } else if (lanes * size >= 16) {
@@ -335,7 +337,8 @@ void Selector::store_lanes(const LinearOp& o, DType dtype, const Mem& mem, VReg 
   }
 }
 
-void Selector::store_scatter(const LinearOp& o, DType dtype, const Mem& mem, VReg value, VReg mask) {
+void Selector::store_scatter(const LinearOp& o, DType dtype, const Mem& mem, VReg value,
+                             VReg mask) {
   const int64_t size = dtype.bytes(), lanes = dtype.lanes;
   VReg under = mask_from_bits(int_const((int64_t{1} << lanes) - 1), lanes, size);
   if (mask != kNoReg) under = mask_binary(Op::And, 8, mask, under);

@@ -24,7 +24,8 @@ constexpr FloatOpcodes kDivF{Opcode::vdivps, Opcode::vdivpd, Opcode::vdivss, Opc
 constexpr FloatOpcodes kMaxF{Opcode::vmaxps, Opcode::vmaxpd, Opcode::vmaxss, Opcode::vmaxsd};
 constexpr FloatOpcodes kMinF{Opcode::vminps, Opcode::vminpd, Opcode::vminss, Opcode::vminsd};
 constexpr FloatOpcodes kSqrtF{Opcode::vsqrtps, Opcode::vsqrtpd, Opcode::vsqrtss, Opcode::vsqrtsd};
-constexpr FloatOpcodes kRoundF{Opcode::vroundps, Opcode::vroundpd, Opcode::vroundss, Opcode::vroundsd};
+constexpr FloatOpcodes kRoundF{Opcode::vroundps, Opcode::vroundpd, Opcode::vroundss,
+                               Opcode::vroundsd};
 constexpr FloatOpcodes kScaleF{Opcode::vrndscaleps, Opcode::vrndscalepd, Opcode::vrndscaless,
                                Opcode::vrndscalesd};
 
@@ -131,17 +132,21 @@ VReg Selector::vector_int_binary(Op op, DType dtype, VReg a, const Operand& b, V
     case Op::Mul:
       if (size == 2) return rrm(Opcode::vpmullw, width, a, b, dst);
       if (size == 4) return rrm(Opcode::vpmulld, width, a, b, dst);
-      if (size == 8) return avx512_ ? rrm(Opcode::vpmullq, width, a, b, dst) : mul_int64(width, a, as_reg(dtype, b));
+      if (size == 8)
+        return avx512_ ? rrm(Opcode::vpmullq, width, a, b, dst)
+                       : mul_int64(width, a, as_reg(dtype, b));
       break;
     case Op::Max:
     case Op::Min:
       return vector_int_extreme(op, dtype, a, as_reg(dtype, b));
     case Op::Shl:
-      if (size == 4 || size == 8) return rrm(size == 4 ? Opcode::vpsllvd : Opcode::vpsllvq, width, a, b, dst);
+      if (size == 4 || size == 8)
+        return rrm(size == 4 ? Opcode::vpsllvd : Opcode::vpsllvq, width, a, b, dst);
       break;
     case Op::Shr:
       if (size < 4) break;
-      if (!dtype.is_signed()) return rrm(size == 4 ? Opcode::vpsrlvd : Opcode::vpsrlvq, width, a, b, dst);
+      if (!dtype.is_signed())
+        return rrm(size == 4 ? Opcode::vpsrlvd : Opcode::vpsrlvq, width, a, b, dst);
       if (size == 4) return rrm(Opcode::vpsravd, width, a, b, dst);
       if (avx512_) return rrm(Opcode::vpsravq, width, a, b, dst);
       break;
@@ -153,10 +158,14 @@ VReg Selector::vector_int_binary(Op op, DType dtype, VReg a, const Operand& b, V
 
 VReg Selector::vector_int_extreme(Op op, DType dtype, VReg a, VReg b) {
   const int64_t width = width_of(dtype);
-  constexpr Opcode kMaxSigned[] = {Opcode::vpmaxsb, Opcode::vpmaxsw, Opcode::vpmaxsd, Opcode::vpmaxsq};
-  constexpr Opcode kMaxUnsigned[] = {Opcode::vpmaxub, Opcode::vpmaxuw, Opcode::vpmaxud, Opcode::vpmaxuq};
-  constexpr Opcode kMinSigned[] = {Opcode::vpminsb, Opcode::vpminsw, Opcode::vpminsd, Opcode::vpminsq};
-  constexpr Opcode kMinUnsigned[] = {Opcode::vpminub, Opcode::vpminuw, Opcode::vpminud, Opcode::vpminuq};
+  constexpr Opcode kMaxSigned[] = {Opcode::vpmaxsb, Opcode::vpmaxsw, Opcode::vpmaxsd,
+                                   Opcode::vpmaxsq};
+  constexpr Opcode kMaxUnsigned[] = {Opcode::vpmaxub, Opcode::vpmaxuw, Opcode::vpmaxud,
+                                     Opcode::vpmaxuq};
+  constexpr Opcode kMinSigned[] = {Opcode::vpminsb, Opcode::vpminsw, Opcode::vpminsd,
+                                   Opcode::vpminsq};
+  constexpr Opcode kMinUnsigned[] = {Opcode::vpminub, Opcode::vpminuw, Opcode::vpminud,
+                                     Opcode::vpminuq};
   if (dtype.bytes() == 8 && !avx512_) {
     const VReg less = compare(Op::Less, dtype, a, b);
     return op == Op::Max ? pick(dtype, less, b, a) : pick(dtype, less, a, b);
@@ -204,7 +213,8 @@ bool Selector::never_nan(LinearId id) const {
   const LinearOp* o = &op(id);
   if (o->op == Op::Broadcast) o = &op(o->src[0]);
   if (o->op == Op::Cast) return !source(*o, 0).dtype.is_float();
-  return o->op == Op::Const && !std::isnan(double_of(o->dtype.element(), static_cast<uint64_t>(o->imm)));
+  return o->op == Op::Const &&
+         !std::isnan(double_of(o->dtype.element(), static_cast<uint64_t>(o->imm)));
 }
 
 // Max and Min need one instruction if the second operand is not NaN, or if the first is a constant
@@ -218,7 +228,8 @@ bool Selector::select_max_of_constant(LinearId id) {
     set(id, rrm(opcode, width_of(o.dtype), b, use_vector_operand(o.src[0]), target_of(id)));
     return true;
   }
-  if (!is_const(o.src[0]) || !never_nan(o.src[0]) || (op(o.src[0]).imm << (o.dtype.bytes() == 4 ? 33 : 1)) == 0)
+  if (!is_const(o.src[0]) || !never_nan(o.src[0]) ||
+      (op(o.src[0]).imm << (o.dtype.bytes() == 4 ? 33 : 1)) == 0)
     return false;
   const VReg a = use(o.src[0]);
   set(id, rrm(opcode, width_of(o.dtype), a, use_vector_operand(o.src[1]), target_of(id)));
@@ -259,7 +270,8 @@ void Selector::select_binary(LinearId id) {
   LinearId first = o.src[0], second = o.src[1];
   const bool orderless = o.op == Op::Add || o.op == Op::Mul || o.op == Op::And || o.op == Op::Or ||
                          o.op == Op::Xor || (d.is_int() && (o.op == Op::Max || o.op == Op::Min));
-  if (orderless && (is_const(first) || values_[first].deferred) && !is_const(second) && !values_[second].deferred)
+  if (orderless && (is_const(first) || values_[first].deferred) && !is_const(second) &&
+      !values_[second].deferred)
     std::swap(first, second);
   const VReg a = use(first);
   const Operand b = use_operand(second);
@@ -286,7 +298,8 @@ void Selector::select_fma(LinearId id) {
   }
   const VReg target = target_of(id);
   const VReg dst = or_vec(target, width_of(d));
-  Inst& i = emit(d.lanes == 1 ? Opcode::FmaScalar : Opcode::Fma, width_of(d), dst, src[0], src[1], src[2]);
+  Inst& i = emit(d.lanes == 1 ? Opcode::FmaScalar : Opcode::Fma, width_of(d), dst, src[0], src[1],
+                 src[2]);
   i.width2 = static_cast<uint8_t>(d.bytes());
   if (memory != 3 && from_memory.reg == kNoReg) i.mem = from_memory.mem;
   set(id, dst);

@@ -2,9 +2,9 @@
 //
 // Where a value lives.  One lane: integers, bools (0 or 1) and addresses in an integer register, 8-
 // and 16-bit ones extended to 32 bits by their sign; bits above 32 of a 32-bit value are undefined.
-// Floats of one lane, and all vectors, in a vector register; lanes beyond the value's are undefined.
-// A vector of bools is a mask register (AVX-512; bits beyond its lanes undefined) or a vector of
-// lanes 0 or -1 (AVX2; `Value::lane` bytes each, converted where a user's lanes differ).
+// Floats of one lane, and all vectors, in a vector register; lanes beyond the value's are
+// undefined. A vector of bools is a mask register (AVX-512; bits beyond its lanes undefined) or a
+// vector of lanes 0 or -1 (AVX2; `Value::lane` bytes each, converted where a user's lanes differ).
 //
 // A load with one user in the same block and no store between is emitted with that user, as its
 // memory operand where the instruction has one.  Constants are made before the loop that uses them.
@@ -50,18 +50,18 @@ class Selector {
  private:
   struct Value {
     VReg reg = kNoReg;
-    uint8_t lane = 0;     // AVX2 masks: bytes of a lane
+    uint8_t lane = 0;  // AVX2 masks: bytes of a lane
     bool deferred = false;
-    int64_t disp = 0;     // addresses: the value is reg + disp
+    int64_t disp = 0;  // addresses: the value is reg + disp
   };
   // What is known of each linear op before selection.
   struct Facts {
     uint32_t uses = 0;
-    uint32_t epoch = 0;   // changes at every store, set and block boundary
-    uint32_t block = 0;   // changes at every block boundary
-    LinearId user = 0;    // the last one
+    uint32_t epoch = 0;           // changes at every store, set and block boundary
+    uint32_t block = 0;           // changes at every block boundary
+    LinearId user = 0;            // the last one
     LinearId target = kNoTarget;  // the accumulator that the value is computed in
-    uint8_t lane = 0;     // AVX2 masks: the lane that users want
+    uint8_t lane = 0;             // AVX2 masks: the lane that users want
   };
   static constexpr LinearId kNoTarget = UINT32_MAX;
 
@@ -97,7 +97,7 @@ class Selector {
 
   // Values.
   VReg use(LinearId id);
-  Operand use_operand(LinearId id);   // an immediate or memory where that is possible
+  Operand use_operand(LinearId id);  // an immediate or memory where that is possible
   Operand use_vector_operand(LinearId id);
   void set(LinearId id, VReg reg, int64_t lane = 0);
   void define(LinearId id, VReg reg, bool may_alias);
@@ -112,7 +112,9 @@ class Selector {
   uint32_t pool_lane(uint64_t bits, int64_t lane);
   uint32_t pool_bytes(std::vector<std::byte> bytes);
   VReg pool_reg(uint32_t pool, int64_t width);
-  VReg lanes_const(uint64_t bits, int64_t lane, int64_t width) { return pool_reg(pool_lane(bits, lane), width); }
+  VReg lanes_const(uint64_t bits, int64_t lane, int64_t width) {
+    return pool_reg(pool_lane(bits, lane), width);
+  }
   VReg int_const(int64_t value);
   VReg vector_const(DType dtype, uint64_t bits);
 
@@ -186,9 +188,9 @@ class Selector {
   VReg compare_int_avx2(Op op, DType dtype, VReg a, VReg b);
   VReg mask_binary(Op op, int64_t width, VReg a, VReg b, VReg dst = kNoReg);
   VReg mask_not(int64_t width, VReg a);
-  VReg pick(DType dtype, VReg mask, VReg yes, VReg no);  // lanes of dtype, mask in its lanes
-  VReg scalar_mask(VReg condition);  // of the low lane, from a bool
-  VReg keep(DType dtype, VReg mask, VReg value);         // value where mask, else 0
+  VReg pick(DType dtype, VReg mask, VReg yes, VReg no);    // lanes of dtype, mask in its lanes
+  VReg scalar_mask(VReg condition);                        // of the low lane, from a bool
+  VReg keep(DType dtype, VReg mask, VReg value);           // value where mask, else 0
   VReg mask_bits(VReg mask, int64_t lanes, int64_t lane);  // in an integer register
   VReg mask_from_bytes(VReg bytes, int64_t lanes, int64_t lane);
   VReg mask_to_bytes(VReg mask, int64_t lanes, int64_t lane);
@@ -258,7 +260,8 @@ class Selector {
   std::map<std::pair<uint64_t, int64_t>, uint32_t> lane_pool_;
   std::map<std::string, uint32_t> byte_pool_;
   std::unordered_map<uint64_t, VReg> pool_regs_;
-  // Address(base, x + c, unit) is base + x*unit, made once for a block and the ones inside it, plus c*unit.
+  // Address(base, x + c, unit) is base + x*unit, made once for a block and the ones inside it, plus
+  // c*unit.
   using AddressKey = std::tuple<LinearId, LinearId, int64_t>;
   std::map<AddressKey, VReg> formed_;
   std::vector<std::pair<size_t, AddressKey>> formed_at_;  // the depth of the block that made it

@@ -51,7 +51,8 @@ std::string x86_listing(const LinearProgram& program, const Target& target) {
     const x86::Inst& inst = machine.code[marks[m].inst];
     if (inst.origin != origin) {
       origin = inst.origin;
-      out += cat("%", origin, " ", info(program.ops[origin].op).name, " ", to_string(program.ops[origin].dtype), "\n");
+      out += cat("%", origin, " ", info(program.ops[origin].op).name, " ",
+                 to_string(program.ops[origin].dtype), "\n");
     }
     out += cat("  ", x86::info(inst.op).name);
     const auto reg = [&](x86::VReg v) {

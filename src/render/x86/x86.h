@@ -1,4 +1,5 @@
-// Linear programs to x86-64 machine code: AVX2 (with FMA, F16C, BMI2) or AVX-512 (F, DQ, BW, VL, CD).
+// Linear programs to x86-64 machine code: AVX2 (with FMA, F16C, BMI2) or AVX-512 (F, DQ, BW, VL,
+// CD).
 //
 // Three steps: select (linear ops to machine instructions over virtual registers), allocate (linear
 // scan over intervals, three register classes), encode (bytes).  The result is one function,

@@ -1,0 +1,161 @@
+// Values that need no operand, or only its shape.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "onnx/import/functions.h"
+#include "onnx/import/host_value.h"
+#include "onnx/import/table.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/movement.h"
+
+namespace tiny::onnx {
+
+namespace {
+
+template <class T>
+Tensor listed(Call& c, DType dtype, const Ints& shape, const std::vector<T>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return c.constant(HostTensor{dtype, shape, SharedBytes::own(std::move(bytes))});
+}
+
+Tensors import_constant(Call& c) {
+  const auto list = [](const auto& values) { return Ints{static_cast<int64_t>(values.size())}; };
+  for (const Attribute& a : c.node().attributes) {
+    if (a.name == "value" || a.name == "sparse_value") {
+      c.check(a.tensors.size() == 1, "the attribute ", a.name, " holds no tensor");
+      return {c.constant(a.tensors.front())};
+    }
+    if (a.name == "value_float") return {listed<float>(c, kFloat32, {}, {a.f})};
+    if (a.name == "value_int") return {listed<int64_t>(c, kInt64, {}, {a.i})};
+    if (a.name == "value_floats") return {listed(c, kFloat32, list(a.floats), a.floats)};
+    if (a.name == "value_ints") return {listed(c, kInt64, list(a.ints), a.ints)};
+    if (a.name == "value_string" || a.name == "value_strings")
+      c.unsupported("the element type STRING is not supported");
+  }
+  c.check(false, "it has no value");
+  return {};
+}
+
+Tensors import_constant_of_shape(Call& c) {
+  const Ints shape = c.ints(0);
+  for (int64_t d : shape) c.check(d >= 0, "a shape ", list_text(shape));
+  element_count(shape, "a constant");
+  if (!c.has_attribute("value")) return {full(c.context(), kFloat32, to_shape(shape), 0)};
+  const HostTensor value = to_host_tensor(c.tensor_attr("value"));
+  c.check(element_count(value.shape, "a value") == 1, "its value has not one element");
+  uint64_t bits = 0;
+  std::memcpy(&bits, value.bytes.data(), static_cast<size_t>(value.dtype.bytes()));
+  return {full_bits(c.context(), value.dtype, to_shape(shape), bits)};
+}
+
+Tensors import_shape(Call& c) {
+  const Ints dims = dims_of(c.in(0));
+  const auto rank = static_cast<int64_t>(dims.size());
+  const auto place = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const int64_t begin = place(c.attr("start", 0));
+  const int64_t end = place(c.attr("end", rank));
+  if (begin >= end) return {c.constant(Ints{})};
+  return {c.constant(Ints(dims.begin() + begin, dims.begin() + end))};
+}
+
+Tensors import_size(Call& c) {
+  return {number_int(full(c.context(), kInt64, {}, 0), element_count(dims_of(c.in(0)), "a size"))};
+}
+
+// start + i * delta, for the i that stay before the limit.
+Tensors import_range(Call& c) {
+  const DType dtype = c.in(0).dtype();
+  int64_t count = 0;
+  if (dtype.is_float()) {
+    const double start = c.real(0), limit = c.real(1), delta = c.real(2);
+    c.check(delta != 0, "delta is 0");
+    const double n = std::ceil((limit - start) / delta);
+    c.check(n < 0x1p40, "it has ", n, " elements");
+    count = n > 0 ? static_cast<int64_t>(n) : 0;
+  } else {
+    const int64_t start = c.integer(0), limit = c.integer(1), delta = c.integer(2);
+    c.check(delta != 0, "delta is 0");
+    const int64_t span = checked_add(limit, -start, "a range");
+    count = (span > 0) == (delta > 0) && span != 0 ? ceil_div(span, delta) : 0;
+  }
+  const DType wide = dtype.is_float() && dtype.bits() < 32 ? kFloat32 : dtype;
+  const Tensor start = cast(reshape(c.in(0), {}), wide);
+  const Tensor delta = cast(reshape(c.in(2), {}), wide);
+  return {cast(start + arange(c.context(), wide, count) * delta, dtype)};
+}
+
+// The diagonal is where column - row = k.
+Tensors import_eye_like(Call& c) {
+  const Tensor& x = c.in(0);
+  c.check(x.rank() == 2, "it takes two axes; got ", x.rank());
+  const Tensor row = positions(c.context(), kInt64, dim_of(x, 0), 0, 2);
+  const Tensor column = positions(c.context(), kInt64, dim_of(x, 1), 1, 2);
+  const Tensor on = equal(column - row, number_int(row, c.attr("k", 0)));
+  return {cast(on, c.dtype_attr("dtype", x.dtype()))};
+}
+
+Tensors import_trilu(Call& c) {
+  const Tensor& x = c.in(0);
+  c.check(x.rank() >= 2, "it takes two axes or more; got ", x.rank());
+  // Beyond the matrix, all k mean the same.
+  const int64_t most = std::max(dim_of(x, -1), dim_of(x, -2));
+  const int64_t k = std::clamp<int64_t>(c.has(1) ? c.integer(1) : 0, -most - 1, most + 1);
+  return {c.flag("upper", true) ? triu(x, k) : tril(x, k)};
+}
+
+// Windows of signal processing: a0 - a1 cos(t) + a2 cos(2t), over the size or one less.
+Tensors window(Call& c, double a0, double a1, double a2) {
+  const DType dtype = c.dtype_attr("output_datatype", kFloat32);
+  const int64_t n = c.integer(0);
+  c.check(n >= 0, "a window of ", n, " elements");
+  const double turn = static_cast<double>(c.flag("periodic", true) ? n : n - 1);
+  std::vector<double> values;
+  for (int64_t i = 0; i < n; ++i) {
+    const double t = 2 * M_PI * static_cast<double>(i) / turn;
+    values.push_back(a0 - a1 * std::cos(t) + a2 * std::cos(2 * t));
+  }
+  return {cast(listed(c, kFloat64, {n}, values), dtype)};
+}
+
+Tensors import_hann(Call& c) {
+  return window(c, 0.5, 0.5, 0);
+}
+Tensors import_hamming(Call& c) {
+  return window(c, 25.0 / 46, 21.0 / 46, 0);
+}
+Tensors import_blackman(Call& c) {
+  return window(c, 0.42, 0.5, 0.08);
+}
+
+constexpr int64_t kNow = kNewestOpset;
+
+// clang-format off
+constexpr Row kRows[] = {
+    {"Constant",        1,  kNow, import_constant},
+    {"ConstantOfShape", 9,  kNow, import_constant_of_shape, operand(0)},
+    {"Shape",           1,  kNow, import_shape},
+    {"Size",            1,  kNow, import_size},
+    {"Range",           11, kNow, import_range, kEveryOperand},
+    {"EyeLike",         9,  kNow, import_eye_like},
+    {"Trilu",           14, kNow, import_trilu, operand(1)},
+    {"HannWindow",      17, kNow, import_hann, operand(0)},
+    {"HammingWindow",   17, kNow, import_hamming, operand(0)},
+    {"BlackmanWindow",  17, kNow, import_blackman, operand(0)},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Row> constant_rows() {
+  return kRows;
+}
+
+}  // namespace tiny::onnx

@@ -1,0 +1,116 @@
+// Control flow whose course is known when the model is compiled: branches are chosen, loops
+// unrolled.
+#include "base/error.h"
+#include "onnx/import/functions.h"
+#include "onnx/import/table.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/joining.h"
+#include "tensor/movement.h"
+
+namespace tiny::onnx {
+
+namespace {
+
+// Rounds of one loop; each becomes a copy of its body.
+constexpr int64_t kRoundsMax = 4096;
+
+Tensors import_if(Call& c) {
+  const bool taken = c.integer(0) != 0;
+  return c.subgraph(c.graph_attr(taken ? "then_branch" : "else_branch"), {});
+}
+
+// Body: (round, condition, carried..) to (condition, carried.., scanned..).
+Tensors import_loop(Call& c) {
+  const Graph& body = c.graph_attr("body");
+  const size_t carried = c.inputs() > 2 ? c.inputs() - 2 : 0;
+  c.check(body.outputs.size() >= 1 + carried && c.outputs() <= body.outputs.size() - 1,
+          "its body has ", body.outputs.size(), " outputs");
+  const int64_t rounds = c.has(0) ? c.integer(0) : INT64_MAX;
+  bool go = !c.has(1) || c.integer(1) != 0;
+  Tensors state;
+  for (size_t i = 0; i < carried; ++i) state.push_back(c.in(2 + i));
+  std::vector<Tensors> scanned(body.outputs.size() - 1 - carried);
+  for (int64_t round = 0; go && round < rounds; ++round) {
+    if (round >= kRoundsMax) c.unsupported("a loop of more than ", kRoundsMax, " rounds");
+    Tensors inputs{full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round)),
+                   full(c.context(), kBool, {}, 1)};
+    inputs.insert(inputs.end(), state.begin(), state.end());
+    const Tensors results = c.subgraph(body, inputs);
+    go = c.number_of(results[0], "the condition of its body") != 0;
+    state.assign(results.begin() + 1, results.begin() + 1 + static_cast<int64_t>(carried));
+    for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(results[1 + carried + i]);
+  }
+  for (const Tensors& parts : scanned) {
+    if (parts.empty()) c.unsupported("a loop without rounds that collects values");
+    state.push_back(stack(parts, 0));
+  }
+  return state;
+}
+
+// Version 9 and later: (carried.., scanned..) to (carried.., collected..), along chosen axes.
+Tensors import_scan(Call& c) {
+  const Graph& body = c.graph_attr("body");
+  const int64_t scans = c.attr("num_scan_inputs");
+  const auto all = static_cast<int64_t>(c.inputs());
+  c.check(scans > 0 && scans <= all, "num_scan_inputs = ", scans, " of ", all, " inputs");
+  const auto carried = static_cast<size_t>(all - scans);
+  c.check(body.outputs.size() >= carried && c.outputs() <= body.outputs.size(), "its body has ",
+          body.outputs.size(), " outputs");
+  const size_t collects = body.outputs.size() - carried;
+  const auto listed = [&](const char* name, size_t count) {
+    const Ints values = c.ints_attr(name, Ints(count, 0));
+    c.check(values.size() == count, "the attribute ", name, " has ", values.size(), " values");
+    return values;
+  };
+  const Ints in_axes = listed("scan_input_axes", static_cast<size_t>(scans));
+  const Ints in_back = listed("scan_input_directions", static_cast<size_t>(scans));
+  const Ints out_axes = listed("scan_output_axes", collects);
+  const Ints out_back = listed("scan_output_directions", collects);
+  const Tensor& first = c.in(carried);
+  const int64_t rounds = dim_of(first, axis_of(in_axes[0], first.rank()));
+  if (rounds > kRoundsMax) c.unsupported("a scan of more than ", kRoundsMax, " rounds");
+  Tensors state;
+  for (size_t i = 0; i < carried; ++i) state.push_back(c.in(i));
+  std::vector<Tensors> collected(collects);
+  for (int64_t round = 0; round < rounds; ++round) {
+    Tensors inputs = state;
+    for (size_t i = 0; i < static_cast<size_t>(scans); ++i) {
+      const Tensor& x = c.in(carried + i);
+      const int64_t axis = axis_of(in_axes[i], x.rank());
+      c.check(dim_of(x, axis) == rounds, "its scanned inputs differ in length");
+      const int64_t at = in_back[i] ? rounds - 1 - round : round;
+      inputs.push_back(squeeze(slice_axis(x, axis, at, at + 1), {axis}));
+    }
+    const Tensors results = c.subgraph(body, inputs);
+    state.assign(results.begin(), results.begin() + static_cast<int64_t>(carried));
+    for (size_t i = 0; i < collects; ++i) {
+      Tensors& list = collected[i];
+      list.insert(out_back[i] ? list.begin() : list.end(), results[carried + i]);
+    }
+  }
+  for (size_t i = 0; i < collects; ++i) {
+    if (collected[i].empty()) c.unsupported("a scan without rounds that collects values");
+    const int64_t rank = collected[i][0].rank() + 1;
+    state.push_back(stack(collected[i], axis_of(out_axes[i], rank)));
+  }
+  return state;
+}
+
+constexpr int64_t kNow = kNewestOpset;
+
+// clang-format off
+constexpr Row kRows[] = {
+    {"If",   1, kNow, import_if,   operand(0)},
+    {"Loop", 1, kNow, import_loop, operand(0) | operand(1)},
+    {"Scan", 9, kNow, import_scan},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Row> control_rows() {
+  return kRows;
+}
+
+}  // namespace tiny::onnx

@@ -1,0 +1,83 @@
+#include "onnx/import/functions.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/reduce.h"
+
+namespace tiny::onnx {
+
+int64_t axis_of(int64_t axis, int64_t rank) {
+  require(axis >= -rank && axis < rank, Status::InvalidModel, "axis ", axis, " of a tensor with ",
+          rank, " axes");
+  return axis < 0 ? axis + rank : axis;
+}
+
+Ints axes_of(const Ints& axes, int64_t rank) {
+  Ints out;
+  for (int64_t axis : axes) {
+    const int64_t a = axis_of(axis, rank);
+    require(std::find(out.begin(), out.end(), a) == out.end(), Status::InvalidModel, "axis ", axis,
+            " stands twice in ", list_text(axes));
+    out.push_back(a);
+  }
+  return out;
+}
+
+Tensor take(const Tensor& a, const Ints& indices, int64_t axis) {
+  const int64_t along = axis_of(axis, a.rank());
+  const int64_t n = dim_of(a, along);
+  for (int64_t i : indices)
+    require(i >= 0 && i < n, Status::InvalidModel, "element ", i, " of an axis of ", n);
+  const Ints shape{static_cast<int64_t>(indices.size())};
+  if (indices.empty()) {
+    Shape empty = a.shape();
+    empty[static_cast<size_t>(along)] = 0;
+    return full(a.context_ref(), a.dtype(), empty, 0);
+  }
+  const Tensor index = from_data(a.context_ref(), kInt64, shape, indices.data(),
+                                 static_cast<int64_t>(indices.size() * sizeof(int64_t)));
+  return a.with(make_gather(a.node(), index.node(), along));
+}
+
+Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& valid) {
+  const Tensor checked = where(valid, position, number_int(position, -1));
+  return data.with(make_gather(flatten(data).node(), checked.node(), 0));
+}
+
+Tensor positions(const Ref<Context>& context, DType dtype, int64_t n, int64_t axis, int64_t rank) {
+  Ints shape(static_cast<size_t>(rank), 1);
+  shape[static_cast<size_t>(axis)] = n;
+  return reshape(arange(context, dtype, n), to_shape(shape));
+}
+
+Tensor aligned(const Call& call, const Tensor& a, const Tensor& b) {
+  if (call.version() >= 7) return b;
+  if (!call.flag("broadcast", false)) {
+    call.check(dims_of(a) == dims_of(b), "shapes ", list_text(dims_of(a)), " and ",
+               list_text(dims_of(b)), " differ and the attribute broadcast is not set");
+    return b;
+  }
+  const int64_t axis =
+      call.has_attribute("axis") ? axis_of(call.attr("axis"), a.rank()) : a.rank() - b.rank();
+  call.check(axis >= 0 && axis + b.rank() <= a.rank(), "an operand of ", b.rank(),
+             " axes does not fit at axis ", axis, " of one with ", a.rank());
+  Ints shape = dims_of(b);
+  shape.resize(static_cast<size_t>(a.rank() - axis), 1);
+  return reshape(b, to_shape(shape));
+}
+
+Moments moments(const Tensor& a, const Ints& axes) {
+  const Tensor center = mean(a, axes, true);
+  return {center, mean(square(a - center), axes, true)};
+}
+
+Tensor sum_same(const Tensor& a, const Ints& axes, bool keepdims) {
+  if (a.dtype().is_float()) return sum(a, axes, keepdims);
+  return reduce_as_is(a, Op::Add, axes, keepdims);
+}
+
+}  // namespace tiny::onnx

@@ -1,0 +1,265 @@
+// Operators that move elements without computing: shapes, slices, parts, tiles.
+#include <algorithm>
+#include <numeric>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "onnx/import/functions.h"
+#include "onnx/import/table.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/joining.h"
+#include "tensor/movement.h"
+
+namespace tiny::onnx {
+
+namespace {
+
+Tensors import_identity(Call& c) {
+  return {c.in(0)};
+}
+
+Tensor reshaped(const Tensor& x, const Ints& shape) {
+  for (int64_t d : shape)
+    require(d >= 0, Status::InvalidModel, "a shape ", list_text(shape), " with a negative size");
+  require(element_count(shape, "a shape") == element_count(dims_of(x), "a shape"),
+          Status::InvalidModel, "shape ", list_text(dims_of(x)), " cannot become ",
+          list_text(shape));
+  return reshape(x, to_shape(shape));
+}
+
+// 0 keeps a size unless `allow_zero`; one -1 takes what is left.
+Tensors reshape_as_asked(const Tensor& x, Ints shape, bool allow_zero) {
+  const Ints from = dims_of(x);
+  int64_t open = -1;
+  int64_t rest = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0 && !allow_zero) {
+      require(i < from.size(), Status::InvalidModel, "shape ", list_text(shape),
+              " keeps an axis that ", list_text(from), " has not");
+      shape[i] = from[i];
+    }
+    if (shape[i] == -1) {
+      require(open < 0, Status::InvalidModel, "shape ", list_text(shape), " has two open sizes");
+      open = static_cast<int64_t>(i);
+    } else {
+      rest = checked_mul(rest, shape[i], "a shape");
+    }
+  }
+  const int64_t count = element_count(from, "a shape");
+  if (open >= 0) {
+    require(rest > 0 && count % rest == 0, Status::InvalidModel, "shape ", list_text(from),
+            " cannot become ", list_text(shape));
+    shape[static_cast<size_t>(open)] = count / rest;
+  }
+  return {reshaped(x, shape)};
+}
+
+Tensors import_reshape_attribute(Call& c) {
+  return reshape_as_asked(c.in(0), c.ints_attr("shape", {}), false);
+}
+
+Tensors import_reshape(Call& c) {
+  return reshape_as_asked(c.in(0), c.ints(1), c.flag("allowzero", false));
+}
+
+Tensors import_flatten(Call& c) {
+  const Ints dims = dims_of(c.in(0));
+  const auto rank = static_cast<int64_t>(dims.size());
+  int64_t axis = c.attr("axis", 1);
+  c.check(axis >= -rank && axis <= rank, "axis ", axis, " of a tensor with ", rank, " axes");
+  if (axis < 0) axis += rank;
+  int64_t rows = 1;
+  for (int64_t i = 0; i < axis; ++i) rows *= dims[static_cast<size_t>(i)];
+  int64_t columns = 1;
+  for (int64_t i = axis; i < rank; ++i) columns *= dims[static_cast<size_t>(i)];
+  return {reshaped(c.in(0), {rows, columns})};
+}
+
+Tensors import_transpose(Call& c) {
+  Ints axes(static_cast<size_t>(c.in(0).rank()));
+  std::iota(axes.rbegin(), axes.rend(), 0);
+  const Ints perm = c.ints_attr("perm", axes);
+  c.check(perm.size() == axes.size(), "perm ", list_text(perm), " of a tensor with ", axes.size(),
+          " axes");
+  return {permute(c.in(0), axes_of(perm, c.in(0).rank()))};
+}
+
+// ---- Axes of size 1.
+
+Tensors squeezed(Call& c, const std::optional<Ints>& axes) {
+  const Tensor& x = c.in(0);
+  if (!axes) return {squeeze(x)};
+  for (int64_t axis : axes_of(*axes, x.rank()))
+    c.check(dim_of(x, axis) == 1, "axis ", axis, " of shape ", list_text(dims_of(x)),
+            " has not size 1");
+  return {squeeze(x, axes_of(*axes, x.rank()))};
+}
+
+Tensors import_squeeze_attribute(Call& c) {
+  return squeezed(c, c.ints_attr("axes"));
+}
+Tensors import_squeeze(Call& c) {
+  return squeezed(c, c.has(1) ? std::optional<Ints>(c.ints(1)) : std::nullopt);
+}
+
+Tensors unsqueezed(Call& c, const Ints& axes) {
+  const int64_t rank = c.in(0).rank() + static_cast<int64_t>(axes.size());
+  return {unsqueeze(c.in(0), axes_of(axes, rank))};
+}
+
+Tensors import_unsqueeze_attribute(Call& c) {
+  return unsqueezed(c, c.ints_attr("axes", {}));
+}
+Tensors import_unsqueeze(Call& c) {
+  return unsqueezed(c, c.ints(1));
+}
+
+// ---- Parts.
+
+Tensors import_concat(Call& c) {
+  const Tensors parts = c.all();
+  const int64_t axis = c.version() < 4 ? c.attr("axis", 1) : c.attr("axis");
+  return {concat(parts, axis_of(axis, parts[0].rank()))};
+}
+
+Tensors split_into(Call& c, const std::optional<Ints>& sizes, int64_t count) {
+  const Tensor& x = c.in(0);
+  const int64_t axis = axis_of(c.attr("axis", 0), x.rank());
+  if (sizes) return split(x, *sizes, axis);
+  const int64_t n = dim_of(x, axis);
+  c.check(count > 0, "it has no outputs");
+  // Only the last part may be smaller.
+  const int64_t part = ceil_div(n, count);
+  c.check(c.version() >= 18 || n % count == 0, "an axis of ", n, " elements in ", count, " parts");
+  Ints equal;
+  for (int64_t i = 0; i < count; ++i) equal.push_back(std::clamp<int64_t>(n - i * part, 0, part));
+  return split(x, equal, axis);
+}
+
+Tensors import_split_attribute(Call& c) {
+  const auto count = static_cast<int64_t>(c.outputs());
+  if (c.has(1)) return split_into(c, c.ints(1), count);  // version 1
+  return split_into(c, c.ints_attr("split"), count);
+}
+
+Tensors import_split(Call& c) {
+  if (c.has(1)) return split_into(c, c.ints(1), 0);
+  return split_into(c, std::nullopt, c.attr("num_outputs", static_cast<int64_t>(c.outputs())));
+}
+
+Tensors sliced(Call& c, const Ints& starts, const Ints& ends, const std::optional<Ints>& given_axes,
+               const std::optional<Ints>& given_steps) {
+  const Tensor& x = c.in(0);
+  const auto rank = static_cast<size_t>(x.rank());
+  Ints axes(starts.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (given_axes) axes = axes_of(*given_axes, x.rank());
+  const Ints steps = given_steps.value_or(Ints(starts.size(), 1));
+  c.check(ends.size() == starts.size() && axes.size() == starts.size() &&
+              steps.size() == starts.size() && starts.size() <= rank,
+          "starts, ends, axes and steps differ in length");
+  Ints begin(rank, 0), end(rank, kSliceEnd), step(rank, 1);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(axes[i]);
+    c.check(steps[i] != 0, "a step is 0");
+    begin[axis] = starts[i];
+    end[axis] = ends[i];
+    step[axis] = steps[i];
+  }
+  return {slice(x, begin, end, step)};
+}
+
+Tensors import_slice_attributes(Call& c) {
+  return sliced(c, c.ints_attr("starts", {}), c.ints_attr("ends", {}), c.ints_attr("axes"),
+                std::nullopt);
+}
+
+Tensors import_slice(Call& c) {
+  const auto optional = [&](size_t i) {
+    return c.has(i) ? std::optional<Ints>(c.ints(i)) : std::nullopt;
+  };
+  return sliced(c, c.ints(1), c.ints(2), optional(3), optional(4));
+}
+
+// ---- Repeats.
+
+Tensors import_expand(Call& c) {
+  const Shape shape = to_shape(c.ints(1));
+  return {expand(c.in(0), broadcast_shape(c.in(0).shape(), shape))};
+}
+
+Tensors tiled(Call& c, const Ints& repeats) {
+  c.check(repeats.size() == static_cast<size_t>(c.in(0).rank()), "repeats ", list_text(repeats),
+          " for ", c.in(0).rank(), " axes");
+  return {tile(c.in(0), to_shape(repeats))};
+}
+
+Tensors import_tile_axis(Call& c) {
+  const int64_t axis = axis_of(c.integer(2), c.in(0).rank());
+  Ints repeats(static_cast<size_t>(c.in(0).rank()), 1);
+  repeats[static_cast<size_t>(axis)] = c.integer(1);
+  return tiled(c, repeats);
+}
+
+Tensors import_tile(Call& c) {
+  return tiled(c, c.ints(1));
+}
+
+// ---- Blocks of pixels.
+
+Tensors import_depth_to_space(Call& c) {
+  const Tensor& x = c.in(0);
+  c.check(x.rank() == 4, "it takes four axes; got ", x.rank());
+  const Ints d = dims_of(x);
+  const int64_t b = c.attr("blocksize");
+  c.check(b > 0 && d[1] % (b * b) == 0, d[1], " channels in blocks of ", b);
+  const std::string mode = c.text_attr("mode", "DCR");
+  c.check(mode == "DCR" || mode == "CRD", "the attribute mode is \"", mode, "\"");
+  return {depth_to_space(x, b, mode == "CRD")};
+}
+
+Tensors import_space_to_depth(Call& c) {
+  const Tensor& x = c.in(0);
+  c.check(x.rank() == 4, "it takes four axes; got ", x.rank());
+  const Ints d = dims_of(x);
+  const int64_t b = c.attr("blocksize");
+  c.check(b > 0 && d[2] % b == 0 && d[3] % b == 0, "a picture of ", d[2], " x ", d[3],
+          " in blocks of ", b);
+  return {space_to_depth(x, b)};
+}
+
+constexpr int64_t kNow = kNewestOpset;
+
+// clang-format off
+constexpr Row kRows[] = {
+    {"Identity",     1,  kNow, import_identity},
+    {"Reshape",      1,  4,    import_reshape_attribute},
+    {"Reshape",      5,  kNow, import_reshape, operand(1)},
+    {"Flatten",      1,  kNow, import_flatten},
+    {"Transpose",    1,  kNow, import_transpose},
+    {"Squeeze",      1,  12,   import_squeeze_attribute},
+    {"Squeeze",      13, kNow, import_squeeze, operand(1)},
+    {"Unsqueeze",    1,  12,   import_unsqueeze_attribute},
+    {"Unsqueeze",    13, kNow, import_unsqueeze, operand(1)},
+    {"Concat",       1,  kNow, import_concat},
+    {"Split",        1,  12,   import_split_attribute, operand(1)},
+    {"Split",        13, kNow, import_split, operand(1)},
+    {"Slice",        1,  9,    import_slice_attributes},
+    {"Slice",        10, kNow, import_slice, operand(1) | operand(2) | operand(3) | operand(4)},
+    {"Expand",       8,  kNow, import_expand, operand(1)},
+    {"Tile",         1,  5,    import_tile_axis, operand(1) | operand(2)},
+    {"Tile",         6,  kNow, import_tile, operand(1)},
+    {"DepthToSpace", 1,  kNow, import_depth_to_space},
+    {"SpaceToDepth", 1,  kNow, import_space_to_depth},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Row> movement_rows() {
+  return kRows;
+}
+
+}  // namespace tiny::onnx

@@ -1,0 +1,16 @@
+// What a model file holds, as JSON for people's tools.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "onnx/model.h"
+
+namespace tiny::onnx {
+
+// One object with the keys of `tiny info --json`: model, inputs, outputs, dims, operators, nodes,
+// initializers, unsupported, supported, flops, metadata.  `operations` (of one run; none if shapes
+// are free) becomes flops.
+std::string info_json(const Model& model, std::optional<double> operations);
+
+}  // namespace tiny::onnx

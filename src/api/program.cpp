@@ -1,0 +1,212 @@
+// Programs and runs.
+#include "api/boundary.h"
+#include "api/model_handle.h"
+#include "base/json.h"
+#include "tensor/value.h"
+
+using tiny::guarded;
+using tiny::require;
+using tiny::Status;
+using tiny::onnx::ModelProgram;
+
+namespace {
+
+// Takes the run for one call; Error{Busy} if another thread has it.
+class Using {
+ public:
+  explicit Using(tiny_run& run) : run_(run) {
+    require(!run.busy.exchange(true, std::memory_order_acquire), Status::Busy,
+            "another thread is using the run");
+  }
+  ~Using() { run_.busy.store(false, std::memory_order_release); }
+  Using(const Using&) = delete;
+  Using& operator=(const Using&) = delete;
+
+ private:
+  tiny_run& run_;
+};
+
+// The tape; null for a program without kernels of its own.
+const tiny::Program* tape_of(const tiny_program* program) {
+  return tiny::required(program, "program").value->compiled.program.get();
+}
+
+template <class Body>
+tiny_status ask(const char* call, size_t* out, Body body) noexcept {
+  if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
+  *out = 0;
+  return guarded(call, [&] { *out = body(); });
+}
+
+const ModelProgram::Port& output_at(const tiny_run* run, size_t index) {
+  const std::vector<ModelProgram::Port>& outputs =
+      tiny::required(run, "run").value->program().outputs;
+  require(index < outputs.size(), Status::InvalidArgument, "the program has ", outputs.size(),
+          " outputs; got index ", index);
+  return outputs[index];
+}
+
+std::string kernels_json(const tiny::Program* tape) {
+  tiny::JsonWriter json;
+  json.begin_array();
+  if (tape)
+    for (const tiny::TapeEntry& entry : tape->tape) {
+      json.begin_object().key("name").text(entry.info.name).key("options").text(entry.info.options);
+      json.key("operations").real(entry.info.operations).key("bytes").real(entry.info.bytes);
+      json.key("interpreted").boolean(entry.info.interpreted).end_object();
+    }
+  json.end_array();
+  return json.result();
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* tiny_report_text(const tiny_report* report) {
+  return report ? report->text.c_str() : "";
+}
+
+size_t tiny_report_bytes(const tiny_report* report) {
+  return report ? report->text.size() : 0;
+}
+
+void tiny_report_release(tiny_report* report) {
+  delete report;
+}
+
+void tiny_program_retain(tiny_program* program) {
+  tiny::retain_counted(program);
+}
+
+void tiny_program_release(tiny_program* program) {
+  tiny::release_counted(program);
+}
+
+tiny_status tiny_program_kernel_count(const tiny_program* program, size_t* out) {
+  return ask(__func__, out, [&] {
+    const tiny::Program* tape = tape_of(program);
+    return tape ? tape->tape.size() : 0;
+  });
+}
+
+tiny_status tiny_program_interpreted_count(const tiny_program* program, size_t* out) {
+  return ask(__func__, out, [&] {
+    size_t count = 0;
+    if (const tiny::Program* tape = tape_of(program))
+      for (const tiny::TapeEntry& entry : tape->tape) count += entry.info.interpreted ? 1 : 0;
+    return count;
+  });
+}
+
+tiny_status tiny_program_memory(const tiny_program* program, size_t* arena, size_t* weights) {
+  if (!arena || !weights)
+    return tiny::fail(__func__, Status::InvalidArgument, "arena or weights is NULL");
+  *arena = *weights = 0;
+  return guarded(__func__, [&] {
+    const tiny::Program* tape = tape_of(program);
+    *arena = tape ? static_cast<size_t>(tape->arena_bytes) : 0;
+    *weights = static_cast<size_t>(program->value->compiled.weight_bytes);
+  });
+}
+
+tiny_status tiny_program_kernels(const tiny_program* program, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] { *out = new tiny_report{kernels_json(tape_of(program))}; });
+}
+
+tiny_status tiny_program_times(const tiny_program* program, double* schedule, double* compile,
+                               double* init) {
+  if (!schedule || !compile || !init)
+    return tiny::fail(__func__, Status::InvalidArgument, "schedule, compile or init is NULL");
+  *schedule = *compile = *init = 0;
+  return guarded(__func__, [&] {
+    const ModelProgram& p = *tiny::required(program, "program").value;
+    *schedule = p.import_seconds + p.compiled.schedule_seconds;
+    *compile = p.compiled.compile_seconds;
+    *init = p.compiled.init_seconds;
+  });
+}
+
+tiny_status tiny_run_create(tiny_program* program, tiny_run** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] {
+    const tiny_program& p = tiny::required(program, "program");
+    *out = new tiny_run(*p.context, tiny::make_ref<tiny::onnx::ModelRun>(p.context->core, p.value));
+  });
+}
+
+void tiny_run_release(tiny_run* run) {
+  if (run) tiny::destroy(run);
+}
+
+tiny_status tiny_run_set_input(tiny_run* run, size_t index, const tiny_tensor* tensor) {
+  return guarded(__func__, [&] {
+    tiny_run& r = tiny::required(run, "run");
+    const tiny_tensor& t = tiny::required(tensor, "tensor");
+    require(t.context == r.context, Status::InvalidArgument, "tensor comes from another context");
+    const tiny::Building building(*r.context);
+    const Using use(r);
+    r.value->set_input(index, t.value);
+  });
+}
+
+tiny_status tiny_run_execute(tiny_run* run) {
+  return guarded(__func__, [&] {
+    tiny_run& r = tiny::required(run, "run");
+    const Using use(r);
+    r.value->execute();
+  });
+}
+
+tiny_status tiny_run_read_output(tiny_run* run, size_t index, void* data, size_t bytes) {
+  return guarded(__func__, [&] {
+    const ModelProgram::Port& port = output_at(run, index);
+    require(bytes == static_cast<size_t>(port.bytes), Status::Shape, "output \"", port.name,
+            "\" of shape ", tiny::list_text(port.shape), " has ", port.bytes, " bytes; got ",
+            bytes);
+    require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
+    const Using use(*run);
+    run->value->read_output(index, data);
+  });
+}
+
+tiny_status tiny_run_output_dtype(const tiny_run* run, size_t index, tiny_dtype* out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = 0;
+  return guarded(__func__, [&] { *out = output_at(run, index).dtype.info().number; });
+}
+
+tiny_status tiny_run_output_shape(const tiny_run* run, size_t index, int64_t* dims, size_t capacity,
+                                  size_t* rank) {
+  return ask(__func__, rank, [&] {
+    require(dims != nullptr || capacity == 0, Status::InvalidArgument,
+            "dims is NULL but has room for ", capacity);
+    const tiny::Ints& shape = output_at(run, index).shape;
+    for (size_t i = 0; i < shape.size() && i < capacity; ++i) dims[i] = shape[i];
+    return shape.size();
+  });
+}
+
+tiny_status tiny_run_set_timed(tiny_run* run, int32_t on) {
+  return guarded(__func__, [&] {
+    tiny_run& r = tiny::required(run, "run");
+    const Using use(r);
+    r.value->set_timed(on != 0);
+  });
+}
+
+tiny_status tiny_run_kernel_seconds(const tiny_run* run, double* seconds, size_t capacity,
+                                    size_t* count) {
+  return ask(__func__, count, [&] {
+    require(seconds != nullptr || capacity == 0, Status::InvalidArgument,
+            "seconds is NULL but has room for ", capacity);
+    const std::span<const double> all = tiny::required(run, "run").value->seconds();
+    for (size_t i = 0; i < all.size() && i < capacity; ++i) seconds[i] = all[i];
+    return all.size();
+  });
+}
+
+}  // extern "C"

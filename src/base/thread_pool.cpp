@@ -1,0 +1,241 @@
+#include "base/thread_pool.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr auto kSpin = std::chrono::microseconds(50);
+constexpr int kLooksPerYield = 256;
+
+void futex_wait(std::atomic<uint32_t>& word, uint32_t while_equal) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_equal, nullptr,
+          nullptr, 0);
+}
+
+void futex_wake(std::atomic<uint32_t>& word, int threads) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, threads, nullptr,
+          nullptr, 0);
+}
+
+// Looks at `ready` for at most kSpin; true as soon as it holds.
+template <class Ready>
+bool spin_until(const Ready& ready) {
+  const auto give_up = std::chrono::steady_clock::now() + kSpin;
+  do {
+    for (int i = 0; i < kLooksPerYield; ++i)
+      if (ready()) return true;
+    sched_yield();
+  } while (std::chrono::steady_clock::now() < give_up);
+  return ready();
+}
+
+// Physical cores among the processors of the affinity mask; 0 if that cannot be told.
+int cores_by_affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    const std::string topology = cat("/sys/devices/system/cpu/cpu", cpu, "/topology/");
+    std::string siblings;
+    std::ifstream(topology + "thread_siblings_list") >> siblings;
+    cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
+  }
+  return static_cast<int>(cores.size());
+}
+
+// Whole processors of a cgroup's quota, rounded up; INT_MAX without one.
+int cores_by_quota() {
+  const auto whole = [](double quota, double period) {
+    return quota > 0 && period > 0 ? std::max(1, static_cast<int>(quota / period + 0.999))
+                                   : INT_MAX;
+  };
+  int cores = INT_MAX;
+  std::string group;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);)
+    if (line.starts_with("0::")) group = line.substr(3);
+  // A quota of any enclosing group counts; in a container the group's own path may not be visible.
+  for (;;) {
+    std::ifstream file("/sys/fs/cgroup" + group + "/cpu.max");
+    std::string quota;
+    double period = 0;
+    if (file >> quota >> period && quota != "max")
+      cores = std::min(cores, whole(std::atof(quota.c_str()), period));
+    const size_t slash = group.rfind('/');
+    if (slash == std::string::npos) break;
+    group.resize(slash);
+  }
+  double quota = 0, period = 0;
+  std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
+  std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  return std::min(cores, whole(quota, period));
+}
+
+}  // namespace
+
+int available_cores() {
+  int cores = cores_by_affinity();
+  if (cores <= 0) cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, std::min(cores, cores_by_quota()));
+}
+
+ThreadPool::ThreadPool(int workers) : workers_(std::max(1, workers)) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  require(memory != MAP_FAILED, Status::OutOfMemory, "no memory for the thread pool");
+  wiped_on_fork_ = madvise(memory, page, MADV_WIPEONFORK) == 0;
+  state_ = new (memory) std::atomic<uint64_t>(kFresh);
+  threads_.reserve(static_cast<size_t>(workers_ - 1));
+}
+
+ThreadPool::~ThreadPool() {
+  // In a forked child the threads are the parent's and not here.
+  if (state_->load() == (process() << 2 | kRunning)) {
+    stop_.store(true);
+    bell_.fetch_add(1);
+    futex_wake(bell_, INT_MAX);
+    for (const Thread& t : threads_) pthread_join(t.handle, nullptr);
+  }
+  munmap(state_, static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+}
+
+// Where no page can be had that a child finds zeroed, a child is told by its number.
+uint64_t ThreadPool::process() const {
+  return wiped_on_fork_ ? 0 : static_cast<uint64_t>(getpid());
+}
+
+bool ThreadPool::try_acquire() {
+  if (workers_ == 1) return false;
+  const uint64_t running = process() << 2 | kRunning, starting = process() << 2 | kStarting;
+  uint64_t state = state_->load(std::memory_order_acquire);
+  if (state != running) {
+    // The first job of this process: what a parent's threads left behind is void.
+    if (state == starting || !state_->compare_exchange_strong(state, starting)) return false;
+    start();
+    state_->store(running, std::memory_order_release);
+    return true;
+  }
+  return !taken_.exchange(true, std::memory_order_acquire);
+}
+
+void ThreadPool::release() {
+  taken_.store(false, std::memory_order_release);
+}
+
+void ThreadPool::start() {
+  taken_.store(true);
+  ticket_.store(0);
+  count_.store(0);
+  done_.store(0);
+  waiting_.store(0);
+  asleep_.store(0);
+  threads_.clear();
+  // The host's signals are the host's threads' to handle.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  for (int worker = 1; worker < workers_; ++worker) {
+    Thread& t = threads_.emplace_back(Thread{this, worker, {}});
+    if (pthread_create(&t.handle, nullptr, thread_main, &t) == 0) continue;
+    threads_.pop_back();  // with fewer threads it is slower, not wrong
+    break;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void ThreadPool::publish(int64_t count, Piece piece, void* context, bool wake) {
+  const uint64_t number = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
+  // Closed before the fields change: who has read some of the old and some of the new cannot claim.
+  ticket_.store(number << 32);
+  count_.store(count, std::memory_order_relaxed);
+  piece_.store(piece, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  ticket_.store((number + 1) << 32);
+  bell_.fetch_add(1);
+  if (wake && asleep_.load() > 0) futex_wake(bell_, INT_MAX);
+}
+
+int64_t ThreadPool::claim_all(int worker) {
+  int64_t did = 0;
+  uint64_t ticket = ticket_.load();
+  const uint64_t number = ticket >> 32;
+  while (ticket >> 32 == number && (number & 1) == 0) {
+    const int64_t count = count_.load(std::memory_order_relaxed);
+    const Piece piece = piece_.load(std::memory_order_relaxed);
+    void* context = context_.load(std::memory_order_relaxed);
+    const auto next = static_cast<int64_t>(ticket & UINT32_MAX);
+    if (next >= count) break;
+    if (!ticket_.compare_exchange_weak(ticket, ticket + 1)) continue;
+    piece(context, next, worker);
+    ++did;
+    // The job is open until the last claimed piece is counted here.
+    if (done_.fetch_add(1) + 1 == static_cast<uint32_t>(count) && waiting_.load() != 0)
+      futex_wake(done_, 1);
+    ticket = ticket_.load();
+  }
+  return did;
+}
+
+void ThreadPool::wait_for_claimed(int64_t count) {
+  const auto all = static_cast<uint32_t>(count);
+  const auto finished = [&] { return done_.load() == all; };
+  if (finished() || spin_until(finished)) return;
+  waiting_.store(1);
+  for (uint32_t done = done_.load(); done != all; done = done_.load()) futex_wait(done_, done);
+  waiting_.store(0);
+}
+
+int64_t ThreadPool::run(int64_t count, Piece piece, void* context, bool wake) {
+  invariant(count >= 0 && count < UINT32_MAX, "a job has less than 2^32 pieces");
+  publish(count, piece, context, wake);
+  const int64_t did = claim_all(0);
+  wait_for_claimed(count);
+  release();
+  return did;
+}
+
+// False when the pool ends.
+bool ThreadPool::wait_for_job(uint32_t seen) {
+  const auto called = [&] { return bell_.load() != seen || stop_.load(); };
+  if (!spin_until(called)) {
+    asleep_.fetch_add(1);
+    while (!called()) futex_wait(bell_, seen);
+    asleep_.fetch_sub(1);
+  }
+  return !stop_.load();
+}
+
+void* ThreadPool::thread_main(void* argument) {
+  const auto* thread = static_cast<const Thread*>(argument);
+  ThreadPool& pool = *thread->pool;
+  pthread_setname_np(pthread_self(), "tiny-worker");
+  for (;;) {
+    const uint32_t seen = pool.bell_.load();
+    pool.claim_all(thread->worker);
+    if (!pool.wait_for_job(seen)) return nullptr;
+  }
+}
+
+}  // namespace tiny

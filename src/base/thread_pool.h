@@ -1,0 +1,79 @@
+// A pool of threads that works on one job at a time: a number of pieces that whoever is free
+// claims.
+//
+// Threads start with the first job, spin for a moment after one and then sleep.  A job is done when
+// all its claimed pieces are; a thread that comes late finds nothing to claim.  Whoever finds the
+// pool taken does its work alone.  A forked child starts threads of its own with its first job. The
+// pool never allocates while a job runs.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace tiny {
+
+// The cores this process may use: those of its affinity mask, one for each physical core, no more
+// than the cgroup's quota; at least 1.
+int available_cores();
+
+class ThreadPool {
+ public:
+  // Does piece `piece`; `worker` is 0 for the caller of run, else below workers().
+  using Piece = void (*)(void* context, int64_t piece, int worker) noexcept;
+
+  // `workers` counts the caller of run; 1 makes a pool without threads.
+  explicit ThreadPool(int workers);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  // Joins the threads; no job may be running.
+  ~ThreadPool();
+
+  int workers() const { return workers_; }
+  // True: the pool is the caller's until its run() returns, or release().  Never waits.
+  bool try_acquire();
+  void release();
+  // Runs pieces 0 .. count-1, in no order, and returns how many the calling thread did.  Needs
+  // try_acquire, and releases.  With `wake` sleeping threads are woken; without, only those that
+  // still spin help.
+  int64_t run(int64_t count, Piece piece, void* context, bool wake);
+
+ private:
+  enum State : uint64_t { kFresh = 0, kStarting = 1, kRunning = 2 };
+  struct Thread {
+    ThreadPool* pool;
+    int worker;
+    pthread_t handle;
+  };
+
+  void start();
+  static void* thread_main(void* thread);
+  void publish(int64_t count, Piece piece, void* context, bool wake);
+  int64_t claim_all(int worker);
+  void wait_for_claimed(int64_t count);
+  bool wait_for_job(uint32_t seen);
+  uint64_t process() const;
+
+  const int workers_;
+  // On a page that a forked child finds zeroed, which is kFresh; above the state, process().
+  std::atomic<uint64_t>* state_ = nullptr;
+  bool wiped_on_fork_ = false;
+  std::atomic<bool> taken_{false};
+  std::vector<Thread> threads_;
+
+  // The job.  High half of ticket_: its number, odd while the fields change; low half: the next
+  // piece.
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  std::atomic<int64_t> count_{0};
+  std::atomic<Piece> piece_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  alignas(64) std::atomic<uint32_t> done_{0};
+  std::atomic<uint32_t> waiting_{0};           // the caller sleeps until done_ is the count
+  alignas(64) std::atomic<uint32_t> bell_{0};  // what sleeping threads watch
+  std::atomic<uint32_t> asleep_{0};
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace tiny

@@ -1,0 +1,151 @@
+#include "rules/decompositions.h"
+
+#include "ir/build.h"
+#include "rules/narrow.h"
+#include "rules/transcendental.h"
+
+namespace tiny {
+
+namespace {
+
+using namespace pattern_words;
+
+constexpr Pattern exp(const Pattern& p) {
+  return unary(Op::Exp, p);
+}
+
+bool is_narrow(const Match& m) {
+  return m.root().dtype().bits() == 16;
+}
+
+UOp steps_of_exp(const Match& m) {
+  return is_narrow(m) ? UOp() : exp_in_steps(m[Wildcard::f]);
+}
+UOp steps_of_log(const Match& m) {
+  return is_narrow(m) ? UOp() : log_in_steps(m[Wildcard::f]);
+}
+UOp steps_of_tanh(const Match& m) {
+  return is_narrow(m) ? UOp() : tanh_in_steps(m[Wildcard::f]);
+}
+UOp steps_of_erf(const Match& m) {
+  return is_narrow(m) ? UOp() : erf_in_steps(m[Wildcard::f]);
+}
+UOp steps_of_sin(const Match& m) {
+  return is_narrow(m) ? UOp() : sin_in_steps(m[Wildcard::f]);
+}
+UOp steps_of_cos(const Match& m) {
+  return is_narrow(m) ? UOp() : cos_in_steps(m[Wildcard::f]);
+}
+UOp steps_of_pow(const Match& m) {
+  return is_narrow(m) ? UOp() : pow_in_steps(m[Wildcard::f], m[Wildcard::h]);
+}
+
+// Domain: every dtype that the op takes; the code looks which.
+// Progress: narrow operands become wide, transcendental ops and operations on bools become others.
+// clang-format off
+constexpr Rule kBools[] = {
+    rule(b + d,                             b | d),
+    rule(b * d,                             b & d),
+    rule(max(b, d),                         b | d),
+    rule(min(b, d),                         b & d),
+    rule(-b,                                b),
+    rule(abs(b),                            b),
+    rule(b < d,                             (!b) & d),
+    rule(b <= d,                            (!b) | d),
+    rule(b == d,                            !(b ^ d)),
+    rule(b != d,                            b ^ d),
+    rule(where(b, d, b),                    b & d),
+};
+
+constexpr Rule kSteps[] = {
+    // Powers that are products; exact, or better than the general way.
+    rule(pow(f, 2.0),                       f * f),
+    rule(pow(f, -1.0),                      div(1.0, f)),
+
+    rule(exp(f),                            steps_of_exp),
+    rule(unary(Op::Log, f),                 steps_of_log),
+    rule(unary(Op::Tanh, f),                steps_of_tanh),
+    rule(unary(Op::Erf, f),                 steps_of_erf),
+    rule(unary(Op::Sin, f),                 steps_of_sin),
+    rule(unary(Op::Cos, f),                 steps_of_cos),
+    rule(pow(f, h),                         steps_of_pow),
+};
+
+constexpr Rule kNarrow[] = {
+    rule(unary(Op::Cast, x),                cast_through_wide),
+    rule(!x,                                computed_wide),
+    rule(unary(Op::Sqrt, x),                computed_wide),
+    rule(unary(Op::Floor, x),               computed_wide),
+    rule(unary(Op::Ceil, x),                computed_wide),
+    rule(unary(Op::Trunc, x),               computed_wide),
+    rule(unary(Op::Round, x),               computed_wide),
+    rule(exp(x),                            computed_wide),
+    rule(unary(Op::Log, x),                 computed_wide),
+    rule(unary(Op::Sin, x),                 computed_wide),
+    rule(unary(Op::Cos, x),                 computed_wide),
+    rule(unary(Op::Tanh, x),                computed_wide),
+    rule(unary(Op::Erf, x),                 computed_wide),
+    rule(x + y,                             computed_wide),
+    rule(x * y,                             computed_wide),
+    rule(div(x, y),                         computed_wide),
+    rule(x / y,                             computed_wide),
+    rule(x % y,                             computed_wide),
+    rule(trunc_div(x, y),                   computed_wide),
+    rule(trunc_mod(x, y),                   computed_wide),
+    rule(pow(x, y),                         computed_wide),
+    rule(max(x, y),                         extremum_of_narrow),
+    rule(min(x, y),                         extremum_of_narrow),
+    rule(x & y,                             computed_wide),
+    rule(x | y,                             computed_wide),
+    rule(x ^ y,                             computed_wide),
+    rule(x << y,                            computed_wide),
+    rule(x >> y,                            computed_wide),
+    rule(x < y,                             computed_wide),
+    rule(x <= y,                            computed_wide),
+    rule(x == y,                            computed_wide),
+    rule(x != y,                            computed_wide),
+    rule(Pattern::node(Op::Fma, x, y, z),   computed_wide),
+    rule(Pattern::node(Op::Reduce),         reduced_wide),
+};
+
+// After the others, which see through the signs of their operands.
+constexpr Rule kNarrowBits[] = {
+    rule(-x,                                sign_of_narrow),
+    rule(abs(x),                            sign_of_narrow),
+    rule(where(b, x, y),                    choice_of_narrow),
+    rule(!x,                                computed_wide),
+    rule(x & y,                             computed_wide),
+    rule(x ^ y,                             computed_wide),
+    rule(unary(Op::Cast, x),                cast_through_wide),
+};
+// clang-format on
+
+const RuleSet& arithmetic_rules() {
+  static const RuleSet& set =
+      *new RuleSet{{kBools, "bools"}, {kNarrow, "narrow types"}, {kSteps, "transcendentals"}};
+  return set;
+}
+const RuleSet& bit_rules() {
+  static const RuleSet& set = *new RuleSet{{kNarrowBits, "bits of narrow types"}};
+  return set;
+}
+
+}  // namespace
+
+RuleTable bool_rules() {
+  return {kBools, "bools"};
+}
+
+std::vector<UOp> decompose(std::span<const UOp> roots) {
+  Rewriter arithmetic(arithmetic_rules());
+  Rewriter bits(bit_rules());
+  std::vector<UOp> done;
+  for (const UOp& root : roots) done.push_back(bits(arithmetic(root)));
+  return done;
+}
+
+UOp decompose(const UOp& root) {
+  return decompose({&root, 1})[0];
+}
+
+}  // namespace tiny

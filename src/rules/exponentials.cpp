@@ -1,0 +1,110 @@
+#include <cmath>
+#include <limits>
+
+#include "rules/float_code.h"
+#include "rules/polynomials.h"
+#include "rules/transcendental.h"
+
+namespace tiny {
+
+namespace {
+
+using namespace polynomials;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// e^x = mantissa * 2^n for |x| below some hundreds.
+struct Exponential {
+  UOp mantissa;
+  FloatCode::Whole n;
+};
+Exponential exponential(const FloatCode& k, const UOp& x) {
+  const FloatCode::Whole n = k.nearest_multiple(x, kLog2E);
+  const double high = k.is_double() ? kLn2High64 : kLn2High32;
+  const double low = k.is_double() ? kLn2Low64 : kLn2Low32;
+  const UOp exact = k.fma(n.value, -high, x);
+  const UOp r = k.fma(n.value, -low, exact);
+  const UOp lost = k.fma(n.value, -low, exact - r);
+  const UOp q = k.is_double() ? k.polynomial(r, kExp64) : k.polynomial(r, kExp32);
+  return {k.plus(r + fma(r * r, q, lost), 1), n};
+}
+
+// e^x where that is a normal number.
+UOp exp_normal(const FloatCode& k, const UOp& x) {
+  const Exponential e = exponential(k, x);
+  return e.mantissa * k.power_of_two(e.n);
+}
+
+// log of x where x > 0 is finite.
+UOp log_positive32(const FloatCode& k, const UOp& x) {
+  const FloatCode::Split s = k.split_exponent(x, 2.0 / 3);
+  const UOp f = k.plus(s.m, -1);
+  const UOp z = f * f;
+  const UOp q = fma(k.polynomial(f, kLog32), f, k.value(-0.5));
+  const FloatPair sum = k.fast_two_sum(k.times(s.e, kLn2High32), f);
+  return sum.hi + (sum.lo + fma(z, q, k.times(s.e, kLn2Low32)));
+}
+
+// log(1+f) = f - (h - s*(h + R)), h = f^2/2, s = f/(2+f), R = 2 atanh(s)/s - 2.
+UOp log_positive64(const FloatCode& k, const UOp& x) {
+  const FloatCode::Split e = k.split_exponent(x, std::sqrt(0.5));
+  const UOp f = k.plus(e.m, -1);
+  const UOp s = div(f, k.plus(f, 2));
+  const UOp z = s * s;
+  const UOp h = k.times(f, 0.5) * f;
+  const UOp with_r = fma(z, k.polynomial(z, kLog64), h);
+  const UOp low = fma(s, with_r, k.times(e.e, kLn2Low64));
+  const FloatPair sum = k.fast_two_sum(k.times(e.e, kLn2High64), f);
+  return sum.hi + (sum.lo - (h - low));
+}
+
+// 1 - erf(a), 0.9 <= a <= 6.
+UOp erf_tail64(const FloatCode& k, const UOp& a) {
+  const UOp t = div(k.plus(a, -2), k.plus(a, 2));
+  return exp_normal(k, -(a * a)) * k.polynomial(t, kErfTail64);
+}
+
+}  // namespace
+
+UOp exp_in_steps(const UOp& x) {
+  const FloatCode k(x);
+  // Beyond these the result is 0 or inf anyway; a NaN goes through.
+  const UOp lowest = k.value(k.is_double() ? -746 : -104);
+  const UOp highest = k.value(k.is_double() ? 710 : 89);
+  const Exponential e = exponential(k, minimum(maximum(x, lowest), highest));
+  return k.scale(e.mantissa, e.n);
+}
+
+UOp log_in_steps(const UOp& x) {
+  const FloatCode k(x);
+  const UOp positive = k.is_double() ? log_positive64(k, x) : log_positive32(k, x);
+  const UOp otherwise = where(equal(x, k.value(0)), k.value(-kInf), k.value(kNaN));
+  const UOp finite = where(less(k.value(0), x), positive, otherwise);
+  return where(less(x, k.value(kInf)), finite, x);  // inf and NaN are their own
+}
+
+UOp tanh_in_steps(const UOp& x) {
+  const FloatCode k(x);
+  const UOp a = elementwise(Op::Abs, {x});
+  const UOp z = x * x;
+  const UOp q = k.is_double() ? k.polynomial(z, kTanh64) : k.polynomial(z, kTanh32);
+  const UOp small = fma(a * z, q, a);
+  // 1 - 2/(e^2a + 1), which is 1 well before the exponential overflows.
+  const UOp twice = k.times(minimum(a, k.value(k.is_double() ? 20 : 10)), 2);
+  const UOp tail = div(k.value(2), k.plus(exp_normal(k, twice), 1));
+  return k.with_sign_of(where(less(a, k.value(0.6)), small, k.value(1) - tail), x);
+}
+
+UOp erf_in_steps(const UOp& x) {
+  const FloatCode k(x);
+  const UOp a = elementwise(Op::Abs, {x});
+  const UOp z = x * x;
+  const UOp q = k.is_double() ? k.polynomial(z, kErf64) : k.polynomial(z, kErf32);
+  const UOp small = fma(a, q, a);
+  const UOp tail = k.is_double() ? erf_tail64(k, minimum(a, k.value(6)))
+                                 : exp_normal(k, k.polynomial(minimum(a, k.value(4)), kErfTail32));
+  return k.with_sign_of(where(less(a, k.value(0.92)), small, k.value(1) - tail), x);
+}
+
+}  // namespace tiny

@@ -1,0 +1,18 @@
+// float32 and float64 functions in elementary ops: what decompositions.cpp names for each op.  The
+// argument has one of those dtypes.  The greatest error, in ulp, is said beside each for float32,
+// float64; NaN, infinities, zeros and denormals are as in C's <math.h>.
+#pragma once
+
+#include "ir/uop.h"
+
+namespace tiny {
+
+UOp exp_in_steps(const UOp& x);                // 1, 1
+UOp log_in_steps(const UOp& x);                // 1, 1
+UOp tanh_in_steps(const UOp& x);               // 4, 3
+UOp erf_in_steps(const UOp& x);                // 2, 3
+UOp pow_in_steps(const UOp& x, const UOp& y);  // 2, 3
+UOp sin_in_steps(const UOp& x);                // 2, 3, of any argument
+UOp cos_in_steps(const UOp& x);                // 2, 3, of any argument
+
+}  // namespace tiny

@@ -1,0 +1,103 @@
+#include "runtime/cpu/cpuid.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace tiny {
+
+#if defined(__x86_64__)
+
+namespace {
+
+struct Leaf {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+};
+
+Leaf leaf(uint32_t number, uint32_t sub = 0) {
+  Leaf l;
+  if (!__get_cpuid_count(number, sub, &l.a, &l.b, &l.c, &l.d)) return {};
+  return l;
+}
+
+CpuIsa detect_isa() {
+  // These also ask the operating system (xgetbv) whether it saves the registers.
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+  constexpr uint32_t kF16c = 1u << 29;
+  if (!avx2 || !(leaf(1).c & kF16c)) return CpuIsa::None;
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512cd");
+  return avx512 ? CpuIsa::Avx512 : CpuIsa::Avx2;
+}
+
+std::string brand_string() {
+  if (__get_cpuid_max(0x80000000u, nullptr) < 0x80000004u) return "unknown x86-64 processor";
+  char text[49] = {};
+  for (uint32_t i = 0; i < 3; ++i) {
+    const Leaf l = leaf(0x80000002u + i);
+    std::memcpy(text + 16 * i, &l, 16);
+  }
+  std::string brand = text;
+  const size_t first = brand.find_first_not_of(' ');
+  if (first == std::string::npos) return "unnamed x86-64 processor";
+  return brand.substr(first, brand.find_last_not_of(' ') - first + 1);
+}
+
+// Cache sizes from leaf 4 (Intel) or its twin 0x8000001D (AMD).
+bool read_caches(uint32_t number, CpuFacts& facts) {
+  bool any = false;
+  for (uint32_t sub = 0; sub < 16; ++sub) {
+    const Leaf l = leaf(number, sub);
+    const uint32_t type = l.a & 31, level = (l.a >> 5) & 7;
+    if (type == 0) break;
+    if (type == 2) continue;  // instructions
+    const int64_t line = (l.b & 0xFFF) + 1, partitions = ((l.b >> 12) & 0x3FF) + 1,
+                  ways = (l.b >> 22) + 1;
+    const int64_t bytes = line * partitions * ways * (int64_t{l.c} + 1);
+    if (level == 1) facts.l1_bytes = bytes;
+    if (level == 2) facts.l2_bytes = bytes;
+    if (level == 3) facts.l3_bytes = bytes;
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+CpuFacts cpu_facts() {
+  CpuFacts facts;
+  facts.brand = brand_string();
+  facts.isa = detect_isa();
+  const bool has_twin = __get_cpuid_max(0x80000000u, nullptr) >= 0x8000001Du;
+  if (!has_twin || !read_caches(0x8000001Du, facts)) read_caches(4, facts);
+  facts.cores = available_cores();
+  return facts;
+}
+
+#else
+
+CpuFacts cpu_facts() {
+  CpuFacts facts;
+  facts.brand = "not an x86-64 processor";
+  facts.cores = available_cores();
+  return facts;
+}
+
+#endif
+
+CpuIsa limit_isa(CpuIsa detected, std::string_view wish) {
+  if (wish == "auto" || wish.empty() || wish == "avx512") return detected;
+  require(wish == "avx2", Status::InvalidArgument, "isa \"", wish,
+          "\": known are auto, avx512, avx2");
+  return std::min(detected, CpuIsa::Avx2);
+}
+
+}  // namespace tiny

@@ -1,0 +1,30 @@
+// What processor this is.  The only place that asks; everything else works from these facts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tiny {
+
+// Instruction sets that generated code may be made for.  Avx2 is with FMA, F16C and BMI2; Avx512 is
+// F, DQ, BW, VL and CD besides.  Each needs the operating system to save its registers.
+enum class CpuIsa : uint8_t { None, Avx2, Avx512 };
+
+struct CpuFacts {
+  std::string brand;
+  CpuIsa isa = CpuIsa::None;
+  int64_t l1_bytes = 32 << 10;  // of one core's data cache
+  int64_t l2_bytes = 256 << 10;
+  int64_t l3_bytes = 0;  // shared; 0: none
+  int cores = 1;         // that this process may use
+};
+
+// Detected anew at each call.
+CpuFacts cpu_facts();
+
+// The better of "auto", "avx512" or "avx2" and what the processor has: a wish never adds anything.
+// Error{InvalidArgument} lists the known names.
+CpuIsa limit_isa(CpuIsa detected, std::string_view wish);
+
+}  // namespace tiny

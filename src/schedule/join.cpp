@@ -1,0 +1,183 @@
+#include "schedule/join.h"
+
+#include <algorithm>
+#include <bit>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "ir/bounds.h"
+#include "schedule/lower.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+#include "shape/view.h"
+
+namespace tiny {
+
+namespace {
+
+double elements_of(const UOp& node) {
+  double n = 1;
+  for (const Dim& d : shape_of(node)) n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
+  return n;
+}
+
+// Whether a kernel with several reductions can run as loops over rows: each row is read, reduced and
+// written while it is in cache.
+class RowTest {
+ public:
+  RowTest(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {
+    for (const UOp& u : topological(kernel.roots)) {
+      uint64_t free = u.op() == Op::Range ? uint64_t{1} << kernel.position(u) : 0;
+      for (const UOp& s : u.src()) free |= free_.at(s.node());
+      if (u.op() == Op::Reduce)
+        for (size_t i = 1; i < u.src().size(); ++i) free &= ~free_.at(u.src(i).node());
+      free_.emplace(u.node(), free);
+      nodes_.push_back(u);
+    }
+  }
+
+  bool passes(size_t inputs) const {
+    if (static_cast<int64_t>(inputs) > target_.inputs_max || ops() > target_.ops_max) return false;
+    uint64_t outer = ~uint64_t{0};  // ranges that every reduction is inside of
+    size_t reductions = 0;
+    for (const UOp& u : nodes_) {
+      if (u.op() != Op::Reduce) continue;
+      ++reductions;
+      outer &= free_.at(u.node());
+    }
+    if (reductions < 2 && reductions != 0) outer = 0;
+    if (reductions == 0) return true;
+    double rows = 1;
+    for (const UOp& u : nodes_) {
+      if (u.op() != Op::Reduce) continue;
+      const uint64_t free = free_.at(u.node());
+      // The ranges outside of a reduction are the kernel's outermost ones.
+      if (free & (free + 1)) return false;
+      if (reductions > 1 && is_contraction(u)) return false;
+      rows = std::max(rows, extent(free));
+      for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+        if ((free & (uint64_t{1} << i)) && kernel_.ranges[i].reduced) return false;
+    }
+    return fits(rows);
+  }
+
+ private:
+  int64_t ops() const {
+    int64_t n = 0;
+    for (const UOp& u : nodes_)
+      if (has(u.op(), kElementwise) && u.dtype() != kInt64) n += has(u.op(), kTranscendental) ? 20 : 1;
+    return n;
+  }
+
+  double extent(uint64_t set) const {
+    double n = 1;
+    for (; set; set &= set - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(set));
+      n *= static_cast<double>(std::max<int64_t>(bounds(kernel_.ranges[i].range.src(0)).hi, 1));
+    }
+    return n;
+  }
+
+  // A reduction whose operands are read more than once: it wants register tiles of its own.
+  bool is_contraction(const UOp& reduce) const {
+    uint64_t all = free_.at(reduce.node());
+    for (size_t i = 1; i < reduce.src().size(); ++i) all |= free_.at(reduce.src(i).node());
+    double largest = 1;
+    const UOp value = reduce.src(0);
+    for (const UOp& u : topological({&value, 1}))
+      if (u.op() == Op::Load) largest = std::max(largest, extent(free_.at(u.node()) & all));
+    return extent(all) > 1.5 * largest;
+  }
+
+  bool fits(double rows) const {
+    double bytes = 0;
+    double stored = 0;
+    for (const UOp& u : nodes_) {
+      if (u.op() == Op::Load) bytes += extent(free_.at(u.node())) * static_cast<double>(u.dtype().bytes());
+      if (u.op() == Op::Store)
+        stored += extent(free_.at(u.node())) * static_cast<double>(u.src(1).dtype().bytes());
+    }
+    if ((bytes + stored) / rows > static_cast<double>(target_.l2_bytes) / 2) return false;
+    return rows >= target_.tiles_min || bytes + stored <= 64 * 1024;
+  }
+
+  const Kernel& kernel_;
+  const Target& target_;
+  std::vector<UOp> nodes_;
+  std::unordered_map<const Node*, uint64_t> free_;
+};
+
+class Joiner {
+ public:
+  Joiner(Decision& decision, std::span<const UOp> outputs, const Target& target)
+      : decision_(decision), target_(target), fixed_(decision.stored.size()), users_(decision.stored.size()) {
+    for (const UOp& u : decision.order) {
+      if (has_memory(u)) continue;
+      for (const UOp& s : u.src()) users_[s.id()].push_back(u);
+      if (u.op() == Op::Contiguous || u.op() == Op::Concat || decision.slice_of[u.id()]) fixed_[u.id()] = 1;
+    }
+    for (const UOp& out : outputs) {
+      UOp base = out;
+      fixed_[base.id()] = 1;
+      while (!decision.stored[base.id()] && has(base.op(), kMovement)) base = UOp(base.src(0));
+      fixed_[base.id()] = 1;
+    }
+  }
+
+  void run() {
+    std::vector<UOp> candidates;
+    for (const UOp& u : decision_.order)
+      if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[u.id()]) candidates.push_back(u);
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const UOp& a, const UOp& b) { return elements_of(a) > elements_of(b); });
+    for (int round = 0; round < 8; ++round) {
+      bool changed = false;
+      for (const UOp& u : candidates)
+        if (decision_.stored[u.id()]) changed |= try_join(u);
+      if (!changed) return;
+    }
+  }
+
+ private:
+  // The stored values that would compute `u` if it had no buffer: at most two are looked for.
+  std::vector<UOp> readers(const UOp& u) const {
+    std::vector<UOp> found;
+    std::vector<UOp> stack(users_[u.id()].begin(), users_[u.id()].end());
+    while (!stack.empty() && found.size() < 2) {
+      const UOp user = std::move(stack.back());
+      stack.pop_back();
+      if (!decision_.stored[user.id()]) {
+        stack.insert(stack.end(), users_[user.id()].begin(), users_[user.id()].end());
+      } else if (std::find(found.begin(), found.end(), user) == found.end()) {
+        found.push_back(user);
+      }
+    }
+    return found;
+  }
+
+  bool try_join(const UOp& u) {
+    const std::vector<UOp> into = readers(u);
+    if (into.size() != 1 || into.front().op() == Op::Concat) return false;
+    decision_.stored[u.id()] = 0;
+    const UOp& root = into.front();
+    const ScheduledKernel joined = lower_store(root, root, row_major(shape_of(root)), decision_);
+    if (joined.kernel.ranges.size() <= 24 &&
+        RowTest(joined.kernel, target_).passes(joined.values.size()))
+      return true;
+    decision_.stored[u.id()] = 1;
+    return false;
+  }
+
+  Decision& decision_;
+  const Target& target_;
+  std::vector<uint8_t> fixed_;
+  std::vector<std::vector<UOp>> users_;
+};
+
+}  // namespace
+
+void join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target) {
+  if (!decision.order.empty()) Joiner(decision, outputs, target).run();
+}
+
+}  // namespace tiny

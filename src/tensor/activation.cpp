@@ -1,0 +1,135 @@
+#include "tensor/activation.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+#include "tensor/reduce.h"
+
+namespace tiny {
+
+namespace {
+
+Tensor as_float(const Tensor& a) {
+  return cast(a, float_dtype(a.dtype()));
+}
+
+// What a composition is computed in, so that 16-bit floats round once.
+Tensor as_wide(const Tensor& a) {
+  return cast(a, accumulator_dtype(float_dtype(a.dtype())));
+}
+
+Tensor times(const Tensor& a, double factor) {
+  return mul(a, number(a, factor));
+}
+
+Tensor plus(const Tensor& a, double term) {
+  return add(a, number(a, term));
+}
+
+Tensor rounded_like(const Tensor& result, const Tensor& a) {
+  return cast(result, float_dtype(a.dtype()));
+}
+
+}  // namespace
+
+Tensor gelu(const Tensor& a, GeluKind kind) {
+  const Tensor x = as_wide(a);
+  const Tensor inner = kind == GeluKind::Exact
+                           ? erf(times(x, std::sqrt(0.5)))
+                           : tanh(times(add(x, times(mul(x, mul(x, x)), 0.044715)),
+                                        std::sqrt(2 / 3.14159265358979323846)));
+  return rounded_like(mul(times(x, 0.5), plus(inner, 1)), a);
+}
+
+Tensor silu(const Tensor& a) {
+  const Tensor x = as_wide(a);
+  return rounded_like(mul(x, sigmoid(x)), a);
+}
+
+// (u - 1) * x / log(u) with u = exp(x) cancels the rounding of u; where u is 1 it is x itself.
+Tensor expm1(const Tensor& a) {
+  const Tensor x = as_wide(a);
+  const Tensor u = exp(x);
+  const Tensor one = number(x, 1);
+  const Tensor minus_one = number(x, -1);
+  const Tensor less_one = add(u, minus_one);
+  const Tensor near = div(mul(less_one, x), log(u));
+  const Tensor finite = where(equal(less_one, minus_one), minus_one, near);
+  const Tensor large = less(number(x, 40), x);
+  return rounded_like(where(equal(u, one), x, where(large, u, finite)), a);
+}
+
+// The same the other way round: u = 1 + x.
+Tensor log1p(const Tensor& a) {
+  const Tensor x = as_wide(a);
+  const Tensor one = number(x, 1);
+  const Tensor u = add(x, one);
+  const Tensor near = div(mul(log(u), x), sub(u, one));
+  const Tensor infinity = number(x, std::numeric_limits<double>::infinity());
+  return rounded_like(where(equal(u, one), x, where(equal(u, infinity), infinity, near)), a);
+}
+
+Tensor elu(const Tensor& a, double alpha) {
+  const Tensor x = as_wide(a);
+  return rounded_like(where(less(x, number(x, 0)), times(expm1(x), alpha), x), a);
+}
+
+Tensor leaky_relu(const Tensor& a, double slope) {
+  const Tensor x = as_float(a);
+  return where(less(x, number(x, 0)), times(x, slope), x);
+}
+
+Tensor hard_sigmoid(const Tensor& a, double alpha, double beta) {
+  const Tensor x = as_float(a);
+  return clip(plus(times(x, alpha), beta), number(x, 0), number(x, 1));
+}
+
+Tensor softplus(const Tensor& a) {
+  const Tensor x = as_wide(a);
+  return rounded_like(add(maximum(x, number(x, 0)), log1p(exp(neg(abs(x))))), a);
+}
+
+Tensor clip(const Tensor& a, const Tensor& low, const Tensor& high) {
+  Tensor out = a;
+  if (low) out = maximum(out, low);
+  if (high) out = minimum(out, high);
+  return out;
+}
+
+namespace {
+
+// x - max(x), with 0 for a maximum that is no number to subtract.
+Tensor centred(const Tensor& x, const Ints& axes, Tensor* shift) {
+  const Tensor highest = max(x, axes, true);
+  const Tensor infinity = number(x, std::numeric_limits<double>::infinity());
+  *shift = where(equal(abs(highest), infinity), number(x, 0), highest);
+  return sub(x, *shift);
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& a, int64_t axis) {
+  const Tensor x = as_wide(a);
+  const Tensor e = exp(sub(x, max(x, {axis}, true)));
+  return rounded_like(div(e, reduce_as_is(e, Op::Add, {axis}, true)), a);
+}
+
+Tensor log_softmax(const Tensor& a, int64_t axis) {
+  const Tensor x = as_wide(a);
+  const Tensor shifted = sub(x, max(x, {axis}, true));
+  return rounded_like(sub(shifted, log(reduce_as_is(exp(shifted), Op::Add, {axis}, true))), a);
+}
+
+Tensor logsumexp(const Tensor& a, const Ints& axes, bool keepdims) {
+  const Tensor x = as_wide(a);
+  Tensor shift;
+  const Tensor shifted = centred(x, axes, &shift);
+  const Tensor out = add(log(reduce_as_is(exp(shifted), Op::Add, axes, true)), shift);
+  return rounded_like(keepdims ? out : squeeze(out, checked_axes(axes, a.rank())), a);
+}
+
+}  // namespace tiny

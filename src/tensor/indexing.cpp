@@ -1,0 +1,283 @@
+#include "tensor/indexing.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "ir/build.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+#include "tensor/reduce.h"
+#include "tensor/window.h"
+
+namespace tiny {
+
+namespace {
+
+size_t at(int64_t axis) {
+  return static_cast<size_t>(axis);
+}
+
+void require_index(const Tensor& a, const Tensor& index, const char* what) {
+  const Tensor both[] = {a, index};
+  require_one_context(both);
+  require(index.dtype().is_int(), Status::DType, what, ": an index of ", to_string(index.dtype()));
+}
+
+Tensor size_like(const Tensor& index, const Dim& size) {
+  return cast(size_tensor(index.context_ref(), size), index.dtype());
+}
+
+// Negative indices count from the end of `size` elements.
+Tensor wrapped(const Tensor& index, const Dim& size) {
+  if (index.dtype().is_unsigned()) return index;
+  // A size that the index type cannot hold is out of its reach anyway: count in int64.
+  const Tensor i = index.dtype() == kInt32 ? index : cast(index, kInt64);
+  return where(less(i, number_int(i, 0)), add(i, size_like(i, size)), i);
+}
+
+// 0, 1, .. along `axis` of a tensor of `rank` axes.
+Tensor positions(const Tensor& like, const Dim& count, int64_t rank, int64_t axis) {
+  Shape shape(at(rank), Dim(1));
+  shape[at(axis)] = count;
+  const Tensor iota = arange(like.context_ref(), kInt64, count);
+  return iota.with(make_reshape(iota.node(), shape));
+}
+
+// Gather checks positions in flattened data: an index outside of its own axis must not pass for one
+// in the next row.
+Tensor confined(const Tensor& index, const Dim& size) {
+  const Tensor i = wrapped(cast(index, kInt64), size);
+  const Tensor inside = bit_and(less_equal(number_int(i, 0), i), less(i, size_like(i, size)));
+  return where(inside, i, number_int(i, INT32_MIN));
+}
+
+// The places where confined() left an index outside stay outside.
+Tensor flat_place(const Tensor& place, const Tensor& index, const Dim& stride) {
+  const Tensor next = add(place, mul(index, size_like(index, stride)));
+  const Tensor bad = number_int(index, INT32_MIN);
+  return where(bit_or(equal(index, bad), less(place, number_int(place, 0))), bad, next);
+}
+
+}  // namespace
+
+Tensor gather(const Tensor& a, const Tensor& index, int64_t axis) {
+  require_index(a, index, "gather");
+  const int64_t along = checked_axis(axis, a.rank());
+  const Tensor out =
+      a.with(make_gather(a.node(), wrapped(index, a.shape()[at(along)]).node(), along));
+  check_shape(out.shape(), a.dtype());
+  return out;
+}
+
+Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
+  require_index(a, index, "take_along_axis");
+  const int64_t along = checked_axis(axis, a.rank());
+  bool fits = index.rank() == a.rank();
+  for (int64_t i = 0; fits && i < a.rank(); ++i) {
+    const Dim& have = a.shape()[at(i)];
+    const Dim& want = index.shape()[at(i)];
+    fits = i == along || want == have ||
+           (want.is_const() && have.is_const() && want.value() <= have.value());
+  }
+  require(fits, Status::Shape, "take_along_axis ", along, " of ", to_string(a.shape()),
+          " with an index of ", to_string(index.shape()));
+  const Shape strides = row_major_strides(a.shape());
+  Tensor place = number_int(cast(index, kInt64), 0);
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    const Tensor position = i == along ? confined(index, a.shape()[at(i)])
+                                       : positions(index, index.shape()[at(i)], a.rank(), i);
+    place = flat_place(place, position, strides[at(i)]);
+  }
+  const Tensor flat = flatten(a);
+  return a.with(make_gather(flat.node(), broadcast_to(place.node(), index.shape()), 0));
+}
+
+Tensor gather_nd(const Tensor& a, const Tensor& index, int64_t batch) {
+  require_index(a, index, "gather_nd");
+  require(batch >= 0 && index.rank() > batch && index.shape().back().is_const(), Status::Shape,
+          "gather_nd of ", to_string(a.shape()), " with an index of ", to_string(index.shape()),
+          ", ", batch, " batch axes");
+  const int64_t depth = index.shape().back().value();
+  require(depth >= 1 && batch + depth <= a.rank() &&
+              std::equal(a.shape().begin(), a.shape().begin() + batch, index.shape().begin()),
+          Status::Shape, "gather_nd of ", to_string(a.shape()), " with an index of ",
+          to_string(index.shape()), ", ", batch, " batch axes");
+  const int64_t inner = batch + depth;
+  const Shape outer(a.shape().begin(), a.shape().begin() + inner);
+  const Shape strides = row_major_strides(outer);
+  const int64_t rank = index.rank() - 1;
+  Tensor place = number_int(cast(index, kInt64), 0);
+  for (int64_t i = 0; i < batch; ++i)
+    place = flat_place(place, positions(index, outer[at(i)], rank, i), strides[at(i)]);
+  for (int64_t i = 0; i < depth; ++i) {
+    const Tensor column = squeeze(slice_axis(index, -1, i, i + 1), {-1});
+    place = flat_place(place, confined(column, outer[at(batch + i)]), strides[at(batch + i)]);
+  }
+  const Tensor rows = flatten(a, 0, inner);
+  const Shape shape(index.shape().begin(), index.shape().end() - 1);
+  return a.with(make_gather(rows.node(), broadcast_to(place.node(), shape), 0));
+}
+
+Tensor one_hot(const Tensor& index, const Dim& depth, const Tensor& on, const Tensor& off,
+               int64_t axis) {
+  require_index(on, index, "one_hot");
+  const int64_t rank = index.rank() + 1;
+  const int64_t along = checked_axis(axis, rank);
+  const Tensor i = unsqueeze(wrapped(cast(index, kInt64), depth), {along});
+  const Tensor hit = equal(i, positions(index, depth, rank, along));
+  check_shape(hit.shape(), on.dtype());
+  return where(hit, on, off);
+}
+
+namespace {
+
+Tensor arg_extreme(const Tensor& a, int64_t axis, bool keepdims, bool last, bool greatest) {
+  const int64_t along = checked_axis(axis, a.rank());
+  const Dim& size = a.shape()[at(along)];
+  require(!size.is(0), Status::Shape, greatest ? "argmax" : "argmin", " over nothing: axis ", along,
+          " of ", to_string(a.shape()));
+  const Tensor best = greatest ? max(a, {along}, true) : min(a, {along}, true);
+  Tensor chosen = equal(a, best);
+  if (a.dtype().is_float()) chosen = bit_or(chosen, is_nan(a));
+  const Tensor place = positions(a, size, a.rank(), along);
+  if (last) return max(where(chosen, place, number_int(place, -1)), {along}, keepdims);
+  return min(where(chosen, place, size_like(place, size)), {along}, keepdims);
+}
+
+}  // namespace
+
+Tensor argmax(const Tensor& a, int64_t axis, bool keepdims, bool last) {
+  return arg_extreme(a, axis, keepdims, last, true);
+}
+
+Tensor argmin(const Tensor& a, int64_t axis, bool keepdims, bool last) {
+  return arg_extreme(a, axis, keepdims, last, false);
+}
+
+namespace {
+
+// Running sums along the last axis: of windows that end at each element, in two levels where the
+// axis is long, so that the work is n * sqrt(n) at most.
+Tensor running(const Tensor& a, bool exclusive) {
+  const int64_t n = a.shape().back().value();
+  constexpr int64_t kBlock = 64;
+  Shape before(a.shape().size(), Dim(0));
+  Shape after = before;
+  if (n <= kBlock) {
+    before.back() = exclusive ? n : n - 1;
+    const Tensor padded = pad(a, before, after);
+    // An exclusive sum has one window more than it needs.
+    return reduce_as_is(windows(padded, {n}, {1}, {1}, {n}), Op::Add, {-1}, false);
+  }
+  const int64_t blocks = ceil_div(n, kBlock);
+  after.back() = blocks * kBlock - n;
+  Shape split = a.shape();
+  split.back() = blocks;
+  split.push_back(kBlock);
+  const Tensor rows = a.with(make_reshape(pad(a, before, after).node(), split));
+  const Tensor inside = running(rows, exclusive);
+  const Tensor totals = reduce_as_is(rows, Op::Add, {-1}, false);
+  const Tensor sums = add(inside, unsqueeze(running(totals, true), {-1}));
+  Shape joined = a.shape();
+  joined.back() = blocks * kBlock;
+  return slice_axis(a.with(make_reshape(sums.node(), joined)), -1, 0, n);
+}
+
+}  // namespace
+
+Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
+  const int64_t along = checked_axis(axis, a.rank());
+  const Dim& size = a.shape()[at(along)];
+  require(size.is_const(), Status::Unsupported, "cumsum along an axis of size ", to_string(size));
+  const DType dtype = sum_dtype(a.dtype());
+  Tensor x = cast(a, accumulator_dtype(dtype));
+  if (size.value() == 0) return cast(x, dtype);
+  if (reverse) x = flip(x, {along});
+  Tensor out = transpose(running(transpose(x, along, -1), exclusive), along, -1);
+  if (reverse) out = flip(out, {along});
+  return cast(out, dtype);
+}
+
+namespace {
+
+Tensor triangle(const Tensor& a, int64_t diagonal, bool upper) {
+  require(a.rank() >= 2, Status::Shape, upper ? "triu" : "tril", " of shape ",
+          to_string(a.shape()));
+  const int64_t rank = a.rank();
+  const Tensor i = positions(a, a.shape()[at(rank - 2)], rank, rank - 2);
+  const Tensor j = positions(a, a.shape()[at(rank - 1)], rank, rank - 1);
+  const Tensor border = add(i, number_int(i, diagonal));
+  return where(upper ? less_equal(border, j) : less_equal(j, border), a, number_int(a, 0));
+}
+
+}  // namespace
+
+Tensor triu(const Tensor& a, int64_t diagonal) {
+  return triangle(a, diagonal, true);
+}
+
+Tensor tril(const Tensor& a, int64_t diagonal) {
+  return triangle(a, diagonal, false);
+}
+
+Tensor tile(const Tensor& a, const Shape& repeats) {
+  require(repeats.size() == a.shape().size(), Status::Shape, "tile of ", to_string(a.shape()),
+          " by ", to_string(repeats));
+  Shape ones;
+  Shape wide;
+  Shape out;
+  for (size_t i = 0; i < repeats.size(); ++i) {
+    require(upper_bound(repeats[i]) >= 0, Status::Shape, "tile by ", to_string(repeats));
+    ones.insert(ones.end(), {Dim(1), a.shape()[i]});
+    wide.insert(wide.end(), {repeats[i], a.shape()[i]});
+    out.push_back(a.shape()[i] * repeats[i]);
+  }
+  check_shape(out, a.dtype());
+  return a.with(make_reshape(make_expand(make_reshape(a.node(), ones), wide), out));
+}
+
+namespace {
+
+// Reshapes to `split`, permutes, reshapes to `shape`.
+Tensor rearranged(const Tensor& a, const Shape& split, const Ints& order, const Shape& shape) {
+  return a.with(make_reshape(make_permute(make_reshape(a.node(), split), order), shape));
+}
+
+void require_blocks(const Tensor& a, int64_t block, const char* what) {
+  require(a.rank() == 4 && block >= 1, Status::Shape, what, " of ", to_string(a.shape()),
+          " in blocks of ", block);
+}
+
+Dim cut(const Dim& size, int64_t by, const char* what) {
+  require(!size.is_const() || size.value() % by == 0, Status::Shape, what, ": ", to_string(size),
+          " is no multiple of ", by);
+  return floor_div(size, Dim(by));
+}
+
+}  // namespace
+
+Tensor depth_to_space(const Tensor& a, int64_t block, bool columns_first) {
+  require_blocks(a, block, "depth_to_space");
+  const Shape& s = a.shape();
+  const Dim channels = cut(s[1], checked_mul(block, block, "a block"), "depth_to_space");
+  const Dim b = block;
+  const Shape shape{s[0], channels, s[2] * b, s[3] * b};
+  if (columns_first)
+    return rearranged(a, {s[0], channels, b, b, s[2], s[3]}, {0, 1, 4, 2, 5, 3}, shape);
+  return rearranged(a, {s[0], b, b, channels, s[2], s[3]}, {0, 3, 4, 1, 5, 2}, shape);
+}
+
+Tensor space_to_depth(const Tensor& a, int64_t block) {
+  require_blocks(a, block, "space_to_depth");
+  const Shape& s = a.shape();
+  const Dim b = block;
+  const Dim rows = cut(s[2], block, "space_to_depth");
+  const Dim columns = cut(s[3], block, "space_to_depth");
+  return rearranged(a, {s[0], s[1], rows, b, columns, b}, {0, 3, 5, 1, 2, 4},
+                    {s[0], s[1] * b * b, rows, columns});
+}
+
+}  // namespace tiny

@@ -1,0 +1,40 @@
+// Elements chosen by position, and positions chosen by value.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+// numpy.take: a[.., index[..], ..] along `axis`.  Negative indices count from the end; one out of
+// range ends the run with Error{Index}.
+Tensor gather(const Tensor& a, const Tensor& index, int64_t axis = 0);
+// out[i][j].. = a[i][index[i][j]].. along `axis` (ONNX GatherElements); index has a's rank and is
+// nowhere longer but along `axis`.
+Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis);
+// a[index[.., 0], index[.., 1], ..] after `batch` axes that both share (ONNX GatherND).
+Tensor gather_nd(const Tensor& a, const Tensor& index, int64_t batch = 0);
+// A new axis of `depth` elements at `axis` with `on` at the index and `off` elsewhere; negative
+// indices count from the end, others out of range give only `off`.
+Tensor one_hot(const Tensor& index, const Dim& depth, const Tensor& on, const Tensor& off,
+               int64_t axis = -1);
+
+// The position of the greatest or lowest element along `axis`, int64: the first of equals (`last`:
+// the last); NaN is greatest and lowest.
+Tensor argmax(const Tensor& a, int64_t axis, bool keepdims = false, bool last = false);
+Tensor argmin(const Tensor& a, int64_t axis, bool keepdims = false, bool last = false);
+
+// Sums of the elements up to each (`exclusive`: before it; `reverse`: from the end), as
+// numpy.cumsum.
+Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive = false, bool reverse = false);
+// Keeps a[.., i, j] where j - i >= diagonal (triu) or <= diagonal (tril), 0 elsewhere.
+Tensor triu(const Tensor& a, int64_t diagonal = 0);
+Tensor tril(const Tensor& a, int64_t diagonal = 0);
+
+// Repeats the whole of every axis.
+Tensor tile(const Tensor& a, const Shape& repeats);
+// Blocks of channels become blocks of pixels, and back; [n, c, h, w].  `columns_first` is ONNX's
+// mode CRD, otherwise DCR.
+Tensor depth_to_space(const Tensor& a, int64_t block, bool columns_first = false);
+Tensor space_to_depth(const Tensor& a, int64_t block);
+
+}  // namespace tiny

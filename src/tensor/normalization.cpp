@@ -1,0 +1,156 @@
+#include "tensor/normalization.h"
+
+#include "base/error.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+#include "tensor/reduce.h"
+#include "tensor/window.h"
+
+namespace tiny {
+
+namespace {
+
+DType result_dtype(const Tensor& x) {
+  return float_dtype(x.dtype());
+}
+
+Tensor wide(const Tensor& x) {
+  return cast(x, accumulator_dtype(result_dtype(x)));
+}
+
+Tensor mean_of(const Tensor& x, const Ints& axes) {
+  return mean(x, axes, true);
+}
+
+// (x - mean) / sqrt(variance + epsilon) over `axes`.
+Tensor normalized(const Tensor& x, const Ints& axes, double epsilon) {
+  const Tensor centred = sub(x, mean_of(x, axes));
+  const Tensor var = mean_of(square(centred), axes);
+  return mul(centred, rsqrt(add(var, number(var, epsilon))));
+}
+
+Tensor scaled(const Tensor& x, const Tensor& scale, const Tensor& bias) {
+  Tensor out = x;
+  if (scale) out = mul(out, cast(scale, x.dtype()));
+  if (bias) out = add(out, cast(bias, x.dtype()));
+  return out;
+}
+
+// One number per channel (axis 1), as a shape that broadcasts with x; no tensor stays none.
+Tensor per_channel(const Tensor& x, const Tensor& values, const char* what) {
+  if (!values) return values;
+  require(x.rank() >= 2 && values.rank() == 1 && values.shape()[0] == x.shape()[1], Status::Shape,
+          what, ": ", to_string(values.shape()), " for the channels of ", to_string(x.shape()));
+  Shape shape(x.shape().size(), Dim(1));
+  shape[1] = x.shape()[1];
+  return reshape(values, shape);
+}
+
+Ints axes_from(const Tensor& x, int64_t axis) {
+  Ints axes;
+  for (int64_t i = checked_axis(axis, x.rank()); i < x.rank(); ++i) axes.push_back(i);
+  return axes;
+}
+
+void require_contexts(const Tensor& x, std::initializer_list<Tensor> others) {
+  std::vector<Tensor> all{x};
+  for (const Tensor& t : others)
+    if (t) all.push_back(t);
+  require_one_context(all);
+}
+
+}  // namespace
+
+Tensor variance(const Tensor& a, const Ints& axes, double correction, bool keepdims) {
+  const Tensor x = wide(a);
+  const Tensor total = reduce_as_is(square(sub(x, mean_of(x, axes))), Op::Add, axes, keepdims);
+  const Tensor count = cast(size_tensor(a.context_ref(), reduced_count(a, axes)), total.dtype());
+  // Fewer values than the correction leave nothing to divide by: NaN or infinity, as NumPy has it.
+  const Tensor divisor = maximum(sub(count, number(count, correction)), number(count, 0));
+  return cast(div(total, divisor), result_dtype(a));
+}
+
+Tensor standard_deviation(const Tensor& a, const Ints& axes, double correction, bool keepdims) {
+  return cast(sqrt(variance(wide(a), axes, correction, keepdims)), result_dtype(a));
+}
+
+Tensor batch_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, const Tensor& mean,
+                  const Tensor& var, double epsilon) {
+  require_contexts(x, {scale, bias, mean, var});
+  require(mean && var, Status::InvalidArgument, "batch_norm: no mean or variance");
+  const Tensor value = wide(x);
+  const DType dtype = value.dtype();
+  const Tensor deviation = rsqrt(add(cast(per_channel(x, var, "batch_norm: var"), dtype),
+                                     cast(number(value, epsilon), dtype)));
+  const Tensor centred = sub(value, cast(per_channel(x, mean, "batch_norm: mean"), dtype));
+  const Tensor gain =
+      scale ? mul(deviation, cast(per_channel(x, scale, "batch_norm: scale"), dtype)) : deviation;
+  return cast(scaled(mul(centred, gain), Tensor(), per_channel(x, bias, "batch_norm: bias")),
+              result_dtype(x));
+}
+
+Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, int64_t axis,
+                  double epsilon) {
+  require_contexts(x, {scale, bias});
+  return cast(scaled(normalized(wide(x), axes_from(x, axis), epsilon), scale, bias),
+              result_dtype(x));
+}
+
+Tensor rms_norm(const Tensor& x, const Tensor& scale, int64_t axis, double epsilon) {
+  require_contexts(x, {scale});
+  const Tensor value = wide(x);
+  const Tensor power = mean_of(square(value), axes_from(x, axis));
+  return cast(scaled(mul(value, rsqrt(add(power, number(power, epsilon)))), scale, Tensor()),
+              result_dtype(x));
+}
+
+Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& scale, const Tensor& bias,
+                  double epsilon) {
+  require_contexts(x, {scale, bias});
+  require(x.rank() >= 2, Status::Shape, "group_norm of shape ", to_string(x.shape()));
+  const Dim& channels = x.shape()[1];
+  require(groups >= 1 && (!channels.is_const() || channels.value() % groups == 0), Status::Shape,
+          "group_norm: ", to_string(channels), " channels in ", groups, " groups");
+  Shape split{x.shape()[0], Dim(groups), floor_div(channels, Dim(groups))};
+  split.insert(split.end(), x.shape().begin() + 2, x.shape().end());
+  const Tensor value = wide(x);
+  const Tensor grouped = value.with(make_reshape(value.node(), split));
+  const Tensor normal = normalized(grouped, axes_from(grouped, 2), epsilon);
+  const Tensor flat = value.with(make_reshape(normal.node(), x.shape()));
+  return cast(scaled(flat, per_channel(x, scale, "group_norm: scale"),
+                     per_channel(x, bias, "group_norm: bias")),
+              result_dtype(x));
+}
+
+Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon) {
+  require_contexts(x, {scale, bias});
+  require(x.rank() >= 3, Status::Shape, "instance_norm of shape ", to_string(x.shape()));
+  return cast(scaled(normalized(wide(x), axes_from(x, 2), epsilon),
+                     per_channel(x, scale, "instance_norm: scale"),
+                     per_channel(x, bias, "instance_norm: bias")),
+              result_dtype(x));
+}
+
+Tensor lrn(const Tensor& x, int64_t size, double alpha, double beta, double k) {
+  require(x.rank() >= 2, Status::Shape, "lrn of shape ", to_string(x.shape()));
+  require(size >= 1, Status::InvalidArgument, "lrn: size is ", size);
+  require(x.shape()[1].is_const(), Status::Unsupported, "lrn: symbolic channels in ",
+          to_string(x.shape()));
+  const Tensor value = wide(x);
+  // Channels last, so that windows over them are windows over the last axis.
+  const Tensor turned = transpose(square(value), 1, -1);
+  Shape before(turned.shape().size(), Dim(0));
+  Shape after = before;
+  before.back() = (size - 1) / 2;
+  after.back() = size - 1 - (size - 1) / 2;
+  const Tensor padded = pad(turned, before, after);
+  const Tensor view = windows(padded, {size}, {1}, {1}, {x.shape()[1].value()});
+  const Tensor total = transpose(reduce_as_is(view, Op::Add, {-1}, false), 1, -1);
+  const Tensor base =
+      add(mul(total, number(total, alpha / static_cast<double>(size))), number(total, k));
+  return cast(div(value, pow(base, number(base, beta))), result_dtype(x));
+}
+
+}  // namespace tiny

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "ir/build.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+#include "tensor/reduce.h"
+#include "tensor/window_options.h"
+
+namespace tiny {
+
+namespace {
+
+struct Pool {
+  FullWindowOptions options;
+  Ints kernel;
+  Ints sizes;   // of the spatial axes, without padding
+  Ints counts;  // of windows
+  Ints after;   // padding, with what ceil_mode adds
+};
+
+Pool plan(const Tensor& x, const Ints& kernel, const WindowOptions& options, bool ceil_mode) {
+  require(!kernel.empty(), Status::Shape, "pool: an empty kernel");
+  Pool p;
+  p.kernel = kernel;
+  p.options = complete(options, kernel.size(), "pool");
+  p.sizes = spatial_sizes(x, kernel.size(), "pool");
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const int64_t before = p.options.before[i];
+    require(kernel[i] >= 1 && before >= 0 && p.options.after[i] >= 0, Status::InvalidArgument,
+            "pool: kernel ", list_text(kernel), ", pads ", list_text(p.options.before), " and ",
+            list_text(p.options.after));
+    const int64_t size =
+        checked_add(checked_add(p.sizes[i], before, "a size"), p.options.after[i], "a size");
+    const int64_t stride = p.options.strides[i];
+    int64_t count = window_count(size, kernel[i], stride, p.options.dilations[i], ceil_mode);
+    // A window that starts behind the input holds nothing.
+    if (ceil_mode && count > 1 && (count - 1) * stride >= p.sizes[i] + before) --count;
+    require(count > 0, Status::Shape, "pool: kernel ", list_text(kernel), " does not fit into ",
+            to_string(x.shape()));
+    const int64_t reach = (count - 1) * stride + p.options.dilations[i] * (kernel[i] - 1) + 1;
+    p.counts.push_back(count);
+    p.after.push_back(std::max(p.options.after[i], reach - p.sizes[i] - before));
+  }
+  return p;
+}
+
+Tensor windows_of(const Tensor& padded, const Pool& p) {
+  return windows(padded, p.kernel, p.options.strides, p.options.dilations, p.counts);
+}
+
+Ints last_axes(size_t n) {
+  Ints axes;
+  for (size_t i = 0; i < n; ++i) axes.push_back(-1 - static_cast<int64_t>(i));
+  return axes;
+}
+
+// Padded with the lowest value of the dtype.
+Tensor padded_with_lowest(const Tensor& x, const Pool& p) {
+  const Tensor inside = x.with(broadcast_to(x.graph().boolean(true), x.shape()));
+  const Tensor mask = pad_spatial(inside, p.options.before, p.after, 0);
+  const Tensor padded = pad_spatial(x, p.options.before, p.after, 0);
+  if (mask.node() == inside.node()) return padded;
+  return where(mask, padded, x.with(x.graph().constant_bits(x.dtype(), lowest_bits(x.dtype()))));
+}
+
+// How many elements that count window o of axis i has.
+std::vector<double> counted(const Pool& p, size_t i, bool include_pad) {
+  std::vector<double> out;
+  const int64_t first = include_pad ? -p.options.before[i] : 0;
+  const int64_t last = p.sizes[i] + (include_pad ? p.options.after[i] : 0);
+  for (int64_t o = 0; o < p.counts[i]; ++o) {
+    const int64_t begin = o * p.options.strides[i] - p.options.before[i];
+    int64_t n = 0;
+    // Taps begin + k * dilation in [first, last).
+    const int64_t d = p.options.dilations[i];
+    const int64_t low = std::max<int64_t>(0, ceil_div(first - begin, d));
+    const int64_t high = std::min(p.kernel[i], ceil_div(last - begin, d));
+    n = std::max<int64_t>(0, high - low);
+    out.push_back(static_cast<double>(n));
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor max_pool(const Tensor& x, const Ints& kernel, const WindowOptions& options, bool ceil_mode) {
+  const Pool p = plan(x, kernel, options, ceil_mode);
+  return max(windows_of(padded_with_lowest(x, p), p), last_axes(kernel.size()));
+}
+
+Tensor max_pool_indices(const Tensor& x, const Ints& kernel, const WindowOptions& options,
+                        bool ceil_mode) {
+  const Pool p = plan(x, kernel, options, ceil_mode);
+  const Tensor values = windows_of(padded_with_lowest(x, p), p);
+  const Tensor best = max(values, last_axes(kernel.size()), true);
+  // Positions, with one past the last for padding, so that it is never the first of equals.
+  int64_t count = 1;
+  for (int64_t s : p.sizes) count = checked_mul(count, s, "a size");
+  const Tensor position = reshape(arange(x.context_ref(), kInt64, count), to_shape(p.sizes));
+  const Tensor mask =
+      pad_spatial(full(x.context_ref(), kBool, to_shape(p.sizes), 1), p.options.before, p.after, 0);
+  const Tensor place =
+      where(mask, pad_spatial(position, p.options.before, p.after, 0), number_int(position, count));
+  const Tensor places = windows_of(place, p);
+  const Tensor chosen = bit_or(equal(values, best), is_nan(values));
+  return min(where(chosen, places, number_int(position, count)), last_axes(kernel.size()));
+}
+
+Tensor avg_pool(const Tensor& x, const Ints& kernel, const WindowOptions& options, bool ceil_mode,
+                bool count_include_pad) {
+  const Pool p = plan(x, kernel, options, ceil_mode);
+  const DType dtype = float_dtype(x.dtype());
+  const Tensor wide = cast(x, accumulator_dtype(dtype));
+  const Tensor padded = pad_spatial(wide, p.options.before, p.after, 0);
+  Tensor out = sum(windows_of(padded, p), last_axes(kernel.size()));
+  // The divisor is a product of one factor for each axis.
+  double same = 1;
+  Tensor divisor;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const std::vector<double> counts = counted(p, i, count_include_pad);
+    if (std::all_of(counts.begin(), counts.end(), [&](double n) { return n == counts.front(); })) {
+      same *= counts.front();
+      continue;
+    }
+    const Tensor factor = from_data(x.context_ref(), kFloat64, {std::ssize(counts)}, counts.data(),
+                                    std::ssize(counts) * static_cast<int64_t>(sizeof(double)));
+    Shape shape(kernel.size(), Dim(1));
+    shape[i] = std::ssize(counts);
+    const Tensor along = cast(reshape(factor, shape), wide.dtype());
+    divisor = divisor ? mul(divisor, along) : along;
+  }
+  if (!divisor || same != 1)
+    divisor = divisor ? mul(divisor, number(divisor, same)) : number(wide, same);
+  return cast(div(out, divisor), dtype);
+}
+
+}  // namespace tiny

@@ -1,0 +1,180 @@
+#include "base/thread_pool.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+namespace tiny {
+namespace {
+
+struct Job {
+  std::vector<std::atomic<int>> runs;
+  std::atomic<int> worker_max{0};
+  explicit Job(size_t n) : runs(n) {}
+  static void piece(void* context, int64_t piece, int worker) noexcept {
+    auto& job = *static_cast<Job*>(context);
+    job.runs[static_cast<size_t>(piece)].fetch_add(1);
+    int seen = job.worker_max.load();
+    while (seen < worker && !job.worker_max.compare_exchange_weak(seen, worker)) {
+    }
+  }
+  bool each_once() const {
+    for (const auto& r : runs)
+      if (r.load() != 1) return false;
+    return true;
+  }
+};
+
+void run_all(ThreadPool& pool, Job& job, bool wake = true) {
+  const auto n = static_cast<int64_t>(job.runs.size());
+  if (pool.try_acquire()) {
+    pool.run(n, Job::piece, &job, wake);
+  } else {
+    for (int64_t i = 0; i < n; ++i) Job::piece(&job, i, 0);
+  }
+}
+
+TEST(ThreadPool, EveryPieceRunsOnceWhateverTheCount) {
+  for (int workers : {1, 2, 3, 8}) {
+    ThreadPool pool(workers);
+    for (size_t n : {0u, 1u, 2u, 3u, 7u, 64u, 1000u}) {
+      Job job(n);
+      run_all(pool, job, n % 2 == 0);
+      EXPECT_TRUE(job.each_once()) << workers << " " << n;
+      EXPECT_LT(job.worker_max.load(), workers);
+    }
+  }
+}
+
+TEST(ThreadPool, ManySmallJobsInARowAllFinish) {
+  ThreadPool pool(4);
+  for (int i = 0; i < 20000; ++i) {
+    Job job(5);
+    run_all(pool, job);
+    ASSERT_TRUE(job.each_once()) << i;
+  }
+}
+
+TEST(ThreadPool, ThreadsThatSleepAreWoken) {
+  ThreadPool pool(2);
+  Job first(4);
+  run_all(pool, first);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  struct Meeting {
+    std::atomic<int> here{0};
+  } meeting;
+  ASSERT_TRUE(pool.try_acquire());
+  // Each of the two pieces waits for the other: only two threads can finish them.
+  pool.run(
+      2,
+      [](void* context, int64_t, int) noexcept {
+        auto& m = *static_cast<Meeting*>(context);
+        m.here.fetch_add(1);
+        while (m.here.load() < 2) std::this_thread::yield();
+      },
+      &meeting, true);
+  EXPECT_EQ(meeting.here.load(), 2);
+}
+
+TEST(ThreadPool, WhoFindsItTakenGetsNoAndCanWorkAlone) {
+  ThreadPool pool(2);
+  ASSERT_TRUE(pool.try_acquire());
+  EXPECT_FALSE(pool.try_acquire());
+  pool.release();
+  EXPECT_TRUE(pool.try_acquire());
+  pool.release();
+}
+
+TEST(ThreadPool, SeveralCallersAtOnceAllGetTheirWorkDone) {
+  ThreadPool pool(3);
+  std::atomic<int> bad{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 3000; ++i) {
+        Job job(7);
+        run_all(pool, job);
+        if (!job.each_once()) bad.fetch_add(1);
+      }
+    });
+  for (std::thread& t : callers) t.join();
+  EXPECT_EQ(bad.load(), 0);
+}
+
+TEST(ThreadPool, AForkedChildHasThreadsOfItsOwn) {
+  ThreadPool pool(2);
+  Job before(8);
+  run_all(pool, before);
+  ASSERT_TRUE(pool.try_acquire());  // the child must not find it taken for ever
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!pool.try_acquire()) _exit(2);
+    struct Meeting {
+      std::atomic<int> here{0};
+    } meeting;
+    alarm(20);
+    pool.run(
+        2,
+        [](void* context, int64_t, int) noexcept {
+          auto& m = *static_cast<Meeting*>(context);
+          m.here.fetch_add(1);
+          while (m.here.load() < 2) std::this_thread::yield();
+        },
+        &meeting, true);
+    _exit(meeting.here.load() == 2 ? 0 : 3);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  pool.release();
+  Job after(8);
+  run_all(pool, after);
+  EXPECT_TRUE(after.each_once());
+}
+
+TEST(ThreadPool, AChildThatNeverUsesItCanDestroyIt) {
+  auto* pool = new ThreadPool(2);
+  Job job(4);
+  run_all(*pool, job);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    delete pool;
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  delete pool;
+}
+
+TEST(ThreadPool, TheProcessMayExitWhileAJobRuns) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    auto* pool = new ThreadPool(2);
+    std::thread([pool] {
+      if (!pool->try_acquire()) _exit(2);
+      pool->run(
+          1000000, [](void*, int64_t, int) noexcept { std::this_thread::yield(); }, nullptr, true);
+    }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST(ThreadPool, AtLeastOneCoreIsAvailable) {
+  EXPECT_GE(available_cores(), 1);
+  EXPECT_LE(available_cores(), static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+}  // namespace tiny

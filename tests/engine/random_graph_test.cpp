@@ -1,0 +1,101 @@
+// Random tensor graphs have the values that the oracle gives, on every device and option list.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/error.h"
+#include "engine/backend.h"
+#include "ir/uop.h"
+#include "tensor/value.h"
+#include "tests/reference/random_graph.h"
+#include "tests/reference/reference.h"
+
+namespace tiny {
+namespace {
+
+struct Setting {
+  std::string name;
+  std::string device;
+  std::string isa;
+  int64_t noopt;
+};
+
+void PrintTo(const Setting& setting, std::ostream* out) {
+  *out << setting.name;
+}
+
+std::vector<Setting> settings() {
+  std::vector<Setting> all;
+  for (const BackendInfo& backend : known_backends()) {
+    if (!backend.available || backend.name == "null") continue;
+    std::vector<std::string> isas = backend.isas;
+    if (isas.empty()) isas.push_back("auto");
+    for (const std::string& isa : isas)
+      for (const int64_t noopt : {0, 1})
+        all.push_back(
+            {backend.name + "_" + isa + (noopt ? "_noopt" : ""), backend.name, isa, noopt});
+  }
+  return all;
+}
+
+Flags flags_of(const Setting& setting) {
+  Flags flags = Flags::from_environment(nullptr);
+  flags.device = setting.device;
+  flags.isa = setting.isa;
+  flags.noopt = setting.noopt;
+  return flags;
+}
+
+// How many graphs a run tries; GRAPHS and GRAPH_SEED look further or at one.
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+std::string bytes_of(Tensor& t) {
+  std::string bytes(static_cast<size_t>(element_count(t) * t.dtype().bytes()), '\xAA');
+  read(t, bytes.data(), std::ssize(bytes));
+  return bytes;
+}
+
+// "" if the graph of this seed has the oracle's values.
+std::string check(const Setting& setting, uint64_t seed, testing::GraphOptions options) {
+  const Ref<Context> context = make_ref<Context>(flags_of(setting));
+  testing::RandomGraph graph(context, seed, options);
+  std::string error;
+  std::string nodes;
+  try {
+    for (Tensor& t : graph.make()) {
+      const reference::Values want = reference::evaluate(t.node());
+      nodes = to_string(t.node());
+      error = reference::difference(want, bytes_of(t).data());
+      if (!error.empty()) break;
+    }
+  } catch (const Error& e) {
+    error = e.message();
+  }
+  return error.empty() ? "" : cat("seed ", seed, ": ", error, "\n", graph.story(), nodes);
+}
+
+class RandomGraphTest : public ::testing::TestWithParam<Setting> {};
+
+TEST_P(RandomGraphTest, HasTheOraclesValues) {
+  const bool slow = GetParam().device == "c";
+  const uint64_t first = number_from("GRAPH_SEED", 1);
+  const uint64_t count = number_from("GRAPHS", slow ? 6 : 300);
+  int failures = 0;
+  for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
+    testing::GraphOptions options;
+    options.narrow_floats = number_from("NARROW", 0) != 0;
+    options.steps = 2 + static_cast<int64_t>(seed % 11);
+    const std::string error = check(GetParam(), seed, options);
+    EXPECT_EQ(error, "");
+    failures += error.empty() ? 0 : 1;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, RandomGraphTest, ::testing::ValuesIn(settings()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tiny

@@ -1,0 +1,38 @@
+// Runs cases of the ONNX test suites: folders with a model.onnx and data sets beside it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/host_tensor.h"
+#include "tensor/tensor.h"
+
+namespace tiny::onnx::testing {
+
+enum class Verdict { Pass, Unsupported, Fail, Error };
+const char* to_string(Verdict verdict);
+
+struct CaseResult {
+  Verdict verdict = Verdict::Error;
+  std::string reason;
+};
+
+struct Tolerance {
+  double relative = 1e-3;
+  double absolute = 1e-7;
+};
+
+// Runs every data set of the case in this process.
+CaseResult run_case(const std::string& folder, const Tolerance& tolerance);
+// The same in a child process, so that a crash or an endless loop is a result as well.
+CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance, unsigned seconds);
+
+// Where `got` differs from `want`; empty if it does not.
+std::string difference(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance);
+// The elements of a tensor, computed now.
+HostTensor host_tensor(Tensor tensor);
+
+// Folders below `folder` that hold a model.onnx, sorted.
+std::vector<std::string> cases_below(const std::string& folder);
+
+}  // namespace tiny::onnx::testing

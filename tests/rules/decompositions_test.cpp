@@ -1,0 +1,362 @@
+#include "rules/decompositions.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "base/text.h"
+#include "ir/build.h"
+#include "ir/fold.h"
+#include "tests/rules/rule_fuzzer.h"
+
+namespace tiny {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+const double kNaN = std::nan("");
+
+// A function of one or two opaque inputs, decomposed.
+class Decomposed {
+ public:
+  Decomposed(Op op, DType t, DType declared = kVoid, int arity = 0) {
+    if (arity == 0) arity = info(op).arity;
+    for (int i = 0; i < arity; ++i)
+      inputs_.push_back(
+          graph_.make(Op::Buffer, {}, int64_t{i}, op == Op::Where && i == 0 ? kBool : t));
+    before_ = graph_.make(op, inputs_, {}, declared);
+    after_ = decompose(before_);
+    evaluator_ = std::make_unique<Evaluator>(after_, inputs_);
+    reference_ = std::make_unique<Evaluator>(before_, inputs_);
+  }
+  double operator()(double x) { return number({bits_of(inputs_[0].dtype(), x)}); }
+  double operator()(double x, double y) {
+    const DType t = inputs_[0].dtype();
+    return number({bits_of(t, x), bits_of(t, y)});
+  }
+  uint64_t bits(std::vector<uint64_t> in) { return (*evaluator_)(in); }
+  uint64_t expected_bits(std::vector<uint64_t> in) { return (*reference_)(in); }
+  const UOp& after() const { return after_; }
+  DType dtype() const { return after_.dtype(); }
+  size_t steps() const { return evaluator_->size(); }
+
+ private:
+  double number(const std::vector<uint64_t>& in) { return double_of(dtype(), (*evaluator_)(in)); }
+
+  Graph graph_;
+  std::vector<UOp> inputs_;
+  UOp before_, after_;
+  std::unique_ptr<Evaluator> evaluator_, reference_;
+};
+
+// |got - exact| in units of the last place of `t` at `exact`; denormals count in their fixed unit.
+double ulp_error(DType t, double got, long double exact) {
+  const long double greatest = t == kFloat32 ? static_cast<long double>(0x1.fffffep127f)
+                                             : static_cast<long double>(0x1.fffffffffffffp1023);
+  if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) == std::isnan(got) ? 0 : kInf;
+  const int digits = t == kFloat32 ? 24 : 53, lowest = t == kFloat32 ? -149 : -1074;
+  if (std::isinf(got) || std::isinf(exact)) {
+    if (got == static_cast<double>(exact)) return 0;
+    // Past the greatest number inf is right; from half an ulp below that on it is one ulp off.
+    if (!std::isinf(got) || std::signbit(got) != std::signbit(exact)) return kInf;
+    const long double past = std::fabs(exact) / greatest - 1;
+    return past > std::ldexp(1.0L, -digits) ? 0 : past > -std::ldexp(1.0L, -digits) ? 1 : kInf;
+  }
+  int exponent = 0;
+  std::frexp(exact, &exponent);
+  const long double unit = std::ldexp(1.0L, std::max(exponent - digits, lowest));
+  return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) / unit);
+}
+
+struct Worst {
+  double error = 0;
+  double at = 0;
+  double at_y = 0;
+};
+
+using Reference = long double (*)(long double);
+
+// The greatest error over x spread evenly over the floats between two positive bounds, and their
+// opposites.
+Worst worst_between(Decomposed& f, DType t, Reference exact, double low, double high, int samples,
+                    uint32_t seed) {
+  std::mt19937_64 rng(seed);
+  Worst worst;
+  const uint64_t from = bits_of(t, low), to = bits_of(t, high);
+  for (int i = 0; i < samples; ++i) {
+    const uint64_t step = (to - from) / static_cast<uint64_t>(samples);
+    const uint64_t bits = from + static_cast<uint64_t>(i) * step + (step ? rng() % step : 0);
+    double x = double_of(t, bits);
+    if (i % 2) x = -x;
+    const double error = ulp_error(t, f(x), exact(static_cast<long double>(x)));
+    if (error > worst.error) worst = {error, x, 0};
+  }
+  return worst;
+}
+
+struct Accuracy {
+  Op op;
+  DType t;
+  Reference exact;
+  double bound;
+  double low, high;
+};
+
+// The least positive and the greatest number of a format.
+constexpr double kTiny32 = 0x1p-149, kHuge32 = 0x1.fffffep127;
+constexpr double kTiny64 = 0x1p-1074, kHuge64 = 0x1.fffffffffffffp1023;
+
+const Accuracy kAccuracy[] = {
+    {Op::Exp, kFloat32, expl, 1, kTiny32, kHuge32},   {Op::Exp, kFloat32, expl, 1, 0.01, 104},
+    {Op::Log, kFloat32, logl, 1, kTiny32, kHuge32},   {Op::Log, kFloat32, logl, 1, 0.5, 2},
+    {Op::Tanh, kFloat32, tanhl, 4, kTiny32, kHuge32}, {Op::Tanh, kFloat32, tanhl, 4, 0.01, 12},
+    {Op::Erf, kFloat32, erfl, 2, kTiny32, kHuge32},   {Op::Erf, kFloat32, erfl, 2, 0.01, 5},
+    {Op::Sin, kFloat32, sinl, 2, kTiny32, 1e5},       {Op::Sin, kFloat32, sinl, 2, 0.1, 100},
+    {Op::Sin, kFloat32, sinl, 2, 1e5, 1e9},           {Op::Cos, kFloat32, cosl, 2, kTiny32, 1e5},
+    {Op::Cos, kFloat32, cosl, 2, 0.1, 100},           {Op::Cos, kFloat32, cosl, 2, 1e5, 1e9},
+    {Op::Sin, kFloat32, sinl, 2, 1e9, kHuge32},       {Op::Cos, kFloat32, cosl, 2, 1e9, kHuge32},
+    {Op::Exp, kFloat64, expl, 1, kTiny64, kHuge64},   {Op::Exp, kFloat64, expl, 1, 0.01, 746},
+    {Op::Log, kFloat64, logl, 1, kTiny64, kHuge64},   {Op::Log, kFloat64, logl, 1, 0.5, 2},
+    {Op::Tanh, kFloat64, tanhl, 3, kTiny64, kHuge64}, {Op::Tanh, kFloat64, tanhl, 3, 0.01, 22},
+    {Op::Erf, kFloat64, erfl, 3, kTiny64, kHuge64},   {Op::Erf, kFloat64, erfl, 3, 0.01, 7},
+    {Op::Sin, kFloat64, sinl, 3, kTiny64, 1e5},       {Op::Sin, kFloat64, sinl, 3, 0.1, 100},
+    {Op::Cos, kFloat64, cosl, 3, kTiny64, 1e5},       {Op::Cos, kFloat64, cosl, 3, 0.1, 100},
+    {Op::Sin, kFloat64, sinl, 3, 1e5, kHuge64},       {Op::Cos, kFloat64, cosl, 3, 1e5, kHuge64},
+};
+
+TEST(Decompositions, AreAccurate) {
+  for (const Accuracy& a : kAccuracy) {
+    Decomposed f(a.op, a.t);
+    const int samples = a.t == kFloat32 ? 60000 : 20000;
+    const Worst w = worst_between(f, a.t, a.exact, a.low, a.high, samples, 1);
+    std::printf("%-5s %-8s %10.3g .. %-10.3g %6.3f ulp at %.9g, %zu steps\n", info(a.op).symbol,
+                to_string(a.t).c_str(), a.low, a.high, w.error, w.at, f.steps());
+    EXPECT_LE(w.error, a.bound) << info(a.op).name << " of " << to_string(a.t) << " at "
+                                << cat(w.at);
+  }
+}
+
+void expect_value(Decomposed& f, double x, double want, const char* name) {
+  const double got = f(x);
+  EXPECT_TRUE(std::isnan(want) ? std::isnan(got)
+                               : got == want && std::signbit(got) == std::signbit(want))
+      << name << "(" << x << ") is " << got << ", not " << want;
+}
+
+TEST(Decompositions, OfSpecialValuesAreAsInC) {
+  for (DType t : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
+    for (Op op : {Op::Exp, Op::Log, Op::Tanh, Op::Erf, Op::Sin, Op::Cos}) {
+      Decomposed f(op, t);
+      const double least = t == kFloat64    ? kTiny64
+                           : t == kFloat16  ? 0x1p-24
+                           : t == kBFloat16 ? 0x1p-133
+                                            : kTiny32;
+      for (double x : {0.0, -0.0, kInf, -kInf, kNaN, 1000.0, -1000.0, least, -least}) {
+        if (std::fabs(x) == 1000 && (op == Op::Sin || op == Op::Cos || op == Op::Log)) continue;
+        const uint64_t bits = bits_of(t, x);
+        const uint64_t want = f.expected_bits({bits});
+        expect_value(f, x, double_of(t, want), info(op).name);
+      }
+    }
+  }
+}
+
+struct PowCase {
+  double x, y, want;
+};
+const PowCase kPow[] = {
+    {0.0, 3, 0},         {-0.0, 3, -0.0},    {-0.0, 2, 0},       {0.0, -1, kInf},
+    {-0.0, -1, -kInf},   {-0.0, -2, kInf},   {0.0, -0.5, kInf},  {0.0, 0, 1},
+    {kNaN, 0, 1},        {1, kNaN, 1},       {1, kInf, 1},       {-1, kInf, 1},
+    {-1, -kInf, 1},      {-1, kNaN, kNaN},   {2, kNaN, kNaN},    {kNaN, 2, kNaN},
+    {-8, 1.0 / 3, kNaN}, {-8, 3, -512},      {-8, 2, 64},        {-2, -1, -0.5},
+    {kInf, 2, kInf},     {kInf, -1, 0},      {-kInf, 3, -kInf},  {-kInf, 2, kInf},
+    {-kInf, -3, -0.0},   {-kInf, 0.5, kInf}, {0.5, kInf, 0},     {0.5, -kInf, kInf},
+    {2, kInf, kInf},     {2, -kInf, 0},      {-2, kInf, kInf},   {-0.5, kInf, 0},
+    {kInf, 0, 1},        {2, 10, 1024},      {10, 2, 100},       {4, 0.5, 2},
+    {1e30, 40, kInf},    {1e-30, 40, 0},     {-1e30, 41, -kInf}, {-1e-30, 41, -0.0},
+    {0.0, kInf, 0},      {0.0, -kInf, kInf}, {kInf, kInf, kInf}, {kInf, -kInf, 0},
+};
+
+TEST(Decompositions, PowHasTheSpecialCasesOfC) {
+  for (DType t : {kFloat32, kFloat64}) {
+    Decomposed f(Op::Pow, t);
+    for (const PowCase& c : kPow) {
+      const double want = double_of(t, bits_of(t, c.want)), got = f(c.x, c.y);
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(got)
+                                   : got == want && std::signbit(got) == std::signbit(want))
+          << to_string(t) << " pow(" << c.x << ", " << c.y << ") is " << got << ", not " << want;
+    }
+  }
+}
+
+TEST(Decompositions, PowIsAccurate) {
+  for (DType t : {kFloat32, kFloat64}) {
+    Decomposed f(Op::Pow, t);
+    std::mt19937_64 rng(5);
+    std::uniform_real_distribution<double> unit(0, 1);
+    Worst worst;
+    const double digits = t == kFloat32 ? 127 : 1023;
+    for (int i = 0; i < 60000; ++i) {
+      // Results over the whole range of exponents, bases near 1 and far, some y integers.
+      const double spread = i % 3 ? digits : 2;
+      double x = std::exp2((unit(rng) * 2 - 1) * spread * 0.99);
+      if (i % 5 == 0) x = 1 + (unit(rng) - 0.5) * 0.01;
+      double y = (unit(rng) * 2 - 1) * digits / std::max(1e-3, std::fabs(std::log2(x)));
+      if (i % 4 == 0) y = std::round(y);
+      if (i % 8 == 0) x = -x;
+      x = double_of(t, bits_of(t, x));
+      y = double_of(t, bits_of(t, y));
+      if (!std::isfinite(x) || !std::isfinite(y) || x == 0) continue;
+      const double error =
+          ulp_error(t, f(x, y), powl(static_cast<long double>(x), static_cast<long double>(y)));
+      if (error > worst.error) worst = {error, x, y};
+    }
+    std::printf("pow   %-8s %6.3f ulp at %.17g, %.17g, %zu steps\n", to_string(t).c_str(),
+                worst.error, worst.at, worst.at_y, f.steps());
+    EXPECT_LE(worst.error, t == kFloat32 ? 2 : 3);
+  }
+}
+
+// What may be left in a kernel that is decomposed.
+void expect_legal(const UOp& root) {
+  for (const UOp& u : topological({&root, 1})) {
+    if (!has(u.op(), kElementwise)) continue;
+    EXPECT_FALSE(has(u.op(), kTranscendental)) << expression_text(root);
+    const DType operand = u.src().back().dtype();
+    const bool moves = u.op() == Op::Cast || u.op() == Op::Bitcast;
+    if (moves) {
+      const auto is_half = [](DType t) { return t.is_float() && t.bits() == 16; };
+      if (u.op() == Op::Cast && is_half(u.dtype())) {
+        EXPECT_EQ(operand, kFloat32);
+      }
+      if (u.op() == Op::Cast && is_half(operand)) {
+        EXPECT_EQ(u.dtype(), kFloat32);
+      }
+      EXPECT_FALSE(u.dtype().is_bool());
+      continue;
+    }
+    EXPECT_TRUE(operand.is_bool() || operand.bits() >= 32)
+        << info(u.op()).name << " of " << to_string(operand);
+  }
+}
+
+uint64_t random_bits(DType t, std::mt19937_64& rng) {
+  if (t.is_bool()) return rng() % 2;
+  if (t.is_float() && rng() % 3) {
+    static const double kSome[] = {0.0,  -0.0, 1,    -1,    2,    0.5, kInf,   -kInf,
+                                   kNaN, 300,  -300, 70000, 1e-5, 3.7, -128.6, 1e30};
+    return bits_of(t, kSome[rng() % std::size(kSome)]);
+  }
+  if (t.is_int() && rng() % 3) return bits_of_int(t, static_cast<int64_t>(rng() % 24) - 8);
+  return t.bits() == 64 ? rng() : rng() & ((uint64_t{1} << t.bits()) - 1);
+}
+
+constexpr DType kEveryDtype[] = {kBool,   kInt8,   kInt16,   kInt32,    kInt64,   kUInt8,  kUInt16,
+                                 kUInt32, kUInt64, kFloat16, kBFloat16, kFloat32, kFloat64};
+
+bool takes(Op op, DType t) {
+  const OpInfo& o = info(op);
+  if (!(o.traits & (kFloatOperands | kIntOperands | kLogicOperands))) return true;
+  return (o.traits & kFloatOperands && t.is_float()) || (o.traits & kIntOperands && t.is_int()) ||
+         (o.traits & kLogicOperands && t.is_bool());
+}
+
+void expect_same_bits(Decomposed& f, std::vector<uint64_t> in, const std::string& what) {
+  const uint64_t want = f.expected_bits(in), got = f.bits(in);
+  if (want == got) return;
+  const DType t = f.dtype();
+  if (t.is_float() && std::isnan(double_of(t, want)) && std::isnan(double_of(t, got))) return;
+  ADD_FAILURE() << what << " is " << double_of(t, got) << ", not " << double_of(t, want) << " at "
+                << in[0] << " " << in.back();
+}
+
+TEST(Decompositions, EveryOpOfEveryDtypeKeepsItsBits) {
+  int ops = 0;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    if (!has(op, kElementwise) || !legal_in(op, kKernelStage)) continue;
+    if (op == Op::Cast || op == Op::Bitcast) continue;
+    for (DType t : kEveryDtype) {
+      if (!takes(op, t)) continue;
+      Decomposed f(op, t);
+      expect_legal(f.after());
+      if (has(op, kTranscendental)) continue;  // for their values see above
+      std::mt19937_64 rng(i);
+      for (int trial = 0; trial < 300; ++trial) {
+        std::vector<uint64_t> in;
+        for (int s = 0; s < info(op).arity; ++s)
+          in.push_back(op == Op::Where && s == 0 ? rng() % 2 : random_bits(t, rng));
+        expect_same_bits(f, in, cat(info(op).name, " of ", to_string(t)));
+      }
+      ++ops;
+    }
+  }
+  EXPECT_GT(ops, 200);
+}
+
+TEST(Decompositions, EveryCastKeepsItsBits) {
+  for (DType from : kEveryDtype)
+    for (DType to : kEveryDtype) {
+      Decomposed f(Op::Cast, from, to, 1);
+      expect_legal(f.after());
+      std::mt19937_64 rng(7);
+      for (int trial = 0; trial < 300; ++trial)
+        expect_same_bits(f, {random_bits(from, rng)}, cat(to_string(from), " to ", to_string(to)));
+    }
+}
+
+TEST(Decompositions, OfNarrowFloatsRoundOnceFromFloat32) {
+  for (Op op : {Op::Exp, Op::Log, Op::Tanh, Op::Erf, Op::Sin, Op::Cos})
+    for (DType t : {kFloat16, kBFloat16}) {
+      Decomposed f(op, t), wide(op, kFloat32);
+      std::mt19937_64 rng(3);
+      for (int trial = 0; trial < 2000; ++trial) {
+        const double x = double_of(t, rng() & 0xFFFF);
+        const double want = double_of(t, bits_of(t, wide(x))), got = f(x);
+        EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
+            << info(op).name << " " << x;
+      }
+    }
+}
+
+TEST(Decompositions, ReductionsOfNarrowTypesAccumulateWide) {
+  Graph g;
+  const UOp r = g.make(Op::Range, {g.integer(8)}, int64_t{0});
+  const UOp half = g.make(Op::Buffer, {}, int64_t{0}, kFloat16);
+  const UOp sum = decompose(g.make(Op::Reduce, {half, r}, ReduceArg{Op::Add, {}}));
+  ASSERT_EQ(sum.op(), Op::Cast);
+  EXPECT_EQ(sum.dtype(), kFloat16);
+  EXPECT_EQ(sum.src(0).op(), Op::Reduce);
+  EXPECT_EQ(sum.src(0).dtype(), kFloat32);
+  EXPECT_EQ(sum.src(0).src(1), r);
+}
+
+TEST(Decompositions, LeaveIndicesAndRangesAlone) {
+  Graph g;
+  const UOp r = g.make(Op::Range, {g.make(Op::Add, {g.integer(4), g.integer(4)})}, int64_t{0});
+  const UOp index = floor_mod(r * 3 + 1, 7);
+  EXPECT_EQ(decompose(index), index);
+}
+
+TEST(Decompositions, RootsShareWhatTheyHaveInCommon) {
+  Graph g;
+  const UOp x = g.make(Op::Buffer, {}, int64_t{0}, kFloat32);
+  const UOp roots[] = {g.make(Op::Sin, {x}), g.make(Op::Cos, {x})};
+  const std::vector<UOp> both = decompose(roots);
+  const size_t one = topological({&both[0], 1}).size();
+  EXPECT_LT(topological(both).size(), one + 20);
+}
+
+TEST(Decompositions, BoolRulesHold) {
+  uint32_t seed = 1;
+  for (const Rule& r : bool_rules().rules) {
+    const FuzzResult result = RuleFuzzer(r, false, seed++).run(50, 5000);
+    EXPECT_TRUE(result.failure.empty()) << result.failure;
+    EXPECT_GE(result.hits, 20) << to_string(r);
+  }
+}
+
+}  // namespace
+}  // namespace tiny

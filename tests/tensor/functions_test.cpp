@@ -1,0 +1,568 @@
+// Every function of the library against its definition, through the oracle and through the engine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "base/text.h"
+#include "engine/context.h"
+#include "tensor/activation.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/joining.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/normalization.h"
+#include "tensor/reduce.h"
+#include "tensor/value.h"
+#include "tensor/window.h"
+#include "tests/reference/reference.h"
+#include "tests/tensor/arrays.h"
+
+namespace tiny {
+namespace {
+
+using testing::Array;
+using testing::fold;
+using testing::generate;
+
+Ref<Context> new_context() {
+  Flags flags = Flags::from_environment(nullptr);
+  flags.device = "interp";
+  return make_ref<Context>(flags);
+}
+
+struct Case {
+  Tensor got;
+  Array want;
+  double tolerance = 0;
+};
+
+// Eighths between -2 and 2 in an order without a pattern.
+Array sample(const Ints& shape, uint64_t seed = 1) {
+  uint64_t state = seed * 977;
+  return generate(shape, [&](const Ints&) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(static_cast<int64_t>((state >> 33) % 33) - 16) / 8;
+  });
+}
+
+class Maker {
+ public:
+  explicit Maker(Ref<Context> context) : context_(std::move(context)) {}
+  Tensor operator()(const Array& a, DType dtype = kFloat32) const {
+    std::vector<std::byte> bytes(a.values.size() * static_cast<size_t>(dtype.bytes()));
+    for (size_t i = 0; i < a.values.size(); ++i) {
+      const uint64_t bits = bits_of(dtype, a.values[i]);
+      std::memcpy(bytes.data() + i * static_cast<size_t>(dtype.bytes()), &bits,
+                  static_cast<size_t>(dtype.bytes()));
+    }
+    return from_data(context_, dtype, a.shape, bytes.data(), std::ssize(bytes));
+  }
+  Tensor ints(const Array& a) const { return (*this)(a, kInt64); }
+  const Ref<Context>& context() const { return context_; }
+
+ private:
+  Ref<Context> context_;
+};
+
+using Function = Case (*)(const Maker&);
+
+// ---- Creation and movement
+
+Case case_tensor_from_data(const Maker& make) {
+  const Array a = sample({2, 3});
+  return {make(a), a};
+}
+
+float wrapped_memory[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+
+Case case_tensor_wrap(const Maker& make) {
+  // Backwards along the first axis, every second element of the other.
+  return {wrap(make.context(), kFloat32, {3, 2}, {-4, 2}, wrapped_memory + 8, nullptr, nullptr),
+          {{3, 2}, {8, 10, 4, 6, 0, 2}}};
+}
+Case case_scalar_float(const Maker& make) {
+  return {Tensor::weak_float(make.context(), 0.5), {{}, {0.5}}};
+}
+Case case_scalar_int(const Maker& make) {
+  return {Tensor::weak_int(make.context(), -3), {{}, {-3}}};
+}
+Case case_full(const Maker& make) {
+  return {full(make.context(), kInt16, {2, 2}, -7), {{2, 2}, {-7, -7, -7, -7}}};
+}
+Case case_arange(const Maker& make) {
+  return {arange(make.context(), kUInt8, 4), {{4}, {0, 1, 2, 3}}};
+}
+Case case_reshape(const Maker& make) {
+  const Array a = sample({2, 6});
+  return {reshape(make(a), {3, -1}), {{3, 4}, a.values}};
+}
+Case case_permute(const Maker& make) {
+  const Array a = sample({2, 3, 4});
+  return {permute(make(a), {2, 0, -2}),
+          generate({4, 2, 3}, [&](const Ints& i) { return a.at({i[1], i[2], i[0]}); })};
+}
+Case case_expand(const Maker& make) {
+  const Array a = sample({3, 1});
+  return {expand(make(a), {2, -1, 4}),
+          generate({2, 3, 4}, [&](const Ints& i) { return a.at({i[1], 0}); })};
+}
+Case case_flip(const Maker& make) {
+  const Array a = sample({3, 4});
+  return {flip(make(a), {-1}),
+          generate({3, 4}, [&](const Ints& i) { return a.at({i[0], 3 - i[1]}); })};
+}
+Case case_pad(const Maker& make) {
+  const Array a = sample({3, 4});
+  return {pad(make(a), {1, -1}, {2, 1}, -0.5),
+          generate({6, 4}, [&](const Ints& i) { return a.at_or({i[0] - 1, i[1] + 1}, -0.5); })};
+}
+Case case_slice(const Maker& make) {
+  const Array a = sample({7, 8});
+  return {slice(make(a), {-1, 1}, {INT64_MIN, -1}, {-2, 3}),
+          generate({4, 2}, [&](const Ints& i) { return a.at({6 - 2 * i[0], 1 + 3 * i[1]}); })};
+}
+Case case_as_strided(const Maker& make) {
+  const Array a = sample({12});
+  return {as_strided(make(a), {3, 4}, {1, 2}, 3),
+          generate({3, 4}, [&](const Ints& i) { return a.at({3 + i[0] + 2 * i[1]}); })};
+}
+Case case_squeeze(const Maker& make) {
+  const Array a = sample({1, 3, 1});
+  return {squeeze(make(a), {-1}), {{1, 3}, a.values}};
+}
+Case case_unsqueeze(const Maker& make) {
+  const Array a = sample({3, 2});
+  return {unsqueeze(make(a), {0, -1}), {{1, 3, 2, 1}, a.values}};
+}
+Case case_tile(const Maker& make) {
+  const Array a = sample({2, 3});
+  return {tile(make(a), {2, 3}),
+          generate({4, 9}, [&](const Ints& i) { return a.at({i[0] % 2, i[1] % 3}); })};
+}
+Case case_depth_to_space(const Maker& make) {
+  const Array a = sample({1, 8, 2, 3});
+  return {depth_to_space(make(a), 2), generate({1, 2, 4, 6}, [&](const Ints& i) {
+            return a.at({0, (i[2] % 2 * 2 + i[3] % 2) * 2 + i[1], i[2] / 2, i[3] / 2});
+          })};
+}
+Case case_space_to_depth(const Maker& make) {
+  const Array a = sample({1, 2, 4, 6});
+  return {space_to_depth(make(a), 2), generate({1, 8, 2, 3}, [&](const Ints& i) {
+            // ONNX puts the block before the channels.
+            return a.at({0, i[1] % 2, i[2] * 2 + i[1] / 2 / 2, i[3] * 2 + i[1] / 2 % 2});
+          })};
+}
+
+// ---- Types, choice, joining
+
+Case case_cast(const Maker& make) {
+  return {cast(make({{4}, {-1.75, 300.5, 2.5, 0}}), kInt8), {{4}, {-1, 127, 2, 0}}};
+}
+Case case_bitcast(const Maker& make) {
+  return {bitcast(make({{2}, {1, -0.0}}), kInt32), {{2}, {0x3F800000, -2147483648.0}}};
+}
+Case case_where(const Maker& make) {
+  const Array a = sample({2, 3}, 1);
+  const Array b = sample({3}, 2);
+  return {where(less(make(a), make(b)), make(a), make(b)),
+          generate({2, 3}, [&](const Ints& i) { return std::min(a.at(i), b.at({i[1]})); })};
+}
+Case case_contiguous(const Maker& make) {
+  const Array a = sample({2, 3});
+  return {contiguous(permute(make(a), {1, 0})),
+          generate({3, 2}, [&](const Ints& i) { return a.at({i[1], i[0]}); })};
+}
+Case case_concat(const Maker& make) {
+  const Array a = sample({2, 3}, 1);
+  const Array b = sample({2, 2}, 2);
+  const Tensor parts[] = {make(a), make(b), make(a)};
+  return {concat(parts, -1), generate({2, 8}, [&](const Ints& i) {
+            return i[1] < 3 ? a.at(i) : i[1] < 5 ? b.at({i[0], i[1] - 3}) : a.at({i[0], i[1] - 5});
+          })};
+}
+Case case_stack(const Maker& make) {
+  const Array a = sample({2, 3}, 1);
+  const Array b = sample({2, 3}, 2);
+  const Tensor parts[] = {make(a), make(b)};
+  return {stack(parts, 1),
+          generate({2, 2, 3}, [&](const Ints& i) { return (i[1] ? b : a).at({i[0], i[2]}); })};
+}
+Case case_split(const Maker& make) {
+  const Array a = sample({5, 2});
+  const std::vector<Tensor> parts = split(make(a), {2, 0, 3}, 0);
+  EXPECT_EQ(to_string(parts[1].shape()), "[0, 2]");
+  return {parts[2], generate({3, 2}, [&](const Ints& i) { return a.at({i[0] + 2, i[1]}); })};
+}
+Case case_matmul(const Maker& make) {
+  const Array a = sample({2, 1, 3, 5}, 1);
+  const Array b = sample({4, 5, 2}, 2);
+  return {matmul(make(a), make(b)), generate({2, 4, 3, 2}, [&](const Ints& i) {
+            double s = 0;
+            for (int64_t k = 0; k < 5; ++k) s += a.at({i[0], 0, i[2], k}) * b.at({i[1], k, i[3]});
+            return s;
+          })};
+}
+
+// ---- Positions
+
+Case case_gather(const Maker& make) {
+  const Array a = sample({4, 5});
+  return {gather(make(a), make.ints({{2, 2}, {0, -1, 3, 2}}), 1),
+          generate({4, 2, 2}, [&](const Ints& i) {
+            const int64_t k[] = {0, 4, 3, 2};
+            return a.at({i[0], k[i[1] * 2 + i[2]]});
+          })};
+}
+Case case_take_along_axis(const Maker& make) {
+  const Array a = sample({3, 4});
+  const Array k{{2, 4}, {0, 2, 1, -1, -3, 0, 2, 1}};
+  return {take_along_axis(make(a), make.ints(k), 0), generate({2, 4}, [&](const Ints& i) {
+            const auto row = static_cast<int64_t>(k.at(i));
+            return a.at({row < 0 ? row + 3 : row, i[1]});
+          })};
+}
+Case case_gather_nd(const Maker& make) {
+  const Array a = sample({2, 3, 4});
+  const Array k{{2, 2, 1}, {0, -1, 2, 1}};
+  return {gather_nd(make(a), make.ints(k), 1), generate({2, 2, 4}, [&](const Ints& i) {
+            const auto row = static_cast<int64_t>(k.at({i[0], i[1], 0}));
+            return a.at({i[0], row < 0 ? row + 3 : row, i[2]});
+          })};
+}
+Case case_one_hot(const Maker& make) {
+  return {one_hot(make.ints({{4}, {0, 2, -1, 7}}), 3, make({{}, {5}}), make({{}, {2}}), 0),
+          {{3, 4}, {5, 2, 2, 2, 2, 2, 2, 2, 2, 5, 5, 2}}};
+}
+Case case_argmax(const Maker& make) {
+  return {argmax(make({{3, 3}, {1, 3, 3, -2, NAN, NAN, -5, -5, -5}}), 1, false, false),
+          {{3}, {1, 1, 0}}};
+}
+Case case_argmin(const Maker& make) {
+  return {argmin(make({{3, 3}, {1, 1, 3, -2, NAN, NAN, -5, -5, -5}}), 1, true, true),
+          {{3, 1}, {1, 2, 2}}};
+}
+Case case_cumsum(const Maker& make) {
+  const Array a = sample({2, 150});
+  return {cumsum(make(a), 1, true, true), generate({2, 150}, [&](const Ints& i) {
+            double s = 0;
+            for (int64_t k = i[1] + 1; k < 150; ++k) s += a.at({i[0], k});
+            return s;
+          })};
+}
+Case case_triu(const Maker& make) {
+  const Array a = sample({2, 3, 4});
+  return {triu(make(a), 1),
+          generate({2, 3, 4}, [&](const Ints& i) { return i[2] - i[1] >= 1 ? a.at(i) : 0; })};
+}
+Case case_tril(const Maker& make) {
+  const Array a = sample({4, 3});
+  return {tril(make(a), -1),
+          generate({4, 3}, [&](const Ints& i) { return i[1] - i[0] <= -1 ? a.at(i) : 0; })};
+}
+
+// ---- Activations
+
+Case pointwise(const Maker& make, Tensor (*f)(const Tensor&), double (*want)(double)) {
+  const Array a = sample({40});
+  return {f(make(a)), generate({40}, [&](const Ints& i) { return want(a.at(i)); }), 2e-6};
+}
+Case case_gelu(const Maker& make) {
+  return pointwise(
+      make, [](const Tensor& t) { return gelu(t); },
+      [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); });
+}
+Case case_elu(const Maker& make) {
+  return pointwise(
+      make, [](const Tensor& t) { return elu(t, 0.5); },
+      [](double x) { return x < 0 ? 0.5 * std::expm1(x) : x; });
+}
+Case case_leaky_relu(const Maker& make) {
+  return pointwise(
+      make, [](const Tensor& t) { return leaky_relu(t, 0.25); },
+      [](double x) { return x < 0 ? 0.25 * x : x; });
+}
+Case case_hard_sigmoid(const Maker& make) {
+  return pointwise(
+      make, [](const Tensor& t) { return hard_sigmoid(t, 0.5, 0.25); },
+      [](double x) { return std::clamp(0.5 * x + 0.25, 0.0, 1.0); });
+}
+Case case_clip(const Maker& make) {
+  return {clip(make({{4}, {-2, 0.5, 3, NAN}}), make({{}, {-1}}), make({{}, {1}})),
+          {{4}, {-1, 0.5, 1, NAN}}};
+}
+
+double total(const std::vector<double>& v) {
+  return std::accumulate(v.begin(), v.end(), 0.0);
+}
+double mean_value(const std::vector<double>& v) {
+  return total(v) / static_cast<double>(v.size());
+}
+double variance_value(const std::vector<double>& v) {
+  const double m = mean_value(v);
+  double s = 0;
+  for (double x : v) s += (x - m) * (x - m);
+  return s / static_cast<double>(v.size());
+}
+
+Case case_softmax(const Maker& make) {
+  const Array a = sample({3, 5});
+  const Array sums = fold(a, {1}, [](const std::vector<double>& v) {
+    double s = 0;
+    for (double x : v) s += std::exp(x);
+    return s;
+  });
+  return {softmax(make(a), 1),
+          generate({3, 5}, [&](const Ints& i) { return std::exp(a.at(i)) / sums.at({i[0], 0}); }),
+          1e-6};
+}
+Case case_log_softmax(const Maker& make) {
+  const Array a = sample({3, 5});
+  const Array sums = fold(a, {0}, [](const std::vector<double>& v) {
+    double s = 0;
+    for (double x : v) s += std::exp(x);
+    return s;
+  });
+  return {log_softmax(make(a), 0),
+          generate({3, 5}, [&](const Ints& i) { return a.at(i) - std::log(sums.at({0, i[1]})); }),
+          2e-6};
+}
+Case case_variance(const Maker& make) {
+  const Array a = sample({3, 5});
+  return {variance(make(a), {1}, 1, true),
+          fold(a, {1}, [](const std::vector<double>& v) { return variance_value(v) * 5 / 4; }),
+          1e-6};
+}
+
+// ---- Windows
+
+Case case_conv(const Maker& make) {
+  // Two groups, uneven padding, strides and dilations.
+  const Array x = sample({2, 4, 7, 9}, 1);
+  const Array w = sample({6, 2, 3, 2}, 2);
+  const Array b = sample({6}, 3);
+  const WindowOptions o{{2, 1}, {1, 3}, {1, 0}, {2, 1}};
+  return {conv(make(x), make(w), make(b), o, 2), generate({2, 6, 4, 7}, [&](const Ints& i) {
+            double s = b.at({i[1]});
+            testing::for_each_index({2, 3, 2}, [&](const Ints& k) {
+              s += w.at({i[1], k[0], k[1], k[2]}) *
+                   x.at_or({i[0], i[1] / 3 * 2 + k[0], i[2] * 2 + k[1] - 1, i[3] + k[2] * 3}, 0);
+            });
+            return s;
+          })};
+}
+Case case_conv_transpose(const Maker& make) {
+  const Array x = sample({1, 4, 3, 4}, 1);
+  const Array w = sample({4, 2, 3, 2}, 2);
+  const WindowOptions o{{2, 1}, {1, 2}, {1, 0}, {0, 1}};
+  Array want = generate({1, 4, 7, 5}, [](const Ints&) { return 0; });
+  testing::for_each_index(x.shape, [&](const Ints& i) {
+    testing::for_each_index({2, 3, 2}, [&](const Ints& k) {
+      const Ints to{0, i[1] / 2 * 2 + k[0], i[2] * 2 + k[1] - 1, i[3] + k[2] * 2};
+      if (to[2] < 0 || to[2] >= 7 || to[3] >= 5) return;
+      want.values[static_cast<size_t>((to[1] * 7 + to[2]) * 5 + to[3])] +=
+          x.at(i) * w.at({i[1], k[0], k[1], k[2]});
+    });
+  });
+  return {conv_transpose(make(x), make(w), Tensor(), o, {1, 0}, 2), want};
+}
+
+// Windows of 3 with stride 2 over 6 elements and padding: the fourth is ceil_mode's, half outside.
+struct PoolCase {
+  Array x = sample({1, 2, 6, 5}, 4);
+  WindowOptions options{{2, 1}, {1, 2}, {1, 0}, {1, 1}};
+  Ints kernel{3, 2};
+
+  Array each(const std::function<double(const std::vector<double>&, int64_t)>& f) const {
+    return generate({1, 2, 4, 4}, [&](const Ints& i) {
+      std::vector<double> inside;
+      int64_t with_padding = 0;
+      testing::for_each_index(kernel, [&](const Ints& k) {
+        const int64_t r = i[2] * 2 + k[0] - 1;
+        const int64_t c = i[3] + k[1] * 2;
+        if (r >= 0 && r < 6 && c < 5) inside.push_back(x.at({0, i[1], r, c}));
+        with_padding += r < 7 && c < 6;
+      });
+      return f(inside, with_padding);
+    });
+  }
+};
+Case case_max_pool(const Maker& make) {
+  const PoolCase p;
+  return {max_pool(make(p.x), p.kernel, p.options, true),
+          p.each([](const std::vector<double>& v, int64_t) {
+            return *std::max_element(v.begin(), v.end());
+          })};
+}
+Case case_max_pool_indices(const Maker& make) {
+  const PoolCase p;
+  return {max_pool_indices(make(p.x), p.kernel, p.options, true),
+          generate({1, 2, 4, 4}, [&](const Ints& i) {
+            double best = -1e9;
+            int64_t place = -1;
+            testing::for_each_index(p.kernel, [&](const Ints& k) {
+              const Ints at{0, i[1], i[2] * 2 + k[0] - 1, i[3] + k[1] * 2};
+              if (p.x.at_or(at, -1e9) <= best) return;
+              best = p.x.at(at);
+              place = at[2] * 5 + at[3];
+            });
+            return static_cast<double>(place);
+          })};
+}
+Case case_avg_pool(const Maker& make) {
+  const PoolCase p;
+  const Tensor without = avg_pool(make(p.x), p.kernel, p.options, true, false);
+  const reference::Values checked = reference::evaluate(without.node());
+  const Array want = p.each([](const std::vector<double>& v, int64_t) { return mean_value(v); });
+  for (size_t i = 0; i < want.values.size(); ++i)
+    EXPECT_NEAR(checked.real[i], want.values[i], 1e-6);
+  return {avg_pool(make(p.x), p.kernel, p.options, true, true),
+          p.each([](const std::vector<double>& v, int64_t n) {
+            return total(v) / static_cast<double>(n);
+          }),
+          1e-6};
+}
+
+// ---- Normalisation
+
+Case case_batch_norm(const Maker& make) {
+  const Array x = sample({2, 3, 4}, 1);
+  const Array scale = sample({3}, 2);
+  const Array bias = sample({3}, 3);
+  const Array mean = sample({3}, 4);
+  const Array var{{3}, {0.5, 2, 1}};
+  return {batch_norm(make(x), make(scale), make(bias), make(mean), make(var), 0.25),
+          generate(x.shape,
+                   [&](const Ints& i) {
+                     const Ints c{i[1]};
+                     return (x.at(i) - mean.at(c)) / std::sqrt(var.at(c) + 0.25) * scale.at(c) +
+                            bias.at(c);
+                   }),
+          4e-6};
+}
+
+Array normalized_over(const Array& x, const Ints& axes, double epsilon) {
+  const Array m = fold(x, axes, mean_value);
+  const Array v = fold(x, axes, variance_value);
+  return generate(x.shape, [&](const Ints& i) {
+    Ints at = i;
+    for (int64_t axis : axes) at[static_cast<size_t>(axis)] = 0;
+    return (x.at(i) - m.at(at)) / std::sqrt(v.at(at) + epsilon);
+  });
+}
+
+Case case_layer_norm(const Maker& make) {
+  const Array x = sample({2, 3, 4}, 1);
+  const Array scale = sample({3, 4}, 2);
+  const Array bias = sample({4}, 3);
+  const Array normal = normalized_over(x, {1, 2}, 0.5);
+  return {layer_norm(make(x), make(scale), make(bias), 1, 0.5),
+          generate(x.shape,
+                   [&](const Ints& i) {
+                     return normal.at(i) * scale.at({i[1], i[2]}) + bias.at({i[2]});
+                   }),
+          4e-6};
+}
+Case case_rms_norm(const Maker& make) {
+  const Array x = sample({3, 4}, 1);
+  const Array scale = sample({4}, 2);
+  const Array power = fold(x, {1}, [](const std::vector<double>& v) {
+    double s = 0;
+    for (double e : v) s += e * e;
+    return s / static_cast<double>(v.size());
+  });
+  return {rms_norm(make(x), make(scale), -1, 0.5),
+          generate(x.shape,
+                   [&](const Ints& i) {
+                     return x.at(i) / std::sqrt(power.at({i[0], 0}) + 0.5) * scale.at({i[1]});
+                   }),
+          4e-6};
+}
+Case case_group_norm(const Maker& make) {
+  const Array x = sample({2, 4, 3}, 1);
+  const Array scale = sample({4}, 2);
+  const Array bias = sample({4}, 3);
+  const Array normal = normalized_over({{2, 2, 6}, x.values}, {2}, 0.5);
+  return {group_norm(make(x), 2, make(scale), make(bias), 0.5),
+          generate(x.shape,
+                   [&](const Ints& i) {
+                     return normal.at({i[0], i[1] / 2, i[1] % 2 * 3 + i[2]}) * scale.at({i[1]}) +
+                            bias.at({i[1]});
+                   }),
+          4e-6};
+}
+Case case_instance_norm(const Maker& make) {
+  const Array x = sample({2, 3, 2, 4}, 1);
+  const Array scale = sample({3}, 2);
+  const Array normal = normalized_over(x, {2, 3}, 0.5);
+  return {instance_norm(make(x), make(scale), Tensor(), 0.5),
+          generate(x.shape, [&](const Ints& i) { return normal.at(i) * scale.at({i[1]}); }), 4e-6};
+}
+Case case_lrn(const Maker& make) {
+  const Array x = sample({2, 5, 3}, 1);
+  return {lrn(make(x), 4, 0.5, 0.75, 2),
+          generate(x.shape,
+                   [&](const Ints& i) {
+                     double s = 0;
+                     for (int64_t c = i[1] - 1; c <= i[1] + 2; ++c) {
+                       const double v = x.at_or({i[0], c, i[2]}, 0);
+                       s += v * v;
+                     }
+                     return x.at(i) / std::pow(2 + 0.5 / 4 * s, 0.75);
+                   }),
+          2e-6};
+}
+
+const std::map<std::string, Function>& cases() {
+  static const auto& all = *new std::map<std::string, Function>{
+#define FUNCTION(name, parameters, meaning) {#name, case_##name},
+#include "api/functions.def"
+  };
+  return all;
+}
+
+class FunctionTest : public ::testing::TestWithParam<std::string> {};
+
+// A row without a case does not compile.
+TEST_P(FunctionTest, HasItsDefinitionsValues) {
+  const Maker make(new_context());
+  const Case c = cases().at(GetParam())(make);
+  ASSERT_EQ(to_string(c.got.shape()), to_string(to_shape(c.want.shape)));
+  const reference::Values values = reference::evaluate(c.got.node());
+  for (size_t i = 0; i < c.want.values.size(); ++i) {
+    const double got =
+        values.dtype.is_float() ? values.real[i] : static_cast<double>(values.whole[i]);
+    const double want = c.want.values[i];
+    if (std::isnan(want)) {
+      EXPECT_TRUE(std::isnan(got)) << "element " << i;
+    } else {
+      EXPECT_NEAR(got, want, c.tolerance * std::max(1.0, std::abs(want))) << "element " << i;
+    }
+  }
+}
+
+TEST_P(FunctionTest, IsComputedAsTheOracleDoes) {
+  const Maker make(new_context());
+  Case c = cases().at(GetParam())(make);
+  const reference::Values want = reference::evaluate(c.got.node());
+  std::string bytes(static_cast<size_t>(element_count(c.got) * c.got.dtype().bytes()), '\0');
+  read(c.got, bytes.data(), std::ssize(bytes));
+  EXPECT_EQ(reference::difference(want, bytes.data()), "");
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& [name, function] : cases()) all.push_back(name);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FunctionTest, ::testing::ValuesIn(names()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace tiny

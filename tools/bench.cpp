@@ -1,0 +1,285 @@
+// tiny bench: how long a model takes, with each number of threads that is asked for.
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include "allocations.h"
+#include "commands.h"
+#include "process.h"
+
+namespace tiny::cli {
+namespace {
+
+constexpr int kCountedRuns = 5;  // for the figures that one run each is not enough for
+constexpr size_t kSamplesMax = 1'000'000;
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      if (const size_t at = line.find(": "); at != std::string::npos) return line.substr(at + 2);
+  return "";
+}
+
+int64_t usable_cores() {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
+}
+
+// Between the samples that lie nearest, as numpy.percentile does.
+double percentile(const std::vector<double>& sorted, double percent) {
+  const double at = percent / 100 * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<size_t>(at);
+  const size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (sorted[high] - sorted[low]) * (at - static_cast<double>(low));
+}
+
+Json summary(const std::vector<double>& samples) {
+  std::vector<double> sorted = samples;
+  std::sort(sorted.begin(), sorted.end());
+  const auto count = static_cast<double>(sorted.size());
+  const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / count;
+  double squares = 0;
+  for (const double sample : sorted) squares += (sample - mean) * (sample - mean);
+  Json ms = Json::object();
+  ms.set("min", sorted.front()).set("mean", mean);
+  ms.set("stddev", count > 1 ? std::sqrt(squares / (count - 1)) : 0.0);
+  ms.set("p50", percentile(sorted, 50)).set("p90", percentile(sorted, 90));
+  return ms.set("p99", percentile(sorted, 99)).set("max", sorted.back());
+}
+
+struct Measured {
+  std::vector<double> samples;  // milliseconds of each run
+  double seconds = 0;           // from the first start to the last end
+};
+
+// True while another run is wanted: by number, or by time but at least one.
+bool goes_on(const BenchFlags& flags, size_t done, Clock::time_point start) {
+  if (flags.runs) return done < static_cast<size_t>(*flags.runs);
+  return done == 0 || (done < kSamplesMax && ms_since(start) < flags.duration * 1e3);
+}
+
+Measured measure_alone(Session& session, const BenchFlags& flags) {
+  Measured measured;
+  const auto start = Clock::now();
+  while (goes_on(flags, measured.samples.size(), start)) {
+    const auto begin = Clock::now();
+    session.execute();
+    measured.samples.push_back(ms_since(begin));
+  }
+  measured.seconds = ms_since(start) / 1e3;
+  return measured;
+}
+
+// Several threads, each with its own run of the one program.
+Measured measure_together(const Session& session, const BenchFlags& flags) {
+  struct Worker {
+    Run run;
+    std::vector<double> samples;
+    std::optional<Failure> failure;
+  };
+  std::vector<Worker> workers(static_cast<size_t>(flags.concurrency));
+  for (Worker& worker : workers) worker.run = session.another_run();
+  std::atomic<bool> started = false;
+  Clock::time_point start;
+  const auto work = [&](Worker& worker) {
+    started.wait(false);
+    while (!worker.failure && goes_on(flags, worker.samples.size(), start)) {
+      const auto begin = Clock::now();
+      const tiny_status status = tiny_run_execute(worker.run.get());
+      if (status != TINY_OK) worker.failure = last_failure(status, flags.model);
+      worker.samples.push_back(ms_since(begin));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (Worker& worker : workers) threads.emplace_back(work, std::ref(worker));
+  start = Clock::now();
+  started = true;
+  started.notify_all();
+  for (std::thread& thread : threads) thread.join();
+  Measured measured;
+  measured.seconds = ms_since(start) / 1e3;
+  for (const Worker& worker : workers) {
+    if (worker.failure) throw *worker.failure;
+    measured.samples.insert(measured.samples.end(), worker.samples.begin(), worker.samples.end());
+  }
+  return measured;
+}
+
+Json allocations_per_run(Session& session) {
+  const auto before = allocations();
+  for (int i = 0; i < kCountedRuns; ++i) session.execute();
+  const auto after = allocations();
+  if (!before || !after) return Json();
+  return static_cast<double>(*after - *before) / kCountedRuns;
+}
+
+// Executes a few times with the kernels timed: what each took on average, and the least time per
+// kernel that a run took beside them.
+struct Profile {
+  std::vector<double> seconds;
+  Json overhead_us;
+};
+Profile profile(Session& session) {
+  Profile result;
+  if (!session.run()) return result;
+  size_t count = 0;
+  check(tiny_program_kernel_count(session.program(), &count));
+  check(tiny_run_set_timed(session.run(), 1));
+  result.seconds.assign(count, 0);
+  std::vector<double> seconds(count);
+  double least = HUGE_VAL;
+  for (int i = 0; i < kCountedRuns; ++i) {
+    const auto start = Clock::now();
+    session.execute();
+    const double wall = ms_since(start) / 1e3;
+    check(tiny_run_kernel_seconds(session.run(), seconds.data(), seconds.size(), &count));
+    least = std::min(least, wall - std::accumulate(seconds.begin(), seconds.end(), 0.0));
+    for (size_t k = 0; k < seconds.size(); ++k) result.seconds[k] += seconds[k] / kCountedRuns;
+  }
+  check(tiny_run_set_timed(session.run(), 0));
+  if (count > 0) result.overhead_us = std::max(0.0, least) * 1e6 / static_cast<double>(count);
+  return result;
+}
+
+Json kernels_json(const Session& session, const std::vector<double>& seconds) {
+  Json list = Json::array();
+  Report report;
+  if (!session.program()) return list;
+  check(tiny_program_kernels(session.program(), out(report)));
+  const auto kernels = Json::parse(tiny_report_text(report.get()));
+  if (!kernels) throw Failure(Exit::Internal, "INTERNAL", "tiny_program_kernels gave no JSON");
+  for (size_t i = 0; i < kernels->items().size() && i < seconds.size(); ++i) {
+    const Json& kernel = kernels->items()[i];
+    const auto rate = [&](const char* key) {
+      const Json* amount = kernel.find(key);
+      return amount && seconds[i] > 0 ? amount->number() / seconds[i] / 1e9 : 0.0;
+    };
+    const auto copy = [&](const char* key) {
+      const Json* value = kernel.find(key);
+      return value ? *value : Json();
+    };
+    Json entry = Json::object();
+    entry.set("name", copy("name")).set("runs", kCountedRuns).set("ms", seconds[i] * 1e3);
+    entry.set("gflops", rate("operations")).set("gbps", rate("bytes"));
+    list.push(entry.set("options", copy("options")));
+  }
+  return list;
+}
+
+// New processes that load, compile and run once, one after the other.
+Json cold_starts(const BenchFlags& flags, int64_t threads) {
+  const Phase phase("starting new processes");
+  std::vector<std::string> arguments = flags.arguments;
+  arguments.push_back("--one-run=" + std::to_string(threads));
+  std::vector<double> samples;
+  for (int64_t i = 0; i < flags.cold; ++i) {
+    Children children;
+    children.start(0, arguments, 3600);
+    const Ended ended = children.wait().second;
+    if (ended.exit_code != 0)
+      throw Failure(Exit::Internal, "INTERNAL", "a new process failed: " + ended.err);
+    samples.push_back(ended.ms);
+  }
+  std::sort(samples.begin(), samples.end());
+  Json ms = Json::object();
+  return ms.set("min", samples.front()).set("p50", percentile(samples, 50));
+}
+
+Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
+  common.threads = threads;
+  const Context context = open_context(common);
+  LoadedModel model(context, flags.model);
+  model.read_ports();
+  const std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
+  Session session(context, model, arrays_of(inputs));
+  const auto start = Clock::now();
+  session.execute();
+  const double first_run_ms = ms_since(start);
+  Json result = Json::object();
+  if (flags.one_run) return result;
+  Measured measured;
+  {
+    const Phase phase("measuring with threads " + std::to_string(threads));
+    for (int64_t i = 0; i < flags.warmup; ++i) session.execute();
+    measured =
+        flags.concurrency > 1 ? measure_together(session, flags) : measure_alone(session, flags);
+  }
+  result.set("threads", threads).set("concurrency", flags.concurrency);
+  result.set("runs", measured.samples.size()).set("ms", summary(measured.samples));
+  result.set("per_second", static_cast<double>(measured.samples.size()) / measured.seconds);
+  result.set("load_ms", model.load_ms()).set("compile_ms", session.compile_ms());
+  result.set("first_run_ms", first_run_ms);
+  const Profile kernels = profile(session);
+  result.set("overhead_us_per_kernel", kernels.overhead_us);
+  result.set("allocations_per_run", allocations_per_run(session));
+  if (flags.cold > 0) result.set("cold_ms", cold_starts(flags, threads));
+  if (flags.samples) {
+    Json samples = Json::array();
+    for (const double sample : measured.samples) samples.push(sample);
+    result.set("samples_ms", samples);
+  }
+  if (flags.profile) result.set("kernels", kernels_json(session, kernels.seconds));
+  return result;
+}
+
+std::string result_text(const Json& result) {
+  const Json& ms = *result.find("ms");
+  std::string text = "threads " + result.find("threads")->text();
+  if (result.find("concurrency")->number() > 1)
+    text += ", concurrency " + result.find("concurrency")->text();
+  text += ": " + result.find("runs")->text() + " runs, " +
+          fixed(result.find("per_second")->number(), 1) + " per second\n  ms   ";
+  for (size_t i = 0; i < ms.keys().size(); ++i)
+    text += " " + ms.keys()[i] + " " + fixed(ms.items()[i].number(), 3);
+  text += "\n  start  ";
+  for (const char* key : {"load_ms", "compile_ms", "first_run_ms"})
+    text += std::string(key) + " " + fixed(result.find(key)->number(), 2) + " ";
+  if (const Json* cold = result.find("cold_ms"))
+    text += "cold min " + fixed(cold->find("min")->number(), 1) + " p50 " +
+            fixed(cold->find("p50")->number(), 1);
+  text += "\n  per run allocations " + result.find("allocations_per_run")->text() +
+          ", overhead per kernel " + fixed(result.find("overhead_us_per_kernel")->number(), 2) +
+          " us\n";
+  if (const Json* kernels = result.find("kernels"))
+    for (const Json& kernel : kernels->items())
+      text += "  " + right(fixed(kernel.find("ms")->number(), 4), 10) + " ms " +
+              right(fixed(kernel.find("gflops")->number(), 1), 8) + " GFLOPS " +
+              right(fixed(kernel.find("gbps")->number(), 1), 7) + " GB/s  " +
+              kernel.find("name")->text() + "\n";
+  return text;
+}
+
+}  // namespace
+
+Outcome bench_command(const BenchFlags& flags, const CommonFlags& common) {
+  Outcome outcome;
+  if (flags.one_run) {
+    end_with_parent();
+    bench_with(*flags.one_run, flags, common);
+    outcome.printed = true;
+    return outcome;
+  }
+  const Place place = place_of(common);
+  Json cpu = Json::object();
+  cpu.set("model", cpu_model()).set("isa", place.isa).set("cores", usable_cores());
+  outcome.text = flags.model + " on " + place.device + (place.isa.empty() ? "" : " " + place.isa) +
+                 ", " + cpu.find("model")->text() + "\n";
+  Json results = Json::array();
+  std::vector<int64_t> threads = flags.threads;
+  if (threads.empty()) threads.push_back(place.threads);
+  for (const int64_t count : threads) {
+    results.push(bench_with(count, flags, common));
+    outcome.text += result_text(results.items().back());
+  }
+  outcome.body.set("cpu", cpu).set("device", place.device);
+  outcome.body.set("model", Json::object().set("path", flags.model)).set("results", results);
+  return outcome;
+}
+
+}  // namespace tiny::cli

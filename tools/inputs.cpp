@@ -1,0 +1,269 @@
+#include "inputs.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "failure.h"
+#include "npz.h"
+#include "process.h"
+
+namespace tiny::cli {
+namespace {
+
+// What the flags say about the dimensions that the model leaves free.
+class Shapes {
+ public:
+  Shapes(const LoadedModel& model, const CommonFlags& flags) : model_(model) {
+    given_.resize(model.inputs().size());
+    for (const std::string& text : flags.dims) {
+      const auto [name, value] = split_last(text, "--dim");
+      require_dim(name);
+      dims_[name] = parse_integer(value, "--dim " + name, 0, INT64_MAX);
+    }
+    for (const std::string& text : flags.shapes) {
+      const auto [name, value] = split_last(text, "--shape");
+      const size_t index = model.input_index(name);
+      given_[index] = parse_shape(value, name);
+    }
+  }
+
+  // The shape of an input as far as it is known: -1 is still free.
+  std::vector<int64_t> known(size_t index) const {
+    const Port& port = model_.inputs()[index];
+    std::vector<int64_t> shape = given_[index].value_or(port.shape);
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      if (shape[axis] < 0 && port.has_rank)
+        if (const auto found = dims_.find(port.names[axis]); found != dims_.end())
+          shape[axis] = found->second;
+    return shape;
+  }
+
+  bool is_known(size_t index) const {
+    return model_.inputs()[index].has_rank || given_[index].has_value();
+  }
+
+  // Known, with 1 for what is still free; says so.
+  std::vector<int64_t> chosen(size_t index) {
+    const Port& port = model_.inputs()[index];
+    if (!is_known(index))
+      throw usage_failure("--shape " + port.name + "=.. is wanted: the model says none");
+    std::vector<int64_t> shape = known(index);
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis] >= 0) continue;
+      shape[axis] = 1;
+      const std::string& name = port.names[axis];
+      const std::string what = name.empty() ? "dimension " + std::to_string(axis) : name;
+      warn("input " + port.name + ": " + what + " is free, 1 is taken (" +
+           (name.empty() ? "--shape " + port.name + "=.." : "--dim " + name + "=N") + ")");
+      if (!name.empty()) dims_[name] = 1;
+    }
+    return shape;
+  }
+
+  // Holds an array against the model, and learns its free dimensions.
+  void accept(size_t index, const Array& array, const std::string& source) {
+    const Port& port = model_.inputs()[index];
+    const std::vector<int64_t> wanted = known(index);
+    const bool any_shape = !is_known(index);
+    bool fits = array.dtype == port.dtype && (any_shape || array.shape.size() == wanted.size());
+    for (size_t axis = 0; fits && !any_shape && axis < wanted.size(); ++axis)
+      fits = wanted[axis] < 0 || wanted[axis] == array.shape[axis];
+    if (!fits) {
+      Failure failure =
+          file_failure(source, "input " + port.name + " wants " + describe(port) +
+                                   (wanted == port.shape ? "" : ", here " + shape_text(wanted)) +
+                                   ", not " + describe(array.dtype, array.shape));
+      failure.status = array.dtype == port.dtype ? "SHAPE" : "DTYPE";
+      throw failure;
+    }
+    if (port.has_rank && port.shape.size() == array.shape.size())
+      for (size_t axis = 0; axis < port.shape.size(); ++axis)
+        if (!port.names[axis].empty()) dims_[port.names[axis]] = array.shape[axis];
+  }
+
+ private:
+  static std::pair<std::string, std::string> split_last(const std::string& text,
+                                                        const std::string& flag) {
+    const size_t at = text.rfind('=');
+    if (at == std::string::npos || at == 0)
+      throw usage_failure(flag + " wants NAME=VALUE, not '" + text + "'");
+    return {text.substr(0, at), text.substr(at + 1)};
+  }
+
+  void require_dim(const std::string& name) const {
+    std::vector<std::string> known;
+    for (const Port& port : model_.inputs())
+      for (const std::string& dim : port.names) {
+        if (dim == name) return;
+        if (!dim.empty()) known.push_back(dim);
+      }
+    throw usage_failure("'" + name +
+                        "' is no free dimension of the inputs; known: " + list_text(known));
+  }
+
+  std::vector<int64_t> parse_shape(const std::string& text, const std::string& name) const {
+    std::vector<int64_t> shape;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find_first_of("x,", at), text.size());
+      shape.push_back(parse_integer(text.substr(at, end - at), "--shape " + name, 0, INT64_MAX));
+      at = end + 1;
+    }
+    const Port& port = model_.inputs()[model_.input_index(name)];
+    if (!port.has_rank) return shape;
+    bool fits = shape.size() == port.shape.size();
+    for (size_t axis = 0; fits && axis < shape.size(); ++axis)
+      fits = port.shape[axis] < 0 || port.shape[axis] == shape[axis];
+    if (!fits)
+      throw usage_failure("--shape " + name + "=" + text + " does not fit " + describe(port));
+    return shape;
+  }
+
+  const LoadedModel& model_;
+  std::map<std::string, int64_t> dims_;
+  std::vector<std::optional<std::vector<int64_t>>> given_;
+};
+
+class Reader {
+ public:
+  Reader(const Context& context, const LoadedModel& model, const InputFlags& flags,
+         const CommonFlags& common)
+      : context_(context), model_(model), flags_(flags), common_(common), shapes_(model, common) {
+    found_.resize(model.inputs().size());
+  }
+
+  std::vector<Input> read() {
+    const Phase phase("reading inputs");
+    if (!flags_.data.empty()) read_data();
+    for (const std::string& text : flags_.files) {
+      const auto [name, path] = split_file(text);
+      if (!is_file(path)) throw file_failure(path, "no such file");
+      read_file(name, path);
+    }
+    return complete();
+  }
+
+ private:
+  void read_data() {
+    const auto files = data_files(flags_.data, "input");
+    if (files.size() > model_.inputs().size())
+      throw file_failure(flags_.data, std::to_string(files.size()) +
+                                          " inputs for a model that has " +
+                                          std::to_string(model_.inputs().size()));
+    for (size_t i = 0; i < files.size(); ++i) add(i, load_tensor(context_, files[i]), files[i]);
+  }
+
+  void read_file(const std::string& name, const std::string& path) {
+    if (ending(path) == ".npz") return read_archive(name, path);
+    const size_t index = name.empty() ? first_missing(path) : model_.input_index(name);
+    add(index, load(index, path), path);
+  }
+
+  Array load(size_t index, const std::string& path) const {
+    const Port& port = model_.inputs()[index];
+    const std::string end = ending(path);
+    if (is_picture(path))
+      return load_picture(path, port.dtype, shapes_.known(index), flags_.picture);
+    if (end != ".bin") return load_tensor(context_, path);
+    const std::vector<int64_t> shape = shapes_.known(index);
+    if (!shapes_.is_known(index) || std::find(shape.begin(), shape.end(), -1) != shape.end())
+      throw usage_failure(path + " has no shape: --shape " + port.name + "=.. is wanted for " +
+                          describe(port));
+    return load_raw(path, port.dtype, shape);
+  }
+
+  // With a name, its member, or the only one; else members by name, or arr_0, arr_1, .. in order.
+  void read_archive(const std::string& name, const std::string& path) {
+    std::vector<Array> members = read_npz(path);
+    if (!name.empty()) {
+      const size_t index = model_.input_index(name);
+      for (Array& member : members)
+        if (member.name == name || members.size() == 1) return add(index, std::move(member), path);
+      throw file_failure(path, "no member '" + name + "'");
+    }
+    for (size_t i = 0; i < members.size(); ++i) {
+      const bool unnamed = members[i].name == "arr_" + std::to_string(i);
+      const size_t index = unnamed ? first_missing(path) : model_.input_index(members[i].name);
+      add(index, std::move(members[i]), path);
+    }
+  }
+
+  size_t first_missing(const std::string& path) const {
+    for (size_t i = 0; i < found_.size(); ++i)
+      if (!found_[i]) return i;
+    throw usage_failure(path + ": the model has only " + std::to_string(found_.size()) +
+                        " inputs, and all are given");
+  }
+
+  void add(size_t index, Array array, const std::string& source) {
+    shapes_.accept(index, array, source);
+    array.name = model_.inputs()[index].name;
+    found_[index] = Input{std::move(array), source};
+  }
+
+  std::vector<Input> complete() {
+    std::vector<std::string> missing;
+    for (size_t i = 0; i < found_.size(); ++i)
+      if (!found_[i])
+        missing.push_back(model_.inputs()[i].name + " (" + describe(model_.inputs()[i]) + ")");
+    if (!missing.empty() && flags_.synth.empty())
+      throw usage_failure("inputs are missing: " + list_text(missing) +
+                          "; give --input NAME=FILE or --synth uniform");
+    std::vector<Input> inputs;
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if (!found_[i]) {
+        const Port& port = model_.inputs()[i];
+        Array array = zeros(port.name, port.dtype, shapes_.chosen(i));
+        synthesise(array, flags_.synth, common_.seed, i);
+        found_[i] = Input{std::move(array), flags_.synth};
+      }
+      inputs.push_back(std::move(*found_[i]));
+    }
+    return inputs;
+  }
+
+  const Context& context_;
+  const LoadedModel& model_;
+  const InputFlags& flags_;
+  const CommonFlags& common_;
+  Shapes shapes_;
+  std::vector<std::optional<Input>> found_;
+};
+
+}  // namespace
+
+std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
+                               const InputFlags& flags, const CommonFlags& common) {
+  return Reader(context, model, flags, common).read();
+}
+
+std::vector<Array> arrays_of(const std::vector<Input>& inputs) {
+  std::vector<Array> arrays;
+  for (const Input& input : inputs) arrays.push_back(input.array);
+  return arrays;
+}
+
+std::pair<std::string, std::string> split_file(const std::string& text) {
+  for (size_t at = text.rfind('='); at != std::string::npos && at > 0; at = text.rfind('=', at - 1))
+    if (is_file(text.substr(at + 1))) return {text.substr(0, at), text.substr(at + 1)};
+  if (is_file(text) || text.find('=') == std::string::npos) return {"", text};
+  // No such file; the message should name the one that was most likely meant.
+  const size_t at = text.rfind('=');
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::vector<std::string> data_files(const std::string& folder, const std::string& kind) {
+  DIR* opened = opendir(folder.c_str());
+  if (opened == nullptr) throw file_failure(folder, "no such folder");
+  closedir(opened);
+  std::vector<std::string> files;
+  for (;;) {
+    const std::string path = folder + "/" + kind + "_" + std::to_string(files.size()) + ".pb";
+    if (!is_file(path)) return files;
+    files.push_back(path);
+  }
+}
+
+}  // namespace tiny::cli

@@ -1,0 +1,40 @@
+// The inputs of a model from the command line: files, a test data set, or synthesised values.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "files.h"
+#include "session.h"
+
+namespace tiny::cli {
+
+struct InputFlags {
+  std::vector<std::string> files;  // [NAME=]FILE
+  std::string data;                // the folder of a test data set
+  std::string synth;               // "" : a missing input is an error
+  PictureFlags picture;
+};
+
+struct Input {
+  Array array;
+  std::string source;  // a path, or the kind of synthesis
+};
+
+// One input for each of the model's, in its order.
+std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
+                               const InputFlags& flags, const CommonFlags& common);
+std::vector<Array> arrays_of(const std::vector<Input>& inputs);
+
+// [NAME=]FILE, split at the last '=' that leaves an existing file; no name if none does.
+std::pair<std::string, std::string> split_file(const std::string& text);
+
+// DIR/input_0.pb, DIR/input_1.pb, .. while they exist; the same for "output".
+std::vector<std::string> data_files(const std::string& folder, const std::string& kind);
+
+// Fills an array by a seeded generator, the same on every machine: uniform is [0, 1) for floats,
+// the whole range for 8-bit integers, 0 or 1 for others; arange counts row-major from 0.
+void synthesise(Array& array, const std::string& kind, uint64_t seed, size_t index);
+
+}  // namespace tiny::cli

@@ -1,0 +1,308 @@
+// The command line `tiny`: reads the arguments, runs one command, prints its result or its failure.
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <new>
+
+#include "commands.h"
+#include "process.h"
+
+namespace tiny::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  tiny run resnet.onnx --input cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top 5
+  tiny run model.onnx --input x=x.npy --expect y=y.npy --json
+  tiny run model.onnx --data test_data_set_0
+  tiny info model.onnx --check
+  tiny bench model.onnx --threads 1,2 --dim N=8 --profile
+  tiny test onnx/backend/test/data/node --jobs 2
+  tiny devices
+
+Exit codes: 0 done; 1 a comparison or test case failed; 2 wrong usage; 3 invalid model;
+4 unsupported operator, dtype, opset or device; 5 input or output file; 6 limit, memory or time;
+70 internal error; 130 interrupted.)";
+
+struct Arguments {
+  CommonFlags common;
+  RunFlags run;
+  InfoFlags info;
+  BenchFlags bench;
+  TestFlags test;
+  std::string layout = "nchw", fit = "stretch";
+  double scale = 0;
+};
+
+CLI::Option* add_list(CLI::App& app, const char* flag, std::vector<std::string>& values,
+                      const char* help) {
+  // One value for each time the flag is given: what follows is the model.
+  return app.add_option(flag, values, help)->expected(1)->take_all()->allow_extra_args(false);
+}
+
+void add_common(CLI::App& app, CommonFlags& flags) {
+  app.add_flag("--json", flags.json, "Print one JSON object on stdout, nothing else");
+  app.add_flag("-q,--quiet", flags.quiet, "No warnings and no progress on stderr");
+  app.add_flag("-v,--verbose", flags.verbose, "Tell more on stderr; -vv and so on tell still more");
+  app.add_option("--device", flags.device, "cpu, interp, c or null[:N]")->group("Engine");
+  app.add_option("--isa", flags.isa, "auto, avx512 or avx2")
+      ->check(CLI::IsMember({"auto", "avx512", "avx2"}))
+      ->group("Engine");
+  add_list(app, "--option", flags.options, "KEY=VALUE of the engine; may be repeated")
+      ->group("Engine");
+  app.add_option("--limit-memory", flags.limit_memory, "Bytes that tensors may take")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Engine");
+  app.add_flag("--no-cache", flags.no_cache, "Neither read nor write the disk cache")
+      ->group("Engine");
+}
+
+void add_threads(CLI::App& app, CommonFlags& flags) {
+  app.add_option("--threads", flags.threads, "Number of threads; 0: as many as there are cores")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Engine");
+}
+
+void add_shapes(CLI::App& app, CommonFlags& flags) {
+  add_list(app, "--dim", flags.dims, "NAME=N, the size of a free dimension; may be repeated")
+      ->group("Inputs");
+  add_list(app, "--shape", flags.shapes, "INPUT=1x3x224x224; may be repeated")->group("Inputs");
+  app.add_option("--seed", flags.seed, "Of synthesised inputs (0)")->group("Inputs");
+}
+
+void add_inputs(CLI::App& app, InputFlags& flags, Arguments& all) {
+  add_list(
+      app, "--input", flags.files,
+      "[NAME=]FILE: .npy .npz .pb .bin .png .jpg .bmp .ppm; without NAME in the model's order; "
+      "may be repeated")
+      ->group("Inputs");
+  app.add_option("--data", flags.data,
+                 "A test_data_set folder: input_*.pb, compared with output_*.pb")
+      ->group("Inputs");
+  app.add_option("--synth", flags.synth, "Fill inputs that are not given")
+      ->check(CLI::IsMember({"uniform", "normal", "arange", "zeros", "ones"}))
+      ->group("Inputs");
+  app.add_option("--layout", all.layout, "Of pictures: nchw or nhwc")
+      ->check(CLI::IsMember({"nchw", "nhwc"}))
+      ->group("Pictures");
+  app.add_option("--scale", all.scale, "Factor of pixels 0..255 (1/255; 1 for integer inputs)")
+      ->group("Pictures");
+  app.add_option("--mean", flags.picture.mean, "R,G,B taken away after scaling (0)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group("Pictures");
+  app.add_option("--std", flags.picture.std, "R,G,B divided by after that (1)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group("Pictures");
+  app.add_option("--fit", all.fit, "stretch, or crop the middle out")
+      ->check(CLI::IsMember({"stretch", "crop"}))
+      ->group("Pictures");
+}
+
+void add_tolerance(CLI::App& app, Tolerance& tolerance) {
+  app.add_option("--rtol", tolerance.relative, "Relative tolerance (1e-3)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--atol", tolerance.absolute, "Absolute tolerance (1e-7)")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void add_run(CLI::App& root, Arguments& all) {
+  RunFlags& flags = all.run;
+  CLI::App& app =
+      *root.add_subcommand("run", "Run a model once; show, compare and save its outputs");
+  app.add_option("MODEL", flags.model, "An ONNX file")->required();
+  add_inputs(app, flags.input, all);
+  add_shapes(app, all.common);
+  add_list(app, "--expect", flags.expect, "[NAME=]FILE that an output must equal; may be repeated");
+  add_tolerance(app, flags.tolerance);
+  add_list(app, "--outputs", flags.outputs, "NAME,.. of the outputs to report; all without it");
+  app.add_option("--save", flags.save, "Write the outputs: DIR, FILE.npz or FILE.pb");
+  app.add_option("--top", flags.top, "Show the K largest elements of each output");
+  app.add_option("--labels", flags.labels, "A file with the label of index i in line i");
+  app.add_option("--print", flags.print, "none, summary or full")
+      ->check(CLI::IsMember({"none", "summary", "full"}));
+  add_threads(app, all.common);
+  add_common(app, all.common);
+}
+
+void add_info(CLI::App& root, Arguments& all) {
+  CLI::App& app = *root.add_subcommand("info", "Show what a model holds and whether it can be run");
+  app.add_option("MODEL", all.info.model, "An ONNX file")->required();
+  app.add_flag("--check", all.info.check, "Exit with 4 if anything is unsupported");
+  add_threads(app, all.common);
+  add_common(app, all.common);
+}
+
+void add_bench(CLI::App& root, Arguments& all) {
+  BenchFlags& flags = all.bench;
+  CLI::App& app = *root.add_subcommand("bench", "Measure how long a model takes");
+  app.add_option("MODEL", flags.model, "An ONNX file")->required();
+  auto* duration = app.add_option("--duration", flags.duration, "Seconds to measure (3)")
+                       ->check(CLI::NonNegativeNumber);
+  app.add_option("--runs", flags.runs, "Number of runs, instead of a duration")
+      ->check(CLI::PositiveNumber)
+      ->excludes(duration);
+  app.add_option("--warmup", flags.warmup, "Runs before that (5)")->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", flags.threads, "Numbers of threads to measure with: 1,2")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--concurrency", flags.concurrency, "Runs at the same time (1)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--cold", flags.cold, "Time N new processes as well")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--profile", flags.profile, "Show every kernel");
+  app.add_flag("--samples", flags.samples, "List the time of every run in the JSON");
+  app.add_option("--one-run", flags.one_run)->group("");
+  add_inputs(app, flags.input, all);
+  add_shapes(app, all.common);
+  add_common(app, all.common);
+}
+
+void add_test(CLI::App& root, Arguments& all) {
+  TestFlags& flags = all.test;
+  CLI::App& app =
+      *root.add_subcommand("test", "Run every model.onnx below folders on its test_data_set_*");
+  app.add_option("DIR", flags.folders, "Folders in ONNX's test layout")->required();
+  app.add_option("--filter", flags.filter, "Only cases whose name has this regular expression");
+  app.add_option("--exclude", flags.exclude, "No cases whose name has this regular expression");
+  app.add_option("--known", flags.known, "A file of names, one a line, that may fail");
+  app.add_option("--jobs", flags.jobs, "Processes at the same time (1)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--case-timeout", flags.case_timeout, "Seconds for one case (60)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--one-case", flags.one_case)->group("");
+  add_tolerance(app, flags.tolerance);
+  add_threads(app, all.common);
+  add_common(app, all.common);
+}
+
+// What the flags of pictures mean, once all of them are read.
+void finish_inputs(const CLI::App& app, InputFlags& flags, const Arguments& all) {
+  flags.picture.channels_last = all.layout == "nhwc";
+  flags.picture.crop = all.fit == "crop";
+  if (app.count("--scale") > 0) flags.picture.scale = all.scale;
+  for (const double divisor : flags.picture.std)
+    if (divisor == 0) throw usage_failure("--std wants numbers other than 0");
+}
+
+std::string known_flags(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    if (!option->get_lnames().empty() && !option->get_group().empty())
+      names.push_back("--" + option->get_lnames().front());
+  return list_text(names);
+}
+
+std::string known_commands(const CLI::App& root) {
+  std::vector<std::string> names;
+  for (const CLI::App* app : root.get_subcommands({})) names.push_back(app->get_name());
+  return list_text(names);
+}
+
+// The message of a mistake in the arguments, with what would have been right.
+std::string parse_message(const CLI::App& root, const CLI::ParseError& error) {
+  const auto chosen = root.get_subcommands();
+  std::string message = error.what();
+  if (chosen.empty()) return message + "; commands: " + known_commands(root);
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))
+    message += "; known flags: " + known_flags(*chosen[0]);
+  return message + "; see tiny " + chosen[0]->get_name() + " --help";
+}
+
+int fail(const Failure& failure, const std::string& command, bool json) {
+  if (json) print(json_head(command, failure).dump() + "\n");
+  const std::string text = "tiny: " + failure.message + "\n";
+  std::fputs(text.c_str(), stderr);
+  return static_cast<int>(failure.exit);
+}
+
+int finish(const Outcome& outcome, const std::string& command, bool json) {
+  if (!outcome.printed && json) {
+    Json object = json_head(command, outcome.failure);
+    const Json& body = outcome.body;
+    for (size_t i = 0; i < body.keys().size(); ++i) object.set(body.keys()[i], body.items()[i]);
+    print(object.dump() + "\n");
+  } else if (!outcome.printed) {
+    print(outcome.text);
+  }
+  if (!outcome.failure) return 0;
+  std::fputs(("tiny: " + outcome.failure->message + "\n").c_str(), stderr);
+  return static_cast<int>(outcome.failure->exit);
+}
+
+Outcome run_chosen(const CLI::App& app, Arguments& all, const std::vector<std::string>& arguments) {
+  const std::string& command = app.get_name();
+  all.bench.arguments = all.test.arguments = arguments;
+  if (command == "run") {
+    finish_inputs(app, all.run.input, all);
+    return run_command(all.run, all.common);
+  }
+  if (command == "bench") {
+    finish_inputs(app, all.bench.input, all);
+    if (all.bench.input.synth.empty()) all.bench.input.synth = "uniform";
+    return bench_command(all.bench, all.common);
+  }
+  if (command == "info") return info_command(all.info, all.common);
+  if (command == "test") return test_command(all.test, all.common);
+  return devices_command(all.common);
+}
+
+int run_main(const std::vector<std::string>& arguments, std::string& command, bool& json) {
+  Arguments all;
+  CLI::App root("tiny: run, inspect, measure and test ONNX models", "tiny");
+  root.require_subcommand(1);
+  root.set_version_flag("--version", std::string(tiny_version()));
+  root.footer(kExamples);
+  add_run(root, all);
+  add_info(root, all);
+  add_bench(root, all);
+  add_test(root, all);
+  CLI::App& devices = *root.add_subcommand("devices", "List the devices of this build and machine");
+  add_common(devices, all.common);
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    root.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = root.get_subcommands();
+    if (!chosen.empty()) command = chosen[0]->get_name();
+    if (error.get_exit_code() == 0) {
+      root.exit(error);  // --help and --version
+      return 0;
+    }
+    throw usage_failure(parse_message(root, error));
+  }
+  const CLI::App& chosen = *root.get_subcommands().at(0);
+  command = chosen.get_name();
+  json = all.common.json;
+  watch_process(json, all.common.quiet, command);
+  return finish(run_chosen(chosen, all, arguments), command, json);
+}
+
+}  // namespace
+}  // namespace tiny::cli
+
+int main(int argc, char** argv) {
+  using namespace tiny::cli;
+  std::string command;
+  // Until the arguments are understood: a mistake in them is told as they ask for.
+  const std::vector<std::string> arguments(argv + (argc > 0), argv + argc);
+  bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  std::optional<Failure> failure;
+  try {
+    return run_main(arguments, command, json);
+  } catch (const Failure& caught) {
+    failure = caught;
+  } catch (const std::bad_alloc&) {
+    failure = Failure(Exit::Limit, "OUT_OF_MEMORY", "out of memory");
+  } catch (const std::length_error&) {
+    failure = Failure(Exit::Limit, "OUT_OF_MEMORY", "out of memory");
+  } catch (const std::exception& caught) {
+    failure = Failure(Exit::Internal, "INTERNAL", caught.what());
+  }
+  try {
+    return fail(*failure, command, json);
+  } catch (const std::exception&) {
+    return static_cast<int>(failure->exit);  // stdout is gone; the exit code still tells
+  }
+}

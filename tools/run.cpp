@@ -1,0 +1,267 @@
+// tiny run: one execution of a model, its outputs shown, compared and saved.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "commands.h"
+#include "npz.h"
+#include "process.h"
+
+namespace tiny::cli {
+namespace {
+
+constexpr size_t kValuesInJson = 64, kValuesInText = 8;
+
+// Which outputs are asked for, in the model's order.
+std::vector<size_t> chosen_outputs(const LoadedModel& model, const RunFlags& flags) {
+  std::set<size_t> chosen;
+  const auto known = [&](const std::string& name) {
+    return std::find(model.outputs().begin(), model.outputs().end(), name) != model.outputs().end();
+  };
+  for (const std::string& text : flags.outputs) {
+    if (known(text)) {  // a name may hold commas
+      chosen.insert(model.output_index(text));
+      continue;
+    }
+    for (size_t at = 0; at <= text.size();) {
+      const size_t end = std::min(text.find(',', at), text.size());
+      chosen.insert(model.output_index(text.substr(at, end - at)));
+      at = end + 1;
+    }
+  }
+  if (flags.outputs.empty())
+    for (size_t i = 0; i < model.outputs().size(); ++i) chosen.insert(i);
+  return {chosen.begin(), chosen.end()};
+}
+
+struct Expected {
+  size_t output;
+  Array array;
+  std::string file;
+};
+
+// What outputs should be: from --expect, and from the data set of --data.
+std::vector<Expected> read_expected(const Context& context, const LoadedModel& model,
+                                    const RunFlags& flags) {
+  std::vector<Expected> expected;
+  const auto add = [&](size_t index, Array array, const std::string& path) {
+    if (index >= model.outputs().size())
+      throw usage_failure(path + ": the model has only " + std::to_string(model.outputs().size()) +
+                          " outputs");
+    expected.push_back({index, std::move(array), path});
+  };
+  if (!flags.input.data.empty()) {
+    const auto files = data_files(flags.input.data, "output");
+    for (size_t i = 0; i < files.size(); ++i) add(i, load_tensor(context, files[i]), files[i]);
+  }
+  size_t unnamed = 0;
+  for (const std::string& text : flags.expect) {
+    const auto [name, path] = split_file(text);
+    if (!is_file(path)) throw file_failure(path, "no such file");
+    if (ending(path) == ".npz") {
+      for (Array& member : read_npz(path)) {
+        if (!name.empty() && member.name != name) continue;
+        const bool by_order = member.name == "arr_" + std::to_string(unnamed);
+        const size_t index = by_order ? unnamed++ : model.output_index(member.name);
+        add(index, std::move(member), path);
+      }
+      continue;
+    }
+    const size_t index = name.empty() ? unnamed++ : model.output_index(name);
+    add(index, load_tensor(context, path), path);
+  }
+  return expected;
+}
+
+void save_outputs(const Context& context, const std::string& target,
+                  const std::vector<Array>& arrays) {
+  const std::string end = ending(target);
+  if (end == ".npz") return write_npz(target, arrays);
+  if (end == ".pb") {
+    if (arrays.size() != 1)
+      throw usage_failure("a .pb file holds one tensor, not " + std::to_string(arrays.size()) +
+                          ": choose one with --outputs");
+    return save_tensor(context, arrays[0], target);
+  }
+  if (mkdir(target.c_str(), 0777) != 0 && errno != EEXIST)
+    throw file_failure(target, std::strerror(errno));
+  std::set<std::string> used;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    std::string name = escaped(arrays[i].name);
+    if (!used.insert(name).second) name += "%" + std::to_string(i);
+    // NumPy's format has no bfloat16.
+    const char* suffix = arrays[i].dtype == TINY_BFLOAT16 ? ".pb" : ".npy";
+    save_tensor(context, arrays[i], target + "/" + name + suffix);
+  }
+}
+
+Json values_json(const Array& array) {
+  Json values = Json::array();
+  for (size_t i = 0; i < array.count(); ++i) values.push(element(array, i));
+  return values;
+}
+
+struct OutputReport {
+  Json json = Json::object();
+  std::string text;
+  std::string mismatch;  // the first comparison that failed
+};
+
+void report_values(const Array& array, const RunFlags& flags, OutputReport& report) {
+  const Statistics sums = statistics(array);
+  report.json.set("name", array.name).set("dtype", tiny_dtype_name(array.dtype));
+  report.json.set("shape", Json::integers(array.shape));
+  report.json.set("min", sums.min).set("max", sums.max).set("mean", sums.mean);
+  report.json.set("nan", sums.nan).set("inf", sums.inf);
+  const bool full = flags.print == "full", none = flags.print == "none";
+  if (full || (!none && array.count() <= kValuesInJson))
+    report.json.set("values", values_json(array));
+  if (none) return;
+  report.text += "output " + array.name + "  " + describe(array.dtype, array.shape);
+  if (sums.min.kind() != Json::Kind::Null)
+    report.text += "  min " + sums.min.text() + "  max " + sums.max.text() + "  mean " +
+                   fixed(sums.mean.number(), 6);
+  if (sums.nan) report.text += "  nan " + std::to_string(sums.nan);
+  if (sums.inf) report.text += "  inf " + std::to_string(sums.inf);
+  report.text += "\n";
+  if (!full && array.count() > kValuesInText) return;
+  report.text += "      ";
+  for (size_t i = 0; i < array.count(); ++i) report.text += " " + element(array, i).text();
+  report.text += "\n";
+}
+
+void report_top(const Array& array, const RunFlags& flags, const std::vector<std::string>& labels,
+                OutputReport& report) {
+  if (flags.top == 0) return;
+  Json list = Json::array();
+  size_t rank = 0;
+  for (const Ranked& ranked : top(array, flags.top, labels)) {
+    Json entry = Json::object();
+    entry.set("index", ranked.index);
+    entry.set("label", labels.empty() ? Json() : Json(ranked.label));
+    list.push(entry.set("value", ranked.value));
+    report.text += right(std::to_string(++rank), 4) + " " + right(std::to_string(ranked.index), 6) +
+                   " " + (labels.empty() ? "-" : ranked.label) + " " + ranked.value.text() + "\n";
+  }
+  report.json.set("top", list);
+}
+
+OutputReport report_output(const Array& array, size_t index, const RunFlags& flags,
+                           const std::vector<std::string>& labels,
+                           const std::vector<Expected>& expected) {
+  OutputReport report;
+  report_values(array, flags, report);
+  report_top(array, flags, labels, report);
+  for (const Expected& wanted : expected) {
+    if (wanted.output != index) continue;
+    const Comparison result = compare(array, wanted.array, wanted.file, flags.tolerance);
+    // Of several comparisons of one output, the report keeps the one that failed.
+    if (!report.json.find("compare") || (!result.pass && report.mismatch.empty()))
+      report.json.set("compare", result.json());
+    report.text += std::string("       ") + (result.pass ? "equals " : "DIFFERS from ") +
+                   wanted.file + ": " + result.text() + "  (max_abs " +
+                   Json(result.max_abs).text() + ", max_rel " + Json(result.max_rel).text() + ")\n";
+    if (!result.pass && report.mismatch.empty())
+      report.mismatch = "output " + array.name + ": " + result.text();
+  }
+  return report;
+}
+
+Json inputs_json(const std::vector<Input>& inputs) {
+  Json list = Json::array();
+  for (const Input& input : inputs) {
+    Json entry = Json::object();
+    entry.set("name", input.array.name).set("dtype", tiny_dtype_name(input.array.dtype));
+    entry.set("shape", Json::integers(input.array.shape)).set("source", input.source);
+    list.push(entry);
+  }
+  return list;
+}
+
+// The report's "model"; only JSON has it, as the library may take its time to make it.
+Json about_model(const LoadedModel& model, const CommonFlags& common) {
+  Json about = Json::object();
+  about.set("path", model.path());
+  if (!common.json) return about;
+  const Json info = model.info();
+  if (const Json* known = info.find("model"))
+    for (size_t i = 0; i < known->keys().size(); ++i)
+      if (known->keys()[i] != "path") about.set(known->keys()[i], known->items()[i]);
+  return about;
+}
+
+std::string closing_text(const Json& times, const Json& kernels, const Json& memory) {
+  std::string text = "times ";
+  for (size_t i = 0; i < times.keys().size(); ++i)
+    text += " " + times.keys()[i] + " " + fixed(times.items()[i].number(), 2) + " ms";
+  text += "\nkernels";
+  for (size_t i = 0; i < kernels.keys().size(); ++i)
+    text += " " + kernels.keys()[i] + " " + kernels.items()[i].text();
+  text += "\nmemory";
+  for (size_t i = 0; i < memory.keys().size(); ++i)
+    text += " " + memory.keys()[i] + " " + bytes_text(memory.items()[i].number());
+  return text + "\n";
+}
+
+}  // namespace
+
+Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
+  const std::vector<std::string> labels =
+      flags.labels.empty() ? std::vector<std::string>() : read_labels(flags.labels);
+  const Context context = open_context(common);
+  const Place place = place_of(common);
+  LoadedModel model(context, flags.model);
+  model.read_ports();
+  const std::vector<size_t> chosen = chosen_outputs(model, flags);
+  const std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
+  const std::vector<Expected> expected = read_expected(context, model, flags);
+  Session session(context, model, arrays_of(inputs));
+  const auto start = Clock::now();
+  session.execute();
+  const double first_run_ms = ms_since(start);
+  std::vector<Array> outputs = session.read_outputs();
+
+  Outcome outcome;
+  outcome.body.set("model", about_model(model, common))
+      .set("device", place.device)
+      .set("isa", place.isa);
+  outcome.body.set("threads", place.threads).set("inputs", inputs_json(inputs));
+  if (flags.print != "none") {
+    outcome.text = "model  " + flags.model + "  on " + place.device +
+                   (place.isa.empty() ? "" : " " + place.isa) + ", threads " +
+                   std::to_string(place.threads) + "\n";
+    for (const Input& input : inputs)
+      outcome.text += "input  " + input.array.name + "  " +
+                      describe(input.array.dtype, input.array.shape) + "  " + input.source + "\n";
+  }
+  Json list = Json::array();
+  std::vector<Array> kept;
+  std::string wrong;
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    const bool is_chosen = std::find(chosen.begin(), chosen.end(), index) != chosen.end();
+    if (!is_chosen) continue;
+    const OutputReport report = report_output(outputs[index], index, flags, labels, expected);
+    list.push(report.json);
+    outcome.text += report.text;
+    if (wrong.empty()) wrong = report.mismatch;
+    kept.push_back(std::move(outputs[index]));
+  }
+  if (!flags.save.empty()) save_outputs(context, flags.save, kept);
+  Json times = Json::object();
+  times.set("load", model.load_ms());
+  const Json compile_times = session.times();
+  for (size_t i = 0; i < compile_times.keys().size(); ++i)
+    times.set(compile_times.keys()[i], compile_times.items()[i]);
+  times.set("first_run", first_run_ms);
+  const Json kernels = session.kernels(), memory = session.memory();
+  outcome.body.set("outputs", list).set("times_ms", times);
+  outcome.body.set("kernels", kernels).set("memory", memory);
+  if (flags.print != "none") outcome.text += closing_text(times, kernels, memory);
+  if (!wrong.empty()) outcome.failure = mismatch(wrong);
+  return outcome;
+}
+
+}  // namespace tiny::cli
