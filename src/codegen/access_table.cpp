@@ -21,7 +21,12 @@ class Builder {
     for (const UOp& u : order_) set_free(u);
     for (const UOp& u : order_) {
       if (u.op() == Op::Load || u.op() == Op::Store) add_access(u);
-      if (u.op() == Op::Reduce || u.op() == Op::Store) add_closure(u);
+      if (u.op() == Op::Reduce || u.op() == Op::Store) {
+        add_closure(u);
+        // A constant is spread over lanes where it is closed.
+        const DType closed = u.op() == Op::Store ? u.src(1).dtype() : u.dtype();
+        table_.widest_bytes = std::max(table_.widest_bytes, closed.bytes());
+      }
       const bool index = u.dtype() == kInt64 && !below_load_.contains(u.node());
       if (u.dtype() != kVoid && u.op() != Op::Param && !index && free_[u.node()])
         table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());
