@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "ir/bounds.h"
@@ -149,14 +150,17 @@ class Joiner {
   // The stored values that would compute `u` if it had no buffer: at most two are looked for.
   std::vector<UOp> readers(const UOp& u) const {
     std::vector<UOp> found;
-    std::vector<UOp> stack(users_[u.id()].begin(), users_[u.id()].end());
+    std::unordered_set<const Node*> seen;
+    std::vector<UOp> stack{u};
     while (!stack.empty() && found.size() < 2) {
-      const UOp user = std::move(stack.back());
+      const UOp node = std::move(stack.back());
       stack.pop_back();
-      if (!decision_.stored[user.id()]) {
-        stack.insert(stack.end(), users_[user.id()].begin(), users_[user.id()].end());
-      } else if (std::find(found.begin(), found.end(), user) == found.end()) {
-        found.push_back(user);
+      for (const UOp& user : users_[node.id()]) {
+        if (!seen.insert(user.node()).second) continue;
+        if (decision_.stored[user.id()])
+          found.push_back(user);
+        else
+          stack.push_back(user);
       }
     }
     return found;
