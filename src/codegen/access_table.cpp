@@ -33,6 +33,7 @@ class Builder {
       if (index && has(u.op(), kElementwise) && u.op() != Op::Add && u.op() != Op::Neg &&
           !(u.op() == Op::Mul && (u.src(0).is_const() || u.src(1).is_const())))
         table_.opaque |= free_[u.node()];
+      if (index_as_data(u)) table_.widest_bytes = 8;
       if (u.op() == Op::Cast && u.src(0).dtype() == kInt64 &&
           !below_load_.contains(u.src(0).node()))
         table_.ranges_as_data = true;
@@ -41,6 +42,36 @@ class Builder {
   }
 
  private:
+  bool is_plain_index(const UOp& u) const {
+    return u.dtype() == kInt64 && !below_load_.contains(u.node());
+  }
+
+  // An index that lanes would have to hold as 64-bit numbers: what is done to it is neither index
+  // arithmetic nor a comparison or conversion that the lineariser knows.
+  bool index_as_data(const UOp& u) const {
+    if (!has(u.op(), kElementwise)) return false;
+    switch (u.op()) {
+      case Op::Add:
+      case Op::Neg:
+      case Op::Mul:
+      case Op::FloorDiv:
+      case Op::FloorMod:
+      case Op::Max:
+      case Op::Min:
+        if (is_plain_index(u)) return false;
+        break;
+      case Op::Cast:
+      case Op::Less:
+      case Op::LessEqual:
+        return false;
+      default:
+        break;
+    }
+    for (const UOp& s : u.src())
+      if (is_plain_index(s)) return true;
+    return false;
+  }
+
   void set_free(const UOp& u) {
     uint64_t set = 0;
     if (u.op() == Op::Range) set = uint64_t{1} << kernel_.position(u);
