@@ -1,6 +1,7 @@
 """Writes what the bindings take from include/tiny.h.
 
 Usage: generate.py swig|python|csharp|rust HEADER OUTPUT
+The defaults of arguments are those of src/api/functions.def.
 """
 
 import importlib
@@ -17,7 +18,10 @@ BY_HAND = {"tiny_tensor_wrap"}
 
 
 def main(language, source, output):
-    read = model.Model(header.parse(pathlib.Path(source).read_text()))
+    source = pathlib.Path(source)
+    functions = source.parents[1] / "src/api/functions.def"
+    defaults = model.read_defaults(functions.read_text()) if functions.exists() else {}
+    read = model.Model(header.parse(source.read_text()), defaults)
     emitter = importlib.import_module(language)
     text = (emitter.interface if language == "swig" else emitter.emit)(read)
     output = pathlib.Path(output)

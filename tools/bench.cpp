@@ -194,7 +194,8 @@ Json cold_starts(const BenchFlags& flags, int64_t threads) {
 Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
   common.threads = threads;
   const Context context = open_context(common);
-  const LoadedModel model(context, flags.model);
+  LoadedModel model(context, flags.model);
+  model.read_ports();
   const std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
   Session session(context, model, arrays_of(inputs));
   const auto start = Clock::now();

@@ -12,6 +12,7 @@ const Json& member(const Json& object, const char* key) {
 }
 
 std::string shape_of(const Json& shape) {
+  if (shape.kind() != Json::Kind::Array) return "of any shape";
   std::string text = "[";
   for (size_t i = 0; i < shape.items().size(); ++i) {
     const std::string& dim = shape.items()[i].text();

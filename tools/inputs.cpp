@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -34,15 +35,21 @@ class Shapes {
     const Port& port = model_.inputs()[index];
     std::vector<int64_t> shape = given_[index].value_or(port.shape);
     for (size_t axis = 0; axis < shape.size(); ++axis)
-      if (shape[axis] < 0)
+      if (shape[axis] < 0 && port.has_rank)
         if (const auto found = dims_.find(port.names[axis]); found != dims_.end())
           shape[axis] = found->second;
     return shape;
   }
 
+  bool is_known(size_t index) const {
+    return model_.inputs()[index].has_rank || given_[index].has_value();
+  }
+
   // Known, with 1 for what is still free; says so.
   std::vector<int64_t> chosen(size_t index) {
     const Port& port = model_.inputs()[index];
+    if (!is_known(index))
+      throw usage_failure("--shape " + port.name + "=.. is wanted: the model says none");
     std::vector<int64_t> shape = known(index);
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       if (shape[axis] >= 0) continue;
@@ -60,8 +67,9 @@ class Shapes {
   void accept(size_t index, const Array& array, const std::string& source) {
     const Port& port = model_.inputs()[index];
     const std::vector<int64_t> wanted = known(index);
-    bool fits = array.dtype == port.dtype && array.shape.size() == wanted.size();
-    for (size_t axis = 0; fits && axis < wanted.size(); ++axis)
+    const bool any_shape = !is_known(index);
+    bool fits = array.dtype == port.dtype && (any_shape || array.shape.size() == wanted.size());
+    for (size_t axis = 0; fits && !any_shape && axis < wanted.size(); ++axis)
       fits = wanted[axis] < 0 || wanted[axis] == array.shape[axis];
     if (!fits) {
       Failure failure =
@@ -71,7 +79,7 @@ class Shapes {
       failure.status = array.dtype == port.dtype ? "SHAPE" : "DTYPE";
       throw failure;
     }
-    if (port.shape.size() == array.shape.size())
+    if (port.has_rank && port.shape.size() == array.shape.size())
       for (size_t axis = 0; axis < port.shape.size(); ++axis)
         if (!port.names[axis].empty()) dims_[port.names[axis]] = array.shape[axis];
   }
@@ -104,6 +112,7 @@ class Shapes {
       at = end + 1;
     }
     const Port& port = model_.inputs()[model_.input_index(name)];
+    if (!port.has_rank) return shape;
     bool fits = shape.size() == port.shape.size();
     for (size_t axis = 0; fits && axis < shape.size(); ++axis)
       fits = port.shape[axis] < 0 || port.shape[axis] == shape[axis];
@@ -159,10 +168,9 @@ class Reader {
       return load_picture(path, port.dtype, shapes_.known(index), flags_.picture);
     if (end != ".bin") return load_tensor(context_, path);
     const std::vector<int64_t> shape = shapes_.known(index);
-    for (const int64_t dim : shape)
-      if (dim < 0)
-        throw usage_failure(path + " has no shape: --shape " + port.name + "=.. is wanted for " +
-                            describe(port));
+    if (!shapes_.is_known(index) || std::find(shape.begin(), shape.end(), -1) != shape.end())
+      throw usage_failure(path + " has no shape: --shape " + port.name + "=.. is wanted for " +
+                          describe(port));
     return load_raw(path, port.dtype, shape);
   }
 

@@ -181,6 +181,18 @@ Json inputs_json(const std::vector<Input>& inputs) {
   return list;
 }
 
+// The report's "model"; only JSON has it, as the library may take its time to make it.
+Json about_model(const LoadedModel& model, const CommonFlags& common) {
+  Json about = Json::object();
+  about.set("path", model.path());
+  if (!common.json) return about;
+  const Json info = model.info();
+  if (const Json* known = info.find("model"))
+    for (size_t i = 0; i < known->keys().size(); ++i)
+      if (known->keys()[i] != "path") about.set(known->keys()[i], known->items()[i]);
+  return about;
+}
+
 std::string closing_text(const Json& times, const Json& kernels, const Json& memory) {
   std::string text = "times ";
   for (size_t i = 0; i < times.keys().size(); ++i)
@@ -201,7 +213,8 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
       flags.labels.empty() ? std::vector<std::string>() : read_labels(flags.labels);
   const Context context = open_context(common);
   const Place place = place_of(common);
-  const LoadedModel model(context, flags.model);
+  LoadedModel model(context, flags.model);
+  model.read_ports();
   const std::vector<size_t> chosen = chosen_outputs(model, flags);
   const std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
   const std::vector<Expected> expected = read_expected(context, model, flags);
@@ -212,10 +225,9 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
   std::vector<Array> outputs = session.read_outputs();
 
   Outcome outcome;
-  const Json info = model.info();
-  Json about = info.find("model") ? *info.find("model") : Json::object();
-  about.set("path", flags.model);
-  outcome.body.set("model", about).set("device", place.device).set("isa", place.isa);
+  outcome.body.set("model", about_model(model, common))
+      .set("device", place.device)
+      .set("isa", place.isa);
   outcome.body.set("threads", place.threads).set("inputs", inputs_json(inputs));
   if (flags.print != "none") {
     outcome.text = "model  " + flags.model + "  on " + place.device +

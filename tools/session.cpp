@@ -101,7 +101,10 @@ Port input_port(tiny_model* model, size_t index) {
   port.name = text;
   check(tiny_model_input_dtype(model, index, &port.dtype));
   port.shape.resize(TINY_RANK_MAX);
-  check(tiny_model_input_shape(model, index, port.shape.data(), port.shape.size(), &rank));
+  const tiny_status status =
+      tiny_model_input_shape(model, index, port.shape.data(), port.shape.size(), &rank);
+  port.has_rank = status != TINY_ERROR_UNSUPPORTED;
+  if (port.has_rank) check(status);
   port.shape.resize(rank);
   for (size_t axis = 0; axis < rank; ++axis) {
     check(tiny_model_input_dim_name(model, index, axis, &text));
@@ -158,7 +161,9 @@ Json devices_report() {
 }
 
 std::string describe(const Port& port) {
-  std::string text = std::string(tiny_dtype_name(port.dtype)) + " [";
+  std::string text = tiny_dtype_name(port.dtype);
+  if (!port.has_rank) return text + " of any shape";
+  text += " [";
   for (size_t i = 0; i < port.shape.size(); ++i) {
     const std::string& name = port.names[i];
     text += (i ? "," : "") + (port.shape[i] >= 0 ? std::to_string(port.shape[i])
@@ -173,6 +178,9 @@ LoadedModel::LoadedModel(const Context& context, std::string path) : path_(std::
   const auto start = Clock::now();
   check(tiny_model_load(context.get(), path_.c_str(), out(model_)), path_);
   load_ms_ = ms_since(start);
+}
+
+void LoadedModel::read_ports() {
   size_t count = 0;
   check(tiny_model_input_count(get(), &count));
   for (size_t i = 0; i < count; ++i) inputs_.push_back(input_port(get(), i));

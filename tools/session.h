@@ -43,6 +43,7 @@ Json devices_report();
 struct Port {
   std::string name;
   tiny_dtype dtype = 0;
+  bool has_rank = true;            // false: the model says nothing of the shape
   std::vector<int64_t> shape;      // -1: free
   std::vector<std::string> names;  // of the free dimensions, "" for none
 };
@@ -54,6 +55,9 @@ std::string describe(const Port& port);
 class LoadedModel {
  public:
   LoadedModel(const Context& context, std::string path);
+  // Asks for the inputs and outputs; to be called before the session's functions and those below.
+  // Exit 4 if one is no tensor.
+  void read_ports();
 
   tiny_model* get() const { return model_.get(); }
   const std::string& path() const { return path_; }

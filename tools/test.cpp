@@ -103,7 +103,8 @@ Result run_case(const TestFlags& flags, const CommonFlags& common) {
   const auto start = Clock::now();
   try {
     const Context context = open_context(common);
-    const LoadedModel model(context, flags.one_case + "/model.onnx");
+    LoadedModel model(context, flags.one_case + "/model.onnx");
+    model.read_ports();
     const auto sets = data_sets(flags.one_case);
     if (sets.empty()) throw file_failure(flags.one_case, "no test_data_set_0");
     for (const std::string& folder : sets) run_set(context, model, folder, flags, common, result);

@@ -48,7 +48,8 @@ def parameter(argument):
         return [f"bool {name} = false"]
     kinds = {"object": camel(argument.type), "enum": camel(argument.type), "text": "string",
              "objects": f"{camel(argument.type)}[]", "data": "System.Array", "into": "System.Array"}
-    default = " = null" if argument.nullable and argument.nullable[0] else ""
+    default = f" = {argument.default}" if argument.default else ""
+    default = " = null" if argument.nullable and argument.nullable[0] else default
     return [f"{kinds.get(argument.kind) or NUMBERS[argument.kind]} {name}{default}"]
 
 
@@ -80,7 +81,8 @@ def result(item):
         made = f"new {camel(item.type)}({name}, {{context}})"
         return [f"{camel(item.type)}Handle {name};"], [f"out {name}"], made
     if item.kind == "objects":
-        kind, count = camel(item.type), small_camel(item.count)
+        kind = camel(item.type)
+        count = small_camel(item.count) if item.count else f"(ulong){item.count_of}.LongLength"
         made = (f"System.Array.ConvertAll({name}, made => new {kind}(new {kind}Handle(made), "
                 "{context}))")
         return [f"var {name} = new System.IntPtr[{count}];"], [name, count], made
@@ -133,7 +135,7 @@ def body(call):
 
 def method(call):
     parameters = [p for argument in call.arguments for p in parameter(argument)]
-    if call.arguments and call.arguments[0].kind == "flag":
+    if call.arguments and call.arguments[0].kind == "flag" and not call.arguments[0].default:
         parameters[0] = parameters[0].removesuffix(" = false")
     parameters = [p for p in parameters if "=" not in p] + [p for p in parameters if "=" in p]
     returned = returned_type(call)

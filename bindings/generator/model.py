@@ -20,6 +20,7 @@ class Argument:
     type: str = ""  # the object or enumeration
     names: tuple = ()  # of lists that share one count, and of each whether it may be left out
     nullable: tuple = ()
+    default: str = ""  # of functions.def: a number, or "" if the argument must be given
 
 
 @dataclasses.dataclass
@@ -28,6 +29,7 @@ class Result:
     name: str = ""
     type: str = ""  # the object, the enumeration, or the number type of a list
     count: str = ""  # of objects: the argument that says how many
+    count_of: str = ""  # of objects: the list that there is one for each of, instead
 
 
 @dataclasses.dataclass
@@ -70,6 +72,15 @@ def lists_group(parameters, at):
     return (parameters[at:end], end + 1) if closed else None
 
 
+def read_defaults(text):
+    """{(function, parameter): default} of src/api/functions.def, numbers only."""
+    found = {}
+    for name, parameters in re.findall(r'^FUNCTION\((\w+), "([^"]*)"', text, re.M):
+        for parameter, default in re.findall(r"(\w+): \w+ = (-?[\d.e-]+)", parameters):
+            found[f"tiny_{name}", parameter] = default
+    return found
+
+
 def filled_list(parameters, at):
     """Whether (numbers, capacity, how many there are) begins at `at`."""
     types = [p.type for p in parameters[at:at + 3]]
@@ -83,8 +94,9 @@ def number_result(parameters, at, enumerations):
 
 
 class Model:
-    def __init__(self, header):
+    def __init__(self, header, defaults=None):
         self.header = header
+        self.defaults = defaults or {}
         self.objects = [name for name in header.objects
                         if any(f.name == f"{name}_release" for f in header.functions)]
         self.enumerations = {e.name: e for e in header.enumerations}
@@ -124,7 +136,9 @@ class Model:
             return Argument("object", p.name, name, nullable=(may_be_null(p.name, doc),)), at + 1
         made = re.fullmatch(r"(\w+) \*\*", p.type)
         if made and made[1] in self.objects and following == "size_t":
-            return Result("objects", p.name, made[1], rest[0].name), at + 2
+            one_each = re.search(rf"`{rest[0].name}` is the number of `?(\w+)", doc)
+            return Result("objects", p.name, made[1], "" if one_each else rest[0].name,
+                          one_each[1] if one_each else ""), at + 2
         if made and made[1] in self.objects:
             return Result("object", p.name, made[1]), at + 1
         if p.type == "const char **":
@@ -165,6 +179,8 @@ class Model:
             order, at = ["constant"], 1
         while at < len(parameters):
             item, at = self.argument(parameters, at, function.doc)
+            if isinstance(item, Argument) and item.kind in ("flag", *NUMBERS):
+                item.default = self.defaults.get((function.name, item.name), "")
             order.append(item)
         owner, has_receiver = self.owner_of(function, order)
         if has_receiver:

@@ -32,7 +32,7 @@ def passed(call, item):
     if item == "constant":
         return str(call.constant)
     if not isinstance(item, Argument):
-        return item.count or "capacity"
+        return item.count or (f"len({item.count_of})" if item.count_of else "capacity")
     name = identifier(item.name)
     if item.kind == "object" and item.type == "tiny_tensor" and call.has_receiver:
         return f"operand(self, {name})"
@@ -54,17 +54,17 @@ def source(call):
 
 
 def signature(call):
-    """Parameters with their defaults: what may be NULL is None, a flag is False."""
-    optional, parts = False, []
+    """Parameters, those with a default last: what may be NULL is None, a flag is False."""
+    required, optional = [], []
     for index, argument in enumerate(call.arguments):
+        default = argument.default
+        if argument.kind == "flag":
+            default = "False" if index > 0 or default else ""
         names = argument.names or (argument.name,)
-        nullable = argument.nullable or (argument.kind == "flag" and index > 0,) * len(names)
-        for name, may_be_left_out in zip(names, nullable):
-            default = "None" if argument.nullable else "False"
-            optional = optional or may_be_left_out
-            parts.append(identifier(name) + (f"={default}" if may_be_left_out else ""))
-    firsts = [part for part in parts if "=" not in part]
-    return firsts + [part for part in parts if "=" in part]
+        for name, nullable in zip(names, argument.nullable or (False,) * len(names)):
+            value = "None" if nullable else default
+            (optional if value else required).append(identifier(name) + (f"={value}" if value else ""))
+    return required + optional
 
 
 def function(call):

@@ -104,8 +104,9 @@ def result(item, context):
         return [f"let mut {name} = ptr::null_mut();"], [f"&mut {name}"], made
     if item.kind == "objects":
         made = f"{name}.into_iter().map(|o| {camel(item.type)}::from_raw(o{given})).collect()"
-        return ([f"let mut {name} = vec![ptr::null_mut(); {item.count}];"],
-                [f"{name}.as_mut_ptr()", item.count], made)
+        count = item.count or f"{identifier(item.count_of)}.len()"
+        return ([f"let mut {name} = vec![ptr::null_mut(); {count}];"],
+                [f"{name}.as_mut_ptr()", f"{name}.len()"], made)
     if item.kind == "enum":
         return [f"let mut {name} = 0i32;"], [f"&mut {name}"], f"{camel(item.type)}({name})"
     if item.kind == "text":

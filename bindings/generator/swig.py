@@ -4,13 +4,21 @@ import re
 
 from model import camel, filled_list, lists_group, number_result
 
-CANONICAL = {1: "(const int64_t *LIST, size_t COUNT)",
-             2: "(const int64_t *LIST, const int64_t *LIST2, size_t COUNT)",
-             3: "(const int64_t *LIST, const int64_t *LIST2, const int64_t *LIST3, size_t COUNT)"}
-
-
 def declare(p):
     return p.type + ("" if p.type.endswith("*") else " ") + p.name
+
+
+def lists_typemap(group, count):
+    """Python's typemap of lists that share a count: a tuple of sequences, None for NULL."""
+    names = ", ".join(declare(p) for p in (*group, count))
+    wanted = len(group)
+    given = " ".join(f"${i + 1} = arrays[{i}];" for i in range(wanted))
+    return [f"%typemap(in) ({names})",
+            f"    (int64_t *arrays[{wanted}] = {{NULL}}, size_t count = 0) {{",
+            f"  if (fill_lists($input, {wanted}, arrays, &count) != 0) SWIG_fail;",
+            f"  {given} ${wanted + 1} = count;", "}",
+            f"%typemap(freearg) ({names}) {{",
+            f"  for (int i = 0; i < {wanted}; ++i) PyMem_Free(arrays$argnum[i]);", "}"]
 
 
 def applied(model):
@@ -27,7 +35,8 @@ def applied(model):
             made = re.fullmatch(r"(\w+) \*\*", p.type)
             if group:
                 used = len(group[0]) + 1
-                canonical = CANONICAL[len(group[0])]
+                typemap = lists_typemap(group[0], parameters[at + used - 1])
+                python += [] if typemap[0] in python else typemap
             elif p.type in ("const void *", "void *") and counted and following[0].name == "bytes":
                 used, canonical = 2, f"({p.type}BUFFER, size_t BYTES)"
             elif filled_list(parameters, at):
@@ -45,9 +54,10 @@ def applied(model):
                 csharp.append(f"%apply {canonical} {{{declare(p)}}};")
             if canonical:
                 names = ", ".join(declare(member) for member in parameters[at:at + used])
-                python.append(f"%apply {canonical} {{{f'({names})' if used > 1 else names}}};")
+                line = f"%apply {canonical} {{{f'({names})' if used > 1 else names}}};"
+                python += [] if line in python else [line]
             at += used
-    return list(dict.fromkeys(python)), list(dict.fromkeys(csharp))
+    return python, list(dict.fromkeys(csharp))
 
 
 def interface(model):

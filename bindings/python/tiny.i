@@ -39,7 +39,7 @@ static int64_t *integers_of(PyObject *sequence, size_t *count) {
   return values;
 }
 
-/* Fills up to three arrays that share one count from a tuple of sequences; None gives NULL. */
+/* Fills `wanted` arrays that share one count from a tuple of sequences; None gives NULL. */
 static int fill_lists(PyObject *tuple, Py_ssize_t wanted, int64_t **arrays, size_t *count) {
   int known = 0;
   *count = 0;
@@ -86,37 +86,7 @@ static void release_buffer(void *user) {
   $result = SWIG_Py_Void();
 }
 
-/* ---- Lists of integers ---- */
-%typemap(in) (const int64_t *LIST, size_t COUNT)
-    (int64_t *arrays[3] = {NULL, NULL, NULL}, size_t count = 0) {
-  if (fill_lists($input, 1, arrays, &count) != 0) SWIG_fail;
-  $1 = arrays[0];
-  $2 = count;
-}
-%typemap(in) (const int64_t *LIST, const int64_t *LIST2, size_t COUNT)
-    (int64_t *arrays[3] = {NULL, NULL, NULL}, size_t count = 0) {
-  if (fill_lists($input, 2, arrays, &count) != 0) SWIG_fail;
-  $1 = arrays[0];
-  $2 = arrays[1];
-  $3 = count;
-}
-%typemap(in) (const int64_t *LIST, const int64_t *LIST2, const int64_t *LIST3, size_t COUNT)
-    (int64_t *arrays[3] = {NULL, NULL, NULL}, size_t count = 0) {
-  if (fill_lists($input, 3, arrays, &count) != 0) SWIG_fail;
-  $1 = arrays[0];
-  $2 = arrays[1];
-  $3 = arrays[2];
-  $4 = count;
-}
-%typemap(freearg) (const int64_t *LIST, size_t COUNT) {
-  for (int i = 0; i < 3; ++i) PyMem_Free(arrays$argnum[i]);
-}
-%typemap(freearg) (const int64_t *LIST, const int64_t *LIST2, size_t COUNT) {
-  for (int i = 0; i < 3; ++i) PyMem_Free(arrays$argnum[i]);
-}
-%typemap(freearg) (const int64_t *LIST, const int64_t *LIST2, const int64_t *LIST3, size_t COUNT) {
-  for (int i = 0; i < 3; ++i) PyMem_Free(arrays$argnum[i]);
-}
+/* ---- Lists ---- */
 /* A list that comes back: the caller says how many fit, and gets them and how many there are. */
 %define FILLED(TYPE, TO_PYTHON)
 %typemap(in) (TYPE *RESULTS, size_t CAPACITY, size_t *FILLED) (TYPE *values = NULL, size_t filled) {

@@ -30,6 +30,9 @@ TINY_API tiny_status tiny_tensor_times(const tiny_tensor *t, double *seconds, si
 TINY_API tiny_status tiny_tensor_made(tiny_context *context, void (*done)(void *user), void *user,
                                       tiny_tensor **out);
 TINY_API tiny_status tiny_tensor_both(const tiny_tensor *t, size_t *first, tiny_unary_op *second);
+/* `count` is the number of sizes. */
+TINY_API tiny_status tiny_split(const tiny_tensor *a, double by, const int64_t *sizes, size_t n,
+                                tiny_tensor **parts, size_t count);
 TINY_API tiny_status tiny_many(tiny_tensor *const *in, size_t in_count, tiny_tensor **made,
                                size_t made_count);
 """
@@ -37,7 +40,9 @@ TINY_API tiny_status tiny_many(tiny_tensor *const *in, size_t in_count, tiny_ten
 
 class Reading(unittest.TestCase):
     def setUp(self):
-        self.model = model.Model(header.parse(SMALL))
+        defaults = model.read_defaults('FUNCTION(split, "a: tensor, by: float = -1e-5, '
+                                       'sizes: ints = none",\n         "parts")')
+        self.model = model.Model(header.parse(SMALL), defaults)
         self.calls = {call.method: call for call in self.model.calls}
 
     def test_values_of_an_enumeration_count_on(self):
@@ -63,6 +68,11 @@ class Reading(unittest.TestCase):
                                  "many": [("objects", "tiny_tensor")],
                                  "neg": [("object", "tiny_tensor")]})
         self.assertEqual([a.name for a in self.calls["many"].arguments], ["in", "made_count"])
+
+    def test_defaults_and_counts_are_read(self):
+        split = self.calls["split"]
+        self.assertEqual([a.default for a in split.arguments], ["-1e-5", ""])
+        self.assertEqual((split.results[0].count, split.results[0].count_of), ("", "sizes"))
 
     def test_callbacks_are_left_to_the_languages(self):
         self.assertEqual([name for name, _ in self.model.unwrapped], ["tiny_tensor_made"])

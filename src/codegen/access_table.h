@@ -31,6 +31,7 @@ struct AccessTable {
   std::vector<double> extents;  // of the ranges; symbolic ones at their largest
   int64_t widest_bytes = 1;     // of the element types that lanes would hold
   bool ranges_as_data = false;  // an index is used as a number
+  uint64_t opaque = 0;  // ranges inside an index that is no sum of ranges: lanes would gather
 };
 
 AccessTable access_table(const Kernel& kernel);

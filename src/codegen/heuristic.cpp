@@ -61,7 +61,7 @@ class Chooser {
 
   // What lanes along `range` cost, over the accesses that a closure's value uses.
   double lane_cost(size_t range, bool reduced) const {
-    double cost = 0;
+    double cost = table_.opaque & bit(range) ? 1e9 : 0;
     for (const AccessInfo& a : table_.accesses) {
       const int64_t stride = a.strides[range];
       if (stride == 0) {

@@ -7,9 +7,9 @@
 #include "render/bytecode.h"
 #include "render/c/c.h"
 #include "render/x86/x86.h"
+#include "runtime/cdev/cdev.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/cpuid.h"
-#include "runtime/cdev/cdev.h"
 #include "runtime/interp/interp.h"
 
 namespace tiny {
@@ -81,7 +81,8 @@ class CpuBackend : public Backend {
   const Target& target() const override { return target_; }
   std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs) codes.push_back(to_code(render_x86(program, target_)));
+    for (const LinearProgram& program : programs)
+      codes.push_back(to_code(render_x86(program, target_)));
     std::vector<LoadedKernel> loaded;
     bool interpreted = false;
     std::vector<Ref<Executable>> executables;
@@ -91,13 +92,16 @@ class CpuBackend : public Backend {
       if (e.status() != Status::Device) throw;
       interpreted = true;
       codes.clear();
-      for (const LinearProgram& program : programs) codes.push_back(to_code(render_bytecode(program)));
+      for (const LinearProgram& program : programs)
+        codes.push_back(to_code(render_bytecode(program)));
       executables = device_->load(codes);
     }
     for (Ref<Executable>& executable : executables) loaded.push_back({executable, interpreted});
     return loaded;
   }
-  std::string listing(const LinearProgram& program) override { return x86_listing(program, target_); }
+  std::string listing(const LinearProgram& program) override {
+    return x86_listing(program, target_);
+  }
 
  private:
   std::unique_ptr<Device> device_;

@@ -74,7 +74,8 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   }
   out.init_seconds = now() - start;
   start = now();
-  const Schedule schedule = make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);
+  const Schedule schedule =
+      make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);
   out.schedule_seconds = now() - start;
   start = now();
   const int64_t cached = context.kernels().times().cached;

@@ -37,7 +37,8 @@ void realize(Context& context, std::span<const UOp> outputs) {
   for (const UOp& out : outputs)
     if (!stored_view(out)) missing.push_back(out);
   if (missing.empty()) return;
-  const Schedule schedule = make_schedule(missing, context.backend().target(), context.flags().fusion != 0);
+  const Schedule schedule =
+      make_schedule(missing, context.backend().target(), context.flags().fusion != 0);
   // The stored bases of the outputs stay; everything else that is stored lives in the arena.
   std::vector<UOp> kept;
   for (const UOp& node : schedule.stored) {

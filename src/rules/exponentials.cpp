@@ -14,17 +14,20 @@ using namespace polynomials;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// e^(x + low) = mantissa * 2^n for |x| below some hundreds; n is an integer-valued float.
+// e^x = mantissa * 2^n for |x| below some hundreds.
 struct Exponential {
   UOp mantissa;
-  UOp n;
+  FloatCode::Whole n;
 };
 Exponential exponential(const FloatCode& k, const UOp& x) {
-  const UOp n = k.plus(k.fma(x, kLog2E, k.magic()), -k.magic());
-  UOp r = k.fma(n, k.is_double() ? -kLn2High64 : -kLn2High32, x);  // exact
-  r = k.fma(n, k.is_double() ? -kLn2Low64 : -kLn2Low32, r);
+  const FloatCode::Whole n = k.nearest_multiple(x, kLog2E);
+  const double high = k.is_double() ? kLn2High64 : kLn2High32;
+  const double low = k.is_double() ? kLn2Low64 : kLn2Low32;
+  const UOp exact = k.fma(n.value, -high, x);
+  const UOp r = k.fma(n.value, -low, exact);
+  const UOp lost = k.fma(n.value, -low, exact - r);
   const UOp q = k.is_double() ? k.polynomial(r, kExp64) : k.polynomial(r, kExp32);
-  return {k.plus(fma(r * r, q, r), 1), n};
+  return {k.plus(r + fma(r * r, q, lost), 1), n};
 }
 
 // e^x where that is a normal number.

@@ -23,20 +23,22 @@ double FloatCode::magic() const {
   return std::ldexp(1.5, mantissa_bits());
 }
 
-UOp FloatCode::integer_bits(const UOp& n) const {
-  const UOp shifted = as_bits(plus(n, magic()));
-  return sub(shifted, static_cast<int64_t>(bits_of(type_.element(), magic())));
+UOp FloatCode::power_of_two(const Whole& n) const {
+  // The bits of magic() leave at the top: all that are set stand above those of the exponent.
+  return as_float(elementwise(Op::Shl, {as_bits(n.shifted) + bias(), bits(mantissa_bits())}));
 }
 
-UOp FloatCode::power_of_two(const UOp& n) const {
-  // The bits of `magic` vanish above the top: it is even to more places than the shift leaves.
-  const UOp shifted = as_bits(plus(n, magic()));
-  return as_float(elementwise(Op::Shl, {shifted + bias(), bits(mantissa_bits())}));
-}
-
-UOp FloatCode::scale(const UOp& y, const UOp& n) const {
-  const UOp half = elementwise(Op::Floor, {times(n, 0.5)});
-  return y * power_of_two(half) * power_of_two(n - half);
+UOp FloatCode::scale(const UOp& y, const Whole& n) const {
+  // Two steps, the first of which is exact: of 2^(n-1) and 2, or for a result near the denormals of
+  // 2^(n+up) and 2^-up.
+  const int up = is_double() ? 128 : 64;
+  const UOp is_small = less(n.value, value(is_double() ? -1000 : -100));
+  const auto exponent = [&](int e) {
+    return bits(static_cast<int64_t>(e + bias()) << mantissa_bits());
+  };
+  const UOp low = elementwise(Op::Shl, {as_bits(n.shifted), bits(mantissa_bits())});
+  const UOp first = as_float(low + where(is_small, exponent(up), exponent(-1)));
+  return y * first * where(is_small, value(std::ldexp(1.0, -up)), value(2));
 }
 
 FloatCode::Split FloatCode::split_exponent(const UOp& x, double lowest_m) const {

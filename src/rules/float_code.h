@@ -42,14 +42,23 @@ class FloatCode {
 
   // 1.5 * 2^(digits - 1): adding it rounds to an integer, whose low bits are those of the sum.
   double magic() const;
-  // The nearest integer of a small x, as a float.
-  UOp nearest(const UOp& x) const { return plus(plus(x, magic()), -magic()); }
-  // An integer-valued float, |n| < 2^(digits - 3), as an integer.
-  UOp integer_bits(const UOp& n) const;
-  // 2^n for an integer-valued float n in the range of normal exponents.
-  UOp power_of_two(const UOp& n) const;
-  // y * 2^n where that may be a denormal, 0 or inf: two steps, of which the second rounds.
-  UOp scale(const UOp& y, const UOp& n) const;
+  // An integer n, |n| < 2^(digits - 3), in two forms: as a float, and as that plus magic(), whose
+  // low bits are those of the integer.
+  struct Whole {
+    UOp value;
+    UOp shifted;
+  };
+  // The nearest to x, and to x * scale.
+  Whole nearest(const UOp& x) const { return from_shifted(plus(x, magic())); }
+  Whole nearest_multiple(const UOp& x, double scale) const {
+    return from_shifted(fma(x, scale, magic()));
+  }
+  // The lowest bits of n as an integer, with those above undefined.
+  UOp low_bits(const UOp& whole_value) const { return as_bits(plus(whole_value, magic())); }
+  // 2^n in the range of normal exponents.
+  UOp power_of_two(const Whole& n) const;
+  // y * 2^n for y near 1, which may be a denormal, 0 or inf.
+  UOp scale(const UOp& y, const Whole& n) const;
   // x > 0 as m * 2^e, lowest_m <= m < 2 * lowest_m, also of denormals; e is an integer-valued
   // float.
   struct Split {
@@ -68,6 +77,7 @@ class FloatCode {
   FloatPair two_product(const UOp& a, const UOp& b) const;
 
  private:
+  Whole from_shifted(const UOp& t) const { return {plus(t, -magic()), t}; }
   UOp sign_bit(const UOp& b) const;
 
   Graph* graph_;

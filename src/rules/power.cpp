@@ -33,8 +33,8 @@ UOp power32(const UOp& a32, const UOp& y32) {
   const UOp log = ends_of_log(k, a, fma(s, k.polynomial(s * s, kLog2Pow32), x.e));
   // Beyond these the result is 0 or inf anyway.
   const UOp p = minimum(maximum(cast(y32, wide) * log, k.value(-200)), k.value(200));
-  const UOp n = k.nearest(p);
-  const UOp power = k.polynomial(p - n, kExp2Pow32) * k.power_of_two(n);
+  const FloatCode::Whole n = k.nearest(p);
+  const UOp power = k.polynomial(p - n.value, kExp2Pow32) * k.power_of_two(n);
   return cast(power, a32.dtype());
 }
 
@@ -72,12 +72,12 @@ UOp power64(const UOp& a, const UOp& y) {
   // Beyond 2^66 any a but 1 gives 0 or inf, and the product below stays finite.
   const UOp bounded = minimum(maximum(y, k.value(-0x1p66)), k.value(0x1p66));
   const FloatPair product = k.two_product(bounded, log.hi);
-  const UOp p = minimum(maximum(product.hi, k.value(-1100)), k.value(1100));
-  const UOp within = less(elementwise(Op::Abs, {product.hi}), k.value(1100));
-  const UOp p_low = where(within, fma(bounded, log.lo, product.lo), k.value(0));
+  const UOp p = minimum(maximum(product.hi, k.value(-1100)), k.value(1025));
+  const UOp is_within = equal(p, product.hi);
+  const UOp p_low = where(is_within, fma(bounded, log.lo, product.lo), k.value(0));
   // 2^(n + r) = 2^n e^(r ln 2).
-  const UOp n = k.nearest(p);
-  const FloatPair r = k.fast_two_sum(p - n, p_low);
+  const FloatCode::Whole n = k.nearest(p);
+  const FloatPair r = k.fast_two_sum(p - n.value, p_low);
   const FloatPair t = times_pair(k, r, kLn2Parts);
   const UOp q = k.polynomial(t.hi, kExp64);
   const UOp mantissa = k.plus(t.hi + fma(t.hi * t.hi, q, t.lo), 1);

@@ -29,7 +29,7 @@ struct Reduced {
 
 Reduced reduce_moderate(const FloatCode& k, const UOp& a) {
   const double* half_pi = k.is_double() ? kHalfPi64 : kHalfPi32;
-  const UOp n = k.plus(k.fma(a, kTwoOverPi, k.magic()), -k.magic());
+  const UOp n = k.nearest_multiple(a, kTwoOverPi).value;
   const UOp r = k.fma(n, -half_pi[0], a);  // exact
   const FloatPair part = k.two_product(n, k.value(half_pi[1]));
   const FloatPair s = k.two_sum(r, -part.hi);
@@ -126,7 +126,7 @@ UOp cos_of(const FloatCode& k, const FloatPair& r, const UOp& z) {
 UOp sin_of_turned(const FloatCode& k, const UOp& a, int64_t turn) {
   const Reduced reduced = reduce(k, a);
   const UOp z = reduced.r.hi * reduced.r.hi;
-  const UOp quadrant = k.integer_bits(reduced.n) + turn;
+  const UOp quadrant = k.low_bits(reduced.n) + turn;
   const UOp odd = elementwise(Op::And, {quadrant, k.bits(1)});
   const UOp y = where(equal(odd, k.bits(1)), cos_of(k, reduced.r, z), sin_of(k, reduced.r, z));
   return k.flip_sign(y, elementwise(Op::Shl, {quadrant, k.bits(k.bits_type().bits() - 2)}));

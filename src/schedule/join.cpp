@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "ir/bounds.h"
@@ -17,12 +18,13 @@ namespace {
 
 double elements_of(const UOp& node) {
   double n = 1;
-  for (const Dim& d : shape_of(node)) n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
+  for (const Dim& d : shape_of(node))
+    n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
   return n;
 }
 
-// Whether a kernel with several reductions can run as loops over rows: each row is read, reduced and
-// written while it is in cache.
+// Whether a kernel with several reductions can run as loops over rows: each row is read, reduced
+// and written while it is in cache.
 class RowTest {
  public:
   RowTest(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {
@@ -65,7 +67,8 @@ class RowTest {
   int64_t ops() const {
     int64_t n = 0;
     for (const UOp& u : nodes_)
-      if (has(u.op(), kElementwise) && u.dtype() != kInt64) n += has(u.op(), kTranscendental) ? 20 : 1;
+      if (has(u.op(), kElementwise) && u.dtype() != kInt64)
+        n += has(u.op(), kTranscendental) ? 20 : 1;
     return n;
   }
 
@@ -78,6 +81,15 @@ class RowTest {
     return n;
   }
 
+  // The ranges along which a load moves through memory: a stride of 0 repeats.
+  uint64_t walked(const UOp& load) const {
+    const ViewArg& view = load.view_arg();
+    uint64_t set = 0;
+    for (size_t i = 0; i < view.strides.size(); ++i)
+      if (view.strides[i] != 0) set |= free_.at(load.src(1 + i).node());
+    return set;
+  }
+
   // A reduction whose operands are read more than once: it wants register tiles of its own.
   bool is_contraction(const UOp& reduce) const {
     uint64_t all = free_.at(reduce.node());
@@ -85,7 +97,7 @@ class RowTest {
     double largest = 1;
     const UOp value = reduce.src(0);
     for (const UOp& u : topological({&value, 1}))
-      if (u.op() == Op::Load) largest = std::max(largest, extent(free_.at(u.node()) & all));
+      if (u.op() == Op::Load) largest = std::max(largest, extent(walked(u) & all));
     return extent(all) > 1.5 * largest;
   }
 
@@ -93,7 +105,8 @@ class RowTest {
     double bytes = 0;
     double stored = 0;
     for (const UOp& u : nodes_) {
-      if (u.op() == Op::Load) bytes += extent(free_.at(u.node())) * static_cast<double>(u.dtype().bytes());
+      if (u.op() == Op::Load)
+        bytes += extent(walked(u)) * static_cast<double>(u.dtype().bytes());
       if (u.op() == Op::Store)
         stored += extent(free_.at(u.node())) * static_cast<double>(u.src(1).dtype().bytes());
     }
@@ -110,11 +123,15 @@ class RowTest {
 class Joiner {
  public:
   Joiner(Decision& decision, std::span<const UOp> outputs, const Target& target)
-      : decision_(decision), target_(target), fixed_(decision.stored.size()), users_(decision.stored.size()) {
+      : decision_(decision),
+        target_(target),
+        fixed_(decision.stored.size()),
+        users_(decision.stored.size()) {
     for (const UOp& u : decision.order) {
       if (has_memory(u)) continue;
       for (const UOp& s : u.src()) users_[s.id()].push_back(u);
-      if (u.op() == Op::Contiguous || u.op() == Op::Concat || decision.slice_of[u.id()]) fixed_[u.id()] = 1;
+      if (u.op() == Op::Contiguous || u.op() == Op::Concat || decision.slice_of[u.id()])
+        fixed_[u.id()] = 1;
     }
     for (const UOp& out : outputs) {
       UOp base = out;
@@ -142,14 +159,17 @@ class Joiner {
   // The stored values that would compute `u` if it had no buffer: at most two are looked for.
   std::vector<UOp> readers(const UOp& u) const {
     std::vector<UOp> found;
-    std::vector<UOp> stack(users_[u.id()].begin(), users_[u.id()].end());
+    std::unordered_set<const Node*> seen;
+    std::vector<UOp> stack{u};
     while (!stack.empty() && found.size() < 2) {
-      const UOp user = std::move(stack.back());
+      const UOp node = std::move(stack.back());
       stack.pop_back();
-      if (!decision_.stored[user.id()]) {
-        stack.insert(stack.end(), users_[user.id()].begin(), users_[user.id()].end());
-      } else if (std::find(found.begin(), found.end(), user) == found.end()) {
-        found.push_back(user);
+      for (const UOp& user : users_[node.id()]) {
+        if (!seen.insert(user.node()).second) continue;
+        if (decision_.stored[user.id()])
+          found.push_back(user);
+        else
+          stack.push_back(user);
       }
     }
     return found;

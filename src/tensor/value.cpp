@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/realize.h"
+#include "schedule/rewrite_onehot.h"
 #include "shape/view.h"
 #include "tensor/promotion.h"
 
@@ -64,9 +65,11 @@ void realize(std::span<Tensor* const> tensors) {
   }
   if (nodes.empty()) return;
   require_one_context(all);
+  nodes = onehot_to_gather(nodes);
   realize(all.front().context(), nodes);
+  size_t next = 0;
   for (Tensor* t : tensors)
-    if (needs_memory(*t)) *t = t->with(rebound(t->node()));
+    if (needs_memory(*t)) *t = t->with(rebound(nodes[next++]));
 }
 
 void read(Tensor& tensor, void* data, int64_t bytes) {

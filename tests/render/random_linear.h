@@ -47,44 +47,13 @@ struct RandomLinearOptions {
 
 // Bits of `dtype` that are likely to show a difference: the ends, zeros, NaN, halves, or anything.
 inline uint64_t special_bits(DType dtype, std::mt19937_64& rng) {
-  static constexpr double kReals[] = {0.0,
-                                      -0.0,
-                                      1,
-                                      -1,
-                                      0.5,
-                                      -0.5,
-                                      1.5,
-                                      2.5,
-                                      -2.5,
-                                      3.25,
-                                      -7.75,
-                                      1e-45,
-                                      -1e-40,
-                                      6e-8,
-                                      5.96e-8,
-                                      1e-310,
-                                      127.5,
-                                      -128.7,
-                                      255.5,
-                                      256,
-                                      32767.9,
-                                      65504,
-                                      65519.99,
-                                      65520,
-                                      2147483647.0,
-                                      2147483648.0,
-                                      -2147483649.0,
-                                      4294967295.0,
-                                      4294967296.0,
-                                      9223372036854775807.0,
-                                      -9.3e18,
-                                      1.8446744073709552e19,
-                                      3.4028235e38,
-                                      1e300,
-                                      -1e300,
-                                      0.333333333333,
-                                      HUGE_VAL,
-                                      -HUGE_VAL};
+  // clang-format off
+  static constexpr double kReals[] = {
+      0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3.25, -7.75, 1e-45, -1e-40, 6e-8, 5.96e-8,
+      1e-310, 127.5, -128.7, 255.5, 256, 32767.9, 65504, 65519.99, 65520, 2147483647.0,
+      2147483648.0, -2147483649.0, 4294967295.0, 4294967296.0, 9223372036854775807.0, -9.3e18,
+      1.8446744073709552e19, 3.4028235e38, 1e300, -1e300, 0.333333333333, HUGE_VAL, -HUGE_VAL};
+  // clang-format on
   const uint64_t raw = rng();
   const int64_t bits = dtype.bits();
   const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
@@ -100,8 +69,9 @@ inline uint64_t special_bits(DType dtype, std::mt19937_64& rng) {
       break;
   }
   if (dtype.is_float()) {
-    const size_t i = rng() % (std::size(kReals) + 1);
-    return bits_of(dtype, i == std::size(kReals) ? std::nan("") : kReals[i]);
+    const size_t i = rng() % (std::size(kReals) + 8);  // NaN is likelier than each other one
+    if (i < std::size(kReals)) return bits_of(dtype, kReals[i]);
+    return bits_of(dtype, std::nan("")) | (i % 2 ? uint64_t{1} << (bits - 1) : rng() % 8);
   }
   const uint64_t ends[] = {0,
                            1,

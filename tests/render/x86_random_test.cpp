@@ -23,11 +23,11 @@ void compare_with_naive(uint64_t seeds, RandomLinearOptions options) {
 }
 
 TEST(X86Random, ScalarProgramsMatch) {
-  compare_with_naive(400, {.lanes_max = 1});
+  compare_with_naive(150, {.lanes_max = 1});
 }
 
 TEST(X86Random, VectorProgramsMatch) {
-  compare_with_naive(800, {.lanes_max = 8});
+  compare_with_naive(300, {.lanes_max = 8});
 }
 
 TEST(X86Random, LongProgramsThatSpillMatch) {
@@ -35,7 +35,7 @@ TEST(X86Random, LongProgramsThatSpillMatch) {
 }
 
 TEST(X86Random, StraightLinesMatch) {
-  compare_with_naive(200, {.steps = 200, .lanes_max = 8, .control = false});
+  compare_with_naive(80, {.steps = 200, .lanes_max = 8, .control = false});
 }
 
 }  // namespace

@@ -94,6 +94,9 @@ TEST(Cpu, SeveralThreadsMayLaunchAtOnce) {
 }
 
 TEST(Cpu, AForkedChildLaunches) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer ends children that start threads";
+#endif
   if (!can_run()) GTEST_SKIP();
   const auto device = make_cpu_device({.threads = 2});
   const Code code = machine_code(add_variable());

@@ -221,6 +221,11 @@ pub const TINY_SIGMOID: _bindgen_ty_3 = 16;
 pub const TINY_RELU: _bindgen_ty_3 = 17;
 pub const TINY_SIGN: _bindgen_ty_3 = 18;
 pub const TINY_SQUARE: _bindgen_ty_3 = 19;
+pub const TINY_SILU: _bindgen_ty_3 = 20;
+pub const TINY_SOFTPLUS: _bindgen_ty_3 = 21;
+pub const TINY_EXPM1: _bindgen_ty_3 = 22;
+pub const TINY_LOG1P: _bindgen_ty_3 = 23;
+pub const TINY_IS_NAN: _bindgen_ty_3 = 24;
 pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_unary(
@@ -279,6 +284,7 @@ pub const TINY_REDUCE_MIN: _bindgen_ty_6 = 3;
 pub const TINY_MEAN: _bindgen_ty_6 = 4;
 pub const TINY_ANY: _bindgen_ty_6 = 5;
 pub const TINY_ALL: _bindgen_ty_6 = 6;
+pub const TINY_LOGSUMEXP: _bindgen_ty_6 = 7;
 pub type _bindgen_ty_6 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_reduce(
@@ -389,6 +395,323 @@ extern "C" {
     pub fn tiny_matmul(
         a: *const tiny_tensor,
         b: *const tiny_tensor,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_squeeze(
+        a: *const tiny_tensor,
+        axes: *const i64,
+        naxes: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_unsqueeze(
+        a: *const tiny_tensor,
+        axes: *const i64,
+        naxes: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_tile(
+        a: *const tiny_tensor,
+        repeats: *const i64,
+        naxes: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_stack(
+        tensors: *const *const tiny_tensor,
+        count: usize,
+        axis: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_split(
+        a: *const tiny_tensor,
+        axis: i64,
+        sizes: *const i64,
+        nsizes: usize,
+        parts: *mut *mut tiny_tensor,
+        count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_depth_to_space(
+        a: *const tiny_tensor,
+        block: i64,
+        columns_first: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_space_to_depth(
+        a: *const tiny_tensor,
+        block: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_gather(
+        a: *const tiny_tensor,
+        index: *const tiny_tensor,
+        axis: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_take_along_axis(
+        a: *const tiny_tensor,
+        index: *const tiny_tensor,
+        axis: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_gather_nd(
+        a: *const tiny_tensor,
+        index: *const tiny_tensor,
+        batch: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_one_hot(
+        index: *const tiny_tensor,
+        depth: i64,
+        on: *const tiny_tensor,
+        off: *const tiny_tensor,
+        axis: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_argmax(
+        a: *const tiny_tensor,
+        axis: i64,
+        keepdims: i32,
+        last: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_argmin(
+        a: *const tiny_tensor,
+        axis: i64,
+        keepdims: i32,
+        last: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_cumsum(
+        a: *const tiny_tensor,
+        axis: i64,
+        exclusive: i32,
+        reverse: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_triu(
+        a: *const tiny_tensor,
+        diagonal: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_tril(
+        a: *const tiny_tensor,
+        diagonal: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_gelu(
+        a: *const tiny_tensor,
+        approximate: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_elu(a: *const tiny_tensor, alpha: f64, out: *mut *mut tiny_tensor) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_leaky_relu(
+        a: *const tiny_tensor,
+        slope: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_hard_sigmoid(
+        a: *const tiny_tensor,
+        alpha: f64,
+        beta: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_clip(
+        a: *const tiny_tensor,
+        low: *const tiny_tensor,
+        high: *const tiny_tensor,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_softmax(
+        a: *const tiny_tensor,
+        axis: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_log_softmax(
+        a: *const tiny_tensor,
+        axis: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_variance(
+        a: *const tiny_tensor,
+        axes: *const i64,
+        naxes: usize,
+        correction: f64,
+        keepdims: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_conv(
+        x: *const tiny_tensor,
+        weight: *const tiny_tensor,
+        bias: *const tiny_tensor,
+        strides: *const i64,
+        dilations: *const i64,
+        before: *const i64,
+        after: *const i64,
+        nspatial: usize,
+        groups: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_conv_transpose(
+        x: *const tiny_tensor,
+        weight: *const tiny_tensor,
+        bias: *const tiny_tensor,
+        strides: *const i64,
+        dilations: *const i64,
+        before: *const i64,
+        after: *const i64,
+        output_padding: *const i64,
+        nspatial: usize,
+        groups: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_max_pool(
+        x: *const tiny_tensor,
+        kernel: *const i64,
+        strides: *const i64,
+        dilations: *const i64,
+        before: *const i64,
+        after: *const i64,
+        nspatial: usize,
+        ceil_mode: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_max_pool_indices(
+        x: *const tiny_tensor,
+        kernel: *const i64,
+        strides: *const i64,
+        dilations: *const i64,
+        before: *const i64,
+        after: *const i64,
+        nspatial: usize,
+        ceil_mode: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_avg_pool(
+        x: *const tiny_tensor,
+        kernel: *const i64,
+        strides: *const i64,
+        dilations: *const i64,
+        before: *const i64,
+        after: *const i64,
+        nspatial: usize,
+        ceil_mode: i32,
+        count_include_pad: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_batch_norm(
+        x: *const tiny_tensor,
+        scale: *const tiny_tensor,
+        bias: *const tiny_tensor,
+        mean: *const tiny_tensor,
+        var: *const tiny_tensor,
+        epsilon: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_layer_norm(
+        x: *const tiny_tensor,
+        scale: *const tiny_tensor,
+        bias: *const tiny_tensor,
+        axis: i64,
+        epsilon: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_rms_norm(
+        x: *const tiny_tensor,
+        scale: *const tiny_tensor,
+        axis: i64,
+        epsilon: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_group_norm(
+        x: *const tiny_tensor,
+        groups: i64,
+        scale: *const tiny_tensor,
+        bias: *const tiny_tensor,
+        epsilon: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_instance_norm(
+        x: *const tiny_tensor,
+        scale: *const tiny_tensor,
+        bias: *const tiny_tensor,
+        epsilon: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_lrn(
+        x: *const tiny_tensor,
+        size: i64,
+        alpha: f64,
+        beta: f64,
+        k: f64,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }

@@ -87,8 +87,19 @@ impl UnaryOp {
     pub const RSQRT: UnaryOp = UnaryOp(ffi::TINY_RSQRT as i32);
     pub const SIGMOID: UnaryOp = UnaryOp(ffi::TINY_SIGMOID as i32);
     pub const RELU: UnaryOp = UnaryOp(ffi::TINY_RELU as i32);
+    /// NaN of NaN
     pub const SIGN: UnaryOp = UnaryOp(ffi::TINY_SIGN as i32);
     pub const SQUARE: UnaryOp = UnaryOp(ffi::TINY_SQUARE as i32);
+    /// a * sigmoid(a)
+    pub const SILU: UnaryOp = UnaryOp(ffi::TINY_SILU as i32);
+    /// log(1 + exp(a))
+    pub const SOFTPLUS: UnaryOp = UnaryOp(ffi::TINY_SOFTPLUS as i32);
+    /// exp(a) - 1, exact near 0
+    pub const EXPM1: UnaryOp = UnaryOp(ffi::TINY_EXPM1 as i32);
+    /// log(1 + a), exact near 0
+    pub const LOG1P: UnaryOp = UnaryOp(ffi::TINY_LOG1P as i32);
+    /// a bool
+    pub const IS_NAN: UnaryOp = UnaryOp(ffi::TINY_IS_NAN as i32);
 }
 
 /// Any number is a valid value: a newer library may have more of them.
@@ -147,6 +158,8 @@ impl ReduceOp {
     pub const MEAN: ReduceOp = ReduceOp(ffi::TINY_MEAN as i32);
     pub const ANY: ReduceOp = ReduceOp(ffi::TINY_ANY as i32);
     pub const ALL: ReduceOp = ReduceOp(ffi::TINY_ALL as i32);
+    /// log(sum(exp(a))), without overflow
+    pub const LOGSUMEXP: ReduceOp = ReduceOp(ffi::TINY_LOGSUMEXP as i32);
 }
 
 pub struct Options {
@@ -334,143 +347,178 @@ impl Tensor {
         Ok(())
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn neg(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(0, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn abs(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(1, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32. logical on bool, bitwise on integers
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are. logical on bool, bitwise on integers
     pub fn not(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(2, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn sqrt(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(3, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn floor(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(4, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn ceil(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(5, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn trunc(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(6, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32. half to even
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are. half to even
     pub fn round(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(7, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn exp(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(8, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn log(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(9, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn sin(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(10, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn cos(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(11, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn tanh(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(12, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn erf(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(13, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn reciprocal(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(14, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn rsqrt(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(15, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn sigmoid(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(16, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn relu(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(17, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are. NaN of NaN
     pub fn sign(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(18, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32.
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are.
     pub fn square(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_unary(19, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are. a * sigmoid(a)
+    pub fn silu(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(20, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are. log(1 + exp(a))
+    pub fn softplus(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(21, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are. exp(a) - 1, exact near 0
+    pub fn expm1(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(22, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are. log(1 + a), exact near 0
+    pub fn log1p(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(23, self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\] = op(a\[i\]).  Functions of floats take integers as float32; rounding leaves integers as they are. a bool
+    pub fn is_nan(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unary(24, self.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -684,6 +732,14 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN. log(sum(exp(a))), without overflow
+    pub fn logsumexp(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_reduce(7, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
     /// At most one dimension may be -1: what is left over.
     pub fn reshape(&self, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;
@@ -771,6 +827,253 @@ impl Tensor {
     pub fn matmul(&self, b: &Tensor) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_matmul(self.raw.as_ptr(), b.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Removes `axes`, which have size 1 (`axes` may be NULL with naxes 0: every such axis).
+    pub fn squeeze(&self, axes: Option<&[i64]>) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_squeeze(self.raw.as_ptr(), pointer(axes), axes_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Adds axes of size 1; `axes` are their places in the result.
+    pub fn unsqueeze(&self, axes: &[i64]) -> Result<Tensor> {
+        let axes_count = count(&[Some(axes)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_unsqueeze(self.raw.as_ptr(), pointer(Some(axes)), axes_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Repeats the whole of axis k repeats\[k\] times.
+    pub fn tile(&self, repeats: &[i64]) -> Result<Tensor> {
+        let repeats_count = count(&[Some(repeats)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_tile(self.raw.as_ptr(), pointer(Some(repeats)), repeats_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Parts of these sizes, which fill `axis`; `count` is the number of sizes.  On failure every part is NULL.
+    pub fn split(&self, axis: i64, sizes: &[i64]) -> Result<Vec<Tensor>> {
+        let sizes_count = count(&[Some(sizes)])?;
+        let mut parts = vec![ptr::null_mut(); sizes.len()];
+        check(unsafe { ffi::tiny_split(self.raw.as_ptr(), axis, pointer(Some(sizes)), sizes_count, parts.as_mut_ptr(), parts.len()) })?;
+        Ok(parts.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
+    }
+
+    /// Blocks of channels become blocks of pixels; `a` is \[n, c, h, w\].  columns_first != 0 takes channels in ONNX's order CRD, otherwise DCR.
+    pub fn depth_to_space(&self, block: i64, columns_first: bool) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_depth_to_space(self.raw.as_ptr(), block, columns_first as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    pub fn space_to_depth(&self, block: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_space_to_depth(self.raw.as_ptr(), block, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// a\[.., index\[..\], ..\] along `axis`, as numpy.take.
+    pub fn gather(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_gather(self.raw.as_ptr(), index.raw.as_ptr(), axis, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// out\[i\]\[j\].. = a\[i\]\[index\[i\]\[j\]\].. along `axis`; the ranks agree, and `index` is nowhere longer than `a` but along `axis`.
+    pub fn take_along_axis(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_take_along_axis(self.raw.as_ptr(), index.raw.as_ptr(), axis, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// a\[index\[.., 0\], index\[.., 1\], ..\] behind `batch` leading axes that both have.
+    pub fn gather_nd(&self, index: &Tensor, batch: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_gather_nd(self.raw.as_ptr(), index.raw.as_ptr(), batch, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// A new axis of `depth` elements at `axis`: `on` at the index, `off` elsewhere (two scalars).  An index out of range gives only `off`.
+    pub fn one_hot(&self, depth: i64, on: &Tensor, off: &Tensor, axis: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_one_hot(self.raw.as_ptr(), depth, on.raw.as_ptr(), off.raw.as_ptr(), axis, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The position of the greatest element along `axis`, int64: the first of equals, or the last if last != 0; a NaN is the greatest.  keepdims != 0 keeps the axis with size 1.
+    pub fn argmax(&self, axis: i64, keepdims: bool, last: bool) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_argmax(self.raw.as_ptr(), axis, keepdims as i32, last as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The position of the lowest element: as tiny_argmax; keepdims != 0, last != 0.
+    pub fn argmin(&self, axis: i64, keepdims: bool, last: bool) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_argmin(self.raw.as_ptr(), axis, keepdims as i32, last as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Sums up to each element along `axis`; exclusive != 0: before it; reverse != 0: from the end.  Dtypes as TINY_SUM.
+    pub fn cumsum(&self, axis: i64, exclusive: bool, reverse: bool) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_cumsum(self.raw.as_ptr(), axis, exclusive as i32, reverse as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Keeps a\[.., i, j\] where j - i >= diagonal; 0 elsewhere.
+    pub fn triu(&self, diagonal: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_triu(self.raw.as_ptr(), diagonal, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Keeps a\[.., i, j\] where j - i \<= diagonal; 0 elsewhere.
+    pub fn tril(&self, diagonal: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_tril(self.raw.as_ptr(), diagonal, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// approximate != 0: by tanh, otherwise by erf.
+    pub fn gelu(&self, approximate: bool) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_gelu(self.raw.as_ptr(), approximate as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// a, and alpha * (exp(a) - 1) below 0.
+    pub fn elu(&self, alpha: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_elu(self.raw.as_ptr(), alpha, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// a, and slope * a below 0.
+    pub fn leaky_relu(&self, slope: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_leaky_relu(self.raw.as_ptr(), slope, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// alpha * a + beta, kept between 0 and 1.
+    pub fn hard_sigmoid(&self, alpha: f64, beta: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_hard_sigmoid(self.raw.as_ptr(), alpha, beta, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Kept between `low` and `high`, tensors that broadcast; `low` may be NULL, `high` may be NULL.  NaN stays.
+    pub fn clip(&self, low: Option<&Tensor>, high: Option<&Tensor>) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_clip(self.raw.as_ptr(), low.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), high.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// exp(a) over its sum along `axis`, without overflow.
+    pub fn softmax(&self, axis: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_softmax(self.raw.as_ptr(), axis, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The logarithm of tiny_softmax.
+    pub fn log_softmax(&self, axis: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_log_softmax(self.raw.as_ptr(), axis, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The mean squared distance from the mean over `axes` (`axes` may be NULL with naxes 0: all); `correction` is taken from the count it divides by: 0 or 1.  keepdims != 0 keeps the axes with size 1.
+    pub fn variance(&self, axes: Option<&[i64]>, correction: f64, keepdims: bool) -> Result<Tensor> {
+        let axes_count = count(&[axes])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_variance(self.raw.as_ptr(), pointer(axes), axes_count, correction, keepdims as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Cross-correlation.  x is \[batch, channels, spatial..\], `weight` \[out channels, channels / groups, kernel..\], `bias` (may be NULL) \[out channels\].  `strides` may be NULL (1), `dilations` may be NULL (1), `before` may be NULL and `after` may be NULL (padding, 0); each has `nspatial` numbers.
+    pub fn conv(&self, weight: &Tensor, bias: Option<&Tensor>, strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, groups: i64) -> Result<Tensor> {
+        let strides_count = count(&[strides, dilations, before, after])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_conv(self.raw.as_ptr(), weight.raw.as_ptr(), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), pointer(strides), pointer(dilations), pointer(before), pointer(after), strides_count, groups, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The transpose of tiny_conv, its gradient: `weight` is \[channels, out channels / groups, kernel..\]; `output_padding` may be NULL (0): what is added to the end of each spatial axis.  `bias` may be NULL, `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL.
+    pub fn conv_transpose(&self, weight: &Tensor, bias: Option<&Tensor>, strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, output_padding: Option<&[i64]>, groups: i64) -> Result<Tensor> {
+        let strides_count = count(&[strides, dilations, before, after, output_padding])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_conv_transpose(self.raw.as_ptr(), weight.raw.as_ptr(), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), pointer(strides), pointer(dilations), pointer(before), pointer(after), pointer(output_padding), strides_count, groups, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The greatest value of each window of the last `nspatial` axes; padding counts for nothing.  `strides` may be NULL (1), `dilations` may be NULL, `before` may be NULL, `after` may be NULL.  ceil_mode != 0 keeps a last window that reaches over the end.
+    pub fn max_pool(&self, kernel: &[i64], strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, ceil_mode: bool) -> Result<Tensor> {
+        let kernel_count = count(&[Some(kernel), strides, dilations, before, after])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_max_pool(self.raw.as_ptr(), pointer(Some(kernel)), pointer(strides), pointer(dilations), pointer(before), pointer(after), kernel_count, ceil_mode as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Where tiny_max_pool's values are: positions in the flattened spatial axes, int64, the first of equals. `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0.
+    pub fn max_pool_indices(&self, kernel: &[i64], strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, ceil_mode: bool) -> Result<Tensor> {
+        let kernel_count = count(&[Some(kernel), strides, dilations, before, after])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_max_pool_indices(self.raw.as_ptr(), pointer(Some(kernel)), pointer(strides), pointer(dilations), pointer(before), pointer(after), kernel_count, ceil_mode as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The mean of each window, as tiny_max_pool; count_include_pad != 0 counts padding as zeros.  `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0.
+    pub fn avg_pool(&self, kernel: &[i64], strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, ceil_mode: bool, count_include_pad: bool) -> Result<Tensor> {
+        let kernel_count = count(&[Some(kernel), strides, dilations, before, after])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_avg_pool(self.raw.as_ptr(), pointer(Some(kernel)), pointer(strides), pointer(dilations), pointer(before), pointer(after), kernel_count, ceil_mode as i32, count_include_pad as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// (x - mean) / sqrt(var + epsilon) * scale + bias, one number of each per channel (axis 1).  `scale` may be NULL, `bias` may be NULL.
+    pub fn batch_norm(&self, scale: Option<&Tensor>, bias: Option<&Tensor>, mean: &Tensor, var: &Tensor, epsilon: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_batch_norm(self.raw.as_ptr(), scale.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), mean.raw.as_ptr(), var.raw.as_ptr(), epsilon, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on.  `scale` may be NULL, `bias` may be NULL; they broadcast.
+    pub fn layer_norm(&self, scale: Option<&Tensor>, bias: Option<&Tensor>, axis: i64, epsilon: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_layer_norm(self.raw.as_ptr(), scale.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), axis, epsilon, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// x / sqrt(mean(x * x) + epsilon) * scale over the axes from `axis` on.  `scale` may be NULL.
+    pub fn rms_norm(&self, scale: Option<&Tensor>, axis: i64, epsilon: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_rms_norm(self.raw.as_ptr(), scale.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), axis, epsilon, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// As tiny_layer_norm over the spatial axes and, in each of `groups` parts, the channels (axis 1), with one scale and bias per channel.  `scale` may be NULL, `bias` may be NULL.
+    pub fn group_norm(&self, groups: i64, scale: Option<&Tensor>, bias: Option<&Tensor>, epsilon: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_group_norm(self.raw.as_ptr(), groups, scale.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), epsilon, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// tiny_group_norm with a group for each channel.  `scale` may be NULL, `bias` may be NULL.
+    pub fn instance_norm(&self, scale: Option<&Tensor>, bias: Option<&Tensor>, epsilon: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_instance_norm(self.raw.as_ptr(), scale.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), epsilon, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// x / (k + alpha / size * s) ^ beta, where s sums the squares of the `size` channels around each.
+    pub fn lrn(&self, size: i64, alpha: f64, beta: f64, k: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_lrn(self.raw.as_ptr(), size, alpha, beta, k, &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -946,7 +1249,7 @@ impl Model {
     pub fn run(&self, inputs: &[&Tensor], output_count: usize) -> Result<Vec<Tensor>> {
         let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
         let mut outputs = vec![ptr::null_mut(); output_count];
-        check(unsafe { ffi::tiny_model_run(self.raw.as_ptr(), inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs.as_mut_ptr(), output_count) })?;
+        check(unsafe { ffi::tiny_model_run(self.raw.as_ptr(), inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs.as_mut_ptr(), outputs.len()) })?;
         Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
     }
 }
@@ -1161,6 +1464,15 @@ pub fn concat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
     let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
     let mut out = ptr::null_mut();
     check(unsafe { ffi::tiny_concat(tensors_raw.as_ptr() as *const _, tensors_raw.len(), axis, &mut out) })?;
+    Ok(Tensor::from_raw(out, tensors[0].context.clone()))
+}
+
+/// The tensors side by side along a new axis.
+pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
+    crate::support::at_least_one(tensors.len())?;
+    let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_stack(tensors_raw.as_ptr() as *const _, tensors_raw.len(), axis, &mut out) })?;
     Ok(Tensor::from_raw(out, tensors[0].context.clone()))
 }
 

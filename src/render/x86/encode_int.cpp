@@ -21,7 +21,6 @@ Cond opposite(Cond c) {
 }  // namespace
 
 bool Encoder::encode_int(const Inst& inst) {
-  const bool wide = inst.width == 8;
   switch (inst.op) {
     case Opcode::IArgs:
       move_int(number(inst.dst), 7);
@@ -47,15 +46,13 @@ bool Encoder::encode_int(const Inst& inst) {
       int_alu(inst);
       return true;
     case Opcode::INeg:
-    case Opcode::INot: {
       move_int(number(inst.dst), number(inst.src[0]));
-      const Xbyak::Reg r = wide ? Xbyak::Reg(r64(inst.dst)) : Xbyak::Reg(r32(inst.dst));
-      if (inst.op == Opcode::INeg)
-        c_.neg(r);
-      else
-        c_.not_(r);
+      c_.neg(sized(inst.dst, inst.width));
       return true;
-    }
+    case Opcode::INot:
+      move_int(number(inst.dst), number(inst.src[0]));
+      c_.not_(sized(inst.dst, inst.width));
+      return true;
     case Opcode::IShl:
     case Opcode::IShr:
     case Opcode::ISar:
@@ -78,23 +75,9 @@ bool Encoder::encode_int(const Inst& inst) {
       set_condition(inst.cond, inst.dst);
       return true;
     case Opcode::ICompareSelect:
-    case Opcode::ISelect: {
-      const bool select = inst.op == Opcode::ISelect;
-      if (select)
-        c_.test(r32(inst.src[0]), r32(inst.src[0]));
-      else
-        compare(inst);
-      const Cond cond = select ? Cond::NE : inst.cond;
-      const int d = number(inst.dst), yes = number(inst.src[select ? 1 : 0]),
-                no = number(inst.src[select ? 2 : 1]);
-      if (d == yes) {
-        move_if(opposite(cond), d, no);
-      } else {
-        move_int(d, no);  // leaves the flags
-        move_if(cond, d, yes);
-      }
+    case Opcode::ISelect:
+      int_select(inst);
       return true;
-    }
     case Opcode::IDivide:
       divide(inst);
       return true;
@@ -108,6 +91,20 @@ bool Encoder::encode_int(const Inst& inst) {
     default:
       return false;
   }
+}
+
+void Encoder::int_select(const Inst& inst) {
+  const bool by_bool = inst.op == Opcode::ISelect;
+  if (by_bool)
+    c_.test(r32(inst.src[0]), r32(inst.src[0]));
+  else
+    compare(inst);
+  const Cond cond = by_bool ? Cond::NE : inst.cond;
+  const int d = number(inst.dst), yes = number(inst.src[by_bool ? 1 : 0]),
+            no = number(inst.src[by_bool ? 2 : 1]);
+  if (d == yes) return move_if(opposite(cond), d, no);
+  move_int(d, no);  // leaves the flags
+  move_if(cond, d, yes);
 }
 
 void Encoder::move_int(int dst, int src) {

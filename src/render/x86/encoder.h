@@ -37,6 +37,9 @@ class Encoder {
   Xbyak::Opmask mask_of(VReg v) const { return Xbyak::Opmask(number(v)); }
   Xbyak::Reg64 r64(VReg v) const { return Xbyak::Reg64(number(v)); }
   Xbyak::Reg32 r32(VReg v) const { return Xbyak::Reg32(number(v)); }
+  Xbyak::Reg sized(VReg v, int64_t bytes) const {
+    return bytes == 8 ? Xbyak::Reg(r64(v)) : Xbyak::Reg(r32(v));
+  }
   Xbyak::Reg8 r8(VReg v) const;
   Xbyak::Address memory(const Mem& mem, int bits = 0);
   Xbyak::Address vector_memory(const Inst& inst);  // of a gather or scatter
@@ -49,6 +52,7 @@ class Encoder {
   void int_store(const Inst& inst);
   void int_alu(const Inst& inst);
   void int_shift(const Inst& inst);
+  void int_select(const Inst& inst);
   void int_extend(const Inst& inst);
   void int_move_imm(const Inst& inst);
   void divide(const Inst& inst);

@@ -184,6 +184,16 @@ void Selector::select_op(LinearId id) {
       return select_fold(id);
     case Op::Check:
       return select_check(id);
+    default:
+      if (!has(o.op, kElementwise) || !legal_in(o.op, kLinearStage))
+        unsupported("is no op of a linear program");
+      return select_elementwise(id);
+  }
+}
+
+void Selector::select_elementwise(LinearId id) {
+  const LinearOp& o = op(id);
+  switch (o.op) {
     case Op::Cast:
       return select_cast(id);
     case Op::Bitcast:
@@ -197,35 +207,12 @@ void Selector::select_op(LinearId id) {
     case Op::Equal:
     case Op::NotEqual:
       return select_compare(id);
-    case Op::Neg:
-    case Op::Abs:
-    case Op::Not:
-    case Op::Sqrt:
-    case Op::Floor:
-    case Op::Ceil:
-    case Op::Trunc:
-    case Op::Round:
-      if (is_mask(o.dtype)) return select_mask_logic(id);
-      return define(id, unary(o.op, o.dtype, use(o.src[0])), true);
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Div:
-    case Op::FloorDiv:
-    case Op::FloorMod:
-    case Op::TruncDiv:
-    case Op::TruncMod:
-    case Op::Max:
-    case Op::Min:
-    case Op::And:
-    case Op::Or:
-    case Op::Xor:
-    case Op::Shl:
-    case Op::Shr:
-      return select_binary(id);
     default:
-      unsupported("is no op of a linear program");
+      break;
   }
+  if (o.count == 2) return select_binary(id);
+  if (is_mask(o.dtype)) return select_mask_logic(id);
+  define(id, unary(o.op, o.dtype, use(o.src[0])), true);
 }
 
 int64_t Selector::const_value(LinearId id) const {

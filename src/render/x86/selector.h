@@ -70,6 +70,7 @@ class Selector {
   void find_targets();
   void want_lanes();
   void select_op(LinearId id);
+  void select_elementwise(LinearId id);
   void splice_preheaders();
   void drop_dead();
   [[noreturn]] void unsupported(const char* why) const;

@@ -18,7 +18,7 @@ class CodeMemory : public RefCounted {
   static Ref<CodeMemory> make(std::span<const std::span<const std::byte>> functions);
 
   // Where function `i` lies.
-  const std::byte* function(size_t i) const { return base_ + offsets_[i]; }
+  std::byte* function(size_t i) const { return base_ + offsets_[i]; }
 
  protected:
   ~CodeMemory() override;
