@@ -147,7 +147,10 @@ Ints dims_of(const Tensor& tensor) {
 }
 
 int64_t dim_of(const Tensor& tensor, int64_t axis) {
-  return tensor.shape()[static_cast<size_t>(axis < 0 ? axis + tensor.rank() : axis)].value();
+  const int64_t rank = tensor.rank();
+  require(axis >= -rank && axis < rank, Status::InvalidModel, "an operand with ", rank,
+          " axes has no axis ", axis);
+  return tensor.shape()[static_cast<size_t>(axis < 0 ? axis + rank : axis)].value();
 }
 
 }  // namespace tiny::onnx

@@ -108,6 +108,7 @@ class Call {
 
 // The dimensions of a tensor as numbers; imported tensors have no others.
 Ints dims_of(const Tensor& tensor);
-int64_t dim_of(const Tensor& tensor, int64_t axis);  // negative axes count from the end
+// Negative axes count from the end; Error{InvalidModel} for one that is not there.
+int64_t dim_of(const Tensor& tensor, int64_t axis);
 
 }  // namespace tiny::onnx

@@ -1,0 +1,232 @@
+// Models that are legal as files but make no sense: whatever a node's operands and attributes are,
+// compiling and running ends with a result or an error of the model's, never with a crash.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+
+#include "onnx/import/table.h"
+#include "onnx/reader.h"
+#include "onnx/session.h"
+#include "tensor/create.h"
+#include "tests/onnx/suite.h"
+
+namespace tiny::onnx::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Mutator {
+ public:
+  explicit Mutator(uint64_t seed) : random_(seed) {}
+
+  size_t below(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
+
+  int64_t number() {
+    constexpr int64_t kOdd[] = {0,
+                                1,
+                                -1,
+                                2,
+                                -2,
+                                3,
+                                4,
+                                5,
+                                7,
+                                -5,
+                                16,
+                                100,
+                                -100,
+                                1 << 20,
+                                int64_t{1} << 31,
+                                int64_t{1} << 40,
+                                INT64_MAX,
+                                INT64_MIN,
+                                INT64_MIN + 1};
+    return kOdd[below(std::size(kOdd))];
+  }
+
+  void mutate(Model& model, std::vector<Tensor>& inputs) {
+    Graph& graph = model.graph;
+    for (size_t times = 1 + below(2); times > 0; --times) {
+      if (graph.nodes.empty()) return;
+      Node& node = graph.nodes[below(graph.nodes.size())];
+      switch (below(8)) {
+        case 0:
+        case 1:
+        case 2:
+          change_attribute(node);
+          break;
+        case 3:
+          if (!node.inputs.empty()) node.inputs[below(node.inputs.size())] = some_name(graph);
+          break;
+        case 4:
+          if (!node.inputs.empty() && below(2) == 0)
+            node.inputs.pop_back();
+          else
+            node.inputs.push_back(some_name(graph));
+          break;
+        case 5:
+          change_operator(node);
+          break;
+        case 6:
+          if (!node.attributes.empty())
+            node.attributes.erase(node.attributes.begin() +
+                                  static_cast<int64_t>(below(node.attributes.size())));
+          break;
+        default:
+          if (!inputs.empty()) change_input(model, inputs, below(inputs.size()));
+          break;
+      }
+    }
+  }
+
+ private:
+  // One that is defined before every node.
+  std::string some_name(const Graph& graph) {
+    const size_t n = graph.inputs.size() + graph.initializers.size();
+    if (n == 0) return "";
+    const size_t i = below(n);
+    return i < graph.inputs.size() ? graph.inputs[i].name
+                                   : graph.initializers[i - graph.inputs.size()].name;
+  }
+
+  void change_attribute(Node& node) {
+    if (node.attributes.empty()) return;
+    Attribute& a = node.attributes[below(node.attributes.size())];
+    switch (below(4)) {
+      case 0:
+        a.i = number();
+        a.f = static_cast<float>(number());
+        a.s = "?";
+        break;
+      case 1:
+        if (!a.ints.empty()) a.ints[below(a.ints.size())] = number();
+        a.i += static_cast<int64_t>(below(5)) - 2;
+        break;
+      case 2:
+        if (!a.ints.empty() && below(2) == 0)
+          a.ints.pop_back();
+        else
+          a.ints.push_back(number());
+        break;
+      default:
+        if (!a.ints.empty()) a.ints[below(a.ints.size())] += static_cast<int64_t>(below(5)) - 2;
+        break;
+    }
+  }
+
+  void change_operator(Node& node) {
+    const std::span<const std::span<const Row>> all = tables();
+    const std::span<const Row> rows = all[below(all.size())];
+    const Row& row = rows[below(rows.size())];
+    node.op_type = row.op_type;
+    node.version = row.last;
+  }
+
+  // Another shape, or other elements.
+  void change_input(Model& model, std::vector<Tensor>& inputs, size_t i) {
+    Tensor& x = inputs[i];
+    ValueType& type = model.graph.inputs[i].type;
+    if (below(2) == 0 && x.dtype() == kInt64) {
+      HostTensor host = host_tensor(x);
+      std::vector<int64_t> values(static_cast<size_t>(host.bytes.size()) / sizeof(int64_t));
+      for (int64_t& v : values) v = number();
+      x = from_data(x.context_ref(), kInt64, host.shape, values.data(), host.bytes.size());
+      return;
+    }
+    Ints shape;
+    for (size_t rank = below(5); rank > 0; --rank) shape.push_back(static_cast<int64_t>(below(4)));
+    x = full(x.context_ref(), x.dtype(), to_shape(shape), 1);
+    type.dims.clear();
+    for (int64_t d : shape) type.dims.push_back({d, ""});
+  }
+
+  std::mt19937_64 random_;
+};
+
+std::string outcome(const std::string& folder, uint64_t seed) {
+  const Ref<Context> context =
+      make_ref<Context>(Flags::from_environment([](const std::string&) {}));
+  Model model = read_model(folder + "/model.onnx");
+  std::vector<Tensor> inputs;
+  for (size_t i = 0;; ++i) {
+    const std::string file = cat(folder, "/test_data_set_0/input_", i, ".pb");
+    if (!fs::exists(file)) break;
+    const HostTensor host = to_host_tensor(read_tensor_pb(file));
+    inputs.push_back(
+        from_data(context, host.dtype, host.shape, host.bytes.data(), host.bytes.size()));
+  }
+  Mutator(seed).mutate(model, inputs);
+  const Ref<LoadedModel> loaded = make_ref<LoadedModel>(context, std::move(model));
+  const std::vector<Tensor> outputs = loaded->run(inputs);
+  for (const Tensor& output : outputs) host_tensor(output);
+  return "";
+}
+
+// What went wrong in a process of its own; empty if nothing did.
+std::string trouble(const std::string& folder, uint64_t seed) {
+  if (std::getenv("MUTATION_HERE")) outcome(folder, seed);  // for a debugger
+  int pipes[2];
+  if (pipe(pipes) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    close(pipes[0]);
+    alarm(20);
+    const rlimit memory{rlim_t{3} << 30, rlim_t{3} << 30};
+    setrlimit(RLIMIT_AS, &memory);
+    std::string text;
+    try {
+      outcome(folder, seed);
+    } catch (const Error& e) {
+      if (e.status() == Status::Internal) text = e.message();
+    } catch (const std::bad_alloc&) {
+    } catch (const std::exception& e) {
+      text = cat("an exception: ", e.what());
+    }
+    text = text.substr(0, 3000);
+    const bool written = text.empty() || write(pipes[1], text.data(), text.size()) >= 0;
+    _exit(written ? 0 : 1);
+  }
+  close(pipes[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::read(pipes[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(n));
+  close(pipes[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  // Time and memory are the caller's to limit.
+  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM && WTERMSIG(status) != SIGKILL)
+    return cat("signal ", WTERMSIG(status));
+  return text;
+}
+
+// MUTATION_SEED and MUTATION_COUNT choose others than the few of every run.
+TEST(Mutation, SenselessModelsEndWithAnError) {
+  const char* package = std::getenv("ONNX_PACKAGE");
+  const fs::path data = fs::path(package ? package : "") / "backend/test/data/node";
+  if (!package || !fs::exists(data)) GTEST_SKIP() << "the onnx wheel is not there: set TINY_VENV";
+  const auto variable = [](const char* name, uint64_t otherwise) {
+    const char* text = std::getenv(name);
+    return text ? std::strtoull(text, nullptr, 10) : otherwise;
+  };
+  const uint64_t first = variable("MUTATION_SEED", 1);
+  const uint64_t count = variable("MUTATION_COUNT", 1000);
+  const std::vector<std::string> cases = cases_below(data);
+  size_t troubles = 0;
+  for (uint64_t seed = first; seed < first + count && troubles < 30; ++seed) {
+    const std::string& folder = cases[std::mt19937_64(seed)() % cases.size()];
+    const std::string text = trouble(folder, seed);
+    if (!text.empty()) {
+      ++troubles;
+      ADD_FAILURE() << "seed " << seed << ", " << fs::path(folder).filename() << ": " << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tiny::onnx::testing
