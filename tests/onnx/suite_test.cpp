@@ -20,6 +20,13 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+// The wheel's data holds a float32 transform's rounding errors where the true value is 0.
+Tolerance tolerance_of(const std::string& name) {
+  Tolerance tolerance;
+  if (name.find("dft") != std::string::npos) tolerance.absolute = 1e-6;
+  return tolerance;
+}
+
 class Suite : public ::testing::TestWithParam<const char*> {};
 
 // SUITE_FILTER chooses cases by a regular expression, SUITE_LOG names a file for a line per case.
@@ -33,7 +40,7 @@ TEST_P(Suite, PassesOrSaysUnsupported) {
   for (const std::string& folder : cases_below(data)) {
     const std::string name = fs::path(folder).filename();
     if (!std::regex_search(name, filter)) continue;
-    const CaseResult result = run_case_apart(folder, {}, 60);
+    const CaseResult result = run_case_apart(folder, tolerance_of(name), 60);
     ++counts[static_cast<int>(result.verdict)];
     if (log.is_open())
       log << GetParam() << ' ' << name << ' ' << to_string(result.verdict) << ' ' << result.reason
