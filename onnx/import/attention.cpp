@@ -89,8 +89,8 @@ Tensors import_attention(Call& c) {
   if (c.has(4)) k = concat(std::vector<Tensor>{c.in(4), k}, 2);
   if (c.has(5)) v = concat(std::vector<Tensor>{c.in(5), v}, 2);
   const int64_t heads = dim_of(q, 1);
-  c.check(q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && heads % dim_of(k, 1) == 0 &&
-              dim_of(k, 1) == dim_of(v, 1),
+  c.check(q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && dim_of(k, 1) > 0 &&
+              heads % dim_of(k, 1) == 0 && dim_of(k, 1) == dim_of(v, 1),
           heads, " query heads for ", dim_of(k, 1), " and ", dim_of(v, 1), " key and value heads");
   const int64_t repeats = heads / dim_of(k, 1);
   const double scale = c.has_attribute("scale") ? c.real_attr("scale", 0)

@@ -233,15 +233,17 @@ Tensors Importer::subgraph(const Graph& graph, const Tensors& inputs) {
   const size_t before = unsupported_.size();
   nodes(graph);
   Tensors outputs;
+  bool complete = unsupported_.size() == before;
   for (const ValueInfo& output : graph.outputs) {
-    const Value* value = is_missing(output.name) ? nullptr : find(output.name);
-    require(value != nullptr || unsupported_.size() > before || is_missing(output.name),
-            Status::InvalidModel, "nothing makes the output \"", output.name, "\"");
-    outputs.push_back(value ? value->tensor : Tensor());
+    complete = complete && !is_missing(output.name);
+    if (!complete) break;
+    const Value* value = find(output.name);
+    require(value != nullptr, Status::InvalidModel, "nothing makes the output \"", output.name,
+            "\"");
+    outputs.push_back(value->tensor);
   }
   scopes_.pop_back();
-  require(unsupported_.size() == before, Status::Unsupported,
-          "its graph holds operators that are not supported");
+  require(complete, Status::Unsupported, "its graph holds or needs what is not supported");
   return outputs;
 }
 

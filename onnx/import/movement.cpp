@@ -214,7 +214,7 @@ Tensors import_depth_to_space(Call& c) {
   c.check(x.rank() == 4, "it takes four axes; got ", x.rank());
   const Ints d = dims_of(x);
   const int64_t b = c.attr("blocksize");
-  c.check(b > 0 && d[1] % (b * b) == 0, d[1], " channels in blocks of ", b);
+  c.check(b > 0 && b < (1 << 15) && d[1] % (b * b) == 0, d[1], " channels in blocks of ", b);
   const std::string mode = c.text_attr("mode", "DCR");
   c.check(mode == "DCR" || mode == "CRD", "the attribute mode is \"", mode, "\"");
   return {depth_to_space(x, b, mode == "CRD")};
@@ -225,8 +225,8 @@ Tensors import_space_to_depth(Call& c) {
   c.check(x.rank() == 4, "it takes four axes; got ", x.rank());
   const Ints d = dims_of(x);
   const int64_t b = c.attr("blocksize");
-  c.check(b > 0 && d[2] % b == 0 && d[3] % b == 0, "a picture of ", d[2], " x ", d[3],
-          " in blocks of ", b);
+  c.check(b > 0 && b < (1 << 15) && d[2] % b == 0 && d[3] % b == 0, "a picture of ", d[2], " x ",
+          d[3], " in blocks of ", b);
   return {space_to_depth(x, b)};
 }
 
