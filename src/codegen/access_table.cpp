@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/affine.h"
 #include "ir/bounds.h"
@@ -18,7 +19,10 @@ class Builder {
     for (const KernelRange& r : kernel_.ranges)
       table_.extents.push_back(
           static_cast<double>(std::max<int64_t>(bounds(r.range.src(0)).hi, 1)));
-    for (const UOp& u : order_) set_free(u);
+    for (const UOp& u : order_) {
+      set_free(u);
+      set_index(u);
+    }
     for (const UOp& u : order_) {
       if (u.op() == Op::Load || u.op() == Op::Store) add_access(u);
       if (u.op() == Op::Reduce || u.op() == Op::Store) {
@@ -27,7 +31,8 @@ class Builder {
         const DType closed = u.op() == Op::Store ? u.src(1).dtype() : u.dtype();
         table_.widest_bytes = std::max(table_.widest_bytes, closed.bytes());
       }
-      const bool index = u.dtype() == kInt64 && !below_load_.contains(u.node());
+      if (has(u.op(), kElementwise)) count_indices(u);
+      const bool index = is_index(u);
       if (u.dtype() != kVoid && u.op() != Op::Param && !index && free_[u.node()])
         table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());
       if (index && has(u.op(), kElementwise) && u.op() != Op::Add && u.op() != Op::Neg &&
@@ -41,6 +46,45 @@ class Builder {
   }
 
  private:
+  // Indices that are used as numbers have lanes too: 32 bits where a cast makes something narrower
+  // of them, otherwise 64; only comparisons with each other do without.
+  void count_indices(const UOp& u) {
+    if (u.dtype() == kInt64) return;
+    if ((u.op() == Op::Less || u.op() == Op::LessEqual) && is_index(u.src(0)) && is_index(u.src(1)))
+      return;
+    for (const UOp& s : u.src()) {
+      if (!is_index(s) || !free_[s.node()]) continue;
+      const Interval range = bounds(s);
+      const bool narrow = u.op() == Op::Cast && u.dtype().bytes() <= 4 && range.lo >= INT32_MIN &&
+                          range.hi <= INT32_MAX;
+      table_.widest_bytes = std::max<int64_t>(table_.widest_bytes, narrow ? 4 : 8);
+    }
+  }
+  // Integers made of ranges, variables and constants: scalars and a multiple of the lane's number.
+  bool is_index(const UOp& u) const { return index_.contains(u.node()); }
+  void set_index(const UOp& u) {
+    if (u.dtype() != kInt64) return;
+    bool index = u.op() == Op::Range || u.op() == Op::Const || u.op() == Op::Variable;
+    switch (u.op()) {
+      case Op::Mul:
+        index = is_index(u.src(0)) && is_index(u.src(1)) &&
+                (u.src(0).is_const() || u.src(1).is_const());
+        break;
+      case Op::Add:
+      case Op::FloorDiv:
+      case Op::FloorMod:
+      case Op::Max:
+      case Op::Min:
+        index = is_index(u.src(0)) && is_index(u.src(1));
+        break;
+      case Op::Neg:
+        index = is_index(u.src(0));
+        break;
+      default:
+        break;
+    }
+    if (index) index_.insert(u.node());
+  }
   void set_free(const UOp& u) {
     uint64_t set = 0;
     if (u.op() == Op::Range) set = uint64_t{1} << kernel_.position(u);
@@ -103,6 +147,7 @@ class Builder {
   AccessTable table_;
   std::unordered_map<const Node*, uint64_t> free_;
   std::unordered_map<const Node*, bool> below_load_;
+  std::unordered_set<const Node*> index_;
 };
 
 }  // namespace

@@ -53,6 +53,8 @@ bool Lineariser::is_index(const UOp& node) {
     case Op::Range:
     case Op::Variable:
       return true;
+    case Op::Neg:
+      return is_index(node.src(0));
     case Op::Add:
     case Op::Mul:
     case Op::FloorDiv:

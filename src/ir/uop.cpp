@@ -140,14 +140,13 @@ UOp Graph::make(Op op, std::vector<UOp> src, Arg arg, DType declared) {
   invariant(
       info(op).result != OpResult::First && info(op).result != OpResult::Last ? true : !src.empty(),
       "an op whose dtype is a source's has a source");
+  for (const UOp& s : src)
+    invariant(static_cast<bool>(s) && &s.graph() == this, "sources belong to the graph");
   const DType dtype = result_dtype(op, src, declared);
   uint64_t hash = hash_mix(
       static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 | dtype.lanes,
       hash_arg(arg));
-  for (const UOp& s : src) {
-    invariant(static_cast<bool>(s) && &s.graph() == this, "sources belong to the graph");
-    hash = hash_mix(hash, s.hash());
-  }
+  for (const UOp& s : src) hash = hash_mix(hash, s.hash());
   Table& t = *table_;
   for (size_t i = hash & (t.slots.size() - 1); t.slots[i]; i = t.next(i)) {
     const Node* n = t.slots[i];

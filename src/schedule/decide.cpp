@@ -129,21 +129,28 @@ class Decider {
     return cone;
   }
 
-  // A reduction is followed by elementwise work of its own size that nothing else reads.
+  // A reduction is followed by elementwise work of its own size that nothing else reads.  Movement
+  // in between is passed over, but nothing is stored behind it: the value keeps its own layout.
   bool continues_into_user(const UOp& u) {
-    const auto& users = users_[u.id()];
-    if (users.size() != 1 || forced_[u.id()]) return false;
-    const UOp& user = users.front();
-    const bool moves = has(user.op(), kMovement) && user.op() != Op::Expand &&
-                       user.op() != Op::Pad && user.op() != Op::AsStrided;
-    if (!moves && !has(user.op(), kElementwise) && user.op() != Op::Contiguous) return false;
-    if (decision_.slice_of[u.id()]) return false;
-    if (size_of(user) != size_of(u)) return false;
-    // Only one of the operands may carry a reduction: the first that does.
-    for (const UOp& s : user.src()) {
-      if (s == u) return true;
-      if (cones_[s.id()].reduces && !decision_.stored[s.id()]) return false;
+    UOp value = u;
+    while (true) {
+      const auto& users = users_[value.id()];
+      if (users.size() != 1 || forced_[value.id()] || decision_.slice_of[value.id()]) return false;
+      const UOp& user = users.front();
+      if (size_of(user) != size_of(u)) return false;
+      if (user.op() == Op::Contiguous) return true;
+      if (has(user.op(), kElementwise)) return carries_alone(user, value);
+      const bool moves = has(user.op(), kMovement) && user.op() != Op::Expand &&
+                         user.op() != Op::Pad && user.op() != Op::AsStrided;
+      if (!moves) return false;
+      value = user;
     }
+  }
+
+  // Only one operand of an elementwise op may carry a reduction: the first that was reached.
+  bool carries_alone(const UOp& user, const UOp& operand) const {
+    for (const UOp& s : user.src())
+      if (!(s == operand) && cones_[s.id()].reduces && !decision_.stored[s.id()]) return false;
     return true;
   }
 

@@ -81,6 +81,15 @@ class RowTest {
     return n;
   }
 
+  // The ranges along which a load moves through memory: a stride of 0 repeats.
+  uint64_t walked(const UOp& load) const {
+    const ViewArg& view = load.view_arg();
+    uint64_t set = 0;
+    for (size_t i = 0; i < view.strides.size(); ++i)
+      if (view.strides[i] != 0) set |= free_.at(load.src(1 + i).node());
+    return set;
+  }
+
   // A reduction whose operands are read more than once: it wants register tiles of its own.
   bool is_contraction(const UOp& reduce) const {
     uint64_t all = free_.at(reduce.node());
@@ -88,7 +97,7 @@ class RowTest {
     double largest = 1;
     const UOp value = reduce.src(0);
     for (const UOp& u : topological({&value, 1}))
-      if (u.op() == Op::Load) largest = std::max(largest, extent(free_.at(u.node()) & all));
+      if (u.op() == Op::Load) largest = std::max(largest, extent(walked(u) & all));
     return extent(all) > 1.5 * largest;
   }
 
@@ -96,8 +105,7 @@ class RowTest {
     double bytes = 0;
     double stored = 0;
     for (const UOp& u : nodes_) {
-      if (u.op() == Op::Load)
-        bytes += extent(free_.at(u.node())) * static_cast<double>(u.dtype().bytes());
+      if (u.op() == Op::Load) bytes += extent(walked(u)) * static_cast<double>(u.dtype().bytes());
       if (u.op() == Op::Store)
         stored += extent(free_.at(u.node())) * static_cast<double>(u.src(1).dtype().bytes());
     }

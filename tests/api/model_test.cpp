@@ -1,0 +1,279 @@
+// Models, programs, runs and reports through the C ABI, and its misuse.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "io/npy.h"
+#include "tests/onnx/model_writer.h"
+#include "tiny.h"
+
+namespace tiny {
+namespace {
+
+namespace fs = std::filesystem;
+namespace w = onnx::testing;
+
+constexpr int64_t kFloatType = 1;
+
+// y = x + b, x: float32 [N, 2].
+std::string model_bytes() {
+  namespace f = field::GraphProto;
+  w::Message graph;
+  graph.message(f::node, w::node("Add", {"x", "b"}, {"y"}));
+  graph.message(f::input, w::value("x", w::tensor_type(kFloatType, {w::dim("N"), w::dim(2)})));
+  graph.message(f::output, w::value("y"));
+  graph.message(
+      f::initializer,
+      w::tensor("b", kFloatType, {2}).packed_reals(field::TensorProto::float_data, {10, 20}));
+  return w::model(graph).bytes();
+}
+
+class ModelAbi : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("tiny_model_abi_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    path_ = folder_ / "add.onnx";
+    write_file(path_, model_bytes());
+    tiny_options* options = nullptr;
+    ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+    ASSERT_EQ(tiny_options_set_string(options, "device", "interp"), TINY_OK);
+    ASSERT_EQ(tiny_context_create(options, &context_), TINY_OK);
+    tiny_options_release(options);
+  }
+  void TearDown() override {
+    tiny_context_release(context_);
+    fs::remove_all(folder_);
+  }
+  tiny_model* load() {
+    tiny_model* model = nullptr;
+    EXPECT_EQ(tiny_model_load(context_, path_.c_str(), &model), TINY_OK) << tiny_last_error();
+    return model;
+  }
+  tiny_tensor* floats(std::vector<int64_t> dims, const std::vector<float>& values) {
+    tiny_tensor* tensor = nullptr;
+    EXPECT_EQ(tiny_tensor_from_data(context_, TINY_FLOAT32, dims.data(), dims.size(), values.data(),
+                                    values.size() * sizeof(float), &tensor),
+              TINY_OK)
+        << tiny_last_error();
+    return tensor;
+  }
+
+  fs::path folder_;
+  std::string path_;
+  tiny_context* context_ = nullptr;
+};
+
+bool error_has(const char* text) {
+  return std::strstr(tiny_last_error(), text) != nullptr;
+}
+
+TEST_F(ModelAbi, DescribesInputsAndOutputs) {
+  tiny_model* model = load();
+  size_t count = 0;
+  EXPECT_EQ(tiny_model_input_count(model, &count), TINY_OK);
+  EXPECT_EQ(count, 1u);
+  EXPECT_EQ(tiny_model_output_count(model, &count), TINY_OK);
+  EXPECT_EQ(count, 1u);
+  const char* name = nullptr;
+  EXPECT_EQ(tiny_model_input_name(model, 0, &name), TINY_OK);
+  EXPECT_STREQ(name, "x");
+  EXPECT_EQ(tiny_model_output_name(model, 0, &name), TINY_OK);
+  EXPECT_STREQ(name, "y");
+  EXPECT_EQ(tiny_model_input_name(model, 1, &name), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(name, nullptr);
+  tiny_dtype dtype = 0;
+  EXPECT_EQ(tiny_model_input_dtype(model, 0, &dtype), TINY_OK);
+  EXPECT_EQ(dtype, TINY_FLOAT32);
+  int64_t dims[4] = {};
+  size_t rank = 0;
+  EXPECT_EQ(tiny_model_input_shape(model, 0, dims, 4, &rank), TINY_OK);
+  EXPECT_EQ(rank, 2u);
+  EXPECT_EQ(dims[0], -1);
+  EXPECT_EQ(dims[1], 2);
+  EXPECT_EQ(tiny_model_input_dim_name(model, 0, 0, &name), TINY_OK);
+  EXPECT_STREQ(name, "N");
+  EXPECT_EQ(tiny_model_input_dim_name(model, 0, 1, &name), TINY_OK);
+  EXPECT_STREQ(name, "");
+  size_t index = 9;
+  EXPECT_EQ(tiny_model_input_index(model, "x", &index), TINY_OK);
+  EXPECT_EQ(index, 0u);
+  EXPECT_EQ(tiny_model_input_index(model, "q", &index), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("\"q\"") && error_has("it has x")) << tiny_last_error();
+  tiny_report* report = nullptr;
+  EXPECT_EQ(tiny_model_info(model, &report), TINY_OK);
+  const std::string info = tiny_report_text(report);
+  EXPECT_EQ(info.size(), tiny_report_bytes(report));
+  for (const char* text :
+       {"\"ir_version\":8", "\"opset\":{\"\":17}", "\"shape\":[\"N\",2]", "\"dims\":[\"N\"]",
+        "\"op\":\"Add\"", "\"count\":1", "\"supported\":true"})
+    EXPECT_NE(info.find(text), std::string::npos) << text << " in " << info;
+  tiny_report_release(report);
+  tiny_model_release(model);
+}
+
+TEST_F(ModelAbi, CompilesAndRuns) {
+  tiny_model* model = load();
+  const int64_t dims[] = {3, 2};
+  tiny_program* program = nullptr;
+  ASSERT_EQ(tiny_model_compile(model, dims, 2, &program), TINY_OK) << tiny_last_error();
+  tiny_model_release(model);  // the program stands alone
+  size_t kernels = 0, interpreted = 0;
+  EXPECT_EQ(tiny_program_kernel_count(program, &kernels), TINY_OK);
+  EXPECT_EQ(kernels, 1u);
+  EXPECT_EQ(tiny_program_interpreted_count(program, &interpreted), TINY_OK);
+  EXPECT_EQ(interpreted, 1u);
+  tiny_report* report = nullptr;
+  EXPECT_EQ(tiny_program_kernels(program, &report), TINY_OK);
+  EXPECT_NE(std::strstr(tiny_report_text(report), "\"interpreted\":true"), nullptr);
+  tiny_report_release(report);
+  double schedule = -1, compile = -1, init = -1;
+  EXPECT_EQ(tiny_program_times(program, &schedule, &compile, &init), TINY_OK);
+  EXPECT_GE(schedule, 0);
+  size_t arena = 9, weights = 0;
+  EXPECT_EQ(tiny_program_memory(program, &arena, &weights), TINY_OK);
+  EXPECT_EQ(weights, 8u);
+
+  tiny_run* run = nullptr;
+  ASSERT_EQ(tiny_run_create(program, &run), TINY_OK);
+  tiny_program_release(program);
+  EXPECT_EQ(tiny_run_execute(run), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("\"x\"")) << tiny_last_error();
+  tiny_tensor* x = floats({3, 2}, {0, 1, 2, 3, 4, 5});
+  ASSERT_EQ(tiny_run_set_input(run, 0, x), TINY_OK) << tiny_last_error();
+  tiny_tensor_release(x);
+  ASSERT_EQ(tiny_run_set_timed(run, 1), TINY_OK);
+  ASSERT_EQ(tiny_run_execute(run), TINY_OK) << tiny_last_error();
+  tiny_dtype dtype = 0;
+  int64_t shape[2] = {};
+  size_t rank = 0;
+  EXPECT_EQ(tiny_run_output_dtype(run, 0, &dtype), TINY_OK);
+  EXPECT_EQ(dtype, TINY_FLOAT32);
+  EXPECT_EQ(tiny_run_output_shape(run, 0, shape, 2, &rank), TINY_OK);
+  EXPECT_EQ(shape[0], 3);
+  float y[6] = {};
+  EXPECT_EQ(tiny_run_read_output(run, 0, y, sizeof y), TINY_OK);
+  const float want[] = {10, 21, 12, 23, 14, 25};
+  EXPECT_EQ(std::memcmp(y, want, sizeof y), 0);
+  EXPECT_EQ(tiny_run_read_output(run, 0, y, 4), TINY_ERROR_SHAPE);
+  EXPECT_EQ(tiny_run_read_output(run, 1, y, 4), TINY_ERROR_INVALID_ARGUMENT);
+  double seconds[4];
+  size_t count = 0;
+  EXPECT_EQ(tiny_run_kernel_seconds(run, seconds, 4, &count), TINY_OK);
+  EXPECT_EQ(count, 1u);
+  tiny_run_release(run);
+}
+
+TEST_F(ModelAbi, RunsInOneCall) {
+  tiny_model* model = load();
+  for (int64_t n : {1, 2, 1}) {
+    tiny_tensor* x = floats({n, 2}, std::vector<float>(static_cast<size_t>(2 * n), 1.0f));
+    tiny_tensor* y = nullptr;
+    ASSERT_EQ(tiny_model_run(model, &x, 1, &y, 1), TINY_OK) << tiny_last_error();
+    std::vector<float> values(static_cast<size_t>(2 * n));
+    EXPECT_EQ(tiny_tensor_read(y, values.data(), values.size() * sizeof(float)), TINY_OK);
+    EXPECT_EQ(values.back(), 21);
+    tiny_tensor_release(x);
+    tiny_tensor_release(y);
+  }
+  tiny_tensor* y = floats({1}, {1});
+  tiny_tensor* const kept = y;
+  EXPECT_EQ(tiny_model_run(model, nullptr, 0, &y, 1), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(y, nullptr);
+  tiny_tensor_release(kept);
+  tiny_model_release(model);
+}
+
+TEST_F(ModelAbi, MisuseIsNamed) {
+  tiny_model* model = nullptr;
+  EXPECT_EQ(tiny_model_load(context_, "/nonexistent/m.onnx", &model), TINY_ERROR_IO);
+  EXPECT_EQ(model, nullptr);
+  EXPECT_EQ(tiny_model_load(nullptr, path_.c_str(), &model), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(tiny_model_load(context_, nullptr, &model), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(tiny_model_load(context_, path_.c_str(), nullptr), TINY_ERROR_INVALID_ARGUMENT);
+  write_file(folder_ / "bad.onnx", "this is no model");
+  EXPECT_EQ(tiny_model_load(context_, (folder_ / "bad.onnx").c_str(), &model),
+            TINY_ERROR_INVALID_MODEL);
+  model = load();
+  tiny_program* program = nullptr;
+  EXPECT_EQ(tiny_model_compile(model, nullptr, 0, &program), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("[N, 2]")) << tiny_last_error();
+  const int64_t dims[] = {1, 3};
+  EXPECT_EQ(tiny_model_compile(model, dims, 1, &program), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(tiny_model_compile(model, dims, 2, &program), TINY_ERROR_SHAPE);
+  EXPECT_EQ(program, nullptr);
+  const int64_t negative[] = {-1, 2};
+  EXPECT_NE(tiny_model_compile(model, negative, 2, &program), TINY_OK);
+  tiny_run* run = nullptr;
+  EXPECT_EQ(tiny_run_create(nullptr, &run), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(tiny_run_execute(nullptr), TINY_ERROR_INVALID_ARGUMENT);
+  size_t count = 0;
+  EXPECT_EQ(tiny_model_input_count(nullptr, &count), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(tiny_model_run(nullptr, nullptr, 0, nullptr, 0), TINY_ERROR_INVALID_ARGUMENT);
+  tiny_model_release(model);
+  tiny_model_release(nullptr);
+  tiny_program_release(nullptr);
+  tiny_run_release(nullptr);
+  tiny_report_release(nullptr);
+}
+
+TEST_F(ModelAbi, HandlesDieInAnyOrderOnAnyThread) {
+  tiny_model* model = load();
+  const int64_t dims[] = {1, 2};
+  tiny_program* program = nullptr;
+  ASSERT_EQ(tiny_model_compile(model, dims, 2, &program), TINY_OK);
+  tiny_run* run = nullptr;
+  ASSERT_EQ(tiny_run_create(program, &run), TINY_OK);
+  tiny_tensor* x = floats({1, 2}, {1, 2});
+  ASSERT_EQ(tiny_run_set_input(run, 0, x), TINY_OK);
+  tiny_context_release(context_);
+  context_ = nullptr;
+  std::thread([&] {
+    tiny_model_release(model);
+    tiny_program_release(program);
+    tiny_tensor_release(x);
+  }).join();
+  std::thread([&] {
+    EXPECT_EQ(tiny_run_execute(run), TINY_OK) << tiny_last_error();
+    float y[2] = {};
+    EXPECT_EQ(tiny_run_read_output(run, 0, y, sizeof y), TINY_OK);
+    EXPECT_EQ(y[1], 22);
+    tiny_run_release(run);
+  }).join();
+}
+
+TEST_F(ModelAbi, TensorFilesRoundTrip) {
+  tiny_tensor* x = floats({2, 3}, {0, 1, 2, 3, 4, 5});
+  for (const char* ending : {".npy", ".pb"}) {
+    const std::string file = folder_ / (std::string("x") + ending);
+    ASSERT_EQ(tiny_tensor_save(x, file.c_str(), "x"), TINY_OK) << tiny_last_error();
+    tiny_tensor* y = nullptr;
+    ASSERT_EQ(tiny_tensor_load(context_, file.c_str(), &y), TINY_OK) << tiny_last_error();
+    float values[6] = {};
+    EXPECT_EQ(tiny_tensor_read(y, values, sizeof values), TINY_OK);
+    EXPECT_EQ(values[5], 5);
+    size_t rank = 0;
+    EXPECT_EQ(tiny_tensor_rank(y, &rank), TINY_OK);
+    EXPECT_EQ(rank, 2u);
+    tiny_tensor_release(y);
+  }
+  EXPECT_EQ(tiny_tensor_save(x, (folder_ / "x.txt").c_str(), nullptr), TINY_ERROR_INVALID_ARGUMENT);
+  tiny_tensor* y = x;
+  EXPECT_EQ(tiny_tensor_load(context_, (folder_ / "none.npy").c_str(), &y), TINY_ERROR_IO);
+  EXPECT_EQ(y, nullptr);
+  tiny_tensor_release(x);
+}
+
+TEST_F(ModelAbi, DevicesAreListed) {
+  tiny_report* report = nullptr;
+  ASSERT_EQ(tiny_devices(&report), TINY_OK);
+  EXPECT_NE(std::strstr(tiny_report_text(report), "\"name\":\"interp\""), nullptr);
+  EXPECT_NE(std::strstr(tiny_report_text(report), "\"default\":true"), nullptr);
+  tiny_report_release(report);
+}
+
+}  // namespace
+}  // namespace tiny

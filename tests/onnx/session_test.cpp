@@ -1,0 +1,295 @@
+// Loading, compiling and running models: shapes, names, caches, and what is refused and how.
+#include "onnx/session.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+
+#include "onnx/import/host_value.h"
+#include "onnx/reader.h"
+#include "tensor/create.h"
+#include "tests/onnx/model_writer.h"
+#include "tests/onnx/suite.h"
+
+namespace tiny::onnx {
+namespace {
+
+using testing::attribute;
+using testing::dim;
+using testing::graph;
+using testing::host_tensor;
+using testing::Message;
+using testing::node;
+using testing::tensor;
+using testing::tensor_type;
+using testing::value;
+using testing::with;
+
+constexpr int64_t kFloatType = 1;
+constexpr int64_t kInt64Type = 7;
+
+Ref<Context> new_context() {
+  Flags flags = Flags::from_environment([](const std::string&) {});
+  flags.device = "interp";
+  return make_ref<Context>(flags);
+}
+
+Ref<LoadedModel> load(const Ref<Context>& context, const Message& graph) {
+  return make_ref<LoadedModel>(context, parse_model(testing::shared(testing::model(graph))));
+}
+
+// A graph with typed inputs and outputs.
+Message typed_graph(const std::vector<Message>& nodes, const std::vector<Message>& inputs,
+                    const std::vector<std::string>& outputs,
+                    const std::vector<Message>& initializers = {}) {
+  namespace f = field::GraphProto;
+  Message m;
+  for (const Message& n : nodes) m.message(f::node, n);
+  for (const Message& input : inputs) m.message(f::input, input);
+  for (const std::string& name : outputs) m.message(f::output, value(name));
+  for (const Message& t : initializers) m.message(f::initializer, t);
+  return m;
+}
+
+Message floats(const std::string& name, const std::vector<Message>& dims) {
+  return value(name, tensor_type(kFloatType, dims));
+}
+
+Message int64s(const std::string& name, const std::vector<int64_t>& values) {
+  return tensor(name, kInt64Type, {static_cast<int64_t>(values.size())})
+      .packed(field::TensorProto::int64_data, values);
+}
+
+Tensor tensor_of(const Ref<Context>& context, const Ints& shape, const std::vector<float>& values) {
+  return from_data(context, kFloat32, shape, values.data(),
+                   static_cast<int64_t>(values.size() * sizeof(float)));
+}
+
+Tensor tensor_of(const Ref<Context>& context, const Ints& values) {
+  return from_data(context, kInt64, {static_cast<int64_t>(values.size())}, values.data(),
+                   static_cast<int64_t>(values.size() * sizeof(int64_t)));
+}
+
+template <class Body>
+Error failure_of(Body body) {
+  try {
+    body();
+  } catch (const Error& e) {
+    return e;
+  }
+  return Error(Status::Ok, "nothing failed");
+}
+
+void expect_failure(const Error& e, Status status, std::initializer_list<const char*> texts) {
+  EXPECT_EQ(e.status(), status) << e.message();
+  for (const char* text : texts)
+    EXPECT_NE(e.message().find(text), std::string::npos)
+        << "\"" << text << "\" in: " << e.message();
+}
+
+TEST(Session, RunsWithFreeDimensions) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model =
+      load(context,
+           typed_graph({node("Add", {"x", "y"}, {"z"})},
+                       {floats("x", {dim("N"), dim(2)}), floats("y", {dim("N"), dim(2)})}, {"z"}));
+  for (int64_t n : {1, 3}) {
+    const std::vector<float> ones(static_cast<size_t>(2 * n), 1.0f);
+    const std::vector<Tensor> out =
+        model->run({tensor_of(context, {n, 2}, ones), tensor_of(context, {n, 2}, ones)});
+    ASSERT_EQ(out.size(), 1u);
+    const HostTensor got = host_tensor(out[0]);
+    EXPECT_EQ(got.shape, (Ints{n, 2}));
+    EXPECT_EQ(reals_of(got), std::vector<double>(static_cast<size_t>(2 * n), 2.0));
+  }
+}
+
+TEST(Session, NamesTheInputAndTheDimensionThatDoNotFit) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model =
+      load(context,
+           typed_graph({node("Add", {"x", "y"}, {"z"})},
+                       {floats("x", {dim("N"), dim(2)}), floats("y", {dim("N"), dim(2)})}, {"z"}));
+  expect_failure(failure_of([&] { model->compile({{1, 3}, {1, 2}}); }), Status::Shape,
+                 {"\"x\"", "[N, 2]", "[1, 3]", "dimension 1 must be 2"});
+  expect_failure(failure_of([&] { model->compile({{4, 2}, {5, 2}}); }), Status::Shape,
+                 {"\"N\"", "4", "5", "\"y\""});
+  expect_failure(failure_of([&] { model->compile({{4, 2, 1}, {4, 2}}); }), Status::Shape,
+                 {"[4, 2, 1]"});
+  expect_failure(failure_of([&] { model->compile({{4, 2}}); }), Status::InvalidArgument,
+                 {"2 inputs"});
+  expect_failure(failure_of([&] { model->fixed_shapes(); }), Status::InvalidArgument,
+                 {"\"x\"", "free dimension"});
+  expect_failure(failure_of([&] { model->input_index("w"); }), Status::InvalidArgument,
+                 {"\"w\"", "x, y"});
+  EXPECT_EQ(model->input_index("y"), 1u);
+  EXPECT_EQ(model->output_index("z"), 0u);
+}
+
+TEST(Session, ProgramsAreCachedByShape) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model =
+      load(context, typed_graph({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N")})}, {"y"}));
+  const Ref<const ModelProgram> four = model->compile({{4}});
+  EXPECT_EQ(model->compile({{4}}).get(), four.get());
+  EXPECT_NE(model->compile({{5}}).get(), four.get());
+  for (int64_t n = 10; n < 40; ++n) model->compile({{n}});
+  EXPECT_NE(model->compile({{4}}).get(), four.get()) << "the cache is bounded";
+}
+
+TEST(Session, InputsThatDecideShapesAreReadFirst) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model =
+      load(context,
+           typed_graph({node("Reshape", {"x", "shape"}, {"y"})},
+                       {floats("x", {dim(6)}), value("shape", tensor_type(kInt64Type, {dim(2)}))},
+                       {"y"}));
+  EXPECT_FALSE(model->is_host_input(0));
+  EXPECT_TRUE(model->is_host_input(1));
+  const Tensor x = tensor_of(context, {6}, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(host_tensor(model->run({x, tensor_of(context, Ints{2, 3})})[0]).shape, (Ints{2, 3}));
+  EXPECT_EQ(host_tensor(model->run({x, tensor_of(context, Ints{3, -1})})[0]).shape, (Ints{3, 2}));
+  expect_failure(failure_of([&] { model->compile({{6}, {2}}); }), Status::Unsupported,
+                 {"Reshape", "\"shape\"", "depends on input data"});
+}
+
+TEST(Session, ShapeArithmeticLeavesNoKernels) {
+  const Ref<Context> context = new_context();
+  // y = reshape(-x, [shape(x)[0] * shape(x)[1], -1])
+  const Ref<LoadedModel> model = load(
+      context,
+      typed_graph({node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"a"}),
+                   node("Gather", {"s", "one"}, {"b"}), node("Mul", {"a", "b"}, {"ab"}),
+                   node("Cast", {"ab"}, {"c"}),
+                   with(node("Concat", {"ab", "rest"}, {"t"}), attribute("axis", 2).number(3, 0)),
+                   node("Neg", {"x"}, {"n"}), node("Reshape", {"n", "t"}, {"y"})},
+                  {floats("x", {dim("A"), dim("B"), dim("C")})}, {"y"},
+                  {int64s("zero", {0}), int64s("one", {1}), int64s("rest", {-1})}));
+  const Error e = failure_of([&] { model->compile({{2, 3, 4}}); });
+  expect_failure(e, Status::InvalidModel, {"Cast", "\"to\"", "missing"});
+
+  const Ref<LoadedModel> good = load(
+      context,
+      typed_graph({node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"a"}),
+                   node("Gather", {"s", "one"}, {"b"}), node("Mul", {"a", "b"}, {"ab"}),
+                   with(node("Concat", {"ab", "rest"}, {"t"}), attribute("axis", 2).number(3, 0)),
+                   node("Neg", {"x"}, {"n"}), node("Reshape", {"n", "t"}, {"y"})},
+                  {floats("x", {dim("A"), dim("B"), dim("C")})}, {"y"},
+                  {int64s("zero", {0}), int64s("one", {1}), int64s("rest", {-1})}));
+  const Ref<const ModelProgram> program = good->compile({{2, 3, 4}});
+  EXPECT_EQ(program->outputs[0].shape, (Ints{6, 4}));
+  EXPECT_EQ(program->compiled.program->tape.size(), 1u);
+}
+
+TEST(Session, AllUnsupportedNodesAreReportedTogether) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model =
+      load(context, typed_graph({node("NoSuchOp", {"x"}, {"a"}), node("Relu", {"a"}, {"b"}),
+                                 node("Another", {"b", "x"}, {"c"}), node("Neg", {"c"}, {"y"})},
+                                {floats("x", {dim(2)})}, {"y"}));
+  expect_failure(failure_of([&] { model->compile({{2}}); }), Status::Unsupported,
+                 {"2 nodes", "NoSuchOp-17(float32)", "Another-17(?, float32)"});
+  const std::vector<UnsupportedNode> listed = find_unsupported(model->model());
+  ASSERT_EQ(listed.size(), 2u);
+  EXPECT_EQ(listed[0].op_type, "NoSuchOp");
+  EXPECT_EQ(listed[1].node, "c");
+}
+
+TEST(Session, AVersionWithoutARowIsRefusedByName) {
+  const Ref<Context> context = new_context();
+  Message m = Message()
+                  .number(field::ModelProto::ir_version, 8)
+                  .message(field::ModelProto::graph, typed_graph({node("Gelu", {"x"}, {"y"})},
+                                                                 {floats("x", {dim(2)})}, {"y"}))
+                  .message(field::ModelProto::opset_import, testing::opset("", 19));
+  const Ref<LoadedModel> model = make_ref<LoadedModel>(context, parse_model(testing::shared(m)));
+  expect_failure(failure_of([&] { model->compile({{2}}); }), Status::Unsupported,
+                 {"Gelu-19", "version 19", "20-"});
+}
+
+TEST(Session, OutputsMayBeInputsConstantsAndTheSameValue) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model = load(
+      context, typed_graph({node("Neg", {"x"}, {"n"}), node("Identity", {"n"}, {"m"}),
+                            node("Identity", {"x"}, {"i"})},
+                           {floats("x", {dim(2)})}, {"n", "m", "i", "w"}, {int64s("w", {7, 8})}));
+  const std::vector<Tensor> out = model->run({tensor_of(context, {2}, {1, 2})});
+  ASSERT_EQ(out.size(), 4u);
+  EXPECT_EQ(reals_of(host_tensor(out[0])), (std::vector<double>{-1, -2}));
+  EXPECT_EQ(reals_of(host_tensor(out[1])), (std::vector<double>{-1, -2}));
+  EXPECT_EQ(reals_of(host_tensor(out[2])), (std::vector<double>{1, 2}));
+  EXPECT_EQ(integers_of(host_tensor(out[3])), (Ints{7, 8}));
+}
+
+TEST(Session, EmptyInputsAndOutputsRun) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model =
+      load(context, typed_graph({node("Neg", {"x"}, {"y"}), node("ReduceSum", {"x"}, {"s"})},
+                                {floats("x", {dim("N"), dim(3)})}, {"y", "s"}));
+  const std::vector<Tensor> out = model->run({tensor_of(context, {0, 3}, {})});
+  EXPECT_EQ(host_tensor(out[0]).shape, (Ints{0, 3}));
+  EXPECT_EQ(reals_of(host_tensor(out[1])), std::vector<double>{0});
+}
+
+TEST(Session, RunsOfOneProgramMayOverlap) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model =
+      load(context, typed_graph({node("Exp", {"x"}, {"e"}), node("MatMul", {"e", "e"}, {"y"})},
+                                {floats("x", {dim(16), dim(16)})}, {"y"}));
+  const Ref<const ModelProgram> program = model->compile({{16, 16}});
+  constexpr int kThreads = 4;
+  std::vector<Ref<ModelRun>> runs;
+  for (int t = 0; t < kThreads; ++t) {
+    runs.push_back(make_ref<ModelRun>(context, program));
+    runs.back()->set_input(
+        0, tensor_of(context, {16, 16}, std::vector<float>(256, static_cast<float>(t))));
+  }
+  std::vector<std::thread> threads;
+  for (const Ref<ModelRun>& run : runs)
+    threads.emplace_back([&run] {
+      for (int i = 0; i < 50; ++i) run->execute();
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < kThreads; ++t) {
+    std::vector<float> y(256);
+    runs[static_cast<size_t>(t)]->read_output(0, y.data());
+    const float e = std::exp(static_cast<float>(t));
+    for (float v : y) EXPECT_NEAR(v, 16 * e * e, 1e-4f * 16 * e * e);
+  }
+}
+
+TEST(Session, ARunRefusesWhatDoesNotFit) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model =
+      load(context, typed_graph({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N")})}, {"y"}));
+  const Ref<ModelRun> run = make_ref<ModelRun>(context, model->compile({{2}}));
+  expect_failure(failure_of([&] { run->execute(); }), Status::InvalidArgument,
+                 {"not set", "\"x\""});
+  expect_failure(failure_of([&] { run->set_input(0, tensor_of(context, {3}, {1, 2, 3})); }),
+                 Status::Shape, {"\"x\"", "[2]", "[3]"});
+  expect_failure(failure_of([&] { run->set_input(0, tensor_of(context, Ints{1, 2})); }),
+                 Status::DType, {"float32", "int64"});
+  expect_failure(failure_of([&] { run->set_input(1, tensor_of(context, {2}, {1, 2})); }),
+                 Status::InvalidArgument, {"1 inputs", "index 1"});
+}
+
+TEST(Session, ProgramsHoldNoNodes) {
+  const Ref<Context> context = new_context();
+  const auto compile_some = [&] {
+    const Ref<LoadedModel> model =
+        load(context, typed_graph({node("Exp", {"x"}, {"e"}), node("Softmax", {"e"}, {"y"})},
+                                  {floats("x", {dim("N"), dim(8)})}, {"y"}));
+    std::vector<Ref<const ModelProgram>> programs;
+    for (int64_t n = 1; n < 5; ++n) programs.push_back(model->compile({{n, 8}}));
+    return programs;
+  };
+  // The first time fills the cache of kernels, which is bounded by itself.
+  compile_some();
+  const size_t before = context->graph().size();
+  const std::vector<Ref<const ModelProgram>> kept = compile_some();
+  EXPECT_EQ(context->graph().size(), before);
+}
+
+}  // namespace
+}  // namespace tiny::onnx
