@@ -144,6 +144,9 @@ class Selector {
   VReg load_plain(DType dtype, const Mem& mem, VReg dst = kNoReg);
   VReg load_masked(DType dtype, const Mem& mem, VReg mask);
   VReg load_lanes(const LinearOp& o, const Mem& mem, VReg bits);
+  bool loads_by_permuting(DType dtype, int32_t stride, bool masked) const;
+  VReg load_strided(const LinearOp& o, Mem mem, VReg mask);
+  VReg load_every_second_avx2(DType dtype, const Mem& mem);
   VReg load_gather(const LinearOp& o, const Mem& mem, VReg mask);
   void select_store(LinearId id);
   void store_plain(DType dtype, const Mem& mem, VReg value);
@@ -151,6 +154,7 @@ class Selector {
   void store_lanes(const LinearOp& o, DType dtype, const Mem& mem, VReg value, VReg bits);
   void store_scatter(const LinearOp& o, DType dtype, const Mem& mem, VReg value, VReg mask);
   Mem lane_address(const LinearOp& o, DType dtype, const Mem& mem, int64_t lane);
+  Mem offset_by(const Mem& mem, int64_t bytes);
   VReg limit_mask(VReg mask, int64_t lanes, int64_t lane);
   void skip_unless(VReg bits, int64_t lane, uint32_t label);
 
