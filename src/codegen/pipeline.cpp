@@ -55,6 +55,7 @@ struct LinearPass {
 constexpr LinearPass kLinearPasses[] = {
     {"form_sub", form_sub, "before form_fma, which would take the sum"},
     {"form_fma", form_fma, "after every rewrite that could change who reads a product"},
+    {"merge_equal", merge_equal, "after form_fma: a product with two readers would not be fused"},
     {"remove_dead", remove_dead, "last: the passes before leave products that nobody reads"},
 };
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -183,6 +184,8 @@ class Selector {
 
   // select_mask.cpp
   VReg mask_in(LinearId id, int64_t lane);  // the mask in lanes of `lane` bytes
+  std::optional<uint64_t> constant_mask(LinearId id) const;
+  VReg make_constant_mask(uint64_t bits, int64_t lanes, int64_t lane);
   VReg convert_mask(VReg mask, int64_t lanes, int64_t from, int64_t to);
   VReg compare(Op op, DType dtype, VReg a, const Operand& b);
   VReg compare_float_avx2(Op op, DType dtype, VReg a, const Operand& b);
@@ -261,6 +264,7 @@ class Selector {
   std::map<std::pair<uint64_t, int64_t>, uint32_t> lane_pool_;
   std::map<std::string, uint32_t> byte_pool_;
   std::unordered_map<uint64_t, VReg> pool_regs_;
+  std::map<std::pair<uint32_t, uint64_t>, VReg> constant_masks_;  // by loop and bits
   // Address(base, x + c, unit) is base + x*unit, made once for a block and the ones inside it, plus
   // c*unit.
   using AddressKey = std::tuple<LinearId, LinearId, int64_t>;
