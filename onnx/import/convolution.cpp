@@ -110,6 +110,22 @@ Tensors import_conv_integer(Call& c) {
   return {convolution(c, centered(c, 0, 2), centered(c, 1, 3), Tensor())};
 }
 
+// Inputs: x, its scale and zero point; the weights and theirs; the result's; a bias of int32.
+Tensors import_qlinear_conv(Call& c) {
+  const Tensor total = convolution(c, centered(c, 0, 2), centered(c, 3, 5), c.in_or(8, Tensor()));
+  Tensor scale = cast(c.in(4), kFloat32);
+  if (scale.rank() == 1 && dim_of(scale, 0) > 1) {
+    Ints shape(static_cast<size_t>(total.rank() - 1), 1);
+    shape[0] = dim_of(scale, 0);
+    scale = reshape(scale, to_shape(shape));
+  } else {
+    scale = reshape(scale, Shape());
+  }
+  const auto one = [&](size_t i) { return reshape(cast(c.in(i), kFloat32), Shape()); };
+  return {quantized(cast(total, kFloat32) * (one(1) * scale / one(6)), reshape(c.in(7), Shape()),
+                    c.in(7).dtype())};
+}
+
 // Pads and output sizes of a transposed convolution; `pads` may be chosen by the output's shape.
 struct Transposed {
   WindowOptions options;
@@ -260,6 +276,7 @@ constexpr int64_t kNow = kNewestOpset;
 constexpr Row kRows[] = {
     {"Conv",              1,  kNow, import_conv},
     {"ConvInteger",       10, kNow, import_conv_integer},
+    {"QLinearConv",       10, kNow, import_qlinear_conv},
     {"ConvTranspose",     1,  kNow, import_conv_transpose},
     {"MaxPool",           1,  kNow, import_max_pool},
     {"AveragePool",       1,  kNow, import_average_pool},

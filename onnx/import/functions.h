@@ -33,6 +33,9 @@ struct Moments {
 };
 Moments moments(const Tensor& a, const Ints& axes);
 
+// round(scaled) + zero (may be no tensor), at the ends of what the integer type `to` holds.
+Tensor quantized(const Tensor& scaled, const Tensor& zero, DType to);
+
 // The sum of `a` in its own dtype.
 Tensor sum_same(const Tensor& a, const Ints& axes, bool keepdims);
 

@@ -13,6 +13,7 @@ std::span<const std::span<const Row>> tables() {
       elementwise_rows(),   arithmetic_rows(), activation_rows(),  movement_rows(),
       padding_rows(),       reduction_rows(),  contraction_rows(), convolution_rows(),
       normalization_rows(), indexing_rows(),   constant_rows(),    control_rows(),
+      attention_rows(),     resize_rows(),     loss_rows(),        quantization_rows(),
 
   };
   return all;
