@@ -170,7 +170,7 @@ static class Program {
       }
     } catch (UnauthorizedAccessException) {
       return "permission_error";
-    } catch (FileNotFoundException) {  // a link to nothing, which Mono says exists
+    } catch (FileNotFoundException) {  // a link to nothing
       return "file_not_found_error";
     }
   }

@@ -68,7 +68,8 @@ struct Tally {
 };
 
 // "" if the graph of this seed has the oracle's values.
-std::string check(const Setting& setting, uint64_t seed, testing::GraphOptions options, Tally& tally) {
+std::string check(const Setting& setting, uint64_t seed, testing::GraphOptions options,
+                  Tally& tally) {
   const Ref<Context> context = make_ref<Context>(flags_of(setting));
   testing::RandomGraph graph(context, seed, options);
   std::string error;
@@ -78,7 +79,8 @@ std::string check(const Setting& setting, uint64_t seed, testing::GraphOptions o
       const reference::Values want = reference::evaluate(t.node());
       nodes = to_string(t.node());
       tally.elements += std::ssize(want.error);
-      tally.decided += std::count_if(want.error.begin(), want.error.end(), [](double e) { return std::isfinite(e); });
+      tally.decided += std::count_if(want.error.begin(), want.error.end(),
+                                     [](double e) { return std::isfinite(e); });
       tally.nodes += std::ssize(topological({&t.node(), 1}));
       error = reference::difference(want, bytes_of(t).data());
       if (!error.empty()) break;
@@ -109,6 +111,8 @@ TEST_P(RandomGraphTest, HasTheOraclesValues) {
   // What is not decided is not tested.
   RecordProperty("elements", std::to_string(tally.elements));
   RecordProperty("nodes", std::to_string(tally.nodes));
+  if (count >= 100) {
+    EXPECT_GT(tally.decided * 10, tally.elements * 7);
   }
 }
 
