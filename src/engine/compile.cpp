@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "engine/plan.h"
 #include "engine/realize.h"
+#include "ir/spec.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 
@@ -73,6 +74,8 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
     if (!frontier.empty()) realize(context, frontier);
   }
   out.init_seconds = now() - start;
+  if (context.flags().spec != 0)
+    for (const UOp& u : wanted) verify_tensor(u);
   start = now();
   const Schedule schedule =
       make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);

@@ -27,8 +27,8 @@
 // Ramp        int, one lane           step                          lane l: src + l * imm (wraps)
 // LaneRange   low, high (int64)                                     bool: low <= l < high
 // Fold        many lanes                                     Op     one lane: halves are combined,
-//                                                                   l with l + n/2, until one is left
-// Check       bool, position          check number                  - (the status word, where a lane is
+//                                                                   l with l + n/2, to the last
+// Check       bool, position          check number                  - (the status word, if any is
 //                                                                   false and none failed before)
 // clang-format on
 //
