@@ -55,6 +55,8 @@ std::span<const Row> normalization_rows();
 std::span<const Row> indexing_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
+std::span<const Row> recurrent_rows();
+std::span<const Row> scatter_rows();
 std::span<const Row> attention_rows();
 std::span<const Row> resize_rows();
 std::span<const Row> loss_rows();
