@@ -7,6 +7,7 @@
 #include "engine/plan.h"
 #include "engine/realize.h"
 #include "ir/spec.h"
+#include "schedule/rewrite_onehot.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 
@@ -67,7 +68,7 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   CompiledProgram out;
   std::vector<UOp> wanted;
   Graph& graph = context.graph();
-  for (const UOp& u : outputs) wanted.push_back(graph.make(Op::Contiguous, {u}));
+  for (const UOp& u : onehot_to_gather(outputs)) wanted.push_back(graph.make(Op::Contiguous, {u}));
   double start = now();
   if (!wanted.empty()) {
     const std::vector<UOp> frontier = constant_frontier(wanted);
