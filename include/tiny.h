@@ -107,8 +107,7 @@ TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, a
    "memory_limit" (bytes; 0: none), "beam", "noopt", "spec", "cache".  An unknown key is an error that lists the known. */
 TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
 /* Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir". */
-TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *key,
-                                             const char *value);
+TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *key, const char *value);
 
 /* `options` may be NULL: the defaults, changed by the TINY_* environment variables. */
 TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_context **out);
@@ -118,37 +117,33 @@ TINY_API void tiny_context_release(tiny_context *context);
 /* ---- Tensors ------------------------------------------------------------------------------- */
 
 /* Copies the elements of `data` (row-major, `bytes` must be their exact size) before it returns. */
-TINY_API tiny_status tiny_tensor_from_data(tiny_context *context, tiny_dtype dtype,
-                                           const int64_t *dims, size_t ndim, const void *data,
-                                           size_t bytes, tiny_tensor **out);
+TINY_API tiny_status tiny_tensor_from_data(tiny_context *context, tiny_dtype dtype, const int64_t *dims, size_t ndim,
+                                           const void *data, size_t bytes, tiny_tensor **out);
 /* The caller's memory, without a copy.  Element (i0, i1, ..) is at data + (i0*strides[0] + ..) elements;
    strides have any sign, 0 repeats; NULL strides mean row-major.  The memory is read when work runs and must not
    change before; `deleter` (may be NULL) is called with `user` once, from any thread, when the last
    tensor that needs the memory is gone.  On failure the deleter is not called. */
 TINY_API tiny_status tiny_tensor_wrap(tiny_context *context, tiny_dtype dtype, const int64_t *dims,
-                                      const int64_t *strides, size_t ndim, void *data,
-                                      void (*deleter)(void *user), void *user, tiny_tensor **out);
+                                      const int64_t *strides, size_t ndim, void *data, void (*deleter)(void *user),
+                                      void *user, tiny_tensor **out);
 /* A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes
    the tensor's dtype, unless only a float can hold it (docs/semantics.md). */
 TINY_API tiny_status tiny_scalar_float(tiny_context *context, double value, tiny_tensor **out);
 TINY_API tiny_status tiny_scalar_int(tiny_context *context, int64_t value, tiny_tensor **out);
 /* Every element `value`, converted to `dtype`. */
-TINY_API tiny_status tiny_full(tiny_context *context, tiny_dtype dtype, const int64_t *dims,
-                               size_t ndim, double value, tiny_tensor **out);
+TINY_API tiny_status tiny_full(tiny_context *context, tiny_dtype dtype, const int64_t *dims, size_t ndim, double value,
+                               tiny_tensor **out);
 /* The integers 0, 1, .. count-1 as `dtype`. */
-TINY_API tiny_status tiny_arange(tiny_context *context, tiny_dtype dtype, int64_t count,
-                                 tiny_tensor **out);
+TINY_API tiny_status tiny_arange(tiny_context *context, tiny_dtype dtype, int64_t count, tiny_tensor **out);
 TINY_API void tiny_tensor_retain(tiny_tensor *tensor);
 TINY_API void tiny_tensor_release(tiny_tensor *tensor);
 
 TINY_API tiny_status tiny_tensor_dtype(const tiny_tensor *tensor, tiny_dtype *out);
 TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
 /* Writes min(rank, capacity) dimensions; `rank` gets their full number. */
-TINY_API tiny_status tiny_tensor_shape(const tiny_tensor *tensor, int64_t *dims, size_t capacity,
-                                       size_t *rank);
+TINY_API tiny_status tiny_tensor_shape(const tiny_tensor *tensor, int64_t *dims, size_t capacity, size_t *rank);
 /* Strides in elements, as tiny_tensor_shape writes dimensions. */
-TINY_API tiny_status tiny_tensor_strides(const tiny_tensor *tensor, int64_t *strides,
-                                         size_t capacity, size_t *rank);
+TINY_API tiny_status tiny_tensor_strides(const tiny_tensor *tensor, int64_t *strides, size_t capacity, size_t *rank);
 /* The number of elements. */
 TINY_API tiny_status tiny_tensor_numel(const tiny_tensor *tensor, int64_t *out);
 
@@ -212,14 +207,12 @@ enum {
   TINY_SHR = 15 /* arithmetic for signed integers */
 };
 /* out[i] = op(a[i], b[i]). */
-TINY_API tiny_status tiny_binary(tiny_binary_op op, const tiny_tensor *a, const tiny_tensor *b,
-                                 tiny_tensor **out);
+TINY_API tiny_status tiny_binary(tiny_binary_op op, const tiny_tensor *a, const tiny_tensor *b, tiny_tensor **out);
 
 typedef int32_t tiny_compare_op;
 enum { TINY_LT = 0, TINY_LE = 1, TINY_GT = 2, TINY_GE = 3, TINY_EQ = 4, TINY_NE = 5 };
 /* out[i] = op(a[i], b[i]), a bool.  Comparisons with NaN are false, but for TINY_NE. */
-TINY_API tiny_status tiny_compare(tiny_compare_op op, const tiny_tensor *a, const tiny_tensor *b,
-                                  tiny_tensor **out);
+TINY_API tiny_status tiny_compare(tiny_compare_op op, const tiny_tensor *a, const tiny_tensor *b, tiny_tensor **out);
 
 typedef int32_t tiny_reduce_op;
 enum {
@@ -235,35 +228,30 @@ enum {
 /* Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with
    size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1,
    the lowest or highest value; a mean is NaN. */
-TINY_API tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor *a, const int64_t *axes,
-                                 size_t naxes, int32_t keepdims, tiny_tensor **out);
+TINY_API tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor *a, const int64_t *axes, size_t naxes,
+                                 int32_t keepdims, tiny_tensor **out);
 
 /* ---- Movement: the same elements, seen in another way; nothing is copied --------------------- */
 
 /* At most one dimension may be -1: what is left over. */
-TINY_API tiny_status tiny_reshape(const tiny_tensor *a, const int64_t *dims, size_t ndim,
-                                  tiny_tensor **out);
+TINY_API tiny_status tiny_reshape(const tiny_tensor *a, const int64_t *dims, size_t ndim, tiny_tensor **out);
 /* out's axis k is a's axis axes[k]. */
-TINY_API tiny_status tiny_permute(const tiny_tensor *a, const int64_t *axes, size_t naxes,
-                                  tiny_tensor **out);
+TINY_API tiny_status tiny_permute(const tiny_tensor *a, const int64_t *axes, size_t naxes, tiny_tensor **out);
 /* Repeats axes of size 1; missing leading axes are added; -1 keeps a size. */
-TINY_API tiny_status tiny_expand(const tiny_tensor *a, const int64_t *dims, size_t ndim,
-                                 tiny_tensor **out);
+TINY_API tiny_status tiny_expand(const tiny_tensor *a, const int64_t *dims, size_t ndim, tiny_tensor **out);
 /* Reverses the axes. */
-TINY_API tiny_status tiny_flip(const tiny_tensor *a, const int64_t *axes, size_t naxes,
-                               tiny_tensor **out);
+TINY_API tiny_status tiny_flip(const tiny_tensor *a, const int64_t *axes, size_t naxes, tiny_tensor **out);
 /* Adds before[k] and after[k] elements `value` around axis k; negative numbers take away. */
-TINY_API tiny_status tiny_pad(const tiny_tensor *a, const int64_t *before, const int64_t *after,
-                              size_t naxes, double value, tiny_tensor **out);
+TINY_API tiny_status tiny_pad(const tiny_tensor *a, const int64_t *before, const int64_t *after, size_t naxes,
+                              double value, tiny_tensor **out);
 /* Elements begin[k], begin[k]+step[k], .. before end[k] of every axis k, as Python slices them: negative
    positions count from the end, positions are clamped, a negative step goes backwards. `step` may be NULL (1). */
-TINY_API tiny_status tiny_slice(const tiny_tensor *a, const int64_t *begin, const int64_t *end,
-                                const int64_t *step, size_t naxes, tiny_tensor **out);
+TINY_API tiny_status tiny_slice(const tiny_tensor *a, const int64_t *begin, const int64_t *end, const int64_t *step,
+                                size_t naxes, tiny_tensor **out);
 /* Element (i0, ..) is element offset + i0*strides[0] + .. of `a`'s memory, counted from its own first
    element; of a tensor that is computed, of its row-major elements. */
-TINY_API tiny_status tiny_as_strided(const tiny_tensor *a, const int64_t *dims,
-                                     const int64_t *strides, size_t ndim, int64_t offset,
-                                     tiny_tensor **out);
+TINY_API tiny_status tiny_as_strided(const tiny_tensor *a, const int64_t *dims, const int64_t *strides, size_t ndim,
+                                     int64_t offset, tiny_tensor **out);
 
 /* ---- Types and choice ------------------------------------------------------------------------ */
 
@@ -271,35 +259,29 @@ TINY_API tiny_status tiny_cast(const tiny_tensor *a, tiny_dtype dtype, tiny_tens
 /* The same bits as another dtype of the same size. */
 TINY_API tiny_status tiny_bitcast(const tiny_tensor *a, tiny_dtype dtype, tiny_tensor **out);
 /* out[i] = condition[i] ? a[i] : b[i]. */
-TINY_API tiny_status tiny_where(const tiny_tensor *condition, const tiny_tensor *a,
-                                const tiny_tensor *b, tiny_tensor **out);
+TINY_API tiny_status tiny_where(const tiny_tensor *condition, const tiny_tensor *a, const tiny_tensor *b,
+                                tiny_tensor **out);
 /* A row-major copy. */
 TINY_API tiny_status tiny_contiguous(const tiny_tensor *a, tiny_tensor **out);
 /* The tensors one after the other along `axis`; the other dimensions agree. */
-TINY_API tiny_status tiny_concat(const tiny_tensor *const *tensors, size_t count, int64_t axis,
-                                 tiny_tensor **out);
+TINY_API tiny_status tiny_concat(const tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
 /* Products of the last two axes, the axes before broadcast; vectors as numpy.matmul takes them. */
 TINY_API tiny_status tiny_matmul(const tiny_tensor *a, const tiny_tensor *b, tiny_tensor **out);
 
 /* Removes `axes`, which have size 1 (`axes` may be NULL with naxes 0: every such axis). */
-TINY_API tiny_status tiny_squeeze(const tiny_tensor *a, const int64_t *axes, size_t naxes,
-                                  tiny_tensor **out);
+TINY_API tiny_status tiny_squeeze(const tiny_tensor *a, const int64_t *axes, size_t naxes, tiny_tensor **out);
 /* Adds axes of size 1; `axes` are their places in the result. */
-TINY_API tiny_status tiny_unsqueeze(const tiny_tensor *a, const int64_t *axes, size_t naxes,
-                                    tiny_tensor **out);
+TINY_API tiny_status tiny_unsqueeze(const tiny_tensor *a, const int64_t *axes, size_t naxes, tiny_tensor **out);
 /* Repeats the whole of axis k repeats[k] times. */
-TINY_API tiny_status tiny_tile(const tiny_tensor *a, const int64_t *repeats, size_t naxes,
-                               tiny_tensor **out);
+TINY_API tiny_status tiny_tile(const tiny_tensor *a, const int64_t *repeats, size_t naxes, tiny_tensor **out);
 /* The tensors side by side along a new axis. */
-TINY_API tiny_status tiny_stack(const tiny_tensor *const *tensors, size_t count, int64_t axis,
-                                tiny_tensor **out);
+TINY_API tiny_status tiny_stack(const tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
 /* Parts of these sizes, which fill `axis`; `count` is the number of sizes.  On failure every part is NULL. */
 TINY_API tiny_status tiny_split(const tiny_tensor *a, int64_t axis, const int64_t *sizes, size_t nsizes,
                                 tiny_tensor **parts, size_t count);
 /* Blocks of channels become blocks of pixels; `a` is [n, c, h, w].  columns_first != 0 takes channels in
    ONNX's order CRD, otherwise DCR. */
-TINY_API tiny_status tiny_depth_to_space(const tiny_tensor *a, int64_t block, int32_t columns_first,
-                                         tiny_tensor **out);
+TINY_API tiny_status tiny_depth_to_space(const tiny_tensor *a, int64_t block, int32_t columns_first, tiny_tensor **out);
 TINY_API tiny_status tiny_space_to_depth(const tiny_tensor *a, int64_t block, tiny_tensor **out);
 
 /* ---- Positions and values --------------------------------------------------------------------
@@ -307,30 +289,26 @@ TINY_API tiny_status tiny_space_to_depth(const tiny_tensor *a, int64_t block, ti
 ** value is computed. */
 
 /* a[.., index[..], ..] along `axis`, as numpy.take. */
-TINY_API tiny_status tiny_gather(const tiny_tensor *a, const tiny_tensor *index, int64_t axis,
-                                 tiny_tensor **out);
+TINY_API tiny_status tiny_gather(const tiny_tensor *a, const tiny_tensor *index, int64_t axis, tiny_tensor **out);
 /* out[i][j].. = a[i][index[i][j]].. along `axis`; the ranks agree, and `index` is nowhere longer than
    `a` but along `axis`. */
-TINY_API tiny_status tiny_take_along_axis(const tiny_tensor *a, const tiny_tensor *index,
-                                          int64_t axis, tiny_tensor **out);
+TINY_API tiny_status tiny_take_along_axis(const tiny_tensor *a, const tiny_tensor *index, int64_t axis,
+                                          tiny_tensor **out);
 /* a[index[.., 0], index[.., 1], ..] behind `batch` leading axes that both have. */
-TINY_API tiny_status tiny_gather_nd(const tiny_tensor *a, const tiny_tensor *index, int64_t batch,
-                                    tiny_tensor **out);
+TINY_API tiny_status tiny_gather_nd(const tiny_tensor *a, const tiny_tensor *index, int64_t batch, tiny_tensor **out);
 /* A new axis of `depth` elements at `axis`: `on` at the index, `off` elsewhere (two scalars).  An index
    out of range gives only `off`. */
 TINY_API tiny_status tiny_one_hot(const tiny_tensor *index, int64_t depth, const tiny_tensor *on,
                                   const tiny_tensor *off, int64_t axis, tiny_tensor **out);
 /* The position of the greatest element along `axis`, int64: the first of equals, or the last if
    last != 0; a NaN is the greatest.  keepdims != 0 keeps the axis with size 1. */
-TINY_API tiny_status tiny_argmax(const tiny_tensor *a, int64_t axis, int32_t keepdims, int32_t last,
-                                 tiny_tensor **out);
+TINY_API tiny_status tiny_argmax(const tiny_tensor *a, int64_t axis, int32_t keepdims, int32_t last, tiny_tensor **out);
 /* The position of the lowest element: as tiny_argmax; keepdims != 0, last != 0. */
-TINY_API tiny_status tiny_argmin(const tiny_tensor *a, int64_t axis, int32_t keepdims, int32_t last,
-                                 tiny_tensor **out);
+TINY_API tiny_status tiny_argmin(const tiny_tensor *a, int64_t axis, int32_t keepdims, int32_t last, tiny_tensor **out);
 /* Sums up to each element along `axis`; exclusive != 0: before it; reverse != 0: from the end.  Dtypes as
    TINY_SUM. */
-TINY_API tiny_status tiny_cumsum(const tiny_tensor *a, int64_t axis, int32_t exclusive,
-                                 int32_t reverse, tiny_tensor **out);
+TINY_API tiny_status tiny_cumsum(const tiny_tensor *a, int64_t axis, int32_t exclusive, int32_t reverse,
+                                 tiny_tensor **out);
 /* Keeps a[.., i, j] where j - i >= diagonal; 0 elsewhere. */
 TINY_API tiny_status tiny_triu(const tiny_tensor *a, int64_t diagonal, tiny_tensor **out);
 /* Keeps a[.., i, j] where j - i <= diagonal; 0 elsewhere. */
@@ -346,8 +324,7 @@ TINY_API tiny_status tiny_elu(const tiny_tensor *a, double alpha, tiny_tensor **
 /* a, and slope * a below 0. */
 TINY_API tiny_status tiny_leaky_relu(const tiny_tensor *a, double slope, tiny_tensor **out);
 /* alpha * a + beta, kept between 0 and 1. */
-TINY_API tiny_status tiny_hard_sigmoid(const tiny_tensor *a, double alpha, double beta,
-                                       tiny_tensor **out);
+TINY_API tiny_status tiny_hard_sigmoid(const tiny_tensor *a, double alpha, double beta, tiny_tensor **out);
 /* Kept between `low` and `high`, tensors that broadcast; `low` may be NULL, `high` may be NULL.  NaN
    stays. */
 TINY_API tiny_status tiny_clip(const tiny_tensor *a, const tiny_tensor *low, const tiny_tensor *high,
@@ -358,63 +335,57 @@ TINY_API tiny_status tiny_softmax(const tiny_tensor *a, int64_t axis, tiny_tenso
 TINY_API tiny_status tiny_log_softmax(const tiny_tensor *a, int64_t axis, tiny_tensor **out);
 /* The mean squared distance from the mean over `axes` (`axes` may be NULL with naxes 0: all); `correction` is
    taken from the count it divides by: 0 or 1.  keepdims != 0 keeps the axes with size 1. */
-TINY_API tiny_status tiny_variance(const tiny_tensor *a, const int64_t *axes, size_t naxes,
-                                   double correction, int32_t keepdims, tiny_tensor **out);
+TINY_API tiny_status tiny_variance(const tiny_tensor *a, const int64_t *axes, size_t naxes, double correction,
+                                   int32_t keepdims, tiny_tensor **out);
 
 /* Cross-correlation.  x is [batch, channels, spatial..], `weight` [out channels, channels / groups,
    kernel..], `bias` (may be NULL) [out channels].  `strides` may be NULL (1), `dilations` may be NULL (1),
    `before` may be NULL and `after` may be NULL (padding, 0); each has `nspatial` numbers. */
-TINY_API tiny_status tiny_conv(const tiny_tensor *x, const tiny_tensor *weight,
-                               const tiny_tensor *bias, const int64_t *strides,
-                               const int64_t *dilations, const int64_t *before, const int64_t *after,
-                               size_t nspatial, int64_t groups, tiny_tensor **out);
+TINY_API tiny_status tiny_conv(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
+                               const int64_t *strides, const int64_t *dilations, const int64_t *before,
+                               const int64_t *after, size_t nspatial, int64_t groups, tiny_tensor **out);
 /* The transpose of tiny_conv, its gradient: `weight` is [channels, out channels / groups, kernel..];
    `output_padding` may be NULL (0): what is added to the end of each spatial axis.  `bias` may be NULL,
    `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL. */
-TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor *weight,
-                                         const tiny_tensor *bias, const int64_t *strides,
-                                         const int64_t *dilations, const int64_t *before,
-                                         const int64_t *after, const int64_t *output_padding,
-                                         size_t nspatial, int64_t groups, tiny_tensor **out);
+TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
+                                         const int64_t *strides, const int64_t *dilations, const int64_t *before,
+                                         const int64_t *after, const int64_t *output_padding, size_t nspatial,
+                                         int64_t groups, tiny_tensor **out);
 /* The greatest value of each window of the last `nspatial` axes; padding counts for nothing.  `strides` may
    be NULL (1), `dilations` may be NULL, `before` may be NULL, `after` may be NULL.  ceil_mode != 0 keeps a last
    window that reaches over the end. */
-TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const int64_t *kernel,
-                                   const int64_t *strides, const int64_t *dilations,
-                                   const int64_t *before, const int64_t *after, size_t nspatial,
-                                   int32_t ceil_mode, tiny_tensor **out);
+TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const int64_t *kernel, const int64_t *strides,
+                                   const int64_t *dilations, const int64_t *before, const int64_t *after,
+                                   size_t nspatial, int32_t ceil_mode, tiny_tensor **out);
 /* Where tiny_max_pool's values are: positions in the flattened spatial axes, int64, the first of equals.
    `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0. */
-TINY_API tiny_status tiny_max_pool_indices(const tiny_tensor *x, const int64_t *kernel,
-                                           const int64_t *strides, const int64_t *dilations,
-                                           const int64_t *before, const int64_t *after,
+TINY_API tiny_status tiny_max_pool_indices(const tiny_tensor *x, const int64_t *kernel, const int64_t *strides,
+                                           const int64_t *dilations, const int64_t *before, const int64_t *after,
                                            size_t nspatial, int32_t ceil_mode, tiny_tensor **out);
 /* The mean of each window, as tiny_max_pool; count_include_pad != 0 counts padding as zeros.  `strides` may be
    NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0. */
-TINY_API tiny_status tiny_avg_pool(const tiny_tensor *x, const int64_t *kernel,
-                                   const int64_t *strides, const int64_t *dilations,
-                                   const int64_t *before, const int64_t *after, size_t nspatial,
-                                   int32_t ceil_mode, int32_t count_include_pad, tiny_tensor **out);
+TINY_API tiny_status tiny_avg_pool(const tiny_tensor *x, const int64_t *kernel, const int64_t *strides,
+                                   const int64_t *dilations, const int64_t *before, const int64_t *after,
+                                   size_t nspatial, int32_t ceil_mode, int32_t count_include_pad, tiny_tensor **out);
 /* (x - mean) / sqrt(var + epsilon) * scale + bias, one number of each per channel (axis 1).  `scale` may be
    NULL, `bias` may be NULL. */
-TINY_API tiny_status tiny_batch_norm(const tiny_tensor *x, const tiny_tensor *scale,
-                                     const tiny_tensor *bias, const tiny_tensor *mean,
-                                     const tiny_tensor *var, double epsilon, tiny_tensor **out);
+TINY_API tiny_status tiny_batch_norm(const tiny_tensor *x, const tiny_tensor *scale, const tiny_tensor *bias,
+                                     const tiny_tensor *mean, const tiny_tensor *var, double epsilon,
+                                     tiny_tensor **out);
 /* (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on.  `scale` may be NULL, `bias`
    may be NULL; they broadcast. */
-TINY_API tiny_status tiny_layer_norm(const tiny_tensor *x, const tiny_tensor *scale,
-                                     const tiny_tensor *bias, int64_t axis, double epsilon,
-                                     tiny_tensor **out);
+TINY_API tiny_status tiny_layer_norm(const tiny_tensor *x, const tiny_tensor *scale, const tiny_tensor *bias,
+                                     int64_t axis, double epsilon, tiny_tensor **out);
 /* x / sqrt(mean(x * x) + epsilon) * scale over the axes from `axis` on.  `scale` may be NULL. */
-TINY_API tiny_status tiny_rms_norm(const tiny_tensor *x, const tiny_tensor *scale, int64_t axis,
-                                   double epsilon, tiny_tensor **out);
+TINY_API tiny_status tiny_rms_norm(const tiny_tensor *x, const tiny_tensor *scale, int64_t axis, double epsilon,
+                                   tiny_tensor **out);
 /* As tiny_layer_norm over the spatial axes and, in each of `groups` parts, the channels (axis 1), with one
    scale and bias per channel.  `scale` may be NULL, `bias` may be NULL. */
 TINY_API tiny_status tiny_group_norm(const tiny_tensor *x, int64_t groups, const tiny_tensor *scale,
                                      const tiny_tensor *bias, double epsilon, tiny_tensor **out);
 /* tiny_group_norm with a group for each channel.  `scale` may be NULL, `bias` may be NULL. */
-TINY_API tiny_status tiny_instance_norm(const tiny_tensor *x, const tiny_tensor *scale,
-                                        const tiny_tensor *bias, double epsilon, tiny_tensor **out);
+TINY_API tiny_status tiny_instance_norm(const tiny_tensor *x, const tiny_tensor *scale, const tiny_tensor *bias,
+                                        double epsilon, tiny_tensor **out);
 /* x / (k + alpha / size * s) ^ beta, where s sums the squares of the `size` channels around each. */
 TINY_API tiny_status tiny_lrn(const tiny_tensor *x, int64_t size, double alpha, double beta, double k,
                               tiny_tensor **out);
@@ -459,22 +430,20 @@ TINY_API tiny_status tiny_model_input_index(const tiny_model *model, const char 
 TINY_API tiny_status tiny_model_output_index(const tiny_model *model, const char *name, size_t *out);
 TINY_API tiny_status tiny_model_input_dtype(const tiny_model *model, size_t index, tiny_dtype *out);
 /* Writes min(rank, capacity) dimensions, -1 for a free one; `rank` gets their full number. */
-TINY_API tiny_status tiny_model_input_shape(const tiny_model *model, size_t index, int64_t *dims,
-                                            size_t capacity, size_t *rank);
+TINY_API tiny_status tiny_model_input_shape(const tiny_model *model, size_t index, int64_t *dims, size_t capacity,
+                                            size_t *rank);
 /* The name of a free dimension ("N"), "" if it has none; lives as long as the model. */
-TINY_API tiny_status tiny_model_input_dim_name(const tiny_model *model, size_t index, size_t axis,
-                                               const char **out);
+TINY_API tiny_status tiny_model_input_dim_name(const tiny_model *model, size_t index, size_t axis, const char **out);
 
 /* Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the
    other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is
    fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of
    them.  Programs are cached by shape with the model. */
-TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, size_t count,
-                                        tiny_program **out);
+TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, size_t count, tiny_program **out);
 /* Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) the
    program for the inputs' shapes and runs it.  `outputs` receives `output_count` new tensors. */
-TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *inputs,
-                                    size_t input_count, tiny_tensor **outputs, size_t output_count);
+TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
+                                    tiny_tensor **outputs, size_t output_count);
 
 /* ---- Programs and runs ------------------------------------------------------------------------ */
 
@@ -488,8 +457,7 @@ TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *ar
 /* The kernels as a JSON array: name, options, operations, bytes, interpreted. */
 TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
 /* Seconds spent on importing and scheduling, on code generation, and on values computed once. */
-TINY_API tiny_status tiny_program_times(const tiny_program *program, double *schedule, double *compile,
-                                        double *init);
+TINY_API tiny_status tiny_program_times(const tiny_program *program, double *schedule, double *compile, double *init);
 
 TINY_API tiny_status tiny_run_create(tiny_program *program, tiny_run **out);
 TINY_API void tiny_run_release(tiny_run *run);
@@ -500,13 +468,12 @@ TINY_API tiny_status tiny_run_execute(tiny_run *run);
 /* Copies an output of the last execution, row-major; `bytes` must be its exact size. */
 TINY_API tiny_status tiny_run_read_output(tiny_run *run, size_t index, void *data, size_t bytes);
 TINY_API tiny_status tiny_run_output_dtype(const tiny_run *run, size_t index, tiny_dtype *out);
-TINY_API tiny_status tiny_run_output_shape(const tiny_run *run, size_t index, int64_t *dims,
-                                           size_t capacity, size_t *rank);
+TINY_API tiny_status tiny_run_output_shape(const tiny_run *run, size_t index, int64_t *dims, size_t capacity,
+                                           size_t *rank);
 /* on != 0: the next executions are timed kernel by kernel. */
 TINY_API tiny_status tiny_run_set_timed(tiny_run *run, int32_t on);
 /* Seconds of each kernel of the last timed execution; writes min(count, capacity). */
-TINY_API tiny_status tiny_run_kernel_seconds(const tiny_run *run, double *seconds, size_t capacity,
-                                             size_t *count);
+TINY_API tiny_status tiny_run_kernel_seconds(const tiny_run *run, double *seconds, size_t capacity, size_t *count);
 
 /* ---- Devices ---------------------------------------------------------------------------------- */
 

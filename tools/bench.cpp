@@ -16,7 +16,7 @@ namespace tiny::cli {
 namespace {
 
 constexpr int kCountedRuns = 5;  // for the figures that one run each is not enough for
-constexpr size_t kSamplesMax = 1'000'000;
+constexpr size_t kSamplesMax = 1 << 20;
 
 std::string cpu_model() {
   std::ifstream file("/proc/cpuinfo");
@@ -39,6 +39,21 @@ double percentile(const std::vector<double>& sorted, double percent) {
   return sorted[low] + (sorted[high] - sorted[low]) * (at - static_cast<double>(low));
 }
 
+// The milliseconds of runs.  Of more than kSamplesMax only every second, fourth, .. is kept.
+struct Samples {
+  std::vector<double> kept;
+  size_t runs = 0;
+  size_t stride = 1;
+
+  void add(double ms) {
+    if (runs++ % stride == 0) kept.push_back(ms);
+    if (kept.size() < kSamplesMax) return;
+    for (size_t i = 0; 2 * i < kept.size(); ++i) kept[i] = kept[2 * i];
+    kept.resize((kept.size() + 1) / 2);
+    stride *= 2;
+  }
+};
+
 Json summary(const std::vector<double>& samples) {
   std::vector<double> sorted = samples;
   std::sort(sorted.begin(), sorted.end());
@@ -54,33 +69,33 @@ Json summary(const std::vector<double>& samples) {
 }
 
 struct Measured {
-  std::vector<double> samples;  // milliseconds of each run
-  double seconds = 0;           // from the first start to the last end
+  std::vector<double> samples;
+  size_t runs = 0;
+  double seconds = 0;  // from the first start to the last end
 };
 
 // True while another run is wanted: by number, or by time but at least one.
 bool goes_on(const BenchFlags& flags, size_t done, Clock::time_point start) {
   if (flags.runs) return done < static_cast<size_t>(*flags.runs);
-  return done == 0 || (done < kSamplesMax && ms_since(start) < flags.duration * 1e3);
+  return done == 0 || ms_since(start) < flags.duration * 1e3;
 }
 
 Measured measure_alone(Session& session, const BenchFlags& flags) {
-  Measured measured;
+  Samples samples;
   const auto start = Clock::now();
-  while (goes_on(flags, measured.samples.size(), start)) {
+  while (goes_on(flags, samples.runs, start)) {
     const auto begin = Clock::now();
     session.execute();
-    measured.samples.push_back(ms_since(begin));
+    samples.add(ms_since(begin));
   }
-  measured.seconds = ms_since(start) / 1e3;
-  return measured;
+  return {std::move(samples.kept), samples.runs, ms_since(start) / 1e3};
 }
 
 // Several threads, each with its own run of the one program.
 Measured measure_together(const Session& session, const BenchFlags& flags) {
   struct Worker {
     Run run;
-    std::vector<double> samples;
+    Samples samples;
     std::optional<Failure> failure;
   };
   std::vector<Worker> workers(static_cast<size_t>(flags.concurrency));
@@ -89,11 +104,11 @@ Measured measure_together(const Session& session, const BenchFlags& flags) {
   Clock::time_point start;
   const auto work = [&](Worker& worker) {
     started.wait(false);
-    while (!worker.failure && goes_on(flags, worker.samples.size(), start)) {
+    while (!worker.failure && goes_on(flags, worker.samples.runs, start)) {
       const auto begin = Clock::now();
       const tiny_status status = tiny_run_execute(worker.run.get());
       if (status != TINY_OK) worker.failure = last_failure(status, flags.model);
-      worker.samples.push_back(ms_since(begin));
+      worker.samples.add(ms_since(begin));
     }
   };
   std::vector<std::thread> threads;
@@ -106,7 +121,9 @@ Measured measure_together(const Session& session, const BenchFlags& flags) {
   measured.seconds = ms_since(start) / 1e3;
   for (const Worker& worker : workers) {
     if (worker.failure) throw *worker.failure;
-    measured.samples.insert(measured.samples.end(), worker.samples.begin(), worker.samples.end());
+    const std::vector<double>& kept = worker.samples.kept;
+    measured.samples.insert(measured.samples.end(), kept.begin(), kept.end());
+    measured.runs += worker.samples.runs;
   }
   return measured;
 }
@@ -211,8 +228,8 @@ Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
         flags.concurrency > 1 ? measure_together(session, flags) : measure_alone(session, flags);
   }
   result.set("threads", threads).set("concurrency", flags.concurrency);
-  result.set("runs", measured.samples.size()).set("ms", summary(measured.samples));
-  result.set("per_second", static_cast<double>(measured.samples.size()) / measured.seconds);
+  result.set("runs", measured.runs).set("ms", summary(measured.samples));
+  result.set("per_second", static_cast<double>(measured.runs) / measured.seconds);
   result.set("load_ms", model.load_ms()).set("compile_ms", session.compile_ms());
   result.set("first_run_ms", first_run_ms);
   const Profile kernels = profile(session);

@@ -139,7 +139,7 @@ class Reader {
     if (!flags_.data.empty()) read_data();
     for (const std::string& text : flags_.files) {
       const auto [name, path] = split_file(text);
-      if (!is_file(path)) throw file_failure(path, "no such file");
+      if (!is_file(path)) throw file_failure(path.empty() ? text : path, "no such file");
       read_file(name, path);
     }
     return complete();

@@ -33,6 +33,18 @@ struct Arguments {
   double scale = 0;
 };
 
+// A number that is at least `low`; CLI11's own words for it print the largest double.
+CLI::Validator at_least(double low) {
+  const std::string text = Json(low).text(), shown = text.substr(0, text.find('.'));
+  return CLI::Validator(
+      [low, shown](std::string& value) {
+        double number = 0;
+        const bool fits = CLI::detail::lexical_cast(value, number) && number >= low;
+        return fits ? std::string() : "at least " + shown + " is wanted, not " + value;
+      },
+      ">=" + shown);
+}
+
 CLI::Option* add_list(CLI::App& app, const char* flag, std::vector<std::string>& values,
                       const char* help) {
   // One value for each time the flag is given: what follows is the model.
@@ -50,7 +62,7 @@ void add_common(CLI::App& app, CommonFlags& flags) {
   add_list(app, "--option", flags.options, "KEY=VALUE of the engine; may be repeated")
       ->group("Engine");
   app.add_option("--limit-memory", flags.limit_memory, "Bytes that tensors may take")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group("Engine");
   app.add_flag("--no-cache", flags.no_cache, "Neither read nor write the disk cache")
       ->group("Engine");
@@ -58,7 +70,7 @@ void add_common(CLI::App& app, CommonFlags& flags) {
 
 void add_threads(CLI::App& app, CommonFlags& flags) {
   app.add_option("--threads", flags.threads, "Number of threads; 0: as many as there are cores")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group("Engine");
 }
 
@@ -66,7 +78,9 @@ void add_shapes(CLI::App& app, CommonFlags& flags) {
   add_list(app, "--dim", flags.dims, "NAME=N, the size of a free dimension; may be repeated")
       ->group("Inputs");
   add_list(app, "--shape", flags.shapes, "INPUT=1x3x224x224; may be repeated")->group("Inputs");
-  app.add_option("--seed", flags.seed, "Of synthesised inputs (0)")->group("Inputs");
+  app.add_option("--seed", flags.seed, "Of synthesised inputs (0)")
+      ->check(at_least(0))
+      ->group("Inputs");
 }
 
 void add_inputs(CLI::App& app, InputFlags& flags, Arguments& all) {
@@ -100,10 +114,8 @@ void add_inputs(CLI::App& app, InputFlags& flags, Arguments& all) {
 }
 
 void add_tolerance(CLI::App& app, Tolerance& tolerance) {
-  app.add_option("--rtol", tolerance.relative, "Relative tolerance (1e-3)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--atol", tolerance.absolute, "Absolute tolerance (1e-7)")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--rtol", tolerance.relative, "Relative tolerance (1e-3)")->check(at_least(0));
+  app.add_option("--atol", tolerance.absolute, "Absolute tolerance (1e-7)")->check(at_least(0));
 }
 
 void add_run(CLI::App& root, Arguments& all) {
@@ -137,20 +149,19 @@ void add_bench(CLI::App& root, Arguments& all) {
   BenchFlags& flags = all.bench;
   CLI::App& app = *root.add_subcommand("bench", "Measure how long a model takes");
   app.add_option("MODEL", flags.model, "An ONNX file")->required();
-  auto* duration = app.add_option("--duration", flags.duration, "Seconds to measure (3)")
-                       ->check(CLI::NonNegativeNumber);
+  auto* duration =
+      app.add_option("--duration", flags.duration, "Seconds to measure (3)")->check(at_least(0));
   app.add_option("--runs", flags.runs, "Number of runs, instead of a duration")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->excludes(duration);
-  app.add_option("--warmup", flags.warmup, "Runs before that (5)")->check(CLI::NonNegativeNumber);
+  app.add_option("--warmup", flags.warmup, "Runs before that (5)")->check(at_least(0));
   app.add_option("--threads", flags.threads, "Numbers of threads to measure with: 1,2")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   app.add_option("--concurrency", flags.concurrency, "Runs at the same time (1)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--cold", flags.cold, "Time N new processes as well")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--cold", flags.cold, "Time N new processes as well")->check(at_least(0));
   app.add_flag("--profile", flags.profile, "Show every kernel");
   app.add_flag("--samples", flags.samples, "List the time of every run in the JSON");
   app.add_option("--one-run", flags.one_run)->group("");
@@ -170,7 +181,7 @@ void add_test(CLI::App& root, Arguments& all) {
   app.add_option("--jobs", flags.jobs, "Processes at the same time (1)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--case-timeout", flags.case_timeout, "Seconds for one case (60)")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(0));
   app.add_option("--one-case", flags.one_case)->group("");
   add_tolerance(app, flags.tolerance);
   add_threads(app, all.common);

@@ -123,10 +123,9 @@ Context open_context(const CommonFlags& flags) {
     const auto [key, value] = split_pair(text, "--option");
     set_option(options.get(), key, value);
   }
-  if (!flags.device.empty()) {
-    require_device(flags.device);
+  if (const std::string name = device_name(flags); !name.empty()) require_device(name);
+  if (!flags.device.empty())
     check(tiny_options_set_string(options.get(), "device", flags.device.c_str()));
-  }
   if (!flags.isa.empty()) check(tiny_options_set_string(options.get(), "isa", flags.isa.c_str()));
   if (flags.threads) check(tiny_options_set_int(options.get(), "threads", *flags.threads));
   if (flags.limit_memory)

@@ -170,6 +170,8 @@ static class Program {
       }
     } catch (UnauthorizedAccessException) {
       return "permission_error";
+    } catch (FileNotFoundException) {  // a link to nothing
+      return "file_not_found_error";
     }
   }
 

@@ -108,15 +108,18 @@ tiny_status tiny_flip(const tiny_tensor* a, const int64_t* axes, size_t naxes, t
 tiny_status tiny_pad(const tiny_tensor* a, const int64_t* before, const int64_t* after,
                      size_t naxes, double value, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::pad(a->value, to_shape(per_axis(a, before, naxes, "before")),
-                     to_shape(per_axis(a, after, naxes, "after")), value);
+    const tiny::Ints front = per_axis(a, before, naxes, "before");
+    const tiny::Ints back = per_axis(a, after, naxes, "after");
+    return tiny::pad(a->value, to_shape(front), to_shape(back), value);
   });
 }
 
 tiny_status tiny_slice(const tiny_tensor* a, const int64_t* begin, const int64_t* end,
                        const int64_t* step, size_t naxes, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::slice(a->value, per_axis(a, begin, naxes, "begin"), per_axis(a, end, naxes, "end"),
+    const tiny::Ints first = per_axis(a, begin, naxes, "begin");
+    const tiny::Ints last = per_axis(a, end, naxes, "end");
+    return tiny::slice(a->value, first, last,
                        step ? per_axis(a, step, naxes, "step") : tiny::Ints());
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -68,7 +69,8 @@ class Chooser {
         if (a.store && !reduced) cost += 1;
         continue;
       }
-      cost += stride == 1 ? 1 : stride == kOpaqueStride ? 64 : 16;
+      // Lanes a few elements apart share cache lines; further apart each needs its own.
+      cost += stride == 1 ? 1 : stride == kOpaqueStride ? 64 : std::abs(stride) <= 4 ? 6 : 16;
     }
     const double n = extent(range);
     const double vectors = std::ceil(n / static_cast<double>(lanes_));

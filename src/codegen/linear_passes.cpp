@@ -1,6 +1,9 @@
 #include "codegen/linear_passes.h"
 
+#include <unordered_map>
 #include <vector>
+
+#include "base/hash.h"
 
 namespace tiny {
 
@@ -13,7 +16,60 @@ std::vector<uint32_t> count_uses(const LinearProgram& program) {
   return uses;
 }
 
+// What makes two ops compute the same.
+struct OpKey {
+  LinearOp op;
+  uint64_t epoch;  // of loads
+
+  bool operator==(const OpKey& other) const {
+    return op.op == other.op.op && op.dtype == other.op.dtype && op.count == other.op.count &&
+           op.src == other.op.src && op.imm == other.op.imm && op.aux == other.op.aux &&
+           epoch == other.epoch;
+  }
+};
+
+struct OpKeyHash {
+  size_t operator()(const OpKey& key) const {
+    const LinearOp& o = key.op;
+    uint64_t h = hash_mix(static_cast<uint64_t>(o.op), static_cast<uint64_t>(o.imm));
+    h = hash_mix(h,
+                 (uint64_t{o.dtype.lanes} << 32) | (static_cast<uint64_t>(o.dtype.scalar) << 16));
+    for (LinearId s : o.src) h = hash_mix(h, s);
+    return hash_mix(h, key.epoch ^ (static_cast<uint64_t>(static_cast<uint32_t>(o.aux)) << 32));
+  }
+};
+
 }  // namespace
+
+void merge_equal(LinearProgram& program) {
+  std::unordered_map<OpKey, LinearId, OpKeyHash> known;
+  std::vector<OpKey> made;       // in the open blocks
+  std::vector<size_t> begin_of;  // where each open block's begin in `made`
+  std::vector<LinearId> same(program.ops.size());
+  uint64_t epoch = 1;
+  for (LinearId i = 0; i < program.ops.size(); ++i) {
+    LinearOp& op = program.ops[i];
+    same[i] = i;
+    bool steady = true;  // what reads an accumulator is worth what was last set
+    for (size_t s = 0; s < op.count; ++s) {
+      op.src[s] = same[op.src[s]];
+      steady = steady && program.ops[op.src[s]].op != Op::Accumulator;
+    }
+    if (op.op == Op::EndLoop || op.op == Op::EndIf) {
+      for (; made.size() > begin_of.back(); made.pop_back()) known.erase(made.back());
+      begin_of.pop_back();
+    }
+    if (op.op == Op::Loop || op.op == Op::If) begin_of.push_back(made.size());
+    if (op.op == Op::Store || op.op == Op::Loop || op.op == Op::EndLoop) ++epoch;
+    if (has(op.op, kEffect) || op.dtype == kVoid || !steady) continue;
+    const OpKey key{op, op.op == Op::Load ? epoch : 0};
+    const auto [at, fresh] = known.try_emplace(key, i);
+    if (fresh)
+      made.push_back(key);
+    else
+      same[i] = at->second;
+  }
+}
 
 void form_sub(LinearProgram& program) {
   for (LinearOp& op : program.ops) {

@@ -12,6 +12,10 @@ void form_sub(LinearProgram& program);
 // contraction happens: hence every renderer gives the same bits.
 void form_fma(LinearProgram& program);
 
+// One op for those of a block (and the blocks in it) that compute the same; loads, if nothing is
+// stored between them and no loop begins or ends.
+void merge_equal(LinearProgram& program);
+
 // Drops values that nothing reads.
 void remove_dead(LinearProgram& program);
 

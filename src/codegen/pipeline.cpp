@@ -9,6 +9,7 @@
 #include "codegen/options.h"
 #include "codegen/ranges.h"
 #include "ir/bounds.h"
+#include "ir/spec.h"
 #include "rules/decompositions.h"
 
 namespace tiny {
@@ -55,6 +56,7 @@ struct LinearPass {
 constexpr LinearPass kLinearPasses[] = {
     {"form_sub", form_sub, "before form_fma, which would take the sum"},
     {"form_fma", form_fma, "after every rewrite that could change who reads a product"},
+    {"merge_equal", merge_equal, "after form_fma: a product with two readers would not be fused"},
     {"remove_dead", remove_dead, "last: the passes before leave products that nobody reads"},
 };
 
@@ -81,10 +83,13 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   Clock clock(options.debug >= 5);
   result.operations = count_operations(kernel);
   result.bytes = count_bytes(kernel);
+  if (options.verify) verify_kernel(kernel.roots, "schedule");
   Kernel current = kernel;
   current.roots = decompose(kernel.roots);
+  if (options.verify) verify_decomposed(current.roots, "decompose");
   clock.lap("decompose");
   current = merge_ranges(split_at_divisors(current));
+  if (options.verify) verify_decomposed(current.roots, "ranges");
   clock.lap("ranges");
   std::vector<Option> chosen;
   if (!options.options_text.empty())
@@ -92,6 +97,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   else if (options.optimise)
     chosen = choose_options(current, target);
   current = apply_options(current, chosen);
+  if (options.verify) verify_decomposed(current.roots, "options");
   result.options = to_text(chosen);
   clock.lap("options");
   if (options.debug >= 3)

@@ -81,29 +81,38 @@ class CpuBackend : public Backend {
   const Target& target() const override { return target_; }
   std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs)
-      codes.push_back(to_code(render_x86(program, target_)));
-    std::vector<LoadedKernel> loaded;
-    bool interpreted = false;
+    for (const LinearProgram& program : programs) codes.push_back(render(program));
     std::vector<Ref<Executable>> executables;
     try {
       executables = device_->load(codes);
     } catch (const Error& e) {
       if (e.status() != Status::Device) throw;
-      interpreted = true;
       codes.clear();
       for (const LinearProgram& program : programs)
         codes.push_back(to_code(render_bytecode(program)));
       executables = device_->load(codes);
     }
-    for (Ref<Executable>& executable : executables) loaded.push_back({executable, interpreted});
+    std::vector<LoadedKernel> loaded;
+    for (size_t i = 0; i < executables.size(); ++i)
+      loaded.push_back({executables[i], codes[i].kind == CodeKind::Bytecode});
     return loaded;
   }
   std::string listing(const LinearProgram& program) override {
-    return x86_listing(program, target_);
+    return render(program).kind == CodeKind::MachineCode ? x86_listing(program, target_)
+                                                         : to_string(program);
   }
 
  private:
+  // Bytecode for a program with an op that the processor has no instructions for.
+  Code render(const LinearProgram& program) const {
+    try {
+      return to_code(render_x86(program, target_));
+    } catch (const Error& e) {
+      if (e.status() != Status::Unsupported) throw;
+      return to_code(render_bytecode(program));
+    }
+  }
+
   std::unique_ptr<Device> device_;
   Target target_;
 };

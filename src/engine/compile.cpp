@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "engine/plan.h"
 #include "engine/realize.h"
+#include "ir/spec.h"
+#include "schedule/rewrite_onehot.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 
@@ -66,13 +68,15 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   CompiledProgram out;
   std::vector<UOp> wanted;
   Graph& graph = context.graph();
-  for (const UOp& u : outputs) wanted.push_back(graph.make(Op::Contiguous, {u}));
+  for (const UOp& u : onehot_to_gather(outputs)) wanted.push_back(graph.make(Op::Contiguous, {u}));
   double start = now();
   if (!wanted.empty()) {
     const std::vector<UOp> frontier = constant_frontier(wanted);
     if (!frontier.empty()) realize(context, frontier);
   }
   out.init_seconds = now() - start;
+  if (context.flags().spec != 0)
+    for (const UOp& u : wanted) verify_tensor(u);
   start = now();
   const Schedule schedule =
       make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "engine/plan.h"
+#include "ir/spec.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "shape/view.h"
@@ -37,6 +38,8 @@ void realize(Context& context, std::span<const UOp> outputs) {
   for (const UOp& out : outputs)
     if (!stored_view(out)) missing.push_back(out);
   if (missing.empty()) return;
+  if (context.flags().spec != 0)
+    for (const UOp& out : missing) verify_tensor(out);
   const Schedule schedule =
       make_schedule(missing, context.backend().target(), context.flags().fusion != 0);
   // The stored bases of the outputs stay; everything else that is stored lives in the arena.

@@ -12,8 +12,33 @@ constexpr size_t kTermsMax = 64;
 constexpr int kStepsMax = 512;      // a chain of x + x has exponentially many paths
 constexpr int kNestedProducts = 6;  // products of sums within products of sums
 
-int atom_rank(const UOp& u) {
-  return u.op() == Op::Range ? 0 : u.op() == Op::Variable ? 1 : 2;
+constexpr int kOrderDepth = 4;  // of atoms that are compared piece by piece
+
+int rank(const UOp& u) {
+  if (u.op() == Op::Range) return 0;
+  if (u.op() == Op::Variable) return 1;
+  return u.is_const() ? 3 : 2;
+}
+
+template <class T>
+int three_way(const T& a, const T& b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
+// Below 0 if `a` stands before `b`.  What people would compare decides, then the hash.
+int compare(const UOp& a, const UOp& b, int depth) {
+  if (a == b) return 0;
+  int order = three_way(rank(a), rank(b));
+  if (order == 0 && rank(a) == 0) order = three_way(a.int_arg(), b.int_arg());
+  if (order == 0 && rank(a) == 1) order = three_way(a.variable_arg().name, b.variable_arg().name);
+  if (order == 0 && rank(a) == 3) order = three_way(a.const_bits(), b.const_bits());
+  if (order == 0 && rank(a) == 2 && depth > 0) {
+    order = three_way(a.op(), b.op());
+    for (size_t i = 0; order == 0 && i < a.src().size() && i < b.src().size(); ++i)
+      order = compare(a.src(i), b.src(i), depth - 1);
+  }
+  if (order == 0) order = three_way(a.hash(), b.hash());
+  return order != 0 ? order : three_way(a.id(), b.id());
 }
 
 // Sums like terms of an unordered list, in place; false on overflow or too many.
@@ -123,14 +148,7 @@ int64_t Affine::coefficient(const UOp& atom) const {
 }
 
 bool stands_before(const UOp& a, const UOp& b) {
-  const int rank_a = atom_rank(a);
-  const int rank_b = atom_rank(b);
-  if (rank_a != rank_b) return rank_a < rank_b;
-  if (rank_a == 0 && a.int_arg() != b.int_arg()) return a.int_arg() < b.int_arg();
-  if (rank_a == 1 && a.variable_arg().name != b.variable_arg().name)
-    return a.variable_arg().name < b.variable_arg().name;
-  if (a.hash() != b.hash()) return a.hash() < b.hash();
-  return a.id() < b.id();
+  return compare(a, b, kOrderDepth) < 0;
 }
 
 std::vector<UOp> factors(const UOp& atom) {

@@ -1,7 +1,8 @@
 // Integer expressions as  constant + sum of coefficient * atom:  what index lowering, the prover
 // and the simplifier look at.  Atoms are Ranges, Variables, opaque subexpressions (a Load, x // 3)
-// and products of those; each stands once, with a coefficient that is not 0, in a fixed order
-// (ranges by id, variables by name, then the rest by structural hash, the same in every process).
+// and products of those; each stands once, with a coefficient that is not 0, in a fixed order:
+// ranges by id, variables by name, the rest by op and sources, at last by structural hash, which is
+// the same in every process.
 //
 // Only int64, the dtype of indices, is taken apart: index arithmetic is assumed not to overflow.
 #pragma once

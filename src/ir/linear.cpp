@@ -19,6 +19,14 @@ LinearId LinearProgram::add(Op op, DType dtype, std::initializer_list<LinearId> 
   return static_cast<LinearId>(ops.size() - 1);
 }
 
+namespace {
+
+bool names_op(int32_t aux) {
+  return aux >= 0 && static_cast<size_t>(aux) < kOpCount;
+}
+
+}  // namespace
+
 std::string to_string(const LinearProgram& program) {
   std::string out = cat("linear ", program.name, "(");
   for (size_t i = 0; i < program.params.size(); ++i) {
@@ -30,7 +38,7 @@ std::string to_string(const LinearProgram& program) {
   size_t depth = 1;
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const LinearOp& op = program.ops[i];
-    if (op.op == Op::EndLoop || op.op == Op::EndIf) --depth;
+    if ((op.op == Op::EndLoop || op.op == Op::EndIf) && depth > 1) --depth;
     out += std::string(2 * depth, ' ');
     if (op.dtype != kVoid)
       out += cat("%", i, " = ", to_string(op.dtype), " ");
@@ -44,7 +52,7 @@ std::string to_string(const LinearProgram& program) {
                  : cat(" ", int_of(op.dtype.element(), static_cast<uint64_t>(op.imm)));
     else if (op.imm)
       out += cat(" ", op.imm);
-    if (op.op == Op::Fold)
+    if (op.op == Op::Fold && names_op(op.aux))
       out += cat(" ", info(static_cast<Op>(op.aux)).name);
     else if (op.aux)
       out += cat(" /", op.aux);
@@ -89,6 +97,7 @@ class Verifier {
     }
     for (size_t i = 0; i < op.count; ++i)
       law(source(op, i).dtype != kVoid || op.op == Op::EndIf, "sources have values");
+    law(info(op.op).result != OpResult::Void || op.dtype == kVoid, "a statement has no value");
     check_shape(op);
     if (op.op == Op::Loop || op.op == Op::If) blocks_.push_back(at_);
     if (op.op == Op::EndLoop || op.op == Op::EndIf) close(op);
@@ -171,7 +180,7 @@ class Verifier {
       case Op::Fold: {
         const auto n = source(op, 0).dtype.lanes;
         return law(op.count == 1 && n > 1 && (n & (n - 1)) == 0 &&
-                       op.dtype == source(op, 0).dtype.element() &&
+                       op.dtype == source(op, 0).dtype.element() && names_op(op.aux) &&
                        has(static_cast<Op>(op.aux), kAssociative),
                    "fold takes a power of two of lanes to one");
       }
@@ -195,6 +204,8 @@ class Verifier {
     for (size_t i = first + 1; i < op.count; ++i)
       law(source(op, i).dtype == source(op, first).dtype, "operand dtypes agree");
     const DType operand = source(op, first).dtype;
+    law(operand != kAddress && op.dtype != kAddress && op.dtype != kVoid,
+        "operands and values are numbers or bools");
     if (table.result == OpResult::First || table.result == OpResult::Last)
       law(op.dtype == operand, "the dtype is the operands'");
     if (table.result == OpResult::Bool) law(op.dtype.is_bool(), "the dtype is bool");

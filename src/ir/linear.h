@@ -6,35 +6,31 @@
 // in an enclosing block (Loop..EndLoop, If..EndIf) or the same.  Nothing is interned here: position
 // is identity.  Elementwise ops take and give equal lane counts (Where: a bool of equal lanes).
 //
-//   op           src                          imm                aux           value
-//   Const                                     bits of one lane                 every lane that
-//   value Param                                     slot                             address of the
-//   slot Scratch                                   byte offset                      address in the
-//   worker's scratch Variable                                  index int64, bound at launch
-//   LaunchArg                                 0 begin 1 end 2 worker           int64 of KernelArgs
-//   Address      address, int64               bytes a unit                     address + int64 *
-//   imm Load         address, index [, mask]      byte displ.        lane stride   lane l: element
-//   at address + (index + l*aux)*size + imm Store        address, index, value [, mask]  byte
-//   displ.     lane stride   - Loop         begin, end (int64)           step > 0 int64: begin,
-//   begin+step.. < end EndLoop      loop                                                          -
-//   If, EndIf    bool; the If                                                  -
-//   Accumulator  first value                                                   a mutable register:
-//   reading it as a
-//                                                                              source gives the
-//                                                                              value last Set
-//   Set          accumulator, value                                            -
-//   Broadcast    one lane                                                      all lanes that value
-//   Ramp         int, one lane                step                             lane l: src + l *
-//   imm (wraps) LaneRange    low, high (int64)                                             bool:
-//   low <= l < high Fold         many lanes                                      Op            one
-//   lane: halves of the vector are combined
-//                                                                              (l with l + n/2)
-//                                                                              until one is left
-//   Check        bool, position (int64)       check number                     - (status word,
-//   base/kernel_abi.h, if
-//                                                                              any lane is false
-//                                                                              and none failed
-//                                                                              before)
+// clang-format off
+// op          src                     imm                    aux    value
+// Const                               bits of one lane              every lane that value
+// Param                               slot                          address of the slot
+// Scratch                             byte offset                   address in the worker's scratch
+// Variable                            index                         int64, bound at launch
+// LaunchArg                           0 begin 1 end 2 worker        int64 of KernelArgs
+// Address     address, int64          bytes a unit                  address + int64 * imm
+// Load        address, index [, mask] byte offset            stride lane l: element at address +
+//                                                                   (index + l * aux) * size + imm
+// Store       address, index,         byte offset            stride -
+//             value [, mask]
+// Loop        begin, end (int64)      step > 0                      int64: begin, begin + step ..
+// EndLoop     loop                                                  -
+// If, EndIf   bool; the If                                          -
+// Accumulator first value                                           a register: the value last Set
+// Set         accumulator, value                                    -
+// Broadcast   one lane                                              all lanes that value
+// Ramp        int, one lane           step                          lane l: src + l * imm (wraps)
+// LaneRange   low, high (int64)                                     bool: low <= l < high
+// Fold        many lanes                                     Op     one lane: halves are combined,
+//                                                                   l with l + n/2, to the last
+// Check       bool, position          check number                  - (the status word, if any is
+//                                                                   false and none failed before)
+// clang-format on
 //
 // Load and Store: index is int64, one lane, or (a gather or scatter) int64 with the lanes of the
 // value, aux 0.  Lane stride 0 is not used: load one lane and Broadcast.  The mask is a bool with

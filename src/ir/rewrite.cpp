@@ -68,8 +68,9 @@ std::string to_string(const RewriteStats& stats) {
   std::vector<RewriteStats::Row> rows;
   for (const RewriteStats::Row& row : stats.rows)
     if (row.tries) rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return a.seconds != b.seconds ? a.seconds > b.seconds : a.rule < b.rule;
+  });
   std::string out = cat(stats.folded, " folded\n");
   for (const RewriteStats::Row& row : rows)
     out += cat(row.matches, " of ", row.tries, " in ", row.seconds * 1e6, " us  ",

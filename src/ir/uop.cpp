@@ -55,7 +55,8 @@ uint64_t hash_arg(const Arg& arg) {
   if (const auto* c = std::get_if<ConstArg>(&arg)) return hash_mix(seed, c->bits);
   if (const auto* v = std::get_if<Ints>(&arg)) return hash_ints(*v, seed);
   if (const auto* v = std::get_if<VariableArg>(&arg))
-    return hash_mix(hash_bytes(v->name, seed), static_cast<uint64_t>(v->min * 31 + v->max));
+    return hash_mix(hash_mix(hash_bytes(v->name, seed), static_cast<uint64_t>(v->min)),
+                    static_cast<uint64_t>(v->max));
   if (const auto* r = std::get_if<ReduceArg>(&arg))
     return hash_ints(r->axes, hash_mix(seed, static_cast<uint64_t>(r->op)));
   if (const auto* v = std::get_if<ViewArg>(&arg))

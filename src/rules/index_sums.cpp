@@ -100,6 +100,16 @@ Affine joined(Affine sum) {
 UOp ordered_sum(const Match& m) {
   auto sum = affine(m.root());
   if (!sum) return {};
+  // A range of size 1 and its like have one value.
+  for (const AffineTerm& t : std::vector<AffineTerm>(sum->terms)) {
+    const Interval b = m.bounds(t.atom);
+    if (!b.is_single() || b.lo == INT64_MIN || b.lo == INT64_MAX) continue;
+    const auto value = scaled({b.lo, {}}, t.coefficient);
+    auto rest = value ? add_scaled(*sum, {0, {t}}, -1) : std::nullopt;
+    if (rest) rest = add_scaled(*rest, *value, 1);
+    if (!rest) return {};
+    sum = std::move(rest);
+  }
   return to_uop(m.graph(), joined(std::move(*sum)));
 }
 

@@ -1,9 +1,9 @@
 // Every approximation of the decompositions, with its source.
 //
-// The coefficients were computed for this project by tools/fit_polynomials.py: a Remez exchange in
-// 250-bit arithmetic (mpmath) for the least maximum of  weight * (polynomial - function), then each
-// coefficient rounded to the format it is used in.  "2^-28.0" is the maximum of that error after
-// rounding, relative to the function decomposed unless said otherwise.  Lowest power first.
+// The coefficients were computed for this project by scripts/fit_polynomials.py: a Remez exchange
+// in 250-bit arithmetic (mpmath) for the least maximum of  weight * (polynomial - function), then
+// each coefficient rounded to the format it is used in.  "2^-28.0" is the maximum of that error
+// after rounding, relative to the function decomposed unless said otherwise.  Lowest power first.
 #pragma once
 
 namespace tiny::polynomials {
@@ -36,15 +36,15 @@ inline constexpr double kExp2Pow32[] = {
 // 2^-34.5
 
 // (sin(r)/r - 1) / z and (cos(r) - 1 + z/2) / z^2, z = r^2, |r| <= pi/4 * 1.012.
-inline constexpr double kSin32[] = {-0x1.555556p-3, 0x1.111108p-7, -0x1.a00f2ep-13, 0x1.6cb4ccp-19};
-inline constexpr double kCos32[] = {0x1.555556p-5, -0x1.6c16bcp-10, 0x1.a012c8p-16,
-                                    -0x1.247334p-22};
+inline constexpr double kSin32[] = {-0x1.555556p-3, 0x1.111108p-7, -0x1.a00eb4p-13, 0x1.6c97cap-19};
+inline constexpr double kCos32[] = {0x1.555556p-5, -0x1.6c16bcp-10, 0x1.a01276p-16,
+                                    -0x1.245fd4p-22};
 inline constexpr double kSin64[] = {
-    -0x1.5555555555555p-3,  0x1.111111111110cp-7,  -0x1.a01a01a018c41p-13, 0x1.71de3a534054fp-19,
-    -0x1.ae64528d5294dp-26, 0x1.6120827b27c3ap-33, -0x1.aa99d5666b9cap-41};
+    -0x1.5555555555555p-3,  0x1.111111111110bp-7,  -0x1.a01a01a0189f7p-13, 0x1.71de3a530d9c8p-19,
+    -0x1.ae64524906783p-26, 0x1.61205656fc2f5p-33, -0x1.aa83e3a66226ap-41};
 inline constexpr double kCos64[] = {
-    0x1.5555555555555p-5,  -0x1.6c16c16c16c15p-10, 0x1.a01a01a019746p-16, -0x1.27e4fb7692a0cp-22,
-    0x1.1eed8d3e5f5c1p-29, -0x1.9393d9608c620p-37, 0x1.ab0846302191ap-45};
+    0x1.5555555555555p-5,  -0x1.6c16c16c16c14p-10, 0x1.a01a01a019642p-16, -0x1.27e4fb767c10ep-22,
+    0x1.1eed8d1ffde7ep-29, -0x1.9393b21b33a19p-37, 0x1.aaf4c043bbcd9p-45};
 
 // (tanh(x)/x - 1) / z, z = x^2 <= 0.36.
 inline constexpr double kTanh32[] = {-0x1.555554p-2, 0x1.1110a8p-3, -0x1.b9fafcp-5,

@@ -129,8 +129,8 @@ class Decider {
     return cone;
   }
 
-  // A reduction is followed by elementwise work of its own size that nothing else reads.  Movement in
-  // between is passed over, but nothing is stored behind it: the value keeps its own layout.
+  // A reduction is followed by elementwise work of its own size that nothing else reads.  Movement
+  // in between is passed over, but nothing is stored behind it: the value keeps its own layout.
   bool continues_into_user(const UOp& u) {
     UOp value = u;
     while (true) {

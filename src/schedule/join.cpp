@@ -105,8 +105,7 @@ class RowTest {
     double bytes = 0;
     double stored = 0;
     for (const UOp& u : nodes_) {
-      if (u.op() == Op::Load)
-        bytes += extent(walked(u)) * static_cast<double>(u.dtype().bytes());
+      if (u.op() == Op::Load) bytes += extent(walked(u)) * static_cast<double>(u.dtype().bytes());
       if (u.op() == Op::Store)
         stored += extent(free_.at(u.node())) * static_cast<double>(u.src(1).dtype().bytes());
     }

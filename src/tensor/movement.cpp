@@ -46,6 +46,31 @@ bool same_size(const Dim& a, const Dim& b, Graph& graph) {
   return true;
 }
 
+// product(of) / product(by), where sizes that stand on both sides cancel.
+Dim quotient(Shape of, const Shape& by) {
+  int64_t divisor = 1;
+  Dim rest = 1;
+  for (const Dim& d : by) {
+    const auto same = std::find(of.begin(), of.end(), d);
+    if (d.is_const())
+      divisor = checked_mul(divisor, d.value(), "a size");
+    else if (same != of.end())
+      of.erase(same);
+    else
+      rest = rest * d;
+  }
+  int64_t numbers = 1;
+  Dim symbols = 1;
+  for (const Dim& d : of) {
+    if (d.is_const())
+      numbers = checked_mul(numbers, d.value(), "a size");
+    else
+      symbols = symbols * d;
+  }
+  if (rest.is(1) && numbers % divisor == 0) return symbols * Dim(numbers / divisor);
+  return floor_div(symbols * Dim(numbers), rest * Dim(divisor));
+}
+
 }  // namespace
 
 Shape broadcast_shape(const Shape& a, const Shape& b) {
@@ -122,7 +147,7 @@ Tensor reshape(const Tensor& a, const Shape& shape) {
   if (open >= 0) {
     require(!known.is(0), Status::Shape, "reshape to ", to_string(shape),
             ": -1 beside a 0 is any number");
-    out[at(open)] = floor_div(count, known);
+    out[at(open)] = quotient(a.shape(), out);
     known = known * out[at(open)];
   }
   require(same_size(known, count, a.graph()), Status::Shape, "cannot reshape ",

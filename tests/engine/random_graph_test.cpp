@@ -1,6 +1,8 @@
 // Random tensor graphs have the values that the oracle gives, on every device and option list.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -46,7 +48,8 @@ Flags flags_of(const Setting& setting) {
   return flags;
 }
 
-// How many graphs a run tries; GRAPHS and GRAPH_SEED look further or at one.
+// How many graphs a run tries, from which seed, how long, how large: GRAPHS, GRAPH_SEED,
+// GRAPH_STEPS and GRAPH_ELEMENTS look further or at one.
 uint64_t number_from(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -58,8 +61,15 @@ std::string bytes_of(Tensor& t) {
   return bytes;
 }
 
+struct Tally {
+  int64_t elements = 0;
+  int64_t decided = 0;  // for which the oracle knows the value
+  int64_t nodes = 0;
+};
+
 // "" if the graph of this seed has the oracle's values.
-std::string check(const Setting& setting, uint64_t seed, testing::GraphOptions options) {
+std::string check(const Setting& setting, uint64_t seed, testing::GraphOptions options,
+                  Tally& tally) {
   const Ref<Context> context = make_ref<Context>(flags_of(setting));
   testing::RandomGraph graph(context, seed, options);
   std::string error;
@@ -68,6 +78,10 @@ std::string check(const Setting& setting, uint64_t seed, testing::GraphOptions o
     for (Tensor& t : graph.make()) {
       const reference::Values want = reference::evaluate(t.node());
       nodes = to_string(t.node());
+      tally.elements += std::ssize(want.error);
+      tally.decided += std::count_if(want.error.begin(), want.error.end(),
+                                     [](double e) { return std::isfinite(e); });
+      tally.nodes += std::ssize(topological({&t.node(), 1}));
       error = reference::difference(want, bytes_of(t).data());
       if (!error.empty()) break;
     }
@@ -82,15 +96,23 @@ class RandomGraphTest : public ::testing::TestWithParam<Setting> {};
 TEST_P(RandomGraphTest, HasTheOraclesValues) {
   const bool slow = GetParam().device == "c";
   const uint64_t first = number_from("GRAPH_SEED", 1);
-  const uint64_t count = number_from("GRAPHS", slow ? 6 : 300);
+  const uint64_t count = number_from("GRAPHS", slow ? 6 : 500);
   int failures = 0;
+  Tally tally;
   for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
     testing::GraphOptions options;
     options.transcendentals = seed % 3 == 0;
-    options.steps = 2 + static_cast<int64_t>(seed % 11);
-    const std::string error = check(GetParam(), seed, options);
+    options.steps = static_cast<int64_t>(number_from("GRAPH_STEPS", 2 + seed % 11));
+    options.elements_max = static_cast<int64_t>(number_from("GRAPH_ELEMENTS", 600));
+    const std::string error = check(GetParam(), seed, options, tally);
     EXPECT_EQ(error, "");
     failures += error.empty() ? 0 : 1;
+  }
+  // What is not decided is not tested.
+  RecordProperty("elements", std::to_string(tally.elements));
+  RecordProperty("nodes", std::to_string(tally.nodes));
+  if (count >= 100) {
+    EXPECT_GT(tally.decided * 10, tally.elements * 7);
   }
 }
 

@@ -234,8 +234,7 @@ Wide whole_function(Op op, DType dtype, Wide a, Wide b, int64_t raw_b) {
     case Op::Add:
       return a + b;
     case Op::Mul:
-      return static_cast<Wide>(static_cast<WideBits>(a) *
-                               static_cast<WideBits>(b));
+      return static_cast<Wide>(static_cast<WideBits>(a) * static_cast<WideBits>(b));
     case Op::FloorDiv:
     case Op::FloorMod:
     case Op::TruncDiv:

@@ -7,10 +7,13 @@
 #include "shape/shape.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/joining.h"
+#include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
 #include "tensor/reduce.h"
+#include "tensor/window.h"
 
 namespace tiny::testing {
 
@@ -46,7 +49,9 @@ int64_t RandomGraph::below(int64_t n) {
   return static_cast<int64_t>(random_() % static_cast<uint64_t>(n));
 }
 
+// Often the last, so that graphs grow deep.
 Tensor RandomGraph::pick() {
+  if (chance(55)) return pool_.back();
   return pool_[static_cast<size_t>(below(std::ssize(pool_)))];
 }
 
@@ -357,9 +362,69 @@ Tensor RandomGraph::join(const Tensor& a) {
   return concat(parts, axis);
 }
 
+// Windows over the last axis or two, folded or not.
+Tensor RandomGraph::window(const Tensor& a) {
+  const int64_t n = std::min<int64_t>(a.rank(), 1 + below(2));
+  Ints kernel, strides, dilations, counts;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t size = a.shape()[static_cast<size_t>(a.rank() - n + i)].value();
+    kernel.push_back(1 + below(4));
+    strides.push_back(1 + below(3));
+    dilations.push_back(1 + below(3));
+    counts.push_back(window_count(size, kernel.back(), strides.back(), dilations.back()));
+    if (counts.back() == 0) return move(a);
+  }
+  const Tensor view = windows(a, kernel, strides, dilations, counts);
+  what_ = cat("windows ", list_text(kernel), " by ", list_text(strides), " dilated ",
+              list_text(dilations));
+  if (chance(30) || count_of(view) > 20 * options_.elements_max) return view;
+  Ints axes;
+  for (int64_t i = 0; i < n; ++i) axes.push_back(-1 - i);
+  what_ += " folded";
+  return chance(50) ? sum(view, axes) : max(view, axes);
+}
+
+Tensor RandomGraph::network(const Tensor& a) {
+  if (a.rank() == 0) return unary(a);
+  const int64_t axis = below(a.rank());
+  const int64_t size = a.shape()[static_cast<size_t>(axis)].value();
+  const int64_t last = a.shape().back().value();
+  switch (below(7)) {
+    case 0:
+    case 1:
+      return window(a);
+    case 2: {
+      what_ = "matmul";
+      return matmul(a, data(chance(80) ? a.dtype() : any_dtype(), {last, 1 + below(9)}));
+    }
+    case 3:
+      if (size == 0) return move(a);
+      what_ = cat("argmax along ", axis);
+      return argmax(a, axis, chance(50), chance(50));
+    case 4:
+      what_ = cat("cumsum along ", axis);
+      return cumsum(a, axis, chance(50), chance(50));
+    case 5: {
+      // An embedding: a product with a one-hot mask, which the engine reads instead.
+      std::vector<int64_t> values;
+      for (int64_t i = 0; i < 4; ++i) values.push_back(below(last + 2) - 1);
+      const Tensor index = from_data(context_, kInt64, {4}, values.data(), 32);
+      const Tensor one = full(context_, a.dtype(), {}, 1);
+      what_ = cat("one-hot ", list_text(values), " times matrix");
+      return matmul(one_hot(index, last, one, number(one, 0)),
+                    data(a.dtype(), {last, 1 + below(5)}));
+    }
+    default:
+      if (a.rank() < 2) return unary(a);
+      what_ = "triu";
+      return triu(a, below(5) - 2);
+  }
+}
+
 Tensor RandomGraph::step() {
   const Tensor a = pick();
-  const int64_t kind = below(100);
+  const int64_t kind = below(112);
+  if (kind >= 100) return network(a);
   if (kind < 36) return move(a);
   if (kind < 52) return unary(a);
   if (kind < 76) return binary(a);

@@ -48,6 +48,8 @@ class RandomGraph {
   Tensor gather(const Tensor& a);
   Tensor join(const Tensor& a);
   Tensor like(const Tensor& a);
+  Tensor network(const Tensor& a);
+  Tensor window(const Tensor& a);
   void note(const std::string& line, const Tensor& made);
 
   Ref<Context> context_;

@@ -123,8 +123,8 @@ TEST(X86Program, LaneRangesOfAnyBoundsMatch) {
 TEST(X86Program, StridedAccessesMatch) {
   std::mt19937_64 random(3);
   for (DType d : kAll)
-    for (int64_t lanes : {2, 8, 32})
-      for (int32_t stride : {-1, 2, 3, -7}) {
+    for (int64_t lanes : {2, 4, 8, 16, 32})
+      for (int32_t stride : {-1, 2, 3, 4, 5, -2, -4, -7}) {
         const DType v = d.with_lanes(lanes);
         Walk w(d, d, 3, 1);
         const LinearId start =
@@ -136,6 +136,35 @@ TEST(X86Program, StridedAccessesMatch) {
         expect_same_where(w.p, {{sample(d, n, random), zeros(d, n)}, {}}, v);
         if (HasFatalFailure()) return;
       }
+}
+
+TEST(X86Program, MaskedStridedLoadsTouchNothingBeyondTheirLanes) {
+  std::mt19937_64 random(13);
+  for (DType d : {kUInt8, kInt16, kFloat32, kInt32, kFloat64})
+    for (int64_t lanes : {2, 4, 8, 16, 32})
+      for (int32_t stride : {-2, 2, 3, 4})
+        for (int64_t low : {int64_t{0}, int64_t{1}, lanes / 2})
+          for (int64_t high : {int64_t{0}, lanes / 2 + 1, lanes - 1, lanes}) {
+            // Only the lanes of the mask are in the buffer.
+            const int64_t first = stride < 0 ? lanes - high : low;
+            const int64_t base =
+                stride < 0 ? -stride * (lanes - 1 - (lanes - high)) : -stride * first;
+            const int64_t inside = std::max<int64_t>(0, high - low);
+            Walk w(d, d, 1, 1);
+            const DType v = d.with_lanes(lanes);
+            w.p.variables = {{"low", 0, 64}, {"high", 0, 64}};
+            const LinearId l = w.p.add(Op::Variable, kInt64, {}, 0);
+            const LinearId h = w.p.add(Op::Variable, kInt64, {}, 1);
+            const LinearId mask = w.p.add(Op::LaneRange, kBool.with_lanes(lanes), {l, h});
+            w.store(w.p.add(Op::Load, v, {w.in, w.index(base), mask}, 0, stride));
+            w.end();
+            const size_t n =
+                inside == 0 ? 0 : static_cast<size_t>((inside - 1) * std::abs(stride) + 1);
+            expect_same_where(
+                w.p, {{sample(d, n, random), zeros(d, static_cast<size_t>(lanes))}, {low, high}},
+                v);
+            if (HasFatalFailure()) return;
+          }
 }
 
 TEST(X86Program, GathersAndScattersUnderMasksMatch) {

@@ -220,9 +220,9 @@ class RuleFuzzer {
       const DType t = before.dtype();
       if (l == r || (t.is_float() && std::isnan(double_of(t, l)) && std::isnan(double_of(t, r))))
         continue;
-      result.failure = cat("FALSE RULE ", to_string(rule_), "\n  ", expression_text(before),
-                           " of ", to_string(t), " is ", double_of(t, l), " but ",
-                           expression_text(after), " is ", double_of(t, r), " at");
+      result.failure = cat("FALSE RULE ", to_string(rule_), "\n  ", expression_text(before), " of ",
+                           to_string(t), " is ", double_of(t, l), " but ", expression_text(after),
+                           " is ", double_of(t, r), " at");
       for (size_t i = 0; i < in.size(); ++i)
         result.failure += cat(" ", double_of(inputs_[i].dtype(), in[i]));
     }

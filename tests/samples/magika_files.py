@@ -189,7 +189,7 @@ def odd_files(folder):
 
 
 def make_files(folder):
-    """Fills the folder; the paths to name, one of which is not there."""
+    """Fills the folder; the paths to name, one of which is not there and one no file."""
     for make in (text_files, archives, binaries, odd_files):
         make(folder)
-    return sorted(folder.iterdir()) + [folder / "no such file"]
+    return sorted(folder.iterdir()) + [folder / "no such file", pathlib.Path("/dev/null")]

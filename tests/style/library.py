@@ -47,33 +47,41 @@ def dependencies(library):
     return failures
 
 
-def sections(path):
-    """{name: size in bytes} of the sections of an ELF file."""
-    rows = re.findall(r"^\s*\[\s*\d+\]\s+(\S+)\s+\S+\s+[0-9a-f]+\s+[0-9a-f]+\s+([0-9a-f]+)",
-                      run("readelf", "-S", "-W", str(path)), re.M)
-    return {name: int(size, 16) for name, size in rows}
+def sections(paths):
+    """{path: {name: size in bytes}} of the sections of ELF files."""
+    found, path = {}, str(paths[0])
+    for line in run("readelf", "-S", "-W", *paths).splitlines():
+        row = re.match(r"\s*\[\s*\d+\]\s+(\S+)\s+\S+\s+[0-9a-f]+\s+[0-9a-f]+\s+([0-9a-f]+)", line)
+        if line.startswith("File: "):
+            path = line[len("File: "):]
+        elif row:
+            found.setdefault(path, {})[row[1]] = int(row[2], 16)
+    return found
 
 
 def exit_code(library):
     """One pointer in .fini_array is the compiler's own; more would be ours."""
-    size = sections(library).get(".fini_array", 0)
+    size = sections([library])[str(library)].get(".fini_array", 0)
     return [] if size <= 8 else [f".fini_array holds {size // 8} entries, only crt's is allowed"]
 
 
-def object_code(path):
+def object_code(paths):
     """No static constructor, and nothing registered to run at the end of a thread or the process."""
-    failures = [f"{path.name}: a static constructor or destructor ({name})"
-                for name in sections(path) if name.split(".")[1:2] in
-                (["init_array"], ["fini_array"], ["ctors"], ["dtors"])]
-    undefined = set(run("nm", "-u", str(path)).split()) & AT_EXIT
-    return failures + [f"{path.name}: registers a destructor ({name})" for name in sorted(undefined)]
+    failures = []
+    for path, names in sections(paths).items():
+        failures += [f"{path}: a static constructor or destructor ({name})" for name in names
+                     if re.match(r"\.(?:init_array|fini_array|ctors|dtors)\b", name)]
+    for line in run("nm", "-u", "-A", *paths).splitlines():
+        path, _, name = line.partition(":")
+        if name.split()[-1] in AT_EXIT:
+            failures.append(f"{path}: registers a destructor ({name.split()[-1]})")
+    return failures
 
 
 def main(library, folder, header):
     objects = sorted(path for path in pathlib.Path(folder).glob("CMakeFiles/tiny_*.dir/**/*.o"))
     failures = interface(library, header) + dependencies(library) + exit_code(library)
-    for path in objects:
-        failures += object_code(path)
+    failures += object_code(objects) if objects else []
     return finish("library", failures, len(objects))
 
 

@@ -214,13 +214,16 @@ class Others(CliTest):
             return ""
 
     def stop_a_child(self, pid):
-        """Stops one of the process's children, so that it cannot end by itself."""
+        """Stops one of the process's children, so that it cannot end by itself.  Not before it has
+        become the case: until then its parent waits for it, and would be stopped as well."""
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
         for _ in range(2000):
             for child in map(int, children.read_text().split()):
                 try:
+                    if b"--one-case" not in pathlib.Path(f"/proc/{child}/cmdline").read_bytes():
+                        continue
                     os.kill(child, signal.SIGSTOP)
-                except ProcessLookupError:
+                except (ProcessLookupError, FileNotFoundError):
                     continue
                 if self.state(child) == "T":
                     return child

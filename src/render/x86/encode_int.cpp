@@ -67,6 +67,9 @@ bool Encoder::encode_int(const Inst& inst) {
     case Opcode::IBzhi:
       c_.bzhi(r64(inst.dst), r64(inst.src[0]), r64(inst.src[1]));
       return true;
+    case Opcode::IDeposit:
+      c_.pdep(r64(inst.dst), r64(inst.src[0]), r64(inst.src[1]));
+      return true;
     case Opcode::IPopcnt:
       c_.popcnt(r64(inst.dst), r64(inst.src[0]));
       return true;

@@ -42,6 +42,17 @@ bool Encoder::encode_vector(const Inst& inst) {
     case Opcode::VInsert:
       extract_insert(inst);
       return true;
+    case Opcode::VPermute2: {
+      const Zmm d = vec_of(inst.dst, inst.width), index = vec_of(inst.src[1], inst.width),
+                b = vec_of(inst.src[2], inst.width);
+      if (inst.width2 == 2)
+        c_.vpermt2w(d, index, b);
+      else if (inst.width2 == 4)
+        c_.vpermt2ps(d, index, b);
+      else
+        c_.vpermt2pd(d, index, b);
+      return true;
+    }
     case Opcode::VPextr:
     case Opcode::VToInt:
     case Opcode::VMoveMask:

@@ -316,7 +316,7 @@ void Selector::set(LinearId id, VReg reg, int64_t lane) {
 // copied: its value would change under the new name.
 void Selector::define(LinearId id, VReg reg, bool may_alias) {
   const LinearOp& o = op(id);
-  if (may_alias)
+  if (may_alias && reg != target_of(id))
     for (size_t s = 0; s < o.count; ++s)
       if (source(o, s).op == Op::Accumulator && values_[o.src[s]].reg == reg) {
         reg = move(class_of(o.dtype), in_int(o.dtype) ? 8 : width_of(o.dtype), reg);
@@ -404,9 +404,7 @@ VReg Selector::int_const(int64_t value) {
 }
 
 VReg Selector::vector_const(DType dtype, uint64_t bits) {
-  if (!is_mask(dtype)) return lanes_const(bits, dtype.bytes(), width_of(dtype));
-  if (avx512_) return mask_from_bits(int_const(bits ? -1 : 0), dtype.lanes, 0);
-  return lanes_const(bits ? ~uint64_t{0} : 0, 1, 32);
+  return lanes_const(bits, dtype.bytes(), width_of(dtype));
 }
 
 void Selector::splice_preheaders() {

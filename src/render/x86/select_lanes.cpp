@@ -47,10 +47,8 @@ void Selector::select_broadcast(LinearId id) {
   const LinearOp& o = op(id);
   const LinearOp& from = source(o, 0);
   const int64_t width = width_of(o.dtype), size = o.dtype.bytes();
-  if (is_const(o.src[0])) {
-    set(id, vector_const(o.dtype, static_cast<uint64_t>(from.imm)), mask_lane(id));
-    return;
-  }
+  if (is_mask(o.dtype) && is_const(o.src[0])) return;  // made where it is used
+  if (is_const(o.src[0])) return set(id, vector_const(o.dtype, static_cast<uint64_t>(from.imm)));
   if (values_[o.src[0]].deferred && from.op == Op::Load && !o.dtype.is_bool()) {
     const VReg dst = vec_reg(width);
     const Mem m = address(from.src[0], from.src[1], size, from.imm);

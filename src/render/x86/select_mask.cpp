@@ -65,10 +65,52 @@ int64_t Selector::mask_lane(LinearId id) const {
   return is_mask(op(id).dtype) && !avx512_ ? facts_[id].lane : 0;
 }
 
+// One bit a lane, if the mask is known.
+std::optional<uint64_t> Selector::constant_mask(LinearId id) const {
+  const LinearOp& o = op(id);
+  const uint64_t all = o.dtype.lanes == 64 ? ~uint64_t{0} : (uint64_t{1} << o.dtype.lanes) - 1;
+  if (o.op == Op::Const) return o.imm ? all : 0;
+  if (o.op == Op::Broadcast && is_const(o.src[0])) return source(o, 0).imm ? all : 0;
+  if (o.op != Op::LaneRange || !is_const(o.src[0]) || !is_const(o.src[1])) return std::nullopt;
+  const int64_t lanes = o.dtype.lanes;
+  const auto low = std::clamp<int64_t>(const_value(o.src[0]), 0, lanes);
+  const auto high = std::clamp<int64_t>(const_value(o.src[1]), low, lanes);
+  const auto below = [](int64_t n) { return n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; };
+  return below(high) & ~below(low);
+}
+
+// Made before the loop that uses it, as other constants are.
+VReg Selector::make_constant_mask(uint64_t bits, int64_t lanes, int64_t lane) {
+  if (!avx512_) {
+    const int64_t width = mask_width(lanes, lane);
+    std::vector<std::byte> bytes(static_cast<size_t>(width), std::byte{0});
+    for (int64_t b = 0; b < lanes * lane; ++b)
+      if (bits >> (b / lane) & 1) bytes[static_cast<size_t>(b)] = std::byte{0xFF};
+    return pool_reg(pool_bytes(std::move(bytes)), width);
+  }
+  const auto [at, fresh] = constant_masks_.try_emplace({loop_, bits}, kNoReg);
+  if (!fresh) return at->second;
+  Inst value;
+  value.op = Opcode::IMoveImm;
+  value.width = value.width2 = 8;
+  value.dst = int_reg();
+  value.imm = static_cast<int64_t>(bits);
+  value.origin = at_;
+  preheaders_[loop_].push_back(value);
+  Inst mask = value;
+  mask.op = Opcode::KFromInt;
+  mask.src[0] = value.dst;
+  mask.dst = mask_reg();
+  mask.imm = 0;
+  preheaders_[loop_].push_back(mask);
+  return at->second = mask.dst;
+}
+
 VReg Selector::mask_in(LinearId id, int64_t lane) {
+  if (const auto bits = constant_mask(id))
+    return make_constant_mask(*bits, op(id).dtype.lanes, lane);
   const VReg reg = use(id);
-  if (avx512_ || is_const(id)) return reg;
-  return convert_mask(reg, op(id).dtype.lanes, values_[id].lane, lane);
+  return avx512_ ? reg : convert_mask(reg, op(id).dtype.lanes, values_[id].lane, lane);
 }
 
 VReg Selector::convert_mask(VReg mask, int64_t lanes, int64_t from, int64_t to) {
@@ -340,6 +382,7 @@ VReg Selector::fold_mask(Op op, int64_t lanes, VReg mask, int64_t lane) {
 }
 
 void Selector::select_lane_range(LinearId id) {
+  if (constant_mask(id)) return;  // made where it is used
   const LinearOp& o = op(id);
   const int64_t lanes = o.dtype.lanes, lane = mask_lane(id), width = mask_width(lanes, lane);
   const auto clamped = [&](LinearId from) {

@@ -1,4 +1,7 @@
 // Addresses, loads and stores.
+#include <algorithm>
+#include <cstdlib>
+
 #include "render/x86/selector.h"
 
 namespace tiny::x86 {
@@ -148,6 +151,8 @@ void Selector::emit_load(LinearId id) {
   VReg reg = kNoReg;
   if (gather && size >= 4)
     reg = load_gather(o, mem, mask);
+  else if (!gather && loads_by_permuting(o.dtype, o.aux, mask != kNoReg))
+    reg = load_strided(o, mem, mask);
   else if (gather || (o.dtype.lanes > 1 && o.aux != 1) || (mask != kNoReg && !lanes_by_mask))
     reg = load_lanes(o, mem, mask == kNoReg ? kNoReg : mask_bits(mask, o.dtype.lanes, size));
   else if (mask != kNoReg)
@@ -213,7 +218,12 @@ Mem Selector::lane_address(const LinearOp& o, DType dtype, const Mem& mem, int64
     m.scale = static_cast<uint8_t>(dtype.bytes());
     return m;
   }
-  const int64_t disp = m.disp + lane * o.aux * dtype.bytes();
+  return offset_by(mem, lane * o.aux * dtype.bytes());
+}
+
+Mem Selector::offset_by(const Mem& mem, int64_t bytes) {
+  Mem m = mem;
+  const int64_t disp = m.disp + bytes;
   if (fits32(disp)) {
     m.disp = static_cast<int32_t>(disp);
     return m;
@@ -236,6 +246,10 @@ VReg Selector::load_lanes(const LinearOp& o, const Mem& mem, VReg bits) {
   for (int64_t l = 0; l < lanes; ++l) {
     if (l % in_piece == 0) {
       pieces.push_back(vec_reg(16));
+      if (bits == kNoReg && size >= 4) {  // the rest of the register becomes zero
+        emit(Opcode::VLoad, size, pieces.back()).mem = lane_address(o, o.dtype, mem, l);
+        continue;
+      }
       emit(Opcode::VZero, 16, pieces.back());
     }
     const uint32_t label = bits == kNoReg ? 0 : out_.labels++;
@@ -248,6 +262,77 @@ VReg Selector::load_lanes(const LinearOp& o, const Mem& mem, VReg bits) {
     if (bits != kNoReg) emit(Opcode::Label, 0).label = label;
   }
   return join(width_of(o.dtype), pieces);
+}
+
+// Whether lanes this far apart are taken out of whole registers.  What lies between the first and
+// the last lane is in the same buffer.
+bool Selector::loads_by_permuting(DType dtype, int32_t stride, bool masked) const {
+  const int64_t size = dtype.bytes(), bytes = dtype.lanes * size;
+  if (dtype.lanes == 1 || stride == 1 || bytes < 16) return false;
+  if (!avx512_) return stride == 2 && size == 4 && !masked;
+  return size >= 2 && stride <= 4 && stride >= (masked ? 2 : -4);
+}
+
+// As many loads as the stride, each a register's worth between the first lane and the last; then
+// the lanes are picked out of two registers at a time.
+VReg Selector::load_strided(const LinearOp& o, Mem mem, VReg mask) {
+  const int64_t size = o.dtype.bytes(), n = o.dtype.lanes, step = std::abs(o.aux),
+                width = width_of(o.dtype);
+  if (o.aux < 0) mem = lane_address(o, o.dtype, mem, n - 1);
+  if (!avx512_) return load_every_second_avx2(o.dtype, mem);
+  const auto element = [&](int64_t lane) { return (o.aux < 0 ? n - 1 - lane : lane) * step; };
+  const auto start = [&](int64_t load) { return std::min(load * n, (n - 1) * (step - 1)); };
+  const auto load_of = [&](int64_t lane) { return element(lane) / n; };
+  const VReg bits = mask == kNoReg ? kNoReg : mask_bits(mask, n, size);
+  VReg picked = kNoReg;
+  for (int64_t load = 0; load < step; ++load) {
+    const Mem m = offset_by(mem, start(load) * size);
+    const VReg whole = vec_reg(width);
+    VReg under = kNoReg;
+    if (mask != kNoReg) {
+      uint64_t places = 0;
+      int64_t first = n;
+      for (int64_t l = n - 1; l >= 0; --l)
+        if (load_of(l) == load) {
+          places |= uint64_t{1} << (element(l) - start(load));
+          first = l;
+        }
+      const VReg mine = int_plain(Opcode::IShr, 8, bits, Operand::immediate(first));
+      const VReg spread_bits = int_reg();
+      emit(Opcode::IDeposit, 8, spread_bits, mine, int_const(static_cast<int64_t>(places)));
+      under = mask_from_bits(spread_bits, n, size);
+    }
+    Inst& i = emit(Opcode::VLoad, width, whole);
+    i.mem = m;
+    if (under != kNoReg) {
+      i.mask = under;
+      i.flags |= kZeroing;
+      i.width2 = static_cast<uint8_t>(size);
+    }
+    if (load == 0) picked = move(RegClass::Vec, width, whole);
+    if (load == 0 && step > 1) continue;
+    std::vector<std::byte> numbers(static_cast<size_t>(width), std::byte{0});
+    for (int64_t l = 0; l < n; ++l) {
+      int64_t from = load <= 1 ? element(l) : l;  // picked before, or still in the first load
+      if (load > 0 && load_of(l) == load) from = n + element(l) - start(load);
+      if (load_of(l) > load) from = 0;
+      numbers[static_cast<size_t>(l * size)] = static_cast<std::byte>(from);
+    }
+    const VReg index = pool_reg(pool_bytes(std::move(numbers)), width);
+    emit(Opcode::VPermute2, width, picked, kNoReg, index, whole).width2 =
+        static_cast<uint8_t>(size);
+  }
+  return picked;
+}
+
+// Even lanes of the first load, odd lanes of one that ends with the last lane.
+VReg Selector::load_every_second_avx2(DType dtype, const Mem& mem) {
+  const int64_t width = width_of(dtype);
+  constexpr int64_t kEvenOdd = 0xD8;
+  const VReg low = load_plain(dtype, mem);
+  const VReg high = load_plain(dtype, offset_by(mem, (dtype.lanes - 1) * dtype.bytes()));
+  const VReg mixed = rrmi(Opcode::vshufps, width, low, high, kEvenOdd);
+  return width == 16 ? mixed : rri(Opcode::vpermq, width, mixed, kEvenOdd);
 }
 
 VReg Selector::load_gather(const LinearOp& o, const Mem& mem, VReg mask) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -143,6 +144,9 @@ class Selector {
   VReg load_plain(DType dtype, const Mem& mem, VReg dst = kNoReg);
   VReg load_masked(DType dtype, const Mem& mem, VReg mask);
   VReg load_lanes(const LinearOp& o, const Mem& mem, VReg bits);
+  bool loads_by_permuting(DType dtype, int32_t stride, bool masked) const;
+  VReg load_strided(const LinearOp& o, Mem mem, VReg mask);
+  VReg load_every_second_avx2(DType dtype, const Mem& mem);
   VReg load_gather(const LinearOp& o, const Mem& mem, VReg mask);
   void select_store(LinearId id);
   void store_plain(DType dtype, const Mem& mem, VReg value);
@@ -150,6 +154,7 @@ class Selector {
   void store_lanes(const LinearOp& o, DType dtype, const Mem& mem, VReg value, VReg bits);
   void store_scatter(const LinearOp& o, DType dtype, const Mem& mem, VReg value, VReg mask);
   Mem lane_address(const LinearOp& o, DType dtype, const Mem& mem, int64_t lane);
+  Mem offset_by(const Mem& mem, int64_t bytes);
   VReg limit_mask(VReg mask, int64_t lanes, int64_t lane);
   void skip_unless(VReg bits, int64_t lane, uint32_t label);
 
@@ -183,6 +188,8 @@ class Selector {
 
   // select_mask.cpp
   VReg mask_in(LinearId id, int64_t lane);  // the mask in lanes of `lane` bytes
+  std::optional<uint64_t> constant_mask(LinearId id) const;
+  VReg make_constant_mask(uint64_t bits, int64_t lanes, int64_t lane);
   VReg convert_mask(VReg mask, int64_t lanes, int64_t from, int64_t to);
   VReg compare(Op op, DType dtype, VReg a, const Operand& b);
   VReg compare_float_avx2(Op op, DType dtype, VReg a, const Operand& b);
@@ -261,6 +268,7 @@ class Selector {
   std::map<std::pair<uint64_t, int64_t>, uint32_t> lane_pool_;
   std::map<std::string, uint32_t> byte_pool_;
   std::unordered_map<uint64_t, VReg> pool_regs_;
+  std::map<std::pair<uint32_t, uint64_t>, VReg> constant_masks_;  // by loop and bits
   // Address(base, x + c, unit) is base + x*unit, made once for a block and the ones inside it, plus
   // c*unit.
   using AddressKey = std::tuple<LinearId, LinearId, int64_t>;

@@ -1,0 +1,366 @@
+// Every mistake a caller can make is a status and a message that names it; nothing is written,
+// nothing crashes.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tiny.h"
+
+namespace {
+
+class Misuse : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    context_ = new_context();
+    const int64_t dims[] = {2, 3};
+    const float data[6] = {1, 2, 3, 4, 5, 6};
+    ASSERT_EQ(tiny_tensor_from_data(context_, TINY_FLOAT32, dims, 2, data, sizeof data, &a_),
+              TINY_OK);
+    ASSERT_EQ(tiny_arange(context_, TINY_INT32, 4, &i_), TINY_OK);
+  }
+  void TearDown() override {
+    tiny_tensor_release(a_);
+    tiny_tensor_release(i_);
+    tiny_context_release(context_);
+  }
+  static tiny_context* new_context() {
+    tiny_options* options = nullptr;
+    tiny_context* context = nullptr;
+    EXPECT_EQ(tiny_options_create(&options), TINY_OK);
+    EXPECT_EQ(tiny_options_set_string(options, "device", "interp"), TINY_OK);
+    EXPECT_EQ(tiny_context_create(options, &context), TINY_OK);
+    tiny_options_release(options);
+    return context;
+  }
+  // The call fails with `status`, says `part`, and leaves NULL.
+  static void expect(tiny_status status, const char* part,
+                     const std::function<tiny_status(tiny_tensor**)>& call) {
+    auto* out = reinterpret_cast<tiny_tensor*>(&status);
+    EXPECT_EQ(call(&out), status) << tiny_last_error();
+    EXPECT_EQ(out, nullptr);
+    EXPECT_NE(std::string(tiny_last_error()).find(part), std::string::npos) << tiny_last_error();
+  }
+
+  tiny_context* context_ = nullptr;
+  tiny_tensor* a_ = nullptr;  // [2, 3] float32
+  tiny_tensor* i_ = nullptr;  // [4] int32
+};
+
+constexpr tiny_status kArgument = TINY_ERROR_INVALID_ARGUMENT;
+constexpr tiny_status kShape = TINY_ERROR_SHAPE;
+constexpr tiny_status kDType = TINY_ERROR_DTYPE;
+
+TEST_F(Misuse, NullHandlesAreNamed) {
+  expect(kArgument, "tiny_unary: a is NULL",
+         [](tiny_tensor** o) { return tiny_unary(TINY_NEG, nullptr, o); });
+  expect(kArgument, "tiny_binary: b is NULL",
+         [&](tiny_tensor** o) { return tiny_binary(TINY_ADD, a_, nullptr, o); });
+  expect(kArgument, "condition is NULL",
+         [&](tiny_tensor** o) { return tiny_where(nullptr, a_, a_, o); });
+  expect(kArgument, "context is NULL",
+         [](tiny_tensor** o) { return tiny_scalar_int(nullptr, 1, o); });
+  expect(kArgument, "tensors[1] is NULL", [&](tiny_tensor** o) {
+    const tiny_tensor* list[] = {a_, nullptr};
+    return tiny_concat(list, 2, 0, o);
+  });
+  expect(kArgument, "tensors is NULL or empty",
+         [](tiny_tensor** o) { return tiny_concat(nullptr, 0, 0, o); });
+  EXPECT_EQ(tiny_unary(TINY_NEG, a_, nullptr), kArgument);
+  EXPECT_STREQ(tiny_last_error(), "tiny_unary: out is NULL");
+  EXPECT_EQ(tiny_tensor_dtype(nullptr, nullptr), kArgument);
+  EXPECT_EQ(tiny_context_create(nullptr, nullptr), kArgument);
+  EXPECT_EQ(tiny_options_set_int(nullptr, "threads", 1), kArgument);
+  tiny_tensor_release(nullptr);
+  tiny_tensor_retain(nullptr);
+  tiny_context_release(nullptr);
+  tiny_options_release(nullptr);
+}
+
+TEST_F(Misuse, NullListsWithACountAreNamed) {
+  expect(kArgument, "dims is NULL but has 2 values",
+         [&](tiny_tensor** o) { return tiny_reshape(a_, nullptr, 2, o); });
+  expect(kArgument, "axes is NULL but has 1 values",
+         [&](tiny_tensor** o) { return tiny_reduce(TINY_SUM, a_, nullptr, 1, 0, o); });
+  expect(kArgument, "data is NULL", [&](tiny_tensor** o) {
+    const int64_t dims[] = {2};
+    return tiny_tensor_from_data(context_, TINY_INT8, dims, 1, nullptr, 2, o);
+  });
+  expect(kArgument, "data is NULL", [&](tiny_tensor** o) {
+    const int64_t dims[] = {2};
+    return tiny_tensor_wrap(context_, TINY_INT8, dims, nullptr, 1, nullptr, nullptr, nullptr, o);
+  });
+  EXPECT_EQ(tiny_tensor_read(a_, nullptr, 24), kArgument);
+  size_t rank = 7;
+  EXPECT_EQ(tiny_tensor_shape(a_, nullptr, 2, &rank), kArgument);
+  EXPECT_EQ(rank, 0u);
+}
+
+TEST_F(Misuse, UnknownEnumValuesListTheKnown) {
+  expect(kArgument, "unknown unary operation -1; known: TINY_NEG (0), TINY_ABS (1)",
+         [&](tiny_tensor** o) { return tiny_unary(-1, a_, o); });
+  expect(kArgument, "unknown binary operation 99; known: TINY_ADD (0)",
+         [&](tiny_tensor** o) { return tiny_binary(99, a_, a_, o); });
+  expect(kArgument, "unknown comparison 6",
+         [&](tiny_tensor** o) { return tiny_compare(6, a_, a_, o); });
+  expect(kArgument, "unknown reduction 1000",
+         [&](tiny_tensor** o) { return tiny_reduce(1000, a_, nullptr, 0, 0, o); });
+  expect(kArgument, "unknown dtype 0; known: bool (1), int8 (2)",
+         [&](tiny_tensor** o) { return tiny_cast(a_, 0, o); });
+  // A type of the IR is no dtype of the interface.
+  expect(kArgument, "unknown dtype 100", [&](tiny_tensor** o) { return tiny_cast(a_, 100, o); });
+  EXPECT_EQ(tiny_dtype_name(0), nullptr);
+  EXPECT_EQ(tiny_dtype_size(14), 0u);
+  EXPECT_STREQ(tiny_status_name(77), "UNKNOWN");
+  EXPECT_STREQ(tiny_status_name(TINY_ERROR_BUSY), "BUSY");
+}
+
+TEST_F(Misuse, UnknownOptionsListTheKnown) {
+  tiny_options* options = nullptr;
+  ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+  EXPECT_EQ(tiny_options_set_int(options, "treads", 2), kArgument);
+  EXPECT_NE(std::string(tiny_last_error()).find("threads"), std::string::npos);
+  EXPECT_EQ(tiny_options_set_string(options, "threads", "2"), kArgument);
+  EXPECT_EQ(tiny_options_set_string(options, "device", nullptr), kArgument);
+  EXPECT_EQ(tiny_options_set_string(options, "device", "tpu"), TINY_OK);
+  tiny_context* context = nullptr;
+  EXPECT_EQ(tiny_context_create(options, &context), kArgument);
+  EXPECT_NE(std::string(tiny_last_error()).find("interp"), std::string::npos) << tiny_last_error();
+  EXPECT_EQ(context, nullptr);
+  tiny_options_release(options);
+}
+
+TEST_F(Misuse, DimensionsAreChecked) {
+  const int64_t negative[] = {2, -3};
+  const int64_t huge[] = {INT64_C(1) << 40, INT64_C(1) << 40};
+  const int64_t huge_and_empty[] = {INT64_C(1) << 40, 0, INT64_C(1) << 40};
+  const std::vector<int64_t> many(TINY_RANK_MAX + 1, 1);
+  expect(kShape, "negative",
+         [&](tiny_tensor** o) { return tiny_full(context_, TINY_INT8, negative, 2, 0, o); });
+  expect(kShape, "more bytes than an int64 counts",
+         [&](tiny_tensor** o) { return tiny_full(context_, TINY_INT8, huge, 2, 0, o); });
+  expect(kShape, "more bytes than an int64 counts", [&](tiny_tensor** o) {
+    return tiny_full(context_, TINY_FLOAT32, huge_and_empty, 3, 0, o);
+  });
+  expect(kShape, "at most 16", [&](tiny_tensor** o) {
+    return tiny_full(context_, TINY_INT8, many.data(), many.size(), 0, o);
+  });
+  expect(kShape, "negative",
+         [&](tiny_tensor** o) { return tiny_arange(context_, TINY_INT32, -1, o); });
+  expect(kShape, "has 24 bytes; got 20", [&](tiny_tensor** o) {
+    const int64_t dims[] = {2, 3};
+    const float data[6] = {};
+    return tiny_tensor_from_data(context_, TINY_FLOAT32, dims, 2, data, 20, o);
+  });
+  char buffer[32];
+  EXPECT_EQ(tiny_tensor_read(a_, buffer, 25), kShape);
+  EXPECT_NE(std::string(tiny_last_error()).find("has 24 bytes; got 25"), std::string::npos);
+}
+
+TEST_F(Misuse, ShapesThatDoNotFitAreShown) {
+  expect(kShape, "shapes [2, 3] and [4] do not broadcast",
+         [&](tiny_tensor** o) { return tiny_binary(TINY_ADD, a_, i_, o); });
+  expect(kShape, "cannot reshape [2, 3] (6 elements) to [4]", [&](tiny_tensor** o) {
+    const int64_t dims[] = {4};
+    return tiny_reshape(a_, dims, 1, o);
+  });
+  expect(kShape, "more than one -1", [&](tiny_tensor** o) {
+    const int64_t dims[] = {-1, -1};
+    return tiny_reshape(a_, dims, 2, o);
+  });
+  expect(kShape, "axis 2 of a tensor with 2 dimensions", [&](tiny_tensor** o) {
+    const int64_t axes[] = {2};
+    return tiny_reduce(TINY_SUM, a_, axes, 1, 0, o);
+  });
+  expect(kShape, "named twice", [&](tiny_tensor** o) {
+    const int64_t axes[] = {0, -2};
+    return tiny_permute(a_, axes, 2, o);
+  });
+  expect(kShape, "cannot expand [2, 3] to [2, 4]", [&](tiny_tensor** o) {
+    const int64_t dims[] = {2, 4};
+    return tiny_expand(a_, dims, 2, o);
+  });
+  expect(kShape, "before has 1 values", [&](tiny_tensor** o) {
+    const int64_t pads[] = {1};
+    return tiny_pad(a_, pads, pads, 1, 0, o);
+  });
+  expect(kShape, "take away more", [&](tiny_tensor** o) {
+    const int64_t pads[] = {-2, 0};
+    return tiny_pad(a_, pads, pads, 2, 0, o);
+  });
+  expect(kShape, "inner sizes differ", [&](tiny_tensor** o) { return tiny_matmul(a_, a_, o); });
+  expect(kShape, "concat along axis 0", [&](tiny_tensor** o) {
+    const tiny_tensor* list[] = {a_, i_};
+    return tiny_concat(list, 2, 0, o);
+  });
+  expect(kShape, "reaches elements 0 to 6 of memory that has 6", [&](tiny_tensor** o) {
+    const int64_t dims[] = {4};
+    const int64_t strides[] = {2};
+    return tiny_as_strided(a_, dims, strides, 1, 0, o);
+  });
+  expect(kShape, "argmax over nothing", [&](tiny_tensor** o) {
+    const int64_t dims[] = {0};
+    tiny_tensor* empty = nullptr;
+    EXPECT_EQ(tiny_full(context_, TINY_INT8, dims, 1, 0, &empty), TINY_OK);
+    const tiny_status status = tiny_argmax(empty, 0, 0, 0, o);
+    tiny_tensor_release(empty);
+    return status;
+  });
+  expect(kArgument, "step is 0", [&](tiny_tensor** o) {
+    const int64_t zeros[] = {0, 0};
+    return tiny_slice(a_, zeros, zeros, zeros, 2, o);
+  });
+}
+
+TEST_F(Misuse, NetworkFunctionsCheckTheirShapes) {
+  expect(kShape, "conv of x [2, 3] with weight [4]", [&](tiny_tensor** o) {
+    return tiny_conv(a_, i_, nullptr, nullptr, nullptr, nullptr, nullptr, 0, 1, o);
+  });
+  const int64_t dims[] = {1, 2, 3, 3};
+  const int64_t filter[] = {2, 2, 5, 5};
+  const int64_t ones[] = {1, 1};
+  const int64_t zeros[] = {0, 0};
+  tiny_tensor* x = nullptr;
+  tiny_tensor* w = nullptr;
+  ASSERT_EQ(tiny_full(context_, TINY_FLOAT32, dims, 4, 1, &x), TINY_OK);
+  ASSERT_EQ(tiny_full(context_, TINY_FLOAT32, filter, 4, 1, &w), TINY_OK);
+  const auto conv = [&](const int64_t* strides, const int64_t* before, int64_t groups,
+                        tiny_tensor** o) {
+    return tiny_conv(x, w, nullptr, strides, nullptr, before, nullptr, 2, groups, o);
+  };
+  expect(kShape, "kernel [5, 5] does not fit",
+         [&](tiny_tensor** o) { return conv(ones, nullptr, 1, o); });
+  expect(kArgument, "strides [0, 0]; each at least 1",
+         [&](tiny_tensor** o) { return conv(zeros, nullptr, 1, o); });
+  expect(kShape, "2 channels in 3 groups",
+         [&](tiny_tensor** o) { return conv(ones, nullptr, 3, o); });
+  expect(kArgument, "groups is 0", [&](tiny_tensor** o) { return conv(ones, nullptr, 0, o); });
+  expect(kShape, "does not fit", [&](tiny_tensor** o) {
+    const int64_t kernel[] = {4, 1};
+    return tiny_max_pool(x, kernel, nullptr, nullptr, nullptr, nullptr, 2, 0, o);
+  });
+  expect(kShape, "scale",
+         [&](tiny_tensor** o) { return tiny_instance_norm(x, i_, nullptr, 1e-5, o); });
+  tiny_tensor* parts[2] = {x, x};
+  const int64_t sizes[] = {1, 2};
+  EXPECT_EQ(tiny_split(x, 1, sizes, 2, parts, 2), kShape);
+  EXPECT_EQ(parts[0], nullptr);
+  EXPECT_EQ(parts[1], nullptr);
+  tiny_tensor_release(x);
+  tiny_tensor_release(w);
+}
+
+TEST_F(Misuse, DtypesThatAnOperationDoesNotTakeAreShown) {
+  expect(kDType, "and takes integers or bools; got float32 and float32",
+         [&](tiny_tensor** o) { return tiny_binary(TINY_AND, a_, a_, o); });
+  expect(kDType, "float32", [&](tiny_tensor** o) { return tiny_unary(TINY_NOT, a_, o); });
+  expect(kDType, "float32 to float64",
+         [&](tiny_tensor** o) { return tiny_bitcast(a_, TINY_FLOAT64, o); });
+  expect(kDType, "an index of float32", [&](tiny_tensor** o) { return tiny_gather(i_, a_, 0, o); });
+}
+
+TEST_F(Misuse, TensorsOfTwoContextsDoNotMeet) {
+  tiny_context* other = new_context();
+  tiny_tensor* b = nullptr;
+  ASSERT_EQ(tiny_scalar_int(other, 1, &b), TINY_OK);
+  expect(kArgument, "b comes from another context",
+         [&](tiny_tensor** o) { return tiny_binary(TINY_ADD, a_, b, o); });
+  tiny_context_release(other);
+  // The tensor keeps its context.
+  int64_t value = 0;
+  EXPECT_EQ(tiny_tensor_read(b, &value, sizeof value), TINY_OK);
+  EXPECT_EQ(value, 1);
+  tiny_tensor_release(b);
+}
+
+TEST_F(Misuse, MisalignedMemoryIsRefused) {
+  alignas(8) static char memory[32];
+  const int64_t dims[] = {2};
+  expect(kArgument, "not aligned", [&](tiny_tensor** o) {
+    return tiny_tensor_wrap(context_, TINY_FLOAT32, dims, nullptr, 1, memory + 1, nullptr, nullptr,
+                            o);
+  });
+}
+
+TEST_F(Misuse, ADeleterIsNotCalledByAFailedWrap) {
+  static int calls = 0;
+  const int64_t dims[] = {-1};
+  float memory[1] = {};
+  expect(kShape, "negative", [&](tiny_tensor** o) {
+    return tiny_tensor_wrap(
+        context_, TINY_FLOAT32, dims, nullptr, 1, memory, [](void*) { ++calls; }, nullptr, o);
+  });
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(Misuse, IndicesOutOfRangeEndTheRunWithIndex) {
+  const int64_t dims[] = {2};
+  const int64_t bad[] = {1, 9};
+  tiny_tensor* index = nullptr;
+  tiny_tensor* out = nullptr;
+  ASSERT_EQ(tiny_tensor_from_data(context_, TINY_INT64, dims, 1, bad, sizeof bad, &index), TINY_OK);
+  ASSERT_EQ(tiny_gather(i_, index, 0, &out), TINY_OK);
+  int32_t values[2];
+  EXPECT_EQ(tiny_tensor_read(out, values, sizeof values), TINY_ERROR_INDEX);
+  EXPECT_NE(std::string(tiny_last_error()).find("position 1"), std::string::npos)
+      << tiny_last_error();
+  tiny_tensor_release(out);
+  tiny_tensor_release(index);
+}
+
+TEST_F(Misuse, ErrorsAreOnePerThreadAndJsonSaysTheSame) {
+  EXPECT_EQ(tiny_unary(99, a_, &i_), kArgument);
+  i_ = nullptr;
+  const std::string json = tiny_last_error_json();
+  EXPECT_EQ(
+      json.find(
+          "{\"status\":\"INVALID_ARGUMENT\",\"call\":\"tiny_unary\",\"message\":\"unknown unary"),
+      0u)
+      << json;
+  EXPECT_EQ(json.back(), '}');
+  std::thread([] {
+    EXPECT_STREQ(tiny_last_error(), "");
+    EXPECT_STREQ(tiny_last_error_json(), "{}");
+  }).join();
+  tiny_options* options = nullptr;
+  ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+  // Quotes, control characters and cut characters.
+  EXPECT_EQ(tiny_options_set_int(options, "a\"b\\c\nd", 1), kArgument);
+  EXPECT_NE(std::string(tiny_last_error_json()).find("a\\\"b\\\\c\\u000ad"), std::string::npos)
+      << tiny_last_error_json();
+  std::string longest = "x";
+  for (int i = 0; i < 2000; ++i) longest += "\xC3\xA9";
+  EXPECT_EQ(tiny_options_set_int(options, longest.c_str(), 1), kArgument);
+  const std::string message = tiny_last_error();
+  EXPECT_LT(message.size(), 1024u);
+  EXPECT_EQ(message.substr(message.size() - 2), "\xC3\xA9");
+  tiny_options_release(options);
+}
+
+// A deleter runs inside of a call; what it does to the context's tensors waits or is refused.
+TEST_F(Misuse, CallsFromADeleterAreBusyAndReleasesWait) {
+  struct Inner {
+    tiny_tensor* tensor;
+    tiny_status status;
+  };
+  static float memory[1] = {3};
+  Inner inner{nullptr, TINY_OK};
+  ASSERT_EQ(tiny_scalar_int(context_, 5, &inner.tensor), TINY_OK);
+  tiny_tensor* wrapped = nullptr;
+  ASSERT_EQ(tiny_tensor_wrap(
+                context_, TINY_FLOAT32, nullptr, nullptr, 0, memory,
+                [](void* user) {
+                  auto* i = static_cast<Inner*>(user);
+                  tiny_tensor* out = nullptr;
+                  i->status = tiny_unary(TINY_NEG, i->tensor, &out);
+                  tiny_tensor_release(i->tensor);
+                },
+                &inner, &wrapped),
+            TINY_OK);
+  tiny_tensor_release(wrapped);
+  EXPECT_EQ(inner.status, TINY_ERROR_BUSY);
+}
+
+}  // namespace

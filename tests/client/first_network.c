@@ -1,0 +1,88 @@
+/* A small network in C11 against tiny.h alone: a convolution, a pool, a matrix product, a softmax;
+   every number checked against loops. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tiny.h>
+
+#define CHECK(call)                                                          \
+  do {                                                                       \
+    if ((call) != TINY_OK) {                                                 \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, tiny_last_error()); \
+      exit(1);                                                               \
+    }                                                                        \
+  } while (0)
+
+enum { SIZE = 8, CHANNELS = 3, CLASSES = 4, POOLED = SIZE / 2 };
+
+static float image[SIZE][SIZE];
+static float kernel[CHANNELS][3][3];
+static float weight[CHANNELS * POOLED * POOLED][CLASSES];
+
+static void fill(float* values, int count, int step) {
+  for (int i = 0; i < count; ++i) values[i] = (float)((i * step) % 17 - 8) / 16;
+}
+
+/* What the network computes, in loops. */
+static void expect(double* probabilities) {
+  double logits[CLASSES] = {0};
+  for (int c = 0; c < CHANNELS; ++c)
+    for (int y = 0; y < POOLED; ++y)
+      for (int x = 0; x < POOLED; ++x) {
+        double best = 0; /* the pool of a relu */
+        for (int v = 2 * y; v < 2 * y + 2; ++v)
+          for (int u = 2 * x; u < 2 * x + 2; ++u) {
+            double sum = 0;
+            for (int j = -1; j <= 1; ++j)
+              for (int i = -1; i <= 1; ++i)
+                if (v + j >= 0 && v + j < SIZE && u + i >= 0 && u + i < SIZE)
+                  sum += (double)image[v + j][u + i] * kernel[c][j + 1][i + 1];
+            best = fmax(best, sum);
+          }
+        for (int k = 0; k < CLASSES; ++k)
+          logits[k] += best * weight[(c * POOLED + y) * POOLED + x][k];
+      }
+  double total = 0;
+  for (int k = 0; k < CLASSES; ++k) total += exp(logits[k]);
+  for (int k = 0; k < CLASSES; ++k) probabilities[k] = exp(logits[k]) / total;
+}
+
+int main(void) {
+  fill(&image[0][0], SIZE * SIZE, 5);
+  fill(&kernel[0][0][0], CHANNELS * 9, 7);
+  fill(&weight[0][0], CHANNELS * POOLED * POOLED * CLASSES, 3);
+
+  tiny_context* context;
+  CHECK(tiny_context_create(NULL, &context));
+  const int64_t image_dims[] = {1, 1, SIZE, SIZE}, kernel_dims[] = {CHANNELS, 1, 3, 3};
+  const int64_t weight_dims[] = {CHANNELS * POOLED * POOLED, CLASSES};
+  tiny_tensor *x, *k, *w;
+  CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, image_dims, 4, image, sizeof image, &x));
+  CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, kernel_dims, 4, kernel, sizeof kernel, &k));
+  CHECK(tiny_tensor_wrap(context, TINY_FLOAT32, weight_dims, NULL, 2, weight, NULL, NULL, &w));
+
+  const int64_t ones[] = {1, 1}, twos[] = {2, 2}, flat[] = {1, -1};
+  tiny_tensor *convolved, *positive, *pooled, *row, *logits, *probabilities;
+  CHECK(tiny_conv(x, k, NULL, NULL, NULL, ones, ones, 2, 1, &convolved));
+  CHECK(tiny_unary(TINY_RELU, convolved, &positive));
+  CHECK(tiny_max_pool(positive, twos, twos, NULL, NULL, NULL, 2, 0, &pooled));
+  CHECK(tiny_reshape(pooled, flat, 2, &row));
+  CHECK(tiny_matmul(row, w, &logits));
+  CHECK(tiny_softmax(logits, -1, &probabilities));
+  /* In any order: each keeps alive what it was made from. */
+  tiny_context_release(context);
+  tiny_tensor* made[] = {x, k, w, convolved, positive, pooled, row, logits};
+  for (size_t i = 0; i < sizeof made / sizeof *made; ++i) tiny_tensor_release(made[i]);
+
+  float got[CLASSES];
+  double want[CLASSES];
+  CHECK(tiny_tensor_read(probabilities, got, sizeof got));
+  tiny_tensor_release(probabilities);
+  expect(want);
+  for (int i = 0; i < CLASSES; ++i)
+    if (!(fabs(got[i] - want[i]) < 1e-5)) {
+      fprintf(stderr, "class %d: got %g, want %g\n", i, got[i], want[i]);
+      return 1;
+    }
+  return 0;
+}

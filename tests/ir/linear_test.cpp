@@ -1,0 +1,226 @@
+#include "ir/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+
+namespace tiny {
+namespace {
+
+constexpr DType kFloat32x8 = kFloat32.with_lanes(8);
+constexpr DType kBoolx8 = kBool.with_lanes(8);
+
+// A legal program that copies and sums, with the positions of what tests refer to.
+struct Legal {
+  LinearProgram p;
+  LinearId zero, ten, in, out, n, begin, one, yes, vector, mask;
+
+  Legal() {
+    p.name = "legal";
+    p.params = {{kFloat32, true, false}, {kFloat32, false, true}};
+    p.variables = {{"n", 1, 64}};
+    p.scratch_bytes = 256;
+    in = p.add(Op::Param, kAddress, {}, 0);
+    out = p.add(Op::Param, kAddress, {}, 1);
+    zero = p.add(Op::Const, kInt64, {}, 0);
+    ten = p.add(Op::Const, kInt64, {}, 10);
+    n = p.add(Op::Variable, kInt64, {}, 0);
+    begin = p.add(Op::LaunchArg, kInt64, {}, 0);
+    one = p.add(Op::Const, kFloat32, {}, 0x3F800000);
+    yes = p.add(Op::Const, kBool, {}, 1);
+    vector = p.add(Op::Broadcast, kFloat32x8, {one});
+    mask = p.add(Op::LaneRange, kBoolx8, {zero, n});
+  }
+  LinearId add(Op op, DType t, std::initializer_list<LinearId> src, int64_t imm = 0,
+               int32_t aux = 0) {
+    return p.add(op, t, src, imm, aux);
+  }
+};
+
+TEST(Linear, ALegalProgramIsAccepted) {
+  Legal l;
+  const LinearId scratch = l.add(Op::Scratch, kAddress, {}, 64);
+  const LinearId row = l.add(Op::Address, kAddress, {l.in, l.begin}, 40);
+  const LinearId acc = l.add(Op::Accumulator, kFloat32x8, {l.vector});
+  const LinearId loop = l.add(Op::Loop, kInt64, {l.zero, l.n}, 8);
+  const LinearId x = l.add(Op::Load, kFloat32x8, {row, loop, l.mask}, 4, 1);
+  const LinearId sum = l.add(Op::Fma, kFloat32x8, {x, l.vector, acc});
+  l.add(Op::Set, kVoid, {acc, sum});
+  l.add(Op::Store, kVoid, {scratch, loop, sum}, 0, 1);
+  l.add(Op::EndLoop, kVoid, {loop});
+  const LinearId total = l.add(Op::Fold, kFloat32, {acc}, 0, static_cast<int32_t>(Op::Add));
+  const LinearId above = l.add(Op::Less, kBool, {l.one, total});
+  const LinearId block = l.add(Op::If, kVoid, {above});
+  l.add(Op::Store, kVoid, {l.out, l.zero, total});
+  l.add(Op::EndIf, kVoid, {block});
+  const LinearId lanes = l.add(Op::Ramp, kInt64.with_lanes(8), {l.begin}, 2);
+  const LinearId gathered = l.add(Op::Load, kFloat32x8, {l.in, lanes, l.mask});
+  l.add(Op::Store, kVoid, {l.out, lanes, gathered});
+  l.add(Op::Check, kVoid, {l.mask, l.begin}, 3);
+  EXPECT_NO_THROW(verify(l.p));
+  const std::string text = to_string(l.p);
+  EXPECT_NE(text.find("float32x8 Fma"), std::string::npos) << text;
+  EXPECT_NE(text.find("    %14 = float32x8 Load"), std::string::npos) << text;  // indented
+}
+
+struct Planted {
+  const char* law;
+  std::function<void(Legal&)> plant;
+};
+
+const std::vector<Planted>& planted() {
+  static const auto& all = *new std::vector<Planted>{
+      {"the op is legal in a linear program", [](Legal& l) { l.add(Op::Exp, kFloat32, {l.one}); }},
+      {"the op is legal in a linear program", [](Legal& l) { l.add(Op::Range, kInt64, {l.ten}); }},
+      {"sources come first", [](Legal& l) { l.add(Op::Neg, kFloat32, {200}); }},
+      {"sources come first",
+       [](Legal& l) { l.add(Op::Neg, kFloat32, {static_cast<LinearId>(l.p.ops.size())}); }},
+      {"sources are in an enclosing block",
+       [](Legal& l) {
+         const LinearId loop = l.add(Op::Loop, kInt64, {l.zero, l.n}, 1);
+         const LinearId inside = l.add(Op::Neg, kFloat32, {l.one});
+         l.add(Op::EndLoop, kVoid, {loop});
+         l.add(Op::Neg, kFloat32, {inside});
+       }},
+      {"sources are in an enclosing block",
+       [](Legal& l) {
+         const LinearId loop = l.add(Op::Loop, kInt64, {l.zero, l.n}, 1);
+         l.add(Op::EndLoop, kVoid, {loop});
+         l.add(Op::Neg, kInt64, {loop});
+       }},
+      {"sources have values",
+       [](Legal& l) {
+         const LinearId s = l.add(Op::Store, kVoid, {l.out, l.zero, l.one});
+         l.add(Op::Neg, kFloat32, {s});
+       }},
+      {"a statement has no value",
+       [](Legal& l) { l.add(Op::Store, kFloat32, {l.out, l.zero, l.one}); }},
+      {"blocks nest",
+       [](Legal& l) {
+         const LinearId outer = l.add(Op::Loop, kInt64, {l.zero, l.n}, 1);
+         l.add(Op::Loop, kInt64, {l.zero, l.n}, 1);
+         l.add(Op::EndLoop, kVoid, {outer});
+       }},
+      {"blocks nest",
+       [](Legal& l) { l.add(Op::EndLoop, kVoid, {l.zero}), l.add(Op::EndLoop, kVoid, {l.zero}); }},
+      {"a block ends as it began",
+       [](Legal& l) { l.add(Op::EndIf, kVoid, {l.add(Op::Loop, kInt64, {l.zero, l.n}, 1)}); }},
+      {"a block is not closed", [](Legal& l) { l.add(Op::If, kVoid, {l.yes}); }},
+      {"an end names its block", [](Legal& l) { l.add(Op::EndLoop, kVoid, {}); }},
+      {"a constant has a dtype", [](Legal& l) { l.add(Op::Const, kVoid, {}); }},
+      {"a constant has a dtype", [](Legal& l) { l.add(Op::Const, kInt64, {l.zero}); }},
+      {"the slot exists", [](Legal& l) { l.add(Op::Param, kAddress, {}, 2); }},
+      {"the slot exists", [](Legal& l) { l.add(Op::Param, kAddress, {}, -1); }},
+      {"the slot exists", [](Legal& l) { l.add(Op::Param, kFloat32, {}, 0); }},
+      {"the offset is in the scratch", [](Legal& l) { l.add(Op::Scratch, kAddress, {}, 256); }},
+      {"the variable exists", [](Legal& l) { l.add(Op::Variable, kInt64, {}, 1); }},
+      {"the variable exists", [](Legal& l) { l.add(Op::Variable, kInt32, {}, 0); }},
+      {"the launch argument exists", [](Legal& l) { l.add(Op::LaunchArg, kInt64, {}, 3); }},
+      {"an address is an address and an index",
+       [](Legal& l) { l.add(Op::Address, kAddress, {l.in, l.one}, 4); }},
+      {"an address is an address and an index",
+       [](Legal& l) { l.add(Op::Address, kAddress, {l.zero, l.zero}, 4); }},
+      {"load address, index [, mask]", [](Legal& l) { l.add(Op::Load, kFloat32, {l.in}); }},
+      {"store address, index, value [, mask]",
+       [](Legal& l) { l.add(Op::Store, kVoid, {l.out, l.zero}); }},
+      {"the first source is an address",
+       [](Legal& l) { l.add(Op::Load, kFloat32, {l.zero, l.zero}); }},
+      {"the index is int64", [](Legal& l) { l.add(Op::Load, kFloat32, {l.in, l.one}); }},
+      {"the index is int64",
+       [](Legal& l) {
+         const LinearId four = l.add(Op::Ramp, kInt64.with_lanes(4), {l.zero}, 1);
+         l.add(Op::Load, kFloat32x8, {l.in, four});
+       }},
+      {"a vector access has a lane stride",
+       [](Legal& l) { l.add(Op::Load, kFloat32x8, {l.in, l.zero}); }},
+      {"a vector access has a lane stride",
+       [](Legal& l) { l.add(Op::Store, kVoid, {l.out, l.zero, l.vector}); }},
+      {"the mask is a bool with the lanes",
+       [](Legal& l) { l.add(Op::Load, kFloat32, {l.in, l.zero, l.yes}); }},
+      {"the mask is a bool with the lanes",
+       [](Legal& l) { l.add(Op::Load, kFloat32x8, {l.in, l.zero, l.vector}, 0, 1); }},
+      {"the mask is a bool with the lanes",
+       [](Legal& l) { l.add(Op::Store, kVoid, {l.out, l.zero, l.vector, l.yes}, 0, 1); }},
+      {"loop begin, end: int64, step above 0",
+       [](Legal& l) { l.add(Op::Loop, kInt64, {l.zero, l.n}, 0); }},
+      {"loop begin, end: int64, step above 0",
+       [](Legal& l) { l.add(Op::Loop, kInt64, {l.zero, l.one}, 1); }},
+      {"if takes one bool", [](Legal& l) { l.add(Op::If, kVoid, {l.one}); }},
+      {"if takes one bool", [](Legal& l) { l.add(Op::If, kVoid, {l.mask}); }},
+      {"an accumulator has its value's dtype",
+       [](Legal& l) { l.add(Op::Accumulator, kFloat64, {l.one}); }},
+      {"set accumulator, value of its dtype",
+       [](Legal& l) { l.add(Op::Set, kVoid, {l.one, l.one}); }},
+      {"set accumulator, value of its dtype",
+       [](Legal& l) {
+         l.add(Op::Set, kVoid, {l.add(Op::Accumulator, kFloat32, {l.one}), l.zero});
+       }},
+      {"broadcast widens one lane", [](Legal& l) { l.add(Op::Broadcast, kFloat32x8, {l.vector}); }},
+      {"broadcast widens one lane",
+       [](Legal& l) { l.add(Op::Broadcast, kFloat64.with_lanes(8), {l.one}); }},
+      {"ramp widens one integer lane", [](Legal& l) { l.add(Op::Ramp, kFloat32x8, {l.one}, 1); }},
+      {"lanes low, high: int64", [](Legal& l) { l.add(Op::LaneRange, kBool, {l.zero, l.n}); }},
+      {"lanes low, high: int64", [](Legal& l) { l.add(Op::LaneRange, kBoolx8, {l.zero, l.one}); }},
+      {"fold takes a power of two of lanes to one",
+       [](Legal& l) { l.add(Op::Fold, kFloat32, {l.vector}, 0, static_cast<int32_t>(Op::Div)); }},
+      {"fold takes a power of two of lanes to one",
+       [](Legal& l) { l.add(Op::Fold, kFloat32, {l.vector}, 0, 9999); }},
+      {"fold takes a power of two of lanes to one",
+       [](Legal& l) {
+         const LinearId six = l.add(Op::Broadcast, kFloat32.with_lanes(6), {l.one});
+         l.add(Op::Fold, kFloat32, {six}, 0, static_cast<int32_t>(Op::Add));
+       }},
+      {"check bool, position", [](Legal& l) { l.add(Op::Check, kVoid, {l.one, l.zero}); }},
+      {"check bool, position", [](Legal& l) { l.add(Op::Check, kVoid, {l.yes, l.one}); }},
+      {"the number of sources is the arity", [](Legal& l) { l.add(Op::Add, kFloat32, {l.one}); }},
+      {"lanes agree", [](Legal& l) { l.add(Op::Add, kFloat32x8, {l.vector, l.one}); }},
+      {"lanes agree", [](Legal& l) { l.add(Op::Where, kFloat32x8, {l.yes, l.vector, l.vector}); }},
+      {"where takes a bool", [](Legal& l) { l.add(Op::Where, kFloat32, {l.one, l.one, l.one}); }},
+      {"operand dtypes agree", [](Legal& l) { l.add(Op::Add, kFloat32, {l.one, l.zero}); }},
+      {"operands and values are numbers or bools",
+       [](Legal& l) { l.add(Op::Add, kAddress, {l.in, l.out}); }},
+      {"operands and values are numbers or bools",
+       [](Legal& l) { l.add(Op::Cast, kAddress, {l.zero}); }},
+      {"the dtype is the operands'", [](Legal& l) { l.add(Op::Add, kFloat64, {l.one, l.one}); }},
+      {"the dtype is bool", [](Legal& l) { l.add(Op::Less, kFloat32, {l.one, l.one}); }},
+      {"a bitcast keeps the size", [](Legal& l) { l.add(Op::Bitcast, kInt64, {l.one}); }},
+      {"the op takes operands of this kind", [](Legal& l) { l.add(Op::Sqrt, kInt64, {l.zero}); }},
+      {"the op takes operands of this kind",
+       [](Legal& l) { l.add(Op::Shl, kFloat32, {l.one, l.one}); }},
+  };
+  return all;
+}
+
+TEST(Linear, EachLawRejectsAPlantedProgram) {
+  ASSERT_NO_THROW(verify(Legal().p));
+  for (const Planted& c : planted()) {
+    Legal l;
+    c.plant(l);
+    try {
+      verify(l.p);
+      ADD_FAILURE() << "accepted, though: " << c.law << "\n" << to_string(l.p);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), Status::Internal);
+      EXPECT_NE(error.message().find(c.law), std::string::npos)
+          << "wanted: " << c.law << "\ngot: " << error.message();
+    }
+  }
+}
+
+TEST(Linear, TheErrorNamesTheProgramTheOpAndTheLaw) {
+  Legal l;
+  l.add(Op::Sqrt, kInt64, {l.zero});
+  try {
+    verify(l.p);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("linear program legal, op %10 Sqrt: the op takes operands"),
+              std::string::npos)
+        << error.message();
+  }
+}
+
+}  // namespace
+}  // namespace tiny

@@ -1,0 +1,85 @@
+// The promotion table of docs/semantics.md, every pair of it.
+#include "tensor/promotion.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tensor/create.h"
+
+namespace tiny {
+namespace {
+
+// Row and column meet in what stands in the row's column; the table is symmetric.
+const char* const kOrder[] = {"bool",     "uint8",   "int8",   "uint16", "int16",
+                              "uint32",   "int32",   "uint64", "int64",  "float16",
+                              "bfloat16", "float32", "float64"};
+const std::vector<std::vector<const char*>> kTable = {
+    {"bool"},
+    {"uint8", "uint8"},
+    {"int8", "int16", "int8"},
+    {"uint16", "uint16", "int32", "uint16"},
+    {"int16", "int16", "int16", "int32", "int16"},
+    {"uint32", "uint32", "int64", "uint32", "int64", "uint32"},
+    {"int32", "int32", "int32", "int32", "int32", "int64", "int32"},
+    {"uint64", "uint64", "float32", "uint64", "float32", "uint64", "float32", "uint64"},
+    {"int64", "int64", "int64", "int64", "int64", "int64", "int64", "float32", "int64"},
+    {"float16", "float16", "float16", "float16", "float16", "float16", "float16", "float16",
+     "float16", "float16"},
+    {"bfloat16", "bfloat16", "bfloat16", "bfloat16", "bfloat16", "bfloat16", "bfloat16", "bfloat16",
+     "bfloat16", "float32", "bfloat16"},
+    {"float32", "float32", "float32", "float32", "float32", "float32", "float32", "float32",
+     "float32", "float32", "float32", "float32"},
+    {"float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64",
+     "float64", "float64", "float64", "float64", "float64"},
+};
+
+TEST(Promotion, FollowsTheTableBothWays) {
+  for (size_t row = 0; row < kTable.size(); ++row)
+    for (size_t column = 0; column <= row; ++column) {
+      const DType a = *dtype_named(kOrder[row]);
+      const DType b = *dtype_named(kOrder[column]);
+      EXPECT_EQ(to_string(promoted(a, b)), kTable[row][column])
+          << kOrder[row] << " " << kOrder[column];
+      EXPECT_EQ(promoted(b, a), promoted(a, b)) << kOrder[row] << " " << kOrder[column];
+    }
+}
+
+TEST(Promotion, WeakScalarsTakeTheDtypeOfATensorOfTheirCategoryOrAbove) {
+  Flags flags = Flags::from_environment(nullptr);
+  flags.device = "interp";
+  const Ref<Context> context = make_ref<Context>(flags);
+  const auto met = [&](std::vector<Tensor> operands) { return to_string(common_dtype(operands)); };
+  const auto strong = [&](const char* name) { return full(context, *dtype_named(name), {}, 1); };
+  const Tensor whole = Tensor::weak_int(context, 3);
+  const Tensor real = Tensor::weak_float(context, 3.5);
+  EXPECT_EQ(met({whole}), "int64");
+  EXPECT_EQ(met({real}), "float32");
+  EXPECT_EQ(met({whole, real}), "float32");
+  EXPECT_EQ(met({strong("uint8"), whole}), "uint8");
+  EXPECT_EQ(met({real, strong("bfloat16")}), "bfloat16");
+  EXPECT_EQ(met({strong("float16"), whole}), "float16");
+  EXPECT_EQ(met({strong("int16"), real}), "float32");
+  EXPECT_EQ(met({strong("bool"), whole}), "int64");
+  // A tensor without axes is strong.
+  EXPECT_EQ(met({strong("int8"), strong("int64")}), "int64");
+  EXPECT_EQ(met({strong("int8"), whole, strong("int16")}), "int16");
+}
+
+TEST(Promotion, WeakNumbersAreRoundedOnceTheirDtypeIsKnown) {
+  Flags flags = Flags::from_environment(nullptr);
+  flags.device = "interp";
+  const Ref<Context> context = make_ref<Context>(flags);
+  const UOp tenth = as_dtype(Tensor::weak_float(context, 0.1), kFloat64);
+  EXPECT_EQ(double_of(kFloat64, tenth.const_bits()), 0.1);
+  const UOp big = as_dtype(Tensor::weak_int(context, (int64_t{1} << 53) + 1), kInt64);
+  EXPECT_EQ(big.const_int(), (int64_t{1} << 53) + 1);
+  // Nearest even in one step from int64.
+  const UOp rounded =
+      as_dtype(Tensor::weak_int(context, (int64_t{1} << 60) + (int64_t{1} << 36) + 1), kFloat32);
+  EXPECT_EQ(double_of(kFloat32, rounded.const_bits()), 0x1p60 + 0x1p37);
+}
+
+}  // namespace
+}  // namespace tiny
