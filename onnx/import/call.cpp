@@ -1,5 +1,7 @@
 #include "onnx/import/call.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
@@ -12,7 +14,22 @@ const Ref<Context>& Call::context() const {
 
 const Tensor& Call::in(size_t i) const {
   require(has(i), Status::InvalidModel, "input ", i, " is left out");
+  require(!inputs_[i].sequence, Status::InvalidModel, "input ", i, " is a sequence, not a tensor");
   return inputs_[i].tensor;
+}
+
+const Tensors& Call::sequence(size_t i) const {
+  require(is_sequence(i), Status::InvalidModel, "input ", i, " is no sequence");
+  return *inputs_[i].sequence;
+}
+
+void Call::set_sequence(size_t i, Tensors tensors) {
+  made_.resize(std::max(made_.size(), i + 1));
+  made_[i] = std::make_shared<const Tensors>(std::move(tensors));
+}
+
+std::shared_ptr<const Tensors> Call::made_sequence(size_t i) const {
+  return i < made_.size() ? made_[i] : nullptr;
 }
 
 Tensors Call::all(size_t least) const {

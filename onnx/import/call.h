@@ -20,10 +20,13 @@ class Importer;
 
 using Tensors = std::vector<Tensor>;
 
-// A tensor, and its elements where the importer knows them.
+// A tensor, and its elements where the importer knows them; or a sequence of tensors, whose length
+// is always known.
 struct Value {
   Tensor tensor;
   std::shared_ptr<const HostTensor> known;  // null: not known
+  std::shared_ptr<const Tensors> sequence;  // null: a tensor
+  bool is_given() const { return tensor || sequence; }
 };
 
 class Call {
@@ -37,9 +40,14 @@ class Call {
 
   // Inputs up to the last one given; `has` says whether one of them is given.
   size_t inputs() const { return inputs_.size(); }
-  bool has(size_t i) const { return i < inputs_.size() && inputs_[i].tensor; }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i].is_given(); }
   // Error{InvalidModel} if the input is left out.
   const Tensor& in(size_t i) const;
+  bool is_sequence(size_t i) const { return has(i) && inputs_[i].sequence; }
+  const Tensors& sequence(size_t i) const;
+  // Makes output i a sequence; its place in the function's result is not looked at.
+  void set_sequence(size_t i, Tensors tensors);
+  std::shared_ptr<const Tensors> made_sequence(size_t i) const;
   // All inputs; Error{InvalidModel} if one is left out or there are fewer than `least`.
   Tensors all(size_t least = 1) const;
   // The input, or `fallback` where it is left out.
@@ -104,6 +112,7 @@ class Call {
   Importer& importer_;
   const Node& node_;
   std::vector<Value> inputs_;
+  std::vector<std::shared_ptr<const Tensors>> made_;  // sequences, by output
 };
 
 // The dimensions of a tensor as numbers; imported tensors have no others.

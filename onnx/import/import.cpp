@@ -172,7 +172,7 @@ Value Importer::folded(const Tensor& tensor, bool inputs_known) {
   check_shape(shape, tensor.dtype());
   if (inputs_known && product(shape).value() <= kFoldedMax)
     if (auto value = host_value(tensor.node(), kFoldedMax * 4)) return constant(*value);
-  return {tensor, nullptr};
+  return {tensor, nullptr, nullptr};
 }
 
 void Importer::call(const Node& node, std::vector<Value> inputs) {
@@ -190,6 +190,10 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!call.wants(i)) continue;
+    if (auto sequence = call.made_sequence(i)) {
+      scopes_.back().values.insert_or_assign(node.outputs[i], Value{{}, nullptr, sequence});
+      continue;
+    }
     require(i < results.size() && results[i], Status::Unsupported, "its output ", i,
             " is not supported");
     scopes_.back().values.insert_or_assign(node.outputs[i], folded(results[i], known));
@@ -217,7 +221,7 @@ void Importer::node(const Node& node) {
       for (const std::string& output : node.outputs) scopes_.back().missing[output] = "";
       return;
     }
-    while (!inputs.empty() && !inputs.back().tensor) inputs.pop_back();
+    while (!inputs.empty() && !inputs.back().is_given()) inputs.pop_back();
     call(node, inputs);
   } catch (const Error& e) {
     if (e.status() != Status::Unsupported)
@@ -233,7 +237,7 @@ void Importer::nodes(const Graph& graph) {
 Tensors Importer::import(const Graph& graph, const std::vector<ImportInput>& inputs) {
   enter(graph);
   for (const ImportInput& input : inputs) {
-    Value value{input.tensor, nullptr};
+    Value value{input.tensor, nullptr, nullptr};
     if (input.known) value = constant(*input.known);
     scopes_.back().values.insert_or_assign(input.name, std::move(value));
   }
@@ -244,6 +248,8 @@ Tensors Importer::import(const Graph& graph, const std::vector<ImportInput>& inp
       const Value* value = find(output.name);
       require(value != nullptr, Status::InvalidModel, "nothing makes the output \"", output.name,
               "\"");
+      require(!value->sequence, Status::Unsupported, "the output \"", output.name,
+              "\" is a sequence; only tensors are supported");
       outputs.push_back(value->tensor);
     }
   scopes_.pop_back();
@@ -268,6 +274,7 @@ Tensors Importer::subgraph(const Graph& graph, const Tensors& inputs) {
     const Value* value = find(output.name);
     require(value != nullptr, Status::InvalidModel, "nothing makes the output \"", output.name,
             "\"");
+    complete = !value->sequence;
     outputs.push_back(value->tensor);
   }
   scopes_.pop_back();

@@ -17,7 +17,9 @@ namespace tiny::onnx {
 namespace {
 
 Tensors import_identity(Call& c) {
-  return {c.in(0)};
+  if (!c.is_sequence(0)) return {c.in(0)};
+  c.set_sequence(0, c.sequence(0));
+  return {};
 }
 
 Tensor reshaped(const Tensor& x, const Ints& shape) {

@@ -55,6 +55,7 @@ std::span<const Row> normalization_rows();
 std::span<const Row> indexing_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
+std::span<const Row> sequence_rows();
 std::span<const Row> sampling_rows();
 std::span<const Row> signal_rows();
 std::span<const Row> linear_attention_rows();

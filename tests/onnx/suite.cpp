@@ -80,6 +80,27 @@ Tensor read_input(const Ref<Context>& context, const std::string& file) {
 
 }  // namespace
 
+CaseResult run_light(const std::string& file, const Tolerance& tolerance) {
+  const Ref<Context> context =
+      make_ref<Context>(Flags::from_environment([](const std::string&) {}));
+  const Ref<LoadedModel> model = make_ref<LoadedModel>(context, file);
+  const Ints shape = model->fixed_shapes().at(0);
+  const int64_t count = element_count(shape, "an input");
+  std::vector<float> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(static_cast<float>(i) / static_cast<float>(count));
+  const Tensor input = from_data(context, kFloat32, shape, values.data(),
+                                 count * static_cast<int64_t>(sizeof(float)));
+  const std::vector<Tensor> outputs = model->run({input});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string wanted = cat(file.substr(0, file.size() - 5), "_output_", i, ".pb");
+    const std::string text =
+        difference(host_tensor(outputs[i]), to_host_tensor(read_tensor_pb(wanted)), tolerance);
+    if (!text.empty()) return {Verdict::Fail, cat("output ", i, ": ", text)};
+  }
+  return {Verdict::Pass, ""};
+}
+
 CaseResult run_case(const std::string& folder, const Tolerance& tolerance) {
   try {
     const Ref<Context> context =

@@ -27,6 +27,10 @@ CaseResult run_case(const std::string& folder, const Tolerance& tolerance);
 // The same in a child process, so that a crash or an endless loop is a result as well.
 CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance, unsigned seconds);
 
+// Runs the model with arange(n) / n in the shape of its one input and compares its outputs with
+// `<stem>_output_<k>.pb` beside it: the form of the wheel's light models.
+CaseResult run_light(const std::string& file, const Tolerance& tolerance);
+
 // Where `got` differs from `want`; empty if it does not.
 std::string difference(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance);
 // The elements of a tensor, computed now.

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 
 #include "base/text.h"
+#include "engine/backend.h"
 
 namespace tiny::onnx::testing {
 namespace {
@@ -61,6 +63,28 @@ INSTANTIATE_TEST_SUITE_P(Onnx, Suite,
                              if (c == '-') c = '_';
                            return name;
                          });
+
+class Light : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Light, GivesTheRecordedOutput) {
+  const fs::path file = fs::path(variable("ONNX_PACKAGE")) / "backend/test/data/light" /
+                        (std::string("light_") + GetParam() + ".onnx");
+  if (!fs::exists(file)) GTEST_SKIP() << "the onnx wheel is not there: set TINY_VENV";
+  const std::vector<BackendInfo> backends = known_backends();
+  const bool is_fast = std::any_of(backends.begin(), backends.end(), [](const BackendInfo& b) {
+    return b.name == "cpu" && b.available;
+  });
+  if (!is_fast || variable("TINY_DEVICE") == "interp")
+    GTEST_SKIP() << "interpreting networks of this size takes minutes";
+  const CaseResult result = run_light(file, {});
+  EXPECT_EQ(result.verdict, Verdict::Pass) << result.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Onnx, Light,
+                         ::testing::Values("bvlc_alexnet", "densenet121", "inception_v1",
+                                           "inception_v2", "resnet50", "shufflenet", "squeezenet",
+                                           "zfnet512"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace tiny::onnx::testing
