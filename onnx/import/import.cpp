@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
 #include "engine/realize.h"
+#include "ir/build.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
@@ -22,6 +24,22 @@ constexpr int64_t kFoldedMax = 1024;
 constexpr int64_t kHostMax = int64_t{1} << 20;
 // Constants of at most this many bytes are copied.
 constexpr int64_t kCopiedMax = 16384;
+
+// The first of two or more integers that count up one by one; none if they do not.
+std::optional<int64_t> counted_from(const HostTensor& tensor, int64_t count) {
+  if (tensor.dtype != kInt32 && tensor.dtype != kInt64) return std::nullopt;
+  const auto size = static_cast<size_t>(tensor.dtype.bytes());
+  int64_t first = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, tensor.bytes.data() + static_cast<size_t>(i) * size, size);
+    const int64_t value = int_of(tensor.dtype, bits);
+    if (i == 0) first = value;
+    if (value < INT32_MIN || value > INT32_MAX || value - i != first) return std::nullopt;
+  }
+  if (count < 2) return std::nullopt;
+  return first;
+}
 
 std::string label_of(const Node& node) {
   if (!node.name.empty()) return node.name;
@@ -87,6 +105,16 @@ Value Importer::constant(const HostTensor& tensor) {
   const int64_t count = element_count(tensor.shape, "a constant");
   if (count == 0) {
     value.tensor = full_bits(context_, tensor.dtype, shape, 0);
+    return value;
+  }
+  if (const auto first = counted_from(tensor, count)) {
+    // Positions, not data: what selects by them can be read instead of summed.
+    UOp positions = make_iota(context_->graph(), count, tensor.dtype);
+    if (*first != 0) {
+      const UOp start = context_->graph().constant_int(tensor.dtype, *first);
+      positions = add(positions, make_expand(make_reshape(start, {1}), {count}));
+    }
+    value.tensor = Tensor(context_, make_reshape(positions, shape));
     return value;
   }
   // Small ones are copied: what is folded on the way must not stay with the model.

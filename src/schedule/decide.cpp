@@ -13,9 +13,6 @@ bool has_memory(const UOp& node) {
   return node.op() == Op::Buffer || static_cast<bool>(node.node()->realized);
 }
 
-namespace {
-
-// What computing one element costs, in multiply-adds.
 double op_weight(Op op) {
   if (has(op, kTranscendental)) return 20;
   switch (op) {
@@ -34,6 +31,16 @@ double op_weight(Op op) {
       return 1;
   }
 }
+
+double saved_seconds(double bytes, const Target& target) {
+  const double bandwidth = bytes <= static_cast<double>(target.l2_bytes) / 2 ? target.l2_bandwidth
+                           : bytes <= static_cast<double>(target.l3_bytes) / 2
+                               ? target.l3_bandwidth
+                               : target.memory_bandwidth;
+  return target.launch_seconds + 2 * bytes / bandwidth;
+}
+
+namespace {
 
 double size_of(const UOp& node) {
   double n = 1;
@@ -180,14 +187,8 @@ class Decider {
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
-    const double bytes = size_of(u) * static_cast<double>(u.dtype().bytes());
-    const double bandwidth =
-        bytes <= static_cast<double>(target_.l2_bytes) / 2   ? target_.l2_bandwidth
-        : bytes <= static_cast<double>(target_.l3_bytes) / 2 ? target_.l3_bandwidth
-                                                             : target_.memory_bandwidth;
     const double pay = cone.weight * size_of(u) * (n - 1) / target_.fma_rate;
-    const double save = target_.launch_seconds + 2 * bytes / bandwidth;
-    return pay > save;
+    return pay > saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
   }
 
   void visit(const UOp& u) {

@@ -38,6 +38,16 @@ class RowTest {
     }
   }
 
+  // Arithmetic of one launch, in multiply-adds: what is inside a reduction counts for each of its
+  // iterations.
+  double work() const {
+    double sum = 0;
+    for (const UOp& u : nodes_)
+      if (has(u.op(), kElementwise) && u.dtype() != kInt64)
+        sum += op_weight(u.op()) * extent(free_.at(u.node()));
+    return sum;
+  }
+
   bool passes(size_t inputs) const {
     if (static_cast<int64_t>(inputs) > target_.inputs_max || ops() > target_.ops_max) return false;
     uint64_t outer = ~uint64_t{0};  // ranges that every reduction is inside of
@@ -174,15 +184,24 @@ class Joiner {
     return found;
   }
 
+  double work_of(const UOp& root) const {
+    const ScheduledKernel kernel = lower_store(root, root, row_major(shape_of(root)), decision_);
+    return kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
+  }
+
   bool try_join(const UOp& u) {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
-    decision_.stored[u.id()] = 0;
     const UOp& root = into.front();
+    const double apart = work_of(u) + work_of(root);
+    decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lower_store(root, root, row_major(shape_of(root)), decision_);
-    if (joined.kernel.ranges.size() <= 24 &&
-        RowTest(joined.kernel, target_).passes(joined.values.size()))
-      return true;
+    if (joined.kernel.ranges.size() <= 24) {
+      const RowTest test(joined.kernel, target_);
+      const double pay = (test.work() - apart) / target_.fma_rate;
+      const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
+      if (test.passes(joined.values.size()) && pay <= saved_seconds(bytes, target_)) return true;
+    }
     decision_.stored[u.id()] = 1;
     return false;
   }
