@@ -94,6 +94,11 @@ class Mutator {
                                    : graph.initializers[i - graph.inputs.size()].name;
   }
 
+  // A neighbour, wrapping around.
+  int64_t nudged(int64_t v) {
+    return static_cast<int64_t>(static_cast<uint64_t>(v) + below(5) - 2);
+  }
+
   void change_attribute(Node& node) {
     if (node.attributes.empty()) return;
     Attribute& a = node.attributes[below(node.attributes.size())];
@@ -105,7 +110,7 @@ class Mutator {
         break;
       case 1:
         if (!a.ints.empty()) a.ints[below(a.ints.size())] = number();
-        a.i += static_cast<int64_t>(below(5)) - 2;
+        a.i = nudged(a.i);
         break;
       case 2:
         if (!a.ints.empty() && below(2) == 0)
@@ -114,7 +119,10 @@ class Mutator {
           a.ints.push_back(number());
         break;
       default:
-        if (!a.ints.empty()) a.ints[below(a.ints.size())] += static_cast<int64_t>(below(5)) - 2;
+        if (!a.ints.empty()) {
+          int64_t& v = a.ints[below(a.ints.size())];
+          v = nudged(v);
+        }
         break;
     }
   }
@@ -176,8 +184,10 @@ std::string trouble(const std::string& folder, uint64_t seed) {
   if (child == 0) {
     close(pipes[0]);
     alarm(20);
+#ifndef __SANITIZE_ADDRESS__  // which maps terabytes
     const rlimit memory{rlim_t{3} << 30, rlim_t{3} << 30};
     setrlimit(RLIMIT_AS, &memory);
+#endif
     std::string text;
     try {
       outcome(folder, seed);
@@ -202,6 +212,8 @@ std::string trouble(const std::string& folder, uint64_t seed) {
   // Time and memory are the caller's to limit.
   if (WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM && WTERMSIG(status) != SIGKILL)
     return cat("signal ", WTERMSIG(status));
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && text.empty())
+    return cat("exit status ", WEXITSTATUS(status));
   return text;
 }
 
