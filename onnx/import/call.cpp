@@ -45,6 +45,10 @@ void Call::refuse_outputs(size_t first) const {
     require(!wants(i), Status::Unsupported, "its output ", i, " is not supported");
 }
 
+bool Call::known(size_t i) const {
+  return has(i) && (inputs_[i].known || !depends_on_input(in(i).node()));
+}
+
 HostTensor Call::value(size_t i) const {
   in(i);
   if (inputs_[i].known) return *inputs_[i].known;

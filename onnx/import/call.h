@@ -59,7 +59,7 @@ class Call {
   void refuse_outputs(size_t first) const;
 
   // Operands read on the host.
-  bool known(size_t i) const { return has(i) && inputs_[i].known; }
+  bool known(size_t i) const;  // whether the calls below can succeed
   HostTensor value(size_t i) const;
   Ints ints(size_t i) const;
   std::vector<double> reals(size_t i) const;

@@ -15,9 +15,27 @@ namespace {
 // Rounds of one loop; each becomes a copy of its body.
 constexpr int64_t kRoundsMax = 4096;
 
+// A condition that input data decides: both branches, of which one is chosen element by element.
+Tensors both_branches(Call& c) {
+  const Tensors yes = c.subgraph(c.graph_attr("then_branch"), {});
+  const Tensors no = c.subgraph(c.graph_attr("else_branch"), {});
+  c.check(yes.size() == no.size(), "its branches have ", yes.size(), " and ", no.size(),
+          " outputs");
+  c.check(element_count(dims_of(c.in(0)), "a condition") == 1, "a condition of shape ",
+          list_text(dims_of(c.in(0))));
+  const Tensor condition = reshape(c.in(0), Shape());
+  Tensors out;
+  for (size_t i = 0; i < yes.size(); ++i) {
+    if (dims_of(yes[i]) != dims_of(no[i]) || yes[i].dtype() != no[i].dtype())
+      c.unsupported("its condition depends on input data and its branches differ in shape or type");
+    out.push_back(where(condition, yes[i], no[i]));
+  }
+  return out;
+}
+
 Tensors import_if(Call& c) {
-  const bool taken = c.integer(0) != 0;
-  return c.subgraph(c.graph_attr(taken ? "then_branch" : "else_branch"), {});
+  if (!c.known(0)) return both_branches(c);
+  return c.subgraph(c.graph_attr(c.integer(0) != 0 ? "then_branch" : "else_branch"), {});
 }
 
 // Body: (round, condition, carried..) to (condition, carried.., scanned..).

@@ -149,8 +149,12 @@ Transposed transposed_of(const Call& c, const Ints& spatial, const Ints& kernel)
   if (shape && shape->size() > axes)
     shape->erase(shape->begin(), shape->end() - static_cast<int64_t>(axes));
   if (!shape && !same) return t;
+  if (shape)
+    for (int64_t size : *shape)
+      c.check(size > 0 && size < kSizeMax, "the attribute output_shape = ", list_text(*shape));
+  c.check(!shape || shape->size() == axes, "the attribute output_shape has too few values");
   for (size_t i = 0; i < axes; ++i) {
-    const int64_t wanted = shape ? shape->at(i) : checked_mul(spatial[i], o.strides[i], "a stride");
+    const int64_t wanted = shape ? (*shape)[i] : checked_mul(spatial[i], o.strides[i], "a stride");
     const int64_t full =
         (spatial[i] - 1) * o.strides[i] + t.more[i] + (kernel[i] - 1) * o.dilations[i] + 1;
     const int64_t total = full - wanted;

@@ -150,6 +150,46 @@ Tensors import_stft(Call& c) {
   return {stack(std::vector<Tensor>{out.real, out.imaginary}, 3)};
 }
 
+// Triangles over the bins of a spectrum, their corners evenly spaced on the mel scale and rounded
+// down to bins.
+Tensors import_mel_weights(Call& c) {
+  const int64_t bands = c.integer(0);
+  const int64_t length = c.integer(1);
+  const auto rate = static_cast<double>(c.integer(2));
+  c.check(bands > 0 && length > 0 && bands < (1 << 20) && length < (1 << 24) && rate > 0, bands,
+          " bands of a transform of ", length, " elements");
+  const int64_t bins = length / 2 + 1;
+  if (checked_mul(bands, bins, "mel weights") > kMatrixMax) c.unsupported("so large a matrix");
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double low = mel(c.real(3));
+  const double high = mel(c.real(4));
+  Ints corners;
+  for (int64_t i = 0; i < bands + 2; ++i) {
+    const double at = low + (high - low) / static_cast<double>(bands + 2) * static_cast<double>(i);
+    const double hertz = 700 * (std::pow(10, at / 2595) - 1);
+    const double bin = std::floor(static_cast<double>(length + 1) * hertz / rate);
+    c.check(bin >= 0 && bin < 0x1p31, "a corner at ", hertz, " Hz");
+    corners.push_back(static_cast<int64_t>(bin));
+  }
+  std::vector<double> weights(static_cast<size_t>(bins * bands), 0);
+  const auto at = [&](int64_t bin, int64_t band) -> double& {
+    return weights[static_cast<size_t>(bin * bands + band)];
+  };
+  for (int64_t b = 0; b < bands; ++b) {
+    const int64_t left = corners[static_cast<size_t>(b)];
+    const int64_t middle = corners[static_cast<size_t>(b) + 1];
+    const int64_t right = corners[static_cast<size_t>(b) + 2];
+    for (int64_t i = left; i <= std::min(middle, bins - 1); ++i)
+      at(i, b) =
+          middle == left ? 1 : static_cast<double>(i - left) / static_cast<double>(middle - left);
+    for (int64_t i = middle; i < std::min(right, bins); ++i)
+      at(i, b) = static_cast<double>(right - i) / static_cast<double>(right - middle);
+  }
+  const Tensor out = from_data(c.context(), kFloat64, {bins, bands}, weights.data(),
+                               static_cast<int64_t>(weights.size() * sizeof(double)));
+  return {cast(out, c.dtype_attr("output_datatype", kFloat32))};
+}
+
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
@@ -157,6 +197,7 @@ constexpr Row kRows[] = {
     {"DFT",  17, 19,   import_dft_attribute, operand(1)},
     {"DFT",  20, kNow, import_dft,           operand(1) | operand(2)},
     {"STFT", 17, kNow, import_stft,          operand(1) | operand(3)},
+    {"MelWeightMatrix", 17, kNow, import_mel_weights, kEveryOperand},
 };
 // clang-format on
 

@@ -274,6 +274,41 @@ TEST(Session, ARunRefusesWhatDoesNotFit) {
                  Status::InvalidArgument, {"1 inputs", "index 1"});
 }
 
+Message branch(const std::string& op, const std::string& output) {
+  return graph({node(op, {"x"}, {output})}, {}, {output});
+}
+
+Message if_node() {
+  const auto body = [](const char* name, const Message& graph) {
+    return attribute(name, 5).message(field::AttributeProto::g, graph);
+  };
+  return with(with(node("If", {"c"}, {"y"}), body("then_branch", branch("Neg", "a"))),
+              body("else_branch", branch("Abs", "b")));
+}
+
+TEST(Session, ConditionsChooseABranchOrBoth) {
+  const Ref<Context> context = new_context();
+  constexpr int64_t kBoolType = 9;
+  // A condition that is an input becomes part of the program's key; one that is computed does not.
+  const Ref<LoadedModel> given = load(
+      context, typed_graph({if_node()},
+                           {value("c", tensor_type(kBoolType, {})), floats("x", {dim(2)})}, {"y"}));
+  const Ref<LoadedModel> computed =
+      load(context,
+           typed_graph({node("ReduceSum", {"x"}, {"s"}),
+                        with(node("Cast", {"s"}, {"c"}), attribute("to", 2).number(3, kBoolType)),
+                        if_node()},
+                       {floats("x", {dim(2)})}, {"y"}));
+  for (const bool condition : {true, false}) {
+    const Tensor c = full(context, kBool, {}, condition ? 1 : 0);
+    EXPECT_EQ(reals_of(host_tensor(given->run({c, tensor_of(context, {2}, {1, -2})})[0])),
+              condition ? (std::vector<double>{-1, 2}) : (std::vector<double>{1, 2}));
+    const std::vector<float> x = condition ? std::vector<float>{3, -2} : std::vector<float>{3, -3};
+    EXPECT_EQ(reals_of(host_tensor(computed->run({tensor_of(context, {2}, x)})[0])),
+              condition ? (std::vector<double>{-3, 2}) : (std::vector<double>{3, 3}));
+  }
+}
+
 TEST(Session, ProgramsHoldNoNodes) {
   const Ref<Context> context = new_context();
   const auto compile_some = [&] {
