@@ -245,6 +245,10 @@ Kernel stage(const Kernel& kernel, const Option& option) {
     if (std::find(below.begin(), below.end(), kernel.ranges[i].range) != below.end())
       bound.push_back(i);
   if (bound.empty()) refuse(option, "the load does not depend on a range inside the place");
+  for (size_t i = 0; i < place; ++i)
+    if (kernel.ranges[i].kind != RangeKind::Loop && kernel.ranges[i].kind != RangeKind::Thread &&
+        std::find(below.begin(), below.end(), kernel.ranges[i].range) != below.end())
+      refuse(option, "the load depends on lanes or registers outside of the place");
   // The layout: named ranges first to last, the others in the kernel's order before them.
   std::vector<size_t> layout;
   for (size_t i : bound)

@@ -101,7 +101,18 @@ class Lowering {
     UOp base = stored.base;
     View view = stored.view;
     std::vector<UOp> src{param(base, dtype, false)};
-    src.insert(src.end(), index.begin(), index.end());
+    // What repeats along an axis does not depend on it: the axis is left out where the index is in
+    // range anyway.
+    for (size_t i = 0, axis = 0; i < index.size(); ++i) {
+      const UOp room = sub(sub(view.shape[axis].uop(graph_), index[i]), graph_.integer(1));
+      if (view.strides[axis].is(0) && prove_nonnegative(index[i]) && prove_nonnegative(room)) {
+        view.shape.erase(view.shape.begin() + static_cast<int64_t>(axis));
+        view.strides.erase(view.strides.begin() + static_cast<int64_t>(axis));
+        continue;
+      }
+      src.push_back(index[i]);
+      ++axis;
+    }
     const ViewArg arg = view_arg(view, src);
     return graph_.make(Op::Load, std::move(src), arg, dtype);
   }

@@ -1,0 +1,95 @@
+// Options change how a kernel runs, never what it computes; what does not fit is refused.
+#include "codegen/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/context.h"
+#include "engine/realize.h"
+#include "ir/build.h"
+#include "shape/shape.h"
+
+namespace tiny {
+namespace {
+
+// a[m, k] b[k, n] with every kernel given these options; ranges r0 m, r1 n, r2 k; p0 a, p1 b, p2
+// out.
+std::vector<float> product(const char* device, const std::string& options, int64_t m, int64_t k,
+                           int64_t n) {
+  Flags flags = Flags::from_environment(nullptr);
+  flags.device = device;
+  flags.opts = options;
+  flags.noopt = options.empty() ? 1 : 0;
+  flags.spec = 1;
+  const Ref<Context> context = make_ref<Context>(flags);
+  Graph& graph = context->graph();
+  const auto matrix = [&](int64_t rows, int64_t columns, int64_t step) {
+    std::vector<float> data(static_cast<size_t>(rows * columns));
+    for (size_t i = 0; i < data.size(); ++i)
+      data[i] = static_cast<float>(static_cast<int64_t>(i) * step % 17 - 8);
+    const auto bytes = static_cast<int64_t>(data.size() * sizeof(float));
+    const UOp buffer =
+        make_buffer(graph, context->from_host(data.data(), bytes), kFloat32, rows * columns);
+    return make_reshape(buffer, {rows, columns});
+  };
+  std::vector<float> out(static_cast<size_t>(m * n));
+  {
+    const UOp a = make_expand(make_reshape(matrix(m, k, 7), {m, 1, k}), {m, n, k});
+    const UOp b = make_permute(matrix(k, n, 5), {1, 0});
+    const UOp wide = make_expand(make_reshape(b, {1, n, k}), {m, n, k});
+    const UOp c = make_reduce(mul(a, wide), Op::Add, {2});
+    read(*context, c, out.data(), static_cast<int64_t>(out.size() * sizeof(float)));
+  }
+  return out;
+}
+
+// Small integers add exactly in any order: the results are equal to the bit.
+TEST(Options, AListChangesNoValue) {
+  const char* lists[] = {
+      "TILE r0 4; UPCAST r3",
+      "TILE r1 16; VEC r3",
+      "TILE r0 6; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5",
+      "TILE r2 4; UNROLL r3",
+      "TILE r2 16; VEC r3",
+      "TILE r2 32; TILE r3 16; UPCAST r3; VEC r4",
+      "ORDER r1 r0; TILE r1 16; VEC r3; THREAD r1",
+      "TILE r0 14; UPCAST r3; TILE r1 48; TILE r4 16; UPCAST r4; VEC r5",
+      "TILE r1 16; VEC r3; STAGE p1 r1 r2 r3",
+      "STAGE p0 r0",
+      "STAGE p0 all r0 r2 pad 3",
+      "TILE r0 6; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5; STAGE p1 r1 r2 r4 r5",
+  };
+  const int64_t sizes[][3] = {{17, 23, 40}, {48, 64, 64}, {5, 33, 37}};
+  for (const char* device : {"interp", "cpu"})
+    for (const auto& s : sizes) {
+      const std::vector<float> plain = product("interp", "", s[0], s[1], s[2]);
+      for (const char* list : lists)
+        EXPECT_EQ(product(device, list, s[0], s[1], s[2]), plain)
+            << device << " " << list << " " << s[0] << "x" << s[1] << "x" << s[2];
+    }
+}
+
+TEST(Options, TextReplaysExactly) {
+  const char* text = "TILE r0 14; VEC r3; ORDER r1 r0; STAGE p1 r2 r0 r3 pad 16; STAGE p0 all";
+  EXPECT_EQ(to_text(parse_options(text)), text);
+}
+
+TEST(Options, WhatDoesNotFitIsRefused) {
+  for (const char* list :
+       {"TILE r9 4", "TILE r0 0", "VEC r0", "UPCAST r0; UPCAST r0", "THREAD r1", "ORDER r0 r0",
+        "STAGE p7 r0", "GROUP r0", "TILE 0 4", "TILE r0", "VEC"}) {
+    try {
+      product("interp", list, 17, 23, 40);
+      ADD_FAILURE() << list << " was accepted";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.status(), Status::InvalidArgument) << list << ": " << e.message();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tiny
