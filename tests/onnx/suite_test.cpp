@@ -83,7 +83,7 @@ TEST_P(Light, GivesTheRecordedOutput) {
 INSTANTIATE_TEST_SUITE_P(Onnx, Light,
                          ::testing::Values("bvlc_alexnet", "densenet121", "inception_v1",
                                            "inception_v2", "resnet50", "shufflenet", "squeezenet",
-                                           "zfnet512"),
+                                           "vgg19", "zfnet512"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
