@@ -55,14 +55,19 @@ std::string user_of(const Free& use) {
   return use.node ? describe(*use.node) : "a graph output";
 }
 
-// Every list of names must be free of duplicates by itself.
+[[noreturn]] void refuse_nameless(const char* what, size_t index, const std::string& where) {
+  throw Error(Status::InvalidModel, cat(what, " ", index, " of ", where, " has no name"));
+}
+
+// Every list of names must be free of duplicates by itself.  `where` is the graph or function.
 template <class T, class NameOf>
-void require_distinct(const std::vector<T>& items, NameOf name_of, const char* what) {
+void require_distinct(const std::vector<T>& items, NameOf name_of, const char* what,
+                      const std::string& where) {
   std::vector<std::string_view> names;
   names.reserve(items.size());
   for (const T& item : items) {
     names.push_back(name_of(item));
-    require(!names.back().empty(), Status::InvalidModel, what, " without a name");
+    if (names.back().empty()) refuse_nameless(what, names.size() - 1, where);
   }
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -195,10 +200,10 @@ void add_outputs(Names& names, const std::vector<Node>& nodes) {
 // Checks and sorts a graph and those inside it, as deep on the stack as they nest; returns what it
 // takes from outside.  The result points into the graph.
 std::vector<Free> check_graph(Graph& graph) {
-  require_distinct(
-      graph.inputs, [](const auto& v) { return std::string_view(v.name); }, "graph input");
-  require_distinct(
-      graph.initializers, [](const auto& v) { return std::string_view(v.name); }, "initializer");
+  const std::string where = cat("graph \"", graph.name, "\"");
+  const auto named = [](const auto& v) { return std::string_view(v.name); };
+  require_distinct(graph.inputs, named, "graph input", where);
+  require_distinct(graph.initializers, named, "initializer", where);
   Names names;
   for (const ValueInfo& input : graph.inputs) names.add(input.name, kGiven);
   for (const TensorData& tensor : graph.initializers) names.add(tensor.name, kGiven);
@@ -206,7 +211,8 @@ std::vector<Free> check_graph(Graph& graph) {
   names.settle(graph.nodes);
   std::vector<const std::string*> outer_outputs;
   for (const ValueInfo& output : graph.outputs) {
-    require(!output.name.empty(), Status::InvalidModel, "graph output without a name");
+    if (output.name.empty())
+      refuse_nameless("graph output", static_cast<size_t>(&output - graph.outputs.data()), where);
     if (names.definer(output.name) == kUnknown) outer_outputs.push_back(&output.name);
   }
   std::vector<Free> free = Sorter(graph.nodes, names).sort();
@@ -216,7 +222,8 @@ std::vector<Free> check_graph(Graph& graph) {
 
 void check_function(Function& function) {
   const auto itself = [](const std::string& name) { return std::string_view(name); };
-  require_distinct(function.inputs, itself, "function input");
+  require_distinct(function.inputs, itself, "function input",
+                   cat("function \"", function.name, "\""));
   Names names;
   for (const std::string& input : function.inputs) names.add(input, kGiven);
   add_outputs(names, function.nodes);

@@ -190,7 +190,10 @@ TEST(Reader, GraphMistakesAreNamed) {
                InvalidModel, "by Neg \"a\" and by Abs \"a\"");
   EXPECT_ERROR(of(graph({}, {"x", "x"}, {})), InvalidModel, "graph input \"x\" stands twice");
   EXPECT_ERROR(of(graph({}, {}, {}, {tensor("", kFloatType, {0})})), InvalidModel,
-               "initializer without a name");
+               "initializer 0 of graph \"\" has no name");
+  EXPECT_ERROR(of(graph({}, {"x", ""}, {}).text(field::GraphProto::name, "main")), InvalidModel,
+               "graph input 1 of graph \"main\" has no name");
+  EXPECT_ERROR(of(graph({}, {"x"}, {"x", ""})), InvalidModel, "graph output 1 of graph");
   EXPECT_ERROR(of(graph({node("", {}, {})}, {}, {})), InvalidModel, "without an op_type");
   EXPECT_ERROR(of(graph({node("Foo", {}, {}, "com.example")}, {}, {})), InvalidModel,
                "imports no operator set \"com.example\"");
