@@ -13,6 +13,7 @@ namespace tiny {
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::ostringstream out;
+  out.exceptions(std::ios::badbit);  // text is whole, or there is no memory for it
   (out << ... << parts);
   return out.str();
 }

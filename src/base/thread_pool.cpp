@@ -101,12 +101,12 @@ int available_cores() {
 }
 
 ThreadPool::ThreadPool(int workers) : workers_(std::max(1, workers)) {
+  threads_.reserve(static_cast<size_t>(workers_ - 1));
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   require(memory != MAP_FAILED, Status::OutOfMemory, "no memory for the thread pool");
   wiped_on_fork_ = madvise(memory, page, MADV_WIPEONFORK) == 0;
   state_ = new (memory) std::atomic<uint64_t>(kFresh);
-  threads_.reserve(static_cast<size_t>(workers_ - 1));
 }
 
 ThreadPool::~ThreadPool() {

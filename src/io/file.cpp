@@ -26,16 +26,6 @@ class OwnedBytes final : public RefCounted {
   std::vector<std::byte> bytes_;
 };
 
-class MappedFile final : public RefCounted {
- public:
-  MappedFile(void* address, size_t size) : address_(address), size_(size) {}
-  ~MappedFile() override { munmap(address_, size_); }
-
- private:
-  void* address_;
-  size_t size_;
-};
-
 // Closes its descriptor, whatever happens.
 class Descriptor {
  public:
@@ -70,6 +60,25 @@ int open_retrying(int folder, const char* path, int flags) {
   return fd;
 }
 
+class MappedFile final : public RefCounted {
+ public:
+  MappedFile(int fd, size_t size, const std::string& path) : size_(size) {
+    address_ = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (address_ != MAP_FAILED) return;
+    const int error = errno;
+    throw Error(error == ENOMEM ? Status::OutOfMemory : Status::Io,
+                cat("cannot map ", path, " into memory: ", system_message(error)));
+  }
+  ~MappedFile() override { munmap(address_, size_); }
+  std::span<const std::byte> view() const {
+    return {static_cast<const std::byte*>(address_), size_};
+  }
+
+ private:
+  void* address_ = nullptr;
+  size_t size_;
+};
+
 struct stat regular_file(int fd, const std::string& path) {
   struct stat info{};
   require(fstat(fd, &info) == 0, Status::Io, "cannot read ", path, ": ", system_message(errno));
@@ -82,11 +91,9 @@ SharedBytes map_descriptor(int fd, const std::string& path, int64_t bytes_max) {
   require(info.st_size <= bytes_max, Status::Limit, path, " has ", info.st_size,
           " bytes, more than the limit of ", bytes_max);
   if (info.st_size == 0) return {};
-  const auto size = static_cast<size_t>(info.st_size);
-  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  require(address != MAP_FAILED, Status::Io, "cannot map ", path, ": ", system_message(errno));
-  auto owner = make_ref<MappedFile>(address, size);
-  return {owner, {static_cast<const std::byte*>(address), size}};
+  auto owner = make_ref<MappedFile>(fd, static_cast<size_t>(info.st_size), path);
+  const std::span<const std::byte> view = owner->view();
+  return {owner, view};
 }
 
 std::vector<std::string> components_of(const std::string& location) {

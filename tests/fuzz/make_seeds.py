@@ -1,0 +1,93 @@
+"""Writes the inputs that fuzzing begins with, into tests/fuzz/seeds: a few small files of every kind.
+
+Needs the wheels of scripts/requirements.txt.  The files are committed; run this when a kind is added.
+"""
+
+import io
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+SEEDS = pathlib.Path(__file__).parent / "seeds"
+
+
+def put(target, name, content):
+    folder = SEEDS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+
+
+def value(name, shape, kind=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def model(nodes, inputs, outputs, weights=(), functions=(), **more):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(weights), **more)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8,
+                             functions=list(functions)).SerializeToString()  # fmt: skip
+
+
+def models():
+    node = helper.make_node
+    weight = numpy_helper.from_array(np.arange(6, dtype=np.float32).reshape(2, 3), "w")
+    x, y = value("x", ["N", 2]), value("y", ["N", 3])
+    yield "gemm", model([node("Gemm", ["x", "w"], ["y"], alpha=0.5)], [x], [y], [weight])
+    attributes = {"pads": [1, 2, 3, -4], "auto_pad": "SAME", "scale": 0.5, "scales": [1.0, 2.0],
+                  "words": ["a", "b"], "value": weight}  # fmt: skip
+    yield "attributes", model([node("Op", ["x"], ["y"], "name", **attributes)], [x], [y])
+    branch = helper.make_graph([node("Relu", ["x"], ["inner"])], "b", [], [y])
+    branch.output[0].name = "inner"
+    choice = node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    yield "if", model([choice], [x, value("c", [], TensorProto.BOOL)], [y])
+    inner = node("Elu", ["a"], ["b"])
+    inner.attribute.append(helper.make_attribute_ref("alpha", onnx.AttributeProto.FLOAT))
+    inner.attribute[0].ref_attr_name = "k"
+    own = helper.make_function("own", "Twice", ["a"], ["c"], [inner, node("Add", ["b", "b"], ["c"])],
+                               [helper.make_opsetid("", 17)], attributes=["k"])  # fmt: skip
+    yield "function", model([node("Twice", ["x"], ["y"], domain="own", k=2.0)], [x], [y], [], [own])
+    kept = helper.make_tensor("v", TensorProto.FLOAT, [2], [1, 2])
+    places = helper.make_tensor("i", TensorProto.INT64, [2], [1, 4])
+    sparse = helper.make_sparse_tensor(kept, places, [6])
+    yield "sparse", model([node("Neg", ["v"], ["y"])], [], [y], sparse_initializer=[sparse])
+    sequence = helper.make_tensor_sequence_value_info("s", TensorProto.INT64, ["N"])
+    yield "sequence", model([node("SequenceLength", ["s"], ["y"])], [sequence], [y])
+
+
+def arrays():
+    for kind in ("bool", "int8", "uint16", "int32", "int64", "float16", "float32", "float64"):
+        yield kind, np.arange(6).reshape(2, 3).astype(kind)
+    yield "scalar", np.float32(1.5)
+    yield "empty", np.zeros((0, 4), np.int64)
+    yield "columns", np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+
+
+OPTIONS = [
+    "TILE r0 4; UPCAST r3",
+    "TILE r0 6; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5",
+    "ORDER r1 r0; TILE r1 16; VEC r3; THREAD r1",
+    "TILE r2 4; UNROLL r3",
+    "STAGE p0 all r0 r2 pad 3; STAGE p1 r1 r2 r4 r5",
+]
+
+
+def main():
+    for name, content in models():
+        put("model", name, content)
+    for name, array in arrays():
+        file = io.BytesIO()
+        np.save(file, array)
+        put("npy", name, file.getvalue())
+        put("pb", name, numpy_helper.from_array(np.asarray(array), name).SerializeToString())
+    for kind, values in (("FLOAT", [1.5, 2]), ("INT32", [3, -4]), ("INT64", [5, -6]), ("DOUBLE", [7, 8]),
+                         ("UINT64", [9, 10]), ("STRING", [b"a\0", b"bc"])):  # fmt: skip
+        tensor = helper.make_tensor(f"typed_{kind}", getattr(TensorProto, kind), [2], values)
+        put("pb", tensor.name, tensor.SerializeToString())
+    for i, text in enumerate(OPTIONS):
+        put("options", f"list{i}", f"{text}\n".encode())
+
+
+if __name__ == "__main__":
+    main()
