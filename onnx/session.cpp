@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "base/checked.h"
@@ -72,9 +73,12 @@ Ref<Storage> storage_for(Tensor tensor) {
   struct Keeper {
     Ref<Storage> base;
   };
-  return make_ref<Storage>(
+  auto keeper = std::make_unique<Keeper>(Keeper{base});
+  auto part = make_ref<Storage>(
       Ref<Buffer>(&base->memory()), offset, [](void* user) { delete static_cast<Keeper*>(user); },
-      new Keeper{base});
+      keeper.get());
+  keeper.release();
+  return part;
 }
 
 }  // namespace

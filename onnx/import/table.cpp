@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -27,10 +28,10 @@ namespace {
 using Index = std::unordered_multimap<std::string_view, const Row*>;
 const Index& index() {
   static const Index* built = [] {
-    auto* out = new Index;
+    auto out = std::make_unique<Index>();
     for (std::span<const Row> table : tables())
       for (const Row& row : table) out->emplace(row.op_type, &row);
-    return out;
+    return out.release();
   }();
   return *built;
 }

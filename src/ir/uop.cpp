@@ -161,10 +161,11 @@ UOp Graph::make(Op op, std::vector<UOp> src, Arg arg, DType declared) {
   node->graph = this;
   node->arg = std::move(arg);
   node->src = std::move(src);
-  t.insert(node.get());  // before the id, so that nothing is lost if memory ends here
+  // All that needs memory comes before the node is known to anyone, and a release must need none.
+  if (t.free_ids.empty() && t.free_ids.capacity() <= t.next_id)
+    t.free_ids.reserve(2 * size_t{t.next_id} + 64);
+  t.insert(node.get());
   if (t.free_ids.empty()) {
-    if (t.free_ids.capacity() <= t.next_id)
-      t.free_ids.reserve(2 * t.next_id + 64);  // a release must not need memory
     node->id = t.next_id++;
   } else {
     node->id = t.free_ids.back();
@@ -185,28 +186,26 @@ void UOp::destroy(const Node* node) {
   node->graph->release(node);
 }
 
-// Frees `node` and whatever only it kept alive.  Dead nodes are chained through their own source
-// lists, so that a chain of a million needs neither stack nor memory.
+// Frees `node` and whatever only it kept alive.  A dead node is in no table, so its hash can hold
+// the next one to free: a chain of a million needs neither stack nor memory.
 void Graph::release(const Node* node) {
-  std::vector<UOp> dead_sources;
-  const Node* current = node;
-  while (current) {
-    auto* owned = const_cast<Node*>(current);
+  Node* dead = nullptr;
+  const auto bury = [&](const Node* n) {
+    auto* owned = const_cast<Node*>(n);
     table_->erase(owned);
     table_->free_ids.push_back(owned->id);
-    current = nullptr;
-    if (dead_sources.empty()) {
-      dead_sources = std::move(owned->src);
-    } else {
-      for (UOp& s : owned->src) dead_sources.push_back(std::move(s));
+    owned->hash = std::bit_cast<uintptr_t>(dead);
+    dead = owned;
+  };
+  bury(node);
+  while (dead) {
+    Node* current = dead;
+    dead = std::bit_cast<Node*>(static_cast<uintptr_t>(current->hash));
+    for (UOp& s : current->src) {
+      const Node* n = std::exchange(s.node_, nullptr);
+      if (n && --n->references == 0) bury(n);
     }
-    delete owned;
-    while (!dead_sources.empty() && !current) {
-      UOp last = std::move(dead_sources.back());
-      dead_sources.pop_back();
-      const Node* n = std::exchange(last.node_, nullptr);
-      if (n && --n->references == 0) current = n;
-    }
+    delete current;
   }
 }
 
