@@ -215,7 +215,7 @@ Lineariser::Place Lineariser::place(LinearId base, const UOp& flat, int64_t elem
   if (form.terms.size() == 1) return p;
   const UOp outer = sum_expression(std::span(form.terms).first(form.terms.size() - 1));
   InstanceKey key = key_of(outer);
-  key.coordinates = hash_mix(key.coordinates + static_cast<uint64_t>(element_bytes), base + 1);
+  key.use = (uint64_t{base} + 1) << 8 | static_cast<uint64_t>(element_bytes);
   if (const LinearId* known = tree_.find(key)) {
     p.address = *known;
     return p;
@@ -317,6 +317,18 @@ void Lineariser::store(const UOp& node, LinearId base, const UOp& flat, LinearId
   else
     tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value}, p.displacement,
               p.lane_stride);
+}
+
+// What a Store's place holds; zero in lanes that are masked.
+LinearId Lineariser::load_destination(const UOp& node, std::optional<LinearId> mask,
+                                      int64_t lanes) {
+  const DType dtype = node.src(1).dtype().with_lanes(lanes);
+  const Place p = place(value_of(node.src(0)), flat_index(node, 2), node.src(1).dtype().bytes());
+  if (!mask)
+    return tree_.add(tree_.depth(), Op::Load, dtype, {p.address, p.index}, p.displacement,
+                     p.lane_stride);
+  return tree_.add(tree_.depth(), Op::Load, dtype, {p.address, p.index, *mask}, p.displacement,
+                   p.lane_stride);
 }
 
 }  // namespace tiny

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "codegen/stage_option.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
 
@@ -25,7 +26,7 @@ std::string to_text(const Option& option) {
     return text;
   }
   if (option.kind == OptionKind::Stage) {
-    text += cat(" p", option.amount, " ", range_text(option.range));
+    text += cat(option.by_number ? " v" : " p", option.amount, " ", range_text(option.range));
     for (int64_t r : option.list) text += " " + range_text(r);
     return option.padding ? cat(text, " pad ", option.padding) : text;
   }
@@ -93,9 +94,11 @@ class Parser {
       return o;
     }
     if (o.kind == OptionKind::Stage) {
-      const std::string_view slot = next();
-      if (slot.empty() || slot[0] != 'p') fail(slot, "a parameter such as p1");
-      o.amount = number(slot.substr(1), "a parameter such as p1");
+      const std::string_view what = next();
+      const char* wanted = "a parameter such as p1, or a value such as v9,";
+      if (what.empty() || (what[0] != 'p' && what[0] != 'v')) fail(what, wanted);
+      o.by_number = what[0] == 'v';
+      o.amount = number(what.substr(1), wanted);
       const std::string_view place = next();
       o.range = place == "all" ? -1 : range(place);
       while (more()) {
@@ -228,69 +231,6 @@ Kernel reorder(const Kernel& kernel, const Option& option) {
   return out;
 }
 
-// The load of a parameter, memoised: its ranges inside the place are renamed, and bound by the
-// Stage.
-Kernel stage(const Kernel& kernel, const Option& option) {
-  Kernel out = kernel;
-  std::vector<UOp> loads;
-  for (const UOp& u : topological(kernel.roots))
-    if (u.op() == Op::Load && u.src(0).int_arg() == option.amount) loads.push_back(u);
-  if (loads.size() != 1)
-    refuse(option, cat("it has ", loads.size(), " loads of the parameter, not one"));
-  const UOp load = loads.front();
-  const size_t place = option.range < 0 ? 0 : find_range(kernel, option, option.range) + 1;
-  std::vector<size_t> bound;
-  const std::vector<UOp> below = topological({&load, 1});
-  for (size_t i = place; i < kernel.ranges.size(); ++i)
-    if (std::find(below.begin(), below.end(), kernel.ranges[i].range) != below.end())
-      bound.push_back(i);
-  if (bound.empty()) refuse(option, "the load does not depend on a range inside the place");
-  for (size_t i = 0; i < place; ++i)
-    if (kernel.ranges[i].kind != RangeKind::Loop && kernel.ranges[i].kind != RangeKind::Thread &&
-        std::find(below.begin(), below.end(), kernel.ranges[i].range) != below.end())
-      refuse(option, "the load depends on lanes or registers outside of the place");
-  // The layout: named ranges first to last, the others in the kernel's order before them.
-  std::vector<size_t> layout;
-  for (size_t i : bound)
-    if (std::find(option.list.begin(), option.list.end(), kernel.ranges[i].range.int_arg()) ==
-        option.list.end())
-      layout.push_back(i);
-  for (int64_t number : option.list) {
-    const size_t at = find_range(kernel, option, number);
-    if (std::find(bound.begin(), bound.end(), at) == bound.end())
-      refuse(option, cat("r", number, " is not inside the place"));
-    layout.push_back(at);
-  }
-  Graph& graph = load.graph();
-  std::vector<std::pair<UOp, UOp>> renamed;
-  std::vector<UOp> stage_src{load};
-  std::vector<UOp> index_src{load};
-  Ints strides(layout.size());
-  int64_t stride = 1;
-  for (size_t i = layout.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride =
-        checked_mul(stride, bounds(kernel.ranges[layout[i]].range.src(0)).hi, "a stage's size");
-    if (i == 1) stride += option.padding;
-  }
-  int64_t number = kernel.next_range_number();
-  for (size_t at : layout) {
-    const UOp r = kernel.ranges[at].range;
-    const UOp copy = graph.make(Op::Range, {UOp(r.src(0))}, number++);
-    renamed.emplace_back(r, copy);
-    stage_src.push_back(copy);
-    index_src.push_back(r);
-    const RangeKind kind =
-        kernel.ranges[at].kind == RangeKind::Vec ? RangeKind::Vec : RangeKind::Loop;
-    out.ranges.push_back({copy, kind, false});
-  }
-  stage_src[0] = substitute(load, renamed);
-  index_src[0] = graph.make(Op::Stage, std::move(stage_src), strides);
-  const UOp index = graph.make(Op::Index, std::move(index_src));
-  for (UOp& root : out.roots) root = substitute(root, {{load, index}});
-  return out;
-}
-
 }  // namespace
 
 std::string to_text(std::span<const Option> options) {
@@ -318,7 +258,7 @@ Kernel apply_option(const Kernel& kernel, const Option& option) {
     case OptionKind::Order:
       return reorder(kernel, option);
     case OptionKind::Stage:
-      return stage(kernel, option);
+      return apply_stage(kernel, option);
   }
   return kernel;
 }
