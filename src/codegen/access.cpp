@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "codegen/lineariser.h"
 #include "ir/build.h"
+#include "rules/symbolic.h"
 
 namespace tiny {
 
@@ -300,6 +301,7 @@ LinearId Lineariser::read_stage(const UOp& node) {
   UOp flat = graph.integer(0);
   for (size_t i = 0; i + 1 < node.src().size(); ++i)
     flat = add(flat, mul(node.src(i + 1), stage.ints()[i]));
+  flat = simplify_index(flat);  // quotients and remainders of a split dimension meet again
   const Place p = place(*base, flat, node.dtype().bytes());
   const size_t depth = std::max(depth_of(p.address), depth_of(p.index));
   return tree_.add(depth, Op::Load, node.dtype().with_lanes(lanes_in(free_of(node))),

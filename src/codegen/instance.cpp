@@ -22,8 +22,12 @@ InstanceKey Lineariser::key_of(const UOp& node) {
   uint64_t coordinates = 0;
   for (RangeSet set = free_of(node); set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));
-    if (states_[i].kind == RangeState::Fixed)
-      coordinates += radix_[i] * (static_cast<uint64_t>(states_[i].value) + 1);
+    if (states_[i].kind != RangeState::Fixed) continue;
+    // A loop is fixed at its first and last iterations only.
+    int64_t digit = states_[i].value + 1;
+    if ((loops_ & (RangeSet{1} << i)) && digit > kPeeledMax)
+      digit = kPeeledMax + kernel_.ranges[i].range.src(0).const_int() - states_[i].value;
+    coordinates += radix_[i] * static_cast<uint64_t>(digit);
   }
   return {node.node(), coordinates};
 }

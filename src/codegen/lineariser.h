@@ -18,6 +18,8 @@
 
 namespace tiny {
 
+inline constexpr int64_t kPeeledMax = 3;  // iterations that a loop is peeled by on either side
+
 // Where a range stands at the moment.
 struct RangeState {
   enum Kind : uint8_t { Closed, Open, Fixed, Lane } kind = Closed;
@@ -160,7 +162,7 @@ class Lineariser {
   LinearProgram program_;
   BlockTree tree_;
   FreeRanges free_;
-  std::vector<uint64_t> radix_;  // of an instance's coordinates, by position
+  std::vector<uint64_t> radix_;                // of an instance's coordinates, by position
   std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
   std::vector<UOp> kept_;                      // what the maps point to stays alive
   std::vector<RangeState> states_;             // by position

@@ -36,16 +36,20 @@ uint64_t identity_bits(Op op, DType dtype) {
 }  // namespace
 
 Lineariser::Lineariser(const Kernel& kernel, const UOp& outer, const Target& target)
-    : kernel_(kernel), outer_(outer), target_(target), tree_(program_), states_(kernel.ranges.size()) {
+    : kernel_(kernel),
+      outer_(outer),
+      target_(target),
+      tree_(program_),
+      states_(kernel.ranges.size()) {
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
   invariant(!kernel.roots.empty(), "a kernel has a root");
-  // Coordinates are one number with a digit a range: 0 while it is not fixed, else its value + 1.
+  // An instance's coordinates are one number with a digit a range: 0 while it is not fixed.
   int64_t radix = 1;
   for (const KernelRange& r : kernel.ranges) {
     radix_.push_back(static_cast<uint64_t>(radix));
-    const UOp& size = r.range.src(0);
-    if (size.is_const())
-      radix = checked_mul(radix, checked_add(size.const_int(), 1, "coordinates"), "coordinates");
+    const bool unrolled = r.kind == RangeKind::Upcast || r.kind == RangeKind::Unroll;
+    const int64_t digits = unrolled ? r.range.src(0).const_int() : 2 * kPeeledMax;
+    radix = checked_mul(radix, digits + 1, "the number of a kernel's instances");
   }
   for (size_t i = 0; i < kernel.ranges.size(); ++i) {
     switch (kernel.ranges[i].kind) {
@@ -393,8 +397,7 @@ LinearId Lineariser::part_of_sum() {
   if (const LinearId* known = tree_.find(key)) return *known;
   LinearId part = value_of(outer_.src(0));
   const LinearOp& op = tree_.op(part);
-  if (op.op != Op::Accumulator)
-    part = tree_.add(tree_.depth(), Op::Accumulator, op.dtype, {part});
+  if (op.op != Op::Accumulator) part = tree_.add(tree_.depth(), Op::Accumulator, op.dtype, {part});
   tree_.remember(key, part);
   return part;
 }
@@ -420,8 +423,8 @@ LinearId Lineariser::all_outer_last() {
   return all;
 }
 
-// A trip of the outer loops: the first stores its part, later ones add theirs to what is stored, and
-// the last makes the store's value of the sum.
+// A trip of the outer loops: the first stores its part, later ones add theirs to what is stored,
+// and the last makes the store's value of the sum.
 void Lineariser::add_into_destination(Task& store) {
   const RangeSet all = value_ranges(store);
   const auto under = [&](LinearId condition, Step step) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -131,36 +132,59 @@ size_t find_range(const Kernel& kernel, const Option& option, int64_t number) {
   refuse(option, cat("it has no range r", number));
 }
 
-void replace_all(Kernel& kernel, const std::vector<std::pair<UOp, UOp>>& replacements) {
-  for (UOp& root : kernel.roots) root = substitute(root, replacements);
-  for (UOp& fact : kernel.facts) fact = substitute(fact, replacements);
+// The split of a range: its value, and the two ranges that the value is a sum of.
+struct Split {
+  UOp range;
+  UOp sum;
+  UOp outer;  // not a range if it would have one value
+  UOp inner;
+  int64_t size = 1;
+};
+
+// The position of `range` among those that a Reduce or Stage closes; 0 if it is not there.
+size_t closed_at(const UOp& closer, const UOp& range) {
+  for (size_t i = 1; i < closer.src().size(); ++i)
+    if (closer.src(i) == range) return i;
+  return 0;
 }
 
-// Reduce and Stage list the ranges that they close: a range that was replaced by a sum in them is
-// replaced by the sum's two ranges.
-UOp split_closers(const UOp& root, const UOp& sum, const UOp& outer, const UOp& inner) {
-  std::vector<std::pair<UOp, UOp>> replacements;
-  UOp out = root;
-  for (const UOp& u : topological({&root, 1})) {
-    if (u.op() != Op::Reduce) continue;
-    bool closes = false;
-    std::vector<UOp> src{u.src(0)};
-    for (size_t i = 1; i < u.src().size(); ++i) {
-      if (!(u.src(i) == sum)) {
-        src.push_back(u.src(i));
-        continue;
-      }
-      closes = true;
-      if (outer.op() == Op::Range) src.push_back(outer);
-      src.push_back(inner);
-    }
-    if (closes) {
-      const UOp old = substitute(u, replacements);
-      src[0] = UOp(old.src(0));
-      replacements.emplace_back(u, u.graph().make(Op::Reduce, std::move(src), u.arg()));
-    }
+// `u` over new sources.  What closes the range closes its two ranges; a Stage has a dimension for
+// each, and is indexed by quotient and remainder.
+UOp split_node(const UOp& u, std::vector<UOp> src, const Split& split) {
+  if (u == split.range) return split.sum;
+  const bool indexes = u.op() == Op::Index;
+  if (!indexes && u.op() != Op::Reduce && u.op() != Op::Stage)
+    return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+  const size_t at = closed_at(indexes ? u.src(0) : u, split.range);
+  if (at == 0) return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+  const auto place = src.begin() + static_cast<int64_t>(at);
+  const bool two = split.outer.op() == Op::Range;
+  if (indexes) {
+    const UOp index = *place;
+    if (two) *place = floor_mod(index, split.size);
+    if (two) src.insert(place, floor_div(index, split.size));
+    return u.graph().make(Op::Index, std::move(src));
   }
-  return replacements.empty() ? out : substitute(out, replacements);
+  *place = split.inner;
+  if (two) src.insert(place, split.outer);
+  if (u.op() == Op::Reduce) return u.graph().make(Op::Reduce, std::move(src), u.arg());
+  Ints strides = u.ints();
+  const auto stride = strides.begin() + static_cast<int64_t>(at) - 1;
+  if (two) strides.insert(stride, checked_mul(*stride, split.size, "a stage's stride"));
+  return u.graph().make(Op::Stage, std::move(src), strides);
+}
+
+void split_range(Kernel& kernel, const Split& split) {
+  std::vector<UOp> all = kernel.roots;
+  all.insert(all.end(), kernel.facts.begin(), kernel.facts.end());
+  std::unordered_map<const Node*, UOp> done;
+  for (const UOp& u : topological(all)) {
+    std::vector<UOp> src;
+    for (const UOp& s : u.src()) src.push_back(done.at(s.node()));
+    done.emplace(u.node(), split_node(u, std::move(src), split));
+  }
+  for (UOp& root : kernel.roots) root = done.at(root.node());
+  for (UOp& fact : kernel.facts) fact = done.at(fact.node());
 }
 
 Kernel tile(const Kernel& kernel, const Option& option) {
@@ -169,9 +193,6 @@ Kernel tile(const Kernel& kernel, const Option& option) {
   const UOp r = kernel.ranges[at].range;
   if (option.amount < 1) refuse(option, "a tile has at least one element");
   if (kernel.ranges[at].kind != RangeKind::Loop) refuse(option, "only a loop can be tiled");
-  for (const UOp& u : topological(kernel.roots))
-    if (u.op() == Op::Stage && std::find(u.src().begin() + 1, u.src().end(), r) != u.src().end())
-      refuse(option, "a stage's own range is not tiled");
   Graph& graph = r.graph();
   const UOp size = r.src(0);
   const UOp count = size.is_const() ? graph.integer(ceil_div(size.const_int(), option.amount))
@@ -182,8 +203,7 @@ Kernel tile(const Kernel& kernel, const Option& option) {
   // An outer range of one value is no range.
   const UOp outer_value = count.is_const_int(1) ? graph.integer(0) : outer;
   const UOp sum = add(mul(outer_value, option.amount), inner);
-  replace_all(out, {{r, sum}});
-  for (UOp& root : out.roots) root = split_closers(root, sum, outer_value, inner);
+  split_range(out, {r, sum, outer_value, inner, option.amount});
   if (!size.is_const() || size.const_int() % option.amount != 0)
     out.facts.push_back(add(sub(size, sum), -1));
   KernelRange second = kernel.ranges[at];

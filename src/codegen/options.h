@@ -3,12 +3,10 @@
 //
 //   TILE r T     r := r*T + n: r becomes the outer range, n is a new range of size T after it;
 //                what T does not divide is a fact of the kernel (the last tile is cut short)
-//   VEC r        lanes; r has a constant size that is a power of two, and is the kernel's lane count
-//   UPCAST r     registers: repeated, one accumulator each
-//   UNROLL r     repeated, the same accumulator
-//   THREAD r     workers; r is the outermost loop and belongs to every store
-//   ORDER r..    these ranges, outer to inner, in the places that they have now
-//   STAGE p r [a.. ] [pad N]
+//   VEC r        lanes; r has a constant size that is a power of two, and is the kernel's lane
+//   count UPCAST r     registers: repeated, one accumulator each UNROLL r     repeated, the same
+//   accumulator THREAD r     workers; r is the outermost loop and belongs to every store ORDER r..
+//   these ranges, outer to inner, in the places that they have now STAGE p r [a.. ] [pad N]
 //                the load of parameter p, or the value v by its number, is memoised in scratch over
 //                the ranges that are inside r (all: over all), laid out in the order a.. ; N more
 //                elements a row

@@ -35,24 +35,37 @@ bool may_read_destination(const UOp& store) {
   return false;
 }
 
-}  // namespace
-
-SplitReduction split_outer_reduction(const Kernel& kernel) {
-  SplitReduction out{kernel, {}};
-  if (kernel.roots.size() != 1 || kernel.roots[0].op() != Op::Store) return out;
+// The one reduction whose value, perhaps changed elementwise, `kernel` stores; no node if partial
+// sums cannot stand in the destination.
+UOp stored_reduction(const Kernel& kernel, const FreeRanges& free) {
+  if (kernel.roots.size() != 1 || kernel.roots[0].op() != Op::Store) return {};
   const UOp store = kernel.roots[0];
-  FreeRanges free;
-  add_free_ranges(kernel, kernel.roots, free);
   const auto stop = [](const UOp& u) { return u.op() == Op::Reduce || u.op() == Op::Stage; };
   UOp reduce;
   for (const UOp& u : topological({&store, 1}, stop)) {
-    if (u.op() != Op::Reduce || outer_loops(kernel, u, free.at(u.node())).empty()) continue;
-    if (reduce) return out;
+    if (u.op() != Op::Reduce) continue;
+    if (reduce) return {};
     reduce = u;
   }
-  if (!reduce || free.at(reduce.node()) != free.at(store.node()) ||
-      reduce.dtype() != store.src(1).dtype() || may_read_destination(store))
-    return out;
+  const bool fits = reduce && free.at(reduce.node()) == free.at(store.node()) &&
+                    reduce.dtype() == store.src(1).dtype() && !may_read_destination(store);
+  return fits ? reduce : UOp();
+}
+
+}  // namespace
+
+bool can_add_into_destination(const Kernel& kernel) {
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  return static_cast<bool>(stored_reduction(kernel, free));
+}
+
+SplitReduction split_outer_reduction(const Kernel& kernel) {
+  SplitReduction out{kernel, {}};
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  const UOp reduce = stored_reduction(kernel, free);
+  if (!reduce || outer_loops(kernel, reduce, free.at(reduce.node())).empty()) return out;
   std::vector<UOp> outer{UOp()};
   std::vector<UOp> inner{UOp(reduce.src(0))};
   const std::vector<UOp> outside = outer_loops(kernel, reduce, free.at(reduce.node()));
@@ -61,10 +74,10 @@ SplitReduction split_outer_reduction(const Kernel& kernel) {
     (std::find(outside.begin(), outside.end(), r) == outside.end() ? inner : outer).push_back(r);
   }
   if (inner.size() == 1) return out;
-  Graph& graph = store.graph();
+  Graph& graph = reduce.graph();
   outer[0] = graph.make(Op::Reduce, std::move(inner), reduce.arg());
   out.outer = graph.make(Op::Reduce, std::move(outer), reduce.arg());
-  out.kernel.roots[0] = substitute(store, {{reduce, out.outer}});
+  out.kernel.roots[0] = substitute(kernel.roots[0], {{reduce, out.outer}});
   return out;
 }
 

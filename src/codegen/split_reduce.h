@@ -15,4 +15,7 @@ struct SplitReduction {
 // reduction has such a loop, it is returned as it is: loops are then opened inside the store's.
 SplitReduction split_outer_reduction(const Kernel& kernel);
 
+// Whether the kernel's reduction may be split so, wherever its loops stand.
+bool can_add_into_destination(const Kernel& kernel);
+
 }  // namespace tiny

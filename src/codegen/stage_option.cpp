@@ -184,8 +184,7 @@ class Stager {
     if (value.op() == Op::Load) left = windows(value, left, dims);
     for (size_t i : positions(left)) {
       const UOp r = kernel_.ranges[i].range;
-      const RangeKind kind =
-          kernel_.ranges[i].kind == RangeKind::Vec ? RangeKind::Vec : RangeKind::Loop;
+      const RangeKind kind = copied_kind(kernel_.ranges[i]);
       dims.push_back({new_range(r.src(0)), r, {i}, kind});
       replaced.emplace_back(r, dims.back().range);
     }
@@ -193,9 +192,14 @@ class Stager {
     return dims;
   }
 
-  UOp new_range(const UOp& size) {
-    return size.graph().make(Op::Range, {UOp(size)}, number_++);
+  // Lanes are filled as lanes; a few registers as so many steps.
+  static RangeKind copied_kind(const KernelRange& r) {
+    if (r.kind == RangeKind::Vec) return r.kind;
+    const bool few = r.kind == RangeKind::Upcast && r.range.src(0).const_int() <= 4;
+    return few ? RangeKind::Unroll : RangeKind::Loop;
   }
+
+  UOp new_range(const UOp& size) { return size.graph().make(Op::Range, {UOp(size)}, number_++); }
 
   // Indices that sum overlapping ranges become dimensions over what the sums cover; returns the
   // ranges that are left.
@@ -218,8 +222,7 @@ class Stager {
         (mine ? inner : outer).terms.push_back(term);
         if (!mine) continue;
         plain = plain && term.atom.op() == Op::Range && term.atom.src(0).is_const();
-        if (plain)
-          steps.emplace_back(std::abs(term.coefficient), term.atom.src(0).const_int());
+        if (plain) steps.emplace_back(std::abs(term.coefficient), term.atom.src(0).const_int());
       }
       if (!plain || is_mixed_radix(steps)) continue;
       BoundsCache cache;
@@ -252,9 +255,11 @@ class Stager {
     std::vector<Dimension> named;
     for (int64_t number : option_.list) {
       const size_t at = position_of(number);
-      const auto found = std::find_if(dims.begin(), dims.end(), [&](const Dimension& d) {
+      const auto holds = [at](const Dimension& d) {
         return std::find(d.from.begin(), d.from.end(), at) != d.from.end();
-      });
+      };
+      if (std::any_of(named.begin(), named.end(), holds)) continue;  // one dimension for several
+      const auto found = std::find_if(dims.begin(), dims.end(), holds);
       if (found == dims.end()) refuse(cat("r", number, " is not inside the place"));
       named.push_back(*found);
       dims.erase(found);
@@ -327,7 +332,8 @@ std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t 
         renaming.emplace_back(a.range, b.range);
       }
       if (!alike) continue;
-      const UOp image = substitute(closer.op() == Op::Store ? closer.src(1) : closer.src(0), renaming);
+      const UOp image =
+          substitute(closer.op() == Op::Store ? closer.src(1) : closer.src(0), renaming);
       const std::vector<UOp> wanted = topological({&image, 1});
       const UOp value = reduce.src(0);
       for (const UOp& u : topological({&value, 1})) {
@@ -341,6 +347,18 @@ std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t 
     }
   }
   return best;
+}
+
+int64_t staged_bytes(const Kernel& kernel) {
+  int64_t sum = 0;
+  for (const UOp& u : topological(kernel.roots)) {
+    if (u.op() != Op::Stage) continue;
+    int64_t last = 0;
+    for (size_t i = 1; i < u.src().size(); ++i)
+      last += (bounds(u.src(i).src(0)).hi - 1) * u.ints()[i - 1];
+    sum += (last + 1) * u.dtype().bytes();
+  }
+  return sum;
 }
 
 Kernel apply_stage(const Kernel& kernel, const Option& option) {

@@ -21,4 +21,7 @@ Kernel apply_stage(const Kernel& kernel, const Option& option);
 // if there is none.
 std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t operations);
 
+// Of scratch, for all stages.
+int64_t staged_bytes(const Kernel& kernel);
+
 }  // namespace tiny

@@ -47,7 +47,8 @@ std::vector<float> product(const char* device, const std::string& options, int64
     const UOp wide = make_expand(make_reshape(b, {1, n, k}), {m, n, k});
     UOp c = make_reduce(mul(a, wide), Op::Add, {2});
     if (relu)
-      c = elementwise(Op::Max, {c, make_expand(make_reshape(graph.constant(kFloat32, 0), {1, 1}), {m, n})});
+      c = elementwise(Op::Max,
+                      {c, make_expand(make_reshape(graph.constant(kFloat32, 0), {1, 1}), {m, n})});
     read(*context, c, out.data(), static_cast<int64_t>(out.size() * sizeof(float)));
   }
   return out;
@@ -107,7 +108,8 @@ TEST(Options, AReducedLoopMayStandOutsideTheStores) {
 }
 
 TEST(Options, TextReplaysExactly) {
-  const char* text = "TILE r0 14; VEC r3; ORDER r1 r0; STAGE p1 r2 r0 r3 pad 16; STAGE p0 all; STAGE v7 r0";
+  const char* text =
+      "TILE r0 14; VEC r3; ORDER r1 r0; STAGE p1 r2 r0 r3 pad 16; STAGE p0 all; STAGE v7 r0";
   EXPECT_EQ(to_text(parse_options(text)), text);
 }
 
