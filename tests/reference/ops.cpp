@@ -109,7 +109,7 @@ Lane unary_real(Op op, DType dtype, const Lane& a) {
 
 Lane product(DType dtype, const Lane& a, const Lane& b) {
   Lane out{round_to(dtype, a.real * b.real), 0, 0};
-  out.error = a.error || b.error
+  out.error = a.error > 0 || b.error > 0
                   ? std::abs(a.real) * b.error + std::abs(b.real) * a.error + a.error * b.error
                   : 0;
   if (std::isnan(out.error)) out.error = kUnknown;

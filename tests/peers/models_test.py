@@ -1,0 +1,121 @@
+"""The generated networks against onnxruntime: the values before the softmax agree on three inputs each
+to max|a - b| <= 1e-4 max|b|, with the same five greatest and at least 900 distinct values, on machine
+code (where no kernel may be interpreted) and, for four networks and one input, the interpreter and C.
+
+    TINY_CLI=build/release/tools/tiny models_test.py [--all] [--models DIR] [--only NAME..]
+
+Networks are made by make_models.py in DIR (default build/models) unless they are there already; without
+--all only those below 60 MB: all twelve take 1.4 GB and some minutes.  Each line says how many kernels ran
+and how many of them were interpreted.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime  # noqa: F401: make_models.py needs it
+    from onnx import numpy_helper
+except ImportError as missing:
+    print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).resolve().parent
+TINY = os.environ.get("TINY_CLI", str(HERE.parents[1] / "build/release/tools/tiny"))
+SMALL = ["squeezenet", "shufflenet", "mobilenet_v2", "transformer", "inception_v1", "densenet121",
+         "inception_v2", "resnet18"]  # fmt: skip
+LARGE = ["resnet50", "bvlc_alexnet", "zfnet512", "vgg19"]
+EVERY_DEVICE = ["squeezenet", "shufflenet", "mobilenet_v2", "transformer"]
+TOLERANCE, TOP, DISTINCT = 1e-4, 5, 900
+
+
+def load(path):
+    tensor = onnx.TensorProto()
+    tensor.ParseFromString(path.read_bytes())
+    return numpy_helper.to_array(tensor)
+
+
+def logits_file(folder):
+    """The data set's file of the output before the softmax."""
+    for path in sorted(folder.glob("output_*.pb")):
+        tensor = onnx.TensorProto()
+        tensor.ParseFromString(path.read_bytes())
+        if tensor.name == "logits":
+            return path
+    raise SystemExit(f"{folder} has no logits")
+
+
+def disagreement(got, want):
+    """What is wrong with `got`, or "", and the greatest error in parts of the greatest value."""
+    error = float(np.abs(got - want).max() / np.abs(want).max())
+    if not error <= TOLERANCE:
+        return f"an error of {error:.2e}", error
+    for a, b in zip(got.reshape(-1, want.shape[-1] if want.ndim == 2 else want.size),
+                    want.reshape(-1, want.shape[-1] if want.ndim == 2 else want.size)):  # fmt: skip
+        if list(np.argsort(-a, kind="stable")[:TOP]) != list(np.argsort(-b, kind="stable")[:TOP]):
+            return f"other than the {TOP} greatest", error
+        if len(np.unique(a)) < DISTINCT:
+            return f"only {len(np.unique(a))} distinct values", error
+    return "", error
+
+
+def check(models, name, data_set, device, out):
+    """Runs one input; a line about it, and whether all is as it must be."""
+    folder = models / name / f"test_data_set_{data_set}"
+    done = subprocess.run(
+        [TINY, "run", models / name / "model.onnx", "--input", folder / "input_0.pb", "--device", device,
+         "--outputs", "logits", "--save", out / "logits.npz", "--print", "none", "--json", "-q"],
+        capture_output=True, text=True)  # fmt: skip
+    where = f"{name} {data_set} {device}:"
+    if done.returncode != 0:
+        return f"{where} exit status {done.returncode}: {done.stdout}{done.stderr}", False
+    report = json.loads(done.stdout)
+    kernels = report["kernels"]
+    with np.load(out / "logits.npz") as saved:
+        got = saved["logits"]
+    wrong, error = disagreement(got, load(logits_file(folder)).reshape(got.shape))
+    interpreted = {"cpu": 0, "c": 0, "interp": kernels["count"]}[device]
+    if not wrong and kernels["interpreted"] != interpreted:
+        wrong = f"{interpreted} kernels should be interpreted"
+    milliseconds = report["times_ms"]["first_run"]
+    return (f"{where} error {error:.1e}, {kernels['count']} kernels, {kernels['interpreted']} interpreted, "
+            f"{milliseconds:.0f} ms{': ' + wrong if wrong else ''}"), not wrong  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--models", type=pathlib.Path, default=HERE.parents[1] / "build/models")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=SMALL + LARGE)
+    parser.add_argument("--keep", action="store_true", help="keep the networks that were made")
+    arguments = parser.parse_args()
+    names = arguments.only or SMALL + (LARGE if arguments.all else [])
+    failures = checks = 0
+    for name in names:
+        made = not (arguments.models / name / "test_data_set_2/output_0.pb").exists()
+        if made:
+            subprocess.run([sys.executable, "-B", HERE / "make_models.py", arguments.models, "--only",
+                            name], check=True)  # fmt: skip
+        cases = [(i, "cpu") for i in range(3)]
+        cases += [(0, device) for device in ("interp", "c") if name in EVERY_DEVICE]
+        with tempfile.TemporaryDirectory() as out:
+            for data_set, device in cases:
+                line, right = check(arguments.models, name, data_set, device, pathlib.Path(out))
+                print(line, flush=True)
+                checks += 1
+                failures += not right
+        if made and not arguments.keep:
+            shutil.rmtree(arguments.models / name)
+    print(f"{checks - failures} passed, {failures} failed, 0 skipped")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
