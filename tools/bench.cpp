@@ -232,6 +232,9 @@ Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
   result.set("per_second", static_cast<double>(measured.runs) / measured.seconds);
   result.set("load_ms", model.load_ms()).set("compile_ms", session.compile_ms());
   result.set("first_run_ms", first_run_ms);
+  const Json counts = session.kernels();
+  result.set("kernel_count", *counts.find("count"));
+  result.set("interpreted", *counts.find("interpreted"));
   const Profile kernels = profile(session);
   result.set("overhead_us_per_kernel", kernels.overhead_us);
   result.set("allocations_per_run", allocations_per_run(session));
@@ -260,7 +263,9 @@ std::string result_text(const Json& result) {
   if (const Json* cold = result.find("cold_ms"))
     text += "cold min " + fixed(cold->find("min")->number(), 1) + " p50 " +
             fixed(cold->find("p50")->number(), 1);
-  text += "\n  per run allocations " + result.find("allocations_per_run")->text() +
+  text += "\n  per run kernels " + result.find("kernel_count")->text() + ", interpreted " +
+          result.find("interpreted")->text() + ", allocations " +
+          result.find("allocations_per_run")->text() +
           ", overhead per kernel " + fixed(result.find("overhead_us_per_kernel")->number(), 2) +
           " us\n";
   if (const Json* kernels = result.find("kernels"))

@@ -22,6 +22,7 @@ struct Result {
   std::string kind;  // "pass", "fail", "unsupported", "error", "known"
   std::string reason;
   double max_abs = 0, max_rel = 0, ms = 0;
+  uint64_t kernels = 0;  // that ran
   uint64_t interpreted = 0;
 };
 
@@ -83,6 +84,7 @@ void run_set(const Context& context, const LoadedModel& model, const std::string
   session.execute();
   const std::vector<Array> outputs = session.read_outputs();
   const Json kernels = session.kernels();
+  result.kernels += static_cast<uint64_t>(kernels.find("count")->number());
   result.interpreted += static_cast<uint64_t>(kernels.find("interpreted")->number());
   for (size_t i = 0; i < wanted.size(); ++i) {
     const Comparison compared = compare(outputs[i], wanted[i], files[i], flags.tolerance);
@@ -126,7 +128,7 @@ Json line_of(const Case& tested, const Result& result) {
   line.set("name", tested.name).set("category", tested.category).set("result", result.kind);
   line.set("reason", result.reason.empty() ? Json() : Json(result.reason));
   line.set("max_abs", result.max_abs).set("max_rel", result.max_rel).set("ms", result.ms);
-  return line.set("interpreted", result.interpreted);
+  return line.set("kernels", result.kernels).set("interpreted", result.interpreted);
 }
 
 // What a child wrote, or what its end says.
@@ -143,6 +145,7 @@ Result result_of(const Ended& ended, double timeout) {
     result.max_abs = std::strtod(line->find("max_abs")->text().c_str(), nullptr);
     result.max_rel = std::strtod(line->find("max_rel")->text().c_str(), nullptr);
     result.ms = line->find("ms")->number();
+    result.kernels = static_cast<uint64_t>(line->find("kernels")->number());
     result.interpreted = static_cast<uint64_t>(line->find("interpreted")->number());
   } else {
     result.reason = ended.exit_code < 0 ? "ended by signal " + std::to_string(ended.signal)
@@ -229,6 +232,8 @@ class Tester {
   void report(const Case& tested, Result result) {
     const bool failed = result.kind == "fail" || result.kind == "error";
     if (failed && known_.contains(tested.name)) result.kind = "known";
+    kernels_ += result.kernels;
+    interpreted_ += result.interpreted;
     all_.add(result.kind);
     categories_[tested.category].add(result.kind);
     if (common_.json) return print(line_of(tested, result).dump() + "\n");
@@ -247,12 +252,14 @@ class Tester {
       outcome.failure = mismatch(std::to_string(failed) + " of " + std::to_string(all_.total()) +
                                  " cases failed");
     if (!common_.json) {
-      print(table(categories_) + std::to_string(all_.passed) + " passed, " +
+      print(table(categories_) + std::to_string(kernels_) + " kernels ran, " +
+            std::to_string(interpreted_) + " of them interpreted\n" + std::to_string(all_.passed) + " passed, " +
             std::to_string(failed) + " failed, " + std::to_string(all_.unsupported + all_.known) +
             " skipped\n");
       return outcome;
     }
     Json summary = all_.json(), categories = Json::object();
+    summary.set("kernels", kernels_).set("interpreted", interpreted_);
     for (const auto& [name, counts] : categories_) categories.set(name, counts.json());
     Json line = json_head("test", outcome.failure);
     print(line.set("summary", summary.set("by_category", categories)).dump() + "\n");
@@ -263,6 +270,7 @@ class Tester {
   const CommonFlags& common_;
   std::vector<Case> cases_;
   std::set<std::string> known_;
+  uint64_t kernels_ = 0, interpreted_ = 0;
   Counts all_;
   std::map<std::string, Counts> categories_;
 };

@@ -54,8 +54,9 @@ class Bench(CliTest):
         for one in result["results"]:
             self.assertLessEqual({"threads", "concurrency", "runs", "ms", "per_second", "load_ms",
                                   "compile_ms", "first_run_ms", "overhead_us_per_kernel",
-                                  "allocations_per_run", "cold_ms", "samples_ms", "kernels"},
-                                 one.keys())
+                                  "allocations_per_run", "cold_ms", "samples_ms", "kernels",
+                                  "kernel_count", "interpreted"}, one.keys())
+            self.assertEqual((one["kernel_count"], one["interpreted"]), (len(one["kernels"]), 0))
             ms = one["ms"]
             self.assertEqual(ms.keys(), {"min", "mean", "stddev", "p50", "p90", "p99", "max"})
             self.assertEqual((one["runs"], len(one["samples_ms"])), (7, 7))
@@ -66,6 +67,11 @@ class Bench(CliTest):
             self.assertGreater(one["cold_ms"]["min"], 0)
             for kernel in one["kernels"]:
                 self.assertEqual(kernel.keys(), {"name", "runs", "ms", "gflops", "gbps", "options"})
+
+    def test_plain_text_says_how_many_kernels_are_interpreted(self):
+        for device in ("cpu", "interp"):
+            text = self.tiny("bench", self.negation(), "--runs", "1", "--device", device)
+            self.assertIn(f"kernels 1, interpreted {int(device == 'interp')}", text)
 
     def test_duration_and_concurrency(self):
         started = time.monotonic()
@@ -110,7 +116,7 @@ class Test(CliTest):
         *cases, last = self.lines(self.folder, "--jobs", "2", code=1)
         for case in cases:
             self.assertLessEqual({"name", "category", "result", "reason", "max_abs", "max_rel", "ms",
-                                  "interpreted"}, case.keys())
+                                  "kernels", "interpreted"}, case.keys())
             self.check_head(case, case["result"] == "pass")
         self.assertEqual({c["name"]: c["result"] for c in cases},
                          {"test_good": "pass", "test_wrong": "fail", "test_other": "pass",
@@ -121,10 +127,13 @@ class Test(CliTest):
                                    "known": 0, "total": 4},
                           "simple": {"passed": 1, "failed": 0, "unsupported": 0, "errors": 0,
                                      "known": 0, "total": 1}})
+        self.assertGreaterEqual(last["summary"].pop("kernels"), 3)
+        self.assertEqual(last["summary"].pop("interpreted"), 0)
         self.assertEqual(last["summary"], {"passed": 2, "failed": 1, "unsupported": 1, "errors": 1,
                                            "known": 0, "total": 5})
         text = self.tiny("test", self.folder, code=1)
         self.assertEqual(text.splitlines()[-1], "2 passed, 2 failed, 1 skipped")
+        self.assertRegex(text.splitlines()[-2], r"^[1-9]\d* kernels ran, 0 of them interpreted$")
 
     def test_choosing_cases(self):
         for name in ("test_a1", "test_a2", "test_b1"):
