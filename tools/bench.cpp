@@ -265,9 +265,8 @@ std::string result_text(const Json& result) {
             fixed(cold->find("p50")->number(), 1);
   text += "\n  per run kernels " + result.find("kernel_count")->text() + ", interpreted " +
           result.find("interpreted")->text() + ", allocations " +
-          result.find("allocations_per_run")->text() +
-          ", overhead per kernel " + fixed(result.find("overhead_us_per_kernel")->number(), 2) +
-          " us\n";
+          result.find("allocations_per_run")->text() + ", overhead per kernel " +
+          fixed(result.find("overhead_us_per_kernel")->number(), 2) + " us\n";
   if (const Json* kernels = result.find("kernels"))
     for (const Json& kernel : kernels->items())
       text += "  " + right(fixed(kernel.find("ms")->number(), 4), 10) + " ms " +

@@ -253,9 +253,9 @@ class Tester {
                                  " cases failed");
     if (!common_.json) {
       print(table(categories_) + std::to_string(kernels_) + " kernels ran, " +
-            std::to_string(interpreted_) + " of them interpreted\n" + std::to_string(all_.passed) + " passed, " +
-            std::to_string(failed) + " failed, " + std::to_string(all_.unsupported + all_.known) +
-            " skipped\n");
+            std::to_string(interpreted_) + " of them interpreted\n" + std::to_string(all_.passed) +
+            " passed, " + std::to_string(failed) + " failed, " +
+            std::to_string(all_.unsupported + all_.known) + " skipped\n");
       return outcome;
     }
     Json summary = all_.json(), categories = Json::object();
