@@ -82,7 +82,7 @@ def main():
         put("npy", name, file.getvalue())
         put("pb", name, numpy_helper.from_array(np.asarray(array), name).SerializeToString())
     for kind, values in (("FLOAT", [1.5, 2]), ("INT32", [3, -4]), ("INT64", [5, -6]), ("DOUBLE", [7, 8]),
-                         ("UINT64", [9, 10]), ("STRING", [b"a\0", b"bc"])):  # fmt: skip
+                         ("UINT64", [9, 10]), ("STRING", [b"a\0b", b"c"])):  # fmt: skip
         tensor = helper.make_tensor(f"typed_{kind}", getattr(TensorProto, kind), [2], values)
         put("pb", tensor.name, tensor.SerializeToString())
     for i, text in enumerate(OPTIONS):
