@@ -235,6 +235,11 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   if (kind == RangeKind::Vec &&
       (size.const_int() < 2 || (size.const_int() & (size.const_int() - 1)) != 0))
     refuse(option, "lanes are a power of two above one");
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  for (const UOp& u : topological(kernel.roots))
+    if (u.op() == Op::Stage && (free.at(u.node()) & (RangeSet{1} << at)))
+      refuse(option, "a stage is filled anew for each of its steps");
   r.kind = kind;
   return out;
 }
@@ -248,6 +253,9 @@ Kernel reorder(const Kernel& kernel, const Option& option) {
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     refuse(option, "a range is named twice");
   for (size_t i = 0; i < places.size(); ++i) out.ranges[sorted[i]] = kernel.ranges[places[i]];
+  if (kernel.ranges.front().kind == RangeKind::Thread &&
+      !(out.ranges.front().range == kernel.ranges.front().range))
+    refuse(option, "the loop that threads share stays outermost");
   return out;
 }
 

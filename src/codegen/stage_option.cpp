@@ -88,6 +88,12 @@ class Stager {
     refuse(cat("it has no range r", number));
   }
 
+  // Of a node that the kernel need not hold.
+  RangeSet free_of(const UOp& u) const {
+    FreeRanges known;
+    add_free_ranges(kernel_, {&u, 1}, known);
+    return known.at(u.node());
+  }
   RangeSet inside(const UOp& u) const { return free_.at(u.node()) >> place_ << place_; }
 
   UOp find_value() const {
@@ -207,10 +213,10 @@ class Stager {
     std::vector<UOp> src(load.src().begin(), load.src().end());
     RangeSet left = set;
     for (size_t axis = 1; axis < src.size(); ++axis) {
-      const RangeSet here = free_.at(src[axis].node()) & set;
+      const RangeSet here = free_.at(load.src(axis).node()) & set;
       bool alone = std::popcount(here) > 1;
       for (size_t other = 1; other < src.size(); ++other)
-        alone = alone && (other == axis || !(free_.at(src[other].node()) & here));
+        alone = alone && (other == axis || !(free_.at(load.src(other).node()) & here));
       const std::optional<Affine> sum = affine(src[axis]);
       if (!alone || !sum) continue;
       Affine inner;
@@ -218,7 +224,7 @@ class Stager {
       std::vector<std::pair<int64_t, int64_t>> steps;  // coefficient, size
       bool plain = true;
       for (const AffineTerm& term : sum->terms) {
-        const bool mine = (free_.at(term.atom.node()) & here) != 0;
+        const bool mine = (free_of(term.atom) & here) != 0;
         (mine ? inner : outer).terms.push_back(term);
         if (!mine) continue;
         plain = plain && term.atom.op() == Op::Range && term.atom.src(0).is_const();
