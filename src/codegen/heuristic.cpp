@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "codegen/chooser.h"
 #include "codegen/stage_option.h"
+#include "ir/shared_value.h"
 
 namespace tiny {
 
@@ -17,8 +18,13 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
+bool contains(const UOp& user, const UOp& node) {
+  const std::vector<UOp> below = topological({&user, 1});
+  return std::find(below.begin(), below.end(), node) != below.end();
+}
+
 // What a value that is wanted again must cost at least to be kept: reading it back is not free.
-constexpr int64_t kSharedOperationsMin = 6;
+constexpr double kSharedWorkMin = 6;
 
 }  // namespace
 
@@ -32,7 +38,9 @@ std::vector<Option> Chooser::run() {
   std::vector<const ClosureInfo*> reductions;
   for (const ClosureInfo& c : table_.closures)
     if (!c.store) reductions.push_back(&c);
-  if (reductions.size() == 1)
+  if (reductions.size() == 2 && reads(*reductions[1], *reductions[0]))
+    staged_operand(*reductions[0]);
+  else if (reductions.size() == 1)
     contraction(*reductions.front());
   else if (reductions.empty())
     elementwise();
@@ -158,29 +166,49 @@ void Chooser::rows() {
   }
 }
 
-// How many of the first loops everything that closes ranges lies inside of.
-size_t Chooser::outer_loops() const {
-  FreeRanges free;
-  add_free_ranges(current_, current_.roots, free);
-  uint64_t common = ~uint64_t{0};
-  for (const UOp& u : topological(current_.roots))
-    if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free.at(u.node());
-  size_t count = 0;
-  while (count < current_.ranges.size() && (common & bit(count)) &&
-         current_.ranges[count].kind == RangeKind::Loop)
-    ++count;
-  return count;
+// Whether `outer` reduces a value that is made of `inner`'s result and the same for every output.
+bool Chooser::reads(const ClosureInfo& outer, const ClosureInfo& inner) const {
+  const uint64_t free = inner.below & ~inner.own;
+  return contains(outer.node, inner.node) && free && (free & ~outer.own) == 0;
+}
+
+// Such a value is computed once, before the contraction that reads it; what is left is one
+// reduction.
+void Chooser::staged_operand(const ClosureInfo& inner) {
+  const std::vector<UOp> order = topological(kernel_.roots);
+  const int64_t value = std::find(order.begin(), order.end(), inner.node) - order.begin();
+  apply({OptionKind::Stage, -1, value, {}, 0, true});
+  size_t lane = kernel_.ranges.size();
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    for (const AccessInfo& a : table_.accesses)
+      if ((inner.own & bit(i)) && a.strides[i] == 1 && const_extent(i) * 2 >= lanes_) lane = i;
+  if (lane < kernel_.ranges.size() && lanes_ > 1) vector_tile(lane, 4);
+  kernel_ = current_;
+  table_ = access_table(kernel_);
+  for (const ClosureInfo& c : table_.closures) {
+    const bool outermost =
+        !c.store &&
+        std::none_of(table_.closures.begin(), table_.closures.end(), [&](const ClosureInfo& other) {
+          return !other.store && !(other.node == c.node) && contains(other.node, c.node);
+        });
+    if (outermost) {
+      const ClosureInfo outer = c;
+      return contraction(outer);
+    }
+  }
 }
 
 // A value that a row's reduction computes and that is wanted again after it is kept for the row.
 void Chooser::share_values() {
-  const size_t place = outer_loops();
+  size_t place = 0;
+  const size_t common = common_outer_ranges(current_);
+  while (place < common && current_.ranges[place].kind == RangeKind::Loop) ++place;
   if (place == 0) return;
   for (int count = 0; count < 4; ++count) {
-    const auto value = shared_value(current_, place, kSharedOperationsMin);
-    if (!value) return;
+    const std::optional<SharedValue> shared = find_shared_value(current_, place, kSharedWorkMin);
+    if (!shared) return;
     Option option{
-        OptionKind::Stage, current_.ranges[place - 1].range.int_arg(), *value, {}, 0, true};
+        OptionKind::Stage, current_.ranges[place - 1].range.int_arg(), shared->number, {}, 0, true};
     const Kernel staged = apply_option(current_, option);
     if (staged_bytes(staged) > target_.l2_bytes / 2) return;
     apply(std::move(option));
