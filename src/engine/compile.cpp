@@ -18,7 +18,7 @@ namespace {
 // What stands in for an input's memory until a run binds it.
 class InputTag : public Storage {
  public:
-  InputTag() : Storage(nullptr) {}
+  InputTag() : Storage(Ref<Buffer>(), 0) {}
 };
 
 double now() {
@@ -30,7 +30,7 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
   const std::vector<UOp> order = topological(outputs, has_memory);
   std::vector<uint8_t> varies(outputs.front().graph().id_limit());
   for (const UOp& u : order) {
-    bool v = is_input(u) || u.op() == Op::Variable;
+    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After;
     if (!has_memory(u))
       for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
     varies[u.id()] = v ? 1 : 0;
