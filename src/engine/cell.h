@@ -16,7 +16,7 @@ class Cell : public RefCounted {
  public:
   Cell(Ref<Context> context, UOp node, bool owns_memory = false);
 
-  const UOp& node() const { return node_; }
+  const UOp& node() const;
   bool owns_memory() const { return owns_memory_; }
   // A later version, or the same value in memory.
   void set(UOp node) { node_ = std::move(node); }
@@ -31,7 +31,7 @@ class Cell : public RefCounted {
   friend class Context;
 
   Ref<Context> context_;  // declared first: the node dies before its graph
-  UOp node_;
+  mutable UOp node_;
   bool owns_memory_ = false;
   Cell* previous_ = nullptr;
   Cell* next_ = nullptr;

@@ -26,11 +26,12 @@ double now() {
 }
 
 // Values that no input reaches but that a value that inputs reach is made from.
-std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
+std::vector<UOp> constant_frontier(std::span<const UOp> outputs, const Captured& captured) {
   const std::vector<UOp> order = topological(outputs, has_memory);
   std::vector<uint8_t> varies(outputs.front().graph().id_limit());
   for (const UOp& u : order) {
-    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After;
+    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After ||
+             (has_memory(u) && !captured.is_constant);
     if (!has_memory(u))
       for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
     varies[u.id()] = v ? 1 : 0;
@@ -64,22 +65,28 @@ bool is_input(const UOp& node) {
 }
 
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
-                                std::span<const UOp> inputs) {
+                                std::span<const UOp> inputs, const Captured& captured) {
   CompiledProgram out;
   std::vector<UOp> wanted;
   Graph& graph = context.graph();
-  for (const UOp& u : onehot_to_gather(outputs)) wanted.push_back(graph.make(Op::Contiguous, {u}));
+  for (const UOp& u : onehot_to_gather(outputs)) {
+    wanted.push_back(graph.make(Op::Contiguous, {u}));
+    while (has_memory(wanted.back()))
+      wanted.back() = graph.make(Op::Contiguous, {UOp(wanted.back())});
+  }
   double start = now();
   if (!wanted.empty()) {
-    const std::vector<UOp> frontier = constant_frontier(wanted);
+    const std::vector<UOp> frontier = constant_frontier(wanted, captured);
     if (!frontier.empty()) realize(context, frontier);
   }
   out.init_seconds = now() - start;
   if (context.flags().spec != 0)
     for (const UOp& u : wanted) verify_tensor(u);
   start = now();
+  std::vector<UOp> roots = wanted;
+  roots.insert(roots.end(), captured.versions.begin(), captured.versions.end());
   const Schedule schedule =
-      make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);
+      make_schedule(roots, context.backend().target(), context.flags().fusion != 0);
   out.schedule_seconds = now() - start;
   start = now();
   const int64_t cached = context.kernels().times().cached;
@@ -92,6 +99,36 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   for (const Slot& slot : out.program->slots)
     if (slot.kind == SlotKind::Captured) out.weight_bytes += slot.bytes;
   return out;
+}
+
+std::vector<UOp> pending_versions(std::span<const UOp> outputs) {
+  std::vector<UOp> found;
+  for (const UOp& u : topological(outputs, has_memory))
+    if (u.op() == Op::After && !has_memory(u)) found.push_back(u);
+  return found;
+}
+
+void take_versions(Context& context, std::span<const UOp> versions) {
+  const auto is_taken = [&](const UOp& u) { return std::ranges::count(versions, u) > 0; };
+  // First all checks, then the changes.
+  for (Cell* cell = context.cells(); cell; cell = cell->next()) {
+    UOp below = cell->node();
+    if (is_taken(below)) continue;
+    while (below.op() == Op::After && !has_memory(below)) {
+      below = UOp(below.src(0));
+      require(!is_taken(below), Status::InvalidArgument,
+              "a tensor that the program writes has a later write pending: list it among the "
+              "outputs, or realise it");
+    }
+  }
+  for (Cell* cell = context.cells(); cell; cell = cell->next()) {
+    if (!is_taken(cell->node())) continue;
+    UOp below = cell->node();
+    while (!has_memory(below)) below = UOp(below.src(0));
+    cell->set(make_buffer(context.graph(), storage_of(below), below.dtype(),
+                          product(shape_of(below)).value()));
+  }
+  for (const UOp& u : versions) u.node()->realized = make_ref<InputTag>();
 }
 
 }  // namespace tiny

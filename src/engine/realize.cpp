@@ -40,12 +40,6 @@ std::optional<StoredView> stored_view(const UOp& node) {
   return as_view(node, flags);
 }
 
-void require_values(std::span<const UOp> outputs) {
-  for (const UOp& u : topological(outputs, has_memory))
-    require(!has_memory(u) || storage_of(u)->has_memory(), Status::InvalidArgument,
-            "the value depends on a program's input: compile it, and read it from a run");
-}
-
 // The stored bases of the outputs stay; everything else that is stored lives in the arena.
 std::vector<UOp> kept_nodes(const Schedule& schedule, std::span<const UOp> outputs) {
   std::vector<UOp> kept;
@@ -63,12 +57,27 @@ std::vector<UOp> kept_nodes(const Schedule& schedule, std::span<const UOp> outpu
 
 }  // namespace
 
+void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs) {
+  for (const UOp& u : topological(outputs, has_memory)) {
+    if (!has_memory(u) || std::ranges::count(inputs, u)) continue;
+    const Ref<Storage> storage = storage_of(u);
+    require(storage->has_memory() || u.op() != Op::Buffer, Status::InvalidArgument,
+            inputs.empty() ? "the value depends on an input: compile a program and read its run"
+                           : "an output depends on an input that is not among the inputs");
+    require(storage->has_memory(), Status::InvalidArgument,
+            "the value depends on what a program writes: read it from a run of the program");
+    require(storage->is_current(), Status::InvalidArgument,
+            "the value was built on a tensor that a program has written to since: realise it before"
+            " the run, or build it again");
+  }
+}
+
 void realize(Context& context, std::span<const UOp> outputs) {
   std::vector<UOp> missing;
   for (const UOp& out : outputs)
     if (!stored_view(out)) missing.push_back(out);
   if (missing.empty()) return;
-  require_values(missing);
+  require_values(missing, {});
   if (context.flags().spec != 0)
     for (const UOp& out : missing) verify_tensor(out);
   Versions versions(context, missing);
@@ -118,6 +127,7 @@ void read(Context& context, const UOp& node, void* data, int64_t bytes) {
     }
   }
   invariant(stored.has_value(), "a realised value has memory");
+  require_values({&stored->base, 1}, {});
   const Ref<Storage> storage = storage_of(stored->base);
   const int64_t offset =
       storage->byte_offset() + stored->view.offset.value() * node.dtype().bytes();
