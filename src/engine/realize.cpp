@@ -88,6 +88,7 @@ void realize(Context& context, std::span<const UOp> outputs) {
   PlanRequest request;
   request.outputs = kept;
   const Ref<Program> program = make_program(context, schedule, request);
+  program->is_exclusive = false;  // its writes are versions, which the graph knows
   const Ref<Run> run = make_ref<Run>(program);
   std::vector<Ref<Storage>> memory(kept.size());
   for (const Slot& slot : program->slots) {
