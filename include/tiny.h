@@ -113,6 +113,10 @@ TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *
 TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_context **out);
 TINY_API void tiny_context_retain(tiny_context *context);
 TINY_API void tiny_context_release(tiny_context *context);
+/* What computing values took since the context began, runs of programs aside: launches of kernels; copies of
+   old elements, made because a write (tiny_assign) would have destroyed what something still reads; their bytes. */
+TINY_API tiny_status tiny_context_counters(tiny_context *context, int64_t *launches, int64_t *copies,
+                                           int64_t *copied_bytes);
 
 /* ---- Tensors ------------------------------------------------------------------------------- */
 

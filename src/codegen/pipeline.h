@@ -24,6 +24,10 @@ struct CodegenResult {
   double bytes = 0;       // bytes of the buffers that one launch reads and writes
 };
 
+// The kernel that options apply to: transcendentals decomposed, ranges split at divisors and merged
+// where every access walks them as one.
+Kernel prepare_kernel(const Kernel& kernel);
+
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options);
 
 }  // namespace tiny

@@ -104,6 +104,14 @@ extern "C" {
     pub fn tiny_context_release(context: *mut tiny_context);
 }
 extern "C" {
+    pub fn tiny_context_counters(
+        context: *mut tiny_context,
+        launches: *mut i64,
+        copies: *mut i64,
+        copied_bytes: *mut i64,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_tensor_from_data(
         context: *mut tiny_context,
         dtype: tiny_dtype,

@@ -226,6 +226,15 @@ impl Context {
         Ok(Context::from_raw(out))
     }
 
+    /// What computing values took since the context began, runs of programs aside: launches of kernels; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads; their bytes.
+    pub fn counters(&self) -> Result<(i64, i64, i64)> {
+        let mut launches: i64 = 0;
+        let mut copies: i64 = 0;
+        let mut copied_bytes: i64 = 0;
+        check(unsafe { ffi::tiny_context_counters(self.raw.as_ptr(), &mut launches, &mut copies, &mut copied_bytes) })?;
+        Ok((launches, copies, copied_bytes))
+    }
+
     /// A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes the tensor's dtype, unless only a float can hold it (docs/semantics.md).
     pub fn scalar_float(&self, value: f64) -> Result<Tensor> {
         let mut out = ptr::null_mut();
@@ -1303,12 +1312,12 @@ impl Program {
 
     /// Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing. Other tensors are captured: each run reads what they hold when it executes.  Writes (tiny_assign) that are pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs each tensor that the program is to write; such an output is that tensor's own memory.  A program that writes is exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none.
     pub fn compile(inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Program> {
-        crate::support::at_least_one(inputs.len())?;
+        crate::support::at_least_one(outputs.len())?;
         let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
         let outputs_raw: Vec<_> = outputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_program_compile(inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs_raw.as_ptr() as *const _, outputs_raw.len(), &mut out) })?;
-        Ok(Program::from_raw(out, inputs[0].context.clone()))
+        Ok(Program::from_raw(out, outputs[0].context.clone()))
     }
 
     pub fn kernel_count(&self) -> Result<usize> {
