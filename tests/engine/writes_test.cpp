@@ -477,10 +477,11 @@ class Sequence {
 
 TEST_P(Writes, RandomSequencesHaveTheValuesOfAnEagerModel) {
   const bool compiles = GetParam() == "c";
-  for (uint64_t seed = 1; seed <= (compiles ? 2 : 150); ++seed)
-    ASSERT_EQ(Sequence(context_, seed).run(compiles ? 12 : 40), "") << "seed " << seed;
+  const uint64_t seeds = compiles ? 1 : GetParam() == "interp" ? 150 : 50;
+  for (uint64_t seed = 1; seed <= seeds; ++seed)
+    ASSERT_EQ(Sequence(context_, seed).run(compiles ? 10 : 40), "") << "seed " << seed;
   if (!compiles) {
-    EXPECT_GT(copies(), 100);
+    EXPECT_GT(copies(), 30);
   }
 }
 

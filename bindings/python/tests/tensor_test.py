@@ -74,7 +74,7 @@ class Memory(unittest.TestCase):
         state.assign(state + x)
         program = tiny.Program.compile([x], [state * 10, state])
         self.assertEqual(state.tolist(), [0, 0])
-        run = tiny.Run.create(program) if hasattr(tiny.Run, "create") else program.run()
+        run = tiny.Run.create(program)
         run.set_input(0, tiny.tensor([1.0, 2.0]))
         run.execute()
         run.execute()
