@@ -10,6 +10,7 @@
 #include "schedule/rewrite_onehot.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
+#include "shape/view.h"
 
 namespace tiny {
 
@@ -60,6 +61,38 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, const Captured&
   return frontier;
 }
 
+// Each output in a buffer of its own, row-major, then the versions.  What else reads an output reads
+// that buffer, so that the value is not stored twice; what is a view of memory is read from there.
+std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UOp> versions) {
+  std::vector<UOp> roots(outputs.begin(), outputs.end());
+  roots.insert(roots.end(), versions.begin(), versions.end());
+  if (roots.empty()) return roots;
+  std::vector<uint8_t> is_output(roots.front().graph().id_limit());
+  for (const UOp& u : outputs) is_output[u.id()] = as_view(u) ? 0 : 1;
+  std::vector<UOp> rebuilt(is_output.size());
+  for (const UOp& u : topological(roots, has_memory)) {
+    UOp next = u;
+    if (!has_memory(u)) {
+      std::vector<UOp> src;
+      bool changed = false;
+      for (const UOp& s : u.src()) {
+        src.push_back(rebuilt[s.id()]);
+        changed |= !(src.back() == s);
+      }
+      if (changed) next = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+    }
+    if (is_output[u.id()] && next.op() != Op::Contiguous)
+      next = u.graph().make(Op::Contiguous, {next});
+    rebuilt[u.id()] = next;
+  }
+  for (size_t i = 0; i < roots.size(); ++i) {
+    UOp& root = roots[i] = rebuilt[roots[i].id()];
+    while (i < outputs.size() && (root.op() != Op::Contiguous || has_memory(root)))
+      root = root.graph().make(Op::Contiguous, {UOp(root)});
+  }
+  return roots;
+}
+
 }  // namespace
 
 UOp make_input(Context& context, DType dtype, int64_t count) {
@@ -74,24 +107,17 @@ bool is_input(const UOp& node) {
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, const Captured& captured) {
   CompiledProgram out;
-  std::vector<UOp> wanted;
-  Graph& graph = context.graph();
-  for (const UOp& u : onehot_to_gather(outputs)) {
-    wanted.push_back(graph.make(Op::Contiguous, {u}));
-    while (has_memory(wanted.back()))
-      wanted.back() = graph.make(Op::Contiguous, {UOp(wanted.back())});
-  }
+  const std::vector<UOp> roots = in_own_buffers(onehot_to_gather(outputs), captured.versions);
+  const std::span<const UOp> wanted(roots.data(), outputs.size());
   double start = now();
-  if (!wanted.empty()) {
-    const std::vector<UOp> frontier = constant_frontier(wanted, captured);
+  if (!roots.empty()) {
+    const std::vector<UOp> frontier = constant_frontier(roots, captured);
     if (!frontier.empty()) realize(context, frontier);
   }
   out.init_seconds = now() - start;
   if (context.flags().spec != 0)
-    for (const UOp& u : wanted) verify_tensor(u);
+    for (const UOp& u : roots) verify_tensor(u);
   start = now();
-  std::vector<UOp> roots = wanted;
-  roots.insert(roots.end(), captured.versions.begin(), captured.versions.end());
   const Schedule schedule =
       make_schedule(roots, context.backend().target(), context.flags().fusion != 0);
   out.schedule_seconds = now() - start;
