@@ -61,8 +61,9 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, const Captured&
   return frontier;
 }
 
-// Each output in a buffer of its own, row-major, then the versions.  What else reads an output reads
-// that buffer, so that the value is not stored twice; what is a view of memory is read from there.
+// Each output in a buffer of its own, row-major, then the versions.  What else reads an output
+// reads that buffer, so that the value is not stored twice; what is a view of memory is read from
+// there.
 std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UOp> versions) {
   std::vector<UOp> roots(outputs.begin(), outputs.end());
   roots.insert(roots.end(), versions.begin(), versions.end());

@@ -88,7 +88,7 @@ TEST_F(Misuse, WritesThatCannotBeAreRefusedAndChangeNothing) {
   refuse(kArgument, "tiny_assign: value is NULL", a_, nullptr);
   refuse(kArgument, "target is NULL", nullptr, a_);
   refuse(kDType, "a value of float32 is assigned to a tensor of int32", i_, a_);
-  refuse(kShape, "shape [4] does not broadcast to the shape [2, 3]", a_, i_);
+  refuse(kShape, "shapes [2, 3] and [4] do not broadcast", a_, i_);
   tiny_tensor* number = nullptr;
   ASSERT_EQ(tiny_scalar_int(context_, 1, &number), TINY_OK);
   refuse(kArgument, "a scalar is a number", number, number);
