@@ -82,4 +82,20 @@ void tiny_context_release(tiny_context* context) {
   if (context) context->release();
 }
 
+tiny_status tiny_context_counters(tiny_context* context, int64_t* launches, int64_t* copies,
+                                  int64_t* copied_bytes) {
+  if (!launches || !copies || !copied_bytes)
+    return tiny::fail(__func__, tiny::Status::InvalidArgument,
+                      "launches, copies or copied_bytes is NULL");
+  *launches = *copies = *copied_bytes = 0;
+  return tiny::guarded(__func__, [&] {
+    tiny_context& c = tiny::required(context, "context");
+    const tiny::Building building(c);
+    const tiny::Counters& counters = c.core->counters();
+    *launches = counters.launches;
+    *copies = counters.copies;
+    *copied_bytes = counters.copied_bytes;
+  });
+}
+
 }  // extern "C"

@@ -104,6 +104,14 @@ extern "C" {
     pub fn tiny_context_release(context: *mut tiny_context);
 }
 extern "C" {
+    pub fn tiny_context_counters(
+        context: *mut tiny_context,
+        launches: *mut i64,
+        copies: *mut i64,
+        copied_bytes: *mut i64,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_tensor_from_data(
         context: *mut tiny_context,
         dtype: tiny_dtype,
@@ -196,6 +204,9 @@ extern "C" {
         data: *mut ::std::os::raw::c_void,
         bytes: usize,
     ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_assign(target: *mut tiny_tensor, value: *const tiny_tensor) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_realize(tensors: *const *mut tiny_tensor, count: usize) -> tiny_status;
@@ -850,6 +861,24 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_input(
+        context: *mut tiny_context,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_compile(
+        inputs: *const *mut tiny_tensor,
+        input_count: usize,
+        outputs: *const *mut tiny_tensor,
+        output_count: usize,
+        out: *mut *mut tiny_program,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_program_retain(program: *mut tiny_program);
 }
 extern "C" {
@@ -907,6 +936,13 @@ extern "C" {
         index: usize,
         data: *mut ::std::os::raw::c_void,
         bytes: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_output_tensor(
+        run: *mut tiny_run,
+        index: usize,
+        out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 extern "C" {
