@@ -103,7 +103,7 @@ def context_of(call):
             name = small_camel(argument.name)
             return name if argument.type == "tiny_context" else f"{name}?.Context"
         if argument is list_with_context(call):
-            return f"Memory.First({small_camel(argument.name)})?.Context"
+            return f"global::Tiny.Memory.First({small_camel(argument.name)})?.Context"
     return "null"
 
 
