@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/realize.h"
+#include "engine/records.h"
 #include "schedule/rewrite_onehot.h"
 #include "shape/view.h"
 #include "tensor/promotion.h"
@@ -70,6 +71,19 @@ void realize(std::span<Tensor* const> tensors) {
   size_t next = 0;
   for (Tensor* t : tensors)
     if (needs_memory(*t)) *t = t->with(rebound(nodes[next++]));
+}
+
+std::string schedule_json(std::span<Tensor* const> tensors) {
+  std::vector<UOp> nodes;
+  std::vector<Tensor> all;
+  for (Tensor* t : tensors) {
+    numbers(t->shape());
+    all.push_back(*t);
+    if (needs_memory(*t)) nodes.push_back(t->node());
+  }
+  require_one_context(all);
+  nodes = onehot_to_gather(nodes);
+  return schedule_json(all.front().context(), nodes);
 }
 
 void read(Tensor& tensor, void* data, int64_t bytes) {
