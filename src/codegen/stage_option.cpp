@@ -88,6 +88,12 @@ class Stager {
     refuse(cat("it has no range r", number));
   }
 
+  // Of a node that the kernel need not hold.
+  RangeSet free_of(const UOp& u) const {
+    FreeRanges known;
+    add_free_ranges(kernel_, {&u, 1}, known);
+    return known.at(u.node());
+  }
   RangeSet inside(const UOp& u) const { return free_.at(u.node()) >> place_ << place_; }
 
   UOp find_value() const {
@@ -207,10 +213,10 @@ class Stager {
     std::vector<UOp> src(load.src().begin(), load.src().end());
     RangeSet left = set;
     for (size_t axis = 1; axis < src.size(); ++axis) {
-      const RangeSet here = free_.at(src[axis].node()) & set;
+      const RangeSet here = free_.at(load.src(axis).node()) & set;
       bool alone = std::popcount(here) > 1;
       for (size_t other = 1; other < src.size(); ++other)
-        alone = alone && (other == axis || !(free_.at(src[other].node()) & here));
+        alone = alone && (other == axis || !(free_.at(load.src(other).node()) & here));
       const std::optional<Affine> sum = affine(src[axis]);
       if (!alone || !sum) continue;
       Affine inner;
@@ -218,7 +224,7 @@ class Stager {
       std::vector<std::pair<int64_t, int64_t>> steps;  // coefficient, size
       bool plain = true;
       for (const AffineTerm& term : sum->terms) {
-        const bool mine = (free_.at(term.atom.node()) & here) != 0;
+        const bool mine = (free_of(term.atom) & here) != 0;
         (mine ? inner : outer).terms.push_back(term);
         if (!mine) continue;
         plain = plain && term.atom.op() == Op::Range && term.atom.src(0).is_const();
@@ -334,7 +340,9 @@ std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t 
       if (!alike) continue;
       const UOp image =
           substitute(closer.op() == Op::Store ? closer.src(1) : closer.src(0), renaming);
-      const std::vector<UOp> wanted = topological({&image, 1});
+      // What a reduction or a stage below closes is not wanted here.
+      const auto closes = [](const UOp& u) { return u.op() == Op::Reduce || u.op() == Op::Stage; };
+      const std::vector<UOp> wanted = topological({&image, 1}, closes);
       const UOp value = reduce.src(0);
       for (const UOp& u : topological({&value, 1})) {
         if (!has(u.op(), kElementwise) || free.at(u.node()) >> place << place != home) continue;
