@@ -56,6 +56,7 @@ class Golden : public ::testing::Test {
     ASSERT_EQ(tiny_options_set_string(options, "device", "null"), TINY_OK);
     ASSERT_EQ(tiny_options_set_string(options, "isa", isa), TINY_OK);
     ASSERT_EQ(tiny_options_set_int(options, "threads", 2), TINY_OK);
+    ASSERT_EQ(tiny_options_set_int(options, "cache", 0), TINY_OK);
     for (const Setting& s : more)
       ASSERT_EQ(s.text ? tiny_options_set_string(options, s.key, s.text)
                        : tiny_options_set_int(options, s.key, s.number),

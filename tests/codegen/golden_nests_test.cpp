@@ -24,6 +24,7 @@ class Nests : public ::testing::Test {
   void SetUp() override {
     Flags flags = Flags::from_environment(nullptr);
     flags.device = "null";
+    flags.cache = 0;
     context_ = make_ref<Context>(flags);
   }
 
