@@ -1,7 +1,6 @@
 #include "ir/svg.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/text.h"
 
@@ -13,7 +12,7 @@ constexpr double kLetter = 6.7;  // pixels, of the font below
 constexpr double kHeight = 34;
 constexpr double kLayerStep = 74;
 constexpr double kGap = 14;
-constexpr int kSweeps = 6;
+constexpr int kSweeps = 3;
 
 std::string escaped(const std::string& text) {
   std::string out;
@@ -38,22 +37,20 @@ class Layout {
       for (size_t s : nodes[n].sources) users_[s].push_back(n);
       for (size_t s : nodes[n].sources) layer_[n] = std::max(layer_[n], layer_[s] + 1);
     }
-    // A leaf stands just above its first user.
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      if (!nodes[n].sources.empty() || users_[n].empty()) continue;
+    depth_ = layer_;
+    // As near to its users as they let it.
+    for (size_t n = nodes.size(); n-- > 0;) {
       size_t first = SIZE_MAX;
       for (size_t u : users_[n]) first = std::min(first, layer_[u]);
-      layer_[n] = first - 1;
+      if (!users_[n].empty()) layer_[n] = first - 1;
     }
     for (size_t n = 0; n < nodes.size(); ++n) {
       if (layers_.size() <= layer_[n]) layers_.resize(layer_[n] + 1);
       layers_[layer_[n]].push_back(n);
     }
-    for (auto& layer : layers_) settle(layer, false);
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
-      const bool down = sweep % 2 == 0;
-      for (size_t i = 0; i < layers_.size(); ++i)
-        move_to_neighbours(layers_[down ? i : layers_.size() - 1 - i], down);
+      for (auto& layer : layers_) move_below_sources(layer);
+      for (size_t i = layers_.size(); i-- > 0;) move_above_users(layers_[i]);
     }
     const double left = nodes.empty() ? 0 : *std::min_element(x_.begin(), x_.end());
     for (size_t n = 0; n < nodes.size(); ++n) {
@@ -73,42 +70,43 @@ class Layout {
   double height() const { return 40 + kLayerStep * static_cast<double>(layers_.size()); }
 
  private:
-  // Puts a layer's nodes in the order of their places, without overlap; `keep`: about where they
-  // want to be.
-  void settle(std::vector<size_t>& layer, bool keep) {
-    double at = 0;
-    double shift = 0;
-    for (size_t n : layer) {
-      const double wanted = x_[n];
-      if (keep) at = std::max(at, wanted);
-      shift += wanted - at;
-      x_[n] = at;
-      at += node_width(n) + kGap;
-    }
-    if (!keep || layer.empty()) return;
-    // What was pushed to the right by its neighbours moves back as a whole.
-    for (size_t n : layer) x_[n] += shift / static_cast<double>(layer.size());
+  // Puts a layer's nodes in the order of their places, none left of where it wants to be, without
+  // overlap.
+  void settle(std::vector<size_t>& layer) {
+    std::stable_sort(layer.begin(), layer.end(), [&](size_t a, size_t b) { return x_[a] < x_[b]; });
+    for (size_t i = 1; i < layer.size(); ++i)
+      x_[layer[i]] = std::max(x_[layer[i]], x_[layer[i - 1]] + node_width(layer[i - 1]) + kGap);
   }
 
-  void move_to_neighbours(std::vector<size_t>& layer, bool down) {
+  // The source at the end of the longest path: below it a node stands, so that what a network does
+  // is a straight line; what feeds it from the side stands to its right.
+  size_t main_source(size_t n) const {
+    size_t best = nodes_[n].sources.front();
+    for (size_t s : nodes_[n].sources)
+      if (depth_[s] > depth_[best]) best = s;
+    return best;
+  }
+
+  void move_below_sources(std::vector<size_t>& layer) {
+    for (size_t n : layer)
+      if (!nodes_[n].sources.empty()) x_[n] = centre(main_source(n)) - node_width(n) / 2;
+    settle(layer);
+  }
+
+  void move_above_users(std::vector<size_t>& layer) {
     for (size_t n : layer) {
-      const std::vector<size_t>& near = down ? nodes_[n].sources : users_[n];
-      if (near.empty()) continue;
-      double sum = 0;
-      for (size_t other : near) sum += centre(other);
-      x_[n] = sum / static_cast<double>(near.size()) - node_width(n) / 2;
+      if (users_[n].empty()) continue;
+      const size_t user = users_[n].front();
+      x_[n] = main_source(user) == n ? centre(user) - node_width(n) / 2
+                                     : x_[user] + node_width(user) + kGap;
     }
-    std::stable_sort(layer.begin(), layer.end(), [&](size_t a, size_t b) { return x_[a] < x_[b]; });
-    double lowest = 0;
-    for (size_t n : layer) lowest = std::min(lowest, x_[n]);
-    for (size_t n : layer) x_[n] -= lowest;
-    settle(layer, true);
-    for (size_t n : layer) x_[n] += lowest;
+    settle(layer);
   }
 
   const std::vector<SvgNode>& nodes_;
   std::vector<std::vector<size_t>> users_;
   std::vector<size_t> layer_;
+  std::vector<size_t> depth_;  // the longest path from a leaf
   std::vector<double> x_;
   std::vector<std::vector<size_t>> layers_;
   double width_ = 200;

@@ -101,5 +101,19 @@ TEST(Figures, APictureHasEveryNodeAndEscapesText) {
   EXPECT_EQ(svg.find("a<b"), std::string::npos);
 }
 
+// A chain of 300 nodes, each fed from the side, is a straight line, not a diagonal.
+TEST(Figures, APictureOfAChainIsNarrow) {
+  std::vector<SvgNode> nodes{{"input", "", "#fff", {}}};
+  for (int i = 0; i < 300; ++i) {
+    const size_t before = nodes.size() - 1;
+    nodes.push_back({"weights of a layer", "float32", "#fff", {}});
+    nodes.push_back({"Reshape", "", "#fff", {nodes.size() - 1}});
+    nodes.push_back({"Mul", "", "#fff", {before, nodes.size() - 1}});
+  }
+  const std::string svg = layered_svg(nodes, "t");
+  const std::string width = svg.substr(svg.find("width=\"") + 7, 8);
+  EXPECT_LT(std::stoi(width), 1000);
+}
+
 }  // namespace
 }  // namespace tiny
