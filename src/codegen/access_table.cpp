@@ -25,6 +25,7 @@ class Builder {
     }
     for (const UOp& u : order_) {
       if (u.op() == Op::Load || u.op() == Op::Store) add_access(u);
+      if (u.op() == Op::Index) add_index(u);
       if (u.op() == Op::Reduce || u.op() == Op::Store) {
         add_closure(u);
         // A constant is spread over lanes where it is closed.
@@ -92,7 +93,7 @@ class Builder {
     uint64_t set = 0;
     if (u.op() == Op::Range) set = uint64_t{1} << kernel_.position(u);
     for (const UOp& s : u.src()) set |= free_[s.node()];
-    if (u.op() == Op::Reduce)
+    if (u.op() == Op::Reduce || u.op() == Op::Stage)
       for (size_t i = 1; i < u.src().size(); ++i) set &= ~free_[u.src(i).node()];
     free_[u.node()] = set;
   }
@@ -112,6 +113,21 @@ class Builder {
         info.elements *= view.shape[i] == kSymbolicDim ? 1.0 : static_cast<double>(view.shape[i]);
       const Affine whole = sum ? *sum : Affine{0, {{e, 1}}};
       for (const AffineTerm& term : whole.terms) add_term(info, term, stride);
+    }
+    table_.accesses.push_back(std::move(info));
+  }
+
+  // A stage is read as a buffer is, with the strides of its layout.
+  void add_index(const UOp& u) {
+    AccessInfo info;
+    info.node = u;
+    info.strides.resize(kernel_.ranges.size());
+    const UOp& stage = u.src(0);
+    for (size_t i = 1; i < u.src().size(); ++i) {
+      const auto sum = affine(u.src(i));
+      const Affine whole = sum ? *sum : Affine{0, {{u.src(i), 1}}};
+      for (const AffineTerm& term : whole.terms) add_term(info, term, stage.ints()[i - 1]);
+      info.elements *= static_cast<double>(std::max<int64_t>(bounds(stage.src(i).src(0)).hi, 1));
     }
     table_.accesses.push_back(std::move(info));
   }

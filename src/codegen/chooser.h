@@ -34,6 +34,8 @@ class Chooser {
   void kind(OptionKind what, int64_t range) { apply({what, range, 0, {}, 0, false}); }
   void vector_tile(size_t range, int64_t vectors);
   bool has_range(int64_t number) const;  // now
+  bool reads(const ClosureInfo& outer, const ClosureInfo& inner) const;
+  void staged_operand(const ClosureInfo& inner);
   void elementwise();
   void rows();
   void share_values();
@@ -69,14 +71,15 @@ class Chooser {
   void stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
                   int64_t inner_row);
 
-  const Kernel& kernel_;
+  Kernel kernel_;
   const Target& target_;
   AccessTable table_;
   Kernel current_;
   std::vector<Option> options_;
   int64_t lanes_ = 1;
-  int64_t cut_range_ = -1;  // the position of the reduced range that a panel cuts
-  int64_t cut_ = -1;        // the number of its inner part
+  uint64_t space_ = ~uint64_t{0};  // the ranges that the contraction runs over
+  int64_t cut_range_ = -1;         // the position of the reduced range that a panel cuts
+  int64_t cut_ = -1;               // the number of its inner part
 };
 
 }  // namespace tiny

@@ -18,6 +18,11 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
+bool contains(const UOp& user, const UOp& node) {
+  const std::vector<UOp> below = topological({&user, 1});
+  return std::find(below.begin(), below.end(), node) != below.end();
+}
+
 // What a value that is wanted again must cost at least to be kept: reading it back is not free.
 constexpr double kSharedWorkMin = 6;
 
@@ -33,7 +38,9 @@ std::vector<Option> Chooser::run() {
   std::vector<const ClosureInfo*> reductions;
   for (const ClosureInfo& c : table_.closures)
     if (!c.store) reductions.push_back(&c);
-  if (reductions.size() == 1)
+  if (reductions.size() == 2 && reads(*reductions[1], *reductions[0]))
+    staged_operand(*reductions[0]);
+  else if (reductions.size() == 1)
     contraction(*reductions.front());
   else if (reductions.empty())
     elementwise();
@@ -156,6 +163,38 @@ void Chooser::rows() {
     if (clash) continue;
     taken |= bit(best);
     vector_tile(best, 4);
+  }
+}
+
+// Whether `outer` reduces a value that is made of `inner`'s result and the same for every output.
+bool Chooser::reads(const ClosureInfo& outer, const ClosureInfo& inner) const {
+  const uint64_t free = inner.below & ~inner.own;
+  return contains(outer.node, inner.node) && free && (free & ~outer.own) == 0;
+}
+
+// Such a value is computed once, before the contraction that reads it; what is left is one
+// reduction.
+void Chooser::staged_operand(const ClosureInfo& inner) {
+  const std::vector<UOp> order = topological(kernel_.roots);
+  const int64_t value = std::find(order.begin(), order.end(), inner.node) - order.begin();
+  apply({OptionKind::Stage, -1, value, {}, 0, true});
+  size_t lane = kernel_.ranges.size();
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    for (const AccessInfo& a : table_.accesses)
+      if ((inner.own & bit(i)) && a.strides[i] == 1 && const_extent(i) * 2 >= lanes_) lane = i;
+  if (lane < kernel_.ranges.size() && lanes_ > 1) vector_tile(lane, 4);
+  kernel_ = current_;
+  table_ = access_table(kernel_);
+  for (const ClosureInfo& c : table_.closures) {
+    const bool outermost =
+        !c.store &&
+        std::none_of(table_.closures.begin(), table_.closures.end(), [&](const ClosureInfo& other) {
+          return !other.store && !(other.node == c.node) && contains(other.node, c.node);
+        });
+    if (outermost) {
+      const ClosureInfo outer = c;
+      return contraction(outer);
+    }
   }
 }
 

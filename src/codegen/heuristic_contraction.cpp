@@ -47,7 +47,7 @@ Chooser::RegisterTile Chooser::register_tile(double m, double n, const TileCost&
 // Whether a panel with lanes along `lane` holds each element once.  Steps of a window share what
 // they read: a copy of theirs would not have lanes side by side.
 bool Chooser::can_stage(const AccessInfo& load, size_t lane) const {
-  if (load.store || !load.inside_reduction) return false;
+  if (load.node.op() != Op::Load || !load.inside_reduction) return false;
   const double step = std::abs(static_cast<double>(load.strides[lane]));
   for (size_t i = 0; i < load.strides.size(); ++i) {
     if (load.strides[i] == kOpaqueStride) return false;
@@ -59,7 +59,7 @@ bool Chooser::can_stage(const AccessInfo& load, size_t lane) const {
   }
   int same = 0;
   for (const AccessInfo& a : table_.accesses)
-    same += !a.store && a.node.src(0) == load.node.src(0) ? 1 : 0;
+    same += a.node.op() == Op::Load && a.node.src(0) == load.node.src(0) ? 1 : 0;
   return same == 1;
 }
 
@@ -67,7 +67,7 @@ bool Chooser::can_stage(const AccessInfo& load, size_t lane) const {
 double Chooser::reuse(const AccessInfo& load) const {
   double times = 1;
   for (size_t i = 0; i < load.strides.size(); ++i)
-    if (load.strides[i] == 0) times *= extent(i);
+    if (load.strides[i] == 0 && (space_ & bit(i))) times *= extent(i);
   return times;
 }
 
@@ -250,11 +250,12 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
 void Chooser::contraction(const ClosureInfo& reduction) {
   if (lanes_ < 2) return;
   uint64_t outputs = 0;
+  for (const ClosureInfo& c : table_.closures)
+    if (c.store) outputs |= c.own;
+  space_ = outputs | reduction.own;
   double steps = 1;
-  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-    if (!kernel_.ranges[i].reduced) outputs |= bit(i);
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if (reduction.own & bit(i)) steps *= extent(i);
-  }
   const size_t none = kernel_.ranges.size();
   size_t lane = none;
   double lane_price = 0;

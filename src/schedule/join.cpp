@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -72,6 +73,30 @@ class RowTest {
         if ((free & (uint64_t{1} << i)) && kernel_.ranges[i].reduced) return false;
     }
     return fits(rows);
+  }
+
+  // Seconds that each worker adds if a reduction inside another, the same for every output, is
+  // computed once before the loops; none if the kernel is not of that kind.
+  std::optional<double> operand_seconds(size_t inputs) const {
+    if (static_cast<int64_t>(inputs) > target_.inputs_max || ops() > target_.ops_max)
+      return std::nullopt;
+    std::vector<UOp> reductions;
+    for (const UOp& u : nodes_)
+      if (u.op() == Op::Reduce) reductions.push_back(u);
+    if (reductions.size() != 2) return std::nullopt;
+    const UOp& inner = reductions[0];
+    const UOp& outer = reductions[1];
+    const std::vector<UOp> below = topological({&outer, 1});
+    if (std::find(below.begin(), below.end(), inner) == below.end()) return std::nullopt;
+    const uint64_t free = free_.at(inner.node());
+    uint64_t own = 0;
+    for (size_t i = 1; i < outer.src().size(); ++i) own |= free_.at(outer.src(i).node());
+    if (free == 0 || (free & ~own) != 0) return std::nullopt;
+    const double bytes = extent(free) * static_cast<double>(inner.dtype().bytes());
+    if (bytes > static_cast<double>(target_.l1_bytes) / 2) return std::nullopt;
+    uint64_t all = free;
+    for (size_t i = 1; i < inner.src().size(); ++i) all |= free_.at(inner.src(i).node());
+    return extent(all) / target_.fma_rate * (1 - 1.0 / target_.cores);
   }
 
  private:
@@ -212,7 +237,10 @@ class Joiner {
       const RowTest test(joined.kernel, target_);
       const double pay = (test.work() - apart) / target_.fma_rate - staging_saves(joined.kernel);
       const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
-      if (test.passes(joined.values.size()) && pay <= saved_seconds(bytes, target_)) return true;
+      const double save = saved_seconds(bytes, target_);
+      if (test.passes(joined.values.size()) && pay <= save) return true;
+      const std::optional<double> fill = test.operand_seconds(joined.values.size());
+      if (fill && pay + *fill <= save) return true;
     }
     decision_.stored[u.id()] = 1;
     return false;

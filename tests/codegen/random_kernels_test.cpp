@@ -49,10 +49,12 @@ class Expression {
   Expression(Ref<Context> context, uint64_t seed) : context_(std::move(context)), random_(seed) {}
 
   Tensor make() {
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
       case 1:
         return epilogue(product());
+      case 7:
+        return epilogue(product_of_sums());
       case 2:
         return epilogue(convolution());
       case 3:
@@ -114,6 +116,13 @@ class Expression {
     const int64_t k = chance(15) ? 400 + below(300) : size(90);
     if (chance(30)) return matmul(data({1 + below(3), m, k}), data({k, n}));
     return matmul(data({m, k}), data({k, n}));
+  }
+
+  // An operand that is the same for every row is computed once, before the rows.
+  Tensor product_of_sums() {
+    const int64_t k = size(90);
+    const Tensor x = sum(data({k, 1 + below(70)}), {1}, true);
+    return matmul(data({size(150), k}), x);
   }
 
   WindowOptions window(size_t rank, const Ints& kernel) {
