@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import unittest
 
@@ -38,8 +39,7 @@ class Seeing(CliTest):
     def test_files_are_named(self):
         for name in ("GRAPH", "GRAPHUOPS", "PROFILE"):
             told = self.told(**{name: "1", "TINY_OUT_DIR": str(self.folder)})
-            path = told.split("tiny: wrote ")[1].split("\n")[0]
-            text = open(path).read()
+            text = pathlib.Path(told.split("tiny: wrote ")[1].split("\n")[0]).read_text()
             if name == "PROFILE":
                 self.assertIn("launch", {event["cat"] for event in json.loads(text)["traceEvents"]})
             else:
