@@ -149,7 +149,13 @@ TINY_API tiny_status tiny_tensor_numel(const tiny_tensor *tensor, int64_t *out);
 
 /* Computes `tensor` if needed and copies its elements, row-major; `bytes` must be their exact size. */
 TINY_API tiny_status tiny_tensor_read(const tiny_tensor *tensor, void *data, size_t bytes);
-/* Computes the tensors now, in one schedule. */
+/* From now on `target`, and every tensor that shares its elements (the tensor that it is a view of, other
+   views), has `value` there: broadcast to its shape and converted to its dtype, which must be what the two
+   promote to.  What was built from them before keeps the old elements.  The write happens when work runs that
+   needs it; wrapped memory is written then.  Of a target whose elements share memory (an expanded axis) it is
+   TINY_ERROR_INVALID_ARGUMENT. */
+TINY_API tiny_status tiny_assign(tiny_tensor *target, const tiny_tensor *value);
+/* Computes the tensors now, in one schedule, with the writes to them that are pending. */
 TINY_API tiny_status tiny_realize(tiny_tensor *const *tensors, size_t count);
 
 /* ---- Operations without parameters: families --------------------------------------------------
@@ -406,7 +412,9 @@ TINY_API void tiny_report_release(tiny_report *report);
 TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
 /* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"},
    "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}.
-   `cached` counts kernels that were asked for again. */
+   `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing
+   values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would
+   have destroyed what something still reads. */
 TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **out);
 
 /* ---- Files of tensors ------------------------------------------------------------------------- */
@@ -458,6 +466,18 @@ TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *input
 
 /* ---- Programs and runs ------------------------------------------------------------------------ */
 
+/* A stand-in for a tensor that every run of a program is given.  It can be used like any tensor, but has no
+   value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT. */
+TINY_API tiny_status tiny_input(tiny_context *context, tiny_dtype dtype, const int64_t *dims, size_t ndim,
+                                tiny_tensor **out);
+/* Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing.
+   Other tensors are captured: each run reads what they hold when it executes.  Writes (tiny_assign) that are
+   pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs each
+   tensor that the program is to write; such an output is that tensor's own memory.  A program that writes is
+   exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it
+   wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none. */
+TINY_API tiny_status tiny_program_compile(tiny_tensor *const *inputs, size_t input_count, tiny_tensor *const *outputs,
+                                          size_t output_count, tiny_program **out);
 TINY_API void tiny_program_retain(tiny_program *program);
 TINY_API void tiny_program_release(tiny_program *program);
 TINY_API tiny_status tiny_program_kernel_count(const tiny_program *program, size_t *out);
@@ -483,6 +503,8 @@ TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_
 TINY_API tiny_status tiny_run_execute(tiny_run *run);
 /* Copies an output of the last execution, row-major; `bytes` must be its exact size. */
 TINY_API tiny_status tiny_run_read_output(tiny_run *run, size_t index, void *data, size_t bytes);
+/* An output of the last execution as a tensor, without a copy: the next execution has memory of its own. */
+TINY_API tiny_status tiny_run_output_tensor(tiny_run *run, size_t index, tiny_tensor **out);
 TINY_API tiny_status tiny_run_output_dtype(const tiny_run *run, size_t index, tiny_dtype *out);
 TINY_API tiny_status tiny_run_output_shape(const tiny_run *run, size_t index, int64_t *dims, size_t capacity,
                                            size_t *rank);

@@ -281,6 +281,7 @@ ModelRun::ModelRun(Ref<Context> context, Ref<const ModelProgram> program)
   std::map<int64_t, Ref<Storage>> memory;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const ModelProgram::Port& port = program_->outputs[i];
+    outputs_[i] = port.captured;
     if (port.number < 0) continue;
     Ref<Storage>& storage = memory[port.number];
     if (!storage) {
@@ -305,12 +306,28 @@ void ModelRun::set_input(size_t index, const Tensor& tensor) {
 
 void ModelRun::read_output(size_t index, void* data) const {
   const ModelProgram::Port& port = program_->outputs[index];
-  if (port.number < 0) return;
+  if (!outputs_[index]) return;
   Device& device = context_->device();
   const Ref<Queue> queue = device.make_queue();
   device.copy_out(queue.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
                   port.bytes);
   device.wait(queue.get());
+}
+
+Tensor ModelRun::take_output(size_t index) {
+  const ModelProgram::Port& port = program_->outputs[index];
+  require(!port.captured, Status::InvalidArgument, "output ", index,
+          " is a tensor that the program writes: use that tensor");
+  if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
+  const Ref<Storage> taken = outputs_[index];
+  const Ref<Storage> next = context_->allocate(port.bytes);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (program_->outputs[i].number == port.number) outputs_[i] = next;
+  run_->bind_output(port.number, next);
+  taken->claim();
+  const UOp buffer =
+      make_buffer(context_->graph(), taken, port.dtype, element_count(port.shape, "an output"));
+  return Tensor::of_memory(context_, buffer, row_major(to_shape(port.shape)));
 }
 
 void ModelRun::set_timed(bool timed) {

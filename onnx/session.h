@@ -27,6 +27,8 @@ class ModelProgram : public RefCounted {
     Ints shape;
     int64_t bytes = 0;
     int64_t number = -1;  // in the program; < 0: nothing to bind
+    Ref<Storage> captured =
+        {};  // an output that is the memory of a tensor which the program writes
   };
   std::vector<Port> inputs;
   std::vector<Port> outputs;
@@ -48,6 +50,9 @@ class ModelRun : public RefCounted {
   const Ref<Storage>& output(size_t index) const { return outputs_[index]; }
   // Copies an output's elements, row-major.
   void read_output(size_t index, void* data) const;
+  // An output of the last execution as a tensor; the next has other memory.  Belongs to the
+  // context's thread.
+  Tensor take_output(size_t index);
   void set_timed(bool timed);
   // Of each kernel of the last timed execution.
   std::span<const double> seconds() const;

@@ -1,6 +1,6 @@
 """The C# classes: a handle and its methods for each object, the enumerations, the free functions."""
 
-from model import Argument, camel, strip
+from model import Argument, camel, list_with_context, strip
 
 NUMBERS = {"int32_t": "int", "int64_t": "long", "uint32_t": "uint", "uint64_t": "ulong",
            "size_t": "ulong", "double": "double", "float": "float"}
@@ -102,7 +102,7 @@ def context_of(call):
         if argument.kind == "object" and not argument.nullable[0]:
             name = small_camel(argument.name)
             return name if argument.type == "tiny_context" else f"{name}?.Context"
-        if argument.kind == "objects":
+        if argument is list_with_context(call):
             return f"Memory.First({small_camel(argument.name)})?.Context"
     return "null"
 

@@ -46,6 +46,12 @@ class Call:
     doc: str
 
 
+def list_with_context(call):
+    """The list of objects that says the context of what is made: the last, earlier ones may be empty."""
+    lists = [argument for argument in call.arguments if argument.kind == "objects"]
+    return lists[-1] if lists else None
+
+
 class Unknown(Exception):
     """A parameter that the languages' safe layer has no form for: the raw function is all there is."""
 

@@ -2,7 +2,7 @@
 
 import keyword
 
-from model import Argument, camel, strip
+from model import Argument, camel, list_with_context, strip
 
 HEAD = '''"""Made from include/tiny.h by bindings/generate.py: every call of the header as a method."""
 
@@ -48,7 +48,7 @@ def source(call):
     for argument in call.arguments:
         if argument.kind == "object" and not argument.nullable[0]:
             return identifier(argument.name)
-        if argument.kind == "objects":
+        if argument is list_with_context(call):
             return f"first({identifier(argument.name)})"
     return None
 

@@ -1,6 +1,6 @@
 """The safe Rust layer: a struct with Drop for each object, its methods, newtypes of enumerations."""
 
-from model import Argument, camel, strip
+from model import Argument, camel, list_with_context, strip
 
 NUMBERS = {"int32_t": "i32", "int64_t": "i64", "uint32_t": "u32", "uint64_t": "u64",
            "size_t": "usize", "double": "f64", "float": "f32"}
@@ -129,7 +129,7 @@ def source(call, bound):
             return f"{name}.clone()"
         if argument.kind == "object" and not argument.nullable[0]:
             return f"{name}.context.clone()"
-        if argument.kind == "objects":
+        if argument is list_with_context(call):
             return f"{name}[0].context.clone()"
     return ""
 
@@ -164,9 +164,9 @@ def method(call, bound, indent):
         before += statements
         arguments += passing
     value = values[0] if len(values) == 1 else f"({', '.join(values)})"
-    firsts = [a for a in call.arguments if a.kind == "objects"]
-    if firsts and not call.has_receiver and values:
-        before.insert(0, f"crate::support::at_least_one({identifier(firsts[0].name)}.len())?;")
+    listed = list_with_context(call)
+    if listed and not call.has_receiver and values:
+        before.insert(0, f"crate::support::at_least_one({identifier(listed.name)}.len())?;")
     raw = f"unsafe {{ ffi::{call.function}({', '.join(arguments)}) }}"
     lines += [f"    {statement}" for statement in before]
     if call.checked:

@@ -2,6 +2,7 @@
 #include "api/boundary.h"
 #include "api/model_handle.h"
 #include "engine/records.h"
+#include "onnx/graph_program.h"
 #include "tensor/value.h"
 
 using tiny::guarded;
@@ -79,6 +80,33 @@ size_t tiny_report_bytes(const tiny_report* report) {
 
 void tiny_report_release(tiny_report* report) {
   delete report;
+}
+
+tiny_status tiny_input(tiny_context* context, tiny_dtype dtype, const int64_t* dims, size_t ndim,
+                       tiny_tensor** out) {
+  return tiny::produce(__func__, out, context, [&] {
+    return tiny::onnx::make_placeholder(context->core, tiny::dtype_argument(dtype),
+                                        tiny::numbers(dims, ndim, "dims"));
+  });
+}
+
+tiny_status tiny_program_compile(tiny_tensor* const* inputs, size_t input_count,
+                                 tiny_tensor* const* outputs, size_t output_count,
+                                 tiny_program** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] {
+    tiny_context& context = tiny::Operands(outputs, output_count, "outputs").context();
+    std::vector<tiny::Tensor> given;
+    std::vector<tiny::Tensor> wanted;
+    if (input_count > 0)
+      require(&tiny::Operands(inputs, input_count, "inputs").context() == &context,
+              Status::InvalidArgument, "inputs and outputs come from different contexts");
+    const tiny::Building building(context);
+    for (size_t i = 0; i < input_count; ++i) given.push_back(inputs[i]->value);
+    for (size_t i = 0; i < output_count; ++i) wanted.push_back(outputs[i]->value);
+    *out = new tiny_program(context, tiny::onnx::compile_tensors(context.core, given, wanted));
+  });
 }
 
 void tiny_program_retain(tiny_program* program) {
@@ -195,6 +223,16 @@ tiny_status tiny_run_read_output(tiny_run* run, size_t index, void* data, size_t
     require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
     const Using use(*run);
     run->value->read_output(index, data);
+  });
+}
+
+tiny_status tiny_run_output_tensor(tiny_run* run, size_t index, tiny_tensor** out) {
+  if (out) *out = nullptr;
+  if (!run) return tiny::fail(__func__, Status::InvalidArgument, "run is NULL");
+  return tiny::produce(__func__, out, run->context, [&] {
+    output_at(run, index);
+    const Using use(*run);
+    return run->value->take_output(index);
   });
 }
 

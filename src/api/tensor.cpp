@@ -126,6 +126,11 @@ tiny_status tiny_tensor_read(const tiny_tensor* tensor, void* data, size_t bytes
                    [&] { tiny::read(tensor->value, data, signed_bytes(bytes)); });
 }
 
+tiny_status tiny_assign(tiny_tensor* target, const tiny_tensor* value) {
+  return tiny::act(__func__, {{target, "target"}, {value, "value"}},
+                   [&] { tiny::assign(target->value, value->value); });
+}
+
 tiny_status tiny_realize(tiny_tensor* const* tensors, size_t count) {
   if (count == 0) return TINY_OK;
   return tiny::act(__func__, {tensors, count, "tensors"}, [&] {

@@ -10,6 +10,7 @@
 #include "schedule/rewrite_onehot.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
+#include "shape/view.h"
 
 namespace tiny {
 
@@ -18,7 +19,7 @@ namespace {
 // What stands in for an input's memory until a run binds it.
 class InputTag : public Storage {
  public:
-  InputTag() : Storage(nullptr) {}
+  InputTag() : Storage(Ref<Buffer>(), 0) {}
 };
 
 double now() {
@@ -26,13 +27,14 @@ double now() {
 }
 
 // Values that no input reaches but that a value that inputs reach is made from.
-std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
+std::vector<UOp> constant_frontier(std::span<const UOp> outputs, const Captured& captured) {
   const std::vector<UOp> order = topological(outputs, has_memory);
   std::vector<uint8_t> varies(outputs.front().graph().id_limit());
   // What is made of constants and positions alone by a few operations: no buffer is as cheap.
   std::vector<uint8_t> light(varies.size());
   for (const UOp& u : order) {
-    bool v = is_input(u) || u.op() == Op::Variable;
+    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After ||
+             (has_memory(u) && !captured.is_constant);
     bool l = !has_memory(u) && !has(u.op(), kTranscendental) && u.op() != Op::ReduceAxis;
     if (!has_memory(u))
       for (const UOp& s : u.src()) {
@@ -59,15 +61,17 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
   return frontier;
 }
 
-// Each output in a buffer of its own, row-major.  What else reads an output reads that buffer, so
-// that the value is not stored twice.
-std::vector<UOp> in_own_buffers(std::span<const UOp> outputs) {
-  std::vector<UOp> out;
-  if (outputs.empty()) return out;
-  std::vector<uint8_t> is_output(outputs.front().graph().id_limit());
-  for (const UOp& u : outputs) is_output[u.id()] = 1;
+// Each output in a buffer of its own, row-major, then the versions.  What else reads an output
+// reads that buffer, so that the value is not stored twice; what is a view of memory is read from
+// there.
+std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UOp> versions) {
+  std::vector<UOp> roots(outputs.begin(), outputs.end());
+  roots.insert(roots.end(), versions.begin(), versions.end());
+  if (roots.empty()) return roots;
+  std::vector<uint8_t> is_output(roots.front().graph().id_limit());
+  for (const UOp& u : outputs) is_output[u.id()] = as_view(u) ? 0 : 1;
   std::vector<UOp> rebuilt(is_output.size());
-  for (const UOp& u : topological(outputs, has_memory)) {
+  for (const UOp& u : topological(roots, has_memory)) {
     UOp next = u;
     if (!has_memory(u)) {
       std::vector<UOp> src;
@@ -82,8 +86,12 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs) {
       next = u.graph().make(Op::Contiguous, {next});
     rebuilt[u.id()] = next;
   }
-  for (const UOp& u : outputs) out.push_back(rebuilt[u.id()]);
-  return out;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    UOp& root = roots[i] = rebuilt[roots[i].id()];
+    while (i < outputs.size() && (root.op() != Op::Contiguous || has_memory(root)))
+      root = root.graph().make(Op::Contiguous, {UOp(root)});
+  }
+  return roots;
 }
 
 }  // namespace
@@ -98,22 +106,23 @@ bool is_input(const UOp& node) {
 }
 
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
-                                std::span<const UOp> inputs) {
+                                std::span<const UOp> inputs, const Captured& captured) {
   CompiledProgram out;
-  const std::vector<UOp> wanted = in_own_buffers(onehot_to_gather(outputs));
+  const std::vector<UOp> roots = in_own_buffers(onehot_to_gather(outputs), captured.versions);
+  const std::span<const UOp> wanted(roots.data(), outputs.size());
   double start = now();
-  if (!wanted.empty()) {
-    const std::vector<UOp> frontier = constant_frontier(wanted);
+  if (!roots.empty()) {
+    const std::vector<UOp> frontier = constant_frontier(roots, captured);
     if (!frontier.empty()) realize(context, frontier);
   }
   out.init_seconds = now() - start;
   if (context.flags().spec != 0)
-    for (const UOp& u : wanted) verify_tensor(u);
+    for (const UOp& u : roots) verify_tensor(u);
   Observer& observer = context.observer();
-  observer.drawn(wanted);
+  observer.drawn(roots);
   const double begin = observer.now();
   const Schedule schedule =
-      make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);
+      make_schedule(roots, context.backend().target(), context.flags().fusion != 0);
   out.schedule_seconds = observer.now() - begin;
   observer.span("schedule", "schedule", begin, observer.now());
   start = now();
@@ -127,6 +136,36 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   for (const Slot& slot : out.program->slots)
     if (slot.kind == SlotKind::Captured) out.weight_bytes += slot.bytes;
   return out;
+}
+
+std::vector<UOp> pending_versions(std::span<const UOp> outputs) {
+  std::vector<UOp> found;
+  for (const UOp& u : topological(outputs, has_memory))
+    if (u.op() == Op::After && !has_memory(u)) found.push_back(u);
+  return found;
+}
+
+void take_versions(Context& context, std::span<const UOp> versions) {
+  const auto is_taken = [&](const UOp& u) { return std::ranges::count(versions, u) > 0; };
+  // First all checks, then the changes.
+  for (Cell* cell = context.cells(); cell; cell = cell->next()) {
+    UOp below = cell->node();
+    if (is_taken(below)) continue;
+    while (below.op() == Op::After && !has_memory(below)) {
+      below = UOp(below.src(0));
+      require(!is_taken(below), Status::InvalidArgument,
+              "a tensor that the program writes has a later write pending: list it among the "
+              "outputs, or realise it");
+    }
+  }
+  for (Cell* cell = context.cells(); cell; cell = cell->next()) {
+    if (!is_taken(cell->node())) continue;
+    UOp below = cell->node();
+    while (!has_memory(below)) below = UOp(below.src(0));
+    cell->set(make_buffer(context.graph(), storage_of(below), below.dtype(),
+                          product(shape_of(below)).value()));
+  }
+  for (const UOp& u : versions) u.node()->realized = make_ref<InputTag>();
 }
 
 }  // namespace tiny

@@ -26,9 +26,22 @@ struct CompiledProgram {
   int64_t cached = 0;        // kernels that an earlier program had compiled
 };
 
+// What a program has of tensors that are neither inputs nor outputs.
+struct Captured {
+  bool is_constant = true;        // nothing else writes to their memory: values may be kept
+  std::span<const UOp> versions;  // that the program makes in place, in every run
+};
+
 // Output k of the program holds outputs[k], row-major, in memory of its own.  What depends on no
 // input is computed now, once (the init tape), and captured.
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
-                                std::span<const UOp> inputs);
+                                std::span<const UOp> inputs, const Captured& captured = {});
+
+// The versions below `outputs` that are yet to be written, older ones first.
+std::vector<UOp> pending_versions(std::span<const UOp> outputs);
+// The writes belong to a program from now on: the tensors have what their memory holds, whatever
+// runs of the program leave there.  Error{InvalidArgument}, before anything is changed, if a tensor
+// has later writes.
+void take_versions(Context& context, std::span<const UOp> versions);
 
 }  // namespace tiny

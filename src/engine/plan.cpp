@@ -91,6 +91,11 @@ class Planner {
       entry.info = compiled[i]->info;
       for (const UOp& value : schedule_.kernels[i].values)
         entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
+      for (size_t p = 0; p < entry.slots.size(); ++p) {
+        Slot& slot = program_->slots[entry.slots[p]];
+        if (slot.kind != SlotKind::Captured || !kernels[i].params[p].written) continue;
+        slot.is_written = program_->is_exclusive = true;
+      }
       for (const UOp& v : kernels[i].variables) {
         const auto at = std::find(request_.variables.begin(), request_.variables.end(), v);
         invariant(at != request_.variables.end(), "a program knows the variables of its kernels");

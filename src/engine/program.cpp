@@ -2,12 +2,48 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "base/error.h"
 #include "base/kernel_abi.h"
 #include "engine/observe.h"
 
 namespace tiny {
+
+namespace {
+
+// An exclusive program's one place to run, for one execution.
+class Turn {
+ public:
+  explicit Turn(Program& program) : program_(program) {
+    if (!program_.is_exclusive) return;
+    require(!program_.is_running.exchange(true, std::memory_order_acquire), Status::Busy,
+            "another run of this program is executing; it writes tensors, so one at a time may");
+  }
+  ~Turn() {
+    if (!program_.is_exclusive) return;
+    for (const Slot& slot : program_.slots)
+      if (slot.is_written) slot.storage->count_run();
+    program_.is_running.store(false, std::memory_order_release);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Program& program_;
+};
+
+bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_bytes) {
+  if (a.memory().host() && b.memory().host()) {
+    const std::byte* from = a.memory().host() + a.byte_offset();
+    const std::byte* other = b.memory().host() + b.byte_offset();
+    return std::less<>()(from, other + b_bytes) && std::less<>()(other, from + a_bytes);
+  }
+  return &a.memory() == &b.memory() && a.byte_offset() < b.byte_offset() + b_bytes &&
+         b.byte_offset() < a.byte_offset() + a_bytes;
+}
+
+}  // namespace
 
 Run::Run(Ref<Program> program) : program_(std::move(program)) {
   const Program& p = *program_;
@@ -52,6 +88,13 @@ void Run::bind(SlotKind kind, int64_t number, const Ref<Storage>& storage) {
 }
 
 void Run::bind_input(int64_t number, Ref<Storage> storage) {
+  for (const Slot& input : program_->slots) {
+    if (input.kind != SlotKind::Input || input.number != number) continue;
+    for (const Slot& slot : program_->slots)
+      require(!slot.is_written || !overlap(*storage, input.bytes, *slot.storage, slot.bytes),
+              Status::InvalidArgument,
+              "the input's memory is that of a tensor which the program writes: pass a copy");
+  }
   bind(SlotKind::Input, number, storage);
 }
 void Run::bind_output(int64_t number, Ref<Storage> storage) {
@@ -65,6 +108,7 @@ void Run::execute() {
   const Program& p = *program_;
   for (const Argument& argument : arguments_)
     require(argument.buffer != nullptr, Status::InvalidArgument, "an input or output is not bound");
+  const Turn turn(*program_);
   p.device->counts().launches.fetch_add(std::ssize(p.tape), std::memory_order_relaxed);
   const bool observed = p.observer && p.observer->times_launches();
   const bool timed = timed_ || observed;

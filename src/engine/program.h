@@ -2,6 +2,7 @@
 // UOps, so that any thread may run it; each run has its own arena.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@ struct Slot {
   int64_t number = 0;        // Input, Output: which
   int64_t arena_offset = 0;  // Arena
   int64_t bytes = 0;
+  bool is_written = false;  // of captured memory: a kernel stores to it
 };
 
 class Observer;
@@ -57,6 +59,9 @@ class Program : public RefCounted {
   int64_t live_bytes_max = 0;  // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
+  // A program that writes captured memory is exclusive: one run at a time.
+  bool is_exclusive = false;
+  std::atomic<bool> is_running = false;  // only of an exclusive program
 };
 
 // One execution: bindings and arena.  One thread at a time uses a run.
@@ -67,7 +72,8 @@ class Run : public RefCounted {
   void bind_input(int64_t number, Ref<Storage> storage);
   void bind_output(int64_t number, Ref<Storage> storage);
   void bind_variable(int64_t number, int64_t value);
-  // Launches the tape.  Error{InvalidArgument} if something is not bound; Error{Index} if a Check
+  // Launches the tape.  Error{Busy}, before anything is done, while another run of an exclusive
+  // program executes.  Error{InvalidArgument} if something is not bound; Error{Index} if a Check
   // failed.  Allocates nothing once everything is bound.
   void execute();
   // Seconds of each entry of the last execution with `timed`; empty otherwise.

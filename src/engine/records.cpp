@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "engine/plan.h"
+#include "engine/versions.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -78,8 +79,11 @@ class ScheduleBuffers {
 }  // namespace
 
 std::string schedule_json(Context& context, std::span<const UOp> outputs) {
+  std::vector<UOp> wanted(outputs.begin(), outputs.end());
+  const Versions versions(context, outputs);
+  wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
   const Schedule schedule =
-      make_schedule(outputs, context.backend().target(), context.flags().fusion != 0);
+      make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);
   ScheduleBuffers buffers(outputs);
   std::map<std::string, int64_t> names;
   JsonWriter json;
@@ -128,6 +132,10 @@ std::string counters_json(Context& context) {
   json.key("allocated_bytes").integer(device.allocated_bytes.load()).end_object();
   json.key("copies").begin_object().key("count").integer(device.copies.load());
   json.key("bytes").integer(device.copied_bytes.load()).end_object();
+  const Counters& realized = context.counters();
+  json.key("realized").begin_object().key("launches").integer(realized.launches);
+  json.key("copies").integer(realized.copies);
+  json.key("copied_bytes").integer(realized.copied_bytes).end_object();
   json.key("compile_seconds").begin_object().key("lower").real(compiles.lower);
   json.key("load").real(compiles.load).key("passes").begin_object();
   for (const auto& [name, seconds] : compiles.passes) json.key(name).real(seconds);

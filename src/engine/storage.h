@@ -1,6 +1,11 @@
 // Memory that tensors share.  A Buffer node's argument, and what a realised node points to.
+//
+// A write in place makes another Storage of the same memory: an older one names a version that is
+// gone, so that nothing built on it can be taken for the new one.  Runs of programs write from any
+// thread; they count, so that the owner can see it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -11,10 +16,25 @@ namespace tiny {
 
 class Storage : public RefCounted {
  public:
-  explicit Storage(Ref<Buffer> memory) : memory_(std::move(memory)) {}
+  explicit Storage(Ref<Buffer> memory, int64_t byte_offset)
+      : memory_(std::move(memory)), byte_offset_(byte_offset) {}
   // The caller's memory: `deleter` runs when nothing needs it any more.
   Storage(Ref<Buffer> memory, int64_t byte_offset, void (*deleter)(void*), void* user)
       : memory_(std::move(memory)), byte_offset_(byte_offset), deleter_(deleter), user_(user) {}
+  // The memory of `older` after a write.
+  explicit Storage(const Ref<Storage>& older)
+      : memory_(older->memory_),
+        byte_offset_(older->byte_offset_),
+        first_(older->first_ ? older->first_ : older),
+        claimed_(older->claimed_),
+        runs_seen_(first_->runs_.load(std::memory_order_acquire)) {}
+
+  // The same memory from a later element on.
+  static Ref<Storage> part(const Ref<Storage>& whole, int64_t bytes) {
+    Ref<Storage> out = make_ref<Storage>(whole);
+    out->byte_offset_ += bytes;
+    return out;
+  }
 
   bool has_memory() const { return static_cast<bool>(memory_); }
   Buffer& memory() const { return *memory_; }
@@ -24,6 +44,12 @@ class Storage : public RefCounted {
     deleter_ = deleter;
     user_ = user;
   }
+  // A program has written to the memory.
+  void count_run() { first().runs_.fetch_add(1, std::memory_order_acq_rel); }
+  // Whether no program has since this Storage was made.
+  bool is_current() const { return first().runs_.load(std::memory_order_acquire) == runs_seen_; }
+  // True for the first who asks: writes to the memory are theirs alone.
+  bool claim() { return !std::exchange(claimed_, true); }
 
  protected:
   ~Storage() override {
@@ -31,8 +57,14 @@ class Storage : public RefCounted {
   }
 
  private:
+  Storage& first() const { return first_ ? *first_ : const_cast<Storage&>(*this); }
+
   Ref<Buffer> memory_;
   int64_t byte_offset_ = 0;
+  Ref<Storage> first_;  // of the same memory: it has the deleter
+  bool claimed_ = false;
+  std::atomic<int64_t> runs_{0};  // of the first Storage: programs' writes
+  int64_t runs_seen_ = 0;
   void (*deleter_)(void*) = nullptr;
   void* user_ = nullptr;
 };

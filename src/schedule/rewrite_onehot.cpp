@@ -287,7 +287,9 @@ class Matcher {
 }  // namespace
 
 std::vector<UOp> onehot_to_gather(std::span<const UOp> roots) {
-  const std::vector<UOp> order = topological(roots, has_memory);
+  // A version is what it is: its writes were rewritten when they were made.
+  const auto ends = [](const UOp& u) { return u.op() == Op::After || has_memory(u); };
+  const std::vector<UOp> order = topological(roots, ends);
   const auto matches = [](const UOp& u) {
     return u.op() == Op::ReduceAxis && !has_memory(u) && looks_like_onehot(u);
   };
@@ -295,7 +297,7 @@ std::vector<UOp> onehot_to_gather(std::span<const UOp> roots) {
   if (std::none_of(order.begin(), order.end(), matches)) return out;
   std::unordered_map<const Node*, UOp> done;
   for (const UOp& u : order) {
-    if (has_memory(u)) {
+    if (ends(u)) {
       done.emplace(u.node(), u);
       continue;
     }

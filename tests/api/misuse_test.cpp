@@ -79,6 +79,66 @@ TEST_F(Misuse, NullHandlesAreNamed) {
   tiny_options_release(nullptr);
 }
 
+TEST_F(Misuse, WritesThatCannotBeAreRefusedAndChangeNothing) {
+  const auto refuse = [&](tiny_status status, const char* part, tiny_tensor* to,
+                          const tiny_tensor* value) {
+    EXPECT_EQ(tiny_assign(to, value), status);
+    EXPECT_NE(std::string(tiny_last_error()).find(part), std::string::npos) << tiny_last_error();
+  };
+  refuse(kArgument, "tiny_assign: value is NULL", a_, nullptr);
+  refuse(kArgument, "target is NULL", nullptr, a_);
+  refuse(kDType, "a value of float32 is assigned to a tensor of int32", i_, a_);
+  refuse(kShape, "shapes [2, 3] and [4] do not broadcast", a_, i_);
+  tiny_tensor* number = nullptr;
+  ASSERT_EQ(tiny_scalar_int(context_, 1, &number), TINY_OK);
+  refuse(kArgument, "a scalar is a number", number, number);
+  const int64_t dims[] = {4, 2, 3};
+  tiny_tensor* repeated = nullptr;
+  ASSERT_EQ(tiny_expand(a_, dims, 3, &repeated), TINY_OK);
+  refuse(kArgument, "share memory", repeated, number);
+  float values[6];
+  EXPECT_EQ(tiny_tensor_read(a_, values, sizeof values), TINY_OK);
+  EXPECT_EQ(values[5], 6);
+  tiny_tensor_release(repeated);
+  tiny_tensor_release(number);
+}
+
+TEST_F(Misuse, ProgramsWithoutWhatTheyNeedAreRefused) {
+  const int64_t dims[] = {2, 3};
+  tiny_tensor* x = nullptr;
+  tiny_tensor* y = nullptr;
+  ASSERT_EQ(tiny_input(context_, TINY_FLOAT32, dims, 2, &x), TINY_OK);
+  ASSERT_EQ(tiny_binary(TINY_ADD, x, a_, &y), TINY_OK);
+  float values[6];
+  EXPECT_EQ(tiny_tensor_read(y, values, sizeof values), kArgument);
+  EXPECT_NE(std::string(tiny_last_error()).find("depends on an input"), std::string::npos);
+  tiny_program* program = nullptr;
+  EXPECT_EQ(tiny_program_compile(nullptr, 1, &y, 1, &program), kArgument);
+  EXPECT_EQ(tiny_program_compile(&x, 1, nullptr, 0, &program), kArgument);
+  EXPECT_EQ(tiny_program_compile(&a_, 1, &y, 1, &program), kArgument);
+  EXPECT_NE(std::string(tiny_last_error()).find("an input is a placeholder"), std::string::npos);
+  EXPECT_EQ(program, nullptr);
+  ASSERT_EQ(tiny_program_compile(&x, 1, &y, 1, &program), TINY_OK) << tiny_last_error();
+  tiny_run* run = nullptr;
+  ASSERT_EQ(tiny_run_create(program, &run), TINY_OK);
+  EXPECT_EQ(tiny_run_execute(run), kArgument);
+  EXPECT_NE(std::string(tiny_last_error()).find("not set: \"inputs[0]\""), std::string::npos);
+  EXPECT_EQ(tiny_run_set_input(run, 0, i_), kDType);
+  tiny_tensor* out = nullptr;
+  EXPECT_EQ(tiny_run_output_tensor(run, 1, &out), kArgument);
+  EXPECT_EQ(tiny_run_output_tensor(nullptr, 0, &out), kArgument);
+  ASSERT_EQ(tiny_run_set_input(run, 0, a_), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_execute(run), TINY_OK);
+  ASSERT_EQ(tiny_run_output_tensor(run, 0, &out), TINY_OK);
+  EXPECT_EQ(tiny_tensor_read(out, values, sizeof values), TINY_OK);
+  EXPECT_EQ(values[5], 12);
+  tiny_tensor_release(out);
+  tiny_run_release(run);
+  tiny_program_release(program);
+  tiny_tensor_release(x);
+  tiny_tensor_release(y);
+}
+
 TEST_F(Misuse, NullListsWithACountAreNamed) {
   expect(kArgument, "dims is NULL but has 2 values",
          [&](tiny_tensor** o) { return tiny_reshape(a_, nullptr, 2, o); });

@@ -1,5 +1,6 @@
 /* A small network in C11 against tiny.h alone: a convolution, a pool, a matrix product, a softmax;
-   every number checked against loops. */
+   every number checked against loops.  It is built on a placeholder and compiled once; the program
+   is run for several pictures and counts them in a tensor that it writes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,42 +48,98 @@ static void expect(double* probabilities) {
   for (int k = 0; k < CLASSES; ++k) probabilities[k] = exp(logits[k]) / total;
 }
 
-int main(void) {
-  fill(&image[0][0], SIZE * SIZE, 5);
-  fill(&kernel[0][0][0], CHANNELS * 9, 7);
-  fill(&weight[0][0], CHANNELS * POOLED * POOLED * CLASSES, 3);
+static void check_close(const float* got) {
+  double want[CLASSES];
+  expect(want);
+  for (int i = 0; i < CLASSES; ++i)
+    if (!(fabs(got[i] - want[i]) < 1e-5)) {
+      fprintf(stderr, "class %d: got %g, want %g\n", i, got[i], want[i]);
+      exit(1);
+    }
+}
 
-  tiny_context* context;
-  CHECK(tiny_context_create(NULL, &context));
-  const int64_t image_dims[] = {1, 1, SIZE, SIZE}, kernel_dims[] = {CHANNELS, 1, 3, 3};
+static tiny_tensor* picture(tiny_context* context, int step) {
+  const int64_t dims[] = {1, 1, SIZE, SIZE};
+  tiny_tensor* x;
+  fill(&image[0][0], SIZE * SIZE, step);
+  CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, dims, 4, image, sizeof image, &x));
+  return x;
+}
+
+/* The network's answer to x, a picture or a placeholder. */
+static tiny_tensor* network(tiny_context* context, const tiny_tensor* x) {
+  const int64_t kernel_dims[] = {CHANNELS, 1, 3, 3};
   const int64_t weight_dims[] = {CHANNELS * POOLED * POOLED, CLASSES};
-  tiny_tensor *x, *k, *w;
-  CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, image_dims, 4, image, sizeof image, &x));
+  const int64_t ones[] = {1, 1}, twos[] = {2, 2}, flat[] = {1, -1};
+  tiny_tensor *k, *w, *convolved, *positive, *pooled, *row, *logits, *probabilities;
   CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, kernel_dims, 4, kernel, sizeof kernel, &k));
   CHECK(tiny_tensor_wrap(context, TINY_FLOAT32, weight_dims, NULL, 2, weight, NULL, NULL, &w));
-
-  const int64_t ones[] = {1, 1}, twos[] = {2, 2}, flat[] = {1, -1};
-  tiny_tensor *convolved, *positive, *pooled, *row, *logits, *probabilities;
   CHECK(tiny_conv(x, k, NULL, NULL, NULL, ones, ones, 2, 1, &convolved));
   CHECK(tiny_unary(TINY_RELU, convolved, &positive));
   CHECK(tiny_max_pool(positive, twos, twos, NULL, NULL, NULL, 2, 0, &pooled));
   CHECK(tiny_reshape(pooled, flat, 2, &row));
   CHECK(tiny_matmul(row, w, &logits));
   CHECK(tiny_softmax(logits, -1, &probabilities));
-  /* In any order: each keeps alive what it was made from. */
-  tiny_context_release(context);
-  tiny_tensor* made[] = {x, k, w, convolved, positive, pooled, row, logits};
+  /* Each keeps alive what it was made from. */
+  tiny_tensor* made[] = {k, w, convolved, positive, pooled, row, logits};
   for (size_t i = 0; i < sizeof made / sizeof *made; ++i) tiny_tensor_release(made[i]);
+  return probabilities;
+}
 
+/* Computed at once, when it is read. */
+static void run_once(tiny_context* context) {
   float got[CLASSES];
-  double want[CLASSES];
+  tiny_tensor* x = picture(context, 5);
+  tiny_tensor* probabilities = network(context, x);
+  tiny_tensor_release(x);
   CHECK(tiny_tensor_read(probabilities, got, sizeof got));
   tiny_tensor_release(probabilities);
-  expect(want);
-  for (int i = 0; i < CLASSES; ++i)
-    if (!(fabs(got[i] - want[i]) < 1e-5)) {
-      fprintf(stderr, "class %d: got %g, want %g\n", i, got[i], want[i]);
-      return 1;
-    }
+  check_close(got);
+}
+
+/* Compiled once, run for many pictures. */
+static void run_many(tiny_context* context) {
+  enum { PICTURES = 5 };
+  const int64_t dims[] = {1, 1, SIZE, SIZE}, scalar[] = {1};
+  int64_t seen = 0;
+  float got[CLASSES];
+  tiny_tensor *x, *count, *one, *next;
+  CHECK(tiny_input(context, TINY_FLOAT32, dims, 4, &x));
+  CHECK(tiny_tensor_wrap(context, TINY_INT64, scalar, NULL, 1, &seen, NULL, NULL, &count));
+  CHECK(tiny_scalar_int(context, 1, &one));
+  CHECK(tiny_binary(TINY_ADD, count, one, &next));
+  CHECK(tiny_assign(count, next)); /* a write that every run does */
+  tiny_tensor* outputs[] = {network(context, x), count};
+  tiny_program* program;
+  tiny_run* run;
+  CHECK(tiny_program_compile(&x, 1, outputs, 2, &program));
+  CHECK(tiny_run_create(program, &run));
+  for (int i = 1; i <= PICTURES; ++i) {
+    tiny_tensor* given = picture(context, i);
+    CHECK(tiny_run_set_input(run, 0, given));
+    tiny_tensor_release(given);
+    CHECK(tiny_run_execute(run));
+    CHECK(tiny_run_read_output(run, 0, got, sizeof got));
+    check_close(got);
+  }
+  if (seen != PICTURES) {
+    fprintf(stderr, "%d pictures, counted %d\n", PICTURES, (int)seen);
+    exit(1);
+  }
+  /* In any order. */
+  tiny_program_release(program);
+  tiny_tensor* made[] = {x, count, one, next, outputs[0]};
+  for (size_t i = 0; i < sizeof made / sizeof *made; ++i) tiny_tensor_release(made[i]);
+  tiny_run_release(run);
+}
+
+int main(void) {
+  fill(&kernel[0][0][0], CHANNELS * 9, 7);
+  fill(&weight[0][0], CHANNELS * POOLED * POOLED * CLASSES, 3);
+  tiny_context* context;
+  CHECK(tiny_context_create(NULL, &context));
+  run_once(context);
+  run_many(context);
+  tiny_context_release(context);
   return 0;
 }

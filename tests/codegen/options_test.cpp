@@ -16,9 +16,11 @@
 namespace tiny {
 namespace {
 
-Ref<Context> context_with(const char* device, const std::string& options) {
+Ref<Context> context_with(const char* device, const std::string& options,
+                          const char* isa = "auto") {
   Flags flags = Flags::from_environment(nullptr);
   flags.device = device;
+  flags.isa = isa;
   flags.opts = options;
   flags.noopt = options.empty() ? 1 : 0;
   flags.spec = 1;
@@ -28,8 +30,8 @@ Ref<Context> context_with(const char* device, const std::string& options) {
 // a[m, k] b[k, n] with every kernel given these options; ranges r0 m, r1 n, r2 k; p0 a, p1 b, p2
 // out.  With `relu`: the largest of that and 0.
 std::vector<float> product(const char* device, const std::string& options, int64_t m, int64_t k,
-                           int64_t n, bool relu = false) {
-  const Ref<Context> context = context_with(device, options);
+                           int64_t n, bool relu = false, const char* isa = "auto") {
+  const Ref<Context> context = context_with(device, options, isa);
   Graph& graph = context->graph();
   const auto matrix = [&](int64_t rows, int64_t columns, int64_t step) {
     std::vector<float> data(static_cast<size_t>(rows * columns));
@@ -105,6 +107,16 @@ TEST(Options, AReducedLoopMayStandOutsideTheStores) {
               << device << " " << list << " " << s[0] << "x" << s[1] << "x" << s[2];
         }
       }
+}
+
+// More accumulators than there are registers: some of them live in memory.
+TEST(Options, FortyAccumulatorsRunOnSixteenRegisters) {
+  const char* lists[] = {"TILE r0 10; UPCAST r3; TILE r1 32; TILE r4 8; UPCAST r4; VEC r5",
+                         "TILE r0 40; UPCAST r3; TILE r1 8; VEC r4",
+                         "TILE r1 320; TILE r3 8; UPCAST r3; VEC r4"};
+  for (const char* list : lists)
+    EXPECT_EQ(product("cpu", list, 43, 29, 330, false, "avx2"), product("interp", "", 43, 29, 330))
+        << list;
 }
 
 TEST(Options, TextReplaysExactly) {

@@ -55,6 +55,32 @@ class Memory(unittest.TestCase):
         buffer[3] = 40.0  # read when the tensor is computed
         self.assertEqual((a + tiny.tensor([1.0, 1.0, 1.0, 1.0])).tolist(), [41, 4, 3, 2])
 
+    def test_a_write_through_a_view_is_seen_by_all_and_by_the_callers_memory(self):
+        buffer = array.array("f", [1, 2, 3, 4])
+        a = tiny.wrap(buffer)
+        before = a * 2
+        a.reshape([2, 2]).flip(0).assign(tiny.tensor([[10.0, 20.0], [30.0, 40.0]]))
+        self.assertEqual(buffer.tolist(), [1, 2, 3, 4])  # nothing has run yet
+        self.assertEqual(a.tolist(), [30, 40, 10, 20])
+        self.assertEqual(buffer.tolist(), [30, 40, 10, 20])
+        self.assertEqual(before.tolist(), [2, 4, 6, 8])
+        with self.assertRaises(tiny.Error):
+            a.assign(tiny.tensor([[1.0], [2.0]]))
+
+    def test_a_compiled_program_is_replayed_and_writes_its_state(self):
+        context = tiny.default_context()
+        x = context.input(tiny.float32, [2])
+        state = tiny.tensor([0.0, 0.0])
+        state.assign(state + x)
+        program = tiny.Program.compile([x], [state * 10, state])
+        self.assertEqual(state.tolist(), [0, 0])
+        run = tiny.Run.create(program)
+        run.set_input(0, tiny.tensor([1.0, 2.0]))
+        run.execute()
+        run.execute()
+        self.assertEqual(state.tolist(), [2, 4])
+        self.assertEqual(run.output_tensor(0).tolist(), [20, 40])
+
     def test_flip_is_a_view(self):
         a = tiny.tensor([[1, 2], [3, 4]])
         self.assertEqual(a.flip([0, 1]).tolist(), [[4, 3], [2, 1]])

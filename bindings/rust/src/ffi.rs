@@ -198,6 +198,9 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_assign(target: *mut tiny_tensor, value: *const tiny_tensor) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_realize(tensors: *const *mut tiny_tensor, count: usize) -> tiny_status;
 }
 pub type tiny_unary_op = i32;
@@ -863,6 +866,24 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_input(
+        context: *mut tiny_context,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_compile(
+        inputs: *const *mut tiny_tensor,
+        input_count: usize,
+        outputs: *const *mut tiny_tensor,
+        output_count: usize,
+        out: *mut *mut tiny_program,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_program_retain(program: *mut tiny_program);
 }
 extern "C" {
@@ -928,6 +949,13 @@ extern "C" {
         index: usize,
         data: *mut ::std::os::raw::c_void,
         bytes: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_output_tensor(
+        run: *mut tiny_run,
+        index: usize,
+        out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 extern "C" {

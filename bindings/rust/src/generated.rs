@@ -254,11 +254,19 @@ impl Context {
         Ok(Tensor::from_raw(out, self.clone()))
     }
 
-    /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"}, "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}. `cached` counts kernels that were asked for again.
+    /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"}, "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}. `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads.
     pub fn counters(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_counters(self.raw.as_ptr(), &mut out) })?;
         Ok(Report::from_raw(out))
+    }
+
+    /// A stand-in for a tensor that every run of a program is given.  It can be used like any tensor, but has no value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT.
+    pub fn input(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_input(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.clone()))
     }
 }
 
@@ -351,6 +359,12 @@ impl Tensor {
     /// Computes `tensor` if needed and copies its elements, row-major; `bytes` must be their exact size.
     pub fn read(&self, data: &mut [u8]) -> Result<()> {
         check(unsafe { ffi::tiny_tensor_read(self.raw.as_ptr(), mut_pointer(data), data.len()) })?;
+        Ok(())
+    }
+
+    /// From now on `target`, and every tensor that shares its elements (the tensor that it is a view of, other views), has `value` there: broadcast to its shape and converted to its dtype, which must be what the two promote to.  What was built from them before keeps the old elements.  The write happens when work runs that needs it; wrapped memory is written then.  Of a target whose elements share memory (an expanded axis) it is TINY_ERROR_INVALID_ARGUMENT.
+    pub fn assign(&self, value: &Tensor) -> Result<()> {
+        check(unsafe { ffi::tiny_assign(self.raw.as_ptr(), value.raw.as_ptr()) })?;
         Ok(())
     }
 
@@ -1294,6 +1308,16 @@ impl Program {
         &self.context
     }
 
+    /// Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing. Other tensors are captured: each run reads what they hold when it executes.  Writes (tiny_assign) that are pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs each tensor that the program is to write; such an output is that tensor's own memory.  A program that writes is exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none.
+    pub fn compile(inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Program> {
+        crate::support::at_least_one(outputs.len())?;
+        let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let outputs_raw: Vec<_> = outputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_program_compile(inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs_raw.as_ptr() as *const _, outputs_raw.len(), &mut out) })?;
+        Ok(Program::from_raw(out, outputs[0].context.clone()))
+    }
+
     pub fn kernel_count(&self) -> Result<usize> {
         let mut out: usize = 0;
         check(unsafe { ffi::tiny_program_kernel_count(self.raw.as_ptr(), &mut out) })?;
@@ -1397,6 +1421,13 @@ impl Run {
         Ok(())
     }
 
+    /// An output of the last execution as a tensor, without a copy: the next execution has memory of its own.
+    pub fn output_tensor(&self, index: usize) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_run_output_tensor(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
     pub fn output_dtype(&self, index: usize) -> Result<Dtype> {
         let mut out = 0i32;
         check(unsafe { ffi::tiny_run_output_dtype(self.raw.as_ptr(), index, &mut out) })?;
@@ -1466,7 +1497,7 @@ pub fn dtype_size(dtype: Dtype) -> usize {
     unsafe { ffi::tiny_dtype_size(dtype.0) }
 }
 
-/// Computes the tensors now, in one schedule.
+/// Computes the tensors now, in one schedule, with the writes to them that are pending.
 pub fn realize(tensors: &[&Tensor]) -> Result<()> {
     let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
     check(unsafe { ffi::tiny_realize(tensors_raw.as_ptr() as *const _, tensors_raw.len()) })?;

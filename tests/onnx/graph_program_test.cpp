@@ -1,0 +1,229 @@
+// Programs from graphs built by hand: replayed with other inputs, writing tensors in place.
+#include "onnx/graph_program.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/error.h"
+#include "engine/backend.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/reduce.h"
+#include "tensor/value.h"
+
+namespace tiny::onnx {
+namespace {
+
+using Floats = std::vector<float>;
+
+class GraphProgram : public ::testing::TestWithParam<std::string> {
+ protected:
+  Tensor make(const Floats& values, Ints shape = {}) {
+    if (shape.empty()) shape = {std::ssize(values)};
+    return from_data(context_, kFloat32, shape, values.data(), std::ssize(values) * 4);
+  }
+  Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, shape); }
+  Tensor scalar(double value) { return Tensor::weak_float(context_, value); }
+  Ref<ModelRun> run_of(const Ref<const ModelProgram>& program) {
+    return make_ref<ModelRun>(context_, program);
+  }
+  Ref<const ModelProgram> compile(const std::vector<Tensor>& inputs,
+                                  const std::vector<Tensor>& outputs) {
+    return compile_tensors(context_, inputs, outputs);
+  }
+  static Floats get(Tensor t) {
+    Floats out(static_cast<size_t>(element_count(t)));
+    read(t, out.data(), std::ssize(out) * 4);
+    return out;
+  }
+  static Floats output(const Ref<ModelRun>& run, size_t index) {
+    Floats out(static_cast<size_t>(run->program().outputs[index].bytes / 4));
+    run->read_output(index, out.data());
+    return out;
+  }
+
+  Ref<Context> context_ = make_ref<Context>([] {
+    Flags flags = Flags::from_environment(nullptr);
+    flags.device = GetParam();
+    return flags;
+  }());
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, GraphProgram, ::testing::Values("interp", "cpu", "c"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(GraphProgram, IsReplayedWithOtherInputs) {
+  const Tensor x = input({3});
+  const Tensor w = make({1, 2, 3});
+  const Tensor y = add(mul(x, w), scalar(1));
+  const Ref<const ModelProgram> program = compile({x}, {y, sum(y, {0})});
+  const Ref<ModelRun> run = run_of(program);
+  for (float f : {1.0f, 2.0f, -3.0f}) {
+    run->set_input(0, make({f, f, f}));
+    run->execute();
+    EXPECT_EQ(output(run, 0), (Floats{f + 1, 2 * f + 1, 3 * f + 1}));
+    EXPECT_EQ(output(run, 1), Floats{6 * f + 3});
+  }
+  EXPECT_EQ(context_->counters().launches, 0);
+}
+
+TEST_P(GraphProgram, APlaceholderHasNoValue) {
+  Tensor x = input({2});
+  Tensor y = add(x, scalar(1));
+  Floats two(2);
+  EXPECT_THROW(read(x, two.data(), 8), Error);
+  EXPECT_THROW(read(y, two.data(), 8), Error);
+  EXPECT_THROW(compile({}, {y}), Error);              // it is not among the inputs
+  EXPECT_THROW(compile({x, x}, {y}), Error);          // listed twice
+  EXPECT_THROW(compile({make({1, 2})}, {y}), Error);  // no placeholder
+  EXPECT_EQ(compile({x}, {y})->outputs.size(), 1u);
+}
+
+TEST_P(GraphProgram, CapturedTensorsAreReadAsTheyAreWhenARunExecutes) {
+  const Tensor x = input({2});
+  Tensor w = make({1, 2});
+  const Ref<ModelRun> run = run_of(compile({x}, {mul(x, add(w, scalar(1)))}));
+  run->set_input(0, make({10, 10}));
+  run->execute();
+  EXPECT_EQ(output(run, 0), (Floats{20, 30}));
+  assign(w, make({4, 5}));
+  Tensor* one[] = {&w};
+  realize(one);
+  run->execute();
+  EXPECT_EQ(output(run, 0), (Floats{50, 60}));
+}
+
+TEST_P(GraphProgram, AStepOfTrainingWritesItsWeightsInPlace) {
+  // loss = sum((x*w - y)^2); w -= 0.25 * gradient.
+  const Tensor x = input({2});
+  const Tensor y = input({2});
+  Tensor w = make({0, 0});
+  Tensor count = make({0});
+  const Tensor difference = sub(mul(x, w), y);
+  const Tensor loss = sum(mul(difference, difference), {0});
+  assign(w, sub(w, mul(scalar(0.5), mul(difference, x))));
+  assign(count, add(count, scalar(1)));
+  const Ref<const ModelProgram> program = compile({x, y}, {loss, w, count});
+  EXPECT_TRUE(program->compiled.program->is_exclusive);
+  // Nothing has happened yet.
+  EXPECT_EQ(get(w), (Floats{0, 0}));
+  const Ref<ModelRun> run = run_of(program);
+  run->set_input(0, make({1, 1}));
+  run->set_input(1, make({8, -4}));
+  const Floats losses{80, 20, 5};
+  for (size_t step = 0; step < losses.size(); ++step) {
+    run->execute();
+    EXPECT_EQ(output(run, 0), Floats{losses[step]});
+    EXPECT_EQ(output(run, 1), get(w));
+  }
+  EXPECT_EQ(get(w), (Floats{7, -3.5}));
+  EXPECT_EQ(get(count), Floats{3});
+  // It goes on from what is there now, also after a write by hand.
+  assign(w, make({8, -4}));
+  EXPECT_EQ(get(w), (Floats{8, -4}));
+  run->execute();
+  EXPECT_EQ(output(run, 0), Floats{0});
+  EXPECT_EQ(context_->counters().copies, 0);
+}
+
+TEST_P(GraphProgram, WhatWasBuiltOnATensorThatARunWroteIsRefused) {
+  Tensor w = make({1, 2});
+  Tensor before = mul(w, scalar(2));
+  Tensor computed = mul(w, scalar(3));
+  EXPECT_EQ(get(computed), (Floats{3, 6}));
+  assign(w, add(w, scalar(1)));
+  const Ref<ModelRun> run = run_of(compile({}, {w}));
+  run->execute();
+  Floats two(2);
+  EXPECT_THROW(read(before, two.data(), 8), Error);
+  EXPECT_EQ(get(computed), (Floats{3, 6}));
+  EXPECT_EQ(get(w), (Floats{2, 3}));
+  EXPECT_EQ(get(mul(w, scalar(2))), (Floats{4, 6}));
+}
+
+TEST_P(GraphProgram, ALaterWriteThatIsNotListedIsRefused) {
+  Tensor w = make({1, 2});
+  assign(w, add(w, scalar(1)));
+  const Tensor reader = mul(w, scalar(2));
+  assign(w, add(w, scalar(1)));
+  EXPECT_THROW(compile({}, {reader}), Error);
+  EXPECT_EQ(get(w), (Floats{3, 4}));
+  EXPECT_EQ(get(reader), (Floats{4, 6}));
+}
+
+TEST_P(GraphProgram, AnInputMustNotBeATensorThatTheProgramWrites) {
+  const Tensor x = input({2});
+  Tensor w = make({1, 2});
+  assign(w, add(w, flip(x, {0})));
+  const Ref<ModelRun> run = run_of(compile({x}, {w}));
+  EXPECT_THROW(run->set_input(0, w), Error);
+  run->set_input(0, contiguous(w));
+  run->execute();
+  EXPECT_EQ(get(w), (Floats{3, 3}));
+}
+
+TEST_P(GraphProgram, OldVersionsWithinARunAreCopied) {
+  Tensor a = make({0, 1, 2, 3});
+  Tensor tail = slice(a, {1}, {4});
+  assign(tail, slice(a, {0}, {3}));
+  const Ref<ModelRun> run = run_of(compile({}, {a}));
+  run->execute();
+  EXPECT_EQ(get(a), (Floats{0, 0, 1, 2}));
+  run->execute();
+  EXPECT_EQ(get(a), (Floats{0, 0, 0, 1}));
+}
+
+TEST_P(GraphProgram, AnOutputIsTakenWithoutACopy) {
+  const Tensor x = input({2});
+  const Ref<ModelRun> run = run_of(compile({x}, {add(x, scalar(1))}));
+  run->set_input(0, make({1, 2}));
+  run->execute();
+  Tensor first = run->take_output(0);
+  run->set_input(0, make({5, 6}));
+  run->execute();
+  EXPECT_EQ(get(first), (Floats{2, 3}));
+  EXPECT_EQ(get(run->take_output(0)), (Floats{6, 7}));
+  assign(first, scalar(0));
+  EXPECT_EQ(get(first), (Floats{0, 0}));
+}
+
+TEST_P(GraphProgram, ASecondRunOfAProgramThatWritesIsBusy) {
+  // Long enough for the other thread to meet it; the sum says how many runs there were.
+  const Tensor x = input({300, 300});
+  Tensor total = make({0});
+  Tensor state = from_data(context_, kFloat32, {300, 300}, Floats(90000).data(), 360000);
+  assign(state, matmul(x, x));
+  assign(total, add(total, scalar(1)));
+  const Ref<const ModelProgram> program = compile({x}, {total, state});
+  std::atomic<int> done{0};
+  std::atomic<int> busy{0};
+  const Tensor zeros = from_data(context_, kFloat32, {300, 300}, Floats(90000).data(), 360000);
+  std::vector<Ref<ModelRun>> runs;
+  for (int i = 0; i < 2; ++i) {
+    runs.push_back(run_of(program));
+    runs.back()->set_input(0, zeros);
+  }
+  const auto work = [&](const Ref<ModelRun>& run) {
+    for (int i = 0; i < 4000 && busy == 0; ++i) {
+      try {
+        run->execute();
+        ++done;
+      } catch (const Error& e) {
+        EXPECT_EQ(e.status(), Status::Busy);
+        ++busy;
+      }
+    }
+  };
+  std::thread other([&] { work(runs[0]); });
+  work(runs[1]);
+  other.join();
+  EXPECT_GT(busy, 0);
+  EXPECT_EQ(get(total), Floats{static_cast<float>(done)});
+}
+
+}  // namespace
+}  // namespace tiny::onnx
