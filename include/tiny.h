@@ -113,10 +113,6 @@ TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *
 TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_context **out);
 TINY_API void tiny_context_retain(tiny_context *context);
 TINY_API void tiny_context_release(tiny_context *context);
-/* What computing values took since the context began, runs of programs aside: launches of kernels; copies of
-   old elements, made because a write (tiny_assign) would have destroyed what something still reads; their bytes. */
-TINY_API tiny_status tiny_context_counters(tiny_context *context, int64_t *launches, int64_t *copies,
-                                           int64_t *copied_bytes);
 
 /* ---- Tensors ------------------------------------------------------------------------------- */
 
@@ -408,6 +404,19 @@ TINY_API const char *tiny_report_text(const tiny_report *report);
 TINY_API size_t tiny_report_bytes(const tiny_report *report); /* without the NUL */
 TINY_API void tiny_report_release(tiny_report *report);
 
+/* ---- Looking inside --------------------------------------------------------------------------- */
+
+/* The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":[{"name",
+   "ranges":[{"range","size","kind","reduced"}],"options","operations","bytes","buffers":[{"access"
+   ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
+TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
+/* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"},
+   "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}.
+   `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing
+   values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would
+   have destroyed what something still reads. */
+TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **out);
+
 /* ---- Files of tensors ------------------------------------------------------------------------- */
 
 /* Reads .npy, or .pb (an ONNX TensorProto). */
@@ -476,8 +485,13 @@ TINY_API tiny_status tiny_program_kernel_count(const tiny_program *program, size
 TINY_API tiny_status tiny_program_interpreted_count(const tiny_program *program, size_t *out);
 /* Bytes of memory for values between kernels, per run; and of weights, shared by all runs. */
 TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
-/* The kernels as a JSON array: name, options, operations, bytes, interpreted. */
+/* The kernels as a JSON array: name, options, operations, bytes, interpreted, and buffers as tiny_schedule
+   lists them. */
 TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
+/* One kernel as text, made anew: `stage` is "uops" (its nodes), "linear" (what renderers start from), "c", or
+   "asm" (what the device runs).  A building call.  TINY_ERROR_UNSUPPORTED if the context has dropped it. */
+TINY_API tiny_status tiny_program_kernel_source(const tiny_program *program, size_t index, const char *stage,
+                                                tiny_report **out);
 /* Seconds spent on importing and scheduling, on code generation, and on values computed once. */
 TINY_API tiny_status tiny_program_times(const tiny_program *program, double *schedule, double *compile, double *init);
 

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "api/boundary.h"
+#include "api/model_handle.h"
+#include "engine/records.h"
 
 namespace {
 
@@ -74,28 +76,19 @@ tiny_status tiny_context_create(const tiny_options* options, tiny_context** out)
   });
 }
 
+tiny_status tiny_context_counters(tiny_context* context, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::act(__func__, context,
+                   [&] { *out = new tiny_report{tiny::counters_json(*context->core)}; });
+}
+
 void tiny_context_retain(tiny_context* context) {
   if (context) context->retain();
 }
 
 void tiny_context_release(tiny_context* context) {
   if (context) context->release();
-}
-
-tiny_status tiny_context_counters(tiny_context* context, int64_t* launches, int64_t* copies,
-                                  int64_t* copied_bytes) {
-  if (!launches || !copies || !copied_bytes)
-    return tiny::fail(__func__, tiny::Status::InvalidArgument,
-                      "launches, copies or copied_bytes is NULL");
-  *launches = *copies = *copied_bytes = 0;
-  return tiny::guarded(__func__, [&] {
-    tiny_context& c = tiny::required(context, "context");
-    const tiny::Building building(c);
-    const tiny::Counters& counters = c.core->counters();
-    *launches = counters.launches;
-    *copies = counters.copies;
-    *copied_bytes = counters.copied_bytes;
-  });
 }
 
 }  // extern "C"

@@ -27,7 +27,8 @@ class Backend {
   virtual const Target& target() const = 0;
   // Renders and loads a batch.
   virtual std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) = 0;
-  // The source or listing of one program, for people.
+  // What the device executes of one program, for people: machine code, bytecode's linear program,
+  // C.
   virtual std::string listing(const LinearProgram& program) = 0;
 };
 

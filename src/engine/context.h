@@ -8,6 +8,7 @@
 #include "engine/backend.h"
 #include "engine/cell.h"
 #include "engine/kernel_cache.h"
+#include "engine/observe.h"
 #include "engine/storage.h"
 #include "ir/uop.h"
 
@@ -28,6 +29,7 @@ class Context : public RefCounted {
   Backend& backend() { return *backend_; }
   Device& device() { return backend_->device(); }
   KernelCache& kernels() { return *kernels_; }
+  Observer& observer() { return *observer_; }
   const Flags& flags() const { return flags_; }
 
   // Memory of the device, within the limit of the settings.
@@ -46,6 +48,7 @@ class Context : public RefCounted {
   Flags flags_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Observer> observer_;
   std::unique_ptr<KernelCache> kernels_;  // holds UOps: dies before the graph
   Cell* cells_ = nullptr;
   int64_t version_ = 0;

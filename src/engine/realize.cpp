@@ -80,10 +80,14 @@ void realize(Context& context, std::span<const UOp> outputs) {
   require_values(missing, {});
   if (context.flags().spec != 0)
     for (const UOp& out : missing) verify_tensor(out);
+  Observer& observer = context.observer();
+  observer.drawn(missing);
   Versions versions(context, missing);
   missing.insert(missing.end(), versions.copies().begin(), versions.copies().end());
+  const double start = observer.now();
   const Schedule schedule =
       make_schedule(missing, context.backend().target(), context.flags().fusion != 0);
+  observer.span("schedule", "schedule", start, observer.now());
   const std::vector<UOp> kept = kept_nodes(schedule, missing);
   PlanRequest request;
   request.outputs = kept;

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/realize.h"
+#include "engine/records.h"
 #include "schedule/rewrite_onehot.h"
 #include "shape/view.h"
 #include "tensor/promotion.h"
@@ -62,24 +63,42 @@ bool needs_memory(const UOp& node) {
 
 }  // namespace
 
-void realize(std::span<Tensor* const> tensors) {
-  std::vector<UOp> nodes;
+namespace {
+
+// What the tensors need to be computed, each once: the cell, and its value as a whole.
+struct Wanted {
   std::vector<Cell*> cells;
+  std::vector<UOp> nodes;
+};
+
+Wanted wanted_of(std::span<Tensor* const> tensors) {
+  Wanted wanted;
   std::vector<Tensor> all;
   for (Tensor* t : tensors) {
     numbers(t->shape());
     all.push_back(*t);
     Cell& cell = *t->cell();
-    if (!needs_memory(cell.node()) || std::ranges::count(cells, &cell)) continue;
+    if (!needs_memory(cell.node()) || std::ranges::count(wanted.cells, &cell)) continue;
     if (has_value(cell.node()) && cell.owns_memory()) continue;
-    cells.push_back(&cell);
-    nodes.push_back(has_value(cell.node()) ? cell.node() : whole_value(cell.node()));
+    wanted.cells.push_back(&cell);
+    wanted.nodes.push_back(has_value(cell.node()) ? cell.node() : whole_value(cell.node()));
   }
-  if (nodes.empty()) return;
-  require_one_context(all);
-  realize(all.front().context(), nodes);
-  for (size_t i = 0; i < cells.size(); ++i)
-    if (!cells[i]->owns_memory()) rebind(*cells[i], nodes[i]);
+  if (!wanted.nodes.empty()) require_one_context(all);
+  return wanted;
+}
+
+}  // namespace
+
+void realize(std::span<Tensor* const> tensors) {
+  const Wanted wanted = wanted_of(tensors);
+  if (wanted.nodes.empty()) return;
+  realize(tensors.front()->context(), wanted.nodes);
+  for (size_t i = 0; i < wanted.cells.size(); ++i)
+    if (!wanted.cells[i]->owns_memory()) rebind(*wanted.cells[i], wanted.nodes[i]);
+}
+
+std::string schedule_json(std::span<Tensor* const> tensors) {
+  return schedule_json(tensors.front()->context(), wanted_of(tensors).nodes);
 }
 
 void read(Tensor& tensor, void* data, int64_t bytes) {

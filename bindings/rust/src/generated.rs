@@ -226,15 +226,6 @@ impl Context {
         Ok(Context::from_raw(out))
     }
 
-    /// What computing values took since the context began, runs of programs aside: launches of kernels; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads; their bytes.
-    pub fn counters(&self) -> Result<(i64, i64, i64)> {
-        let mut launches: i64 = 0;
-        let mut copies: i64 = 0;
-        let mut copied_bytes: i64 = 0;
-        check(unsafe { ffi::tiny_context_counters(self.raw.as_ptr(), &mut launches, &mut copies, &mut copied_bytes) })?;
-        Ok((launches, copies, copied_bytes))
-    }
-
     /// A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes the tensor's dtype, unless only a float can hold it (docs/semantics.md).
     pub fn scalar_float(&self, value: f64) -> Result<Tensor> {
         let mut out = ptr::null_mut();
@@ -261,6 +252,13 @@ impl Context {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_arange(self.raw.as_ptr(), dtype.0, count, &mut out) })?;
         Ok(Tensor::from_raw(out, self.clone()))
+    }
+
+    /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"}, "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}. `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads.
+    pub fn counters(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_context_counters(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
     }
 
     /// A stand-in for a tensor that every run of a program is given.  It can be used like any tensor, but has no value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT.
@@ -1341,10 +1339,18 @@ impl Program {
         Ok((arena, weights))
     }
 
-    /// The kernels as a JSON array: name, options, operations, bytes, interpreted.
+    /// The kernels as a JSON array: name, options, operations, bytes, interpreted, and buffers as tiny_schedule lists them.
     pub fn kernels(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_program_kernels(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    /// One kernel as text, made anew: `stage` is "uops" (its nodes), "linear" (what renderers start from), "c", or "asm" (what the device runs).  A building call.  TINY_ERROR_UNSUPPORTED if the context has dropped it.
+    pub fn kernel_source(&self, index: usize, stage: &str) -> Result<Report> {
+        let stage = c_text(Some(stage))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_program_kernel_source(self.raw.as_ptr(), index, stage.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
         Ok(Report::from_raw(out))
     }
 
@@ -1514,6 +1520,15 @@ pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
     let mut out = ptr::null_mut();
     check(unsafe { ffi::tiny_stack(tensors_raw.as_ptr() as *const _, tensors_raw.len(), axis, &mut out) })?;
     Ok(Tensor::from_raw(out, tensors[0].context.clone()))
+}
+
+/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "ranges":\[{"range","size","kind","reduced"}\],"options","operations","bytes","buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
+pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
+    crate::support::at_least_one(tensors.len())?;
+    let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_schedule(tensors_raw.as_ptr() as *const _, tensors_raw.len(), &mut out) })?;
+    Ok(Report::from_raw(out))
 }
 
 /// The devices of this build and machine as one JSON object: the keys of `tiny devices --json`.
