@@ -100,6 +100,7 @@ TINY_API size_t tiny_dtype_size(tiny_dtype dtype);
 typedef struct tiny_options tiny_options; /* settings for a new context */
 typedef struct tiny_context tiny_context; /* devices, caches, threads and memory; nothing is global */
 typedef struct tiny_tensor tiny_tensor;   /* a value, computed when it is first read */
+typedef struct tiny_report tiny_report;   /* a long text */
 
 TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
@@ -113,6 +114,9 @@ TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *
 TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_context **out);
 TINY_API void tiny_context_retain(tiny_context *context);
 TINY_API void tiny_context_release(tiny_context *context);
+/* What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of
+   its pool, the caller's included), "memory_limit". */
+TINY_API tiny_status tiny_context_info(tiny_context *context, tiny_report **out);
 
 /* ---- Tensors ------------------------------------------------------------------------------- */
 
@@ -138,6 +142,8 @@ TINY_API tiny_status tiny_arange(tiny_context *context, tiny_dtype dtype, int64_
 TINY_API void tiny_tensor_retain(tiny_tensor *tensor);
 TINY_API void tiny_tensor_release(tiny_tensor *tensor);
 
+/* The context that the tensor lives in; release it. */
+TINY_API tiny_status tiny_tensor_context(const tiny_tensor *tensor, tiny_context **out);
 TINY_API tiny_status tiny_tensor_dtype(const tiny_tensor *tensor, tiny_dtype *out);
 TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
 /* Writes min(rank, capacity) dimensions; `rank` gets their full number. */
@@ -392,7 +398,6 @@ TINY_API tiny_status tiny_lrn(const tiny_tensor *x, int64_t size, double alpha, 
 
 /* ---- Reports: long texts ---------------------------------------------------------------------- */
 
-typedef struct tiny_report tiny_report;
 /* The text, NUL-terminated; lives as long as the report. */
 TINY_API const char *tiny_report_text(const tiny_report *report);
 TINY_API size_t tiny_report_bytes(const tiny_report *report); /* without the NUL */

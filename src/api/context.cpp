@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "api/boundary.h"
+#include "api/model_handle.h"
+#include "base/json.h"
 
 namespace {
 
@@ -12,6 +14,17 @@ void warn(const std::string& line) {
   const char* debug = std::getenv("TINY_DEBUG");
   if (debug && std::strcmp(debug, "0") != 0 && *debug)
     std::fprintf(stderr, "tiny: %s\n", line.c_str());
+}
+
+// Reads only what does not change after the context was made: any thread may ask.
+std::string info_json(tiny::Context& context) {
+  const tiny::Target& target = context.backend().target();
+  tiny::JsonWriter json;
+  json.begin_object().key("device").text(context.device().name());
+  json.key("isa").text(target.isa == tiny::Isa::Generic ? "" : target.name);
+  json.key("threads").integer(target.cores);
+  json.key("memory_limit").integer(context.flags().memory_limit);
+  return json.end_object().result();
 }
 
 }  // namespace
@@ -76,6 +89,14 @@ tiny_status tiny_context_create(const tiny_options* options, tiny_context** out)
 
 void tiny_context_retain(tiny_context* context) {
   if (context) context->retain();
+}
+
+tiny_status tiny_context_info(tiny_context* context, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::guarded(__func__, [&] {
+    *out = new tiny_report{info_json(*tiny::required(context, "context").core)};
+  });
 }
 
 void tiny_context_release(tiny_context* context) {

@@ -189,10 +189,27 @@ class Joiner {
     return kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
   }
 
+  // Whether the kernels of `root` and of `u`, which it reads, are too large for one: known without
+  // lowering them.
+  bool too_many_ops(const UOp& root, const UOp& u) const {
+    int64_t ops = 0;
+    std::unordered_set<const Node*> seen{root.node(), u.node()};
+    std::vector<UOp> stack{root, u};
+    while (!stack.empty() && ops <= target_.ops_max) {
+      const UOp node = std::move(stack.back());
+      stack.pop_back();
+      if (has(node.op(), kElementwise) && node.dtype() != kInt64) ++ops;
+      for (const UOp& s : node.src())
+        if (!decision_.stored[s.id()] && seen.insert(s.node()).second) stack.push_back(s);
+    }
+    return ops > target_.ops_max;
+  }
+
   bool try_join(const UOp& u) {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
     const UOp& root = into.front();
+    if (too_many_ops(root, u)) return false;
     const double apart = work_of(u) + work_of(root);
     decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lower_store(root, root, row_major(shape_of(root)), decision_);

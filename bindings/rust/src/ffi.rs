@@ -71,6 +71,11 @@ pub struct tiny_context {
 pub struct tiny_tensor {
     _unused: [u8; 0],
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_report {
+    _unused: [u8; 0],
+}
 extern "C" {
     pub fn tiny_options_create(out: *mut *mut tiny_options) -> tiny_status;
 }
@@ -102,6 +107,10 @@ extern "C" {
 }
 extern "C" {
     pub fn tiny_context_release(context: *mut tiny_context);
+}
+extern "C" {
+    pub fn tiny_context_info(context: *mut tiny_context, out: *mut *mut tiny_report)
+        -> tiny_status;
 }
 extern "C" {
     pub fn tiny_tensor_from_data(
@@ -164,6 +173,12 @@ extern "C" {
 }
 extern "C" {
     pub fn tiny_tensor_release(tensor: *mut tiny_tensor);
+}
+extern "C" {
+    pub fn tiny_tensor_context(
+        tensor: *const tiny_tensor,
+        out: *mut *mut tiny_context,
+    ) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_tensor_dtype(tensor: *const tiny_tensor, out: *mut tiny_dtype) -> tiny_status;
@@ -714,11 +729,6 @@ extern "C" {
         k: f64,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
-}
-#[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct tiny_report {
-    _unused: [u8; 0],
 }
 extern "C" {
     pub fn tiny_report_text(report: *const tiny_report) -> *const ::std::os::raw::c_char;

@@ -176,7 +176,7 @@ impl Options {
         Options { raw }
     }
 
-    /// a value, computed when it is first read
+    /// a long text
     pub fn create() -> Result<Options> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_options_create(&mut out) })?;
@@ -224,6 +224,13 @@ impl Context {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_create(options.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), &mut out) })?;
         Ok(Context::from_raw(out))
+    }
+
+    /// What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of its pool, the caller's included), "memory_limit".
+    pub fn info(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_context_info(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
     }
 
     /// A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes the tensor's dtype, unless only a float can hold it (docs/semantics.md).
