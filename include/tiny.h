@@ -105,9 +105,11 @@ typedef struct tiny_report tiny_report;   /* a long text */
 TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
 /* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7),
-   "memory_limit" (bytes; 0: none), "beam", "noopt", "spec", "cache".  An unknown key is an error that lists the known. */
+   "memory_limit" (bytes; 0: none), "beam", "noopt", "spec", "cache" (0: no disk cache), "cache_kernels" (how many
+   compiled kernels the context keeps).  An unknown key is an error that lists the known. */
 TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
-/* Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir". */
+/* Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
+   "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache). */
 TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *key, const char *value);
 
 /* `options` may be NULL: the defaults, changed by the TINY_* environment variables. */
@@ -459,7 +461,8 @@ TINY_API tiny_status tiny_program_kernel_count(const tiny_program *program, size
 TINY_API tiny_status tiny_program_interpreted_count(const tiny_program *program, size_t *out);
 /* Bytes of memory for values between kernels, per run; and of weights, shared by all runs. */
 TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
-/* The kernels as a JSON array: name, options, operations, bytes, interpreted. */
+/* The kernels as a JSON array: name, options, operations, bytes, interpreted, cached (its code was
+   there before this program was compiled: in the context, or on disk). */
 TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
 /* Seconds spent on importing and scheduling, on code generation, and on values computed once. */
 TINY_API tiny_status tiny_program_times(const tiny_program *program, double *schedule, double *compile, double *init);

@@ -53,7 +53,8 @@ std::string kernels_json(const tiny::Program* tape) {
     for (const tiny::TapeEntry& entry : tape->tape) {
       json.begin_object().key("name").text(entry.info.name).key("options").text(entry.info.options);
       json.key("operations").real(entry.info.operations).key("bytes").real(entry.info.bytes);
-      json.key("interpreted").boolean(entry.info.interpreted).end_object();
+      json.key("interpreted").boolean(entry.info.interpreted);
+      json.key("cached").boolean(entry.info.cached).end_object();
     }
   json.end_array();
   return json.result();

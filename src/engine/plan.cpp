@@ -81,12 +81,14 @@ class Planner {
   void compile(KernelCache& cache) {
     std::vector<Kernel> kernels;
     for (const ScheduledKernel& k : schedule_.kernels) kernels.push_back(k.kernel);
-    const std::vector<const CompiledKernel*> compiled = cache.compile(kernels);
+    std::vector<uint8_t> cached;
+    const std::vector<const CompiledKernel*> compiled = cache.compile(kernels, &cached);
     for (size_t i = 0; i < kernels.size(); ++i) {
       TapeEntry entry;
       entry.executable = compiled[i]->executable;
       entry.threads_extent = compiled[i]->threads_extent;
       entry.info = compiled[i]->info;
+      entry.info.cached = cached[i] != 0;
       for (const UOp& value : schedule_.kernels[i].values)
         entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
       for (const UOp& v : kernels[i].variables) {

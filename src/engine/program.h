@@ -31,6 +31,7 @@ struct KernelInfo {
   double operations = 0;  // arithmetic operations of one launch
   double bytes = 0;       // least traffic of one launch
   bool interpreted = false;
+  bool cached = false;  // compiled before this program was
 };
 
 struct TapeEntry {
