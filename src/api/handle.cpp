@@ -1,5 +1,7 @@
 #include "api/handle.h"
 
+#include "api/boundary.h"
+
 namespace {
 
 // Its address marks the thread.
@@ -9,6 +11,7 @@ thread_local char thread_mark;
 
 tiny_context::~tiny_context() {
   drain();
+  tiny::guarded("tiny_context_release", [&] { core->observer().finish(); });
 }
 
 void tiny_context::release() {

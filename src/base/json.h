@@ -21,6 +21,7 @@ class JsonWriter {
   JsonWriter& real(double value);  // nan and the infinities as the strings "nan", "inf", "-inf"
   JsonWriter& boolean(bool value);
   JsonWriter& null();
+  JsonWriter& raw(std::string_view json);  // a value that is JSON already
 
   // What was written so far.
   const std::string& result() const { return out_; }

@@ -1,51 +1,20 @@
 #include "codegen/pipeline.h"
 
 #include <chrono>
-#include <cstdio>
 
+#include "base/text.h"
+#include "codegen/figures.h"
 #include "codegen/heuristic.h"
 #include "codegen/linear_passes.h"
 #include "codegen/linearize.h"
 #include "codegen/options.h"
 #include "codegen/ranges.h"
-#include "ir/bounds.h"
 #include "ir/spec.h"
 #include "rules/decompositions.h"
 
 namespace tiny {
 
 namespace {
-
-// Arithmetic of one launch: every node as often as its free ranges have values.
-double count_operations(const Kernel& kernel) {
-  double sum = 0;
-  std::vector<UOp> kept;
-  for (const UOp& u : topological(kernel.roots)) {
-    const bool counts = (has(u.op(), kElementwise) && u.dtype().is_float() && u.op() != Op::Cast) ||
-                        u.op() == Op::Reduce;
-    if (!counts) continue;
-    double times = 1;
-    for (const UOp& below : topological({&u, 1}))
-      if (below.op() == Op::Range) times *= static_cast<double>(bounds(below.src(0)).hi);
-    sum += times;
-  }
-  return sum;
-}
-
-double count_bytes(const Kernel& kernel) {
-  double sum = 0;
-  for (const UOp& u : topological(kernel.roots)) {
-    if (u.op() != Op::Load && u.op() != Op::Store) continue;
-    const bool store = u.op() == Op::Store;
-    double elements = 1;
-    const ViewArg& view = u.view_arg();
-    for (size_t i = 0; i < view.shape.size(); ++i)
-      if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim)
-        elements *= static_cast<double>(view.shape[i]);
-    sum += elements * static_cast<double>((store ? u.src(1).dtype() : u.dtype()).bytes());
-  }
-  return sum;
-}
 
 // A pass over the linear program, and why it stands where it stands.
 struct LinearPass {
@@ -60,58 +29,74 @@ constexpr LinearPass kLinearPasses[] = {
     {"remove_dead", remove_dead, "last: the passes before leave products that nobody reads"},
 };
 
-class Clock {
+// Times the passes and shows what each leaves.
+class PassLog {
  public:
-  explicit Clock(bool on) : on_(on), last_(std::chrono::steady_clock::now()) {}
-  void lap(const char* pass) {
-    if (!on_) return;
+  PassLog(const PipelineOptions& options, CodegenResult& result)
+      : options_(options), result_(result), last_(std::chrono::steady_clock::now()) {}
+
+  // The pass that ran since the last call has left `text`.
+  void done(const char* pass, const std::function<std::string()>& text) {
     const auto now = std::chrono::steady_clock::now();
-    std::fprintf(stderr, "  pass %-12s %8.1f us\n", pass,
-                 std::chrono::duration<double, std::micro>(now - last_).count());
-    last_ = now;
+    result_.passes.push_back({pass, std::chrono::duration<double>(now - last_).count()});
+    if (options_.after_pass) options_.after_pass(result_.passes.back(), text);
+    last_ = std::chrono::steady_clock::now();
   }
 
  private:
-  bool on_;
+  const PipelineOptions& options_;
+  CodegenResult& result_;
   std::chrono::steady_clock::time_point last_;
 };
 
 }  // namespace
 
+std::string uops_text(const Kernel& kernel) {
+  static constexpr const char* kKinds[] = {"", "/UPCAST", "/UNROLL", "/VEC", "/THREAD"};
+  std::string out = "order";
+  for (const KernelRange& r : kernel.ranges)
+    out += cat(" r", r.range.int_arg(), ":", expression_text(r.range.src(0)),
+               kKinds[static_cast<size_t>(r.kind)], r.reduced ? "*" : "");
+  out += "\n";
+  for (const UOp& f : kernel.facts) out += cat("fact ", expression_text(f), " >= 0\n");
+  return out + to_string(std::span(kernel.roots));
+}
+
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options) {
   CodegenResult result;
-  Clock clock(options.debug >= 5);
+  Kernel& current = result.kernel;
+  PassLog log(options, result);
+  const auto uops = [&] { return uops_text(current); };
+  const auto linear = [&] { return to_string(result.program); };
   result.operations = count_operations(kernel);
   result.bytes = count_bytes(kernel);
   if (options.verify) verify_kernel(kernel.roots, "schedule");
-  Kernel current = kernel;
+  current = kernel;
   current.roots = decompose(kernel.roots);
   if (options.verify) verify_decomposed(current.roots, "decompose");
-  clock.lap("decompose");
+  log.done("decompose", uops);
   current = merge_ranges(split_at_divisors(current));
   if (options.verify) verify_decomposed(current.roots, "ranges");
-  clock.lap("ranges");
+  log.done("ranges", uops);
   std::vector<Option> chosen;
   if (!options.options_text.empty())
     chosen = parse_options(options.options_text);
   else if (options.optimise)
     chosen = choose_options(current, target);
   current = apply_options(current, chosen);
+  current.name = shape_name(current);
   if (options.verify) verify_decomposed(current.roots, "options");
   result.options = to_text(chosen);
-  clock.lap("options");
-  if (options.debug >= 3)
-    std::fprintf(stderr, "%s  options %s\n", to_string(current).c_str(), result.options.c_str());
+  log.done("options", uops);
   if (!current.ranges.empty() && current.ranges.front().kind == RangeKind::Thread)
     result.threads_extent = current.ranges.front().range.src(0).const_int();
   result.program = linearize(current, target);
-  clock.lap("linearize");
+  log.done("linearize", linear);
   for (const LinearPass& pass : kLinearPasses) {
     pass.run(result.program);
     if (options.verify) verify(result.program);
-    clock.lap(pass.name);
+    log.done(pass.name, linear);
   }
-  if (options.debug >= 5) std::fprintf(stderr, "%s", to_string(result.program).c_str());
   return result;
 }
 

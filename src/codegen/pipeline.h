@@ -1,7 +1,9 @@
 // One kernel, from the scheduler's naive form to its linear program: the table of passes.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "ir/kernel.h"
 #include "ir/linear.h"
@@ -9,21 +11,33 @@
 
 namespace tiny {
 
+struct PassTime {
+  const char* name;
+  double seconds;
+};
+
 struct PipelineOptions {
   bool verify = false;  // every pass's result against its stage's laws
   bool optimise = true;
-  int debug = 0;             // what is told on stderr (docs/debugging.md)
   std::string options_text;  // optimisations to apply instead of the heuristic's choice
+  // Called after each pass, if not empty; `text` makes what the pass left.
+  std::function<void(const PassTime& pass, const std::function<std::string()>& text)> after_pass;
 };
 
 struct CodegenResult {
   LinearProgram program;
+  Kernel kernel;               // after the last pass that leaves UOps
   std::string options;         // the optimisations applied, as text
   int64_t threads_extent = 0;  // iterations of the THREAD range; 0: there is none
   double operations = 0;  // arithmetic operations of one launch, symbolic sizes at their largest
   double bytes = 0;       // bytes of the buffers that one launch reads and writes
+  std::vector<PassTime> passes;  // in the order in which they ran
 };
 
+// The program is named after the shape of its loops (codegen/figures.h).
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options);
+
+// The order of a kernel's ranges and its nodes, one a line: what TINY_DEBUG=5 shows.
+std::string uops_text(const Kernel& kernel);
 
 }  // namespace tiny

@@ -11,6 +11,7 @@
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/cpuid.h"
 #include "runtime/interp/interp.h"
+#include "runtime/null/null.h"
 
 namespace tiny {
 
@@ -135,6 +136,32 @@ class CBackend : public Backend {
   Target target_;
 };
 
+// Everything but the work itself, for the processor that the settings name.
+class NullBackend : public Backend {
+ public:
+  explicit NullBackend(const Flags& flags)
+      : device_(make_null_device()),
+        target_(flags.isa == "avx2" ? avx2_target() : avx512_target()) {
+    limit_isa(CpuIsa::Avx512, flags.isa);  // refuses unknown names
+    target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : 1;
+  }
+  Device& device() override { return *device_; }
+  const Target& target() const override { return target_; }
+  std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
+    std::vector<Code> codes;
+    for (const LinearProgram& program : programs)
+      codes.push_back(to_code(render_x86(program, target_)));
+    return codes;
+  }
+  std::string listing(const LinearProgram& program) override {
+    return x86_listing(program, target_);
+  }
+
+ private:
+  std::unique_ptr<Device> device_;
+  Target target_;
+};
+
 }  // namespace
 
 std::vector<LoadedKernel> Backend::load(std::span<const Code> codes) {
@@ -147,6 +174,7 @@ std::vector<LoadedKernel> Backend::load(std::span<const Code> codes) {
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   if (flags.device == "c") return std::make_unique<CBackend>(flags.cc);
+  if (flags.device == "null") return std::make_unique<NullBackend>(flags);
   if (flags.device == "interp") return std::make_unique<InterpreterBackend>();
   if (flags.device == "cpu") {
     const CpuFacts facts = cpu_facts();
@@ -169,7 +197,8 @@ std::vector<BackendInfo> known_backends() {
   if (!cpu.available) cpu.reason = "the processor has no AVX2; kernels are interpreted";
   return {cpu,
           {"interp", "interpreter of linear programs, for any processor", true, "", {}},
-          {"c", "C through the system's compiler", true, "", {}}};
+          {"c", "C through the system's compiler", true, "", {}},
+          {"null", "computes nothing; all before the launch is real", true, "", {}}};
 }
 
 }  // namespace tiny

@@ -139,7 +139,8 @@ std::optional<StoredKernel> decode(std::string_view bytes, std::string_view key)
 }  // namespace
 
 CodeCache::CodeCache(const Flags& flags, std::string_view target_key) : tell_(flags.debug >= 1) {
-  const bool watched = flags.spec != 0 || flags.debug >= 3;
+  const bool watched =
+      flags.spec != 0 || flags.debug >= 3 || flags.graphuops != 0 || flags.track_match_stats != 0;
   if (flags.cache == 0 || watched) return;
   const std::string build = build_id();
   const std::string folder = flags.cache_dir.empty() ? standard_folder() : flags.cache_dir;

@@ -28,7 +28,8 @@ struct StoredKernel {
 
 class CodeCache {
  public:
-  // Off if the flags say so, if they ask to see compilation (spec, debug from 3 on), if the build
+  // Off if the flags say so, if they ask to see compilation (spec, debug from 3 on,
+  // graphuops, track_match_stats), if the build
   // has no identity, or if the folder cannot be used; told on stderr at debug 1.
   CodeCache(const Flags& flags, std::string_view target_key);
 

@@ -84,10 +84,13 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   out.init_seconds = now() - start;
   if (context.flags().spec != 0)
     for (const UOp& u : wanted) verify_tensor(u);
-  start = now();
+  Observer& observer = context.observer();
+  observer.drawn(wanted);
+  const double begin = observer.now();
   const Schedule schedule =
       make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);
-  out.schedule_seconds = now() - start;
+  out.schedule_seconds = observer.now() - begin;
+  observer.span("schedule", "schedule", begin, observer.now());
   start = now();
   const int64_t cached = context.kernels().times().cached;
   PlanRequest request;

@@ -8,7 +8,10 @@ Context::Context(Flags flags)
     : flags_(std::move(flags)),
       graph_(std::make_unique<Graph>()),
       backend_(make_backend(flags_)),
-      kernels_(std::make_unique<KernelCache>(*backend_, flags_)) {
+      observer_(std::make_unique<Observer>(flags_)),
+      kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_)) {
+  graph_->set_watch(observer_->watch());
+  observer_->opened(*backend_);
 }
 
 Ref<Storage> Context::allocate(int64_t bytes) {

@@ -7,6 +7,7 @@
 #include "base/ref.h"
 #include "engine/backend.h"
 #include "engine/kernel_cache.h"
+#include "engine/observe.h"
 #include "engine/storage.h"
 #include "ir/uop.h"
 
@@ -20,6 +21,7 @@ class Context : public RefCounted {
   Backend& backend() { return *backend_; }
   Device& device() { return backend_->device(); }
   KernelCache& kernels() { return *kernels_; }
+  Observer& observer() { return *observer_; }
   const Flags& flags() const { return flags_; }
 
   // Memory of the device, within the limit of the settings.
@@ -31,6 +33,7 @@ class Context : public RefCounted {
   Flags flags_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Observer> observer_;
   std::unique_ptr<KernelCache> kernels_;  // holds UOps: dies before the graph
 };
 

@@ -1,26 +1,18 @@
 #include "engine/kernel_cache.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 
 #include "base/error.h"
 #include "codegen/pipeline.h"
 #include "engine/kernel_key.h"
+#include "render/c/c.h"
 
 namespace tiny {
 
-namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
-
-KernelCache::KernelCache(Backend& backend, const Flags& flags)
+KernelCache::KernelCache(Backend& backend, const Flags& flags, Observer& observer)
     : backend_(backend),
       flags_(flags),
+      observer_(observer),
       disk_(flags, cat(backend.device().name(), " ", target_key(backend.target()))) {
 }
 
@@ -31,13 +23,52 @@ KernelCache::Key KernelCache::key_of(const Kernel& kernel) {
   return key;
 }
 
-LinearProgram KernelCache::lower(const Fresh& fresh) {
+PipelineOptions KernelCache::pipeline_options() const {
   PipelineOptions options;
   options.verify = flags_.spec != 0;
   options.optimise = flags_.noopt == 0;
-  options.debug = static_cast<int>(flags_.debug);
   options.options_text = flags_.opts;
-  CodegenResult result = generate(*fresh.kernel, backend_.target(), options);
+  return options;
+}
+
+std::string KernelCache::unique_name(const std::string& shape) {
+  const int64_t before = names_[shape]++;
+  return before == 0 ? shape : cat(shape, "n", before);
+}
+
+CodegenResult KernelCache::lower(const Kernel& kernel) const {
+  return generate(kernel, backend_.target(), pipeline_options());
+}
+
+std::string KernelCache::source(const Executable* code, SourceStage stage) const {
+  for (const auto& [key, entry] : entries_) {
+    if (entry.compiled.executable.get() != code) continue;
+    CodegenResult result = lower(entry.kernel);
+    result.program.name = entry.compiled.info.name;
+    switch (stage) {
+      case SourceStage::Uops:
+        return uops_text(result.kernel);
+      case SourceStage::Linear:
+        return to_string(result.program);
+      case SourceStage::C:
+        return render_c(result.program).text;
+      case SourceStage::Asm:
+        return backend_.listing(result.program);
+    }
+  }
+  throw Error(Status::Unsupported, "the kernel is no longer in the context's cache");
+}
+
+LinearProgram KernelCache::lower(Fresh& fresh) {
+  const double begin = observer_.now();
+  const Kernel& kernel = fresh.entry->kernel;
+  PipelineOptions options = pipeline_options();
+  observer_.lowering(kernel);
+  observer_.watch_passes(options);
+  CodegenResult result = generate(kernel, backend_.target(), options);
+  fresh.shape = result.program.name;
+  result.program.name = unique_name(fresh.shape);
+  observer_.lowered(kernel, result, begin);
   CompiledKernel& compiled = fresh.entry->compiled;
   compiled.threads_extent = result.threads_extent;
   compiled.info.name = result.program.name;
@@ -45,39 +76,44 @@ LinearProgram KernelCache::lower(const Fresh& fresh) {
   compiled.info.linear_ops = static_cast<int64_t>(result.program.ops.size());
   compiled.info.operations = result.operations;
   compiled.info.bytes = result.bytes;
+  compiled.info.params = kernel.params;
   return std::move(result.program);
+}
+
+bool KernelCache::take_from_disk(Fresh& fresh) {
+  if (!disk_.enabled()) return false;
+  fresh.disk_key = kernel_key(fresh.entry->kernel);
+  auto stored = disk_.find(fresh.disk_key);
+  if (!stored) return false;
+  fresh.on_disk = true;
+  fresh.code = std::move(stored->code);
+  CompiledKernel& compiled = fresh.entry->compiled;
+  compiled.threads_extent = stored->threads_extent;
+  compiled.info = std::move(stored->info);
+  compiled.info.name = fresh.code.name = unique_name(compiled.info.name);
+  compiled.info.params = fresh.entry->kernel.params;
+  return true;
 }
 
 // Codes of all, from disk or made now.
 void KernelCache::compile_fresh(std::vector<Fresh>& fresh) {
-  const double start = now();
+  const double start = observer_.now();
+  CompileCounts& times = observer_.compiles();
   std::vector<LinearProgram> programs;
-  for (Fresh& f : fresh) {
-    if (disk_.enabled()) f.disk_key = kernel_key(*f.kernel);
-    if (auto stored = disk_.find(f.disk_key)) {
-      f.on_disk = true;
-      f.code = std::move(stored->code);
-      f.entry->compiled.threads_extent = stored->threads_extent;
-      f.entry->compiled.info = std::move(stored->info);
-      ++times_.on_disk;
-    } else {
-      programs.push_back(lower(f));
-    }
-  }
-  const double lowered = now();
-  times_.lower += lowered - start;
+  for (Fresh& f : fresh)
+    if (!take_from_disk(f)) programs.push_back(lower(f));
+  times.lower += observer_.now() - start;
   if (!programs.empty()) {
     std::vector<Code> codes = backend_.render(programs, Backend::Form::Best);
     size_t next = 0;
-    for (Fresh& f : fresh)
-      if (!f.on_disk) f.code = std::move(codes[next++]);
-    if (flags_.debug >= 4)
-      for (const LinearProgram& program : programs)
-        std::fprintf(stderr, "%s\n", backend_.listing(program).c_str());
+    for (Fresh& f : fresh) {
+      if (f.on_disk) continue;
+      observer_.rendered(programs[next], backend_, codes[next].kind == CodeKind::Bytecode);
+      f.code = std::move(codes[next++]);
+    }
   }
-  load(fresh);
-  times_.load += now() - lowered;
-  times_.compiled += static_cast<int64_t>(programs.size());
+  times.compiled += std::ssize(programs);
+  times.on_disk += std::ssize(fresh) - std::ssize(programs);
 }
 
 void KernelCache::load(std::vector<Fresh>& fresh) {
@@ -93,7 +129,7 @@ void KernelCache::load(std::vector<Fresh>& fresh) {
   }
   if (refused) {  // machine code cannot be had in this process
     std::vector<LinearProgram> programs;
-    for (const Fresh& f : fresh) programs.push_back(lower(f));
+    for (Fresh& f : fresh) programs.push_back(lower(f));
     codes = backend_.render(programs, Backend::Form::Interpretable);
     loaded = backend_.load(codes);
   }
@@ -101,8 +137,11 @@ void KernelCache::load(std::vector<Fresh>& fresh) {
     CompiledKernel& compiled = fresh[i].entry->compiled;
     compiled.executable = std::move(loaded[i].executable);
     compiled.info.interpreted = loaded[i].interpreted;
-    if (disk_.enabled() && !fresh[i].on_disk && !refused)
-      disk_.store(fresh[i].disk_key, {std::move(codes[i]), compiled.threads_extent, compiled.info});
+    observer_.compiles().interpreted += loaded[i].interpreted;
+    if (!disk_.enabled() || fresh[i].on_disk || refused) continue;
+    StoredKernel stored{std::move(codes[i]), compiled.threads_extent, compiled.info};
+    stored.info.name = fresh[i].shape;
+    disk_.store(fresh[i].disk_key, stored);
   }
 }
 
@@ -130,16 +169,22 @@ std::vector<const CompiledKernel*> KernelCache::compile(std::span<const Kernel> 
     entries.push_back(&entry);
     entry.used = calls_;
     if (!added) {
-      ++times_.cached;
+      ++observer_.compiles().cached;
       continue;
     }
-    for (const KernelRange& r : kernel.ranges) entry.roots.push_back(r.range);
-    entry.roots.insert(entry.roots.end(), kernel.roots.begin(), kernel.roots.end());
-    fresh.push_back({&kernel, &entry, {}, false, {}});
+    entry.kernel = kernel;
     fresh_at.push_back(entries.size() - 1);
+    fresh.push_back({});
+    fresh.back().entry = &entry;
   }
   try {
-    if (!fresh.empty()) compile_fresh(fresh);
+    if (!fresh.empty()) {
+      compile_fresh(fresh);
+      const double lowered = observer_.now();
+      load(fresh);
+      observer_.compiles().load += observer_.now() - lowered;
+      observer_.span("compile", cat("load ", fresh.size(), " kernels"), lowered, observer_.now());
+    }
   } catch (...) {
     std::erase_if(entries_, [](const auto& item) { return !item.second.compiled.executable; });
     throw;

@@ -1,6 +1,5 @@
-// Kernels by structure: what was compiled once is not compiled again.  In memory kernels are
-// interned UOps, so equal structure is equal pointers; on disk they are bytes
-// (engine/code_cache.h).
+// Kernels by structure: what was compiled once is not compiled again.  In memory kernels are interned
+// UOps, so equal structure is equal pointers; on disk they are bytes (engine/code_cache.h).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include "base/flags.h"
 #include "engine/backend.h"
 #include "engine/code_cache.h"
+#include "engine/observe.h"
 #include "engine/program.h"
 #include "ir/kernel.h"
 
@@ -23,53 +23,57 @@ struct CompiledKernel {
   KernelInfo info;
 };
 
-struct CompileTimes {  // seconds, since the context began
-  double lower = 0;    // options, decomposition, linear program
-  double load = 0;     // rendering and loading
-  int64_t compiled = 0;
-  int64_t cached = 0;  // found in memory
-  int64_t on_disk = 0;
-};
+// How far down a kernel's text is wanted.
+enum class SourceStage : uint8_t { Uops, Linear, C, Asm };
 
 class KernelCache {
  public:
-  KernelCache(Backend& backend, const Flags& flags);
+  KernelCache(Backend& backend, const Flags& flags, Observer& observer);
 
   // One compiled kernel for each, valid until the next call; those not known are compiled as one
   // batch.  `cached` (may be null) receives for each whether its code was there before.
   std::vector<const CompiledKernel*> compile(std::span<const Kernel> kernels,
                                              std::vector<uint8_t>* cached = nullptr);
-  const CompileTimes& times() const { return times_; }
+  const CompileCounts& times() const { return observer_.compiles(); }
   size_t size() const { return entries_.size(); }
   const CodeCache& disk() const { return disk_; }
+  // What compiling the kernel would give, without rendering and loading it.
+  CodegenResult lower(const Kernel& kernel) const;
+  // The kernel with this code as text, made anew; Error{Unsupported} if the cache has dropped it.
+  std::string source(const Executable* code, SourceStage stage) const;
 
  private:
   struct Entry {
-    std::vector<UOp> roots;  // keeps the key alive
+    Kernel kernel;  // keeps the key alive
     CompiledKernel compiled;
     int64_t used = 0;  // the last call that asked for it
   };
   // A kernel that is being compiled.
   struct Fresh {
-    const Kernel* kernel = nullptr;
     Entry* entry = nullptr;
     std::string disk_key;
     bool on_disk = false;
+    std::string shape;  // its name, before it is made unique
     Code code;
   };
   using Key = std::vector<const Node*>;
   static Key key_of(const Kernel& kernel);
+  PipelineOptions pipeline_options() const;
+  // "r_64_10", then "r_64_10n1", "r_64_10n2", ..
+  std::string unique_name(const std::string& shape);
+  LinearProgram lower(Fresh& fresh);
+  bool take_from_disk(Fresh& fresh);
   void compile_fresh(std::vector<Fresh>& fresh);
-  LinearProgram lower(const Fresh& fresh);
   void load(std::vector<Fresh>& fresh);
   void forget_oldest();
 
   Backend& backend_;
   const Flags& flags_;
+  Observer& observer_;
   CodeCache disk_;
   std::map<Key, Entry> entries_;
+  std::map<std::string, int64_t> names_;  // how often each was given
   int64_t calls_ = 0;
-  CompileTimes times_;
 };
 
 }  // namespace tiny

@@ -66,6 +66,7 @@ class Planner {
 
   Ref<Program> run(Context& context) {
     program_->device = &context.device();
+    program_->observer = &context.observer();
     program_->owner = Ref<RefCounted>(&context);
     program_->inputs = static_cast<int64_t>(request_.inputs.size());
     program_->outputs = static_cast<int64_t>(request_.outputs.size());
@@ -74,6 +75,7 @@ class Planner {
     // An output is written even if no kernel does: a slot says how many bytes it has.
     for (const UOp& out : request_.outputs) slot_of(out, 0);
     place_arena();
+    context.observer().planned(*program_);
     return program_;
   }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/kernel_abi.h"
+#include "engine/observe.h"
 
 namespace tiny {
 
@@ -64,6 +65,9 @@ void Run::execute() {
   const Program& p = *program_;
   for (const Argument& argument : arguments_)
     require(argument.buffer != nullptr, Status::InvalidArgument, "an input or output is not bound");
+  p.device->counts().launches.fetch_add(std::ssize(p.tape), std::memory_order_relaxed);
+  const bool observed = p.observer && p.observer->times_launches();
+  const bool timed = timed_ || observed;
   int64_t status = 0;
   size_t argument = 0;
   size_t variable = 0;
@@ -78,12 +82,17 @@ void Run::execute() {
     launch.end = entry.threads_extent > 0 ? entry.threads_extent : 1;
     launch.status = &status;
     const auto start =
-        timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+        timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     p.device->launch(queue_.get(), launch);
-    if (timed_) {
+    if (timed) {
       p.device->wait(queue_.get());
-      seconds_.push_back(
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      const double seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (timed_) seconds_.push_back(seconds);
+      if (observed) {
+        const double end = p.observer->now();
+        p.observer->launched(entry.info, p.device->name(), end - seconds, end);
+      }
     }
     argument += entry.slots.size();
     variable += entry.variables.size();

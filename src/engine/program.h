@@ -9,6 +9,7 @@
 
 #include "base/ref.h"
 #include "engine/storage.h"
+#include "ir/kernel.h"
 #include "runtime/device.h"
 
 namespace tiny {
@@ -24,14 +25,17 @@ struct Slot {
   int64_t bytes = 0;
 };
 
+class Observer;
+
 struct KernelInfo {
-  std::string name;
+  std::string name;     // by shape; no other kernel of the context has it
   std::string options;  // the optimisations applied, as text
   int64_t linear_ops = 0;
   double operations = 0;  // arithmetic operations of one launch
   double bytes = 0;       // least traffic of one launch
   bool interpreted = false;
   bool cached = false;  // compiled before this program was
+  std::vector<KernelParam> params;
 };
 
 struct TapeEntry {
@@ -45,7 +49,8 @@ struct TapeEntry {
 class Program : public RefCounted {
  public:
   Device* device = nullptr;
-  Ref<RefCounted> owner;  // what keeps the device alive
+  Observer* observer = nullptr;  // of the owner
+  Ref<RefCounted> owner;         // what keeps the device alive
   std::vector<Slot> slots;
   std::vector<TapeEntry> tape;
   std::vector<std::string> variables;

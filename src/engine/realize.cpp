@@ -40,8 +40,12 @@ void realize(Context& context, std::span<const UOp> outputs) {
   if (missing.empty()) return;
   if (context.flags().spec != 0)
     for (const UOp& out : missing) verify_tensor(out);
+  Observer& observer = context.observer();
+  observer.drawn(missing);
+  const double start = observer.now();
   const Schedule schedule =
       make_schedule(missing, context.backend().target(), context.flags().fusion != 0);
+  observer.span("schedule", "schedule", start, observer.now());
   // The stored bases of the outputs stay; everything else that is stored lives in the arena.
   std::vector<UOp> kept;
   for (const UOp& node : schedule.stored) {

@@ -61,6 +61,7 @@ RuleSet::RuleSet(std::initializer_list<RuleTable> tables) {
       check_arities(rule.left);
       invariant(rule_count_ < kRulesMax, "a set has room for its rules");
       rules_[rule_count_] = &rule;
+      tables_[rule_count_] = table.name;
       for (const Pattern& left : commuted_forms(rule.left)) {
         const std::span<const PatternNode> form = left.nodes();
         invariant(nodes + form.size() <= kNodesMax, "a set has room for its patterns");
@@ -90,14 +91,14 @@ std::string to_string(const RewriteStats& stats) {
   });
   std::string out = cat(stats.folded, " folded\n");
   for (const RewriteStats::Row& row : rows)
-    out += cat(row.matches, " of ", row.tries, " in ", row.seconds * 1e6, " us  ",
+    out += cat(row.matches, " of ", row.tries, " in ", row.seconds * 1e6, " us  ", row.table, " ",
                to_string(*row.rule), "\n");
   return out;
 }
 
-std::string trace_text(const Rule* rule, const UOp& before, const UOp& after) {
-  return cat(rule ? to_string(*rule) : "constant folding", "\n  ", short_text(before), "\n  -> ",
-             short_text(after));
+std::string to_string(const RewriteStep& step) {
+  return cat(step.rule ? cat(step.table, " ", to_string(*step.rule)) : "constant folding", "\n  ",
+             short_text(step.before), "\n  -> ", short_text(step.after));
 }
 
 Rewriter::Rewriter(const RuleSet& rules) : Rewriter(rules, Options{}) {
@@ -106,11 +107,25 @@ Rewriter::Rewriter(const RuleSet& rules) : Rewriter(rules, Options{}) {
 Rewriter::Rewriter(const RuleSet& rules, const Options& options)
     : rules_(&rules), options_(options), facts_(options.facts.begin(), options.facts.end()) {
   options_.facts = {};  // the copy counts
-  if (options_.stats && options_.stats->rows.size() != rules.rules().size()) {
-    options_.stats->rows.assign(rules.rules().size(), {});
-    for (size_t i = 0; i < rules.rules().size(); ++i)
-      options_.stats->rows[i].rule = rules.rules()[i];
+  if (options_.stats) keep(*options_.stats);
+}
+
+// Makes a row for each rule.
+void Rewriter::keep(RewriteStats& stats) {
+  options_.stats = &stats;
+  const size_t count = rules_->rules().size();
+  if (stats.rows.size() == count) return;
+  stats.rows.assign(count, {});
+  for (size_t i = 0; i < count; ++i) {
+    stats.rows[i].rule = rules_->rules()[i];
+    stats.rows[i].table = rules_->tables()[i];
   }
+}
+
+void Rewriter::attach(RewriteWatch& watch) {
+  watched_ = true;
+  if (!options_.trace && watch.trace) options_.trace = &watch.trace;
+  if (!options_.stats && watch.count) keep(watch.stats[rules_]);
 }
 
 void Rewriter::clear() {
@@ -120,6 +135,7 @@ void Rewriter::clear() {
 
 UOp Rewriter::operator()(const UOp& root) {
   if (const UOp* known = done_.find(root)) return *known;
+  if (RewriteWatch* watch = root.graph().watch(); watch && !watched_) attach(*watch);
   stack_.clear();
   stack_.push_back({root, {}, {}, 0, 0});
   while (!stack_.empty())
@@ -151,6 +167,11 @@ void Rewriter::finish(const UOp& result) {
   done_.insert(result, result);
 }
 
+RewriteStep Rewriter::step_of(uint32_t rule, const UOp& before, const UOp& after) const {
+  if (rule == kFolding) return {nullptr, "", before, after};
+  return {rules_->rules_[rule], rules_->tables_[rule], before, after};
+}
+
 // One step of the frame on top; true when it is done.  A push invalidates `frame`.
 bool Rewriter::step(Frame& frame) {
   if (frame.waiting) {
@@ -173,7 +194,7 @@ bool Rewriter::step(Frame& frame) {
     finish(UOp(*known));
     return true;
   }
-  const Rule* rule = nullptr;
+  uint32_t rule = kFolding;
   UOp after = apply(frame.rebuilt, &rule);
   if (!after) {
     finish(UOp(frame.rebuilt));
@@ -185,7 +206,7 @@ bool Rewriter::step(Frame& frame) {
   }
   if (frame.generation >= kGenerationsMax)
     throw Error(Status::Internal, cat("rewriting does not end; the last step was ",
-                                      trace_text(rule, frame.rebuilt, after)));
+                                      to_string(step_of(rule, frame.rebuilt, after))));
   frame.waiting = after;
   Frame next{std::move(after), {}, {}, 0, frame.generation + 1};
   stack_.push_back(std::move(next));
@@ -214,11 +235,11 @@ void Rewriter::count(const RuleSet::Form& form, bool matched, double seconds) {
 }
 
 // What the first rule that matches makes of `u`; no node if none does.
-UOp Rewriter::apply(const UOp& u, const Rule** applied) {
+UOp Rewriter::apply(const UOp& u, uint32_t* applied) {
   if (is_leaf(u)) return {};
   if (auto value = fold(u.op(), u.src(), u.dtype())) {
     if (options_.stats) ++options_.stats->folded;
-    if (options_.trace) (*options_.trace)(nullptr, u, *value);
+    if (options_.trace) (*options_.trace)(step_of(kFolding, u, *value));
     return *value;
   }
   const std::span<const RuleSet::Form> forms = rules_->forms_of(u.op());
@@ -231,8 +252,8 @@ UOp Rewriter::apply(const UOp& u, const Rule** applied) {
     UOp after = try_form(form, u, match);
     if (options_.stats) count(form, static_cast<bool>(after), now_seconds() - start);
     if (!after) continue;
-    *applied = rules_->rules_[form.rule];
-    if (options_.trace) (*options_.trace)(*applied, u, after);
+    *applied = form.rule;
+    if (options_.trace) (*options_.trace)(step_of(form.rule, u, after));
     return after;
   }
   return {};

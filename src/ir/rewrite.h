@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class RuleSet {
  public:
   RuleSet(std::initializer_list<RuleTable> tables);
   std::span<const Rule* const> rules() const { return {rules_.data(), rule_count_}; }
+  // The names of the tables that rules()[i] stand in.
+  std::span<const char* const> tables() const { return {tables_.data(), rule_count_}; }
 
  private:
   friend class Rewriter;
@@ -57,6 +60,7 @@ class RuleSet {
 
   size_t rule_count_ = 0;
   std::array<const Rule*, kRulesMax> rules_{};
+  std::array<const char*, kRulesMax> tables_{};
   std::array<uint16_t, kOpCount + 1> first_form_{};  // by op
   std::array<Form, kFormsMax> forms_{};
   std::array<PatternNode, kNodesMax> nodes_{};
@@ -66,6 +70,7 @@ class RuleSet {
 struct RewriteStats {
   struct Row {
     const Rule* rule = nullptr;
+    const char* table = "";
     uint64_t tries = 0;
     uint64_t matches = 0;
     double seconds = 0;
@@ -77,11 +82,25 @@ struct RewriteStats {
 // The rows that were tried, most time first, one a line.
 std::string to_string(const RewriteStats& stats);
 
-// Sees every step; no rule means constant folding.
-using Trace = std::function<void(const Rule* rule, const UOp& before, const UOp& after)>;
+// What one rule did.
+struct RewriteStep {
+  const Rule* rule = nullptr;  // null: constant folding
+  const char* table = "";      // where the rule stands
+  const UOp& before;
+  const UOp& after;
+};
+using Trace = std::function<void(const RewriteStep& step)>;
 
-// A step as TINY_DEBUG=7 prints it: the rule with its line, what was, what is.
-std::string trace_text(const Rule* rule, const UOp& before, const UOp& after);
+// A step as TINY_DEBUG=7 prints it: the rule with its table and line, what was, what is.
+std::string to_string(const RewriteStep& step);
+
+// What all rewriting of a graph's nodes reports to (Graph::set_watch) where its caller asks for
+// nothing else.
+struct RewriteWatch {
+  Trace trace;         // empty: steps are not told
+  bool count = false;  // whether `stats` is kept
+  std::map<const RuleSet*, RewriteStats> stats;
+};
 
 // Keeps its memo between calls, and with it every node that it saw: for passes that rewrite many
 // expressions of one graph.  Dies before the graph.
@@ -110,16 +129,21 @@ class Rewriter {
     uint32_t generation = 0;
   };
 
+  void attach(RewriteWatch& watch);
+  void keep(RewriteStats& stats);
+  static constexpr uint32_t kFolding = UINT32_MAX;  // in place of a rule's number
+  RewriteStep step_of(uint32_t rule, const UOp& before, const UOp& after) const;
   bool step(Frame& frame);
   bool is_leaf(const UOp& u) const;
   UOp on_rewritten_sources(const UOp& u) const;
   void finish(const UOp& result);
-  UOp apply(const UOp& u, const Rule** applied);
+  UOp apply(const UOp& u, uint32_t* applied);
   UOp try_form(const RuleSet::Form& form, const UOp& u, Match& match) const;
   void count(const RuleSet::Form& form, bool matched, double seconds);
 
   const RuleSet* rules_;
   Options options_;
+  bool watched_ = false;  // the graph's watch is attached
   std::vector<Affine> facts_;
   BoundsCache bounds_;
   NodeMap<UOp> done_;

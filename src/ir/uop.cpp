@@ -273,7 +273,11 @@ std::string arg_text(const UOp& node) {
 }
 
 std::string to_string(const UOp& root) {
-  const std::vector<UOp> order = topological({&root, 1});
+  return to_string(std::span(&root, 1));
+}
+
+std::string to_string(std::span<const UOp> roots) {
+  const std::vector<UOp> order = topological(roots);
   std::unordered_map<const Node*, size_t> number;
   std::string out;
   for (const UOp& u : order) {

@@ -25,6 +25,7 @@ namespace tiny {
 
 class Graph;
 class UOp;
+struct RewriteWatch;
 using Ints = std::vector<int64_t>;
 
 // A constant's value, as bits of its dtype.
@@ -143,6 +144,10 @@ class Graph {
   UOp boolean(bool value) { return constant_int(kBool, value); }
   UOp variable(std::string name, int64_t min, int64_t max);
 
+  // Who is told of every rewriting of these nodes (ir/rewrite.h); null: nobody.  Outlives its use.
+  void set_watch(RewriteWatch* watch) { watch_ = watch; }
+  RewriteWatch* watch() const { return watch_; }
+
   size_t size() const;      // nodes alive
   size_t id_limit() const;  // every id is below this
 
@@ -151,6 +156,7 @@ class Graph {
   struct Table;
   void release(const Node* node);
   std::unique_ptr<Table> table_;
+  RewriteWatch* watch_ = nullptr;
 };
 
 // Every node that `roots` reach, sources before users, each once.  Without recursion.  Nothing
@@ -163,6 +169,7 @@ UOp substitute(const UOp& root, const std::vector<std::pair<UOp, UOp>>& replacem
 
 // One node a line, sources by number.
 std::string to_string(const UOp& root);
+std::string to_string(std::span<const UOp> roots);
 std::string expression_text(const UOp& root);  // infix, for index expressions
 std::string arg_text(const UOp& node);
 

@@ -5,6 +5,7 @@
 // before they return, which a caller must not rely on.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,9 +63,28 @@ struct Launch {
 
 class Queue : public RefCounted {};
 
+// What a device was asked for, in all.  Counted by the device; read by anyone.
+struct DeviceCounts {
+  std::atomic<int64_t> allocations{0};
+  std::atomic<int64_t> allocated_bytes{0};
+  std::atomic<int64_t> copies{0};
+  std::atomic<int64_t> copied_bytes{0};
+  std::atomic<int64_t> launches{0};
+
+  void allocated(int64_t bytes) {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+    allocated_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void copied(int64_t bytes) {
+    copies.fetch_add(1, std::memory_order_relaxed);
+    copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+};
+
 class Device {
  public:
   virtual ~Device() = default;
+  DeviceCounts& counts() { return counts_; }
   virtual const std::string& name() const = 0;
 
   // Error{OutOfMemory} if it cannot be had.  Contents are undefined.  Aligned to 256 bytes.
@@ -83,6 +103,9 @@ class Device {
   virtual void launch(const Queue* queue, const Launch& launch) = 0;
   virtual Ref<Queue> make_queue() = 0;
   virtual void wait(const Queue* queue) = 0;
+
+ private:
+  DeviceCounts counts_;
 };
 
 }  // namespace tiny

@@ -64,7 +64,9 @@ HostDevice::~HostDevice() {
 }
 
 Ref<Buffer> HostDevice::allocate(int64_t bytes) {
-  return make_ref<HeapBuffer>(this, bytes);
+  Ref<Buffer> buffer = make_ref<HeapBuffer>(this, bytes);
+  counts().allocated(bytes);
+  return buffer;
 }
 
 Ref<Buffer> HostDevice::wrap(void* data, int64_t bytes) {
@@ -76,16 +78,19 @@ Ref<Buffer> HostDevice::wrap(void* data, int64_t bytes) {
 void HostDevice::copy_in(const Queue*, Buffer& to, int64_t offset, const void* from,
                          int64_t bytes) {
   copy_bytes(range(to, offset, bytes), from, bytes);
+  counts().copied(bytes);
 }
 
 void HostDevice::copy_out(const Queue*, void* to, const Buffer& from, int64_t offset,
                           int64_t bytes) {
   copy_bytes(to, range(from, offset, bytes), bytes);
+  counts().copied(bytes);
 }
 
 void HostDevice::copy(const Queue*, Buffer& to, int64_t to_offset, const Buffer& from,
                       int64_t from_offset, int64_t bytes) {
   copy_bytes(range(to, to_offset, bytes), range(from, from_offset, bytes), bytes);
+  counts().copied(bytes);
 }
 
 void HostDevice::launch(const Queue*, const Launch& launch) {

@@ -40,7 +40,7 @@ class CodeCacheTest : public testing::Test {
   }
 
   // Computes (x + 1) * 2 and a sum in a new context; what its cache did.
-  static CompileTimes compute(const Flags& flags) {
+  static CompileCounts compute(const Flags& flags) {
     const Ref<Context> context = make_ref<Context>(flags);
     const std::vector<float> data{1, 2, 3, 4, 5, 6};
     Graph& graph = context->graph();
@@ -83,10 +83,10 @@ class CodeCacheTest : public testing::Test {
 
 TEST_F(CodeCacheTest, ASecondContextCompilesNothing) {
   for (const char* device : {"cpu", "interp"}) {
-    const CompileTimes first = compute(flags(device));
+    const CompileCounts first = compute(flags(device));
     EXPECT_EQ(first.compiled, 2) << device;
     EXPECT_EQ(first.on_disk, 0) << device;
-    const CompileTimes second = compute(flags(device));
+    const CompileCounts second = compute(flags(device));
     EXPECT_EQ(second.compiled, 0) << device;
     EXPECT_EQ(second.on_disk, 2) << device;
   }

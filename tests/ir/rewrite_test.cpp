@@ -140,9 +140,7 @@ TEST(Rewrite, CountsAndTracesEachRule) {
       raw(Op::Add, raw(Op::Add, raw(Op::Add, n, g.integer(1)), g.integer(2)), g.integer(-3));
   RewriteStats stats;
   std::string seen;
-  const Trace trace = [&](const Rule* r, const UOp& before, const UOp& after) {
-    seen += trace_text(r, before, after) + "\n";
-  };
+  const Trace trace = [&](const RewriteStep& step) { seen += to_string(step) + "\n"; };
   EXPECT_EQ(rewrite(e, sums(), &stats, &trace), n);
   EXPECT_EQ(stats.rows.size(), std::size(kSums));
   EXPECT_EQ(stats.rows[1].matches, 2u);

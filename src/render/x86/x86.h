@@ -18,7 +18,8 @@ namespace tiny {
 // cannot be spelled; the program must satisfy verify().
 Rendered render_x86(const LinearProgram& program, const Target& target);
 
-// The machine code in hex, grouped by the linear op it came from, with registers assigned.
+// The machine instructions by the linear op they came from, with registers and offsets, and after
+// them all bytes as Intel HEX, which objdump reads.
 std::string x86_listing(const LinearProgram& program, const Target& target);
 
 }  // namespace tiny

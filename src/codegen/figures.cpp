@@ -1,0 +1,85 @@
+#include "codegen/figures.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "base/text.h"
+#include "ir/bounds.h"
+
+namespace tiny {
+
+namespace {
+
+// For each node, by position in the kernel: the ranges below it that nothing below it closes.
+using Flags = std::vector<uint8_t>;
+
+double product_of(const Kernel& kernel, const Flags& ranges) {
+  double times = 1;
+  for (size_t i = 0; i < ranges.size(); ++i)
+    if (ranges[i]) times *= static_cast<double>(bounds(kernel.ranges[i].range.src(0)).hi);
+  return times;
+}
+
+bool closes_ranges(const UOp& u) {
+  return u.op() == Op::Reduce || u.op() == Op::Stage;
+}
+
+}  // namespace
+
+double count_operations(const Kernel& kernel) {
+  std::unordered_map<const Node*, Flags> free;
+  std::unordered_map<const Node*, bool> of_data;  // depends on an element that was loaded
+  double sum = 0;
+  for (const UOp& u : topological(kernel.roots)) {
+    Flags& mine = free[u.node()];
+    mine.assign(kernel.ranges.size(), 0);
+    if (u.op() == Op::Range) mine[kernel.position(u)] = 1;
+    bool data = u.op() == Op::Load;
+    for (const UOp& s : u.src()) {
+      const Flags& below = free.at(s.node());
+      for (size_t i = 0; i < below.size(); ++i) mine[i] |= below[i];
+      data |= of_data.at(s.node());
+    }
+    of_data.emplace(u.node(), data);
+    const bool arithmetic = has(u.op(), kElementwise) && u.op() != Op::Cast &&
+                            u.op() != Op::Bitcast && (data || u.dtype().is_float());
+    if (arithmetic || u.op() == Op::Reduce) sum += product_of(kernel, mine);
+    if (closes_ranges(u))
+      for (size_t i = 1; i < u.src().size(); ++i) mine[kernel.position(u.src(i))] = 0;
+  }
+  return sum;
+}
+
+double count_bytes(const Kernel& kernel) {
+  double sum = 0;
+  for (const UOp& u : topological(kernel.roots)) {
+    if (u.op() != Op::Load && u.op() != Op::Store) continue;
+    const bool store = u.op() == Op::Store;
+    double elements = 1;
+    const ViewArg& view = u.view_arg();
+    for (size_t i = 0; i < view.shape.size(); ++i)
+      if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim)
+        elements *= static_cast<double>(view.shape[i]);
+    sum += elements * static_cast<double>((store ? u.src(1).dtype() : u.dtype()).bytes());
+  }
+  return sum;
+}
+
+std::string shape_name(const Kernel& kernel) {
+  std::vector<UOp> staged;
+  bool reduces = false;
+  for (const UOp& u : topological(kernel.roots)) {
+    reduces |= u.op() == Op::Reduce;
+    if (u.op() == Op::Stage) staged.insert(staged.end(), u.src().begin() + 1, u.src().end());
+  }
+  std::string name = reduces ? "r" : "E";
+  for (const KernelRange& r : kernel.ranges) {
+    if (std::find(staged.begin(), staged.end(), r.range) != staged.end()) continue;
+    const UOp& size = r.range.src(0);
+    name += size.is_const() ? cat("_", size.const_int()) : std::string("_n");
+  }
+  return name;
+}
+
+}  // namespace tiny

@@ -1,0 +1,252 @@
+#include "engine/observe.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/backend.h"
+#include "engine/draw.h"
+#include "engine/program.h"
+#include "ir/nest.h"
+#include "ir/tree.h"
+#include "render/c/c.h"
+
+namespace tiny {
+
+namespace {
+
+// A trace of more is of no use to any viewer.
+constexpr size_t kSpansMax = 1 << 20;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+[[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...) {
+  char text[256];
+  va_list arguments;
+  va_start(arguments, pattern);
+  std::vsnprintf(text, sizeof text, pattern, arguments);
+  va_end(arguments);
+  return text;
+}
+
+double rate(double amount, double seconds) {
+  return seconds > 0 ? amount / seconds / 1e9 : 0;
+}
+
+std::string indented(const std::string& text, const char* by) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    out += by + text.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+const char* slot_name(SlotKind kind) {
+  static constexpr const char* kNames[] = {"weights", "input", "output", "arena"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+}  // namespace
+
+Observer::Observer(const Flags& flags) : flags_(flags), begin_(seconds_now()) {
+  watch_.count = flags.track_match_stats != 0;
+  if (tells(7))
+    watch_.trace = [this](const RewriteStep& step) { tell("rewrite " + to_string(step) + "\n"); };
+}
+
+void Observer::tell(const std::string& text) const {
+  std::fputs(text.c_str(), stderr);
+}
+
+double Observer::now() const {
+  return seconds_now() - begin_;
+}
+
+RewriteWatch* Observer::watch() {
+  return watch_.trace || watch_.count ? &watch_ : nullptr;
+}
+
+void Observer::opened(Backend& backend) const {
+  if (!tells(1)) return;
+  std::string text = "devices:\n";
+  for (const BackendInfo& info : known_backends())
+    text += format("  %-7s%s%s%s%s\n", info.name.c_str(), info.description.c_str(),
+                   info.isas.empty() ? "" : ", ", join(info.isas, " ").c_str(),
+                   info.available ? "" : (" (not available: " + info.reason + ")").c_str());
+  const Target& t = backend.target();
+  text += cat("chosen: ", backend.device().name(), " (TINY_DEVICE=", flags_.device, "), code for ",
+              t.name, " (TINY_ISA=", flags_.isa, "), ", t.vector_bytes, "-byte vectors, ",
+              t.vector_registers, " of them, ", t.cores, t.cores == 1 ? " thread" : " threads",
+              " (TINY_THREADS=", flags_.threads, "), L1 ", t.l1_bytes >> 10, " KB, L2 ",
+              t.l2_bytes >> 10, " KB, L3 ", t.l3_bytes >> 10, " KB\n");
+  if (backend.device().name() != flags_.device)
+    text += cat("device ", flags_.device, " cannot run here: every kernel is interpreted\n");
+  tell(text);
+}
+
+void Observer::lowering(const Kernel& kernel) {
+  if (tells(5))
+    tell(cat("kernel ", kernel.name, " from the scheduler:\n", indented(uops_text(kernel), "  ")));
+}
+
+void Observer::watch_passes(PipelineOptions& options) {
+  if (!tells(5)) return;
+  options.after_pass = [this, last = std::string()](
+                           const PassTime& pass, const std::function<std::string()>& text) mutable {
+    std::string now = text();
+    const bool same = now == last;
+    tell(cat(format("  pass %-12s %8.1f us", pass.name, pass.seconds * 1e6),
+             same ? ", nothing changed\n" : "\n", same ? "" : indented(now, "    ")));
+    last = std::move(now);
+  };
+}
+
+void Observer::lowered(const Kernel& kernel, const CodegenResult& result, double start) {
+  for (const PassTime& pass : result.passes) compiles_.passes[pass.name] += pass.seconds;
+  span("compile", result.program.name, start, now());
+  if (tells(3))
+    tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), "  options ",
+             result.options.empty() ? "none" : result.options, "\n", nest_text(result.program, 2)));
+  if (flags_.graphuops != 0)
+    write_file("uops", "svg", draw_uops(result.kernel.roots, result.program.name));
+}
+
+void Observer::rendered(const LinearProgram& program, Backend& backend, bool interpreted) const {
+  if (interpreted && tells(1) && backend.device().name() != "interp")
+    tell(cat("kernel ", program.name, " is interpreted: machine code could not be had\n"));
+  if (tells(4)) tell(render_c(program).text + "\n");
+  if (tells(6)) tell(backend.listing(program) + "\n");
+}
+
+void Observer::planned(const Program& program) const {
+  if (!tells(3)) return;
+  std::string text =
+      cat("program of ", program.tape.size(), " kernels, arena ", program.arena_bytes, " bytes\n");
+  for (size_t i = 0; i < program.slots.size(); ++i) {
+    const Slot& slot = program.slots[i];
+    text += cat("  buffer ", i, ": ", slot_name(slot.kind), " ", slot.bytes, " bytes");
+    if (slot.kind == SlotKind::Arena) text += cat(" at ", slot.arena_offset);
+    if (slot.kind == SlotKind::Input || slot.kind == SlotKind::Output)
+      text += cat(", number ", slot.number);
+    text += "\n";
+  }
+  for (const TapeEntry& entry : program.tape) {
+    text += "  " + entry.info.name;
+    for (size_t p = 0; p < entry.slots.size(); ++p) {
+      const KernelParam& param = entry.info.params[p];
+      text += cat(p ? ", " : " ", param.written ? (param.read ? "updates " : "writes ") : "reads ",
+                  "buffer ", entry.slots[p], " (", to_string(param.element), ")");
+    }
+    text += "\n";
+  }
+  tell(text);
+}
+
+void Observer::drawn(std::span<const UOp> outputs) {
+  if (flags_.graph != 0) write_file("graph", "svg", draw_tensors(outputs));
+}
+
+void Observer::span(const char* category, std::string name, double start, double end,
+                    std::string arguments) {
+  if (flags_.profile == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (spans_.size() >= kSpansMax) {
+    ++spans_left_out_;
+    return;
+  }
+  spans_.push_back({category, std::move(name), start, end, gettid(), std::move(arguments)});
+}
+
+void Observer::launched(const KernelInfo& kernel, const std::string& device, double start,
+                        double end) {
+  if (flags_.profile != 0) {
+    JsonWriter json;
+    json.begin_object().key("operations").real(kernel.operations).key("bytes").real(kernel.bytes);
+    json.key("gflops").real(rate(kernel.operations, end - start));
+    json.key("gbps").real(rate(kernel.bytes, end - start));
+    json.key("options").text(kernel.options).end_object();
+    span("launch", kernel.name, start, end, json.result());
+  }
+  if (!tells(2)) return;
+  const double seconds = end - start;
+  const std::lock_guard lock(mutex_);
+  ++launches_;
+  seconds_ += seconds;
+  operations_ += kernel.operations;
+  bytes_ += kernel.bytes;
+  tell(format(
+      "*** %s %6lld %-32s arg %2zu mem %8.3f MB tm %10.2f us/%10.2f ms "
+      "(%8.2f GFLOPS %7.2f GB/s)%s\n",
+      device.c_str(), static_cast<long long>(launches_), kernel.name.c_str(), kernel.params.size(),
+      kernel.bytes / 1e6, seconds * 1e6, seconds_ * 1e3, rate(kernel.operations, seconds),
+      rate(kernel.bytes, seconds), kernel.interpreted ? " interpreted" : ""));
+}
+
+std::string Observer::averages() const {
+  return format("avg: %8.2f GFLOPS %8.2f GB/s   total: %lld kernels %8.3f GOPS %8.3f GB %8.2f ms\n",
+                rate(operations_, seconds_), rate(bytes_, seconds_),
+                static_cast<long long>(launches_), operations_ / 1e9, bytes_ / 1e9, seconds_ * 1e3);
+}
+
+std::string Observer::trace_json() const {
+  JsonWriter json;
+  json.begin_object().key("displayTimeUnit").text("ms").key("traceEvents").begin_array();
+  for (const Span& s : spans_) {
+    json.begin_object().key("name").text(s.name).key("cat").text(s.category);
+    json.key("ph").text("X").key("ts").real(s.start * 1e6).key("dur").real((s.end - s.start) * 1e6);
+    json.key("pid").integer(getpid()).key("tid").integer(s.thread);
+    if (!s.arguments.empty()) json.key("args").raw(s.arguments);
+    json.end_object();
+  }
+  json.end_array().key("spans_left_out").integer(spans_left_out_).end_object();
+  return json.result();
+}
+
+// A new file, never one that is there: the folder may be everybody's.
+void Observer::write_file(const char* what, const char* ending, const std::string& text) const {
+  for (int number = 1; number < 100000; ++number) {
+    const std::string path =
+        cat(flags_.out_dir, "/tiny-", getpid(), "-", what, "-", number, ".", ending);
+    std::FILE* file = std::fopen(path.c_str(), "wx");
+    if (!file && errno == EEXIST) continue;
+    bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file) written = std::fclose(file) == 0 && written;
+    tell(written ? cat("tiny: wrote ", path, "\n") : cat("tiny: cannot write ", path, "\n"));
+    return;
+  }
+}
+
+void Observer::finish() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(finished_, true)) return;
+  if (tells(2) && launches_ > 0) tell(averages());
+  if (tells(5) && !compiles_.passes.empty()) {
+    std::string text = cat("compiled ", compiles_.compiled, " kernels:");
+    for (const auto& [name, seconds] : compiles_.passes)
+      text += format(" %s %.3f ms", name.c_str(), seconds * 1e3);
+    tell(text + format(" load %.3f ms\n", compiles_.load * 1e3));
+  }
+  if (watch_.count) {
+    std::string text;
+    for (const auto& [rules, stats] : watch_.stats) {
+      std::string tables;
+      for (const char* table : rules->tables())
+        if (tables.find(table) == std::string::npos)
+          tables += cat(tables.empty() ? "" : ", ", table);
+      text += cat("rules of ", tables, ": ", to_string(stats));
+    }
+    tell(text);
+  }
+  if (flags_.profile != 0) write_file("trace", "json", trace_json());
+}
+
+}  // namespace tiny

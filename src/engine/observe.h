@@ -1,0 +1,104 @@
+// What a context tells of its work: the ladder of TINY_DEBUG, graphs as files, the trace, counts.
+//
+//   1 devices and the choice    2 each launch, timed    3 kernels: tree, options, loops; buffers
+//   4 source    5 UOps and time of each pass    6 machine code    7 every rewrite
+//
+// Everything goes to stderr or to files, never to stdout, and nothing is told by destructors: the
+// owner of the context calls finish() when it is released.  Launches may be told by several threads
+// at once; the rest belongs to the thread that builds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/flags.h"
+#include "codegen/pipeline.h"
+#include "ir/kernel.h"
+#include "ir/rewrite.h"
+#include "ir/target.h"
+
+namespace tiny {
+
+class Backend;
+class Program;
+struct KernelInfo;
+
+// What was compiled since the context began.
+struct CompileCounts {
+  int64_t compiled = 0;
+  int64_t cached = 0;                    // kernels that were asked for again
+  int64_t on_disk = 0;                   // that an earlier process had compiled
+  int64_t interpreted = 0;               // of those compiled, because machine code could not be had
+  double lower = 0;                      // seconds from a kernel to its linear program
+  double load = 0;                       // seconds of rendering and loading
+  std::map<std::string, double> passes;  // seconds of each pass
+};
+
+class Observer {
+ public:
+  explicit Observer(const Flags& flags);
+
+  bool tells(int level) const { return flags_.debug >= level; }
+  void tell(const std::string& text) const;  // to stderr, in one piece
+  // Seconds since the context began.
+  double now() const;
+
+  // The device that was chosen, and what else there is.
+  void opened(Backend& backend) const;
+  // Who is to be told of rewriting; null if nobody asks.
+  RewriteWatch* watch();
+
+  CompileCounts& compiles() { return compiles_; }
+  const CompileCounts& compiles() const { return compiles_; }
+  // The beginning of a kernel's compilation: what the scheduler made.
+  void lowering(const Kernel& kernel);
+  // What generate() is to report to.
+  void watch_passes(PipelineOptions& options);
+  void lowered(const Kernel& kernel, const CodegenResult& result, double start);
+  void rendered(const LinearProgram& program, Backend& backend, bool interpreted) const;
+  void planned(const Program& program) const;
+  void drawn(std::span<const UOp> outputs);  // a graph that is computed or compiled
+
+  // A piece of work of the calling thread, for the trace.
+  void span(const char* category, std::string name, double start, double end,
+            std::string arguments = {});
+  // Whether launches must be timed.
+  bool times_launches() const { return flags_.debug >= 2 || flags_.profile != 0; }
+  void launched(const KernelInfo& kernel, const std::string& device, double start, double end);
+
+  // Tells what is told at the end, and writes the trace; does nothing the second time.
+  void finish();
+
+ private:
+  struct Span {
+    const char* category;
+    std::string name;
+    double start;
+    double end;
+    int64_t thread;
+    std::string arguments;  // a JSON object, or empty
+  };
+  void write_file(const char* what, const char* ending, const std::string& text) const;
+  std::string trace_json() const;
+  std::string averages() const;
+
+  const Flags& flags_;
+  double begin_ = 0;
+  RewriteWatch watch_;
+  CompileCounts compiles_;
+  bool finished_ = false;
+
+  mutable std::mutex mutex_;  // of what follows
+  std::vector<Span> spans_;
+  int64_t spans_left_out_ = 0;
+  int64_t launches_ = 0;
+  double seconds_ = 0;
+  double operations_ = 0;
+  double bytes_ = 0;
+};
+
+}  // namespace tiny

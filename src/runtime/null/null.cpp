@@ -1,0 +1,65 @@
+#include "runtime/null/null.h"
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace tiny {
+
+namespace {
+
+class NullDevice : public Device {
+ public:
+  const std::string& name() const override { return name_; }
+
+  Ref<Buffer> allocate(int64_t bytes) override {
+    require(bytes >= 0, Status::InvalidArgument, "a buffer of ", bytes, " bytes");
+    counts().allocated(bytes);
+    return make_ref<Buffer>(this, bytes);
+  }
+  Ref<Buffer> wrap(void*, int64_t bytes) override { return make_ref<Buffer>(this, bytes); }
+
+  void copy_in(const Queue*, Buffer& to, int64_t offset, const void*, int64_t bytes) override {
+    check_range(to, offset, bytes);
+    counts().copied(bytes);
+  }
+  void copy_out(const Queue*, void* to, const Buffer& from, int64_t offset,
+                int64_t bytes) override {
+    check_range(from, offset, bytes);
+    counts().copied(bytes);
+    if (bytes > 0) std::memset(to, 0, static_cast<size_t>(bytes));
+  }
+  void copy(const Queue*, Buffer& to, int64_t to_offset, const Buffer& from, int64_t from_offset,
+            int64_t bytes) override {
+    check_range(to, to_offset, bytes);
+    check_range(from, from_offset, bytes);
+    counts().copied(bytes);
+  }
+
+  std::vector<Ref<Executable>> load(std::span<const Code> codes) override {
+    std::vector<Ref<Executable>> loaded;
+    for (size_t i = 0; i < codes.size(); ++i) loaded.push_back(make_ref<Executable>());
+    return loaded;
+  }
+  void launch(const Queue*, const Launch&) override {}
+  Ref<Queue> make_queue() override { return make_ref<Queue>(); }
+  void wait(const Queue*) override {}
+
+ private:
+  static void check_range(const Buffer& buffer, int64_t offset, int64_t bytes) {
+    require(
+        offset >= 0 && bytes >= 0 && offset <= buffer.bytes() && bytes <= buffer.bytes() - offset,
+        Status::InvalidArgument, "bytes ", offset, " to ", offset, " + ", bytes,
+        " are outside a buffer of ", buffer.bytes());
+  }
+
+  std::string name_ = "null";
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_null_device() {
+  return std::make_unique<NullDevice>();
+}
+
+}  // namespace tiny
