@@ -18,7 +18,7 @@ namespace {
 // What stands in for an input's memory until a run binds it.
 class InputTag : public Storage {
  public:
-  InputTag() : Storage(nullptr) {}
+  InputTag() : Storage(Ref<Buffer>(), 0) {}
 };
 
 double now() {
@@ -32,7 +32,7 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
   // What is made of constants and positions alone by a few operations: no buffer is as cheap.
   std::vector<uint8_t> light(varies.size());
   for (const UOp& u : order) {
-    bool v = is_input(u) || u.op() == Op::Variable;
+    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After;
     bool l = !has_memory(u) && !has(u.op(), kTranscendental) && u.op() != Op::ReduceAxis;
     if (!has_memory(u))
       for (const UOp& s : u.src()) {

@@ -17,7 +17,7 @@ Context::Context(Flags flags)
 Ref<Storage> Context::allocate(int64_t bytes) {
   require(flags_.memory_limit == 0 || bytes <= flags_.memory_limit, Status::Limit, "a buffer of ",
           bytes, " bytes is above the memory limit of ", flags_.memory_limit);
-  return make_ref<Storage>(device().allocate(bytes));
+  return make_ref<Storage>(device().allocate(bytes), 0);
 }
 
 Ref<Storage> Context::from_host(const void* data, int64_t bytes) {

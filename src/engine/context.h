@@ -6,12 +6,20 @@
 #include "base/flags.h"
 #include "base/ref.h"
 #include "engine/backend.h"
+#include "engine/cell.h"
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
 #include "engine/storage.h"
 #include "ir/uop.h"
 
 namespace tiny {
+
+// What was done to compute values, since the context began.
+struct Counters {
+  int64_t launches = 0;  // of kernels, outside of programs
+  int64_t copies = 0;    // of old versions that a write would have destroyed
+  int64_t copied_bytes = 0;
+};
 
 class Context : public RefCounted {
  public:
@@ -28,13 +36,23 @@ class Context : public RefCounted {
   Ref<Storage> allocate(int64_t bytes);
   Ref<Storage> from_host(const void* data, int64_t bytes);
 
+  // The first of all cells; the others follow (Cell::next).
+  Cell* cells() const { return cells_; }
+  // Tells one write from every other.
+  int64_t next_version() { return ++version_; }
+  Counters& counters() { return counters_; }
+
  private:
+  friend class Cell;
   ~Context() override = default;
   Flags flags_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Observer> observer_;
   std::unique_ptr<KernelCache> kernels_;  // holds UOps: dies before the graph
+  Cell* cells_ = nullptr;
+  int64_t version_ = 0;
+  Counters counters_;
 };
 
 }  // namespace tiny

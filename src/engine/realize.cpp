@@ -1,9 +1,12 @@
 #include "engine/realize.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "engine/plan.h"
+#include "engine/versions.h"
 #include "ir/spec.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -12,23 +15,50 @@
 namespace tiny {
 
 Ref<Storage> storage_of(const UOp& node) {
-  // Only the engine attaches memory, and it is always a Storage.
-  if (node.op() == Op::Buffer)
+  // Only the engine attaches memory, and it is always a Storage.  An old version of a buffer may
+  // have been copied elsewhere.
+  if (node.op() == Op::Buffer && !node.node()->realized)
     return Ref<Storage>(static_cast<Storage*>(std::get<Ref<RefCounted>>(node.arg()).get()));
   return Ref<Storage>(static_cast<Storage*>(node.node()->realized.get()));
 }
 
 namespace {
 
-// What holds the memory of `node`, if anything does yet.
-std::optional<StoredView> stored_view(const UOp& node) {
-  std::vector<uint8_t> flags;
+// The stored node that `node` is a view of; none if there is none yet.
+UOp base_of(const UOp& node) {
   UOp base = node;
   while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
+  return base;
+}
+
+// What holds the memory of `node`, if anything does yet.
+std::optional<StoredView> stored_view(const UOp& node) {
+  const UOp base = base_of(node);
   if (!has_memory(base)) return std::nullopt;
-  flags.resize(base.id() + 1);
+  std::vector<uint8_t> flags(base.id() + 1);
   flags[base.id()] = 1;
   return as_view(node, flags);
+}
+
+void require_values(std::span<const UOp> outputs) {
+  for (const UOp& u : topological(outputs, has_memory))
+    require(!has_memory(u) || storage_of(u)->has_memory(), Status::InvalidArgument,
+            "the value depends on a program's input: compile it, and read it from a run");
+}
+
+// The stored bases of the outputs stay; everything else that is stored lives in the arena.
+std::vector<UOp> kept_nodes(const Schedule& schedule, std::span<const UOp> outputs) {
+  std::vector<UOp> kept;
+  for (const UOp& node : schedule.stored) {
+    std::vector<uint8_t> flags(node.graph().id_limit());
+    flags[node.id()] = 1;
+    for (const UOp& out : outputs)
+      if (const auto stored = as_view(out, flags); stored && stored->base == node) {
+        kept.push_back(node);
+        break;
+      }
+  }
+  return kept;
 }
 
 }  // namespace
@@ -38,39 +68,43 @@ void realize(Context& context, std::span<const UOp> outputs) {
   for (const UOp& out : outputs)
     if (!stored_view(out)) missing.push_back(out);
   if (missing.empty()) return;
+  require_values(missing);
   if (context.flags().spec != 0)
     for (const UOp& out : missing) verify_tensor(out);
   Observer& observer = context.observer();
   observer.drawn(missing);
+  Versions versions(context, missing);
+  missing.insert(missing.end(), versions.copies().begin(), versions.copies().end());
   const double start = observer.now();
   const Schedule schedule =
       make_schedule(missing, context.backend().target(), context.flags().fusion != 0);
   observer.span("schedule", "schedule", start, observer.now());
-  // The stored bases of the outputs stay; everything else that is stored lives in the arena.
-  std::vector<UOp> kept;
-  for (const UOp& node : schedule.stored) {
-    std::vector<uint8_t> flags(node.graph().id_limit());
-    flags[node.id()] = 1;
-    for (const UOp& out : missing)
-      if (as_view(out, flags)) {
-        kept.push_back(node);
-        break;
-      }
-  }
+  const std::vector<UOp> kept = kept_nodes(schedule, missing);
   PlanRequest request;
   request.outputs = kept;
   const Ref<Program> program = make_program(context, schedule, request);
   const Ref<Run> run = make_ref<Run>(program);
-  std::vector<Ref<Storage>> memory;
+  std::vector<Ref<Storage>> memory(kept.size());
   for (const Slot& slot : program->slots) {
     if (slot.kind != SlotKind::Output) continue;
-    if (memory.size() <= static_cast<size_t>(slot.number))
-      memory.resize(static_cast<size_t>(slot.number) + 1);
-    memory[static_cast<size_t>(slot.number)] = context.allocate(slot.bytes);
-    run->bind_output(slot.number, memory[static_cast<size_t>(slot.number)]);
+    Ref<Storage>& storage = memory[static_cast<size_t>(slot.number)];
+    storage = versions.memory_for(kept[static_cast<size_t>(slot.number)]);
+    if (!storage) storage = context.allocate(slot.bytes);
+    run->bind_output(slot.number, storage);
+  }
+  Counters& counters = context.counters();
+  counters.launches += std::ssize(program->tape);
+  counters.copies += schedule.copies + std::ssize(versions.copies());
+  counters.copied_bytes += schedule.copied_bytes + versions.copied_bytes();
+  const auto attach = [&](const UOp& node, size_t i) { node.node()->realized = memory[i]; };
+  // Writes happen once, even if the run fails on the way.
+  if (versions.any()) {
+    for (size_t i = 0; i < kept.size(); ++i)
+      if (std::ranges::count(versions.copies(), kept[i])) attach(kept[i], i);
+    versions.settle();
   }
   run->execute();
-  for (size_t i = 0; i < kept.size(); ++i) kept[i].node()->realized = memory[i];
+  for (size_t i = 0; i < kept.size(); ++i) attach(kept[i], i);
 }
 
 void read(Context& context, const UOp& node, void* data, int64_t bytes) {

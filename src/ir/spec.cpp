@@ -244,9 +244,12 @@ class Spec {
         for (const UOp& s : u.src()) law(s.dtype() == u.dtype(), "parts have one dtype");
         return axis_argument();
       case Op::Assign:
+        argument<int64_t>("a write has a version");
         return law(u.src(0).dtype() == u.src(1).dtype(), "what is assigned has the target's dtype");
       case Op::After:
-        return law(!u.src().empty(), "what comes after something has a value");
+        argument<int64_t>("what follows a write has its version");
+        return law(u.src().size() == 2 && u.src(1).op() == Op::Assign,
+                   "a version is an older one after a write");
       default:
         return;
     }

@@ -1,6 +1,7 @@
 #include "schedule/decide.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "schedule/schedule.h"
@@ -11,6 +12,11 @@ namespace tiny {
 
 bool has_memory(const UOp& node) {
   return node.op() == Op::Buffer || static_cast<bool>(node.node()->realized);
+}
+
+const RefCounted* memory_of(const UOp& node) {
+  if (node.node()->realized || node.op() != Op::Buffer) return node.node()->realized.get();
+  return std::get<Ref<RefCounted>>(node.arg()).get();
 }
 
 double op_weight(Op op) {
@@ -66,6 +72,7 @@ class Decider {
     const size_t limit = decision_.order.front().graph().id_limit();
     decision_.stored.resize(limit);
     decision_.slice_of.resize(limit);
+    decision_.slot_of.resize(limit);
     cones_.resize(limit);
     users_.resize(limit);
     forced_.resize(limit);
@@ -73,6 +80,7 @@ class Decider {
       if (has_memory(u)) continue;
       for (const UOp& s : u.src()) users_[s.id()].push_back(u);
     }
+    find_slots();
     for (const UOp& out : outputs) force_base(out);
     for (const UOp& u : decision_.order)
       if (u.op() == Op::Concat && !has_memory(u)) place_parts(u);
@@ -84,6 +92,19 @@ class Decider {
   }
 
  private:
+  // One node stands for each memory that is written, whoever else has it.
+  void find_slots() {
+    const auto is_write = [](const UOp& u) { return u.op() == Op::After && !has_memory(u); };
+    if (std::none_of(decision_.order.begin(), decision_.order.end(), is_write)) return;
+    std::unordered_map<const RefCounted*, UOp> by_memory;
+    for (const UOp& u : decision_.order) {
+      if (is_write(u))
+        decision_.slot_of[u.id()] = decision_.slot(u.src(0));
+      else if (has_memory(u))
+        decision_.slot_of[u.id()] = by_memory.try_emplace(memory_of(u), u).first->second;
+    }
+  }
+
   // What must have memory for `out` to have a value somewhere.
   void force_base(const UOp& out) {
     UOp base = out;
@@ -101,7 +122,9 @@ class Decider {
     forced_[concat.id()] = 1;
     for (const UOp& part : concat.src()) {
       if (has_memory(part) || part.op() == Op::Const || has(part.op(), kMovement)) continue;
-      if (part.op() == Op::Concat || decision_.slice_of[part.id()] || forced_[part.id()]) continue;
+      if (part.op() == Op::Concat || part.op() == Op::After || decision_.slice_of[part.id()] ||
+          forced_[part.id()])
+        continue;
       if (std::count(concat.src().begin(), concat.src().end(), part) != 1) continue;
       if (users_[part.id()].size() != 1) continue;
       decision_.slice_of[part.id()] = concat;
@@ -145,7 +168,7 @@ class Decider {
       if (users.size() != 1 || forced_[value.id()] || decision_.slice_of[value.id()]) return false;
       const UOp& user = users.front();
       if (size_of(user) != size_of(u)) return false;
-      if (user.op() == Op::Contiguous) return true;
+      if (user.op() == Op::Contiguous || user.op() == Op::Assign) return true;
       if (has(user.op(), kElementwise)) return carries_alone(user, value);
       const bool moves = has(user.op(), kMovement) && user.op() != Op::Expand &&
                          user.op() != Op::Pad && user.op() != Op::AsStrided;

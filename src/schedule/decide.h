@@ -1,7 +1,9 @@
 // Which values of a tensor graph become buffers.
 #pragma once
 
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/target.h"
@@ -13,6 +15,18 @@ struct Decision {
   std::vector<UOp> order;       // every node reached, sources first
   std::vector<uint8_t> stored;  // by node id: has a buffer, now or after its kernel
   std::vector<UOp> slice_of;  // by node id: the concatenation whose slice this node is stored into
+  std::vector<UOp> slot_of;   // by node id: of a version, what holds the memory that it shares
+  // Reads of a version by the kernel of a node that go to a copy of its elements from `first` on.
+  struct VersionCopy {
+    UOp node;
+    int64_t first = 0;
+  };
+  std::map<std::pair<const Node*, const Node*>, VersionCopy> copies;  // by (kernel, version)
+
+  // What holds the memory of `base`: itself, but for a version.
+  const UOp& slot(const UOp& base) const {
+    return base.id() < slot_of.size() && slot_of[base.id()] ? slot_of[base.id()] : base;
+  }
 };
 
 // What computing one element costs, in multiply-adds.

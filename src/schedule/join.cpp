@@ -139,7 +139,8 @@ class Joiner {
     for (const UOp& u : decision.order) {
       if (has_memory(u)) continue;
       for (const UOp& s : u.src()) users_[s.id()].push_back(u);
-      if (u.op() == Op::Contiguous || u.op() == Op::Concat || decision.slice_of[u.id()])
+      const bool writes = u.op() == Op::Assign || u.op() == Op::After;
+      if (u.op() == Op::Contiguous || writes || u.op() == Op::Concat || decision.slice_of[u.id()])
         fixed_[u.id()] = 1;
     }
     for (const UOp& out : outputs) {
@@ -185,7 +186,7 @@ class Joiner {
   }
 
   double work_of(const UOp& root) const {
-    const ScheduledKernel kernel = lower_store(root, root, row_major(shape_of(root)), decision_);
+    const ScheduledKernel kernel = lower_value(root, decision_);
     return kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
   }
 
@@ -212,7 +213,7 @@ class Joiner {
     if (too_many_ops(root, u)) return false;
     const double apart = work_of(u) + work_of(root);
     decision_.stored[u.id()] = 0;
-    const ScheduledKernel joined = lower_store(root, root, row_major(shape_of(root)), decision_);
+    const ScheduledKernel joined = lower_value(root, decision_);
     if (joined.kernel.ranges.size() <= 24) {
       const RowTest test(joined.kernel, target_);
       const double pay = (test.work() - apart) / target_.fma_rate;

@@ -20,6 +20,8 @@ class Lowering {
 
   ScheduledKernel run(const UOp& destination, const View& view) {
     out_.stored.push_back(root_);
+    out_.destination = destination;
+    out_.view = view;
     std::vector<UOp> index;
     for (const Dim& d : shape_of(root_)) index.push_back(new_range(d, false));
     const size_t output_ranges = out_.kernel.ranges.size();
@@ -29,6 +31,7 @@ class Lowering {
     src.insert(src.end(), index.begin(), index.end());
     const ViewArg arg = view_arg(view, src);
     out_.kernel.roots.push_back(graph_.make(Op::Store, std::move(src), arg));
+    compare_addresses(destination);
     out_.kernel.roots.insert(out_.kernel.roots.end(), checks_.begin(), checks_.end());
     name(output_ranges);
     collect_variables();
@@ -141,7 +144,14 @@ class Lowering {
   UOp load(const StoredView& stored, const std::vector<UOp>& index, DType dtype) {
     UOp base = stored.base;
     View view = stored.view;
-    std::vector<UOp> src{param(base, dtype, false)};
+    const auto copy = decision_.copies.find({root_.node(), base.node()});
+    if (copy != decision_.copies.end()) {
+      view.offset = view.offset - copy->second.first;
+      base = copy->second.node;
+    }
+    out_.reads.push_back({base, extent_or_all(view), false, {}});
+    const size_t read = out_.reads.size() - 1;
+    std::vector<UOp> src{param(decision_.slot(base), dtype, false)};
     // What repeats along an axis does not depend on it: the axis is left out where the index is in
     // range anyway.
     for (size_t i = 0, axis = 0; i < index.size(); ++i) {
@@ -155,7 +165,35 @@ class Lowering {
       ++axis;
     }
     const ViewArg arg = view_arg(view, src);
-    return graph_.make(Op::Load, std::move(src), arg, dtype);
+    out_.reads[read].load = graph_.make(Op::Load, std::move(src), arg, dtype);
+    return out_.reads[read].load;
+  }
+
+  static std::pair<int64_t, int64_t> extent_or_all(const View& view) {
+    const bool numbers = all_const(view.shape) && all_const(view.strides) && view.offset.is_const();
+    return numbers ? extent(view) : std::pair<int64_t, int64_t>{0, INT64_MAX};
+  }
+
+  // Where an element of a load or store is; no node if the view is symbolic.
+  UOp address(const UOp& access, size_t first) const {
+    const ViewArg& view = access.view_arg();
+    if (access.src().size() != first + view.shape.size() || view.offset == kSymbolicDim) return {};
+    UOp sum = graph_.integer(view.offset);
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      if (view.strides[i] == kSymbolicDim || view.shape[i] == kSymbolicDim) return {};
+      sum = add(sum, mul(access.src(first + i), graph_.integer(view.strides[i])));
+    }
+    return simplify_index(sum);
+  }
+
+  // Finds the reads of the memory that is written which have the store's own address.
+  void compare_addresses(const UOp& destination) {
+    UOp own;
+    for (ScheduledKernel::Read& read : out_.reads) {
+      if (!(decision_.slot(read.base) == destination)) continue;
+      if (!own) own = address(out_.kernel.roots.front(), 2);
+      read.in_place = own && address(read.load, 1) == own;
+    }
   }
 
   UOp computed(Frame& frame) {
@@ -177,6 +215,8 @@ class Lowering {
       case Op::Contiguous:
       case Op::Copy:
         return at(node.src(0), index);
+      case Op::Assign:
+        return at(node.src(1), index);
       case Op::ReduceAxis:
         return reduced(frame);
       case Op::Gather:
@@ -319,6 +359,13 @@ class Lowering {
 ScheduledKernel lower_store(const UOp& node, const UOp& destination, const View& view,
                             const Decision& decision) {
   return Lowering(decision, node).run(destination, view);
+}
+
+ScheduledKernel lower_value(const UOp& node, const Decision& decision) {
+  if (node.op() != Op::Assign) return lower_store(node, node, row_major(shape_of(node)), decision);
+  const auto target = as_view(node.src(0), decision.stored);
+  invariant(target.has_value(), "a write is to a view of memory");
+  return lower_store(node, decision.slot(target->base), target->view, decision);
 }
 
 }  // namespace tiny

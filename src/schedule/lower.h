@@ -13,4 +13,7 @@ namespace tiny {
 ScheduledKernel lower_store(const UOp& node, const UOp& destination, const View& view,
                             const Decision& decision);
 
+// The same for a node with a buffer of its own, or for a write.
+ScheduledKernel lower_value(const UOp& node, const Decision& decision);
+
 }  // namespace tiny

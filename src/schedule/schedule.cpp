@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "schedule/decide.h"
+#include "schedule/hazards.h"
 #include "schedule/join.h"
 #include "schedule/lower.h"
 #include "shape/shape.h"
@@ -37,8 +38,12 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     if (!is_empty(node)) schedule.kernels.push_back(lower_store(node, destination, view, decision));
   };
   for (const UOp& u : decision.order) {
-    if (has_memory(u) || !decision.stored[u.id()]) continue;
+    if (has_memory(u) || !decision.stored[u.id()] || u.op() == Op::After) continue;
     if (decision.slice_of[u.id()]) continue;  // written with its concatenation's other parts
+    if (u.op() == Op::Assign) {
+      if (!is_empty(u)) schedule.kernels.push_back(lower_value(u, decision));
+      continue;
+    }
     schedule.stored.push_back(u);
     if (u.op() != Op::Concat) {
       add_kernel(u, u, row_major(shape_of(u)));
@@ -51,6 +56,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
       add_kernel(part, u, slice_view(u, i));
     }
   }
+  order_writes(schedule, decision);
   return schedule;
 }
 

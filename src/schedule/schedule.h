@@ -9,6 +9,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/kernel.h"
@@ -22,19 +23,36 @@ struct ScheduledKernel {
   Kernel kernel;
   std::vector<UOp> values;  // per parameter slot: a Buffer, or a node with a buffer of its own
   std::vector<UOp> stored;  // the nodes that this kernel completes or adds to
+  UOp destination;          // whose buffer it stores to
+  View view;                // which part of that
+  // What it reads: the elements [first, last] of `base`; in place: each at the address that the
+  // kernel stores to, for that element.
+  struct Read {
+    UOp base;
+    std::pair<int64_t, int64_t> elements;
+    bool in_place = false;
+    UOp load;
+  };
+  std::vector<Read> reads;
 };
 
 struct Schedule {
   std::vector<ScheduledKernel> kernels;  // each after what it reads
   std::vector<UOp> stored;               // nodes that need a buffer, row-major in their own shape
+  int64_t copies = 0;                    // of old versions, made because a write came too early
+  int64_t copied_bytes = 0;
 };
 
 // The base of every output is stored: an output that is a view of a buffer needs no kernel.  A node
-// with a buffer already (Node::realized) is read, not computed.
+// with a buffer already (Node::realized) is read, not computed.  Writes (After, Assign) happen in
+// the buffer that their version comes from, in order: every kernel sees the version that it reads,
+// if need be as a copy.
 // `fusion` off: kernels are not joined.
 Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion = true);
 
 // Whether a node holds memory: a Buffer, or realised before.
 bool has_memory(const UOp& node);
+// What that memory is known by.
+const RefCounted* memory_of(const UOp& node);
 
 }  // namespace tiny

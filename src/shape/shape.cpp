@@ -302,6 +302,13 @@ UOp make_concat(const std::vector<UOp>& parts, int64_t axis) {
   return parts.front().graph().make(Op::Concat, parts, axis);
 }
 
+UOp make_version(const UOp& previous, const UOp& target, const UOp& value, int64_t version) {
+  invariant(shape_of(target) == shape_of(value), "a write has the shape of its target");
+  Graph& graph = previous.graph();
+  const UOp write = graph.make(Op::Assign, {target, value}, version);
+  return graph.make(Op::After, {previous, write}, version);
+}
+
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, int64_t count) {
   return graph.make(Op::Buffer, {graph.integer(count)}, std::move(storage), dtype);
 }

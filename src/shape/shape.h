@@ -63,6 +63,9 @@ UOp make_iota(Graph& graph, const Dim& count, DType dtype);
 UOp make_reduce(const UOp& x, Op op, const Ints& axes);  // keeps the axes, with size 1
 UOp make_gather(const UOp& data, const UOp& index, int64_t axis);
 UOp make_concat(const std::vector<UOp>& parts, int64_t axis);
+// The memory of `previous` (a Buffer, a version, or what was realised) once `value` is written to
+// `target`, a view of it.  `version` tells this write from every other.
+UOp make_version(const UOp& previous, const UOp& target, const UOp& value, int64_t version);
 // A Buffer of `count` elements; `storage` is what holds them (src/engine).
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, int64_t count);
 

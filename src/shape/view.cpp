@@ -116,7 +116,8 @@ std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& s
   std::vector<UOp> chain;
   UOp base = node;
   const auto is_stored = [&](const UOp& u) {
-    return u.op() == Op::Buffer || (u.id() < stored.size() && stored[u.id()]);
+    return u.op() == Op::Buffer || u.op() == Op::After ||
+           (u.id() < stored.size() && stored[u.id()]);
   };
   while (!is_stored(base)) {
     if (!has(base.op(), kMovement) || base.op() == Op::Pad) return std::nullopt;

@@ -26,7 +26,8 @@ bool is_row_major(const View& view);  // gaps and repeats forbidden; axes of siz
 std::optional<View> move_view(const View& view, Op op, const Shape& parameters);
 
 // What holds memory below a chain of movement ops, and the view that the chain makes of it: a
-// Buffer, or a node that `stored` (by id; may be empty) says has a buffer of its own, row-major.
+// Buffer, a version of one (After), or a node that `stored` (by id; may be empty) says has a buffer
+// of its own, row-major.
 // None if another op intervenes or the chain is no view.
 struct StoredView {
   UOp base;

@@ -18,8 +18,10 @@ Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, co
   require(bytes == count * dtype.bytes(), Status::Shape, "shape ", list_text(shape), " of ",
           to_string(dtype), " has ", count * dtype.bytes(), " bytes; got ", bytes);
   require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
-  const UOp buffer = make_buffer(context->graph(), context->from_host(data, bytes), dtype, count);
-  return Tensor(context, make_reshape(buffer, to_shape(shape)));
+  const Ref<Storage> storage = context->from_host(data, bytes);
+  const UOp buffer = make_buffer(context->graph(), storage, dtype, count);
+  storage->claim();
+  return Tensor::of_memory(context, buffer, row_major(to_shape(shape)));
 }
 
 Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const Ints& strides,
@@ -38,14 +40,13 @@ Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const I
   // The memory starts at the lowest element that the strides reach.
   std::byte* start = static_cast<std::byte*>(data) + (empty ? 0 : first * dtype.bytes());
   const Ref<Buffer> memory = context->device().wrap(empty ? nullptr : start, bytes);
+  const View view =
+      empty ? row_major(to_shape(shape)) : View{to_shape(shape), to_shape(strides), -first};
+  auto storage = make_ref<Storage>(memory, 0);
+  storage->claim();
+  Tensor out =
+      Tensor::of_memory(context, make_buffer(context->graph(), storage, dtype, count), view);
   // The deleter is attached once nothing can fail any more.
-  const auto view_of = [&](const UOp& buffer) {
-    if (empty || is_row_major(View{to_shape(shape), to_shape(strides), 0}))
-      return make_reshape(buffer, to_shape(shape));
-    return buffer.graph().make(Op::AsStrided, {buffer}, ViewArg{shape, strides, -first});
-  };
-  auto storage = make_ref<Storage>(memory);
-  Tensor out(context, view_of(make_buffer(context->graph(), storage, dtype, count)));
   storage->set_deleter(deleter, user);
   return out;
 }

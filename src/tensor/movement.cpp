@@ -153,13 +153,14 @@ Tensor reshape(const Tensor& a, const Shape& shape) {
   require(same_size(known, count, a.graph()), Status::Shape, "cannot reshape ",
           to_string(a.shape()), " (", to_string(count), " elements) to ", to_string(shape));
   check_shape(out, a.dtype());
-  return a.with(make_reshape(a.node(), out));
+  return a.moved(make_reshape(a.node(), out), Op::Reshape, out);
 }
 
 Tensor permute(const Tensor& a, const Ints& axes) {
   require(std::ssize(axes) == a.rank(), Status::Shape, "permutation ", list_text(axes),
           " of shape ", to_string(a.shape()), ": name every axis");
-  return a.with(make_permute(a.node(), checked_axes(axes, a.rank())));
+  const Ints order = checked_axes(axes, a.rank());
+  return a.moved(make_permute(a.node(), order), Op::Permute, to_shape(order));
 }
 
 Tensor transpose(const Tensor& a, int64_t axis, int64_t other) {
@@ -180,13 +181,16 @@ Tensor expand(const Tensor& a, const Shape& shape) {
             "cannot expand ", to_string(from), " to ", to_string(shape));
   }
   check_shape(out, a.dtype());
-  return a.with(broadcast_to(a.node(), out));
+  Shape ones(added, Dim(1));
+  ones.insert(ones.end(), from.begin(), from.end());
+  const Tensor same_rank = a.moved(make_reshape(a.node(), ones), Op::Reshape, ones);
+  return same_rank.moved(make_expand(same_rank.node(), out), Op::Expand, out);
 }
 
 Tensor flip(const Tensor& a, const Ints& axes) {
   Ints sorted = checked_axes(axes, a.rank());
   std::sort(sorted.begin(), sorted.end());
-  return a.with(make_flip(a.node(), sorted));
+  return a.moved(make_flip(a.node(), sorted), Op::Flip, to_shape(sorted));
 }
 
 Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end) {
@@ -201,7 +205,9 @@ Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end) {
             Status::Shape, "elements ", to_string(begin), " to ", to_string(end), " of shape ",
             to_string(from));
   }
-  return a.with(make_shrink(a.node(), begin, end));
+  Shape both = begin;
+  both.insert(both.end(), end.begin(), end.end());
+  return a.moved(make_shrink(a.node(), begin, end), Op::Shrink, both);
 }
 
 Tensor pad(const Tensor& a, const Shape& before, const Shape& after, double value) {
@@ -314,6 +320,7 @@ Tensor slice(const Tensor& a, const Ints& begin, const Ints& end, const Ints& st
           Status::Shape, "a slice of shape ", to_string(a.shape()), " names every axis; got ",
           begin.size(), " begins, ", end.size(), " ends");
   UOp node = a.node();
+  View view = a.view();
   for (size_t i = 0; i < rank; ++i) {
     const int64_t s = step.empty() ? 1 : step[i];
     require(s != 0, Status::InvalidArgument, "a slice's step is 0");
@@ -322,6 +329,9 @@ Tensor slice(const Tensor& a, const Ints& begin, const Ints& end, const Ints& st
     require(size.is_const(), Status::Unsupported, "a slice of an axis of size ", to_string(size));
     const int64_t n = size.value();
     const Picked p = picked(begin[i], end[i], s, n);
+    view.offset = view.offset + Dim(p.count == 0 ? 0 : p.begin) * view.strides[i];
+    view.strides[i] = view.strides[i] * Dim(p.step);
+    view.shape[i] = p.count;
     if (p.count == 0) {
       node = strided_axis(node, i, 0, 1, 0);
     } else if (s > 0) {
@@ -332,7 +342,7 @@ Tensor slice(const Tensor& a, const Ints& begin, const Ints& end, const Ints& st
                           p.count);
     }
   }
-  return a.with(node);
+  return a.viewed(node, std::move(view));
 }
 
 Tensor slice_axis(const Tensor& a, int64_t axis, const Dim& begin, const Dim& end) {
@@ -354,7 +364,7 @@ Tensor squeeze(const Tensor& a, const Ints& axes) {
             " is not of size 1");
     if (!named) out.push_back(d);
   }
-  return a.with(make_reshape(a.node(), out));
+  return a.moved(make_reshape(a.node(), out), Op::Reshape, out);
 }
 
 Tensor squeeze(const Tensor& a) {
@@ -374,7 +384,7 @@ Tensor unsqueeze(const Tensor& a, const Ints& axes) {
     out.push_back(is_new ? Dim(1) : a.shape()[next++]);
   }
   check_shape(out, a.dtype());
-  return a.with(make_reshape(a.node(), out));
+  return a.moved(make_reshape(a.node(), out), Op::Reshape, out);
 }
 
 Tensor flatten(const Tensor& a, int64_t begin, int64_t end) {
@@ -385,27 +395,26 @@ Tensor flatten(const Tensor& a, int64_t begin, int64_t end) {
   Shape out(from.begin(), from.begin() + begin);
   out.push_back(product(Shape(from.begin() + begin, from.begin() + last)));
   out.insert(out.end(), from.begin() + last, from.end());
-  return a.with(make_reshape(a.node(), out));
+  return a.moved(make_reshape(a.node(), out), Op::Reshape, out);
 }
 
 Tensor as_strided(const Tensor& a, const Ints& shape, const Ints& strides, int64_t offset) {
   require(shape.size() == strides.size(), Status::Shape, "as_strided: ", shape.size(),
           " dimensions and ", strides.size(), " strides");
   check_shape(to_shape(shape), a.dtype());
-  UOp base = a.node();
-  if (auto stored = as_view(base)) {
-    base = stored->base;
-    offset = checked_add(offset, stored->view.offset.value(), "as_strided's offset");
-  } else {
-    base = base.graph().make(Op::Contiguous, {base});
-  }
+  // The memory is that of the value which this is a view of.
+  UOp base = a.cell()->node();
+  const auto stored = as_view(base);
+  if (!stored || !is_row_major(stored->view)) base = base.graph().make(Op::Contiguous, {base});
+  offset = checked_add(offset, a.view().offset.value(), "as_strided's offset");
   const auto [first, last] = extent(View{to_shape(shape), to_shape(strides), offset});
   const int64_t count = product(shape_of(base)).value();
   require(first > last || (first >= 0 && last < count), Status::Shape, "as_strided: shape ",
           list_text(shape), " with strides ", list_text(strides), " reaches elements ", first,
           " to ", last, " of memory that has ", count);
   if (first > last) offset = 0;
-  return a.with(base.graph().make(Op::AsStrided, {base}, ViewArg{shape, strides, offset}));
+  const UOp node = base.graph().make(Op::AsStrided, {base}, ViewArg{shape, strides, offset});
+  return a.viewed(node, View{to_shape(shape), to_shape(strides), offset});
 }
 
 }  // namespace tiny

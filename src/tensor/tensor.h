@@ -1,5 +1,5 @@
-// A tensor: a node of the lazy graph and the context that it lives in.  A value type; nothing here
-// computes until realise or read.
+// A tensor: a view of a value of the lazy graph, and the context that it lives in.  A value type;
+// nothing here computes until realise or read.
 //
 // What the library's functions share: operands of one call come from one context; shapes broadcast
 // as NumPy's do; dtypes promote as docs/semantics.md says; a wrong argument is
@@ -8,9 +8,11 @@
 
 #include <utility>
 
+#include "engine/cell.h"
 #include "engine/context.h"
 #include "ir/uop.h"
 #include "shape/shape.h"
+#include "shape/view.h"
 
 namespace tiny {
 
@@ -20,14 +22,18 @@ inline constexpr int64_t kRankMax = 16;
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(Ref<Context> context, UOp node) : context_(std::move(context)), node_(std::move(node)) {}
+  // A value of its own.
+  Tensor(Ref<Context> context, UOp node);
+  // A view of memory that no other tensor has: `buffer` is a Buffer.
+  static Tensor of_memory(Ref<Context> context, const UOp& buffer, const View& view);
   // A bare number: it takes the dtype of what it meets; alone it is int64 or float32.
   static Tensor weak_int(Ref<Context> context, int64_t value);
   static Tensor weak_float(Ref<Context> context, double value);
 
   Context& context() const { return *context_; }
   const Ref<Context>& context_ref() const { return context_; }
-  const UOp& node() const { return node_; }
+  // The value now: of the newest version of what this is a view of.
+  const UOp& node() const;
   Graph& graph() const { return node_.graph(); }
   const Shape& shape() const { return shape_of(node_); }
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
@@ -35,14 +41,29 @@ class Tensor {
   bool weak() const { return weak_; }
   double weak_value() const { return weak_value_; }  // of a weak float, unrounded
   explicit operator bool() const { return static_cast<bool>(node_); }
-  // The same context around another node.
+  // Another value of the same context.
   Tensor with(UOp node) const { return Tensor(context_, std::move(node)); }
+
+  // What this shares with its views, and where in its elements (row-major) this is.
+  const Ref<Cell>& cell() const { return cell_; }
+  const View& view() const { return view_; }
+  // `node` is this after a movement op: a view of the same cell, or a value of its own where that
+  // is no view.
+  Tensor moved(UOp node, Op op, const Shape& parameters) const;
+  // `node` is this through another view of the same cell.
+  Tensor viewed(UOp node, View view) const;
 
  private:
   Ref<Context> context_;  // declared first: the node dies before its graph
-  UOp node_;
+  Ref<Cell> cell_;
+  View view_;
+  mutable UOp node_;
+  mutable UOp seen_;  // the cell's node when node_ was made
   bool weak_ = false;
   double weak_value_ = 0;
 };
+
+// A view of flat memory as a node.
+UOp view_of_memory(const UOp& flat, const View& view);
 
 }  // namespace tiny

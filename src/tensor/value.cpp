@@ -1,7 +1,7 @@
 #include "tensor/value.h"
 
+#include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -20,56 +20,66 @@ Ints numbers(const Shape& shape) {
   return const_dims(shape);
 }
 
-// What holds the memory of `node` now, if anything does.
-std::optional<StoredView> memory_of(const UOp& node) {
+// Whether the value has memory, in whatever order its elements are there.
+bool has_value(const UOp& node) {
   UOp base = node;
   while (!storage_of(base)) {
-    if (!has(base.op(), kMovement)) return std::nullopt;
+    if (!has(base.op(), kMovement)) return false;
     base = UOp(base.src(0));
   }
   std::vector<uint8_t> stored(base.id() + 1);
   stored[base.id()] = 1;
-  return as_view(node, stored);
+  return as_view(node, stored).has_value();
 }
 
-// The same value as a view of a Buffer node, so that what computed it can go.
-UOp rebound(const UOp& node) {
-  if (as_view(node)) return node;
-  const auto stored = memory_of(node);
-  if (!stored) return node;
-  const Ints shape = numbers(stored->view.shape);
-  const int64_t count = product(shape_of(stored->base)).value();
-  const UOp buffer = make_buffer(node.graph(), storage_of(stored->base), node.dtype(), count);
-  const auto [first, last] = extent(stored->view);
-  if (first > last || (is_row_major(stored->view) && last + 1 == count))
-    return make_reshape(buffer, to_shape(shape));
-  return node.graph().make(
-      Op::AsStrided, {buffer},
-      ViewArg{shape, const_dims(stored->view.strides), stored->view.offset.value()});
+// What to compute so that the cell's elements are in memory, row-major.
+UOp whole_value(const UOp& node) {
+  UOp base = node;
+  while (base.op() == Op::Reshape) base = UOp(base.src(0));
+  const bool other_order =
+      has(base.op(), kMovement) && base.op() != Op::Pad && base.op() != Op::Expand;
+  return onehot_to_gather(other_order ? node.graph().make(Op::Contiguous, {node}) : node);
+}
+
+// Lets the cell name the memory that holds its computed value.
+void rebind(Cell& cell, const UOp& computed) {
+  UOp base = computed;
+  while (!storage_of(base) && base.op() == Op::Reshape) base = UOp(base.src(0));
+  const Ref<Storage> storage = storage_of(base);
+  if (!storage || base.op() == Op::Buffer) return;
+  const UOp flat =
+      make_buffer(base.graph(), storage, base.dtype(), product(shape_of(base)).value());
+  if (storage->claim())
+    cell.set_memory(flat);
+  else
+    cell.set(make_reshape(flat, shape_of(cell.node())));
 }
 
 // A constant is its own value, and nothing needs no memory.
-bool needs_memory(const Tensor& t) {
-  return !t.node().is_const() && element_count(t) > 0;
+bool needs_memory(const UOp& node) {
+  return !node.is_const() && !product(shape_of(node)).is(0);
 }
 
 }  // namespace
 
 void realize(std::span<Tensor* const> tensors) {
   std::vector<UOp> nodes;
+  std::vector<Cell*> cells;
   std::vector<Tensor> all;
   for (Tensor* t : tensors) {
     numbers(t->shape());
     all.push_back(*t);
-    if (needs_memory(*t)) nodes.push_back(t->node());
+    Cell& cell = *t->cell();
+    if (!needs_memory(cell.node()) || std::ranges::count(cells, &cell)) continue;
+    if (has_value(cell.node()) && cell.owns_memory()) continue;
+    cells.push_back(&cell);
+    nodes.push_back(has_value(cell.node()) ? cell.node() : whole_value(cell.node()));
   }
   if (nodes.empty()) return;
   require_one_context(all);
-  nodes = onehot_to_gather(nodes);
   realize(all.front().context(), nodes);
-  size_t next = 0;
-  for (Tensor* t : tensors)
-    if (needs_memory(*t)) *t = t->with(rebound(nodes[next++]));
+  for (size_t i = 0; i < cells.size(); ++i)
+    if (!cells[i]->owns_memory()) rebind(*cells[i], nodes[i]);
 }
 
 void read(Tensor& tensor, void* data, int64_t bytes) {
@@ -85,7 +95,7 @@ void read(Tensor& tensor, void* data, int64_t bytes) {
     return;
   }
   Tensor* one[] = {&tensor};
-  if (!memory_of(tensor.node())) realize(one);
+  if (!has_value(tensor.node())) realize(one);
   read(tensor.context(), tensor.node(), data, bytes);
 }
 
@@ -94,10 +104,8 @@ int64_t element_count(const Tensor& tensor) {
 }
 
 Ints strides_of(const Tensor& tensor) {
-  const Shape& shape = tensor.shape();
-  numbers(shape);
-  const auto stored = as_view(tensor.node());
-  return const_dims(stored ? stored->view.strides : row_major_strides(shape));
+  numbers(tensor.shape());
+  return const_dims(tensor.view().strides);
 }
 
 }  // namespace tiny

@@ -7,9 +7,15 @@
 
 namespace tiny {
 
-// Computes the tensors in one schedule.  Each becomes a view of memory: the graph that made it is
-// let go.
+// Computes the tensors in one schedule, with the writes to them that are pending.  What each is a
+// view of becomes memory: the graph that made it is let go.
 void realize(std::span<Tensor* const> tensors);
+
+// From now on `target`, and whatever shares its elements, has `value` there: broadcast to its shape
+// and converted to its dtype, which must be what the two promote to.  What was built before keeps
+// the old elements.  The write happens when something that needs it is computed.
+// Error{InvalidArgument} if elements of `target` share memory.
+void assign(Tensor& target, const Tensor& value);
 
 // Computes `tensor` if need be and copies its elements, row-major, to `data`; `bytes` must be their
 // exact size.  The tensor may become a view of memory.

@@ -145,7 +145,13 @@ const std::vector<Planted>& planted_in_tensors() {
       {"parts have one dtype",
        [](Pieces& p) { return p.g.make(Op::Concat, {p.buffer, p.i32}, int64_t{0}); }},
       {"what is assigned has the target's dtype",
-       [](Pieces& p) { return p.g.make(Op::Assign, {p.buffer, p.i32}); }},
+       [](Pieces& p) { return p.g.make(Op::Assign, {p.buffer, p.i32}, int64_t{1}); }},
+      {"a write has a version",
+       [](Pieces& p) { return p.g.make(Op::Assign, {p.buffer, p.buffer}); }},
+      {"a version is an older one after a write",
+       [](Pieces& p) { return p.g.make(Op::After, {p.buffer}, int64_t{1}); }},
+      {"a version is an older one after a write",
+       [](Pieces& p) { return p.g.make(Op::After, {p.buffer, p.buffer}, int64_t{1}); }},
   };
   return planted;
 }

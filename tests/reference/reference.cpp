@@ -274,6 +274,20 @@ Values elementwise_values(const UOp& node, const Ints& shape,
   return out;
 }
 
+// The elements of a flat buffer after a write: those that the target is a view of are the value's.
+Values written(const UOp& after, const Values& before, const Values& value) {
+  Values place = make(kInt64, before.shape);
+  for (size_t i = 0; i < place.size(); ++i) place.whole[i] = static_cast<int64_t>(i);
+  std::vector<UOp> chain;
+  for (UOp u = after.src(1).src(0); !(u == after.src(0)); u = UOp(u.src(0))) chain.push_back(u);
+  for (size_t i = chain.size(); i-- > 0;)
+    place = moved(chain[i], const_dims(shape_of(chain[i])), place);
+  Values out = before;
+  for (size_t i = 0; i < place.size(); ++i)
+    put(out, static_cast<size_t>(place.whole[i]), get(value, i));
+  return out;
+}
+
 Values computed(const UOp& node, const std::vector<const Values*>& src) {
   const Ints shape = const_dims(shape_of(node));
   if (has(node.op(), kMovement)) return moved(node, shape, *src[0]);
@@ -297,6 +311,10 @@ Values computed(const UOp& node, const std::vector<const Values*>& src) {
     case Op::Contiguous:
     case Op::Copy:
       return *src[0];
+    case Op::Assign:
+      return *src[1];
+    case Op::After:
+      return written(node, *src[0], *src[1]);
     case Op::ReduceAxis:
       return reduced(node, shape, *src[0]);
     case Op::Gather:

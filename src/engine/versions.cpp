@@ -1,0 +1,161 @@
+#include "engine/versions.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/realize.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+#include "shape/view.h"
+
+namespace tiny {
+
+namespace {
+
+// What the version's writes go to.
+const UOp& memory_below(const UOp& version) {
+  const UOp* node = &version;
+  while (!has_memory(*node)) node = &node->src(0);
+  return *node;
+}
+
+int64_t count_of(const UOp& node) {
+  return product(shape_of(node)).value();
+}
+
+std::vector<UOp> live_nodes(const Context& context) {
+  std::vector<UOp> nodes;
+  for (const Cell* cell = context.cells(); cell; cell = cell->next()) nodes.push_back(cell->node());
+  return nodes;
+}
+
+}  // namespace
+
+Versions::Versions(Context& context, std::span<const UOp> outputs) : context_(context) {
+  find_writes(outputs);
+  if (!any()) return;
+  find_readers(outputs);
+  make_copies();
+}
+
+void Versions::find_writes(std::span<const UOp> outputs) {
+  const std::vector<UOp> order = topological(outputs, has_memory);
+  for (const UOp& u : order) {
+    if (u.op() != Op::After || has_memory(u)) continue;
+    if (written_.empty()) {
+      written_.resize(context_.graph().id_limit());
+      is_last_ = written_;
+    }
+    written_[u.id()] = is_last_[u.id()] = 1;
+    is_last_[u.src(0).id()] = 0;
+  }
+  if (written_.empty()) return;
+  for (const UOp& u : order)
+    if (is_last_[u.id()]) {
+      last_.push_back(u);
+      memories_.push_back(memory_of(memory_below(u)));
+    }
+}
+
+// Whether the value that the node stands for now will be gone.
+bool Versions::is_lost(const UOp& node) const {
+  if (has_memory(node))
+    return std::find(memories_.begin(), memories_.end(), memory_of(node)) != memories_.end();
+  return written_[node.id()] && !is_last_[node.id()];
+}
+
+// Walks what is alive and will not be computed by the schedule.
+void Versions::find_readers(std::span<const UOp> outputs) {
+  std::vector<uint8_t> seen = is_last_;
+  for (const UOp& out : outputs) {
+    UOp base = out;
+    seen[base.id()] = 1;
+    while (!has_memory(base) && has(base.op(), kMovement) && base.op() != Op::Pad &&
+           base.op() != Op::Expand) {
+      base = UOp(base.src(0));
+      seen[base.id()] = 1;
+    }
+  }
+  std::vector<UOp> stack = live_nodes(context_);
+  while (!stack.empty()) {
+    const UOp node = std::move(stack.back());
+    stack.pop_back();
+    if (reads_lost(node) || seen[node.id()]) continue;
+    seen[node.id()] = 1;
+    if (!has_memory(node)) stack.insert(stack.end(), node.src().begin(), node.src().end());
+  }
+}
+
+// Notes which part of a lost version `node` is a view of; false if it is none.
+bool Versions::reads_lost(const UOp& node) {
+  UOp base = node;
+  while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
+  if (!is_lost(base)) return false;
+  flags_.resize(written_.size());
+  flags_[base.id()] = 1;
+  const auto stored = as_view(node, flags_);
+  flags_[base.id()] = 0;
+  if (!stored) return false;
+  const View& view = stored->view;
+  std::pair<int64_t, int64_t> part{0, count_of(base) - 1};
+  if (all_const(view.shape) && all_const(view.strides) && view.offset.is_const())
+    part = extent(view);
+  if (part.first > part.second) return true;
+  const auto [at, is_new] = index_.try_emplace(base.node(), old_.size());
+  if (is_new) old_.push_back({base, part.first, part.second, {}});
+  Old& old = old_[at->second];
+  old.first = std::min(old.first, part.first);
+  old.last = std::max(old.last, part.second);
+  return true;
+}
+
+void Versions::make_copies() {
+  for (Old& old : old_) {
+    const UOp flat = make_reshape(old.version, {Dim(count_of(old.version))});
+    const UOp part = make_shrink(flat, {Dim(old.first)}, {Dim(old.last + 1)});
+    old.copy = flat.graph().make(Op::Copy, {part});
+    copies_.push_back(old.copy);
+    copied_bytes_ += (old.last + 1 - old.first) * flat.dtype().bytes();
+  }
+}
+
+Ref<Storage> Versions::memory_for(const UOp& copy) const {
+  for (const Old& old : old_) {
+    if (!(old.copy == copy)) continue;
+    // At its own place in memory for the whole, of which only the part is touched.
+    const int64_t size = copy.dtype().bytes();
+    const Ref<Storage> whole = context_.allocate(count_of(old.version) * size);
+    return make_ref<Storage>(Ref<Buffer>(&whole->memory()), old.first * size);
+  }
+  return nullptr;
+}
+
+void Versions::settle() {
+  // First what has the memory now loses it.
+  std::vector<Ref<Storage>> fresh;
+  for (const UOp& last : last_) fresh.push_back(make_ref<Storage>(storage_of(memory_below(last))));
+  forget_old_memory();
+  for (const Old& old : old_) {
+    const Ref<Storage> copy = storage_of(old.copy);
+    old.version.node()->realized = make_ref<Storage>(Ref<Buffer>(&copy->memory()), 0);
+  }
+  for (size_t i = 0; i < last_.size(); ++i) last_[i].node()->realized = fresh[i];
+  rebind_cells(context_);
+}
+
+// Nodes that were computed into memory that is written now are not computed any more.
+void Versions::forget_old_memory() {
+  for (const UOp& u : topological(live_nodes(context_)))
+    if (u.node()->realized && u.op() != Op::Buffer &&
+        std::find(memories_.begin(), memories_.end(), memory_of(u)) != memories_.end())
+      u.node()->realized = nullptr;
+}
+
+void rebind_cells(Context& context) {
+  for (Cell* cell = context.cells(); cell; cell = cell->next())
+    if (cell->owns_memory() && cell->node().op() == Op::After && has_memory(cell->node()))
+      cell->set(make_buffer(context.graph(), storage_of(cell->node()), cell->node().dtype(),
+                            count_of(cell->node())));
+}
+
+}  // namespace tiny

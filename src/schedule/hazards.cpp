@@ -1,0 +1,219 @@
+#include "schedule/hazards.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "schedule/lower.h"
+#include "shape/shape.h"
+#include "shape/view.h"
+
+namespace tiny {
+
+namespace {
+
+using Elements = std::pair<int64_t, int64_t>;
+
+bool overlap(const Elements& a, const Elements& b) {
+  return a.first <= b.second && b.first <= a.second;
+}
+
+// One buffer that is written: its writes in the order of their versions.
+struct Slot {
+  std::vector<size_t> writers;     // kernels
+  std::vector<Elements> elements;  // what each writes, at most
+};
+
+// A read of an old version that no order serves.
+struct Conflict {
+  size_t reader = 0;
+  size_t read = 0;
+};
+
+class Orderer {
+ public:
+  Orderer(Schedule& schedule, Decision& decision) : schedule_(schedule), decision_(decision) {}
+
+  void run() {
+    while (true) {
+      index_kernels();
+      if (slots_.empty()) return;
+      const std::optional<Conflict> conflict = sort();
+      if (!conflict) break;
+      copy_version(*conflict);
+    }
+    std::vector<ScheduledKernel> sorted;
+    for (size_t k : order_) sorted.push_back(std::move(schedule_.kernels[k]));
+    schedule_.kernels = std::move(sorted);
+  }
+
+ private:
+  const UOp& root(size_t kernel) const { return schedule_.kernels[kernel].stored.front(); }
+
+  // Who makes what, and the chain of versions of each buffer.
+  void index_kernels() {
+    makers_.clear();
+    slots_.clear();
+    number_.clear();
+    for (size_t k = 0; k < schedule_.kernels.size(); ++k) {
+      makers_[root(k).node()].push_back(k);
+      // A part of a concatenation makes it, too.
+      const UOp& destination = schedule_.kernels[k].destination;
+      if (!(destination == root(k)) && !has_memory(destination))
+        makers_[destination.node()].push_back(k);
+    }
+    for (const UOp& u : decision_.order) {
+      if (u.op() != Op::After || has_memory(u)) continue;
+      const auto maker = makers_.find(u.src(1).node());
+      if (maker == makers_.end()) continue;  // nothing is written
+      Slot& slot = slots_[decision_.slot(u).node()];
+      slot.writers.push_back(maker->second.front());
+      slot.elements.push_back(written(u.src(1)));
+      number_[u.node()] = slot.writers.size();
+    }
+  }
+
+  Elements written(const UOp& assign) const {
+    const View view = as_view(assign.src(0), decision_.stored)->view;
+    const bool numbers = all_const(view.shape) && all_const(view.strides) && view.offset.is_const();
+    return numbers ? extent(view) : Elements{0, INT64_MAX};
+  }
+
+  void edge(size_t before, size_t after) {
+    if (before == after) return;
+    after_[before].push_back(after);
+    ++waits_[after];
+  }
+
+  // Edges from and to one read; false if the kernel overwrites what it reads itself.
+  bool add_read(size_t kernel, size_t number) {
+    const ScheduledKernel::Read& read = schedule_.kernels[kernel].reads[number];
+    const auto slot = slots_.find(decision_.slot(read.base).node());
+    if (slot == slots_.end()) {
+      if (const auto maker = makers_.find(read.base.node()); maker != makers_.end())
+        for (size_t m : maker->second) edge(m, kernel);
+      return true;
+    }
+    const auto at = number_.find(read.base.node());
+    const size_t version = at == number_.end() ? 0 : at->second;
+    const Slot& s = slot->second;
+    if (version > 0) edge(s.writers[version - 1], kernel);
+    for (size_t w = version; w < s.writers.size(); ++w) {
+      if (!overlap(read.elements, s.elements[w])) continue;
+      if (s.writers[w] == kernel) {
+        // The next writes come later anyway.
+        return read.in_place;
+      }
+      edge(kernel, s.writers[w]);
+      late_.push_back({{kernel, number}, s.writers[w]});
+      break;
+    }
+    return true;
+  }
+
+  // Fills order_, or finds what stands in its way.
+  std::optional<Conflict> sort() {
+    const size_t count = schedule_.kernels.size();
+    after_.assign(count, {});
+    waits_.assign(count, 0);
+    late_.clear();
+    order_.clear();
+    for (const auto& [node, slot] : slots_)
+      for (size_t w = 1; w < slot.writers.size(); ++w) edge(slot.writers[w - 1], slot.writers[w]);
+    for (size_t k = 0; k < count; ++k)
+      for (size_t r = 0; r < schedule_.kernels[k].reads.size(); ++r)
+        if (!add_read(k, r)) return Conflict{k, r};
+    std::vector<size_t> waits = waits_;
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+    for (size_t k = 0; k < count; ++k)
+      if (waits[k] == 0) ready.push(k);
+    while (!ready.empty()) {
+      const size_t k = ready.top();
+      ready.pop();
+      order_.push_back(k);
+      for (size_t next : after_[k])
+        if (--waits[next] == 0) ready.push(next);
+    }
+    if (order_.size() == count) return std::nullopt;
+    // Some read waits for a write that must come before it.
+    for (const auto& [conflict, writer] : late_)
+      if (waits[conflict.reader] > 0 && waits[writer] > 0 && reaches(writer, conflict.reader))
+        return conflict;
+    invariant(false, "versions can be ordered once old ones are copied");
+    return std::nullopt;
+  }
+
+  bool reaches(size_t from, size_t to) const {
+    std::vector<uint8_t> seen(after_.size());
+    std::vector<size_t> stack{from};
+    while (!stack.empty()) {
+      const size_t k = stack.back();
+      stack.pop_back();
+      if (k == to) return true;
+      if (seen[k]) continue;
+      seen[k] = 1;
+      stack.insert(stack.end(), after_[k].begin(), after_[k].end());
+    }
+    return false;
+  }
+
+  // Has the reader read a copy of what it needs of the version.
+  void copy_version(const Conflict& conflict) {
+    const ScheduledKernel::Read read = schedule_.kernels[conflict.reader].reads[conflict.read];
+    const UOp reader = root(conflict.reader);
+    Elements needed = read.elements;
+    const int64_t count = product(shape_of(read.base)).value();
+    for (const ScheduledKernel::Read& other : schedule_.kernels[conflict.reader].reads)
+      if (other.base == read.base)
+        needed = {std::min(needed.first, other.elements.first),
+                  std::max(needed.second, other.elements.second)};
+    needed.second = std::min(needed.second, count - 1);
+    const UOp flat = make_reshape(read.base, {Dim(count)});
+    const UOp copy = read.base.graph().make(
+        Op::Contiguous, {make_shrink(flat, {Dim(needed.first)}, {Dim(needed.second + 1)})});
+    const bool known = has_memory(copy) || makers_.contains(copy.node());
+    const size_t limit = copy.graph().id_limit();
+    decision_.stored.resize(limit);
+    decision_.slice_of.resize(limit);
+    decision_.slot_of.resize(limit);
+    decision_.copies[{reader.node(), read.base.node()}] = {copy, needed.first};
+    if (!known) {
+      decision_.stored[copy.id()] = 1;
+      schedule_.stored.push_back(copy);
+      schedule_.kernels.push_back(lower_value(copy, decision_));
+      ++schedule_.copies;
+      schedule_.copied_bytes += (needed.second - needed.first + 1) * copy.dtype().bytes();
+    }
+    for (size_t k : makers_.at(reader.node())) relower(schedule_.kernels[k]);
+  }
+
+  void relower(ScheduledKernel& kernel) {
+    const UOp destination = kernel.destination;
+    kernel = lower_store(UOp(kernel.stored.front()), destination, View(kernel.view), decision_);
+  }
+
+  Schedule& schedule_;
+  Decision& decision_;
+  std::unordered_map<const Node*, std::vector<size_t>> makers_;
+  std::unordered_map<const Node*, Slot> slots_;     // by what holds the memory
+  std::unordered_map<const Node*, size_t> number_;  // of a version: 1 is the first write
+  std::vector<std::vector<size_t>> after_;
+  std::vector<size_t> waits_;
+  std::vector<std::pair<Conflict, size_t>> late_;  // a read, and the write that must come later
+  std::vector<size_t> order_;
+};
+
+}  // namespace
+
+void order_writes(Schedule& schedule, Decision& decision) {
+  const bool writes = std::any_of(decision.order.begin(), decision.order.end(), [](const UOp& u) {
+    return u.op() == Op::After && !has_memory(u);
+  });
+  if (writes) Orderer(schedule, decision).run();
+}
+
+}  // namespace tiny

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <numeric>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "schedule/rewrite_onehot.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+#include "tensor/value.h"
+
+namespace tiny {
+
+namespace {
+
+// Views up to this size are looked at element by element.
+constexpr int64_t kElementsMax = int64_t{1} << 24;
+
+// Whether every axis steps over all that the axes of smaller strides reach.
+bool is_nested(const View& view) {
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < view.shape.size(); ++i)
+    if (view.shape[i].value() > 1) axes.push_back(i);
+  const auto step = [&](size_t axis) { return std::abs(view.strides[axis].value()); };
+  std::sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return step(a) < step(b); });
+  int64_t reach = 0;
+  for (size_t axis : axes) {
+    if (step(axis) <= reach) return false;
+    reach += (view.shape[axis].value() - 1) * step(axis);
+  }
+  return true;
+}
+
+bool overlaps_itself(const View& view) {
+  if (is_nested(view)) return false;
+  const auto [first, last] = extent(view);
+  const int64_t count = product(view.shape).value();
+  if (count > last - first + 1) return true;
+  if (last - first >= kElementsMax) return true;
+  std::vector<uint8_t> seen(static_cast<size_t>(last - first + 1));
+  for (int64_t flat = 0; flat < count; ++flat) {
+    int64_t at = view.offset.value() - first;
+    int64_t rest = flat;
+    for (size_t i = view.shape.size(); i-- > 0;) {
+      at += rest % view.shape[i].value() * view.strides[i].value();
+      rest /= view.shape[i].value();
+    }
+    if (std::exchange(seen[static_cast<size_t>(at)], uint8_t{1})) return true;
+  }
+  return false;
+}
+
+// Gives the cell memory of its own; `keeps` its value there, unless all of it is about to be
+// written.
+void own_memory(const Tensor& target, bool keeps) {
+  Cell& cell = *target.cell();
+  if (cell.owns_memory()) return;
+  Context& context = target.context();
+  const UOp value = cell.node();
+  const int64_t count = product(shape_of(value)).value();
+  const Ref<Storage> storage = context.allocate(count * value.dtype().bytes());
+  storage->claim();
+  UOp memory = make_buffer(context.graph(), storage, value.dtype(), count);
+  if (keeps) {
+    const UOp flat = make_reshape(onehot_to_gather(value), {Dim(count)});
+    memory = make_version(memory, memory, flat, context.next_version());
+  }
+  cell.set_memory(memory);
+}
+
+}  // namespace
+
+void assign(Tensor& target, const Tensor& value) {
+  const Tensor both[] = {target, value};
+  require_one_context(both);
+  require(!target.weak(), Status::InvalidArgument, "a scalar is a number, not memory to assign to");
+  const DType met = common_dtype(both);
+  require(met == target.dtype(), Status::DType, "a value of ", to_string(value.dtype()),
+          " is assigned to a tensor of ", to_string(target.dtype()), ", but the two promote to ",
+          to_string(met));
+  const View& view = target.view();
+  require(all_const(view.shape) && all_const(view.strides) && view.offset.is_const() &&
+              all_const(shape_of(target.cell()->node())),
+          Status::Unsupported, "an assignment to a tensor of shape ", to_string(view.shape));
+  require(broadcast_shape(target.shape(), value.shape()) == target.shape(), Status::Shape,
+          "a value of shape ", to_string(value.shape()), " does not broadcast to the shape ",
+          to_string(target.shape()), " that it is assigned to");
+  if (product(view.shape).is(0)) return;
+  require(!overlaps_itself(view), Status::InvalidArgument, "elements of the tensor of shape ",
+          to_string(view.shape), " with strides ", to_string(view.strides),
+          " share memory: which of them is assigned is not defined");
+  // The value is of before the write, whatever it reads.
+  const UOp written = onehot_to_gather(broadcast_to(as_dtype(value, met), target.shape()));
+  Cell& cell = *target.cell();
+  const Dim count = product(shape_of(cell.node()));
+  own_memory(target, !(product(view.shape) == count));
+  cell.set(make_version(cell.node(), view_of_memory(cell.node(), view), written,
+                        target.context().next_version()));
+}
+
+}  // namespace tiny
