@@ -9,10 +9,12 @@
 
 namespace tiny {
 
-KernelCache::KernelCache(Backend& backend, const Flags& flags, Observer& observer)
+KernelCache::KernelCache(Backend& backend, const Flags& flags, Observer& observer,
+                         const StopSignal& stop)
     : backend_(backend),
       flags_(flags),
       observer_(observer),
+      stop_(stop),
       disk_(flags, cat(backend.device().name(), " ", target_key(backend.target()))) {
 }
 
@@ -100,8 +102,11 @@ void KernelCache::compile_fresh(std::vector<Fresh>& fresh) {
   const double start = observer_.now();
   CompileCounts& times = observer_.compiles();
   std::vector<LinearProgram> programs;
-  for (Fresh& f : fresh)
+  for (Fresh& f : fresh) {
+    stop_.check();
     if (!take_from_disk(f)) programs.push_back(lower(f));
+  }
+  stop_.check();
   times.lower += observer_.now() - start;
   if (!programs.empty()) {
     std::vector<Code> codes = backend_.render(programs, Backend::Form::Best);

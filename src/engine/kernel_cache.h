@@ -1,5 +1,6 @@
-// Kernels by structure: what was compiled once is not compiled again.  In memory kernels are interned
-// UOps, so equal structure is equal pointers; on disk they are bytes (engine/code_cache.h).
+// Kernels by structure: what was compiled once is not compiled again.  In memory kernels are
+// interned UOps, so equal structure is equal pointers; on disk they are bytes
+// (engine/code_cache.h).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/flags.h"
+#include "base/stop.h"
 #include "engine/backend.h"
 #include "engine/code_cache.h"
 #include "engine/observe.h"
@@ -28,7 +30,8 @@ enum class SourceStage : uint8_t { Uops, Linear, C, Asm };
 
 class KernelCache {
  public:
-  KernelCache(Backend& backend, const Flags& flags, Observer& observer);
+  // `stop` is checked between kernels.
+  KernelCache(Backend& backend, const Flags& flags, Observer& observer, const StopSignal& stop);
 
   // One compiled kernel for each, valid until the next call; those not known are compiled as one
   // batch.  `cached` (may be null) receives for each whether its code was there before.
@@ -70,6 +73,7 @@ class KernelCache {
   Backend& backend_;
   const Flags& flags_;
   Observer& observer_;
+  const StopSignal& stop_;
   CodeCache disk_;
   std::map<Key, Entry> entries_;
   std::map<std::string, int64_t> names_;  // how often each was given

@@ -151,7 +151,7 @@ class Joiner {
     }
   }
 
-  void run() {
+  void run(const StopSignal* stop) {
     std::vector<UOp> candidates;
     for (const UOp& u : decision_.order)
       if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[u.id()]) candidates.push_back(u);
@@ -159,8 +159,10 @@ class Joiner {
                      [](const UOp& a, const UOp& b) { return elements_of(a) > elements_of(b); });
     for (int round = 0; round < 8; ++round) {
       bool changed = false;
-      for (const UOp& u : candidates)
+      for (const UOp& u : candidates) {
+        if (stop) stop->check();
         if (decision_.stored[u.id()]) changed |= try_join(u);
+      }
       if (!changed) return;
     }
   }
@@ -232,8 +234,9 @@ class Joiner {
 
 }  // namespace
 
-void join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target) {
-  if (!decision.order.empty()) Joiner(decision, outputs, target).run();
+void join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
+                  const StopSignal* stop) {
+  if (!decision.order.empty()) Joiner(decision, outputs, target).run(stop);
 }
 
 }  // namespace tiny

@@ -116,8 +116,8 @@ static inline void add_port(message* graph, uint64_t field, const char* name) {
   add_message(graph, field, &port);
 }
 
-/* Loads the model; the file is gone when this returns. */
-static inline tiny_model* load_small_model(tiny_context* context, int layers) {
+/* Writes the model to a new file; its path is to be freed. */
+static inline char* write_small_model(int layers) {
   message graph = {NULL, 0, 0}, opset = graph, model = graph;
   for (int i = 0; i < layers; ++i) {
     char in[32], product[32], sum[32], out[32], weight[32], bias[32];
@@ -140,14 +140,20 @@ static inline tiny_model* load_small_model(tiny_context* context, int layers) {
   add_message(&model, 7, &graph);
   add_number(&opset, 2, 13);
   add_message(&model, 8, &opset);
-  char path[] = "/tmp/tiny-small-model-XXXXXX";
+  char* path = strdup("/tmp/tiny-small-model-XXXXXX");
   const int file = mkstemp(path);
   EXPECT(file >= 0 && write(file, model.data, model.size) == (ssize_t)model.size);
   close(file);
   free(model.data);
+  return path;
+}
+
+static inline tiny_model* load_small_model(tiny_context* context, int layers) {
+  char* path = write_small_model(layers);
   tiny_model* loaded;
   CHECK(tiny_model_load(context, path, &loaded));
   unlink(path);
+  free(path);
   return loaded;
 }
 
