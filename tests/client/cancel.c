@@ -1,5 +1,5 @@
-/* Work that is ended early: a token set by another thread stops a long run and a long compilation, and
-   both can be done again; a limit of time, memory, nodes or file size says which it was. */
+/* Work that is ended early: a token set by another thread stops a long run and a long compilation,
+   and both can be done again; a limit of time, memory, nodes or file size says which it was. */
 #include <pthread.h>
 #include <time.h>
 

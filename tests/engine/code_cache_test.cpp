@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class CodeCacheTest : public testing::Test {
+class CodeCacheTest : public ::testing::Test {
  protected:
   void SetUp() override {
     char path[] = "/tmp/tiny-cache-test-XXXXXX";

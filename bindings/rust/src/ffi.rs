@@ -76,6 +76,11 @@ pub struct tiny_tensor {
 pub struct tiny_report {
     _unused: [u8; 0],
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_cancel {
+    _unused: [u8; 0],
+}
 extern "C" {
     pub fn tiny_options_create(out: *mut *mut tiny_options) -> tiny_status;
 }
@@ -109,8 +114,29 @@ extern "C" {
     pub fn tiny_context_release(context: *mut tiny_context);
 }
 extern "C" {
+    pub fn tiny_context_set_cancel(
+        context: *mut tiny_context,
+        cancel: *mut tiny_cancel,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_context_info(context: *mut tiny_context, out: *mut *mut tiny_report)
         -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_cancel_create(out: *mut *mut tiny_cancel) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_cancel_retain(cancel: *mut tiny_cancel);
+}
+extern "C" {
+    pub fn tiny_cancel_release(cancel: *mut tiny_cancel);
+}
+extern "C" {
+    pub fn tiny_cancel_set(cancel: *mut tiny_cancel) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_cancel_clear(cancel: *mut tiny_cancel) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_tensor_from_data(
@@ -910,6 +936,9 @@ extern "C" {
 }
 extern "C" {
     pub fn tiny_run_execute(run: *mut tiny_run) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_set_cancel(run: *mut tiny_run, cancel: *mut tiny_cancel) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_run_read_output(
