@@ -422,6 +422,17 @@ TINY_API const char *tiny_report_text(const tiny_report *report);
 TINY_API size_t tiny_report_bytes(const tiny_report *report); /* without the NUL */
 TINY_API void tiny_report_release(tiny_report *report);
 
+/* ---- Looking inside --------------------------------------------------------------------------- */
+
+/* The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":[{"name",
+   "ranges":[{"range","size","kind","reduced"}],"options","operations","bytes","buffers":[{"access"
+   ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
+TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
+/* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"},
+   "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}.
+   `cached` counts kernels that were asked for again. */
+TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **out);
+
 /* ---- Files of tensors ------------------------------------------------------------------------- */
 
 /* Reads .npy, or .pb (an ONNX TensorProto). */
@@ -478,9 +489,13 @@ TINY_API tiny_status tiny_program_kernel_count(const tiny_program *program, size
 TINY_API tiny_status tiny_program_interpreted_count(const tiny_program *program, size_t *out);
 /* Bytes of memory for values between kernels, per run; and of weights, shared by all runs. */
 TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
-/* The kernels as a JSON array: name, options, operations, bytes, interpreted, cached (its code was
-   there before this program was compiled: in the context, or on disk). */
+/* The kernels as a JSON array: name, options, operations, bytes, interpreted, cached (its code was there before
+   this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them. */
 TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
+/* One kernel as text, made anew: `stage` is "uops" (its nodes), "linear" (what renderers start from), "c", or
+   "asm" (what the device runs).  A building call.  TINY_ERROR_UNSUPPORTED if the context has dropped it. */
+TINY_API tiny_status tiny_program_kernel_source(const tiny_program *program, size_t index, const char *stage,
+                                                tiny_report **out);
 /* Seconds spent on importing and scheduling, on code generation, and on values computed once. */
 TINY_API tiny_status tiny_program_times(const tiny_program *program, double *schedule, double *compile, double *init);
 

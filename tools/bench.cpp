@@ -208,6 +208,20 @@ Json cold_starts(const BenchFlags& flags, int64_t threads) {
   return ms.set("min", samples.front()).set("p50", percentile(samples, 50));
 }
 
+// Milliseconds of each pass of the compiler, over all kernels, and of rendering and loading.
+Json compile_passes(const Context& context) {
+  Report report;
+  check(tiny_context_counters(context.get(), out(report)));
+  const auto counters = Json::parse(tiny_report_text(report.get()));
+  if (!counters) throw Failure(Exit::Internal, "INTERNAL", "tiny_context_counters gave no JSON");
+  const Json& seconds = *counters->find("compile_seconds");
+  const Json& passes = *seconds.find("passes");
+  Json ms = Json::object();
+  for (size_t i = 0; i < passes.keys().size(); ++i)
+    ms.set(passes.keys()[i], passes.items()[i].number() * 1e3);
+  return ms.set("load", seconds.find("load")->number() * 1e3);
+}
+
 Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
   common.threads = threads;
   const Context context = open_context(common);
@@ -232,6 +246,7 @@ Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
   result.set("per_second", static_cast<double>(measured.runs) / measured.seconds);
   result.set("load_ms", model.load_ms()).set("compile_ms", session.compile_ms());
   result.set("first_run_ms", first_run_ms);
+  result.set("compile_passes_ms", compile_passes(context));
   const Profile kernels = profile(session);
   result.set("overhead_us_per_kernel", kernels.overhead_us);
   result.set("allocations_per_run", allocations_per_run(session));
@@ -260,6 +275,10 @@ std::string result_text(const Json& result) {
   if (const Json* cold = result.find("cold_ms"))
     text += "cold min " + fixed(cold->find("min")->number(), 1) + " p50 " +
             fixed(cold->find("p50")->number(), 1);
+  text += "\n  passes";
+  const Json& passes = *result.find("compile_passes_ms");
+  for (size_t i = 0; i < passes.keys().size(); ++i)
+    text += " " + passes.keys()[i] + " " + fixed(passes.items()[i].number(), 2);
   text += "\n  per run allocations " + result.find("allocations_per_run")->text() +
           ", overhead per kernel " + fixed(result.find("overhead_us_per_kernel")->number(), 2) +
           " us\n";

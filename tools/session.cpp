@@ -30,8 +30,13 @@ void set_option(tiny_options* options, const std::string& key, const std::string
 
 // DEBUG=2, BEAM=4, NOOPT=1: the names that people know from elsewhere, where TINY_* does not speak.
 void set_bare_variables(tiny_options* options) {
-  const std::pair<const char*, const char*> known[] = {
-      {"DEBUG", "debug"}, {"BEAM", "beam"}, {"NOOPT", "noopt"}};
+  const std::pair<const char*, const char*> known[] = {{"DEBUG", "debug"},
+                                                       {"BEAM", "beam"},
+                                                       {"NOOPT", "noopt"},
+                                                       {"GRAPH", "graph"},
+                                                       {"GRAPHUOPS", "graphuops"},
+                                                       {"PROFILE", "profile"},
+                                                       {"TRACK_MATCH_STATS", "track_match_stats"}};
   for (const auto& [variable, key] : known) {
     const char* value = std::getenv(variable);
     if (value == nullptr || std::getenv((std::string("TINY_") + variable).c_str())) continue;

@@ -6,6 +6,7 @@
 #include "api/boundary.h"
 #include "api/model_handle.h"
 #include "base/json.h"
+#include "engine/records.h"
 
 namespace {
 
@@ -87,6 +88,13 @@ tiny_status tiny_context_create(const tiny_options* options, tiny_context** out)
   return tiny::guarded(__func__, [&] {
     *out = new tiny_context(options ? options->flags : tiny::Flags::from_environment(warn));
   });
+}
+
+tiny_status tiny_context_counters(tiny_context* context, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::act(__func__, context,
+                   [&] { *out = new tiny_report{tiny::counters_json(*context->core)}; });
 }
 
 void tiny_context_retain(tiny_context* context) {

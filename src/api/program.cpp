@@ -1,7 +1,7 @@
 // Programs and runs.
 #include "api/boundary.h"
 #include "api/model_handle.h"
-#include "base/json.h"
+#include "engine/records.h"
 #include "tensor/value.h"
 
 using tiny::guarded;
@@ -46,18 +46,23 @@ const ModelProgram::Port& output_at(const tiny_run* run, size_t index) {
   return outputs[index];
 }
 
-std::string kernels_json(const tiny::Program* tape) {
-  tiny::JsonWriter json;
-  json.begin_array();
-  if (tape)
-    for (const tiny::TapeEntry& entry : tape->tape) {
-      json.begin_object().key("name").text(entry.info.name).key("options").text(entry.info.options);
-      json.key("operations").real(entry.info.operations).key("bytes").real(entry.info.bytes);
-      json.key("interpreted").boolean(entry.info.interpreted);
-      json.key("cached").boolean(entry.info.cached).end_object();
-    }
-  json.end_array();
-  return json.result();
+struct StageName {
+  const char* name;
+  tiny::SourceStage stage;
+};
+constexpr StageName kStages[] = {{"uops", tiny::SourceStage::Uops},
+                                 {"linear", tiny::SourceStage::Linear},
+                                 {"c", tiny::SourceStage::C},
+                                 {"asm", tiny::SourceStage::Asm}};
+
+tiny::SourceStage stage_named(std::string_view name) {
+  std::vector<std::string> known;
+  for (const StageName& s : kStages) {
+    if (name == s.name) return s.stage;
+    known.emplace_back(s.name);
+  }
+  throw tiny::Error(Status::InvalidArgument,
+                    tiny::cat("unknown stage \"", name, "\"; known: ", tiny::join(known, ", ")));
 }
 
 }  // namespace
@@ -114,7 +119,26 @@ tiny_status tiny_program_memory(const tiny_program* program, size_t* arena, size
 tiny_status tiny_program_kernels(const tiny_program* program, tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return guarded(__func__, [&] { *out = new tiny_report{kernels_json(tape_of(program))}; });
+  return guarded(__func__, [&] {
+    const tiny::Program* tape = tape_of(program);
+    *out = new tiny_report{tape ? tiny::kernels_json(*tape) : "[]"};
+  });
+}
+
+tiny_status tiny_program_kernel_source(const tiny_program* program, size_t index, const char* stage,
+                                       tiny_report** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] {
+    const tiny::Program* tape = tape_of(program);
+    const size_t count = tape ? tape->tape.size() : 0;
+    require(index < count, Status::InvalidArgument, "the program has ", count,
+            " kernels; got index ", index);
+    const tiny::SourceStage wanted = stage_named(&tiny::required(stage, "stage"));
+    const tiny::Building building(*program->context);
+    *out = new tiny_report{
+        program->context->core->kernels().source(tape->tape[index].executable.get(), wanted)};
+  });
 }
 
 tiny_status tiny_program_times(const tiny_program* program, double* schedule, double* compile,

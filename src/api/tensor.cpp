@@ -1,5 +1,6 @@
 // Tensors: made from data, looked at, read.
 #include "api/boundary.h"
+#include "api/model_handle.h"
 #include "base/checked.h"
 #include "tensor/create.h"
 #include "tensor/movement.h"
@@ -141,6 +142,16 @@ tiny_status tiny_realize(tiny_tensor* const* tensors, size_t count) {
     std::vector<tiny::Tensor*> values;
     for (size_t i = 0; i < count; ++i) values.push_back(&tensors[i]->value);
     tiny::realize(values);
+  });
+}
+
+tiny_status tiny_schedule(tiny_tensor* const* tensors, size_t count, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::act(__func__, {tensors, count, "tensors"}, [&] {
+    std::vector<tiny::Tensor*> values;
+    for (size_t i = 0; i < count; ++i) values.push_back(&tensors[i]->value);
+    *out = new tiny_report{tiny::schedule_json(values)};
   });
 }
 

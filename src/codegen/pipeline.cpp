@@ -62,6 +62,20 @@ std::string uops_text(const Kernel& kernel) {
   return out + to_string(std::span(kernel.roots));
 }
 
+namespace {
+
+Kernel decomposed(const Kernel& kernel) {
+  Kernel out = kernel;
+  out.roots = decompose(kernel.roots);
+  return out;
+}
+
+}  // namespace
+
+Kernel prepare_kernel(const Kernel& kernel) {
+  return merge_ranges(split_at_divisors(decomposed(kernel)));
+}
+
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options) {
   CodegenResult result;
   Kernel& current = result.kernel;
@@ -71,8 +85,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   result.operations = count_operations(kernel);
   result.bytes = count_bytes(kernel);
   if (options.verify) verify_kernel(kernel.roots, "schedule");
-  current = kernel;
-  current.roots = decompose(kernel.roots);
+  current = decomposed(kernel);
   if (options.verify) verify_decomposed(current.roots, "decompose");
   log.done("decompose", uops);
   current = merge_ranges(split_at_divisors(current));

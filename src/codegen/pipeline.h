@@ -34,6 +34,10 @@ struct CodegenResult {
   std::vector<PassTime> passes;  // in the order in which they ran
 };
 
+// The kernel that options apply to: transcendentals decomposed, ranges split at divisors and merged
+// where every access walks them as one.
+Kernel prepare_kernel(const Kernel& kernel);
+
 // The program is named after the shape of its loops (codegen/figures.h).
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options);
 

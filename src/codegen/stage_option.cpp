@@ -88,6 +88,12 @@ class Stager {
     refuse(cat("it has no range r", number));
   }
 
+  // Of a node that the kernel need not hold.
+  RangeSet free_of(const UOp& u) const {
+    FreeRanges known;
+    add_free_ranges(kernel_, {&u, 1}, known);
+    return known.at(u.node());
+  }
   RangeSet inside(const UOp& u) const { return free_.at(u.node()) >> place_ << place_; }
 
   UOp find_value() const {
@@ -207,10 +213,10 @@ class Stager {
     std::vector<UOp> src(load.src().begin(), load.src().end());
     RangeSet left = set;
     for (size_t axis = 1; axis < src.size(); ++axis) {
-      const RangeSet here = free_.at(src[axis].node()) & set;
+      const RangeSet here = free_.at(load.src(axis).node()) & set;
       bool alone = std::popcount(here) > 1;
       for (size_t other = 1; other < src.size(); ++other)
-        alone = alone && (other == axis || !(free_.at(src[other].node()) & here));
+        alone = alone && (other == axis || !(free_.at(load.src(other).node()) & here));
       const std::optional<Affine> sum = affine(src[axis]);
       if (!alone || !sum) continue;
       Affine inner;
@@ -218,7 +224,7 @@ class Stager {
       std::vector<std::pair<int64_t, int64_t>> steps;  // coefficient, size
       bool plain = true;
       for (const AffineTerm& term : sum->terms) {
-        const bool mine = (free_.at(term.atom.node()) & here) != 0;
+        const bool mine = (free_of(term.atom) & here) != 0;
         (mine ? inner : outer).terms.push_back(term);
         if (!mine) continue;
         plain = plain && term.atom.op() == Op::Range && term.atom.src(0).is_const();
@@ -290,64 +296,7 @@ class Stager {
   int64_t number_ = 0;
 };
 
-// How many arithmetic operations make `value` from what is loaded, over `ranges`.
-int64_t arithmetic_of(const UOp& value, const FreeRanges& free, RangeSet ranges) {
-  const auto stop = [](const UOp& u) { return u.op() == Op::Load || u.op() == Op::Reduce; };
-  int64_t count = 0;
-  for (const UOp& u : topological({&value, 1}, stop))
-    if (has(u.op(), kElementwise) && (free.at(u.node()) & ranges) && u.dtype() != kInt64) ++count;
-  return count;
-}
-
-RangeSet closed_by(const Kernel& kernel, const UOp& closer, const FreeRanges& free) {
-  if (closer.op() == Op::Store) return free.at(closer.node());
-  RangeSet own = 0;
-  for (size_t k = 1; k < closer.src().size(); ++k) own |= bit(kernel.position(closer.src(k)));
-  return own;
-}
-
 }  // namespace
-
-std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t operations) {
-  const std::vector<UOp> order = topological(kernel.roots);
-  FreeRanges free;
-  add_free_ranges(kernel, kernel.roots, free);
-  std::optional<int64_t> best;
-  int64_t most = operations - 1;
-  for (const UOp& reduce : order) {
-    if (reduce.op() != Op::Reduce) continue;
-    const RangeSet home = closed_by(kernel, reduce, free);
-    if (home >> place << place != home) continue;
-    for (const UOp& closer : order) {
-      if ((closer.op() != Op::Reduce && closer.op() != Op::Store) || closer == reduce) continue;
-      const std::vector<size_t> from = positions(closed_by(kernel, closer, free) >> place << place);
-      const std::vector<size_t> to = positions(home);
-      if (from.size() != to.size() || from == to) continue;
-      Renaming renaming;
-      bool alike = true;
-      for (size_t i = 0; i < from.size(); ++i) {
-        const KernelRange& a = kernel.ranges[from[i]];
-        const KernelRange& b = kernel.ranges[to[i]];
-        alike = alike && a.range.src(0) == b.range.src(0) && a.kind == b.kind;
-        renaming.emplace_back(a.range, b.range);
-      }
-      if (!alike) continue;
-      const UOp image =
-          substitute(closer.op() == Op::Store ? closer.src(1) : closer.src(0), renaming);
-      const std::vector<UOp> wanted = topological({&image, 1});
-      const UOp value = reduce.src(0);
-      for (const UOp& u : topological({&value, 1})) {
-        if (!has(u.op(), kElementwise) || free.at(u.node()) >> place << place != home) continue;
-        if (std::find(wanted.begin(), wanted.end(), u) == wanted.end()) continue;
-        const int64_t count = arithmetic_of(u, free, home);
-        if (count <= most) continue;
-        most = count;
-        best = std::find(order.begin(), order.end(), u) - order.begin();
-      }
-    }
-  }
-  return best;
-}
 
 int64_t staged_bytes(const Kernel& kernel) {
   int64_t sum = 0;

@@ -55,6 +55,13 @@ const char* slot_name(SlotKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+// The C rendering without the helpers that it calls, which are long and always the same.
+std::string c_function(const LinearProgram& program) {
+  const std::string text = render_c(program).text;
+  const size_t at = text.find("\nvoid " + program.name);
+  return at == std::string::npos ? text : text.substr(at + 1);
+}
+
 }  // namespace
 
 Observer::Observer(const Flags& flags) : flags_(flags), begin_(seconds_now()) {
@@ -123,7 +130,7 @@ void Observer::lowered(const Kernel& kernel, const CodegenResult& result, double
 void Observer::rendered(const LinearProgram& program, Backend& backend, bool interpreted) const {
   if (interpreted && tells(1) && backend.device().name() != "interp")
     tell(cat("kernel ", program.name, " is interpreted: machine code could not be had\n"));
-  if (tells(4)) tell(render_c(program).text + "\n");
+  if (tells(4)) tell(c_function(program) + "\n");
   if (tells(6)) tell(backend.listing(program) + "\n");
 }
 

@@ -52,13 +52,13 @@ int64_t peak_bytes(const std::vector<Lifetime>& lifetimes) {
   return peak;
 }
 
-namespace {
-
 int64_t bytes_of(const UOp& node) {
   int64_t bytes = node.dtype().bytes();
   for (const Dim& d : shape_of(node)) bytes = checked_mul(bytes, upper_bound(d), "a buffer's size");
   return bytes;
 }
+
+namespace {
 
 class Planner {
  public:

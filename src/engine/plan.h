@@ -18,6 +18,9 @@ struct PlanRequest {
   std::span<const UOp> variables;
 };
 
+// The bytes of a node's value, symbolic sizes at their largest.
+int64_t bytes_of(const UOp& node);
+
 Ref<Program> make_program(Context& context, const Schedule& schedule, const PlanRequest& request);
 
 // Offsets for intervals of time [first, last] with sizes, so that what overlaps in time does not in

@@ -215,11 +215,18 @@ std::string nest_text(const LinearProgram& program, int indent) {
       stack.push_back({item.block, 0});
       continue;
     }
-    // What stands before the next loop is one line.
-    std::string line = item_text(item);
-    while (top.item < block.items.size() && !block.items[top.item].what.empty())
-      line += "; " + item_text(block.items[top.item++]);
-    out += pad() + line + "\n";
+    // What stands before the next loop is one line, or a few.
+    std::string line = pad() + item_text(item);
+    while (top.item < block.items.size() && !block.items[top.item].what.empty()) {
+      const std::string next = item_text(block.items[top.item++]);
+      if (line.size() + next.size() + 2 > kLineMax) {
+        out += line + "\n";
+        line = pad() + next;
+      } else {
+        line += "; " + next;
+      }
+    }
+    out += line + "\n";
   }
   return out;
 }

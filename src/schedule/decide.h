@@ -29,8 +29,6 @@ struct Decision {
   }
 };
 
-// What computing one element costs, in multiply-adds.
-double op_weight(Op op);
 // What not storing and reading a buffer of this size saves, with its launch.
 double saved_seconds(double bytes, const Target& target);
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ir/bounds.h"
+#include "ir/shared_value.h"
 #include "schedule/lower.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -208,6 +209,17 @@ class Joiner {
     return ops > target_.ops_max;
   }
 
+  // Seconds less for a value of rows that is wanted twice: it is computed once and kept in scratch.
+  double staging_saves(const Kernel& kernel) const {
+    const size_t place = common_outer_ranges(kernel);
+    const auto shared = place ? find_shared_value(kernel, place, 1) : std::nullopt;
+    if (!shared) return 0;
+    const double bytes = shared->elements * static_cast<double>(shared->value.dtype().bytes());
+    const double saved =
+        shared->work * shared->elements / target_.fma_rate - 2 * bytes / target_.l2_bandwidth;
+    return std::max(saved, 0.0);
+  }
+
   bool try_join(const UOp& u) {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
@@ -218,7 +230,7 @@ class Joiner {
     const ScheduledKernel joined = lower_value(root, decision_);
     if (joined.kernel.ranges.size() <= 24) {
       const RowTest test(joined.kernel, target_);
-      const double pay = (test.work() - apart) / target_.fma_rate;
+      const double pay = (test.work() - apart) / target_.fma_rate - staging_saves(joined.kernel);
       const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
       if (test.passes(joined.values.size()) && pay <= saved_seconds(bytes, target_)) return true;
     }

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/realize.h"
+#include "engine/records.h"
 #include "schedule/rewrite_onehot.h"
 #include "shape/view.h"
 #include "tensor/promotion.h"
@@ -80,6 +81,19 @@ void realize(std::span<Tensor* const> tensors) {
   realize(all.front().context(), nodes);
   for (size_t i = 0; i < cells.size(); ++i)
     if (!cells[i]->owns_memory()) rebind(*cells[i], nodes[i]);
+}
+
+std::string schedule_json(std::span<Tensor* const> tensors) {
+  std::vector<UOp> nodes;
+  std::vector<Tensor> all;
+  for (Tensor* t : tensors) {
+    numbers(t->shape());
+    all.push_back(*t);
+    if (needs_memory(*t)) nodes.push_back(t->node());
+  }
+  require_one_context(all);
+  nodes = onehot_to_gather(nodes);
+  return schedule_json(all.front().context(), nodes);
 }
 
 void read(Tensor& tensor, void* data, int64_t bytes) {

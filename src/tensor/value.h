@@ -25,4 +25,7 @@ int64_t element_count(const Tensor& tensor);
 // In elements; row-major for what has no memory yet.
 Ints strides_of(const Tensor& tensor);
 
+// The kernels that realize() would launch (engine/records.h); nothing runs.
+std::string schedule_json(std::span<Tensor* const> tensors);
+
 }  // namespace tiny

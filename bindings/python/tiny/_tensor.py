@@ -1,6 +1,8 @@
 """What Python users expect of a tensor beside the header's functions: construction from lists and
 buffers, operators, indexing, NumPy and memoryviews."""
 
+import atexit
+import os
 import threading
 
 from . import native
@@ -26,9 +28,29 @@ def default_context():
         return _default
 
 
+def _drop_default():
+    """At exit: what a context tells at its end (DEBUG=2, PROFILE=1) it tells when it is released."""
+    global _default
+    _default = None
+
+
+atexit.register(_drop_default)
+
+# DEBUG=2, NOOPT=1, ..: the names that people know from elsewhere, where TINY_* does not speak.
+_BARE_NAMES = ("DEBUG", "BEAM", "NOOPT", "GRAPH", "GRAPHUOPS", "PROFILE", "TRACK_MATCH_STATS")
+
+
+def _set_bare_names(settings):
+    for name in _BARE_NAMES:
+        value = os.environ.get(name, "")
+        if value.isdecimal() and "TINY_" + name not in os.environ:
+            native.tiny_options_set_int(settings, name.lower(), int(value))
+
+
 def _new_context(self, **options):
     """Context(threads=2, device="interp", ..): the options of tiny_options_set_int and _string."""
     settings = native.tiny_options_create()
+    _set_bare_names(settings)
     for key, value in options.items():
         if isinstance(value, str):
             native.tiny_options_set_string(settings, key, value)

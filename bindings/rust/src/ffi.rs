@@ -766,6 +766,19 @@ extern "C" {
     pub fn tiny_report_release(report: *mut tiny_report);
 }
 extern "C" {
+    pub fn tiny_schedule(
+        tensors: *const *mut tiny_tensor,
+        count: usize,
+        out: *mut *mut tiny_report,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_context_counters(
+        context: *mut tiny_context,
+        out: *mut *mut tiny_report,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_tensor_load(
         context: *mut tiny_context,
         path: *const ::std::os::raw::c_char,
@@ -910,6 +923,14 @@ extern "C" {
 extern "C" {
     pub fn tiny_program_kernels(
         program: *const tiny_program,
+        out: *mut *mut tiny_report,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_kernel_source(
+        program: *const tiny_program,
+        index: usize,
+        stage: *const ::std::os::raw::c_char,
         out: *mut *mut tiny_report,
     ) -> tiny_status;
 }

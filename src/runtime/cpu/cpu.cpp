@@ -169,7 +169,9 @@ class CpuDevice : public HostDevice {
     if (bytes < kHugePage) return HostDevice::make_buffer(bytes);
     const int64_t stagger =
         (buffers_made_.fetch_add(1, std::memory_order_relaxed) & 15) * (4096 + 256);
-    return make_ref<HugeBuffer>(this, bytes, stagger);
+    Ref<Buffer> buffer = make_ref<HugeBuffer>(this, bytes, stagger);
+    counts().allocated(bytes);
+    return buffer;
   }
 
   std::vector<Ref<Executable>> load(std::span<const Code> codes) override {

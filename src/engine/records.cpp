@@ -1,0 +1,140 @@
+#include "engine/records.h"
+
+#include <map>
+#include <unordered_map>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "engine/plan.h"
+#include "schedule/schedule.h"
+
+namespace tiny {
+
+namespace {
+
+const char* access_name(const KernelParam& param) {
+  return !param.written ? "read" : param.read ? "update" : "write";
+}
+
+const char* kind_name(SlotKind kind) {
+  static constexpr const char* kNames[] = {"weights", "input", "output", "temporary"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+struct BufferRecord {
+  size_t number = 0;  // in its schedule or program
+  const char* kind = "";
+  int64_t bytes = 0;
+};
+
+void put_buffer(JsonWriter& json, const KernelParam& param, const BufferRecord& buffer) {
+  json.begin_object().key("access").text(access_name(param));
+  json.key("dtype").text(to_string(param.element)).key("bytes").integer(buffer.bytes);
+  json.key("buffer").integer(static_cast<int64_t>(buffer.number));
+  json.key("kind").text(buffer.kind).end_object();
+}
+
+void put_figures(JsonWriter& json, const std::string& options, double operations, double bytes) {
+  json.key("options").text(options).key("operations").real(operations);
+  json.key("bytes").real(bytes);
+}
+
+void put_ranges(JsonWriter& json, const Kernel& kernel) {
+  static constexpr const char* kKinds[] = {"loop", "upcast", "unroll", "vec", "thread"};
+  json.key("ranges").begin_array();
+  for (const KernelRange& r : kernel.ranges) {
+    const UOp& size = r.range.src(0);
+    json.begin_object().key("range").text(cat("r", r.range.int_arg())).key("size");
+    size.is_const() ? json.integer(size.const_int()) : json.text(expression_text(size));
+    json.key("kind").text(kKinds[static_cast<size_t>(r.kind)]);
+    json.key("reduced").boolean(r.reduced).end_object();
+  }
+  json.end_array();
+}
+
+// The buffers of a schedule, numbered as its kernels name them.
+class ScheduleBuffers {
+ public:
+  explicit ScheduleBuffers(std::span<const UOp> outputs) {
+    for (const UOp& out : outputs) {
+      UOp base = out;
+      while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
+      outputs_[base.node()] = true;
+    }
+  }
+  BufferRecord of(const UOp& value) {
+    const size_t number = numbers_.try_emplace(value.node(), numbers_.size()).first->second;
+    const char* kind = has_memory(value)              ? "memory"
+                       : outputs_.count(value.node()) ? "output"
+                                                      : "temporary";
+    return {number, kind, bytes_of(value)};
+  }
+
+ private:
+  std::unordered_map<const Node*, size_t> numbers_;
+  std::unordered_map<const Node*, bool> outputs_;
+};
+
+}  // namespace
+
+std::string schedule_json(Context& context, std::span<const UOp> outputs) {
+  const Schedule schedule =
+      make_schedule(outputs, context.backend().target(), context.flags().fusion != 0);
+  ScheduleBuffers buffers(outputs);
+  std::map<std::string, int64_t> names;
+  JsonWriter json;
+  json.begin_object().key("kernels").begin_array();
+  for (const ScheduledKernel& scheduled : schedule.kernels) {
+    const CodegenResult result = context.kernels().lower(scheduled.kernel);
+    json.begin_object().key("name").text(result.program.name);
+    put_ranges(json, result.kernel);
+    put_figures(json, result.options, result.operations, result.bytes);
+    json.key("buffers").begin_array();
+    for (size_t p = 0; p < scheduled.values.size(); ++p)
+      put_buffer(json, scheduled.kernel.params[p], buffers.of(scheduled.values[p]));
+    json.end_array().end_object();
+  }
+  json.end_array().end_object();
+  return json.result();
+}
+
+std::string kernels_json(const Program& program) {
+  JsonWriter json;
+  json.begin_array();
+  for (const TapeEntry& entry : program.tape) {
+    const KernelInfo& info = entry.info;
+    json.begin_object().key("name").text(info.name);
+    put_figures(json, info.options, info.operations, info.bytes);
+    json.key("interpreted").boolean(info.interpreted).key("cached").boolean(info.cached);
+    json.key("buffers").begin_array();
+    for (size_t p = 0; p < entry.slots.size(); ++p) {
+      const Slot& slot = program.slots[entry.slots[p]];
+      put_buffer(json, info.params[p], {entry.slots[p], kind_name(slot.kind), slot.bytes});
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+  return json.result();
+}
+
+std::string counters_json(Context& context) {
+  const CompileCounts& compiles = context.observer().compiles();
+  DeviceCounts& device = context.device().counts();
+  JsonWriter json;
+  json.begin_object().key("kernels").begin_object();
+  json.key("launched").integer(device.launches.load()).key("compiled").integer(compiles.compiled);
+  json.key("cached").integer(compiles.cached);
+  json.key("interpreted").integer(compiles.interpreted);
+  json.key("on_disk").integer(compiles.on_disk).end_object();
+  json.key("memory").begin_object().key("allocations").integer(device.allocations.load());
+  json.key("allocated_bytes").integer(device.allocated_bytes.load()).end_object();
+  json.key("copies").begin_object().key("count").integer(device.copies.load());
+  json.key("bytes").integer(device.copied_bytes.load()).end_object();
+  json.key("compile_seconds").begin_object().key("lower").real(compiles.lower);
+  json.key("load").real(compiles.load).key("passes").begin_object();
+  for (const auto& [name, seconds] : compiles.passes) json.key(name).real(seconds);
+  json.end_object().end_object().end_object();
+  return json.result();
+}
+
+}  // namespace tiny

@@ -1,0 +1,24 @@
+// What was decided and done, as JSON, for tools and tests.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "engine/context.h"
+#include "engine/program.h"
+#include "ir/uop.h"
+
+namespace tiny {
+
+// {"kernels": [..]}: the kernels that realising `outputs` would launch now, in order, each with its
+// name, ranges, options, operations, bytes, and the buffers that it reads and writes.  Nothing
+// runs.
+std::string schedule_json(Context& context, std::span<const UOp> outputs);
+
+// A list of the tape's kernels, as those of schedule_json but for the ranges.
+std::string kernels_json(const Program& program);
+
+// What the context compiled, launched, allocated and copied since it began.
+std::string counters_json(Context& context);
+
+}  // namespace tiny

@@ -1,0 +1,102 @@
+// The loops that lists of options make of naive kernels: a matrix product, a softmax, a
+// convolution. tests/golden/nest_*.txt holds the kernel as the scheduler makes it, the list, and
+// the loops.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "codegen/pipeline.h"
+#include "engine/compile.h"
+#include "ir/nest.h"
+#include "ir/tree.h"
+#include "schedule/schedule.h"
+#include "tensor/activation.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/window.h"
+#include "tests/golden/golden.h"
+
+namespace tiny {
+namespace {
+
+class Nests : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Flags flags = Flags::from_environment(nullptr);
+    flags.device = "null";
+    flags.cache = 0;
+    context_ = make_ref<Context>(flags);
+  }
+
+  Tensor input(const Ints& shape) {
+    int64_t count = 1;
+    for (int64_t d : shape) count *= d;
+    const Tensor flat(context_, make_input(*context_, kFloat32, count));
+    return reshape(flat, to_shape(shape));
+  }
+
+  // The one kernel that computes `value` row-major, and what the options make of it.
+  std::string nest(const Tensor& value, const std::string& options) {
+    const Target target = avx512_target();
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target, true);
+    EXPECT_EQ(schedule.kernels.size(), 1u);
+    const Kernel& kernel = schedule.kernels.front().kernel;
+    PipelineOptions pipeline;
+    pipeline.verify = true;
+    pipeline.optimise = false;
+    pipeline.options_text = options;
+    const CodegenResult result = generate(kernel, target, pipeline);
+    return tree_text(kernel.roots) + "options " + result.options + "\n" + result.program.name +
+           "\n" + nest_text(result.program);
+  }
+
+  Ref<Context> context_;
+};
+
+TEST_F(Nests, AProductWithoutOptionsIsThreeLoops) {
+  const Tensor c = matmul(input({100, 512}), input({512, 1024}));
+  testing::expect_golden("nest_product_plain", nest(c, ""));
+}
+
+// Wanted: nc { ko { fill Bs; mo { fill As; no { acc; ki { 28 fma }; C }}}}, the last mo on its own.
+TEST_F(Nests, AProductKeepsPanelsInScratch) {
+  const Tensor c = matmul(input({100, 512}), input({512, 1024}));
+  testing::expect_golden("nest_product",
+                         nest(c,
+                              "TILE r2 256; TILE r1 512; TILE r4 32; TILE r5 16; TILE r0 14; "
+                              "ORDER r1 r2 r0 r4 r3 r7 r5 r6; VEC r6; UPCAST r7; UPCAST r5; "
+                              "STAGE p1 r2 r4 r3 r5 r6; STAGE p0 r0 r7 r3 pad 16"));
+}
+
+// Wanted: m { a {4 max}; fold; b {e = exp; E = e; 4 sums}; fold; n {O = E / S} }.
+TEST_F(Nests, ASoftmaxIsThreeLoopsInARow) {
+  const Tensor o = softmax(input({4096, 1024}), 1);
+  // The exponential is wanted over two ranges that are equal up to renaming: staged by its number.
+  testing::expect_golden("nest_softmax",
+                         nest(o,
+                              "TILE r2 64; TILE r4 16; UPCAST r4; VEC r5; TILE r3 64; "
+                              "TILE r6 16; UPCAST r6; VEC r7; TILE r1 64; TILE r8 16; "
+                              "UPCAST r8; VEC r9; STAGE v105 r0"));
+}
+
+// Wanted: no { h { wo=0 {acc; kh in max(0,1-h)..min(3,H+1-h) { kw=0 {..} kw=1..2 {..} }}; wo=1..2;
+// wo=3 }}.
+TEST_F(Nests, AConvolutionPeelsItsEdges) {
+  const int64_t channels = 64;
+  const Tensor x = permute(input({1, 56, 56, channels}), {0, 3, 1, 2});
+  const Tensor w = permute(input({3, 3, channels, 64}), {3, 2, 0, 1});
+  WindowOptions window;
+  window.before = window.after = {1, 1};
+  const Tensor y = permute(conv(x, w, Tensor(), window), {0, 2, 3, 1});
+  testing::expect_golden("nest_convolution_plain", nest(y, ""));
+  // r0 h, r1 w, r2 co; r3 ci, r4 kh, r5 kw.
+  testing::expect_golden(
+      "nest_convolution",
+      nest(y,
+           "TILE r1 14; TILE r2 32; TILE r7 16; ORDER r2 r0 r1 r4 r5 r3 r6 r7 r8; VEC r8; "
+           "UPCAST r6; UPCAST r7"));
+}
+
+}  // namespace
+}  // namespace tiny
