@@ -89,7 +89,7 @@ std::string schedule_json(std::span<Tensor* const> tensors) {
   for (Tensor* t : tensors) {
     numbers(t->shape());
     all.push_back(*t);
-    if (needs_memory(*t)) nodes.push_back(t->node());
+    if (needs_memory(t->node())) nodes.push_back(t->node());
   }
   require_one_context(all);
   nodes = onehot_to_gather(nodes);
