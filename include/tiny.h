@@ -100,19 +100,42 @@ TINY_API size_t tiny_dtype_size(tiny_dtype dtype);
 typedef struct tiny_options tiny_options; /* settings for a new context */
 typedef struct tiny_context tiny_context; /* devices, caches, threads and memory; nothing is global */
 typedef struct tiny_tensor tiny_tensor;   /* a value, computed when it is first read */
+typedef struct tiny_report tiny_report;   /* a long text */
+typedef struct tiny_cancel tiny_cancel;   /* ends work early */
 
 TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
-/* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7),
-   "memory_limit" (bytes; 0: none), "beam", "noopt", "spec", "cache".  An unknown key is an error that lists the known. */
+/* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt",
+   "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps).  Limits, 0 for
+   none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers),
+   "time_limit" (milliseconds of a call), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a
+   model file).  An unknown key is an error that lists the known. */
 TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
-/* Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir". */
+/* Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
+   "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache). */
 TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *key, const char *value);
 
 /* `options` may be NULL: the defaults, changed by the TINY_* environment variables. */
 TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_context **out);
 TINY_API void tiny_context_retain(tiny_context *context);
 TINY_API void tiny_context_release(tiny_context *context);
+/* `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with
+   TINY_ERROR_CANCELLED; it is looked at between nodes and kernels.  Runs have their own. */
+TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel *cancel);
+/* What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of
+   its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "cache_dir" ("": no disk
+   cache). */
+TINY_API tiny_status tiny_context_info(tiny_context *context, tiny_report **out);
+
+/* ---- Cancelling ------------------------------------------------------------------------------ */
+
+/* A token; set and cleared from any thread. */
+TINY_API tiny_status tiny_cancel_create(tiny_cancel **out);
+TINY_API void tiny_cancel_retain(tiny_cancel *cancel);
+TINY_API void tiny_cancel_release(tiny_cancel *cancel);
+/* Whatever the token was given to ends with TINY_ERROR_CANCELLED, until it is cleared. */
+TINY_API tiny_status tiny_cancel_set(tiny_cancel *cancel);
+TINY_API tiny_status tiny_cancel_clear(tiny_cancel *cancel);
 
 /* ---- Tensors ------------------------------------------------------------------------------- */
 
@@ -138,6 +161,8 @@ TINY_API tiny_status tiny_arange(tiny_context *context, tiny_dtype dtype, int64_
 TINY_API void tiny_tensor_retain(tiny_tensor *tensor);
 TINY_API void tiny_tensor_release(tiny_tensor *tensor);
 
+/* The context that the tensor lives in; release it. */
+TINY_API tiny_status tiny_tensor_context(const tiny_tensor *tensor, tiny_context **out);
 TINY_API tiny_status tiny_tensor_dtype(const tiny_tensor *tensor, tiny_dtype *out);
 TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
 /* Writes min(rank, capacity) dimensions; `rank` gets their full number. */
@@ -398,7 +423,6 @@ TINY_API tiny_status tiny_lrn(const tiny_tensor *x, int64_t size, double alpha, 
 
 /* ---- Reports: long texts ---------------------------------------------------------------------- */
 
-typedef struct tiny_report tiny_report;
 /* The text, NUL-terminated; lives as long as the report. */
 TINY_API const char *tiny_report_text(const tiny_report *report);
 TINY_API size_t tiny_report_bytes(const tiny_report *report); /* without the NUL */
@@ -485,8 +509,8 @@ TINY_API tiny_status tiny_program_kernel_count(const tiny_program *program, size
 TINY_API tiny_status tiny_program_interpreted_count(const tiny_program *program, size_t *out);
 /* Bytes of memory for values between kernels, per run; and of weights, shared by all runs. */
 TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
-/* The kernels as a JSON array: name, options, operations, bytes, interpreted, and buffers as tiny_schedule
-   lists them. */
+/* The kernels as a JSON array: name, options, operations, bytes, interpreted, cached (its code was there before
+   this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them. */
 TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
 /* One kernel as text, made anew: `stage` is "uops" (its nodes), "linear" (what renderers start from), "c", or
    "asm" (what the device runs).  A building call.  TINY_ERROR_UNSUPPORTED if the context has dropped it. */
@@ -501,6 +525,9 @@ TINY_API void tiny_run_release(tiny_run *run);
 TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_tensor *tensor);
 /* Runs the kernels on the calling thread and the pool.  Allocates nothing. */
 TINY_API tiny_status tiny_run_execute(tiny_run *run);
+/* `cancel` (may be NULL: none) ends an execution between two kernels, with TINY_ERROR_CANCELLED; the run can be
+   executed again. */
+TINY_API tiny_status tiny_run_set_cancel(tiny_run *run, tiny_cancel *cancel);
 /* Copies an output of the last execution, row-major; `bytes` must be its exact size. */
 TINY_API tiny_status tiny_run_read_output(tiny_run *run, size_t index, void *data, size_t bytes);
 /* An output of the last execution as a tensor, without a copy: the next execution has memory of its own. */

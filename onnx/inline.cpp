@@ -101,7 +101,8 @@ class Inliner {
 
 void Inliner::check_depth(int64_t depth, const char* what) const {
   require(depth <= budget_.limits.subgraph_depth, Status::Limit, what,
-          " nested deeper than subgraph_depth = ", budget_.limits.subgraph_depth);
+          " nested deeper than subgraph_depth = ", budget_.limits.subgraph_depth,
+          raise_hint("subgraph_depth"));
 }
 
 // A prefix that no name of the model starts with, another one for each call.
@@ -138,7 +139,7 @@ void Inliner::expand(Graph& graph, int64_t depth, int64_t calls) {
     // Calls that are still to be expanded are nodes as well: they bound what `pending` holds.
     require(static_cast<int64_t>(pending.size() + nodes.size()) <= budget_.limits.nodes,
             Status::Limit, "more than nodes = ", budget_.limits.nodes,
-            " nodes when functions are inlined");
+            " nodes when functions are inlined", raise_hint("nodes"));
     for (size_t i = nodes.size(); i-- > 0;)
       pending.push_back({std::move(nodes[i]), next.calls + 1});
   }

@@ -99,7 +99,9 @@ std::string domain_name(WireReader& r) {
 
 void check_depth(const WireReader& r, int64_t depth) {
   const int64_t most = r.budget().limits.subgraph_depth;
-  if (depth > most) r.fail(Status::Limit, cat("nested deeper than subgraph_depth = ", most));
+  if (depth > most)
+    r.fail(Status::Limit,
+           cat("nested deeper than subgraph_depth = ", most, raise_hint("subgraph_depth")));
 }
 
 Model ModelReader::model(WireReader& r) {
@@ -554,7 +556,8 @@ void set_versions(Model& model) {
 
 Model parse_model(const SharedBytes& bytes, const std::string& folder, const Limits& limits) {
   require(bytes.size() <= limits.model_bytes, Status::Limit, "a model of ", bytes.size(),
-          " bytes, more than the limit model_bytes = ", limits.model_bytes);
+          " bytes, more than the limit model_bytes = ", limits.model_bytes,
+          raise_hint("model_bytes"));
   require(bytes.size() > 0, Status::InvalidModel, "the model file is empty");
   Budget budget{.limits = limits};
   std::optional<ExternalFiles> external;
@@ -568,7 +571,10 @@ Model parse_model(const SharedBytes& bytes, const std::string& folder, const Lim
 }
 
 Model read_model(const std::string& path, const Limits& limits) {
-  const SharedBytes bytes = map_file(path, limits.model_bytes);
+  const SharedBytes bytes = map_file(path);
+  require(bytes.size() <= limits.model_bytes, Status::Limit, path, " has ", bytes.size(),
+          " bytes, more than the limit model_bytes = ", limits.model_bytes,
+          raise_hint("model_bytes"));
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   try {

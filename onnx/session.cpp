@@ -85,13 +85,27 @@ Ref<Storage> storage_for(Tensor tensor) {
 
 // ---- Loading.
 
-LoadedModel::LoadedModel(Ref<Context> context, const std::string& path)
-    : LoadedModel(std::move(context), read_model(path)) {
+namespace {
+
+// The reader's limits, as the context's options have changed them.
+Limits limits_of(const Context& context) {
+  Limits limits;
+  const Flags& flags = context.flags();
+  if (flags.node_limit > 0) limits.nodes = flags.node_limit;
+  if (flags.depth_limit > 0) limits.subgraph_depth = flags.depth_limit;
+  if (flags.file_limit > 0) limits.model_bytes = flags.file_limit;
+  return limits;
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(const Ref<Context>& context, const std::string& path)
+    : LoadedModel(context, read_model(path, limits_of(*context))) {
 }
 
 LoadedModel::LoadedModel(Ref<Context> context, Model model)
     : context_(std::move(context)), model_(std::move(model)) {
-  inline_functions(model_);
+  inline_functions(model_, limits_of(*context_));
   index_inputs();
 }
 
@@ -280,8 +294,12 @@ std::optional<double> LoadedModel::operations() {
 ModelRun::ModelRun(Ref<Context> context, Ref<const ModelProgram> program)
     : context_(std::move(context)), program_(std::move(program)), bound_(program_->inputs.size()) {
   outputs_.resize(program_->outputs.size());
-  if (!program_->compiled.program) return;
-  run_ = make_ref<Run>(program_->compiled.program);
+  if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
+  renew_outputs();
+}
+
+void ModelRun::renew_outputs() {
+  if (!run_) return;
   std::map<int64_t, Ref<Storage>> memory;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const ModelProgram::Port& port = program_->outputs[i];
@@ -294,6 +312,12 @@ ModelRun::ModelRun(Ref<Context> context, Ref<const ModelProgram> program)
     }
     outputs_[i] = storage;
   }
+}
+
+void ModelRun::let_go() {
+  bound_.assign(bound_.size(), false);
+  outputs_.assign(outputs_.size(), nullptr);
+  if (run_) run_->unbind();
 }
 
 void ModelRun::set_input(size_t index, const Tensor& tensor) {
@@ -334,6 +358,10 @@ Tensor ModelRun::take_output(size_t index) {
   return Tensor::of_memory(context_, buffer, row_major(to_shape(port.shape)));
 }
 
+void ModelRun::set_cancel(Ref<CancelToken> token) {
+  if (run_) run_->set_cancel(std::move(token));
+}
+
 void ModelRun::set_timed(bool timed) {
   if (run_) run_->set_timed(timed);
 }
@@ -370,7 +398,13 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
     read(tensor, bytes.data(), static_cast<int64_t>(bytes.size()));
     known[i] = HostTensor{dtype, shapes[i], SharedBytes::own(std::move(bytes))};
   }
-  const Ref<ModelRun> run = make_ref<ModelRun>(context_, compile(shapes, known));
+  const Ref<const ModelProgram> program = compile(shapes, known);
+  Ref<ModelRun> run = std::exchange(idle_, nullptr);
+  if (run && &run->program() == program.get())
+    run->renew_outputs();
+  else
+    run = make_ref<ModelRun>(context_, program);
+  run->set_cancel(context_->stop().token());
   for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
   run->execute();
   std::vector<Tensor> outputs;
@@ -384,6 +418,8 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
                                    element_count(port.shape, "an output"));
     outputs.emplace_back(context_, make_reshape(buffer, to_shape(port.shape)));
   }
+  run->let_go();
+  idle_ = std::move(run);
   return outputs;
 }
 

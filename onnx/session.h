@@ -54,6 +54,10 @@ class ModelRun : public RefCounted {
   // context's thread.
   Tensor take_output(size_t index);
   void set_timed(bool timed);
+  void set_cancel(Ref<CancelToken> token);
+  // Lets go of the memory of inputs and outputs; before the next execution outputs are renewed.
+  void let_go();
+  void renew_outputs();
   // Of each kernel of the last timed execution.
   std::span<const double> seconds() const;
   const ModelProgram& program() const { return *program_; }
@@ -69,7 +73,7 @@ class ModelRun : public RefCounted {
 class LoadedModel : public RefCounted {
  public:
   // Reads and checks the file.
-  LoadedModel(Ref<Context> context, const std::string& path);
+  LoadedModel(const Ref<Context>& context, const std::string& path);
   // From a model already read.
   LoadedModel(Ref<Context> context, Model model);
 
@@ -130,6 +134,7 @@ class LoadedModel : public RefCounted {
   std::vector<size_t> host_inputs_;  // of them, those whose elements decide shapes
   Weights weights_;
   std::list<std::pair<Key, Ref<const ModelProgram>>> programs_;  // the latest used first
+  Ref<ModelRun> idle_;  // of the last run(): its arena serves the next of the same program
 };
 
 }  // namespace tiny::onnx

@@ -305,7 +305,7 @@ Outcome bench_command(const BenchFlags& flags, const CommonFlags& common) {
     outcome.printed = true;
     return outcome;
   }
-  const Place place = place_of(common);
+  const Place place = place_of(open_context(common));
   Json cpu = Json::object();
   cpu.set("model", cpu_model()).set("isa", place.isa).set("cores", usable_cores());
   outcome.text = flags.model + " on " + place.device + (place.isa.empty() ? "" : " " + place.isa) +

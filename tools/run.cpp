@@ -212,7 +212,7 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
   const std::vector<std::string> labels =
       flags.labels.empty() ? std::vector<std::string>() : read_labels(flags.labels);
   const Context context = open_context(common);
-  const Place place = place_of(common);
+  const Place place = place_of(context);
   LoadedModel model(context, flags.model);
   model.read_ports();
   const std::vector<size_t> chosen = chosen_outputs(model, flags);

@@ -142,18 +142,13 @@ Context open_context(const CommonFlags& flags) {
   return context;
 }
 
-Place place_of(const CommonFlags& flags) {
-  Place place{device_name(flags), flags.isa, flags.threads.value_or(0)};
-  const Json report = devices_report();
-  if (const Json* row = device_row(report, place.device)) {
-    if (place.device.empty()) place.device = row->find("name")->text();
-    const Json* isa = row->find("isa");
-    if ((place.isa.empty() || place.isa == "auto") && isa && !isa->items().empty())
-      place.isa = isa->items().front().text();
-    const Json* threads = row->find("threads");
-    if (place.threads == 0 && threads) place.threads = static_cast<int64_t>(threads->number());
-  }
-  return place;
+Place place_of(const Context& context) {
+  Report report;
+  check(tiny_context_info(context.get(), out(report)));
+  const auto info = Json::parse(tiny_report_text(report.get()));
+  if (!info) throw Failure(Exit::Internal, "INTERNAL", "tiny_context_info gave no JSON");
+  return {info->find("device")->text(), info->find("isa")->text(),
+          static_cast<int64_t>(info->find("threads")->number())};
 }
 
 Json devices_report() {

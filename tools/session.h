@@ -36,7 +36,7 @@ struct Place {
 
 // A context with these flags; a device that this build or machine lacks is exit 4.
 Context open_context(const CommonFlags& flags);
-Place place_of(const CommonFlags& flags);
+Place place_of(const Context& context);
 // tiny_devices' report.
 Json devices_report();
 

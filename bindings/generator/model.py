@@ -9,8 +9,8 @@ import dataclasses
 import re
 
 NUMBERS = {"int32_t", "int64_t", "uint32_t", "uint64_t", "size_t", "double", "float"}
-# Ownership and errors: every language does these by itself.
-AUTOMATIC = re.compile(r"tiny_\w+_(?:retain|release)$|tiny_last_error(?:_json)?$")
+# Ownership, an object's context, errors: every language does these by itself.
+AUTOMATIC = re.compile(r"tiny_\w+_(?:retain|release|context)$|tiny_last_error(?:_json)?$")
 
 
 @dataclasses.dataclass

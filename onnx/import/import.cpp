@@ -176,6 +176,7 @@ Value Importer::folded(const Tensor& tensor, bool inputs_known) {
 }
 
 void Importer::call(const Node& node, std::vector<Value> inputs) {
+  context_->stop().check();
   const Row& row = *find_row(node.domain, node.op_type, node.version);
   const bool known = std::all_of(inputs.begin(), inputs.end(),
                                  [](const Value& v) { return !v.tensor || v.known; });

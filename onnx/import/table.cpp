@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <unordered_map>
 
+#include "base/error.h"
 #include "base/text.h"
 
 namespace tiny::onnx {
@@ -24,34 +23,53 @@ std::span<const std::span<const Row>> tables() {
 
 namespace {
 
-// Built on first use and never destroyed.
-using Index = std::unordered_multimap<std::string_view, const Row*>;
-const Index& index() {
-  static const Index* built = [] {
-    auto out = std::make_unique<Index>();
+// Every row, by operator.  Filled on first use; its memory is the library's own, so that nothing is
+// left behind when that is unloaded.
+struct Index {
+  static constexpr size_t kRowsMax = 2048;
+  std::array<const Row*, kRowsMax> rows{};
+  size_t count = 0;
+
+  Index() {
     for (std::span<const Row> table : tables())
-      for (const Row& row : table) out->emplace(row.op_type, &row);
-    return out.release();
-  }();
-  return *built;
+      for (const Row& row : table) {
+        invariant(count < kRowsMax, "the index has room for every row");
+        rows[count++] = &row;
+      }
+    std::stable_sort(rows.data(), rows.data() + count, by_name);
+  }
+  static bool by_name(const Row* a, const Row* b) {
+    return std::string_view(a->op_type) < b->op_type;
+  }
+  // The rows of an operator, in the order of the tables.
+  std::span<const Row* const> of(std::string_view op_type) const {
+    const Row* const* const last = rows.data() + count;
+    const auto begin =
+        std::lower_bound(rows.data(), last, op_type,
+                         [](const Row* row, std::string_view name) { return row->op_type < name; });
+    const auto end =
+        std::upper_bound(begin, last, op_type,
+                         [](std::string_view name, const Row* row) { return name < row->op_type; });
+    return {begin, end};
+  }
+};
+const Index& index() {
+  static const Index built;
+  return built;
 }
 
 }  // namespace
 
 const Row* find_row(std::string_view domain, std::string_view op_type, int64_t version) {
-  const auto [begin, end] = index().equal_range(op_type);
-  for (auto at = begin; at != end; ++at) {
-    const Row& row = *at->second;
-    if (row.domain == domain && row.first <= version && version <= row.last) return &row;
-  }
+  for (const Row* row : index().of(op_type))
+    if (row->domain == domain && row->first <= version && version <= row->last) return row;
   return nullptr;
 }
 
 std::string supported_versions(std::string_view domain, std::string_view op_type) {
   std::vector<std::pair<int64_t, int64_t>> ranges;
-  const auto [begin, end] = index().equal_range(op_type);
-  for (auto at = begin; at != end; ++at)
-    if (at->second->domain == domain) ranges.emplace_back(at->second->first, at->second->last);
+  for (const Row* row : index().of(op_type))
+    if (row->domain == domain) ranges.emplace_back(row->first, row->last);
   std::sort(ranges.begin(), ranges.end());
   std::vector<std::string> texts;
   for (size_t i = 0; i < ranges.size();) {

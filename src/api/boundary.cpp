@@ -109,6 +109,7 @@ Building::Building(tiny_context& context) : context_(context) {
   require(context.try_enter(), Status::Busy,
           "another call is using the context; one thread at a time builds");
   context.drain();
+  context.core->stop().begin(context.core->flags().time_limit);
 }
 
 }  // namespace tiny

@@ -5,6 +5,7 @@
 
 #include "api/boundary.h"
 #include "api/model_handle.h"
+#include "base/json.h"
 #include "engine/records.h"
 
 namespace {
@@ -14,6 +15,19 @@ void warn(const std::string& line) {
   const char* debug = std::getenv("TINY_DEBUG");
   if (debug && std::strcmp(debug, "0") != 0 && *debug)
     std::fprintf(stderr, "tiny: %s\n", line.c_str());
+}
+
+// Called while nobody builds: the cache may be switched off on the way.
+std::string info_json(tiny::Context& context) {
+  const tiny::Target& target = context.backend().target();
+  tiny::JsonWriter json;
+  json.begin_object().key("device").text(context.device().name());
+  json.key("isa").text(target.isa == tiny::Isa::Generic ? "" : target.name);
+  json.key("threads").integer(target.cores);
+  json.key("memory_limit").integer(context.flags().memory_limit);
+  json.key("memory_used").integer(context.device().memory().used());
+  json.key("cache_dir").text(context.kernels().disk().folder());
+  return json.end_object().result();
 }
 
 }  // namespace
@@ -85,6 +99,42 @@ tiny_status tiny_context_counters(tiny_context* context, tiny_report** out) {
 
 void tiny_context_retain(tiny_context* context) {
   if (context) context->retain();
+}
+
+tiny_status tiny_context_info(tiny_context* context, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::act(__func__, context, [&] { *out = new tiny_report{info_json(*context->core)}; });
+}
+
+tiny_status tiny_context_set_cancel(tiny_context* context, tiny_cancel* cancel) {
+  return tiny::act(__func__, context,
+                   [&] { context->core->stop().set_token(tiny::Ref<tiny::CancelToken>(cancel)); });
+}
+
+tiny_status tiny_cancel_create(tiny_cancel** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::guarded(__func__, [&] {
+    *out = new tiny_cancel;
+    (*out)->retain();
+  });
+}
+
+void tiny_cancel_retain(tiny_cancel* cancel) {
+  if (cancel) cancel->retain();
+}
+
+void tiny_cancel_release(tiny_cancel* cancel) {
+  if (cancel) cancel->release();
+}
+
+tiny_status tiny_cancel_set(tiny_cancel* cancel) {
+  return tiny::guarded(__func__, [&] { tiny::required(cancel, "cancel").set(); });
+}
+
+tiny_status tiny_cancel_clear(tiny_cancel* cancel) {
+  return tiny::guarded(__func__, [&] { tiny::required(cancel, "cancel").clear(); });
 }
 
 void tiny_context_release(tiny_context* context) {

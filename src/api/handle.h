@@ -38,6 +38,8 @@ struct tiny_context {
   tiny::Ref<tiny::Context> core;
 };
 
+struct tiny_cancel : tiny::CancelToken {};
+
 struct tiny_tensor {
   explicit tiny_tensor(tiny_context& c) : context(&c) {}
 

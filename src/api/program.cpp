@@ -214,6 +214,14 @@ tiny_status tiny_run_execute(tiny_run* run) {
   });
 }
 
+tiny_status tiny_run_set_cancel(tiny_run* run, tiny_cancel* cancel) {
+  return guarded(__func__, [&] {
+    tiny_run& r = tiny::required(run, "run");
+    const Using use(r);
+    r.value->set_cancel(tiny::Ref<tiny::CancelToken>(cancel));
+  });
+}
+
 tiny_status tiny_run_read_output(tiny_run* run, size_t index, void* data, size_t bytes) {
   return guarded(__func__, [&] {
     const ModelProgram::Port& port = output_at(run, index);

@@ -89,6 +89,16 @@ void tiny_tensor_release(tiny_tensor* tensor) {
   if (tensor) tiny::release_handle(tensor);
 }
 
+tiny_status tiny_tensor_context(const tiny_tensor* tensor, tiny_context** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::guarded(__func__, [&] {
+    tiny_context* context = tiny::required(tensor, "tensor").context;
+    context->retain();
+    *out = context;
+  });
+}
+
 tiny_status tiny_tensor_dtype(const tiny_tensor* tensor, tiny_dtype* out) {
   return answer(__func__, out, {{tensor, "tensor"}},
                 [&] { return tensor->value.dtype().info().number; });

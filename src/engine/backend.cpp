@@ -46,13 +46,11 @@ class InterpreterBackend : public Backend {
   }
   Device& device() override { return *device_; }
   const Target& target() const override { return target_; }
-  std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
+  std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs)
       codes.push_back(to_code(render_bytecode(program)));
-    std::vector<LoadedKernel> loaded;
-    for (Ref<Executable>& executable : device_->load(codes)) loaded.push_back({executable, true});
-    return loaded;
+    return codes;
   }
   std::string listing(const LinearProgram& program) override { return to_string(program); }
 
@@ -80,23 +78,11 @@ class CpuBackend : public Backend {
   }
   Device& device() override { return *device_; }
   const Target& target() const override { return target_; }
-  std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
+  std::vector<Code> render(std::span<const LinearProgram> programs, Form form) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs) codes.push_back(render(program));
-    std::vector<Ref<Executable>> executables;
-    try {
-      executables = device_->load(codes);
-    } catch (const Error& e) {
-      if (e.status() != Status::Device) throw;
-      codes.clear();
-      for (const LinearProgram& program : programs)
-        codes.push_back(to_code(render_bytecode(program)));
-      executables = device_->load(codes);
-    }
-    std::vector<LoadedKernel> loaded;
-    for (size_t i = 0; i < executables.size(); ++i)
-      loaded.push_back({executables[i], codes[i].kind == CodeKind::Bytecode});
-    return loaded;
+    for (const LinearProgram& program : programs)
+      codes.push_back(form == Form::Best ? render(program) : to_code(render_bytecode(program)));
+    return codes;
   }
   std::string listing(const LinearProgram& program) override {
     return render(program).kind == CodeKind::MachineCode ? x86_listing(program, target_)
@@ -127,7 +113,7 @@ class CBackend : public Backend {
   }
   Device& device() override { return *device_; }
   const Target& target() const override { return target_; }
-  std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
+  std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<LinearProgram> named(programs.begin(), programs.end());
     for (size_t i = 0; i < named.size(); ++i) named[i].name += cat("_k", i);
     const std::string text = render_c_unit(named);
@@ -141,9 +127,7 @@ class CBackend : public Backend {
       code.scratch_bytes = program.scratch_bytes;
       codes.push_back(std::move(code));
     }
-    std::vector<LoadedKernel> loaded;
-    for (Ref<Executable>& executable : device_->load(codes)) loaded.push_back({executable, false});
-    return loaded;
+    return codes;
   }
   std::string listing(const LinearProgram& program) override { return render_c(program).text; }
 
@@ -163,13 +147,11 @@ class NullBackend : public Backend {
   }
   Device& device() override { return *device_; }
   const Target& target() const override { return target_; }
-  std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) override {
+  std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs)
       codes.push_back(to_code(render_x86(program, target_)));
-    std::vector<LoadedKernel> loaded;
-    for (Ref<Executable>& executable : device_->load(codes)) loaded.push_back({executable, false});
-    return loaded;
+    return codes;
   }
   std::string listing(const LinearProgram& program) override {
     return x86_listing(program, target_);
@@ -181,6 +163,14 @@ class NullBackend : public Backend {
 };
 
 }  // namespace
+
+std::vector<LoadedKernel> Backend::load(std::span<const Code> codes) {
+  std::vector<LoadedKernel> loaded;
+  std::vector<Ref<Executable>> executables = device().load(codes);
+  for (size_t i = 0; i < executables.size(); ++i)
+    loaded.push_back({std::move(executables[i]), codes[i].kind == CodeKind::Bytecode});
+  return loaded;
+}
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   if (flags.device == "c") return std::make_unique<CBackend>(flags.cc);

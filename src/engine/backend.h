@@ -25,8 +25,11 @@ class Backend {
   virtual ~Backend() = default;
   virtual Device& device() = 0;
   virtual const Target& target() const = 0;
-  // Renders and loads a batch.
-  virtual std::vector<LoadedKernel> load(std::span<const LinearProgram> programs) = 0;
+  // The code of a batch.  Interpretable: for when `load` has refused the other.
+  enum class Form : uint8_t { Best, Interpretable };
+  virtual std::vector<Code> render(std::span<const LinearProgram> programs, Form form) = 0;
+  // Error{Device} where the system refuses memory to execute.
+  std::vector<LoadedKernel> load(std::span<const Code> codes);
   // What the device executes of one program, for people: machine code, bytecode's linear program,
   // C.
   virtual std::string listing(const LinearProgram& program) = 0;

@@ -121,8 +121,8 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   Observer& observer = context.observer();
   observer.drawn(roots);
   const double begin = observer.now();
-  const Schedule schedule =
-      make_schedule(roots, context.backend().target(), context.flags().fusion != 0);
+  const Schedule schedule = make_schedule(roots, context.backend().target(),
+                                          context.flags().fusion != 0, &context.stop());
   out.schedule_seconds = observer.now() - begin;
   observer.span("schedule", "schedule", begin, observer.now());
   start = now();

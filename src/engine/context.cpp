@@ -9,14 +9,13 @@ Context::Context(Flags flags)
       graph_(std::make_unique<Graph>()),
       backend_(make_backend(flags_)),
       observer_(std::make_unique<Observer>(flags_)),
-      kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_)) {
+      kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_, stop_)) {
+  device().memory().set_limit(flags_.memory_limit);
   graph_->set_watch(observer_->watch());
   observer_->opened(*backend_);
 }
 
 Ref<Storage> Context::allocate(int64_t bytes) {
-  require(flags_.memory_limit == 0 || bytes <= flags_.memory_limit, Status::Limit, "a buffer of ",
-          bytes, " bytes is above the memory limit of ", flags_.memory_limit);
   return make_ref<Storage>(device().allocate(bytes), 0);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/flags.h"
 #include "base/ref.h"
+#include "base/stop.h"
 #include "engine/backend.h"
 #include "engine/cell.h"
 #include "engine/kernel_cache.h"
@@ -31,6 +32,8 @@ class Context : public RefCounted {
   KernelCache& kernels() { return *kernels_; }
   Observer& observer() { return *observer_; }
   const Flags& flags() const { return flags_; }
+  // What ends the building call in progress early.
+  StopSignal& stop() { return stop_; }
 
   // Memory of the device, within the limit of the settings.
   Ref<Storage> allocate(int64_t bytes);
@@ -46,6 +49,7 @@ class Context : public RefCounted {
   friend class Cell;
   ~Context() override = default;
   Flags flags_;
+  StopSignal stop_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Observer> observer_;

@@ -1,10 +1,22 @@
 #include "engine/kernel_cache.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "codegen/pipeline.h"
+#include "engine/kernel_key.h"
 #include "render/c/c.h"
 
 namespace tiny {
+
+KernelCache::KernelCache(Backend& backend, const Flags& flags, Observer& observer,
+                         const StopSignal& stop)
+    : backend_(backend),
+      flags_(flags),
+      observer_(observer),
+      stop_(stop),
+      disk_(flags, cat(backend.device().name(), " ", target_key(backend.target()))) {
+}
 
 KernelCache::Key KernelCache::key_of(const Kernel& kernel) {
   Key key;
@@ -49,66 +61,144 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
   throw Error(Status::Unsupported, "the kernel is no longer in the context's cache");
 }
 
-std::vector<const CompiledKernel*> KernelCache::compile(std::span<const Kernel> kernels) {
+LinearProgram KernelCache::lower(Fresh& fresh) {
+  const double begin = observer_.now();
+  const Kernel& kernel = fresh.entry->kernel;
+  PipelineOptions options = pipeline_options();
+  observer_.lowering(kernel);
+  observer_.watch_passes(options);
+  CodegenResult result = generate(kernel, backend_.target(), options);
+  fresh.shape = result.program.name;
+  result.program.name = unique_name(fresh.shape);
+  observer_.lowered(kernel, result, begin);
+  CompiledKernel& compiled = fresh.entry->compiled;
+  compiled.threads_extent = result.threads_extent;
+  compiled.info.name = result.program.name;
+  compiled.info.options = result.options;
+  compiled.info.linear_ops = static_cast<int64_t>(result.program.ops.size());
+  compiled.info.operations = result.operations;
+  compiled.info.bytes = result.bytes;
+  compiled.info.params = kernel.params;
+  return std::move(result.program);
+}
+
+bool KernelCache::take_from_disk(Fresh& fresh) {
+  if (!disk_.enabled()) return false;
+  fresh.disk_key = kernel_key(fresh.entry->kernel);
+  auto stored = disk_.find(fresh.disk_key);
+  if (!stored) return false;
+  fresh.on_disk = true;
+  fresh.code = std::move(stored->code);
+  CompiledKernel& compiled = fresh.entry->compiled;
+  compiled.threads_extent = stored->threads_extent;
+  compiled.info = std::move(stored->info);
+  compiled.info.name = fresh.code.name = unique_name(compiled.info.name);
+  compiled.info.params = fresh.entry->kernel.params;
+  return true;
+}
+
+// Codes of all, from disk or made now.
+void KernelCache::compile_fresh(std::vector<Fresh>& fresh) {
   const double start = observer_.now();
   CompileCounts& times = observer_.compiles();
-  std::vector<Entry*> entries;
-  std::vector<Entry*> fresh;
   std::vector<LinearProgram> programs;
-  PipelineOptions options = pipeline_options();
+  for (Fresh& f : fresh) {
+    stop_.check();
+    if (!take_from_disk(f)) programs.push_back(lower(f));
+  }
+  stop_.check();
+  times.lower += observer_.now() - start;
+  if (!programs.empty()) {
+    std::vector<Code> codes = backend_.render(programs, Backend::Form::Best);
+    size_t next = 0;
+    for (Fresh& f : fresh) {
+      if (f.on_disk) continue;
+      observer_.rendered(programs[next], backend_, codes[next].kind == CodeKind::Bytecode);
+      f.code = std::move(codes[next++]);
+    }
+  }
+  times.compiled += std::ssize(programs);
+  times.on_disk += std::ssize(fresh) - std::ssize(programs);
+}
+
+void KernelCache::load(std::vector<Fresh>& fresh) {
+  std::vector<Code> codes;
+  for (Fresh& f : fresh) codes.push_back(std::move(f.code));
+  std::vector<LoadedKernel> loaded;
+  bool refused = false;
+  try {
+    loaded = backend_.load(codes);
+  } catch (const Error& e) {
+    if (e.status() != Status::Device) throw;
+    refused = true;
+  }
+  if (refused) {  // machine code cannot be had in this process
+    std::vector<LinearProgram> programs;
+    for (Fresh& f : fresh) programs.push_back(lower(f));
+    codes = backend_.render(programs, Backend::Form::Interpretable);
+    loaded = backend_.load(codes);
+  }
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    CompiledKernel& compiled = fresh[i].entry->compiled;
+    compiled.executable = std::move(loaded[i].executable);
+    compiled.info.interpreted = loaded[i].interpreted;
+    observer_.compiles().interpreted += loaded[i].interpreted;
+    if (!disk_.enabled() || fresh[i].on_disk || refused) continue;
+    StoredKernel stored{std::move(codes[i]), compiled.threads_extent, compiled.info};
+    stored.info.name = fresh[i].shape;
+    disk_.store(fresh[i].disk_key, stored);
+  }
+}
+
+// Keeps what this call asked for; of the rest a quarter more than must go.
+void KernelCache::forget_oldest() {
+  const auto limit = static_cast<size_t>(std::max<int64_t>(flags_.cache_kernels, 0));
+  if (entries_.size() <= limit) return;
+  std::vector<int64_t> used;
+  for (const auto& [key, entry] : entries_) used.push_back(entry.used);
+  const size_t excess = std::min(entries_.size() - limit + limit / 4, used.size() - 1);
+  std::nth_element(used.begin(), used.begin() + static_cast<std::ptrdiff_t>(excess), used.end());
+  const int64_t oldest_kept = std::min(used[excess], calls_);
+  std::erase_if(entries_, [&](const auto& item) { return item.second.used < oldest_kept; });
+}
+
+std::vector<const CompiledKernel*> KernelCache::compile(std::span<const Kernel> kernels,
+                                                        std::vector<uint8_t>* cached) {
+  ++calls_;
+  std::vector<Entry*> entries;
+  std::vector<Fresh> fresh;
+  std::vector<size_t> fresh_at;
   for (const Kernel& kernel : kernels) {
     auto [place, added] = entries_.try_emplace(key_of(kernel));
     Entry& entry = place->second;
     entries.push_back(&entry);
+    entry.used = calls_;
     if (!added) {
-      ++times.cached;
+      ++observer_.compiles().cached;
       continue;
     }
-    try {
-      const double begin = observer_.now();
-      observer_.lowering(kernel);
-      observer_.watch_passes(options);
-      CodegenResult result = generate(kernel, backend_.target(), options);
-      result.program.name = unique_name(result.program.name);
-      observer_.lowered(kernel, result, begin);
-      entry.kernel = kernel;
-      entry.compiled.threads_extent = result.threads_extent;
-      entry.compiled.info.name = result.program.name;
-      entry.compiled.info.options = result.options;
-      entry.compiled.info.linear_ops = static_cast<int64_t>(result.program.ops.size());
-      entry.compiled.info.operations = result.operations;
-      entry.compiled.info.bytes = result.bytes;
-      entry.compiled.info.params = kernel.params;
-      programs.push_back(std::move(result.program));
-    } catch (...) {
-      entries_.erase(place);
-      for (Entry* e : fresh)
-        std::erase_if(entries_, [e](const auto& item) { return &item.second == e; });
-      throw;
-    }
-    fresh.push_back(&entry);
+    entry.kernel = kernel;
+    fresh_at.push_back(entries.size() - 1);
+    fresh.push_back({});
+    fresh.back().entry = &entry;
   }
-  const double lowered = observer_.now();
-  if (!programs.empty()) {
-    std::vector<LoadedKernel> loaded;
-    try {
-      loaded = backend_.load(programs);
-    } catch (...) {
-      for (Entry* e : fresh)
-        std::erase_if(entries_, [e](const auto& item) { return &item.second == e; });
-      throw;
+  try {
+    if (!fresh.empty()) {
+      compile_fresh(fresh);
+      const double lowered = observer_.now();
+      load(fresh);
+      observer_.compiles().load += observer_.now() - lowered;
+      observer_.span("compile", cat("load ", fresh.size(), " kernels"), lowered, observer_.now());
     }
-    for (size_t i = 0; i < fresh.size(); ++i) {
-      fresh[i]->compiled.executable = loaded[i].executable;
-      fresh[i]->compiled.info.interpreted = loaded[i].interpreted;
-      times.interpreted += loaded[i].interpreted;
-      observer_.rendered(programs[i], backend_, loaded[i].interpreted);
-    }
-    observer_.span("compile", cat("load ", fresh.size(), " kernels"), lowered, observer_.now());
+  } catch (...) {
+    std::erase_if(entries_, [](const auto& item) { return !item.second.compiled.executable; });
+    throw;
   }
-  times.compiled += std::ssize(fresh);
-  times.lower += lowered - start;
-  times.load += observer_.now() - lowered;
+  if (cached) {
+    cached->assign(kernels.size(), 1);
+    for (size_t i = 0; i < fresh.size(); ++i) (*cached)[fresh_at[i]] = fresh[i].on_disk;
+  }
+  forget_oldest();
   std::vector<const CompiledKernel*> out;
   for (Entry* e : entries) out.push_back(&e->compiled);
   return out;

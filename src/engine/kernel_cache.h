@@ -1,5 +1,6 @@
-// Kernels by structure: what was compiled once is not compiled again.  Kernels are interned UOps,
-// so equal structure is equal pointers.
+// Kernels by structure: what was compiled once is not compiled again.  In memory kernels are
+// interned UOps, so equal structure is equal pointers; on disk they are bytes
+// (engine/code_cache.h).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "base/flags.h"
+#include "base/stop.h"
 #include "engine/backend.h"
+#include "engine/code_cache.h"
 #include "engine/observe.h"
 #include "engine/program.h"
 #include "ir/kernel.h"
@@ -27,12 +30,16 @@ enum class SourceStage : uint8_t { Uops, Linear, C, Asm };
 
 class KernelCache {
  public:
-  KernelCache(Backend& backend, const Flags& flags, Observer& observer)
-      : backend_(backend), flags_(flags), observer_(observer) {}
+  // `stop` is checked between kernels.
+  KernelCache(Backend& backend, const Flags& flags, Observer& observer, const StopSignal& stop);
 
-  // One compiled kernel for each; those not known are compiled as one batch.
-  std::vector<const CompiledKernel*> compile(std::span<const Kernel> kernels);
+  // One compiled kernel for each, valid until the next call; those not known are compiled as one
+  // batch.  `cached` (may be null) receives for each whether its code was there before.
+  std::vector<const CompiledKernel*> compile(std::span<const Kernel> kernels,
+                                             std::vector<uint8_t>* cached = nullptr);
   const CompileCounts& times() const { return observer_.compiles(); }
+  size_t size() const { return entries_.size(); }
+  const CodeCache& disk() const { return disk_; }
   // What compiling the kernel would give, without rendering and loading it.
   CodegenResult lower(const Kernel& kernel) const;
   // The kernel with this code as text, made anew; Error{Unsupported} if the cache has dropped it.
@@ -42,18 +49,35 @@ class KernelCache {
   struct Entry {
     Kernel kernel;  // keeps the key alive
     CompiledKernel compiled;
+    int64_t used = 0;  // the last call that asked for it
+  };
+  // A kernel that is being compiled.
+  struct Fresh {
+    Entry* entry = nullptr;
+    std::string disk_key;
+    bool on_disk = false;
+    std::string shape;  // its name, before it is made unique
+    Code code;
   };
   using Key = std::vector<const Node*>;
   static Key key_of(const Kernel& kernel);
   PipelineOptions pipeline_options() const;
   // "r_64_10", then "r_64_10n1", "r_64_10n2", ..
   std::string unique_name(const std::string& shape);
+  LinearProgram lower(Fresh& fresh);
+  bool take_from_disk(Fresh& fresh);
+  void compile_fresh(std::vector<Fresh>& fresh);
+  void load(std::vector<Fresh>& fresh);
+  void forget_oldest();
 
   Backend& backend_;
   const Flags& flags_;
   Observer& observer_;
+  const StopSignal& stop_;
+  CodeCache disk_;
   std::map<Key, Entry> entries_;
   std::map<std::string, int64_t> names_;  // how often each was given
+  int64_t calls_ = 0;
 };
 
 }  // namespace tiny

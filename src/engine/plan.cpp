@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/realize.h"
+#include "engine/reuse.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -66,6 +67,7 @@ class Planner {
 
   Ref<Program> run(Context& context) {
     program_->device = &context.device();
+    program_->time_limit = context.flags().time_limit;
     program_->observer = &context.observer();
     program_->owner = Ref<RefCounted>(&context);
     program_->inputs = static_cast<int64_t>(request_.inputs.size());
@@ -81,14 +83,19 @@ class Planner {
 
  private:
   void compile(KernelCache& cache) {
+    for (size_t i = 0; i < schedule_.kernels.size(); ++i)
+      for (const UOp& value : schedule_.kernels[i].values) last_use_[value.node()] = i;
     std::vector<Kernel> kernels;
     for (const ScheduledKernel& k : schedule_.kernels) kernels.push_back(k.kernel);
-    const std::vector<const CompiledKernel*> compiled = cache.compile(kernels);
+    std::vector<uint8_t> cached;
+    const std::vector<const CompiledKernel*> compiled = cache.compile(kernels, &cached);
     for (size_t i = 0; i < kernels.size(); ++i) {
       TapeEntry entry;
       entry.executable = compiled[i]->executable;
       entry.threads_extent = compiled[i]->threads_extent;
       entry.info = compiled[i]->info;
+      entry.info.cached = cached[i] != 0;
+      take_over(i);
       for (const UOp& value : schedule_.kernels[i].values)
         entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
       for (size_t p = 0; p < entry.slots.size(); ++p) {
@@ -102,6 +109,23 @@ class Planner {
         entry.variables.push_back(static_cast<uint32_t>(at - request_.variables.begin()));
       }
       program_->tape.push_back(std::move(entry));
+    }
+  }
+
+  // Puts the value that kernel `i` is the first to store where an input is that dies there, if its
+  // store may take that over.
+  void take_over(size_t i) {
+    const ScheduledKernel& kernel = schedule_.kernels[i];
+    const UOp& value = kernel.destination;
+    if (slots_.contains(value.node()) || new_slot(value).kind != SlotKind::Arena) return;
+    for (size_t param : params_to_take_over(kernel)) {
+      const UOp& input = kernel.values[param];
+      const auto slot = slots_.find(input.node());
+      if (slot == slots_.end() || last_use_.at(input.node()) != i) continue;
+      if (program_->slots[slot->second].kind != SlotKind::Arena) continue;
+      if (bytes_of(input) != bytes_of(value)) continue;
+      slots_.emplace(value.node(), slot->second);
+      return;
     }
   }
 
@@ -154,6 +178,7 @@ class Planner {
   const PlanRequest& request_;
   Ref<Program> program_;
   std::unordered_map<const Node*, uint32_t> slots_;
+  std::unordered_map<const Node*, size_t> last_use_;  // the last kernel that reads or stores it
   std::vector<Lifetime> lifetimes_;
 };
 

@@ -87,6 +87,21 @@ void Run::bind(SlotKind kind, int64_t number, const Ref<Storage>& storage) {
   (void)found;  // an input that nothing reads has no slot
 }
 
+void Run::unbind() {
+  const Program& p = *program_;
+  const auto is_bound = [&](uint32_t slot) {
+    return p.slots[slot].kind == SlotKind::Input || p.slots[slot].kind == SlotKind::Output;
+  };
+  size_t at = 0;
+  for (const TapeEntry& entry : p.tape)
+    for (uint32_t slot : entry.slots) {
+      if (is_bound(slot)) arguments_[at] = {};
+      ++at;
+    }
+  for (size_t i = 0; i < p.slots.size(); ++i)
+    if (is_bound(static_cast<uint32_t>(i))) bound_[i] = nullptr;
+}
+
 void Run::bind_input(int64_t number, Ref<Storage> storage) {
   for (const Slot& input : program_->slots) {
     if (input.kind != SlotKind::Input || input.number != number) continue;
@@ -112,11 +127,13 @@ void Run::execute() {
   p.device->counts().launches.fetch_add(std::ssize(p.tape), std::memory_order_relaxed);
   const bool observed = p.observer && p.observer->times_launches();
   const bool timed = timed_ || observed;
+  stop_.begin(p.time_limit);
   int64_t status = 0;
   size_t argument = 0;
   size_t variable = 0;
   seconds_.clear();
   for (const TapeEntry& entry : p.tape) {
+    stop_.check();
     for (size_t i = 0; i < entry.variables.size(); ++i)
       entry_values_[variable + i] = values_[entry.variables[i]];
     Launch launch;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "base/stop.h"
 #include "engine/storage.h"
 #include "ir/kernel.h"
 #include "runtime/device.h"
@@ -36,6 +37,7 @@ struct KernelInfo {
   double operations = 0;  // arithmetic operations of one launch
   double bytes = 0;       // least traffic of one launch
   bool interpreted = false;
+  bool cached = false;  // compiled before this program was
   std::vector<KernelParam> params;
 };
 
@@ -62,6 +64,7 @@ class Program : public RefCounted {
   // A program that writes captured memory is exclusive: one run at a time.
   bool is_exclusive = false;
   std::atomic<bool> is_running = false;  // only of an exclusive program
+  int64_t time_limit = 0;  // milliseconds of an execution; 0: none
 };
 
 // One execution: bindings and arena.  One thread at a time uses a run.
@@ -74,8 +77,13 @@ class Run : public RefCounted {
   void bind_variable(int64_t number, int64_t value);
   // Launches the tape.  Error{Busy}, before anything is done, while another run of an exclusive
   // program executes.  Error{InvalidArgument} if something is not bound; Error{Index} if a Check
-  // failed.  Allocates nothing once everything is bound.
+  // failed; Error{Cancelled} or Error{Limit} if it was to end early: then it can be executed again.
+  // Allocates nothing once everything is bound.
   void execute();
+  // Ends an execution between two kernels when it is set (may be null).
+  void set_cancel(Ref<CancelToken> token) { stop_.set_token(std::move(token)); }
+  // Lets go of the memory of inputs and outputs.
+  void unbind();
   // Seconds of each entry of the last execution with `timed`; empty otherwise.
   void set_timed(bool timed) { timed_ = timed; }
   const std::vector<double>& seconds() const { return seconds_; }
@@ -91,6 +99,7 @@ class Run : public RefCounted {
   std::vector<int64_t> values_;        // of the program's variables
   std::vector<int64_t> entry_values_;  // of all entries, one after the other
   Ref<Queue> queue_;
+  StopSignal stop_;
   bool timed_ = false;
   std::vector<double> seconds_;
 };

@@ -85,8 +85,8 @@ void realize(Context& context, std::span<const UOp> outputs) {
   Versions versions(context, missing);
   missing.insert(missing.end(), versions.copies().begin(), versions.copies().end());
   const double start = observer.now();
-  const Schedule schedule =
-      make_schedule(missing, context.backend().target(), context.flags().fusion != 0);
+  const Schedule schedule = make_schedule(missing, context.backend().target(),
+                                          context.flags().fusion != 0, &context.stop());
   observer.span("schedule", "schedule", start, observer.now());
   const std::vector<UOp> kept = kept_nodes(schedule, missing);
   PlanRequest request;
@@ -113,6 +113,7 @@ void realize(Context& context, std::span<const UOp> outputs) {
       if (std::ranges::count(versions.copies(), kept[i])) attach(kept[i], i);
     versions.settle();
   }
+  run->set_cancel(context.stop().token());
   run->execute();
   for (size_t i = 0; i < kept.size(); ++i) attach(kept[i], i);
 }

@@ -109,7 +109,8 @@ std::string kernels_json(const Program& program) {
     const KernelInfo& info = entry.info;
     json.begin_object().key("name").text(info.name);
     put_figures(json, info.options, info.operations, info.bytes);
-    json.key("interpreted").boolean(info.interpreted).key("buffers").begin_array();
+    json.key("interpreted").boolean(info.interpreted).key("cached").boolean(info.cached);
+    json.key("buffers").begin_array();
     for (size_t p = 0; p < entry.slots.size(); ++p) {
       const Slot& slot = program.slots[entry.slots[p]];
       put_buffer(json, info.params[p], {entry.slots[p], kind_name(slot.kind), slot.bytes});
@@ -127,7 +128,8 @@ std::string counters_json(Context& context) {
   json.begin_object().key("kernels").begin_object();
   json.key("launched").integer(device.launches.load()).key("compiled").integer(compiles.compiled);
   json.key("cached").integer(compiles.cached);
-  json.key("interpreted").integer(compiles.interpreted).end_object();
+  json.key("interpreted").integer(compiles.interpreted);
+  json.key("on_disk").integer(compiles.on_disk).end_object();
   json.key("memory").begin_object().key("allocations").integer(device.allocations.load());
   json.key("allocated_bytes").integer(device.allocated_bytes.load()).end_object();
   json.key("copies").begin_object().key("count").integer(device.copies.load());

@@ -1,14 +1,24 @@
 #include "io/limits.h"
 
 #include "base/checked.h"
+#include "base/text.h"
 
 namespace tiny {
+
+std::string raise_hint(std::string_view name) {
+  const char* option = name == "nodes"            ? "node_limit"
+                       : name == "subgraph_depth" ? "depth_limit"
+                       : name == "model_bytes"    ? "file_limit"
+                                                  : nullptr;
+  return option ? cat("; a higher one is set with the option \"", option, "\"") : std::string();
+}
 
 namespace {
 
 void charge(int64_t& used, int64_t amount, int64_t limit, const char* name, const char* what) {
   used = checked_add(used, amount, name);
-  require(used <= limit, Status::Limit, what, ": more than the limit ", name, " = ", limit);
+  require(used <= limit, Status::Limit, what, ": more than the limit ", name, " = ", limit,
+          raise_hint(name));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace tiny {
 
@@ -20,6 +22,9 @@ struct Limits {
   int64_t external_files = 4096;               // that hold weights beside the model
   bool hard_links = true;  // whether a weight file may have further names in the file system
 };
+
+// How a caller raises the limit with this name, for the end of a message; "" if no option does.
+std::string raise_hint(std::string_view name);
 
 // The limits, and what has been used of them.
 struct Budget {

@@ -186,8 +186,7 @@ std::string to_string(const Rule& rule) {
              rule.code ? "code" : to_string(rule.right));
 }
 
-bool match_in_order(const Pattern& left, const UOp& u, Match& match) {
-  const std::span<const PatternNode> nodes = left.nodes();
+bool match_in_order(std::span<const PatternNode> nodes, const UOp& u, Match& match) {
   std::array<const UOp*, Pattern::kNodesMax> at;
   at[0] = &u;
   for (size_t n = 0; n < nodes.size(); ++n) {

@@ -138,7 +138,10 @@ constexpr Rule rule(const Pattern& left, UOp (*code)(const Match&), const Patter
 std::string to_string(const Rule& rule);
 
 // Whether `left` matches `u` read in exactly this order of operands; binds wildcards.
-bool match_in_order(const Pattern& left, const UOp& u, Match& match);
+bool match_in_order(std::span<const PatternNode> left, const UOp& u, Match& match);
+inline bool match_in_order(const Pattern& left, const UOp& u, Match& match) {
+  return match_in_order(left.nodes(), u, match);
+}
 // The right side with the wildcards of `match`; literals at the top have the dtype of its root.
 UOp build(const Pattern& right, const Match& match);
 // The value of a condition; none if it overflows or a constant is no integer.

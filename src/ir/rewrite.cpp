@@ -52,17 +52,34 @@ bool is_index_scalar(const UOp& u) {
 }  // namespace
 
 RuleSet::RuleSet(std::initializer_list<RuleTable> tables) {
+  std::array<std::vector<Form>, kOpCount> by_op;
+  size_t nodes = 0;
   for (const RuleTable& table : tables)
     for (const Rule& rule : table.rules) {
       const PatternNode& root = rule.left.root();
       invariant(root.kind == PatternNode::Kind::Node, "the left side of a rule is an op");
       check_arities(rule.left);
-      rules_.push_back(&rule);
-      tables_.push_back(table.name);
-      for (const Pattern& left : commuted_forms(rule.left))
-        forms_[static_cast<size_t>(root.op)].push_back(
-            {left, static_cast<uint32_t>(rules_.size() - 1), table.index_only});
+      invariant(rule_count_ < kRulesMax, "a set has room for its rules");
+      rules_[rule_count_] = &rule;
+      tables_[rule_count_] = table.name;
+      for (const Pattern& left : commuted_forms(rule.left)) {
+        const std::span<const PatternNode> form = left.nodes();
+        invariant(nodes + form.size() <= kNodesMax, "a set has room for its patterns");
+        std::copy(form.begin(), form.end(), nodes_.begin() + static_cast<std::ptrdiff_t>(nodes));
+        by_op[static_cast<size_t>(root.op)].push_back(
+            {static_cast<uint16_t>(nodes), static_cast<uint16_t>(form.size()),
+             static_cast<uint16_t>(rule_count_), table.index_only});
+        nodes += form.size();
+      }
+      ++rule_count_;
     }
+  size_t count = 0;
+  for (size_t op = 0; op < kOpCount; ++op) {
+    invariant(count + by_op[op].size() <= kFormsMax, "a set has room for its forms");
+    first_form_[op] = static_cast<uint16_t>(count);
+    for (const Form& form : by_op[op]) forms_[count++] = form;
+  }
+  first_form_[kOpCount] = static_cast<uint16_t>(count);
 }
 
 std::string to_string(const RewriteStats& stats) {
@@ -199,7 +216,7 @@ bool Rewriter::step(Frame& frame) {
 UOp Rewriter::try_form(const RuleSet::Form& form, const UOp& u, Match& match) const {
   const Rule& rule = *rules_->rules_[form.rule];
   match.unbind_all();
-  if (!match_in_order(form.left, u, match)) return {};
+  if (!match_in_order(rules_->left_of(form), u, match)) return {};
   const PatternNode& condition = rule.condition.root();
   const bool always = condition.kind == PatternNode::Kind::Integer && condition.literal == 1;
   if (!always && evaluate(rule.condition, match).value_or(0) == 0) return {};
@@ -225,7 +242,7 @@ UOp Rewriter::apply(const UOp& u, uint32_t* applied) {
     if (options_.trace) (*options_.trace)(step_of(kFolding, u, *value));
     return *value;
   }
-  const auto& forms = rules_->forms_[static_cast<size_t>(u.op())];
+  const std::span<const RuleSet::Form> forms = rules_->forms_of(u.op());
   if (forms.empty()) return {};
   const bool index = is_index_scalar(u);
   Match match(u, bounds_, facts_);

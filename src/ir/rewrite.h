@@ -32,24 +32,38 @@ struct RuleTable {
 };
 
 // Tables composed in order and compiled into a dispatch on the root op; of several rules that match
-// the first is taken.  Build one on first use and never destroy it.
+// the first is taken.  Owns no memory, so that a set that is built on first use and never destroyed
+// leaves nothing behind when the library is unloaded.
 class RuleSet {
  public:
   RuleSet(std::initializer_list<RuleTable> tables);
-  std::span<const Rule* const> rules() const { return rules_; }
+  std::span<const Rule* const> rules() const { return {rules_.data(), rule_count_}; }
   // The names of the tables that rules()[i] stand in.
-  std::span<const char* const> tables() const { return tables_; }
+  std::span<const char* const> tables() const { return {tables_.data(), rule_count_}; }
 
  private:
   friend class Rewriter;
+  static constexpr size_t kRulesMax = 256, kFormsMax = 512, kNodesMax = 4096;
   struct Form {  // one order of the operands of one rule
-    Pattern left;
-    uint32_t rule;
+    uint16_t first_node;
+    uint16_t nodes;
+    uint16_t rule;
     bool index_only;
   };
-  std::vector<const Rule*> rules_;
-  std::vector<const char*> tables_;
-  std::array<std::vector<Form>, kOpCount> forms_;
+  std::span<const Form> forms_of(Op op) const {
+    const auto i = static_cast<size_t>(op);
+    return {forms_.data() + first_form_[i], size_t{first_form_[i + 1]} - first_form_[i]};
+  }
+  std::span<const PatternNode> left_of(const Form& form) const {
+    return {nodes_.data() + form.first_node, form.nodes};
+  }
+
+  size_t rule_count_ = 0;
+  std::array<const Rule*, kRulesMax> rules_{};
+  std::array<const char*, kRulesMax> tables_{};
+  std::array<uint16_t, kOpCount + 1> first_form_{};  // by op
+  std::array<Form, kFormsMax> forms_{};
+  std::array<PatternNode, kNodesMax> nodes_{};
 };
 
 // What each rule of a set did, in the order of RuleSet::rules().

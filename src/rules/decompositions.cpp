@@ -121,12 +121,12 @@ constexpr Rule kNarrowBits[] = {
 // clang-format on
 
 const RuleSet& arithmetic_rules() {
-  static const RuleSet& set =
-      *new RuleSet{{kBools, "bools"}, {kNarrow, "narrow types"}, {kSteps, "transcendentals"}};
+  static const RuleSet set{
+      {kBools, "bools"}, {kNarrow, "narrow types"}, {kSteps, "transcendentals"}};
   return set;
 }
 const RuleSet& bit_rules() {
-  static const RuleSet& set = *new RuleSet{{kNarrowBits, "bits of narrow types"}};
+  static const RuleSet set{{kNarrowBits, "bits of narrow types"}};
   return set;
 }
 

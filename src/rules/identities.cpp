@@ -121,7 +121,7 @@ RuleTable identities() {
   return {kIdentities, "identities"};
 }
 const RuleSet& simplify_rules() {
-  static const RuleSet& set = *new RuleSet{identities(), integer_rules()};
+  static const RuleSet set{identities(), integer_rules()};
   return set;
 }
 

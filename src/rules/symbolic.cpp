@@ -26,7 +26,7 @@ Rewriter::Options index_options(std::span<const Affine> facts, RewriteStats* sta
 }  // namespace
 
 const RuleSet& index_simplify_rules() {
-  static const RuleSet& set = *new RuleSet{identities(), integer_rules(), index_rules()};
+  static const RuleSet set{identities(), integer_rules(), index_rules()};
   return set;
 }
 

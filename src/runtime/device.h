@@ -19,18 +19,42 @@ namespace tiny {
 
 class Device;
 
+// How many bytes the buffers of a device take, and how many they may.  Outlives the device: its
+// buffers may.
+class MemoryUse : public RefCounted {
+ public:
+  // 0: no limit.  Set before the first buffer is made.
+  void set_limit(int64_t bytes) { limit_ = bytes; }
+  int64_t used() const { return used_.load(std::memory_order_relaxed); }
+  // Error{Limit} if there are not that many left.
+  void take(int64_t bytes);
+  void give_back(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> used_{0};
+  int64_t limit_ = 0;
+};
+
 // A piece of a device's memory.
 class Buffer : public RefCounted {
  public:
   Buffer(Device* device, int64_t bytes) : device_(device), bytes_(bytes) {}
+  // The bytes were taken from `use`; the buffer gives them back at its end.
+  void count_in(Ref<MemoryUse> use) { use_ = std::move(use); }
   Device& device() const { return *device_; }
   int64_t bytes() const { return bytes_; }
   // The address that a host may dereference, or null where memory is not the host's.
   virtual std::byte* host() const { return nullptr; }
 
+ protected:
+  ~Buffer() override {
+    if (use_) use_->give_back(bytes_);
+  }
+
  private:
   Device* device_;
   int64_t bytes_;
+  Ref<MemoryUse> use_;
 };
 
 // Loaded code.
@@ -87,8 +111,10 @@ class Device {
   DeviceCounts& counts() { return counts_; }
   virtual const std::string& name() const = 0;
 
-  // Error{OutOfMemory} if it cannot be had.  Contents are undefined.  Aligned to 256 bytes.
-  virtual Ref<Buffer> allocate(int64_t bytes) = 0;
+  // Error{OutOfMemory} if it cannot be had, Error{Limit} if it may not.  Contents are undefined.
+  // Aligned to 256 bytes.
+  Ref<Buffer> allocate(int64_t bytes);
+  MemoryUse& memory() { return *memory_; }
   // The caller's memory as a buffer; the caller keeps it alive and unmoved.  Error{Device} where
   // the device cannot see host memory.
   virtual Ref<Buffer> wrap(void* data, int64_t bytes) = 0;
@@ -104,8 +130,12 @@ class Device {
   virtual Ref<Queue> make_queue() = 0;
   virtual void wait(const Queue* queue) = 0;
 
+ protected:
+  virtual Ref<Buffer> make_buffer(int64_t bytes) = 0;
+
  private:
   DeviceCounts counts_;
+  Ref<MemoryUse> memory_ = make_ref<MemoryUse>();
 };
 
 }  // namespace tiny

@@ -63,10 +63,8 @@ HostDevice::~HostDevice() {
   delete scratch_.load();
 }
 
-Ref<Buffer> HostDevice::allocate(int64_t bytes) {
-  Ref<Buffer> buffer = make_ref<HeapBuffer>(this, bytes);
-  counts().allocated(bytes);
-  return buffer;
+Ref<Buffer> HostDevice::make_buffer(int64_t bytes) {
+  return make_ref<HeapBuffer>(this, bytes);
 }
 
 Ref<Buffer> HostDevice::wrap(void* data, int64_t bytes) {

@@ -42,7 +42,6 @@ class HostDevice : public Device {
   explicit HostDevice(std::string name) : name_(std::move(name)) {}
   ~HostDevice() override;
   const std::string& name() const override { return name_; }
-  Ref<Buffer> allocate(int64_t bytes) override;
   Ref<Buffer> wrap(void* data, int64_t bytes) override;
   void copy_in(const Queue* queue, Buffer& to, int64_t offset, const void* from,
                int64_t bytes) override;
@@ -54,6 +53,9 @@ class HostDevice : public Device {
   void launch(const Queue* queue, const Launch& launch) override;
   Ref<Queue> make_queue() override;
   void wait(const Queue* queue) override;
+
+ protected:
+  Ref<Buffer> make_buffer(int64_t bytes) override;
 
  private:
   std::string name_;

@@ -177,7 +177,7 @@ class Joiner {
     }
   }
 
-  void run() {
+  void run(const StopSignal* stop) {
     std::vector<UOp> candidates;
     for (const UOp& u : decision_.order)
       if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[u.id()]) candidates.push_back(u);
@@ -185,8 +185,10 @@ class Joiner {
                      [](const UOp& a, const UOp& b) { return elements_of(a) > elements_of(b); });
     for (int round = 0; round < 8; ++round) {
       bool changed = false;
-      for (const UOp& u : candidates)
+      for (const UOp& u : candidates) {
+        if (stop) stop->check();
         if (decision_.stored[u.id()]) changed |= try_join(u);
+      }
       if (!changed) return;
     }
   }
@@ -216,6 +218,22 @@ class Joiner {
     return kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
   }
 
+  // Whether the kernels of `root` and of `u`, which it reads, are too large for one: known without
+  // lowering them.
+  bool too_many_ops(const UOp& root, const UOp& u) const {
+    int64_t ops = 0;
+    std::unordered_set<const Node*> seen{root.node(), u.node()};
+    std::vector<UOp> stack{root, u};
+    while (!stack.empty() && ops <= target_.ops_max) {
+      const UOp node = std::move(stack.back());
+      stack.pop_back();
+      if (has(node.op(), kElementwise) && node.dtype() != kInt64) ++ops;
+      for (const UOp& s : node.src())
+        if (!decision_.stored[s.id()] && seen.insert(s.node()).second) stack.push_back(s);
+    }
+    return ops > target_.ops_max;
+  }
+
   // Seconds less for a value of rows that is wanted twice: it is computed once and kept in scratch.
   double staging_saves(const Kernel& kernel) const {
     const size_t place = common_outer_ranges(kernel);
@@ -231,6 +249,7 @@ class Joiner {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
     const UOp& root = into.front();
+    if (too_many_ops(root, u)) return false;
     const double apart = work_of(u) + work_of(root);
     decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lower_value(root, decision_);
@@ -255,8 +274,9 @@ class Joiner {
 
 }  // namespace
 
-void join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target) {
-  if (!decision.order.empty()) Joiner(decision, outputs, target).run();
+void join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
+                  const StopSignal* stop) {
+  if (!decision.order.empty()) Joiner(decision, outputs, target).run(stop);
 }
 
 }  // namespace tiny

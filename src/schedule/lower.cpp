@@ -1,5 +1,6 @@
 #include "schedule/lower.h"
 
+#include <iterator>
 #include <map>
 
 #include "base/error.h"
@@ -25,7 +26,7 @@ class Lowering {
     for (const Dim& d : shape_of(root_)) index.push_back(new_range(d, false));
     const size_t output_ranges = out_.kernel.ranges.size();
     // A part of a concatenation may be in memory already: it is copied.
-    const UOp value = fresh(root_, index);
+    const UOp value = evaluate(root_, index);
     std::vector<UOp> src{param(destination, root_.dtype(), true), value};
     src.insert(src.end(), index.begin(), index.end());
     const ViewArg arg = view_arg(view, src);
@@ -71,14 +72,49 @@ class Lowering {
     return arg;
   }
 
-  // The value of `node` at `index`; memoised, since a node may be reached by several ways.
-  UOp at(const UOp& node, const std::vector<UOp>& index) {
-    std::vector<const Node*> key{node.node()};
+  // A value that is being computed.  What it needs is computed first, and then it is asked again:
+  // a graph may be deeper than the stack.
+  struct Frame {
+    UOp node;
+    std::vector<UOp> index;
+    bool begun = false;      // the two below are known
+    std::vector<UOp> below;  // the index into the source
+    std::vector<UOp> more;   // a reduction's ranges, a pad's conditions
+  };
+  using Key = std::vector<const Node*>;
+
+  static Key key_of(const UOp& node, const std::vector<UOp>& index) {
+    Key key{node.node()};
     for (const UOp& e : index) key.push_back(e.node());
-    if (const auto found = memo_.find(key); found != memo_.end()) return found->second;
-    const UOp value = fresh(node, index);
-    kept_.insert(kept_.end(), index.begin(), index.end());
-    memo_.emplace(std::move(key), value);
+    return key;
+  }
+
+  // The value of `node` at `index`; memoised, since a node may be reached by several ways.  None if
+  // it is not known yet: then the caller returns none too and is asked again.
+  UOp at(const UOp& node, const std::vector<UOp>& index) {
+    if (const auto found = memo_.find(key_of(node, index)); found != memo_.end())
+      return found->second;
+    missing_.push_back({node, index, false, {}, {}});
+    return {};
+  }
+
+  UOp evaluate(const UOp& root, const std::vector<UOp>& at_index) {
+    std::vector<Frame> stack;
+    stack.push_back({root, at_index, false, {}, {}});
+    UOp value;
+    while (!stack.empty()) {
+      missing_.clear();
+      Frame& frame = stack.back();
+      value = fresh(frame);
+      if (value) {
+        kept_.insert(kept_.end(), frame.index.begin(), frame.index.end());
+        memo_.emplace(key_of(frame.node, frame.index), value);
+        stack.pop_back();
+      } else {
+        // The first that is needed is computed first.
+        std::move(missing_.rbegin(), missing_.rend(), std::back_inserter(stack));
+      }
+    }
     return value;
   }
 
@@ -86,9 +122,14 @@ class Lowering {
     return has_memory(node) || (decision_.stored[node.id()] && !(node == root_));
   }
 
-  UOp fresh(const UOp& node, const std::vector<UOp>& index) {
-    if (auto stored = as_view(node, memory_flags())) return load(*stored, index, node.dtype());
-    return computed(node, index);
+  UOp fresh(Frame& frame) {
+    const UOp& node = frame.node;
+    if (auto known = memo_.find(key_of(node, frame.index)); known != memo_.end())
+      return known->second;
+    if (!frame.begun)
+      if (auto stored = as_view(node, memory_flags()))
+        return load(*stored, frame.index, node.dtype());
+    return computed(frame);
   }
 
   // as_view stops at every buffer, but not at the value that this kernel is here to compute.
@@ -155,12 +196,14 @@ class Lowering {
     }
   }
 
-  UOp computed(const UOp& node, const std::vector<UOp>& index) {
-    if (has(node.op(), kMovement)) return moved(node, index);
+  UOp computed(Frame& frame) {
+    const UOp& node = frame.node;
+    const std::vector<UOp>& index = frame.index;
+    if (has(node.op(), kMovement)) return moved(frame);
     if (has(node.op(), kElementwise)) {
       std::vector<UOp> src;
       for (const UOp& s : node.src()) src.push_back(at(s, index));
-      return elementwise(node.op(), std::move(src), node.dtype());
+      return missing_.empty() ? elementwise(node.op(), std::move(src), node.dtype()) : UOp();
     }
     switch (node.op()) {
       case Op::Const:
@@ -175,9 +218,9 @@ class Lowering {
       case Op::Assign:
         return at(node.src(1), index);
       case Op::ReduceAxis:
-        return reduced(node, index);
+        return reduced(frame);
       case Op::Gather:
-        return gathered(node, index);
+        return gathered(frame);
       case Op::Concat:
         return concatenated(node, index);
       default:
@@ -185,20 +228,23 @@ class Lowering {
     }
   }
 
-  UOp moved(const UOp& node, const std::vector<UOp>& index) {
+  UOp moved(Frame& frame) {
+    const UOp& node = frame.node;
     if (node.op() == Op::AsStrided)
       throw Error(Status::Internal, "as_strided of a value without memory");
-    std::vector<UOp> conditions;
-    std::vector<UOp> below = apply_movement_op(node, index, conditions);
-    for (UOp& e : below) e = simplify_index(e);
-    const UOp value = at(node.src(0), below);
-    std::vector<UOp> needed;
-    for (const UOp& c : conditions) {
-      const UOp simple = simplify_index(c);
-      if (!simple.is_const() || simple.const_bits() == 0) needed.push_back(simple);
+    if (!frame.begun) {
+      std::vector<UOp> conditions;
+      frame.below = apply_movement_op(node, frame.index, conditions);
+      for (UOp& e : frame.below) e = simplify_index(e);
+      for (const UOp& c : conditions) {
+        const UOp simple = simplify_index(c);
+        if (!simple.is_const() || simple.const_bits() == 0) frame.more.push_back(simple);
+      }
+      frame.begun = true;
     }
-    if (needed.empty() || zero_outside(node, value, below)) return value;
-    return where(all_of(graph_, needed), value, graph_.constant_bits(value.dtype(), 0));
+    const UOp value = at(node.src(0), frame.below);
+    if (!value || frame.more.empty() || zero_outside(node, value, frame.below)) return value;
+    return where(all_of(graph_, frame.more), value, graph_.constant_bits(value.dtype(), 0));
   }
 
   // A load is zero where an index leaves its axis: the conditions of a pad say the same once more.
@@ -212,35 +258,46 @@ class Lowering {
     return true;
   }
 
-  UOp reduced(const UOp& node, const std::vector<UOp>& index) {
+  UOp reduced(Frame& frame) {
+    const UOp& node = frame.node;
     const ReduceArg& arg = node.reduce_arg();
-    const Shape& shape = shape_of(node.src(0));
-    std::vector<UOp> inner = index;
-    std::vector<UOp> ranges;
-    for (int64_t axis : arg.axes) {
-      const UOp range = new_range(shape[static_cast<size_t>(axis)], true);
-      inner[static_cast<size_t>(axis)] = range;
-      if (range.op() == Op::Range) ranges.push_back(range);
+    if (!frame.begun) {
+      const Shape& shape = shape_of(node.src(0));
+      frame.below = frame.index;
+      for (int64_t axis : arg.axes) {
+        const UOp range = new_range(shape[static_cast<size_t>(axis)], true);
+        frame.below[static_cast<size_t>(axis)] = range;
+        if (range.op() == Op::Range) frame.more.push_back(range);
+      }
+      frame.begun = true;
     }
-    UOp value = at(node.src(0), inner);
-    if (ranges.empty()) return value;
+    UOp value = at(node.src(0), frame.below);
+    if (!value || frame.more.empty()) return value;
     std::vector<UOp> src{value};
-    src.insert(src.end(), ranges.begin(), ranges.end());
+    src.insert(src.end(), frame.more.begin(), frame.more.end());
     return graph_.make(Op::Reduce, std::move(src), ReduceArg{arg.op, {}});
   }
 
   // data[.., index[..], ..]: an index that is data is checked, since nothing can prove it.
-  UOp gathered(const UOp& node, const std::vector<UOp>& index) {
-    const auto axis = static_cast<size_t>(node.int_arg());
-    const size_t rank = shape_of(node.src(1)).size();
-    const std::vector<UOp> of_index(index.begin() + static_cast<int64_t>(axis),
-                                    index.begin() + static_cast<int64_t>(axis + rank));
-    const UOp e = cast(at(node.src(1), of_index), kInt64);
-    check_index(e, shape_of(node.src(0))[axis], shape_of(node.src(1)), of_index);
-    std::vector<UOp> below(index.begin(), index.begin() + static_cast<int64_t>(axis));
-    below.push_back(e);
-    below.insert(below.end(), index.begin() + static_cast<int64_t>(axis + rank), index.end());
-    return at(node.src(0), below);
+  UOp gathered(Frame& frame) {
+    const UOp& node = frame.node;
+    const std::vector<UOp>& index = frame.index;
+    if (!frame.begun) {
+      const auto axis = static_cast<size_t>(node.int_arg());
+      const size_t rank = shape_of(node.src(1)).size();
+      const std::vector<UOp> of_index(index.begin() + static_cast<int64_t>(axis),
+                                      index.begin() + static_cast<int64_t>(axis + rank));
+      const UOp position = at(node.src(1), of_index);
+      if (!position) return {};
+      const UOp e = cast(position, kInt64);
+      check_index(e, shape_of(node.src(0))[axis], shape_of(node.src(1)), of_index);
+      frame.below.assign(index.begin(), index.begin() + static_cast<int64_t>(axis));
+      frame.below.push_back(e);
+      frame.below.insert(frame.below.end(), index.begin() + static_cast<int64_t>(axis + rank),
+                         index.end());
+      frame.begun = true;
+    }
+    return at(node.src(0), frame.below);
   }
 
   void check_index(const UOp& e, const Dim& size, const Shape& shape,
@@ -264,10 +321,11 @@ class Lowering {
       std::vector<UOp> below = index;
       below[axis] = simplify_index(sub(index[axis], begin.uop(graph_)));
       const UOp part = at(node.src(i), below);
-      value = value ? where(less(index[axis], end.uop(graph_)), part, value) : part;
+      if (missing_.empty())
+        value = value ? where(less(index[axis], end.uop(graph_)), part, value) : part;
       end = begin;
     }
-    return value;
+    return missing_.empty() ? value : UOp();
   }
 
   // r_64_128 for a reduction, E_64 for elementwise work: output sizes, then reduced ones.
@@ -290,7 +348,8 @@ class Lowering {
   Graph& graph_;
   ScheduledKernel out_;
   std::vector<UOp> checks_;
-  std::map<std::vector<const Node*>, UOp> memo_;
+  std::map<Key, UOp> memo_;
+  std::vector<Frame> missing_;  // what the value just asked for needs
   std::vector<UOp> kept_;
   std::vector<uint8_t> flags_;
 };

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop.h"
 #include "ir/kernel.h"
 #include "ir/target.h"
 #include "ir/uop.h"
@@ -47,8 +48,9 @@ struct Schedule {
 // with a buffer already (Node::realized) is read, not computed.  Writes (After, Assign) happen in
 // the buffer that their version comes from, in order: every kernel sees the version that it reads,
 // if need be as a copy.
-// `fusion` off: kernels are not joined.
-Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion = true);
+// `fusion` off: kernels are not joined.  `stop` (may be null) is checked between kernels.
+Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion = true,
+                       const StopSignal* stop = nullptr);
 
 // Whether a node holds memory: a Buffer, or realised before.
 bool has_memory(const UOp& node);

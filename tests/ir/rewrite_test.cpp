@@ -27,7 +27,7 @@ constexpr Rule kPingPong[] = {
 constexpr Rule kGrowing[] = {rule(max(i, j), max(i, j) + 1)};
 
 const RuleSet& sums() {
-  static const RuleSet& set = *new RuleSet{{kSums, "sums"}};
+  static const RuleSet set{{kSums, "sums"}};
   return set;
 }
 

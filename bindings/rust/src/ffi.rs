@@ -71,6 +71,16 @@ pub struct tiny_context {
 pub struct tiny_tensor {
     _unused: [u8; 0],
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_report {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_cancel {
+    _unused: [u8; 0],
+}
 extern "C" {
     pub fn tiny_options_create(out: *mut *mut tiny_options) -> tiny_status;
 }
@@ -102,6 +112,31 @@ extern "C" {
 }
 extern "C" {
     pub fn tiny_context_release(context: *mut tiny_context);
+}
+extern "C" {
+    pub fn tiny_context_set_cancel(
+        context: *mut tiny_context,
+        cancel: *mut tiny_cancel,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_context_info(context: *mut tiny_context, out: *mut *mut tiny_report)
+        -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_cancel_create(out: *mut *mut tiny_cancel) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_cancel_retain(cancel: *mut tiny_cancel);
+}
+extern "C" {
+    pub fn tiny_cancel_release(cancel: *mut tiny_cancel);
+}
+extern "C" {
+    pub fn tiny_cancel_set(cancel: *mut tiny_cancel) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_cancel_clear(cancel: *mut tiny_cancel) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_tensor_from_data(
@@ -164,6 +199,12 @@ extern "C" {
 }
 extern "C" {
     pub fn tiny_tensor_release(tensor: *mut tiny_tensor);
+}
+extern "C" {
+    pub fn tiny_tensor_context(
+        tensor: *const tiny_tensor,
+        out: *mut *mut tiny_context,
+    ) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_tensor_dtype(tensor: *const tiny_tensor, out: *mut tiny_dtype) -> tiny_status;
@@ -718,11 +759,6 @@ extern "C" {
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
-#[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct tiny_report {
-    _unused: [u8; 0],
-}
 extern "C" {
     pub fn tiny_report_text(report: *const tiny_report) -> *const ::std::os::raw::c_char;
 }
@@ -942,6 +978,9 @@ extern "C" {
 }
 extern "C" {
     pub fn tiny_run_execute(run: *mut tiny_run) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_set_cancel(run: *mut tiny_run, cancel: *mut tiny_cancel) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_run_read_output(

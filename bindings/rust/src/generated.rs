@@ -176,21 +176,21 @@ impl Options {
         Options { raw }
     }
 
-    /// a value, computed when it is first read
+    /// ends work early
     pub fn create() -> Result<Options> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_options_create(&mut out) })?;
         Ok(Options::from_raw(out))
     }
 
-    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "memory_limit" (bytes; 0: none), "beam", "noopt", "spec", "cache".  An unknown key is an error that lists the known.
+    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_options_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
         Ok(())
     }
 
-    /// Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir".
+    /// Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels; "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache).
     pub fn set_string(&self, key: &str, value: &str) -> Result<()> {
         let key = c_text(Some(key))?;
         let value = c_text(Some(value))?;
@@ -224,6 +224,19 @@ impl Context {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_create(options.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), &mut out) })?;
         Ok(Context::from_raw(out))
+    }
+
+    /// `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with TINY_ERROR_CANCELLED; it is looked at between nodes and kernels.  Runs have their own.
+    pub fn set_cancel(&self, cancel: Option<&Cancel>) -> Result<()> {
+        check(unsafe { ffi::tiny_context_set_cancel(self.raw.as_ptr(), cancel.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
+        Ok(())
+    }
+
+    /// What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "cache_dir" ("": no disk cache).
+    pub fn info(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_context_info(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
     }
 
     /// A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes the tensor's dtype, unless only a float can hold it (docs/semantics.md).
@@ -1159,6 +1172,53 @@ impl Drop for Report {
     }
 }
 
+pub struct Cancel {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_cancel>,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Cancel {}
+unsafe impl Sync for Cancel {}
+
+impl Cancel {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_cancel) -> Cancel {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Cancel { raw }
+    }
+
+    /// A token; set and cleared from any thread.
+    pub fn create() -> Result<Cancel> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_cancel_create(&mut out) })?;
+        Ok(Cancel::from_raw(out))
+    }
+
+    /// Whatever the token was given to ends with TINY_ERROR_CANCELLED, until it is cleared.
+    pub fn set(&self) -> Result<()> {
+        check(unsafe { ffi::tiny_cancel_set(self.raw.as_ptr()) })?;
+        Ok(())
+    }
+
+    pub fn clear(&self) -> Result<()> {
+        check(unsafe { ffi::tiny_cancel_clear(self.raw.as_ptr()) })?;
+        Ok(())
+    }
+}
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_cancel_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Cancel {
+    /// Another reference to the same object.
+    fn clone(&self) -> Cancel {
+        unsafe { ffi::tiny_cancel_retain(self.raw.as_ptr()) }
+        Cancel::from_raw(self.raw.as_ptr())
+    }
+}
+
 pub struct Model {
     pub(crate) raw: ptr::NonNull<ffi::tiny_model>,
     pub(crate) context: Context,
@@ -1339,7 +1399,7 @@ impl Program {
         Ok((arena, weights))
     }
 
-    /// The kernels as a JSON array: name, options, operations, bytes, interpreted, and buffers as tiny_schedule lists them.
+    /// The kernels as a JSON array: name, options, operations, bytes, interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.
     pub fn kernels(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_program_kernels(self.raw.as_ptr(), &mut out) })?;
@@ -1412,6 +1472,12 @@ impl Run {
     /// Runs the kernels on the calling thread and the pool.  Allocates nothing.
     pub fn execute(&self) -> Result<()> {
         check(unsafe { ffi::tiny_run_execute(self.raw.as_ptr()) })?;
+        Ok(())
+    }
+
+    /// `cancel` (may be NULL: none) ends an execution between two kernels, with TINY_ERROR_CANCELLED; the run can be executed again.
+    pub fn set_cancel(&self, cancel: Option<&Cancel>) -> Result<()> {
+        check(unsafe { ffi::tiny_run_set_cancel(self.raw.as_ptr(), cancel.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
         Ok(())
     }
 

@@ -165,8 +165,8 @@ class CpuDevice : public HostDevice {
     for (auto& slot : caller_scratch_) delete slot.load();
   }
 
-  Ref<Buffer> allocate(int64_t bytes) override {
-    if (bytes < kHugePage) return HostDevice::allocate(bytes);
+  Ref<Buffer> make_buffer(int64_t bytes) override {
+    if (bytes < kHugePage) return HostDevice::make_buffer(bytes);
     const int64_t stagger =
         (buffers_made_.fetch_add(1, std::memory_order_relaxed) & 15) * (4096 + 256);
     Ref<Buffer> buffer = make_ref<HugeBuffer>(this, bytes, stagger);

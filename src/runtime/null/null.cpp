@@ -12,11 +12,7 @@ class NullDevice : public Device {
  public:
   const std::string& name() const override { return name_; }
 
-  Ref<Buffer> allocate(int64_t bytes) override {
-    require(bytes >= 0, Status::InvalidArgument, "a buffer of ", bytes, " bytes");
-    counts().allocated(bytes);
-    return make_ref<Buffer>(this, bytes);
-  }
+  Ref<Buffer> make_buffer(int64_t bytes) override { return make_ref<Buffer>(this, bytes); }
   Ref<Buffer> wrap(void*, int64_t bytes) override { return make_ref<Buffer>(this, bytes); }
 
   void copy_in(const Queue*, Buffer& to, int64_t offset, const void*, int64_t bytes) override {

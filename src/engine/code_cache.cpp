@@ -1,0 +1,226 @@
+#include "engine/code_cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/build_id.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr uint64_t kMagic = 0x31656C6E72656B74;  // and the format's number
+constexpr const char* kEnding = ".kernel";
+constexpr int64_t kFileBytesMax = 64 << 20;
+constexpr int64_t kFolderBytesMax = 256 << 20;
+
+class File {
+ public:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  explicit operator bool() const { return descriptor_ >= 0; }
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// Whether nobody else may write it.
+bool is_ours(const struct stat& status) {
+  return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// Makes the folder and those around it; true if it can be used.
+bool make_folder(const std::string& path) {
+  for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
+    mkdir(path.substr(0, at).c_str(), 0755);
+  mkdir(path.c_str(), 0700);
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && is_ours(status) &&
+         access(path.c_str(), R_OK | W_OK | X_OK) == 0;
+}
+
+// $XDG_CACHE_HOME/tiny or ~/.cache/tiny; empty if there is no home.
+std::string standard_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/')
+    return cat(cache, "/tiny");
+  if (const char* home = std::getenv("HOME"); home && *home == '/')
+    return cat(home, "/.cache/tiny");
+  return {};
+}
+
+// The whole file; none if it is not a file of ours.
+std::optional<std::string> read_file(const std::string& path) {
+  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status{};
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if (!is_ours(status) || status.st_size > kFileBytesMax) return std::nullopt;
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got = read(file.get(), bytes.data() + have, bytes.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return std::nullopt;
+    have += static_cast<size_t>(got);
+  }
+  return bytes;
+}
+
+bool write_file(const std::string& path, std::string_view bytes) {
+  const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return false;
+  while (!bytes.empty()) {
+    const ssize_t put = write(file.get(), bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(put));
+  }
+  return true;
+}
+
+std::string encode(std::string_view key, const StoredKernel& kernel) {
+  const Code& code = kernel.code;
+  const KernelInfo& info = kernel.info;
+  ByteWriter body;
+  body.text(key).number(code.kind).text(code.name).text(code.entry);
+  body.text({reinterpret_cast<const char*>(code.bytes.data()), code.bytes.size()});
+  body.number(code.scratch_bytes).number(kernel.threads_extent);
+  body.text(info.name).text(info.options).number(info.linear_ops);
+  body.number(info.operations).number(info.bytes).number(info.interpreted);
+  ByteWriter out;
+  out.number(kMagic).number(hash_bytes(body.result(), kMagic)).text(body.result());
+  return out.result();
+}
+
+std::optional<StoredKernel> decode(std::string_view bytes, std::string_view key) {
+  ByteReader file(bytes);
+  const auto magic = file.number<uint64_t>();
+  const auto checksum = file.number<uint64_t>();
+  const std::string_view text = file.text();
+  if (!file.at_end() || magic != kMagic || checksum != hash_bytes(text, kMagic))
+    return std::nullopt;
+  ByteReader body(text);
+  if (body.text() != key) return std::nullopt;
+  StoredKernel kernel;
+  kernel.code.kind = body.number<CodeKind>();
+  kernel.code.name = body.text();
+  kernel.code.entry = body.text();
+  const std::string_view code = body.text();
+  const auto* first = reinterpret_cast<const std::byte*>(code.data());
+  kernel.code.bytes.assign(first, first + code.size());
+  kernel.code.scratch_bytes = body.number<int64_t>();
+  kernel.threads_extent = body.number<int64_t>();
+  kernel.info.name = body.text();
+  kernel.info.options = body.text();
+  kernel.info.linear_ops = body.number<int64_t>();
+  kernel.info.operations = body.number<double>();
+  kernel.info.bytes = body.number<double>();
+  kernel.info.interpreted = body.number<uint8_t>() != 0;
+  if (!body.at_end() || kernel.code.kind >= CodeKind::C) return std::nullopt;
+  return kernel;
+}
+
+}  // namespace
+
+CodeCache::CodeCache(const Flags& flags, std::string_view target_key) : tell_(flags.debug >= 1) {
+  const bool watched =
+      flags.spec != 0 || flags.debug >= 3 || flags.graphuops != 0 || flags.track_match_stats != 0;
+  if (flags.cache == 0 || watched) return;
+  const std::string build = build_id();
+  const std::string folder = flags.cache_dir.empty() ? standard_folder() : flags.cache_dir;
+  if (build.empty() || folder.empty() || !make_folder(folder)) {
+    if (tell_)
+      std::fprintf(stderr, "tiny: no disk cache: %s\n",
+                   build.empty()    ? "this build has no identity"
+                   : folder.empty() ? "there is no home folder"
+                                    : cat(folder, " cannot be used").c_str());
+    return;
+  }
+  folder_ = folder;
+  common_ = ByteWriter().text(build).text(target_key).number(flags.noopt).text(flags.opts).result();
+}
+
+// 128 bits of the key; the key itself is in the file.
+std::string CodeCache::path_of(std::string_view key) const {
+  char name[33];
+  std::snprintf(name, sizeof name, "%016llx%016llx",
+                static_cast<unsigned long long>(hash_bytes(key, 1)),
+                static_cast<unsigned long long>(hash_bytes(key, 2)));
+  return cat(folder_, "/", name, kEnding);
+}
+
+std::optional<StoredKernel> CodeCache::find(std::string_view kernel_key) {
+  if (!enabled()) return std::nullopt;
+  const std::string key = common_ + std::string(kernel_key);
+  const std::string path = path_of(key);
+  const auto bytes = read_file(path);
+  if (!bytes) return std::nullopt;
+  auto kernel = decode(*bytes, key);
+  if (kernel) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // for trim(); may fail
+  return kernel;
+}
+
+void CodeCache::store(std::string_view kernel_key, const StoredKernel& kernel) {
+  if (!enabled() || kernel.code.kind == CodeKind::C) return;
+  const std::string key = common_ + std::string(kernel_key);
+  const std::string bytes = encode(key, kernel);
+  if (std::ssize(bytes) > kFileBytesMax) return;
+  if (!trimmed_) trim();
+  const std::string path = path_of(key);
+  const std::string aside =
+      cat(path, ".", getpid(), "-", reinterpret_cast<uintptr_t>(this), "-", written_++);
+  if (write_file(aside, bytes) && rename(aside.c_str(), path.c_str()) == 0) return;
+  const int error = errno;
+  unlink(aside.c_str());
+  if (tell_)
+    std::fprintf(stderr, "tiny: no more is written to the disk cache %s: %s\n", folder_.c_str(),
+                 std::strerror(error));
+  folder_.clear();
+}
+
+// Once, before the first write of a context: the oldest files go until three quarters are left.
+void CodeCache::trim() {
+  trimmed_ = true;
+  struct Entry {
+    int64_t time, bytes;
+    std::string path;
+  };
+  std::vector<Entry> entries;
+  int64_t total = 0;
+  DIR* folder = opendir(folder_.c_str());
+  if (!folder) return;
+  while (const dirent* entry = readdir(folder)) {
+    if (std::strstr(entry->d_name, kEnding) == nullptr) continue;
+    std::string path = cat(folder_, "/", entry->d_name);
+    struct stat status{};
+    if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    entries.push_back({status.st_mtim.tv_sec, status.st_size, std::move(path)});
+    total += status.st_size;
+  }
+  closedir(folder);
+  if (total <= kFolderBytesMax) return;
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.time < b.time; });
+  for (const Entry& entry : entries) {
+    if (total <= kFolderBytesMax / 4 * 3) return;
+    if (unlink(entry.path.c_str()) == 0) total -= entry.bytes;
+  }
+}
+
+}  // namespace tiny

@@ -1,0 +1,205 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "engine/compile.h"
+#include "engine/context.h"
+#include "engine/realize.h"
+#include "ir/build.h"
+#include "shape/shape.h"
+
+namespace tiny {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CodeCacheTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/tiny-cache-test-XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    folder_ = path;
+  }
+  void TearDown() override {
+    fs::permissions(folder_, fs::perms::owner_all);
+    fs::remove_all(folder_);
+  }
+
+  Flags flags(const std::string& device = "cpu") const {
+    Flags f = Flags::from_environment(nullptr);
+    f.device = device;
+    f.spec = 0;  // what is verified is not taken from disk
+    f.debug = 0;
+    f.cache_dir = folder_;
+    return f;
+  }
+
+  // Computes (x + 1) * 2 and a sum in a new context; what its cache did.
+  static CompileCounts compute(const Flags& flags) {
+    const Ref<Context> context = make_ref<Context>(flags);
+    const std::vector<float> data{1, 2, 3, 4, 5, 6};
+    Graph& graph = context->graph();
+    const UOp x = make_buffer(graph, context->from_host(data.data(), 24), kFloat32, 6);
+    const UOp y = mul(add(x, constant_like(x, 1)), constant_like(x, 2));
+    const UOp sum = make_reduce(make_reshape(y, {2, 3}), Op::Add, {1});
+    float got[6], sums[2];
+    read(*context, y, got, sizeof got);
+    read(*context, sum, sums, sizeof sums);
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(got[i], (data[static_cast<size_t>(i)] + 1) * 2);
+    EXPECT_EQ(sums[0], 18);
+    EXPECT_EQ(sums[1], 36);
+    return context->kernels().times();
+  }
+
+  static UOp constant_like(const UOp& x, double value) {
+    return make_expand(make_reshape(x.graph().constant(x.dtype(), value), {1}), shape_of(x));
+  }
+
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder_)) found.push_back(entry.path());
+    return found;
+  }
+
+  // Every file's bytes changed by `change`.
+  template <class Change>
+  void damage(Change change) {
+    for (const fs::path& path : files()) {
+      std::ifstream in(path, std::ios::binary);
+      std::string bytes((std::istreambuf_iterator<char>(in)), {});
+      in.close();
+      change(bytes);
+      std::ofstream(path, std::ios::binary).write(bytes.data(), std::ssize(bytes));
+    }
+  }
+
+  std::string folder_;
+};
+
+TEST_F(CodeCacheTest, ASecondContextCompilesNothing) {
+  for (const char* device : {"cpu", "interp"}) {
+    const CompileCounts first = compute(flags(device));
+    EXPECT_EQ(first.compiled, 2) << device;
+    EXPECT_EQ(first.on_disk, 0) << device;
+    const CompileCounts second = compute(flags(device));
+    EXPECT_EQ(second.compiled, 0) << device;
+    EXPECT_EQ(second.on_disk, 2) << device;
+  }
+  EXPECT_EQ(files().size(), 4u);
+}
+
+TEST_F(CodeCacheTest, OptionsAndTargetsHaveFilesOfTheirOwn) {
+  compute(flags());
+  Flags other = flags();
+  other.noopt = 1;
+  EXPECT_EQ(compute(other).on_disk, 0);
+  other = flags();
+  other.isa = "avx2";
+  compute(other);
+  other.threads = 7;
+  EXPECT_EQ(compute(other).on_disk, 0);
+}
+
+TEST_F(CodeCacheTest, SwitchedOffItReadsAndWritesNothing) {
+  Flags off = flags();
+  off.cache = 0;
+  EXPECT_EQ(compute(off).compiled, 2);
+  EXPECT_TRUE(files().empty());
+  compute(flags());
+  EXPECT_EQ(compute(off).compiled, 2);
+  off.cache = 1;
+  off.spec = 1;
+  EXPECT_EQ(compute(off).compiled, 2);
+}
+
+TEST_F(CodeCacheTest, DamagedFilesAreCompiledAnew) {
+  compute(flags());
+  const auto check = [&](auto change) {
+    damage(change);
+    EXPECT_EQ(compute(flags()).compiled, 2);
+    EXPECT_EQ(compute(flags()).on_disk, 2) << "what was bad has been replaced";
+  };
+  check([](std::string& b) { b.clear(); });
+  check([](std::string& b) { b.resize(10); });
+  check([](std::string& b) { b.pop_back(); });
+  check([](std::string& b) { b += "more"; });
+  check([](std::string& b) { b[0] ^= 1; });  // another format
+  check([](std::string& b) { b[b.size() / 2] ^= 4; });
+  check([](std::string& b) { b.back() ^= 1; });
+  check([](std::string& b) { std::fill(b.begin() + 16, b.begin() + 24, '\xff'); });  // its length
+}
+
+TEST_F(CodeCacheTest, AFileOfAnotherKeyIsNotRun) {
+  compute(flags());
+  const std::vector<fs::path> all = files();
+  ASSERT_EQ(all.size(), 2u);
+  fs::rename(all[0], folder_ + "/aside");
+  fs::rename(all[1], all[0]);
+  fs::rename(folder_ + "/aside", all[1]);
+  EXPECT_EQ(compute(flags()).compiled, 2);
+}
+
+TEST_F(CodeCacheTest, FilesThatOthersMayWriteAreNotRun) {
+  compute(flags());
+  for (const fs::path& path : files()) chmod(path.c_str(), 0666);
+  EXPECT_EQ(compute(flags()).on_disk, 0);
+  fs::permissions(folder_, fs::perms::all);
+  EXPECT_EQ(compute(flags()).on_disk, 0);
+}
+
+TEST_F(CodeCacheTest, AFolderThatCannotBeUsedMeansNoCache) {
+  Flags f = flags();
+  f.cache_dir = "/proc/nowhere/tiny";
+  EXPECT_EQ(compute(f).compiled, 2);
+  std::ofstream(folder_ + "/file") << "no folder";
+  f.cache_dir = folder_ + "/file";
+  EXPECT_EQ(compute(f).compiled, 2);
+}
+
+TEST_F(CodeCacheTest, TheFolderIsMadeWithThoseAroundIt) {
+  Flags f = flags();
+  f.cache_dir = folder_ + "/a/b";
+  compute(f);
+  EXPECT_EQ(compute(f).on_disk, 2);
+}
+
+TEST_F(CodeCacheTest, ContextsAtTheSameTimeShareAFolder) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5; ++i) compute(flags());
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(files().size(), 2u) << "nothing is left aside";
+  EXPECT_EQ(compute(flags()).on_disk, 2);
+}
+
+TEST_F(CodeCacheTest, TheContextForgetsTheKernelsUsedLeastRecently) {
+  Flags f = flags();
+  f.cache = 0;
+  f.cache_kernels = 8;
+  const Ref<Context> context = make_ref<Context>(f);
+  const auto compute_sizes = [&](int64_t first, int64_t last) {
+    for (int64_t n = first; n < last; ++n) {
+      const std::vector<float> data(static_cast<size_t>(n), 1.0f);
+      const UOp x =
+          make_buffer(context->graph(), context->from_host(data.data(), n * 4), kFloat32, n);
+      std::vector<float> got(static_cast<size_t>(n));
+      read(*context, add(x, x), got.data(), n * 4);
+      EXPECT_EQ(got.back(), 2);
+    }
+  };
+  compute_sizes(1, 30);
+  EXPECT_LE(context->kernels().size(), 8u);
+  const int64_t compiled = context->kernels().times().compiled;
+  compute_sizes(28, 30);
+  EXPECT_EQ(context->kernels().times().compiled, compiled) << "the latest are still there";
+}
+
+}  // namespace
+}  // namespace tiny
