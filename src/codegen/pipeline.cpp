@@ -103,7 +103,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   if (options.debug >= 3)
     std::fprintf(stderr, "%s  options %s\n", to_string(current).c_str(), result.options.c_str());
   if (!current.ranges.empty() && current.ranges.front().kind == RangeKind::Thread)
-    result.threads_extent = current.ranges.front().range.src(0).const_int();
+    result.threads_extent = Dim(UOp(current.ranges.front().range.src(0)));
   result.program = linearize(current, target);
   clock.lap("linearize");
   for (const LinearPass& pass : kLinearPasses) {

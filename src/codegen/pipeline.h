@@ -6,6 +6,7 @@
 #include "ir/kernel.h"
 #include "ir/linear.h"
 #include "ir/target.h"
+#include "shape/shape.h"
 
 namespace tiny {
 
@@ -19,7 +20,7 @@ struct PipelineOptions {
 struct CodegenResult {
   LinearProgram program;
   std::string options;         // the optimisations applied, as text
-  int64_t threads_extent = 0;  // iterations of the THREAD range; 0: there is none
+  Dim threads_extent = 0;  // iterations of the THREAD range; 0: there is none
   double operations = 0;  // arithmetic operations of one launch, symbolic sizes at their largest
   double bytes = 0;       // bytes of the buffers that one launch reads and writes
 };

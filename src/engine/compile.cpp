@@ -54,7 +54,7 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
 
 }  // namespace
 
-UOp make_input(Context& context, DType dtype, int64_t count) {
+UOp make_input(Context& context, DType dtype, const Dim& count) {
   return make_buffer(context.graph(), Ref<RefCounted>(make_ref<InputTag>()), dtype, count);
 }
 
@@ -64,7 +64,7 @@ bool is_input(const UOp& node) {
 }
 
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
-                                std::span<const UOp> inputs) {
+                                std::span<const UOp> inputs, std::span<const UOp> variables) {
   CompiledProgram out;
   std::vector<UOp> wanted;
   Graph& graph = context.graph();
@@ -86,6 +86,7 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   PlanRequest request;
   request.outputs = wanted;
   request.inputs = inputs;
+  request.variables = variables;
   out.program = make_program(context, schedule, request);
   out.compile_seconds = now() - start;
   out.cached = context.kernels().times().cached - cached;

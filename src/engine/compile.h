@@ -12,7 +12,7 @@ namespace tiny {
 
 // A stand-in for a row-major input of `count` elements: a Buffer node without memory, unlike any
 // other.
-UOp make_input(Context& context, DType dtype, int64_t count);
+UOp make_input(Context& context, DType dtype, const Dim& count);
 
 // Whether a node is such a stand-in.
 bool is_input(const UOp& node);
@@ -26,9 +26,10 @@ struct CompiledProgram {
   int64_t cached = 0;        // kernels that an earlier program had compiled
 };
 
-// Output k of the program holds outputs[k], row-major, in memory of its own.  What depends on no
+// `variables` are the Variable nodes that may stand in it.  Output k of the program holds outputs[k], row-major, in memory of its own.  What depends on no
 // input is computed now, once (the init tape), and captured.
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
-                                std::span<const UOp> inputs);
+                                std::span<const UOp> inputs,
+                                std::span<const UOp> variables = {});
 
 }  // namespace tiny

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "engine/size.h"
 #include "engine/storage.h"
 #include "runtime/device.h"
 
@@ -20,8 +21,11 @@ struct Slot {
   SlotKind kind = SlotKind::Arena;
   Ref<Storage> storage;      // Captured
   int64_t number = 0;        // Input, Output: which
-  int64_t arena_offset = 0;  // Arena
-  int64_t bytes = 0;
+  int64_t arena_offset = 0;  // Arena, in a program without variables
+  int64_t bytes = 0;         // at the most
+  SizeExpression size;       // bytes, by the variables
+  int64_t first = 0;         // the entries of the tape between which it holds a value
+  int64_t last = 0;
 };
 
 struct KernelInfo {
@@ -37,8 +41,14 @@ struct TapeEntry {
   Ref<Executable> executable;
   std::vector<uint32_t> slots;      // per parameter
   std::vector<uint32_t> variables;  // per variable of the kernel: which of the program's
-  int64_t threads_extent = 0;       // of the THREAD range; 0: none
+  SizeExpression threads_extent;    // of the THREAD range; 0: none
   KernelInfo info;
+};
+
+struct ProgramVariable {
+  std::string name;
+  int64_t min = 0;
+  int64_t max = 0;
 };
 
 class Program : public RefCounted {
@@ -47,8 +57,8 @@ class Program : public RefCounted {
   Ref<RefCounted> owner;  // what keeps the device alive
   std::vector<Slot> slots;
   std::vector<TapeEntry> tape;
-  std::vector<std::string> variables;
-  int64_t arena_bytes = 0;
+  std::vector<ProgramVariable> variables;
+  int64_t arena_bytes = 0;     // with every variable at its greatest value
   int64_t live_bytes_max = 0;  // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
@@ -61,9 +71,11 @@ class Run : public RefCounted {
 
   void bind_input(int64_t number, Ref<Storage> storage);
   void bind_output(int64_t number, Ref<Storage> storage);
+  // Error{InvalidArgument} for a value outside of the variable's bounds.
   void bind_variable(int64_t number, int64_t value);
-  // Launches the tape.  Error{InvalidArgument} if something is not bound; Error{Index} if a Check
-  // failed.  Allocates nothing once everything is bound.
+  // Launches the tape.  Error{InvalidArgument} if something is not bound or too small for the
+  // variables; Error{Index} if a Check failed.  Allocates nothing once everything is bound, but for
+  // the arena, which is laid out anew when variables have changed.
   void execute();
   // Seconds of each entry of the last execution with `timed`; empty otherwise.
   void set_timed(bool timed) { timed_ = timed; }
@@ -72,6 +84,8 @@ class Run : public RefCounted {
 
  private:
   void bind(SlotKind kind, int64_t number, const Ref<Storage>& storage);
+  void set_argument(size_t slot, Argument argument);
+  void fit_to_variables();
 
   Ref<Program> program_;
   Ref<Buffer> arena_;
@@ -79,6 +93,8 @@ class Run : public RefCounted {
   std::vector<Argument> arguments_;    // of all entries, one after the other
   std::vector<int64_t> values_;        // of the program's variables
   std::vector<int64_t> entry_values_;  // of all entries, one after the other
+  std::vector<int64_t> extents_;       // of the entries' THREAD ranges
+  bool fits_ = false;                  // extents and arena are those of the variables' values
   Ref<Queue> queue_;
   bool timed_ = false;
   std::vector<double> seconds_;
