@@ -296,10 +296,6 @@ Tensor slice(const Tensor& a, const Shape& begin, const Shape& end, const Ints& 
   return a.with(node);
 }
 
-Tensor slice(const Tensor& a, const Ints& begin, const Ints& end, const Ints& step) {
-  return slice(a, to_shape(begin), to_shape(end), step);
-}
-
 Tensor slice_axis(const Tensor& a, int64_t axis, const Dim& begin, const Dim& end) {
   Shape from = zeros(a.shape().size());
   Shape to = a.shape();
