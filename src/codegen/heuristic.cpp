@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "codegen/access_table.h"
+#include "ir/bounds.h"
 
 namespace tiny {
 
@@ -58,6 +59,8 @@ class Chooser {
     const UOp size = kernel_.ranges[range].range.src(0);
     return size.is_const() ? size.const_int() : 0;
   }
+  // The size, a symbolic one at its greatest.
+  int64_t most(size_t range) const { return static_cast<int64_t>(extent(range)); }
   int64_t number(size_t range) const { return kernel_.ranges[range].range.int_arg(); }
 
   // What lanes along `range` cost, over the accesses that a closure's value uses.
@@ -153,7 +156,7 @@ class Chooser {
     const size_t none = kernel_.ranges.size();
     size_t best = none;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-      if (!(outputs & bit(i)) || i == lane_range || const_extent(i) < 2) continue;
+      if (!(outputs & bit(i)) || i == lane_range || most(i) < 2) continue;
       bool reuse = false;
       for (const AccessInfo& a : table_.accesses)
         if (!a.store && a.strides[lane_range] != 0 && a.strides[i] == 0) reuse = true;
@@ -181,7 +184,7 @@ class Chooser {
     const size_t row = row_range(lane, outputs);
     const double m = row == none ? 1 : extent(row);
     RegisterTile best = register_tile(m, extent(lane));
-    if (row == none) best.vectors = std::clamp<int64_t>(const_extent(lane) / lanes_, 1, 4);
+    if (row == none) best.vectors = std::clamp<int64_t>(most(lane) / lanes_, 1, 4);
     if (row != none && best.rows > 1) {
       const int64_t inner =
           best.rows == const_extent(row) ? number(row) : tile(number(row), best.rows);
@@ -192,12 +195,10 @@ class Chooser {
 
   // Lanes and a few vectors along a reduced range, folded at the end.
   void reduced_lanes(size_t lane, uint64_t outputs) {
-    const int64_t vectors = const_extent(lane) >= 4 * lanes_   ? 4
-                            : const_extent(lane) >= 2 * lanes_ ? 2
-                                                               : 1;
+    const int64_t vectors = most(lane) >= 4 * lanes_ ? 4 : most(lane) >= 2 * lanes_ ? 2 : 1;
     size_t row = kernel_.ranges.size();
     for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-      if (!(outputs & bit(i)) || const_extent(i) < 4) continue;
+      if (!(outputs & bit(i)) || most(i) < 4) continue;
       for (const AccessInfo& a : table_.accesses)
         if (!a.store && a.strides[lane] != 0 && a.strides[i] == 0) row = i;
     }
@@ -238,7 +239,7 @@ class Chooser {
     // The outermost loop must belong to every store; the largest of the outputs goes first.
     const KernelRange& first = current_.ranges.front();
     if (first.reduced || first.kind != RangeKind::Loop) return;
-    if (!first.range.src(0).is_const() || first.range.src(0).const_int() < 2) return;
+    if (bounds(first.range.src(0)).hi < 2) return;
     for (const ClosureInfo& c : table_.closures)
       if (c.store && !(c.own & bit(0))) return;
     for (const UOp& root : current_.roots) {

@@ -96,6 +96,13 @@ class Lineariser {
     std::vector<UOp> facts;
   };
   std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range);
+  struct Split {  // the same of a range of run-time size: [0, last)
+    UOp last;
+    std::vector<UOp> facts;
+  };
+  std::optional<Split> find_split(const std::vector<Task*>& group, size_t range);
+  std::vector<UOp> conditions_of(const std::vector<Task*>& group);
+  RangeSet pending_in(RangeSet free) const;
   const std::vector<UOp>& conditions_below(const UOp& node);
   std::vector<UOp> void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
