@@ -231,8 +231,8 @@ std::vector<LoadedModel::FreeDim> LoadedModel::free_dims(const std::vector<Ints>
     for (size_t k = 0; k < shapes[i].size(); ++k) {
       if (input(i).type.dims[k].is_known()) continue;
       const std::string name = dim_name(i, k);
-      auto at = std::find_if(out.begin(), out.end(),
-                             [&](const FreeDim& d) { return d.name == name; });
+      auto at =
+          std::find_if(out.begin(), out.end(), [&](const FreeDim& d) { return d.name == name; });
       if (at == out.end()) at = out.insert(at, {name, shapes[i][k], true});
       // Elements that are known have a known count.
       if (shapes[i][k] < kVariableMin || numbers_.contains(name) || (!known.empty() && known[i]))
@@ -253,12 +253,12 @@ Ref<const ModelProgram> LoadedModel::find_program(const Key& wanted, bool shared
         if (key.shapes[i].size() != wanted.shapes[i].size() ||
             (key.shapes[i][k] != kFree && key.shapes[i][k] != wanted.shapes[i][k]))
           return false;
-    return std::all_of(
-        program.variables.begin(), program.variables.end(), [&](const ProgramVariable& v) {
-          return std::any_of(dims.begin(), dims.end(), [&](const FreeDim& d) {
-            return d.name == v.name && d.value >= v.min && d.value <= v.max;
-          });
-        });
+    return std::all_of(program.variables.begin(), program.variables.end(),
+                       [&](const ProgramVariable& v) {
+                         return std::any_of(dims.begin(), dims.end(), [&](const FreeDim& d) {
+                           return d.name == v.name && d.value >= v.min && d.value <= v.max;
+                         });
+                       });
   };
   for (auto at = programs_.begin(); at != programs_.end(); ++at)
     if (serves(at->first, *at->second)) {

@@ -33,7 +33,7 @@ class ModelProgram : public RefCounted {
     DType dtype;
     Ints shape;  // with the variables at their greatest values
     int64_t bytes = 0;
-    int64_t number = -1;  // in the program; < 0: nothing to bind
+    int64_t number = -1;                // in the program; < 0: nothing to bind
     std::vector<SizeExpression> sizes;  // the shape, by the variables
   };
   std::vector<ProgramVariable> variables;

@@ -144,8 +144,8 @@ Tensors import_rotary_embedding(Call& c) {
   const Tensor part = slice_axis(x, 3, 0, turned);
   const bool interleaved = c.flag("interleaved", false);
   const Shape& d = part.shape();
-  const Shape pairs = interleaved ? Shape{d[0], d[1], d[2], turned / 2, 2}
-                                  : Shape{d[0], d[1], d[2], 2, turned / 2};
+  const Shape pairs =
+      interleaved ? Shape{d[0], d[1], d[2], turned / 2, 2} : Shape{d[0], d[1], d[2], 2, turned / 2};
   const int64_t along = interleaved ? 4 : 3;
   const Tensor split = part.with(make_reshape(part.node(), pairs));
   const Tensor first = squeeze(slice_axis(split, along, 0, 1), {along});

@@ -69,8 +69,8 @@ Tensors import_linear_attention(Call& c) {
   const DType wide = q.dtype().bits() < 32 ? kFloat32 : q.dtype();
   // [B, T, H * d] as [B, T, H, d].
   const auto split = [&](const Tensor& x, int64_t n) {
-    c.check(x.rank() == 3 && n > 0 && dim_of(x, 2) % n == 0, "shape ", shape_text(x),
-            " with ", n, " heads");
+    c.check(x.rank() == 3 && n > 0 && dim_of(x, 2) % n == 0, "shape ", shape_text(x), " with ", n,
+            " heads");
     return reshape(cast(x, wide), to_shape({batch, steps, n, dim_of(x, 2) / n}));
   };
   const Tensor query = split(q, heads);

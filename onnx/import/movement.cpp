@@ -150,8 +150,8 @@ Tensors import_split(Call& c) {
   return split_into(c, std::nullopt, c.attr("num_outputs", static_cast<int64_t>(c.outputs())));
 }
 
-Tensors sliced(Call& c, const Shape& starts, const Shape& ends, const std::optional<Ints>& given_axes,
-               const std::optional<Ints>& given_steps) {
+Tensors sliced(Call& c, const Shape& starts, const Shape& ends,
+               const std::optional<Ints>& given_axes, const std::optional<Ints>& given_steps) {
   const Tensor& x = c.in(0);
   const auto rank = static_cast<size_t>(x.rank());
   Ints axes(starts.size());
@@ -216,7 +216,8 @@ Tensors import_depth_to_space(Call& c) {
   c.check(x.rank() == 4, "it takes four axes; got ", x.rank());
   const int64_t channels = dim_of(x, 1);
   const int64_t b = c.attr("blocksize");
-  c.check(b > 0 && b < (1 << 15) && channels % (b * b) == 0, channels, " channels in blocks of ", b);
+  c.check(b > 0 && b < (1 << 15) && channels % (b * b) == 0, channels, " channels in blocks of ",
+          b);
   const std::string mode = c.text_attr("mode", "DCR");
   c.check(mode == "DCR" || mode == "CRD", "the attribute mode is \"", mode, "\"");
   return {depth_to_space(x, b, mode == "CRD")};

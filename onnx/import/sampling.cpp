@@ -242,8 +242,8 @@ Tensors import_col2im(Call& c) {
     blocks = checked_mul(blocks, block[i], "a block");
     places = checked_mul(places, windows[i], "the blocks");
   }
-  c.check(dim_of(x, 1) % blocks == 0 && dim_of(x, 2) == places, "columns of shape ",
-          shape_text(x), " for ", places, " blocks of ", blocks);
+  c.check(dim_of(x, 1) % blocks == 0 && dim_of(x, 2) == places, "columns of shape ", shape_text(x),
+          " for ", places, " blocks of ", blocks);
   // [N, C, k1, k2, .., l1, l2, ..] to [N, C, k1, l1, k2, l2, ..]
   Ints apart{dim_of(x, 0), dim_of(x, 1) / blocks}, order{0, 1};
   apart.insert(apart.end(), block.begin(), block.end());

@@ -68,8 +68,7 @@ Tensors import_scatter_elements(Call& c) {
   const Tensor& updates = c.in(2);
   const int64_t axis = axis_of(c.attr("axis", 0), data.rank());
   c.check(dims_of(c.in(1)) == dims_of(updates) && updates.rank() == data.rank(),
-          "indices of shape ", shape_text(c.in(1)), " for updates of shape ",
-          shape_text(updates));
+          "indices of shape ", shape_text(c.in(1)), " for updates of shape ", shape_text(updates));
   Tensor places = checked_places(c.in(1), dim_of(data, axis));
   // Where the updates are shorter than the data, nothing is written.
   Ints none(static_cast<size_t>(data.rank()), 0), more = none;
@@ -149,8 +148,8 @@ Tensors import_tensor_scatter(Call& c) {
 // The output of a max pool back at its places, zeros elsewhere.
 Tensors import_max_unpool(Call& c) {
   const Tensor& x = c.in(0);
-  c.check(x.rank() >= 3 && dims_of(c.in(1)) == dims_of(x), "indices of shape ",
-          shape_text(c.in(1)), " for ", shape_text(x));
+  c.check(x.rank() >= 3 && dims_of(c.in(1)) == dims_of(x), "indices of shape ", shape_text(c.in(1)),
+          " for ", shape_text(x));
   const auto axes = static_cast<size_t>(x.rank() - 2);
   const Ints kernel = c.ints_attr("kernel_shape", {});
   const Ints strides = c.ints_attr("strides", Ints(axes, 1));

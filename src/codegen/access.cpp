@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "codegen/lineariser.h"
 #include "ir/build.h"
+#include "rules/symbolic.h"
 
 namespace tiny {
 
@@ -215,7 +216,7 @@ Lineariser::Place Lineariser::place(LinearId base, const UOp& flat, int64_t elem
   if (form.terms.size() == 1) return p;
   const UOp outer = sum_expression(std::span(form.terms).first(form.terms.size() - 1));
   InstanceKey key = key_of(outer);
-  key.coordinates = hash_mix(key.coordinates + static_cast<uint64_t>(element_bytes), base + 1);
+  key.use = (uint64_t{base} + 1) << 8 | static_cast<uint64_t>(element_bytes);
   if (const LinearId* known = tree_.find(key)) {
     p.address = *known;
     return p;
@@ -300,6 +301,7 @@ LinearId Lineariser::read_stage(const UOp& node) {
   UOp flat = graph.integer(0);
   for (size_t i = 0; i + 1 < node.src().size(); ++i)
     flat = add(flat, mul(node.src(i + 1), stage.ints()[i]));
+  flat = simplify_index(flat);  // quotients and remainders of a split dimension meet again
   const Place p = place(*base, flat, node.dtype().bytes());
   const size_t depth = std::max(depth_of(p.address), depth_of(p.index));
   return tree_.add(depth, Op::Load, node.dtype().with_lanes(lanes_in(free_of(node))),
@@ -317,6 +319,18 @@ void Lineariser::store(const UOp& node, LinearId base, const UOp& flat, LinearId
   else
     tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value}, p.displacement,
               p.lane_stride);
+}
+
+// What a Store's place holds; zero in lanes that are masked.
+LinearId Lineariser::load_destination(const UOp& node, std::optional<LinearId> mask,
+                                      int64_t lanes) {
+  const DType dtype = node.src(1).dtype().with_lanes(lanes);
+  const Place p = place(value_of(node.src(0)), flat_index(node, 2), node.src(1).dtype().bytes());
+  if (!mask)
+    return tree_.add(tree_.depth(), Op::Load, dtype, {p.address, p.index}, p.displacement,
+                     p.lane_stride);
+  return tree_.add(tree_.depth(), Op::Load, dtype, {p.address, p.index, *mask}, p.displacement,
+                   p.lane_stride);
 }
 
 }  // namespace tiny

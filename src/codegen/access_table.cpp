@@ -38,10 +38,13 @@ class Builder {
       if (index && has(u.op(), kElementwise) && u.op() != Op::Add && u.op() != Op::Neg &&
           !(u.op() == Op::Mul && (u.src(0).is_const() || u.src(1).is_const())))
         table_.opaque |= free_[u.node()];
-      if (u.op() == Op::Cast && u.src(0).dtype() == kInt64 &&
-          !below_load_.contains(u.src(0).node()))
-        table_.ranges_as_data = true;
     }
+    std::vector<UOp> reductions;
+    for (const ClosureInfo& c : table_.closures)
+      if (!c.store) reductions.push_back(c.node);
+    std::unordered_set<const Node*> reduced;
+    for (const UOp& u : topological(reductions)) reduced.insert(u.node());
+    for (AccessInfo& a : table_.accesses) a.inside_reduction = reduced.contains(a.node.node());
     return std::move(table_);
   }
 
@@ -88,11 +91,7 @@ class Builder {
   void set_free(const UOp& u) {
     uint64_t set = 0;
     if (u.op() == Op::Range) set = uint64_t{1} << kernel_.position(u);
-    for (const UOp& s : u.src()) {
-      set |= free_[s.node()];
-      if (below_load_.contains(s.node())) below_load_.emplace(u.node(), true);
-    }
-    if (u.op() == Op::Load) below_load_.emplace(u.node(), true);
+    for (const UOp& s : u.src()) set |= free_[s.node()];
     if (u.op() == Op::Reduce)
       for (size_t i = 1; i < u.src().size(); ++i) set &= ~free_[u.src(i).node()];
     free_[u.node()] = set;
@@ -146,7 +145,6 @@ class Builder {
   std::vector<UOp> order_;
   AccessTable table_;
   std::unordered_map<const Node*, uint64_t> free_;
-  std::unordered_map<const Node*, bool> below_load_;
   std::unordered_set<const Node*> index_;
 };
 

@@ -14,6 +14,7 @@ inline constexpr int64_t kOpaqueStride = INT64_MAX;
 struct AccessInfo {
   UOp node;
   bool store = false;
+  bool inside_reduction = false;
   std::vector<int64_t> strides;  // elements, per position in the kernel's ranges
   double elements = 1;           // that it touches
 };
@@ -30,7 +31,6 @@ struct AccessTable {
   std::vector<ClosureInfo> closures;
   std::vector<double> extents;  // of the ranges; symbolic ones at their largest
   int64_t widest_bytes = 1;     // of the element types that lanes would hold
-  bool ranges_as_data = false;  // an index is used as a number
   uint64_t opaque = 0;  // ranges inside an index that is no sum of ranges: lanes would gather
 };
 

@@ -17,7 +17,8 @@ namespace tiny {
 // that it depends on.
 struct InstanceKey {
   const Node* node = nullptr;
-  uint64_t coordinates = 0;  // their hash
+  uint64_t coordinates = 0;  // as one number
+  uint64_t use = 0;          // 0: the node's value; else what is made from it
   bool operator==(const InstanceKey&) const = default;
 };
 
@@ -56,7 +57,7 @@ class BlockTree {
   };
   struct KeyHash {
     size_t operator()(const InstanceKey& k) const {
-      return hash_mix(reinterpret_cast<uintptr_t>(k.node), k.coordinates);
+      return hash_mix(hash_mix(reinterpret_cast<uintptr_t>(k.node), k.coordinates), k.use);
     }
   };
   size_t current(size_t depth) const { return depth == 0 ? 0 : open_[depth - 1]; }

@@ -12,20 +12,9 @@ namespace tiny {
 RangeSet Lineariser::free_of(const UOp& node) {
   const auto found = free_.find(node.node());
   if (found != free_.end()) return found->second;
-  for (const UOp& u : topological({&node, 1})) {
-    if (free_.contains(u.node())) continue;
-    RangeSet set = 0;
-    if (u.op() == Op::Range) {
-      set = RangeSet{1} << kernel_.position(u);
-    } else {
-      for (const UOp& s : u.src()) set |= free_.at(s.node());
-      if (u.op() == Op::Reduce || u.op() == Op::Stage)
-        for (size_t i = 1; i < u.src().size(); ++i)
-          set &= ~(RangeSet{1} << kernel_.position(u.src(i)));
-    }
-    free_.emplace(u.node(), set);
-    kept_.push_back(u);
-  }
+  for (const UOp& u : topological({&node, 1}))
+    if (!free_.contains(u.node())) kept_.push_back(u);
+  add_free_ranges(kernel_, {&node, 1}, free_);
   return free_.at(node.node());
 }
 
@@ -33,8 +22,12 @@ InstanceKey Lineariser::key_of(const UOp& node) {
   uint64_t coordinates = 0;
   for (RangeSet set = free_of(node); set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));
-    if (states_[i].kind == RangeState::Fixed)
-      coordinates = hash_mix(hash_mix(coordinates, i), static_cast<uint64_t>(states_[i].value));
+    if (states_[i].kind != RangeState::Fixed) continue;
+    // A loop is fixed at its first and last iterations only.
+    int64_t digit = states_[i].value + 1;
+    if ((loops_ & (RangeSet{1} << i)) && digit > kPeeledMax)
+      digit = kPeeledMax + kernel_.ranges[i].range.src(0).const_int() - states_[i].value;
+    coordinates += radix_[i] * static_cast<uint64_t>(digit);
   }
   return {node.node(), coordinates};
 }
@@ -71,7 +64,7 @@ LinearId Lineariser::constant(DType dtype, uint64_t bits) {
   // Constants are remembered by their node, which interning makes unique.
   Graph& graph = kernel_.roots.front().graph();
   const UOp node = graph.constant_bits(dtype, bits);
-  const InstanceKey key{node.node(), dtype.lanes};
+  const InstanceKey key{node.node(), 0, static_cast<uint64_t>(dtype.lanes)};
   if (const LinearId* known = tree_.find(key)) return *known;
   kept_.push_back(node);
   const LinearId id = tree_.add(0, Op::Const, dtype, {}, static_cast<int64_t>(bits));
@@ -85,7 +78,7 @@ LinearId Lineariser::widened(LinearId id, int64_t lanes) {
   invariant(op.dtype.lanes == 1, "a value is widened from one lane");
   const DType wide = op.dtype.with_lanes(lanes);
   if (op.op == Op::Const) return constant(wide, static_cast<uint64_t>(op.imm));
-  const InstanceKey key{nullptr, (uint64_t{id} << 16) | static_cast<uint64_t>(lanes)};
+  const InstanceKey key{nullptr, id, static_cast<uint64_t>(lanes)};
   if (const LinearId* known = tree_.find(key)) return *known;
   const LinearId out = tree_.add(depth_of(id), Op::Broadcast, wide, {id});
   tree_.remember(key, out);

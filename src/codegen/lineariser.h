@@ -18,7 +18,7 @@
 
 namespace tiny {
 
-using RangeSet = uint64_t;  // bit i: the kernel's range i
+inline constexpr int64_t kPeeledMax = 3;  // iterations that a loop is peeled by on either side
 
 // Where a range stands at the moment.
 struct RangeState {
@@ -59,7 +59,8 @@ struct Condition {
 
 class Lineariser {
  public:
-  Lineariser(const Kernel& kernel, const Target& target);
+  // `outer`: the Reduce that adds into the destination (split_reduce.h), or no node.
+  Lineariser(const Kernel& kernel, const UOp& outer, const Target& target);
   LinearProgram run();
 
  private:
@@ -79,7 +80,14 @@ class Lineariser {
   void finish(Task& task);
   void instantiate(Task& task);
   void accumulate(Task& task, size_t instance, const Guards& guards);
-  void close_instance(Task& task, size_t instance);
+  // What an instance does with its value: Store's value is final, or a part of a sum.
+  enum class Step : uint8_t { Close, AddDestination, StorePart };
+  void close_instance(Task& task, size_t instance, Step step = Step::Close);
+  void perform(Task& task, size_t instance, const Guards& guards, Step step);
+  void add_into_destination(Task& store);
+  LinearId part_of_sum();
+  LinearId any_outer_beyond_first();
+  LinearId all_outer_last();
   struct LoopBounds {
     LinearId begin = 0;
     LinearId end = 0;
@@ -134,6 +142,7 @@ class Lineariser {
   LinearId read_stage(const UOp& node);
   void store(const UOp& node, LinearId base, const UOp& flat, LinearId value,
              std::optional<LinearId> mask, int64_t lanes);
+  LinearId load_destination(const UOp& node, std::optional<LinearId> mask, int64_t lanes);
   LinearId masked_load(const UOp& node, const Guards& guards, int64_t lanes);
   LinearId chosen_load(const UOp& node, const Guards& guards);
   struct Place {
@@ -155,10 +164,12 @@ class Lineariser {
   size_t depth_of(LinearId id) const { return tree_.depth_of(id); }
 
   const Kernel& kernel_;
+  const UOp outer_;
   const Target& target_;
   LinearProgram program_;
   BlockTree tree_;
-  std::unordered_map<const Node*, RangeSet> free_;
+  FreeRanges free_;
+  std::vector<uint64_t> radix_;                // of an instance's coordinates, by position
   std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
   std::vector<UOp> kept_;                      // what the maps point to stays alive
   std::vector<RangeState> states_;             // by position

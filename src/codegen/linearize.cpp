@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "codegen/lineariser.h"
+#include "codegen/split_reduce.h"
 #include "ir/build.h"
 
 namespace tiny {
@@ -34,10 +35,22 @@ uint64_t identity_bits(Op op, DType dtype) {
 
 }  // namespace
 
-Lineariser::Lineariser(const Kernel& kernel, const Target& target)
-    : kernel_(kernel), target_(target), tree_(program_), states_(kernel.ranges.size()) {
+Lineariser::Lineariser(const Kernel& kernel, const UOp& outer, const Target& target)
+    : kernel_(kernel),
+      outer_(outer),
+      target_(target),
+      tree_(program_),
+      states_(kernel.ranges.size()) {
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
   invariant(!kernel.roots.empty(), "a kernel has a root");
+  // An instance's coordinates are one number with a digit a range: 0 while it is not fixed.
+  int64_t radix = 1;
+  for (const KernelRange& r : kernel.ranges) {
+    radix_.push_back(static_cast<uint64_t>(radix));
+    const bool unrolled = r.kind == RangeKind::Upcast || r.kind == RangeKind::Unroll;
+    const int64_t digits = unrolled ? r.range.src(0).const_int() : 2 * kPeeledMax;
+    radix = checked_mul(radix, digits + 1, "the number of a kernel's instances");
+  }
   for (size_t i = 0; i < kernel.ranges.size(); ++i) {
     switch (kernel.ranges[i].kind) {
       case RangeKind::Loop:
@@ -59,7 +72,7 @@ Lineariser::Lineariser(const Kernel& kernel, const Target& target)
 LinearProgram Lineariser::run() {
   program_.name = kernel_.name;
   for (const KernelParam& p : kernel_.params)
-    program_.params.push_back({p.element, p.read, p.written});
+    program_.params.push_back({p.element, p.read || (p.written && outer_), p.written});
   for (const UOp& v : kernel_.variables) {
     const VariableArg& arg = v.variable_arg();
     program_.variables.push_back({arg.name, arg.min, arg.max});
@@ -74,7 +87,10 @@ LinearProgram Lineariser::run() {
   std::vector<Task> tasks;
   for (const UOp& root : kernel_.roots) {
     const RangeSet own = free_of(root);
-    tasks.push_back({root, own & loops_, own, {}, false});
+    RangeSet todo = own;
+    if (outer_)
+      for (size_t i = 1; i < outer_.src().size(); ++i) todo |= bit(kernel_.position(outer_.src(i)));
+    tasks.push_back({root, todo & loops_, own, {}, false});
   }
   std::vector<Task*> pointers;
   for (Task& t : tasks) pointers.push_back(&t);
@@ -91,7 +107,7 @@ std::vector<UOp> Lineariser::discover(const std::vector<Task*>& tasks) {
     for (const UOp& s : t->node.src()) roots.push_back(s);
   std::vector<UOp> found;
   for (const UOp& u : topological(roots)) {
-    if (u.op() != Op::Reduce && u.op() != Op::Stage) continue;
+    if ((u.op() != Op::Reduce && u.op() != Op::Stage) || u == outer_) continue;
     if ((free_of(u) & loops_ & ~open_) != 0) continue;
     const bool busy =
         std::any_of(tasks.begin(), tasks.end(), [&](const Task* t) { return t->node == u; });
@@ -339,7 +355,7 @@ void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
 
 // Closes one instance of a task in the present block: its guards decide whether, and for which
 // lanes.
-void Lineariser::close_instance(Task& task, size_t instance) {
+void Lineariser::close_instance(Task& task, size_t instance, Step step) {
   const int64_t lanes = lanes_in((free_of(task.node) | task.own));
   for (const UOp& fact : kernel_.facts)
     if (!(free_of(fact) & ~free_of(task.node) & ~task.own) && impossible(fact)) return;
@@ -354,7 +370,14 @@ void Lineariser::close_instance(Task& task, size_t instance) {
     for (size_t i = 0; i < facts.size(); ++i)
       if (conditions[i].kind == Condition::Scalar) known_.push_back({facts[i], tree_.depth()});
   }
+  perform(task, instance, guards, step);
+  known_.resize(known_before);
+  if (guards.scalar) tree_.close();
+}
+
+void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step step) {
   const UOp& node = task.node;
+  const int64_t lanes = lanes_in((free_of(task.node) | task.own));
   if (node.op() == Op::Reduce) {
     accumulate(task, instance, guards);
   } else if (node.op() == Op::Stage) {
@@ -363,16 +386,74 @@ void Lineariser::close_instance(Task& task, size_t instance) {
     for (size_t i = 1; i < node.src().size(); ++i)
       flat = add(flat, mul(node.src(i), node.ints()[i - 1]));
     store(node, task.accumulators.front(), flat, value_of(node.src(0)), guards.mask, lanes);
-  } else if (node.op() == Op::Store) {
-    const LinearId value = value_of(node.src(1));
-    store(node, value_of(node.src(0)), flat_index(node, 2), value, guards.mask, lanes);
-  } else {
+  } else if (node.op() == Op::Check) {
     const LinearId ok = value_of(node.src(0));
     const LinearId position = scalar_of(form_of(node.src(1)));
     tree_.add(tree_.depth(), Op::Check, kVoid, {ok, position}, node.int_arg());
+  } else if (step == Step::AddDestination) {
+    const LinearId sum = part_of_sum();
+    const LinearId before = load_destination(node, guards.mask, lanes);
+    const LinearId next =
+        tree_.add(tree_.depth(), outer_.reduce_arg().op, tree_.op(sum).dtype, {before, sum});
+    tree_.add(tree_.depth(), Op::Set, kVoid, {sum, next});
+  } else {
+    const LinearId value = step == Step::StorePart ? part_of_sum() : value_of(node.src(1));
+    store(node, value_of(node.src(0)), flat_index(node, 2), value, guards.mask, lanes);
   }
-  known_.resize(known_before);
-  if (guards.scalar) tree_.close();
+}
+
+// The register that holds an instance of the sum: this trip's part, to which is added what the
+// destination holds.
+LinearId Lineariser::part_of_sum() {
+  const InstanceKey key = key_of(outer_);
+  if (const LinearId* known = tree_.find(key)) return *known;
+  LinearId part = value_of(outer_.src(0));
+  const LinearOp& op = tree_.op(part);
+  if (op.op != Op::Accumulator) part = tree_.add(tree_.depth(), Op::Accumulator, op.dtype, {part});
+  tree_.remember(key, part);
+  return part;
+}
+
+LinearId Lineariser::any_outer_beyond_first() {
+  LinearId sum = index_constant(0);
+  for (size_t i = 1; i < outer_.src().size(); ++i) {
+    const LinearId both[] = {sum, scalar_index(outer_.src(i))};
+    sum = elementwise_op(Op::Add, kInt64, both);
+  }
+  const LinearId both[] = {index_constant(0), sum};
+  return elementwise_op(Op::Less, kBool, both);
+}
+
+LinearId Lineariser::all_outer_last() {
+  LinearId all = constant(kBool, 1);
+  for (size_t i = 1; i < outer_.src().size(); ++i) {
+    const UOp& r = outer_.src(i);
+    const LinearId ends[] = {scalar_index(r), scalar_index(add(r.src(0), -1))};
+    const LinearId both[] = {all, elementwise_op(Op::Equal, kBool, ends)};
+    all = elementwise_op(Op::And, kBool, both);
+  }
+  return all;
+}
+
+// A trip of the outer loops: the first stores its part, later ones add theirs to what is stored,
+// and the last makes the store's value of the sum.
+void Lineariser::add_into_destination(Task& store) {
+  const RangeSet all = value_ranges(store);
+  const auto under = [&](LinearId condition, Step step) {
+    const LinearOp& op = tree_.op(condition);
+    if (op.op == Op::Const && op.imm == 0) return;
+    const bool always = op.op == Op::Const;
+    if (!always) tree_.open(Op::If, kVoid, {condition});
+    for_each_instance(all, [&](size_t instance) { close_instance(store, instance, step); });
+    if (!always) tree_.close();
+  };
+  for_each_instance(all, [&](size_t) { part_of_sum(); });
+  under(any_outer_beyond_first(), Step::AddDestination);
+  if (store.node.src(1) == outer_) return under(constant(kBool, 1), Step::StorePart);
+  const LinearId last = all_outer_last();
+  const LinearId other = elementwise_op(Op::Not, kBool, std::span(&last, 1));
+  under(last, Step::Close);
+  under(other, Step::StorePart);
 }
 
 void Lineariser::instantiate(Task& task) {
@@ -380,6 +461,7 @@ void Lineariser::instantiate(Task& task) {
   for (size_t i = 0; i < states_.size(); ++i)
     if (kernel_.ranges[i].kind == RangeKind::Upcast) grouped |= bit(i);
   const RangeSet all = value_ranges(task);
+  if (outer_ && task.node.op() == Op::Store) return add_into_destination(task);
   if (task.node.op() != Op::Reduce) {
     for_each_instance(all, [&](size_t instance) { close_instance(task, instance); });
     return;
@@ -432,7 +514,8 @@ void Lineariser::finish(Task& task) {
 }
 
 LinearProgram linearize(const Kernel& kernel, const Target& target) {
-  LinearProgram program = Lineariser(kernel, target).run();
+  const SplitReduction split = split_outer_reduction(kernel);
+  LinearProgram program = Lineariser(split.kernel, split.outer, target).run();
   verify(program);
   return program;
 }

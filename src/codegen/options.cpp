@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "codegen/stage_option.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
 
@@ -25,7 +27,7 @@ std::string to_text(const Option& option) {
     return text;
   }
   if (option.kind == OptionKind::Stage) {
-    text += cat(" p", option.amount, " ", range_text(option.range));
+    text += cat(option.by_number ? " v" : " p", option.amount, " ", range_text(option.range));
     for (int64_t r : option.list) text += " " + range_text(r);
     return option.padding ? cat(text, " pad ", option.padding) : text;
   }
@@ -93,9 +95,11 @@ class Parser {
       return o;
     }
     if (o.kind == OptionKind::Stage) {
-      const std::string_view slot = next();
-      if (slot.empty() || slot[0] != 'p') fail(slot, "a parameter such as p1");
-      o.amount = number(slot.substr(1), "a parameter such as p1");
+      const std::string_view what = next();
+      const char* wanted = "a parameter such as p1, or a value such as v9,";
+      if (what.empty() || (what[0] != 'p' && what[0] != 'v')) fail(what, wanted);
+      o.by_number = what[0] == 'v';
+      o.amount = number(what.substr(1), wanted);
       const std::string_view place = next();
       o.range = place == "all" ? -1 : range(place);
       while (more()) {
@@ -128,36 +132,59 @@ size_t find_range(const Kernel& kernel, const Option& option, int64_t number) {
   refuse(option, cat("it has no range r", number));
 }
 
-void replace_all(Kernel& kernel, const std::vector<std::pair<UOp, UOp>>& replacements) {
-  for (UOp& root : kernel.roots) root = substitute(root, replacements);
-  for (UOp& fact : kernel.facts) fact = substitute(fact, replacements);
+// The split of a range: its value, and the two ranges that the value is a sum of.
+struct Split {
+  UOp range;
+  UOp sum;
+  UOp outer;  // not a range if it would have one value
+  UOp inner;
+  int64_t size = 1;
+};
+
+// The position of `range` among those that a Reduce or Stage closes; 0 if it is not there.
+size_t closed_at(const UOp& closer, const UOp& range) {
+  for (size_t i = 1; i < closer.src().size(); ++i)
+    if (closer.src(i) == range) return i;
+  return 0;
 }
 
-// Reduce and Stage list the ranges that they close: a range that was replaced by a sum in them is
-// replaced by the sum's two ranges.
-UOp split_closers(const UOp& root, const UOp& sum, const UOp& outer, const UOp& inner) {
-  std::vector<std::pair<UOp, UOp>> replacements;
-  UOp out = root;
-  for (const UOp& u : topological({&root, 1})) {
-    if (u.op() != Op::Reduce) continue;
-    bool closes = false;
-    std::vector<UOp> src{u.src(0)};
-    for (size_t i = 1; i < u.src().size(); ++i) {
-      if (!(u.src(i) == sum)) {
-        src.push_back(u.src(i));
-        continue;
-      }
-      closes = true;
-      if (outer.op() == Op::Range) src.push_back(outer);
-      src.push_back(inner);
-    }
-    if (closes) {
-      const UOp old = substitute(u, replacements);
-      src[0] = UOp(old.src(0));
-      replacements.emplace_back(u, u.graph().make(Op::Reduce, std::move(src), u.arg()));
-    }
+// `u` over new sources.  What closes the range closes its two ranges; a Stage has a dimension for
+// each, and is indexed by quotient and remainder.
+UOp split_node(const UOp& u, std::vector<UOp> src, const Split& split) {
+  if (u == split.range) return split.sum;
+  const bool indexes = u.op() == Op::Index;
+  if (!indexes && u.op() != Op::Reduce && u.op() != Op::Stage)
+    return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+  const size_t at = closed_at(indexes ? u.src(0) : u, split.range);
+  if (at == 0) return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+  const auto place = src.begin() + static_cast<int64_t>(at);
+  const bool two = split.outer.op() == Op::Range;
+  if (indexes) {
+    const UOp index = *place;
+    if (two) *place = floor_mod(index, split.size);
+    if (two) src.insert(place, floor_div(index, split.size));
+    return u.graph().make(Op::Index, std::move(src));
   }
-  return replacements.empty() ? out : substitute(out, replacements);
+  *place = split.inner;
+  if (two) src.insert(place, split.outer);
+  if (u.op() == Op::Reduce) return u.graph().make(Op::Reduce, std::move(src), u.arg());
+  Ints strides = u.ints();
+  const auto stride = strides.begin() + static_cast<int64_t>(at) - 1;
+  if (two) strides.insert(stride, checked_mul(*stride, split.size, "a stage's stride"));
+  return u.graph().make(Op::Stage, std::move(src), strides);
+}
+
+void split_range(Kernel& kernel, const Split& split) {
+  std::vector<UOp> all = kernel.roots;
+  all.insert(all.end(), kernel.facts.begin(), kernel.facts.end());
+  std::unordered_map<const Node*, UOp> done;
+  for (const UOp& u : topological(all)) {
+    std::vector<UOp> src;
+    for (const UOp& s : u.src()) src.push_back(done.at(s.node()));
+    done.emplace(u.node(), split_node(u, std::move(src), split));
+  }
+  for (UOp& root : kernel.roots) root = done.at(root.node());
+  for (UOp& fact : kernel.facts) fact = done.at(fact.node());
 }
 
 Kernel tile(const Kernel& kernel, const Option& option) {
@@ -166,9 +193,6 @@ Kernel tile(const Kernel& kernel, const Option& option) {
   const UOp r = kernel.ranges[at].range;
   if (option.amount < 1) refuse(option, "a tile has at least one element");
   if (kernel.ranges[at].kind != RangeKind::Loop) refuse(option, "only a loop can be tiled");
-  for (const UOp& u : topological(kernel.roots))
-    if (u.op() == Op::Stage && std::find(u.src().begin() + 1, u.src().end(), r) != u.src().end())
-      refuse(option, "a stage's own range is not tiled");
   Graph& graph = r.graph();
   const UOp size = r.src(0);
   const UOp count = size.is_const() ? graph.integer(ceil_div(size.const_int(), option.amount))
@@ -179,8 +203,7 @@ Kernel tile(const Kernel& kernel, const Option& option) {
   // An outer range of one value is no range.
   const UOp outer_value = count.is_const_int(1) ? graph.integer(0) : outer;
   const UOp sum = add(mul(outer_value, option.amount), inner);
-  replace_all(out, {{r, sum}});
-  for (UOp& root : out.roots) root = split_closers(root, sum, outer_value, inner);
+  split_range(out, {r, sum, outer_value, inner, option.amount});
   if (!size.is_const() || size.const_int() % option.amount != 0)
     out.facts.push_back(add(sub(size, sum), -1));
   KernelRange second = kernel.ranges[at];
@@ -212,6 +235,11 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   if (kind == RangeKind::Vec &&
       (size.const_int() < 2 || (size.const_int() & (size.const_int() - 1)) != 0))
     refuse(option, "lanes are a power of two above one");
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  for (const UOp& u : topological(kernel.roots))
+    if (u.op() == Op::Stage && (free.at(u.node()) & (RangeSet{1} << at)))
+      refuse(option, "a stage is filled anew for each of its steps");
   r.kind = kind;
   return out;
 }
@@ -225,69 +253,9 @@ Kernel reorder(const Kernel& kernel, const Option& option) {
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     refuse(option, "a range is named twice");
   for (size_t i = 0; i < places.size(); ++i) out.ranges[sorted[i]] = kernel.ranges[places[i]];
-  return out;
-}
-
-// The load of a parameter, memoised: its ranges inside the place are renamed, and bound by the
-// Stage.
-Kernel stage(const Kernel& kernel, const Option& option) {
-  Kernel out = kernel;
-  std::vector<UOp> loads;
-  for (const UOp& u : topological(kernel.roots))
-    if (u.op() == Op::Load && u.src(0).int_arg() == option.amount) loads.push_back(u);
-  if (loads.size() != 1)
-    refuse(option, cat("it has ", loads.size(), " loads of the parameter, not one"));
-  const UOp load = loads.front();
-  const size_t place = option.range < 0 ? 0 : find_range(kernel, option, option.range) + 1;
-  std::vector<size_t> bound;
-  const std::vector<UOp> below = topological({&load, 1});
-  for (size_t i = place; i < kernel.ranges.size(); ++i)
-    if (std::find(below.begin(), below.end(), kernel.ranges[i].range) != below.end())
-      bound.push_back(i);
-  if (bound.empty()) refuse(option, "the load does not depend on a range inside the place");
-  for (size_t i = 0; i < place; ++i)
-    if (kernel.ranges[i].kind != RangeKind::Loop && kernel.ranges[i].kind != RangeKind::Thread &&
-        std::find(below.begin(), below.end(), kernel.ranges[i].range) != below.end())
-      refuse(option, "the load depends on lanes or registers outside of the place");
-  // The layout: named ranges first to last, the others in the kernel's order before them.
-  std::vector<size_t> layout;
-  for (size_t i : bound)
-    if (std::find(option.list.begin(), option.list.end(), kernel.ranges[i].range.int_arg()) ==
-        option.list.end())
-      layout.push_back(i);
-  for (int64_t number : option.list) {
-    const size_t at = find_range(kernel, option, number);
-    if (std::find(bound.begin(), bound.end(), at) == bound.end())
-      refuse(option, cat("r", number, " is not inside the place"));
-    layout.push_back(at);
-  }
-  Graph& graph = load.graph();
-  std::vector<std::pair<UOp, UOp>> renamed;
-  std::vector<UOp> stage_src{load};
-  std::vector<UOp> index_src{load};
-  Ints strides(layout.size());
-  int64_t stride = 1;
-  for (size_t i = layout.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride =
-        checked_mul(stride, bounds(kernel.ranges[layout[i]].range.src(0)).hi, "a stage's size");
-    if (i == 1) stride += option.padding;
-  }
-  int64_t number = kernel.next_range_number();
-  for (size_t at : layout) {
-    const UOp r = kernel.ranges[at].range;
-    const UOp copy = graph.make(Op::Range, {UOp(r.src(0))}, number++);
-    renamed.emplace_back(r, copy);
-    stage_src.push_back(copy);
-    index_src.push_back(r);
-    const RangeKind kind =
-        kernel.ranges[at].kind == RangeKind::Vec ? RangeKind::Vec : RangeKind::Loop;
-    out.ranges.push_back({copy, kind, false});
-  }
-  stage_src[0] = substitute(load, renamed);
-  index_src[0] = graph.make(Op::Stage, std::move(stage_src), strides);
-  const UOp index = graph.make(Op::Index, std::move(index_src));
-  for (UOp& root : out.roots) root = substitute(root, {{load, index}});
+  if (kernel.ranges.front().kind == RangeKind::Thread &&
+      !(out.ranges.front().range == kernel.ranges.front().range))
+    refuse(option, "the loop that threads share stays outermost");
   return out;
 }
 
@@ -318,7 +286,7 @@ Kernel apply_option(const Kernel& kernel, const Option& option) {
     case OptionKind::Order:
       return reorder(kernel, option);
     case OptionKind::Stage:
-      return stage(kernel, option);
+      return apply_stage(kernel, option);
   }
   return kernel;
 }

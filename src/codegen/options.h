@@ -1,16 +1,15 @@
 // Optimisations as data: each edits ranges, their order and kinds, or places a Stage; none names an
 // operator, and none can make a kernel wrong, only slow.
 //
-//   TILE r T       r := r*T + n: r becomes the outer range, n is a new range of size T after it;
-//   what T
-//                  does not divide is a fact of the kernel (the last tile is cut short)
-//   VEC r          lanes; r has a constant size that is a power of two, and is the kernel's lane
-//   count UPCAST r       registers: repeated, one accumulator each UNROLL r       repeated, the
-//   same accumulator THREAD r       workers; r is the outermost loop and belongs to every store
-//   ORDER r..      these ranges, outer to inner, in the places that they have now
-//   STAGE p r [a.. ] [pad N]   the load of parameter p is memoised in scratch over the ranges that
-//   are inside r
-//                  (r*: over all), laid out in the order a.. ; N more elements a row
+//   TILE r T     r := r*T + n: r becomes the outer range, n is a new range of size T after it;
+//                what T does not divide is a fact of the kernel (the last tile is cut short)
+//   VEC r        lanes; r has a constant size that is a power of two, and is the kernel's lane
+//   count UPCAST r     registers: repeated, one accumulator each UNROLL r     repeated, the same
+//   accumulator THREAD r     workers; r is the outermost loop and belongs to every store ORDER r..
+//   these ranges, outer to inner, in the places that they have now STAGE p r [a.. ] [pad N]
+//                the load of parameter p, or the value v by its number, is memoised in scratch over
+//                the ranges that are inside r (all: over all), laid out in the order a.. ; N more
+//                elements a row
 //
 // A list is text too: "TILE r0 14; VEC r3".  New ranges are numbered from the kernel's highest, in
 // the order in which the options make them, so that text replays exactly.
@@ -31,9 +30,10 @@ enum class OptionKind : uint8_t { Tile, Vec, Upcast, Unroll, Thread, Order, Stag
 struct Option {
   OptionKind kind = OptionKind::Tile;
   int64_t range = -1;         // its number; STAGE: -1 is "over all"
-  int64_t amount = 0;         // TILE: T; STAGE: the parameter slot
+  int64_t amount = 0;         // TILE: T; STAGE: the parameter's slot, or the value's number
   std::vector<int64_t> list;  // ORDER: ranges; STAGE: the layout, outermost first
-  int64_t padding = 0;  // STAGE: elements added to the stride of the outermost layout range but one
+  int64_t padding = 0;     // STAGE: elements added to the stride of the outermost dimension but one
+  bool by_number = false;  // STAGE: `amount` counts the kernel's nodes, sources first
   bool operator==(const Option&) const = default;
 };
 

@@ -13,8 +13,6 @@ namespace tiny {
 
 namespace {
 
-constexpr int64_t kPeeledMax = 3;  // iterations on either side
-
 bool is_product_with(const UOp& value, const UOp& factor) {
   if (value == factor) return true;
   if (value.op() == Op::Mul)

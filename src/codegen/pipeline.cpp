@@ -78,19 +78,21 @@ class Clock {
 
 }  // namespace
 
+Kernel prepare_kernel(const Kernel& kernel) {
+  Kernel out = kernel;
+  out.roots = decompose(kernel.roots);
+  return merge_ranges(split_at_divisors(out));
+}
+
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options) {
   CodegenResult result;
   Clock clock(options.debug >= 5);
   result.operations = count_operations(kernel);
   result.bytes = count_bytes(kernel);
   if (options.verify) verify_kernel(kernel.roots, "schedule");
-  Kernel current = kernel;
-  current.roots = decompose(kernel.roots);
-  if (options.verify) verify_decomposed(current.roots, "decompose");
-  clock.lap("decompose");
-  current = merge_ranges(split_at_divisors(current));
-  if (options.verify) verify_decomposed(current.roots, "ranges");
-  clock.lap("ranges");
+  Kernel current = prepare_kernel(kernel);
+  if (options.verify) verify_decomposed(current.roots, "prepare");
+  clock.lap("prepare");
   std::vector<Option> chosen;
   if (!options.options_text.empty())
     chosen = parse_options(options.options_text);

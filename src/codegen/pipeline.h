@@ -19,11 +19,15 @@ struct PipelineOptions {
 
 struct CodegenResult {
   LinearProgram program;
-  std::string options;         // the optimisations applied, as text
+  std::string options;     // the optimisations applied, as text
   Dim threads_extent = 0;  // iterations of the THREAD range; 0: there is none
-  double operations = 0;  // arithmetic operations of one launch, symbolic sizes at their largest
-  double bytes = 0;       // bytes of the buffers that one launch reads and writes
+  double operations = 0;   // arithmetic operations of one launch, symbolic sizes at their largest
+  double bytes = 0;        // bytes of the buffers that one launch reads and writes
 };
+
+// The kernel that options apply to: transcendentals decomposed, ranges split at divisors and merged
+// where every access walks them as one.
+Kernel prepare_kernel(const Kernel& kernel);
 
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options);
 

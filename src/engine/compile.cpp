@@ -29,18 +29,25 @@ double now() {
 std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
   const std::vector<UOp> order = topological(outputs, has_memory);
   std::vector<uint8_t> varies(outputs.front().graph().id_limit());
+  // What is made of constants and positions alone by a few operations: no buffer is as cheap.
+  std::vector<uint8_t> light(varies.size());
   for (const UOp& u : order) {
     bool v = is_input(u) || u.op() == Op::Variable;
+    bool l = !has_memory(u) && !has(u.op(), kTranscendental) && u.op() != Op::ReduceAxis;
     if (!has_memory(u))
-      for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
+      for (const UOp& s : u.src()) {
+        v |= varies[s.id()] != 0;
+        l &= light[s.id()] != 0;
+      }
     varies[u.id()] = v ? 1 : 0;
+    light[u.id()] = l ? 1 : 0;
   }
   std::vector<UOp> frontier;
   const auto add = [&](const UOp& u) {
     // Views cost nothing, and constants are better left where kernels can see them.
     UOp base = u;
     while (has(base.op(), kMovement) && base.op() != Op::Pad) base = UOp(base.src(0));
-    if (has_memory(base) || base.op() == Op::Const || base.op() == Op::Iota) return;
+    if (has_memory(base) || light[base.id()]) return;
     if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
       frontier.push_back(base);
   };

@@ -116,8 +116,8 @@ class Planner {
   Slot new_slot(const UOp& value) const {
     Slot slot;
     slot.bytes = bytes_of(value);
-    slot.size = SizeExpression(product(shape_of(value)) * Dim(value.dtype().bytes()),
-                               request_.variables);
+    slot.size =
+        SizeExpression(product(shape_of(value)) * Dim(value.dtype().bytes()), request_.variables);
     const auto number_in = [&](std::span<const UOp> list) {
       return std::find(list.begin(), list.end(), value) - list.begin();
     };

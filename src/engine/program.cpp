@@ -21,7 +21,8 @@ Run::Run(Ref<Program> program) : program_(std::move(program)) {
   }
   for (size_t i = 0; i < p.slots.size(); ++i) {
     const Slot& s = p.slots[i];
-    if (s.kind == SlotKind::Captured) set_argument(i, {&s.storage->memory(), s.storage->byte_offset()});
+    if (s.kind == SlotKind::Captured)
+      set_argument(i, {&s.storage->memory(), s.storage->byte_offset()});
   }
   if (p.variables.empty()) fit_to_variables();
   seconds_.reserve(p.tape.size());
@@ -44,13 +45,13 @@ void Run::fit_to_variables() {
     if (slot.kind != SlotKind::Arena) continue;
     lives.push_back({slot.size.value(values_), slot.first, slot.last, slot.arena_offset});
   }
-  const int64_t bytes = p.variables.empty() ? p.arena_bytes : place_lifetimes(lives, kArenaAlignment);
+  const int64_t bytes =
+      p.variables.empty() ? p.arena_bytes : place_lifetimes(lives, kArenaAlignment);
   // Values without elements need a place too.
   if (!lives.empty() && (!arena_ || arena_->bytes() < bytes)) arena_ = p.device->allocate(bytes);
   size_t next = 0;
   for (size_t i = 0; i < p.slots.size(); ++i)
-    if (p.slots[i].kind == SlotKind::Arena)
-      set_argument(i, {arena_.get(), lives[next++].offset});
+    if (p.slots[i].kind == SlotKind::Arena) set_argument(i, {arena_.get(), lives[next++].offset});
   for (size_t i = 0; i < p.tape.size(); ++i) {
     const int64_t extent = p.tape[i].threads_extent.value(values_);
     extents_[i] = p.tape[i].threads_extent.is_const() && extent == 0 ? 1 : extent;

@@ -17,6 +17,22 @@ int64_t Kernel::next_range_number() const {
   return next;
 }
 
+void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known) {
+  for (const UOp& u : topological(roots)) {
+    if (known.contains(u.node())) continue;
+    RangeSet set = 0;
+    if (u.op() == Op::Range) {
+      set = RangeSet{1} << kernel.position(u);
+    } else {
+      for (const UOp& s : u.src()) set |= known.at(s.node());
+      if (u.op() == Op::Reduce || u.op() == Op::Stage)
+        for (size_t i = 1; i < u.src().size(); ++i)
+          set &= ~(RangeSet{1} << kernel.position(u.src(i)));
+    }
+    known.emplace(u.node(), set);
+  }
+}
+
 std::string to_string(const Kernel& kernel) {
   static constexpr const char* kKinds[] = {"", "/U", "/R", "/V", "/T"};
   std::string out = "kernel " + kernel.name + "\n  order";

@@ -14,7 +14,10 @@
 // A view's kSymbolicDim entries (shape, then strides, then offset) follow the indices as sources.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/dtype.h"
@@ -48,6 +51,13 @@ struct Kernel {
   size_t position(const UOp& range) const;
   int64_t next_range_number() const;
 };
+
+using RangeSet = uint64_t;  // bit i: the kernel's range i
+
+// The ranges below each node that no Reduce or Stage below it closes.
+using FreeRanges = std::unordered_map<const Node*, RangeSet>;
+// Adds `roots` and all below them to `known`; the nodes must outlive it.
+void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known);
 
 // "loop r0:64; reduce r1:32/upcast .." and the roots as expressions.
 std::string to_string(const Kernel& kernel);

@@ -99,8 +99,10 @@ std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
   if (by->terms.size() > 1 || (by->terms.size() == 1 && by->constant != 0)) return std::nullopt;
   const int64_t divisor = by->terms.empty() ? by->constant : by->terms[0].coefficient;
   Affine quotient;
-  if (by->terms.empty() && of->constant % divisor == 0) quotient.constant = of->constant / divisor;
-  else if (of->constant != 0) return std::nullopt;
+  if (by->terms.empty() && of->constant % divisor == 0)
+    quotient.constant = of->constant / divisor;
+  else if (of->constant != 0)
+    return std::nullopt;
   for (const AffineTerm& term : of->terms) {
     if (term.coefficient % divisor != 0) return std::nullopt;
     const int64_t k = term.coefficient / divisor;

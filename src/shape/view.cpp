@@ -33,8 +33,8 @@ bool take_group(const Shape& from, const Shape& to, size_t& i, size_t& o) {
   while (!(have == want)) {
     // The side that divides the other one grows; of numbers, the smaller one.
     const bool numbers = have.is_const() && want.is_const();
-    const bool smaller = numbers ? have.value() < want.value()
-                                 : divide_exactly(want, have).has_value();
+    const bool smaller =
+        numbers ? have.value() < want.value() : divide_exactly(want, have).has_value();
     if (smaller ? i == 0 : o == 0 || (!numbers && !divide_exactly(have, want))) return false;
     if (smaller)
       have = have * from[--i];

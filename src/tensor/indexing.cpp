@@ -96,9 +96,8 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
 
 Tensor gather_nd(const Tensor& a, const Tensor& index, int64_t batch) {
   require_index(a, index, "gather_nd");
-  require(batch >= 0 && index.rank() > batch, Status::Shape,
-          "gather_nd of ", to_string(a.shape()), " with an index of ", to_string(index.shape()),
-          ", ", batch, " batch axes");
+  require(batch >= 0 && index.rank() > batch, Status::Shape, "gather_nd of ", to_string(a.shape()),
+          " with an index of ", to_string(index.shape()), ", ", batch, " batch axes");
   const int64_t depth = index.shape().back().value();
   require(depth >= 1 && batch + depth <= a.rank() &&
               std::equal(a.shape().begin(), a.shape().begin() + batch, index.shape().begin()),
@@ -136,8 +135,8 @@ namespace {
 Tensor arg_extreme(const Tensor& a, int64_t axis, bool keepdims, bool last, bool greatest) {
   const int64_t along = checked_axis(axis, a.rank());
   const Dim& size = a.shape()[at(along)];
-  require(decide_less_equal(1, size), Status::Shape, greatest ? "argmax" : "argmin", " over nothing: axis ", along,
-          " of ", to_string(a.shape()));
+  require(decide_less_equal(1, size), Status::Shape, greatest ? "argmax" : "argmin",
+          " over nothing: axis ", along, " of ", to_string(a.shape()));
   const Tensor best = greatest ? max(a, {along}, true) : min(a, {along}, true);
   Tensor chosen = equal(a, best);
   if (a.dtype().is_float()) chosen = bit_or(chosen, is_nan(a));

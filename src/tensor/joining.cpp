@@ -45,8 +45,8 @@ std::vector<Tensor> split(const Tensor& a, const Ints& sizes, int64_t axis) {
     require(s >= 0, Status::Shape, "split into parts of ", list_text(sizes));
     total = checked_add(total, s, "the sum of the parts");
   }
-  require(decide_equal(size, total), Status::Shape, "split of ", to_string(size), " elements into parts of ",
-          list_text(sizes));
+  require(decide_equal(size, total), Status::Shape, "split of ", to_string(size),
+          " elements into parts of ", list_text(sizes));
   std::vector<Tensor> parts;
   int64_t begin = 0;
   for (int64_t s : sizes) {

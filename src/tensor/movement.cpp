@@ -112,8 +112,8 @@ Tensor reshape(const Tensor& a, const Shape& shape) {
     out[at(open)] = left_over(a.shape(), out);
     known = known * out[at(open)];
   }
-  require(decide_equal(known, count), Status::Shape, "cannot reshape ",
-          to_string(a.shape()), " (", to_string(count), " elements) to ", to_string(shape));
+  require(decide_equal(known, count), Status::Shape, "cannot reshape ", to_string(a.shape()), " (",
+          to_string(count), " elements) to ", to_string(shape));
   check_shape(out, a.dtype());
   return a.with(make_reshape(a.node(), out));
 }

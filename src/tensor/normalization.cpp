@@ -42,7 +42,8 @@ Tensor scaled(const Tensor& x, const Tensor& scale, const Tensor& bias) {
 Tensor per_channel(const Tensor& x, const Tensor& values, const char* what) {
   if (!values) return values;
   require(x.rank() >= 2 && values.rank() == 1 && decide_equal(values.shape()[0], x.shape()[1]),
-          Status::Shape, what, ": ", to_string(values.shape()), " for the channels of ", to_string(x.shape()));
+          Status::Shape, what, ": ", to_string(values.shape()), " for the channels of ",
+          to_string(x.shape()));
   Shape shape(x.shape().size(), Dim(1));
   shape[1] = x.shape()[1];
   return reshape(values, shape);

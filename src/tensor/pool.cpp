@@ -37,7 +37,8 @@ Pool plan(const Tensor& x, const Ints& kernel, const WindowOptions& options, boo
     const int64_t size =
         checked_add(checked_add(p.sizes[i], before, "a size"), p.options.after[i], "a size");
     const int64_t stride = p.options.strides[i];
-    int64_t count = window_count(size, kernel[i], stride, p.options.dilations[i], ceil_mode).value();
+    int64_t count =
+        window_count(size, kernel[i], stride, p.options.dilations[i], ceil_mode).value();
     // A window that starts behind the input holds nothing.
     if (ceil_mode && count > 1 && (count - 1) * stride >= p.sizes[i] + before) --count;
     require(count > 0, Status::Shape, "pool: kernel ", list_text(kernel), " does not fit into ",

@@ -71,8 +71,8 @@ UOp window_axis(const UOp& node, size_t axis, int64_t kernel, int64_t stride, in
   decide_less_equal(1, size);
   const int64_t m = repeats_in_row(size, stride, dilation, count);
   const Dim row = size * Dim(m) + dilation;
-  const int64_t more = ceil_div(checked_mul(kernel, dilation, "a window"),
-                                std::max<int64_t>(lower_bound(size), 1));
+  const int64_t more =
+      ceil_div(checked_mul(kernel, dilation, "a window"), std::max<int64_t>(lower_bound(size), 1));
   const int64_t times = checked_add(checked_mul(kernel, m, "a window"), more, "a window");
   UOp rows = first_of(repeated(node, axis, times), axis, Dim(kernel) * row);
   rows = first_of(with_axes(rows, axis, {Dim(kernel), row}), axis + 1, count * Dim(stride));
@@ -147,8 +147,8 @@ Tensor beside_space(const Tensor& bias, size_t spatial) {
 
 Tensor add_bias(const Tensor& out, const Tensor& bias, size_t spatial, DType dtype) {
   if (!bias) return out;
-  require(bias.rank() == 1 && decide_equal(bias.shape()[0], out.shape()[1]), Status::Shape, "conv: bias ",
-          to_string(bias.shape()), " for ", to_string(out.shape()[1]), " channels");
+  require(bias.rank() == 1 && decide_equal(bias.shape()[0], out.shape()[1]), Status::Shape,
+          "conv: bias ", to_string(bias.shape()), " for ", to_string(out.shape()[1]), " channels");
   return add(out, cast(beside_space(bias, spatial), dtype));
 }
 
@@ -187,8 +187,9 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Win
   const Shape sizes = spatial_sizes(padded, spatial, "conv");
   const Dim each = divided(x.shape()[1], groups, "conv");
   const Dim made = divided(weight.shape()[0], groups, "conv");
-  require(decide_equal(weight.shape()[1], each), Status::Shape, "conv: weight ", to_string(weight.shape()),
-          " for ", to_string(x.shape()[1]), " channels in ", groups, " groups");
+  require(decide_equal(weight.shape()[1], each), Status::Shape, "conv: weight ",
+          to_string(weight.shape()), " for ", to_string(x.shape()[1]), " channels in ", groups,
+          " groups");
   Shape counts;
   for (size_t i = 0; i < spatial; ++i) {
     counts.push_back(window_count(sizes[i], kernel[i], o.strides[i], o.dilations[i]));

@@ -1,0 +1,85 @@
+// The state of one choice of options; shared by heuristic.cpp (what all kernels have) and
+// heuristic_contraction.cpp (kernels with one reduction).
+//
+// Options are applied as they are chosen, so that later ones can name the ranges that earlier ones
+// made.  Positions are of the kernel as it came; numbers name ranges for good.
+#pragma once
+
+#include <vector>
+
+#include "codegen/access_table.h"
+#include "codegen/options.h"
+#include "ir/target.h"
+
+namespace tiny {
+
+// How often a load is read before lanes along another of its axes are worth a copy.
+inline constexpr double kStagedReuseMin = 32;
+
+class Chooser {
+ public:
+  Chooser(const Kernel& kernel, const Target& target);
+  std::vector<Option> run();
+
+ private:
+  bool vectorises() const;
+  double extent(size_t range) const { return table_.extents[range]; }
+  int64_t const_extent(size_t range) const;  // 0: symbolic
+  // The size, a symbolic one at its greatest.
+  int64_t most(size_t range) const { return static_cast<int64_t>(extent(range)); }
+  int64_t number(size_t range) const { return kernel_.ranges[range].range.int_arg(); }
+  // What lanes along `range` cost, over all accesses; `steps`: arithmetic per element stored.
+  double lane_cost(size_t range, bool reduced, double steps = 1) const;
+
+  void apply(Option option);
+  int64_t tile(int64_t range, int64_t size);  // the number of the inner range
+  void kind(OptionKind what, int64_t range) { apply({what, range, 0, {}, 0, false}); }
+  void vector_tile(size_t range, int64_t vectors);
+  bool has_range(int64_t number) const;  // now
+  void elementwise();
+  void rows();
+  void share_values();
+  size_t outer_loops() const;
+  void thread();
+
+  // heuristic_contraction.cpp
+  struct RegisterTile {
+    int64_t rows = 1;
+    int64_t vectors = 1;
+    double score = 0;
+  };
+  // The operand with lanes, memoised as a panel: which it is, and how its ranges are cut.
+  struct Panel {
+    const AccessInfo* load = nullptr;
+    int64_t columns = 0;      // of all panels that are filled together; 0: one tile's
+    int64_t steps_range = 0;  // the position of the reduced range that is cut
+    int64_t steps = 0;        // of it in a panel; 0: all
+  };
+  void contraction(const ClosureInfo& reduction);
+  void reduced_lanes(size_t lane, uint64_t outputs);
+  struct TileCost {
+    double vector_load = 1;  // in loads from the first level of cache
+    int64_t vectors_max = 4;
+  };
+  RegisterTile register_tile(double m, double n, const TileCost& cost) const;
+  size_t row_range(size_t lane_range, uint64_t outputs) const;
+  bool can_stage(const AccessInfo& load, size_t lane) const;
+  double reuse(const AccessInfo& load) const;
+  Panel choose_panel(const ClosureInfo& reduction, size_t lane, size_t row,
+                     const RegisterTile& tile) const;
+  void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
+                          const RegisterTile& tile, const Panel& panel);
+  void stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
+                  int64_t inner_row);
+
+  const Kernel& kernel_;
+  const Target& target_;
+  AccessTable table_;
+  Kernel current_;
+  std::vector<Option> options_;
+  int64_t lanes_ = 1;
+  int64_t cut_range_ = -1;  // the position of the reduced range that a panel cuts
+  int64_t cut_ = -1;        // the number of its inner part
+};
+
+}  // namespace tiny

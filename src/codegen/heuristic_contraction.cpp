@@ -1,0 +1,287 @@
+// The options of a kernel with one reduction: lanes, a register tile, and panels of its operands in
+// scratch where they are read often and do not lie as they are read.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/checked.h"
+#include "codegen/chooser.h"
+#include "codegen/split_reduce.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr uint64_t bit(size_t i) {
+  return uint64_t{1} << i;
+}
+
+constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
+constexpr int64_t kReducedBlock = 256;  // elements of a reduced range in a panel..
+constexpr int64_t kReducedWhole = 384;  // ..unless that is all
+constexpr int64_t kPageBytes = 4096;    // rows this far apart fall into the same sets of a cache
+
+}  // namespace
+
+// Rows and vectors that keep the most accumulators busy for the fewest loads.
+Chooser::RegisterTile Chooser::register_tile(double m, double n, const TileCost& cost) const {
+  RegisterTile best;
+  const auto lanes = static_cast<double>(lanes_);
+  for (int64_t vectors = 1; vectors <= cost.vectors_max; ++vectors) {
+    if (vectors > 1 && static_cast<double>(vectors - 1) * lanes >= n) break;
+    for (int64_t rows = 1; rows * vectors + vectors + 1 <= target_.vector_registers - 1; ++rows) {
+      if (static_cast<double>(rows) > m) break;
+      const auto r = static_cast<double>(rows);
+      const auto v = static_cast<double>(vectors);
+      const double use_m = m / (std::ceil(m / r) * r);
+      const double use_n = n / (std::ceil(n / (v * lanes)) * v * lanes);
+      const double busy = std::min(1.0, r * v / 12);
+      const double loads = (r + v * cost.vector_load) / (r * v);
+      const double score = use_m * use_n * busy / (1 + loads / 4);
+      if (score > best.score * 1.0001) best = {rows, vectors, score};
+    }
+  }
+  return best;
+}
+
+// Whether a panel with lanes along `lane` holds each element once.  Steps of a window share what
+// they read: a copy of theirs would not have lanes side by side.
+bool Chooser::can_stage(const AccessInfo& load, size_t lane) const {
+  if (load.store || !load.inside_reduction) return false;
+  const double step = std::abs(static_cast<double>(load.strides[lane]));
+  for (size_t i = 0; i < load.strides.size(); ++i) {
+    if (load.strides[i] == kOpaqueStride) return false;
+    if (i == lane || !kernel_.ranges[i].reduced) continue;
+    const double other = std::abs(static_cast<double>(load.strides[i]));
+    if (other * (extent(i) - 1) >= step && step * (extent(lane) - 1) >= other && other > 0 &&
+        step > 0)
+      return false;
+  }
+  int same = 0;
+  for (const AccessInfo& a : table_.accesses)
+    same += !a.store && a.node.src(0) == load.node.src(0) ? 1 : 0;
+  return same == 1;
+}
+
+// How often each element is read.
+double Chooser::reuse(const AccessInfo& load) const {
+  double times = 1;
+  for (size_t i = 0; i < load.strides.size(); ++i)
+    if (load.strides[i] == 0) times *= extent(i);
+  return times;
+}
+
+// The output range whose steps reuse the vectors that are loaded along `lane_range`: the one that
+// fills register tiles best, of equals the one whose steps lie closest.
+size_t Chooser::row_range(size_t lane_range, uint64_t outputs) const {
+  const size_t none = kernel_.ranges.size();
+  size_t best = none;
+  double best_score = 0;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    if (!(outputs & bit(i)) || i == lane_range || most(i) < 2) continue;
+    bool reuses = false;
+    int64_t step = 0;
+    for (const AccessInfo& a : table_.accesses) {
+      if (a.store) continue;
+      if (a.strides[lane_range] != 0 && a.strides[i] == 0) reuses = true;
+      if (a.strides[lane_range] == 0 && a.strides[i] != kOpaqueStride)
+        step = std::max(step, std::abs(a.strides[i]));
+    }
+    if (!reuses) continue;
+    const double score = register_tile(extent(i), extent(lane_range), {}).score /
+                         (1 + 1e-3 * std::log2(1.0 + static_cast<double>(step)));
+    if (score > best_score) best = i, best_score = score;
+  }
+  return best;
+}
+
+// Lanes and a few vectors along a reduced range, folded at the end.
+void Chooser::reduced_lanes(size_t lane, uint64_t outputs) {
+  const int64_t vectors = most(lane) >= 4 * lanes_ ? 4 : most(lane) >= 2 * lanes_ ? 2 : 1;
+  size_t row = kernel_.ranges.size();
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    if (!(outputs & bit(i)) || most(i) < 4) continue;
+    for (const AccessInfo& a : table_.accesses)
+      if (!a.store && a.strides[lane] != 0 && a.strides[i] == 0) row = i;
+  }
+  if (row < kernel_.ranges.size()) kind(OptionKind::Upcast, tile(number(row), 4));
+  vector_tile(lane, row < kernel_.ranges.size() ? std::min<int64_t>(vectors, 2) : vectors);
+}
+
+// The operand that has the lanes is copied to a panel if it is read again for many rows and lies in
+// another order, or in rows longer than the panel's.
+Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, size_t row,
+                                     const RegisterTile& tile) const {
+  Panel none;
+  const int64_t width = tile.vectors * lanes_;
+  if (const_extent(lane) == 0) return none;
+  const AccessInfo* load = nullptr;
+  for (const AccessInfo& a : table_.accesses) {
+    if (a.store || !a.inside_reduction || a.strides[lane] == 0) continue;
+    if (load || a.strides[row] != 0 || !can_stage(a, lane)) return none;
+    load = &a;
+  }
+  if (!load) return none;
+  const bool transposed = load->strides[lane] != 1;
+  if (transposed && reuse(*load) < kStagedReuseMin) return none;
+  double rows = extent(row) / static_cast<double>(tile.rows);
+  int64_t steps = 1;
+  size_t longest = lane;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    const bool reduced = (reduction.own & bit(i)) != 0;
+    if (!reduced && i != row && load->strides[i] == 0) rows *= extent(i);
+    if (!reduced) continue;
+    if (const_extent(i) == 0 || load->strides[i] == 0) return none;
+    steps *= const_extent(i);
+    if (longest == lane || const_extent(i) > const_extent(longest)) longest = i;
+  }
+  if (longest == lane) return none;
+  if (!transposed && (rows < kReadAgainMin || const_extent(lane) <= width || steps < 32))
+    return none;
+  Panel panel{load, 0, static_cast<int64_t>(longest), 0};
+  const int64_t bytes = table_.widest_bytes;
+  const int64_t others = steps / const_extent(longest);
+  const int64_t room = target_.l2_bytes / 4 * 3 / bytes;
+  if (!can_add_into_destination(kernel_)) return panel;
+  if (others == 1 && steps > kReducedWhole) {
+    panel.steps = kReducedBlock;
+  } else if (steps * width > room) {
+    panel.steps = std::max<int64_t>(room / (others * width) / 16 * 16, 16);
+    if (panel.steps >= const_extent(longest)) panel.steps = 0;
+  }
+  if (panel.steps) {
+    // All columns of a block are filled before the rows are walked; each worker has its own.
+    const int64_t block = others * panel.steps;
+    const int64_t each = ceil_div(const_extent(lane), int64_t{2} * target_.cores);
+    const int64_t fit = target_.l2_bytes / 2 / bytes / block;
+    const int64_t wanted = target_.cores > 1 ? std::min(fit, each) : fit;
+    panel.columns = std::max<int64_t>(ceil_div(wanted, width), 1) * width;
+  }
+  return panel;
+}
+
+// The operand that is broadcast, if its rows fall on each other in the cache.
+void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
+                         int64_t inner_row) {
+  for (const AccessInfo& a : table_.accesses) {
+    if (a.store || !a.inside_reduction || a.strides[lane] != 0 || a.strides[row] == 0) continue;
+    if (!can_stage(a, row) || (a.strides[row] * table_.widest_bytes) % kPageBytes != 0) continue;
+    int64_t along = -1;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if ((reduction.own & bit(i)) && a.strides[i] == 1 && const_extent(i) >= kReducedBlock)
+        along = static_cast<int64_t>(i);
+    if (along < 0) continue;
+    const int64_t steps = along == cut_range_ ? cut_ : number(static_cast<size_t>(along));
+    apply({OptionKind::Stage, outer_row, a.node.src(0).int_arg(), {inner_row, steps}, 16, false});
+    for (const UOp& u : topological(current_.roots)) {
+      if (u.op() != Op::Stage || u.src(0).op() != Op::Load || !(u.src(0).src(0) == a.node.src(0)))
+        continue;
+      const int64_t copy = u.src(u.src().size() - 1).int_arg();
+      kind(OptionKind::Vec, tile(copy, lanes_));
+      break;
+    }
+    return;
+  }
+}
+
+void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
+                                 const RegisterTile& best, const Panel& panel) {
+  const int64_t width = best.vectors * lanes_;
+  const auto cut_range = static_cast<size_t>(panel.steps_range);
+  // The reduced range that is cut: blocks outside, steps inside.
+  const int64_t blocks = number(cut_range);
+  cut_ = blocks;
+  cut_range_ = panel.steps_range;
+  if (panel.steps) cut_ = tile(blocks, panel.steps);
+  // Columns: blocks, panels, vectors, lanes.
+  const int64_t column_blocks = number(lane);
+  int64_t panels = column_blocks;
+  if (panel.steps && panel.columns < const_extent(lane))
+    panels = tile(column_blocks, panel.columns);
+  int64_t vectors = panels;
+  if (const_extent(lane) > width) vectors = tile(panels, width);
+  const int64_t lane_number = best.vectors > 1 ? tile(vectors, lanes_) : vectors;
+  int64_t inner_row = number(row);
+  if (best.rows != const_extent(row)) inner_row = tile(inner_row, best.rows);
+  const int64_t outer_row = number(row);
+
+  std::vector<int64_t> order;
+  std::vector<int64_t> layout;
+  const auto add = [&](std::vector<int64_t>& list, int64_t r) {
+    if (has_range(r) && std::find(list.begin(), list.end(), r) == list.end()) list.push_back(r);
+  };
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (i != lane && !(reduction.own & bit(i)) && panel.load->strides[i] != 0)
+      add(order, number(i));
+  if (panels != column_blocks) add(order, column_blocks);
+  if (panel.steps) add(order, blocks);
+  const bool panels_inside = panel.steps != 0;
+  if (!panels_inside && vectors != panels) add(order, panels);
+  const int64_t place = order.empty() ? -1 : order.back();
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (i != lane && i != row && !(reduction.own & bit(i)) && panel.load->strides[i] == 0)
+      add(order, number(i));
+  if (inner_row != outer_row) add(order, outer_row);
+  if (panels_inside && vectors != panels) {
+    add(order, panels);
+    add(layout, panels);
+  }
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    if (!(reduction.own & bit(i))) continue;
+    const int64_t r = i == cut_range ? cut_ : number(i);
+    add(order, r);
+    add(layout, r);
+  }
+  add(order, inner_row);
+  if (vectors != lane_number) add(order, vectors);
+  if (vectors != lane_number) add(layout, vectors);
+  add(order, lane_number);
+  add(layout, lane_number);
+  apply({OptionKind::Order, -1, 0, order, 0, false});
+  kind(OptionKind::Vec, lane_number);
+  if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
+  if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
+  apply({OptionKind::Stage, place, panel.load->node.src(0).int_arg(), layout, 0, false});
+  if (inner_row != outer_row) stage_rows(reduction, lane, row, outer_row, inner_row);
+}
+
+void Chooser::contraction(const ClosureInfo& reduction) {
+  if (lanes_ < 2) return;
+  uint64_t outputs = 0;
+  double steps = 1;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    if (!kernel_.ranges[i].reduced) outputs |= bit(i);
+    if (reduction.own & bit(i)) steps *= extent(i);
+  }
+  const size_t none = kernel_.ranges.size();
+  size_t lane = none;
+  double lane_price = 0;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    const bool reduced = (reduction.own & bit(i)) != 0;
+    if (!(outputs & bit(i)) && !reduced) continue;
+    const double price = lane_cost(i, reduced, steps);
+    if (lane == none || price < lane_price) lane = i, lane_price = price;
+  }
+  if (lane == none || lane_price > 60) return;
+  if (reduction.own & bit(lane)) return reduced_lanes(lane, outputs);
+  const size_t row = row_range(lane, outputs);
+  RegisterTile best = register_tile(row == none ? 1 : extent(row), extent(lane), {});
+  if (row == none) best.vectors = std::clamp<int64_t>(most(lane) / lanes_, 1, 4);
+  if (row != none && const_extent(lane) >= lanes_) {
+    // A panel is read from the second level; lanes that are stored apart need a line each.
+    TileCost cost{4, 4};
+    for (const AccessInfo& a : table_.accesses)
+      if (a.store && a.strides[lane] != 1) cost.vectors_max = 2;
+    const RegisterTile of_panel = register_tile(extent(row), extent(lane), cost);
+    const Panel panel = choose_panel(reduction, lane, row, of_panel);
+    if (panel.load) return staged_contraction(reduction, lane, row, of_panel, panel);
+  }
+  if (row != none && best.rows > 1) {
+    const int64_t inner =
+        best.rows == const_extent(row) ? number(row) : tile(number(row), best.rows);
+    kind(OptionKind::Upcast, inner);
+  }
+  vector_tile(lane, best.vectors);
+}
+
+}  // namespace tiny

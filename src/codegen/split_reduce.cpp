@@ -1,0 +1,84 @@
+#include "codegen/split_reduce.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tiny {
+
+namespace {
+
+bool is_loop(const KernelRange& r) {
+  return r.kind == RangeKind::Loop || r.kind == RangeKind::Thread;
+}
+
+// The loops of `reduce` that lie outside of a loop that it runs in.
+std::vector<UOp> outer_loops(const Kernel& kernel, const UOp& reduce, RangeSet free) {
+  size_t innermost = 0;
+  for (size_t i = 0; i < kernel.ranges.size(); ++i)
+    if ((free & (RangeSet{1} << i)) && is_loop(kernel.ranges[i])) innermost = i;
+  std::vector<UOp> out;
+  for (size_t i = 1; i < reduce.src().size(); ++i) {
+    const size_t at = kernel.position(reduce.src(i));
+    if (at < innermost && is_loop(kernel.ranges[at])) out.push_back(reduce.src(i));
+  }
+  return out;
+}
+
+// A load of what is stored last would see a partial sum if both are one buffer.
+bool may_read_destination(const UOp& store) {
+  const UOp value = store.src(1);
+  const std::span<const UOp> place = store.src().subspan(2);
+  for (const UOp& u : topological({&value, 1}))
+    if (u.op() == Op::Load && u.src().size() == place.size() + 1 &&
+        std::equal(place.begin(), place.end(), u.src().begin() + 1))
+      return true;
+  return false;
+}
+
+// The one reduction whose value, perhaps changed elementwise, `kernel` stores; no node if partial
+// sums cannot stand in the destination.
+UOp stored_reduction(const Kernel& kernel, const FreeRanges& free) {
+  if (kernel.roots.size() != 1 || kernel.roots[0].op() != Op::Store) return {};
+  const UOp store = kernel.roots[0];
+  const auto stop = [](const UOp& u) { return u.op() == Op::Reduce || u.op() == Op::Stage; };
+  UOp reduce;
+  for (const UOp& u : topological({&store, 1}, stop)) {
+    if (u.op() != Op::Reduce) continue;
+    if (reduce) return {};
+    reduce = u;
+  }
+  const bool fits = reduce && free.at(reduce.node()) == free.at(store.node()) &&
+                    reduce.dtype() == store.src(1).dtype() && !may_read_destination(store);
+  return fits ? reduce : UOp();
+}
+
+}  // namespace
+
+bool can_add_into_destination(const Kernel& kernel) {
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  return static_cast<bool>(stored_reduction(kernel, free));
+}
+
+SplitReduction split_outer_reduction(const Kernel& kernel) {
+  SplitReduction out{kernel, {}};
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  const UOp reduce = stored_reduction(kernel, free);
+  if (!reduce || outer_loops(kernel, reduce, free.at(reduce.node())).empty()) return out;
+  std::vector<UOp> outer{UOp()};
+  std::vector<UOp> inner{UOp(reduce.src(0))};
+  const std::vector<UOp> outside = outer_loops(kernel, reduce, free.at(reduce.node()));
+  for (size_t i = 1; i < reduce.src().size(); ++i) {
+    const UOp& r = reduce.src(i);
+    (std::find(outside.begin(), outside.end(), r) == outside.end() ? inner : outer).push_back(r);
+  }
+  if (inner.size() == 1) return out;
+  Graph& graph = reduce.graph();
+  outer[0] = graph.make(Op::Reduce, std::move(inner), reduce.arg());
+  out.outer = graph.make(Op::Reduce, std::move(outer), reduce.arg());
+  out.kernel.roots[0] = substitute(kernel.roots[0], {{reduce, out.outer}});
+  return out;
+}
+
+}  // namespace tiny

@@ -1,0 +1,374 @@
+#include "codegen/stage_option.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "ir/affine.h"
+#include "ir/bounds.h"
+#include "ir/build.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr RangeSet bit(size_t position) {
+  return RangeSet{1} << position;
+}
+
+std::vector<size_t> positions(RangeSet set) {
+  std::vector<size_t> out;
+  for (; set; set &= set - 1) out.push_back(static_cast<size_t>(std::countr_zero(set)));
+  return out;
+}
+
+using Renaming = std::vector<std::pair<UOp, UOp>>;
+
+// The place where a value is wanted, and the renaming that makes the staged value of it.
+struct Occurrence {
+  UOp value;
+  std::vector<size_t> ranges;  // inside the place, outer to inner
+};
+
+// One dimension of a stage: a range of its own, and the expression that users index it with, in
+// terms of the ranges of the occurrence that was staged.
+struct Dimension {
+  UOp range;
+  UOp index;
+  std::vector<size_t> from;  // the ranges that it stands for
+  RangeKind kind = RangeKind::Loop;
+};
+
+class Stager {
+ public:
+  Stager(const Kernel& kernel, const Option& option)
+      : kernel_(kernel), option_(option), order_(topological(kernel.roots)) {
+    add_free_ranges(kernel, kernel.roots, free_);
+    place_ = option.range < 0 ? 0 : position_of(option.range) + 1;
+  }
+
+  Kernel run() {
+    const UOp value = find_value();
+    check(value);
+    occurrences_ = {{value, positions(inside(value))}};
+    if (occurrences_.front().ranges.empty())
+      refuse("the value does not depend on a range inside the place");
+    find_others();
+    const std::optional<size_t> home = find_home();
+    const size_t staged = home.value_or(0);
+    std::vector<Dimension> dims = home ? own_ranges(occurrences_[staged]) : copies(value);
+    arrange(dims);
+    const UOp stage = make_stage(home ? occurrences_[staged].value : renamed_, dims);
+    Kernel out = kernel_;
+    Renaming replaced;
+    for (size_t i = 0; i < occurrences_.size(); ++i) {
+      if (home && i == staged) continue;
+      std::vector<UOp> src{stage};
+      const Renaming to = renaming(occurrences_[staged], occurrences_[i]);
+      for (const Dimension& d : dims) src.push_back(substitute(d.index, to));
+      replaced.emplace_back(occurrences_[i].value, value.graph().make(Op::Index, std::move(src)));
+    }
+    for (UOp& root : out.roots) root = substitute(root, replaced);
+    if (!home)
+      for (const Dimension& d : dims) out.ranges.push_back({d.range, d.kind, false});
+    return out;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(Status::InvalidArgument,
+                cat("option ", to_text({&option_, 1}), " does not fit the kernel: ", why));
+  }
+
+  size_t position_of(int64_t number) const {
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (kernel_.ranges[i].range.int_arg() == number) return i;
+    refuse(cat("it has no range r", number));
+  }
+
+  // Of a node that the kernel need not hold.
+  RangeSet free_of(const UOp& u) const {
+    FreeRanges known;
+    add_free_ranges(kernel_, {&u, 1}, known);
+    return known.at(u.node());
+  }
+  RangeSet inside(const UOp& u) const { return free_.at(u.node()) >> place_ << place_; }
+
+  UOp find_value() const {
+    if (option_.by_number) {
+      const auto n = static_cast<size_t>(option_.amount);
+      if (n >= order_.size()) refuse(cat("it has ", order_.size(), " values"));
+      const UOp& u = order_[n];
+      if (u.dtype() == kVoid || u.dtype() == kAddress || u.op() == Op::Range || u.src().empty())
+        refuse(cat("v", n, " is no value"));
+      return u;
+    }
+    for (const UOp& u : order_)
+      if (u.op() == Op::Load && u.src(0).int_arg() == option_.amount) return u;
+    refuse("it has no load of the parameter");
+  }
+
+  void check(const UOp& value) const {
+    for (size_t i : positions(free_.at(value.node()) & ~inside(value)))
+      if (kernel_.ranges[i].kind != RangeKind::Loop && kernel_.ranges[i].kind != RangeKind::Thread)
+        refuse("the value depends on lanes or registers outside of the place");
+    for (const UOp& u : topological({&value, 1}))
+      if (u.op() == Op::Index && (free_.at(u.node()) & inside(value)) && u == value)
+        refuse("it is read from a stage already");
+  }
+
+  static Renaming renaming_of(const Kernel& kernel, const std::vector<size_t>& from,
+                              const std::vector<size_t>& to) {
+    Renaming out;
+    for (size_t i = 0; i < from.size(); ++i)
+      if (from[i] != to[i])
+        out.emplace_back(kernel.ranges[from[i]].range, kernel.ranges[to[i]].range);
+    return out;
+  }
+  Renaming renaming(const Occurrence& a, const Occurrence& b) const {
+    return renaming_of(kernel_, a.ranges, b.ranges);
+  }
+
+  // Nodes that compute the same over other ranges of the same sizes.
+  void find_others() {
+    const Occurrence first = occurrences_.front();
+    for (const UOp& u : order_) {
+      if (u.op() != first.value.op() || u.dtype() != first.value.dtype() || u == first.value)
+        continue;
+      Occurrence other{u, positions(inside(u))};
+      if (other.ranges.size() != first.ranges.size()) continue;
+      bool alike = true;
+      for (size_t i = 0; i < first.ranges.size(); ++i) {
+        const KernelRange& a = kernel_.ranges[first.ranges[i]];
+        const KernelRange& b = kernel_.ranges[other.ranges[i]];
+        alike = alike && a.range.src(0) == b.range.src(0) && a.kind == b.kind;
+      }
+      if (alike && substitute(first.value, renaming(first, other)) == u)
+        occurrences_.push_back(std::move(other));
+    }
+    if (!option_.by_number)
+      for (const UOp& u : order_)
+        if (u.op() == Op::Load && u.src(0).int_arg() == option_.amount &&
+            std::none_of(occurrences_.begin(), occurrences_.end(),
+                         [&](const Occurrence& o) { return o.value == u; }))
+          refuse("it has loads of the parameter with different indices");
+  }
+
+  // The first occurrence that a reduction over exactly its ranges computes, if another needs it:
+  // the stage is filled in that reduction's loop.
+  std::optional<size_t> find_home() const {
+    if (occurrences_.size() < 2) return std::nullopt;
+    for (size_t i = 0; i < occurrences_.size(); ++i)
+      for (const UOp& u : order_) {
+        if (u.op() != Op::Reduce) continue;
+        RangeSet own = 0;
+        for (size_t k = 1; k < u.src().size(); ++k) own |= bit(kernel_.position(u.src(k)));
+        if (own != inside(occurrences_[i].value)) continue;
+        const std::vector<UOp> below = topological({&u, 1});
+        if (std::find(below.begin(), below.end(), occurrences_[i].value) != below.end()) return i;
+      }
+    return std::nullopt;
+  }
+
+  std::vector<Dimension> own_ranges(const Occurrence& home) const {
+    std::vector<Dimension> dims;
+    for (size_t i : home.ranges) {
+      const UOp r = kernel_.ranges[i].range;
+      dims.push_back({r, r, {i}, RangeKind::Loop});
+    }
+    return dims;
+  }
+
+  // Ranges of the stage's own; `renamed_` is the value over them.
+  std::vector<Dimension> copies(const UOp& value) {
+    number_ = kernel_.next_range_number();
+    std::vector<Dimension> dims;
+    RangeSet left = inside(value);
+    Renaming replaced;
+    if (value.op() == Op::Load) left = windows(value, left, dims);
+    for (size_t i : positions(left)) {
+      const UOp r = kernel_.ranges[i].range;
+      const RangeKind kind = copied_kind(kernel_.ranges[i]);
+      dims.push_back({new_range(r.src(0)), r, {i}, kind});
+      replaced.emplace_back(r, dims.back().range);
+    }
+    renamed_ = substitute(renamed_ ? renamed_ : value, replaced);
+    return dims;
+  }
+
+  // Lanes are filled as lanes; a few registers as so many steps.
+  static RangeKind copied_kind(const KernelRange& r) {
+    if (r.kind == RangeKind::Vec) return r.kind;
+    const bool few = r.kind == RangeKind::Upcast && r.range.src(0).const_int() <= 4;
+    return few ? RangeKind::Unroll : RangeKind::Loop;
+  }
+
+  UOp new_range(const UOp& size) { return size.graph().make(Op::Range, {UOp(size)}, number_++); }
+
+  // Indices that sum overlapping ranges become dimensions over what the sums cover; returns the
+  // ranges that are left.
+  RangeSet windows(const UOp& load, RangeSet set, std::vector<Dimension>& dims) {
+    std::vector<UOp> src(load.src().begin(), load.src().end());
+    RangeSet left = set;
+    for (size_t axis = 1; axis < src.size(); ++axis) {
+      const RangeSet here = free_.at(load.src(axis).node()) & set;
+      bool alone = std::popcount(here) > 1;
+      for (size_t other = 1; other < src.size(); ++other)
+        alone = alone && (other == axis || !(free_.at(load.src(other).node()) & here));
+      const std::optional<Affine> sum = affine(src[axis]);
+      if (!alone || !sum) continue;
+      Affine inner;
+      Affine outer{sum->constant, {}};
+      std::vector<std::pair<int64_t, int64_t>> steps;  // coefficient, size
+      bool plain = true;
+      for (const AffineTerm& term : sum->terms) {
+        const bool mine = (free_of(term.atom) & here) != 0;
+        (mine ? inner : outer).terms.push_back(term);
+        if (!mine) continue;
+        plain = plain && term.atom.op() == Op::Range && term.atom.src(0).is_const();
+        if (plain) steps.emplace_back(std::abs(term.coefficient), term.atom.src(0).const_int());
+      }
+      if (!plain || is_mixed_radix(steps)) continue;
+      BoundsCache cache;
+      const Interval covered = cache.of(inner);
+      Graph& graph = load.graph();
+      const UOp range = new_range(graph.integer(covered.hi - covered.lo + 1));
+      outer.constant += covered.lo;
+      src[axis] = add(to_uop(graph, outer), range);
+      inner.constant -= covered.lo;
+      dims.push_back({range, to_uop(graph, inner), positions(here), RangeKind::Loop});
+      left &= ~here;
+    }
+    renamed_ = load.graph().make(Op::Load, std::move(src), load.arg(), load.dtype());
+    return left;
+  }
+
+  // Whether different coordinates have different sums, as digits of a number do.
+  static bool is_mixed_radix(std::vector<std::pair<int64_t, int64_t>> steps) {
+    std::sort(steps.begin(), steps.end());
+    int64_t reach = 0;
+    for (const auto& [step, size] : steps) {
+      if (step <= reach) return false;
+      reach += step * (size - 1);
+    }
+    return true;
+  }
+
+  // The layout: named ranges last, in their order, what is not named before them.
+  void arrange(std::vector<Dimension>& dims) const {
+    std::vector<Dimension> named;
+    for (int64_t number : option_.list) {
+      const size_t at = position_of(number);
+      const auto holds = [at](const Dimension& d) {
+        return std::find(d.from.begin(), d.from.end(), at) != d.from.end();
+      };
+      if (std::any_of(named.begin(), named.end(), holds)) continue;  // one dimension for several
+      const auto found = std::find_if(dims.begin(), dims.end(), holds);
+      if (found == dims.end()) refuse(cat("r", number, " is not inside the place"));
+      named.push_back(*found);
+      dims.erase(found);
+    }
+    dims.insert(dims.end(), named.begin(), named.end());
+  }
+
+  UOp make_stage(const UOp& value, const std::vector<Dimension>& dims) const {
+    std::vector<UOp> src{value};
+    Ints strides(dims.size());
+    int64_t stride = 1;
+    for (size_t i = dims.size(); i-- > 0;) {
+      strides[i] = stride;
+      stride = checked_mul(stride, bounds(dims[i].range.src(0)).hi, "a stage's size");
+      if (i == 1) stride = checked_add(stride, option_.padding, "a stage's size");
+    }
+    for (const Dimension& d : dims) src.push_back(d.range);
+    return value.graph().make(Op::Stage, std::move(src), strides);
+  }
+
+  const Kernel& kernel_;
+  const Option& option_;
+  std::vector<UOp> order_;
+  FreeRanges free_;
+  size_t place_ = 0;
+  std::vector<Occurrence> occurrences_;
+  UOp renamed_;
+  int64_t number_ = 0;
+};
+
+// How many arithmetic operations make `value` from what is loaded, over `ranges`.
+int64_t arithmetic_of(const UOp& value, const FreeRanges& free, RangeSet ranges) {
+  const auto stop = [](const UOp& u) { return u.op() == Op::Load || u.op() == Op::Reduce; };
+  int64_t count = 0;
+  for (const UOp& u : topological({&value, 1}, stop))
+    if (has(u.op(), kElementwise) && (free.at(u.node()) & ranges) && u.dtype() != kInt64) ++count;
+  return count;
+}
+
+RangeSet closed_by(const Kernel& kernel, const UOp& closer, const FreeRanges& free) {
+  if (closer.op() == Op::Store) return free.at(closer.node());
+  RangeSet own = 0;
+  for (size_t k = 1; k < closer.src().size(); ++k) own |= bit(kernel.position(closer.src(k)));
+  return own;
+}
+
+}  // namespace
+
+std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t operations) {
+  const std::vector<UOp> order = topological(kernel.roots);
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  std::optional<int64_t> best;
+  int64_t most = operations - 1;
+  for (const UOp& reduce : order) {
+    if (reduce.op() != Op::Reduce) continue;
+    const RangeSet home = closed_by(kernel, reduce, free);
+    if (home >> place << place != home) continue;
+    for (const UOp& closer : order) {
+      if ((closer.op() != Op::Reduce && closer.op() != Op::Store) || closer == reduce) continue;
+      const std::vector<size_t> from = positions(closed_by(kernel, closer, free) >> place << place);
+      const std::vector<size_t> to = positions(home);
+      if (from.size() != to.size() || from == to) continue;
+      Renaming renaming;
+      bool alike = true;
+      for (size_t i = 0; i < from.size(); ++i) {
+        const KernelRange& a = kernel.ranges[from[i]];
+        const KernelRange& b = kernel.ranges[to[i]];
+        alike = alike && a.range.src(0) == b.range.src(0) && a.kind == b.kind;
+        renaming.emplace_back(a.range, b.range);
+      }
+      if (!alike) continue;
+      const UOp image =
+          substitute(closer.op() == Op::Store ? closer.src(1) : closer.src(0), renaming);
+      const std::vector<UOp> wanted = topological({&image, 1});
+      const UOp value = reduce.src(0);
+      for (const UOp& u : topological({&value, 1})) {
+        if (!has(u.op(), kElementwise) || free.at(u.node()) >> place << place != home) continue;
+        if (std::find(wanted.begin(), wanted.end(), u) == wanted.end()) continue;
+        const int64_t count = arithmetic_of(u, free, home);
+        if (count <= most) continue;
+        most = count;
+        best = std::find(order.begin(), order.end(), u) - order.begin();
+      }
+    }
+  }
+  return best;
+}
+
+int64_t staged_bytes(const Kernel& kernel) {
+  int64_t sum = 0;
+  for (const UOp& u : topological(kernel.roots)) {
+    if (u.op() != Op::Stage) continue;
+    int64_t last = 0;
+    for (size_t i = 1; i < u.src().size(); ++i)
+      last += (bounds(u.src(i).src(0)).hi - 1) * u.ints()[i - 1];
+    sum += (last + 1) * u.dtype().bytes();
+  }
+  return sum;
+}
+
+Kernel apply_stage(const Kernel& kernel, const Option& option) {
+  return Stager(kernel, option).run();
+}
+
+}  // namespace tiny

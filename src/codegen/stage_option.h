@@ -1,0 +1,27 @@
+// The STAGE option: a value memoised in scratch as a function of ranges inside a place.
+//
+// The value is a load (of a parameter with one load, up to renaming of ranges) or any value by its
+// number.  Where the same value is wanted over other ranges of the same sizes, all share the stage;
+// a reduction that computes it anyway fills it in its own loop, otherwise it has ranges of its own.
+// An index of a load that sums several ranges whose steps overlap (a window) is one dimension, over
+// the interval that the sum covers.
+#pragma once
+
+#include <optional>
+
+#include "codegen/options.h"
+
+namespace tiny {
+
+// The kernel after `option`; Error{InvalidArgument} says why it does not fit.
+Kernel apply_stage(const Kernel& kernel, const Option& option);
+
+// The number of the value inside `place` (a position in the ranges) with the most arithmetic, at
+// least `operations`, that a reduction computes and that is wanted again over other ranges; none
+// if there is none.
+std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t operations);
+
+// Of scratch, for all stages.
+int64_t staged_bytes(const Kernel& kernel);
+
+}  // namespace tiny

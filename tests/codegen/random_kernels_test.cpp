@@ -1,0 +1,383 @@
+// Random kernels give what the interpreter gives without optimisations: with the options that the
+// heuristic chooses, and with random lists.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+
+#include "base/error.h"
+#include "codegen/options.h"
+#include "codegen/pipeline.h"
+#include "engine/backend.h"
+#include "ir/bounds.h"
+#include "schedule/schedule.h"
+#include "tensor/activation.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/normalization.h"
+#include "tensor/reduce.h"
+#include "tensor/value.h"
+#include "tensor/window.h"
+
+namespace tiny {
+namespace {
+
+// KERNELS and KERNEL_SEED look further, or at one: KERNELS=10000 codegen_random_kernels_test.
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+Ref<Context> context_with(const char* device, const char* isa, const std::string& options,
+                          bool optimise) {
+  Flags flags = Flags::from_environment(nullptr);
+  flags.device = device;
+  flags.isa = isa;
+  flags.opts = options;
+  flags.noopt = optimise ? 0 : 1;
+  flags.spec = 1;
+  return make_ref<Context>(flags);
+}
+
+// One expression over small integers, which add exactly in any order; the same for the same seed.
+class Expression {
+ public:
+  Expression(Ref<Context> context, uint64_t seed) : context_(std::move(context)), random_(seed) {}
+
+  Tensor make() {
+    switch (below(8)) {
+      case 0:
+      case 1:
+        return epilogue(product());
+      case 2:
+        return epilogue(convolution());
+      case 3:
+        return epilogue(convolution_1d());
+      case 4:
+        return pooled();
+      case 5:
+        return reduced();
+      case 6:
+        exact_ = false;
+        return rows();
+      default:
+        return epilogue(depthwise());
+    }
+  }
+  bool exact() const { return exact_; }
+
+ private:
+  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  bool chance(int64_t percent) { return below(100) < percent; }
+  // Small, around the sizes of tiles, or larger.
+  int64_t size(int64_t largest) {
+    static constexpr int64_t kEdges[] = {1, 2, 3, 7, 14, 15, 16, 17, 31, 32, 33, 48, 64, 65};
+    const int64_t n = chance(50) ? kEdges[below(std::ssize(kEdges))] : 1 + below(largest);
+    return std::min(n, largest);
+  }
+
+  // Data behind a view: permuted, flipped, cut out of something larger, repeated.
+  Tensor data(const Ints& shape) {
+    Ints axes(shape.size());
+    for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
+    if (chance(40)) std::shuffle(axes.begin(), axes.end(), random_);
+    Ints stored(shape.size());
+    Ints begin(shape.size());
+    Ints end(shape.size());
+    Ints back(shape.size());
+    const bool cut = chance(30);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<size_t>(axes[i]);
+      begin[axis] = cut ? below(3) : 0;
+      end[axis] = begin[axis] + shape[axis];
+      stored[i] = end[axis] + (cut ? below(3) : 0);
+      back[axis] = static_cast<int64_t>(i);
+    }
+    int64_t count = 1;
+    for (int64_t n : stored) count *= n;
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& v : values) v = static_cast<float>(below(9) - 4);
+    const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
+    Tensor t = permute(from_data(context_, kFloat32, stored, values.data(), bytes), back);
+    if (cut) t = slice(t, begin, end);
+    if (chance(15)) t = flip(t, {below(std::ssize(shape))});
+    return t;
+  }
+
+  Tensor product() {
+    const int64_t m = size(70);
+    const int64_t n = size(150);
+    const int64_t k = chance(15) ? 400 + below(300) : size(90);
+    if (chance(30)) return matmul(data({1 + below(3), m, k}), data({k, n}));
+    return matmul(data({m, k}), data({k, n}));
+  }
+
+  WindowOptions window(size_t rank, const Ints& kernel) {
+    WindowOptions options;
+    for (size_t i = 0; i < rank; ++i) {
+      options.strides.push_back(1 + below(3));
+      options.dilations.push_back(chance(20) ? 2 : 1);
+      options.before.push_back(below(kernel[i]));
+      options.after.push_back(below(kernel[i]));
+    }
+    return options;
+  }
+
+  Tensor convolution() {
+    const Ints kernel{1 + below(4), 1 + below(4)};
+    const int64_t channels = size(20);
+    const Tensor x = data({1, channels, 8 + below(12), 8 + below(30)});
+    return conv(x, data({size(40), channels, kernel[0], kernel[1]}), Tensor(), window(2, kernel));
+  }
+  Tensor convolution_1d() {
+    const Ints kernel{1 + below(6)};
+    const int64_t channels = size(40);
+    const Tensor x = data({1 + below(2), channels, 12 + below(90)});
+    return conv(x, data({size(40), channels, kernel[0]}), Tensor(), window(1, kernel));
+  }
+  Tensor depthwise() {
+    const Ints kernel{1 + below(4), 1 + below(4)};
+    const int64_t channels = size(30);
+    const Tensor x = data({1, channels, 8 + below(12), 8 + below(30)});
+    return conv(x, data({channels, 1, kernel[0], kernel[1]}), Tensor(), window(2, kernel),
+                channels);
+  }
+  Tensor pooled() {
+    const Ints kernel{1 + below(3), 1 + below(3)};
+    const Tensor x = data({1, size(20), 6 + below(20), 6 + below(20)});
+    WindowOptions options = window(2, kernel);
+    options.dilations = {};
+    return max_pool(x, kernel, options);
+  }
+  Tensor reduced() {
+    const Tensor x = data({size(20), size(40), size(70)});
+    const Ints axes{below(3)};
+    return chance(50) ? sum(x, axes) : max(x, axes, true);
+  }
+  Tensor rows() {
+    const Tensor x = data({size(30), size(200)});
+    switch (below(4)) {
+      case 0:
+        return softmax(x, below(2));
+      case 1:
+        return layer_norm(x, Tensor(), Tensor(), 1, 1e-5);
+      case 2:
+        return log_softmax(x, below(2));
+      default:
+        return rms_norm(x, Tensor(), 1);
+    }
+  }
+
+  Tensor epilogue(Tensor t) {
+    const auto& shape = t.shape();
+    Ints sizes;
+    for (const Dim& d : shape) sizes.push_back(d.value());
+    if (chance(40)) t = add(t, data(sizes));
+    if (chance(30)) t = maximum(t, number(t, 0));
+    if (chance(20)) t = mul(t, data({sizes.back()}));
+    return t;
+  }
+
+  Ref<Context> context_;
+  std::mt19937_64 random_;
+  bool exact_ = true;
+};
+
+std::vector<float> values_of(const Ref<Context>& context, uint64_t seed, bool* exact) {
+  Expression expression(context, seed);
+  Tensor t = expression.make();
+  *exact = expression.exact();
+  std::vector<float> out(static_cast<size_t>(element_count(t)));
+  read(t, out.data(), static_cast<int64_t>(out.size() * sizeof(float)));
+  return out;
+}
+
+std::string difference(const std::vector<float>& got, const std::vector<float>& want, bool exact) {
+  if (got.size() != want.size()) return cat(got.size(), " values, not ", want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    const float slack = exact ? 0 : 1e-5F + 1e-5F * std::abs(want[i]);
+    if (!(std::abs(got[i] - want[i]) <= slack))
+      return cat("element ", i, " of ", got.size(), " is ", got[i], ", not ", want[i]);
+  }
+  return "";
+}
+
+// A random list that fits the kernel.
+class OptionMaker {
+ public:
+  OptionMaker(const Kernel& kernel, uint64_t seed) : kernel_(kernel), random_(seed) {}
+
+  std::string make() {
+    std::vector<Option> list;
+    const int64_t steps = 1 + below(9);
+    for (int64_t i = 0; i < steps; ++i) {
+      const Option option = propose();
+      try {
+        const Kernel next = apply_option(kernel_, option);
+        if (unrolled(next) > 48 || too_wide(next)) continue;
+        kernel_ = next;
+        list.push_back(option);
+      } catch (const Error&) {
+        // It does not fit: another one.
+      }
+    }
+    return to_text(list);
+  }
+
+ private:
+  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  int64_t range() {
+    return kernel_.ranges[static_cast<size_t>(below(std::ssize(kernel_.ranges)))].range.int_arg();
+  }
+
+  Option propose() {
+    static constexpr int64_t kSizes[] = {2, 3, 4, 6, 8, 14, 16, 32};
+    Option option;
+    option.range = range();
+    switch (below(10)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        option.kind = OptionKind::Tile;
+        option.amount = kSizes[below(std::ssize(kSizes))];
+        return option;
+      case 4:
+        option.kind = OptionKind::Upcast;
+        return option;
+      case 5:
+        option.kind = OptionKind::Vec;
+        return option;
+      case 6:
+        option.kind = OptionKind::Unroll;
+        return option;
+      case 7:
+        option.kind = OptionKind::Order;
+        for (const KernelRange& r : kernel_.ranges) option.list.push_back(r.range.int_arg());
+        std::shuffle(option.list.begin(), option.list.end(), random_);
+        return option;
+      case 8:
+        option.kind = OptionKind::Thread;
+        option.range = kernel_.ranges.front().range.int_arg();
+        return option;
+      default:
+        option.kind = OptionKind::Stage;
+        if (below(4) == 0) option.range = -1;
+        option.by_number = below(3) == 0;
+        option.amount = below(option.by_number ? 60 : 4);
+        if (below(2) == 0) option.list.push_back(range());
+        option.padding = below(3) == 0 ? 3 : 0;
+        return option;
+    }
+  }
+
+  static int64_t unrolled(const Kernel& kernel) {
+    int64_t copies = 1;
+    for (const KernelRange& r : kernel.ranges)
+      if (r.kind == RangeKind::Upcast || r.kind == RangeKind::Unroll)
+        copies *= r.range.src(0).const_int();
+    return copies;
+  }
+  // At most one range with lanes, and no more than a register has: no value has those of two.
+  static bool too_wide(const Kernel& kernel) {
+    int64_t vectors = 0;
+    bool wide = false;
+    for (const KernelRange& r : kernel.ranges) {
+      if (r.kind != RangeKind::Vec) continue;
+      ++vectors;
+      wide |= r.range.src(0).const_int() > 16;
+    }
+    return wide || vectors > 1;
+  }
+
+  Kernel kernel_;
+  std::mt19937_64 random_;
+};
+
+// The list for the one kernel of an expression; "" if it has several.
+std::string random_options(uint64_t seed, const char* isa) {
+  const Ref<Context> context = context_with("cpu", isa, "", true);
+  Expression expression(context, seed);
+  const UOp node = expression.make().node();
+  const Schedule schedule = make_schedule({&node, 1}, context->backend().target());
+  if (schedule.kernels.size() != 1) return "";
+  return OptionMaker(prepare_kernel(schedule.kernels.front().kernel), seed * 7919 + 1).make();
+}
+
+struct Machine {
+  const char* device;
+  const char* isa;
+};
+
+std::vector<Machine> machines() {
+  std::vector<Machine> all{{"interp", "auto"}};
+  for (const BackendInfo& backend : known_backends()) {
+    if (backend.name != "cpu" || !backend.available) continue;
+    for (const std::string& isa : backend.isas)
+      all.push_back({"cpu", isa == "avx2" ? "avx2" : "avx512"});
+  }
+  return all;
+}
+
+TEST(RandomKernels, AreRightUnderTheHeuristicsOptions) {
+  const uint64_t first = number_from("KERNEL_SEED", 1);
+  const uint64_t count = number_from("KERNELS", 250);
+  int failures = 0;
+  for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
+    bool exact = true;
+    const std::vector<float> want =
+        values_of(context_with("interp", "auto", "", false), seed, &exact);
+    for (const Machine& machine : machines()) {
+      std::string error;
+      try {
+        error =
+            difference(values_of(context_with(machine.device, machine.isa, "", true), seed, &exact),
+                       want, exact);
+      } catch (const Error& e) {
+        error = e.message();
+      }
+      EXPECT_EQ(error, "") << "KERNEL_SEED=" << seed << " KERNELS=1 on " << machine.device << " "
+                           << machine.isa;
+      failures += error.empty() ? 0 : 1;
+    }
+  }
+}
+
+TEST(RandomKernels, AreRightUnderRandomOptions) {
+  const uint64_t first = number_from("KERNEL_SEED", 1);
+  const uint64_t count = number_from("KERNELS", 250);
+  int failures = 0;
+  uint64_t tried = 0;
+  for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
+    bool exact = true;
+    std::vector<float> want;
+    for (const Machine& machine : machines()) {
+      std::string error;
+      std::string options;
+      try {
+        options = random_options(seed, machine.isa);
+        if (options.empty()) continue;
+        ++tried;
+        if (want.empty()) want = values_of(context_with("interp", "auto", "", false), seed, &exact);
+        error = difference(
+            values_of(context_with(machine.device, machine.isa, options, true), seed, &exact), want,
+            exact);
+      } catch (const std::exception& e) {
+        error = e.what();
+      }
+      EXPECT_EQ(error, "") << "KERNEL_SEED=" << seed << " KERNELS=1 on " << machine.device << " "
+                           << machine.isa << " with TINY_OPTS=\"" << options << "\"";
+      failures += error.empty() ? 0 : 1;
+    }
+  }
+  if (count >= 100) {
+    EXPECT_GT(tried, count);
+  }
+}
+
+}  // namespace
+}  // namespace tiny
