@@ -24,6 +24,7 @@ inline constexpr int64_t kPeeledMax = 3;  // iterations that a loop is peeled by
 struct RangeState {
   enum Kind : uint8_t { Closed, Open, Fixed, Lane } kind = Closed;
   LinearId loop = 0;  // Open: the loop's variable
+  LinearId end = 0;   // Open, Fixed: where the loop ends
   int64_t value = 0;  // Fixed: its coordinate
 };
 
@@ -74,6 +75,7 @@ class Lineariser {
   // linearize.cpp
   void close_tasks(std::vector<Task*> tasks);
   std::vector<UOp> discover(const std::vector<Task*>& tasks);
+  bool finished(const UOp& u);
   bool reaches(const UOp& user, const UOp& target);
   void close_group(const std::vector<Task*>& group, size_t range);
   void declare_accumulators(Task& task);
@@ -85,6 +87,7 @@ class Lineariser {
   void close_instance(Task& task, size_t instance, Step step = Step::Close);
   void perform(Task& task, size_t instance, const Guards& guards, Step step);
   void add_into_destination(Task& store);
+  void begin_part();
   LinearId part_of_sum();
   LinearId any_outer_beyond_first();
   LinearId all_outer_last();
@@ -114,6 +117,7 @@ class Lineariser {
   const std::vector<UOp>& conditions_below(const UOp& node);
   std::vector<UOp> void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
+  bool guards(const UOp& fact, const Task& task);
   std::vector<UOp> guards_of_task(const Task& task);
   template <class Body>
   void for_each_instance(RangeSet ranges, Body body);

@@ -87,10 +87,10 @@ LinearProgram Lineariser::run() {
   std::vector<Task> tasks;
   for (const UOp& root : kernel_.roots) {
     const RangeSet own = free_of(root);
-    RangeSet todo = own;
+    RangeSet all = own;
     if (outer_)
-      for (size_t i = 1; i < outer_.src().size(); ++i) todo |= bit(kernel_.position(outer_.src(i)));
-    tasks.push_back({root, todo & loops_, own, {}, false});
+      for (size_t i = 1; i < outer_.src().size(); ++i) all |= bit(kernel_.position(outer_.src(i)));
+    tasks.push_back({root, all & loops_, all, {}, false});
   }
   std::vector<Task*> pointers;
   for (Task& t : tasks) pointers.push_back(&t);
@@ -111,9 +111,24 @@ std::vector<UOp> Lineariser::discover(const std::vector<Task*>& tasks) {
     if ((free_of(u) & loops_ & ~open_) != 0) continue;
     const bool busy =
         std::any_of(tasks.begin(), tasks.end(), [&](const Task* t) { return t->node == u; });
-    if (!busy && !tree_.find(key_of(u))) found.push_back(u);
+    if (!busy && !finished(u)) found.push_back(u);
   }
   return found;
+}
+
+// Whether a reduction or stage has its value here: all instances have, or none.
+bool Lineariser::finished(const UOp& u) {
+  std::vector<size_t> fixed;
+  for (RangeSet set = free_of(u) & unrolled_; set; set &= set - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(set));
+    if (states_[i].kind == RangeState::Fixed) continue;
+    states_[i].kind = RangeState::Fixed;
+    states_[i].value = 0;
+    fixed.push_back(i);
+  }
+  const bool known = tree_.find(key_of(u)) != nullptr;
+  for (size_t i : fixed) states_[i].kind = RangeState::Closed;
+  return known;
 }
 
 bool Lineariser::reaches(const UOp& user, const UOp& target) {
@@ -163,11 +178,16 @@ void Lineariser::close_tasks(std::vector<Task*> tasks) {
 }
 
 // What must hold for a task to close an iteration: the facts of the splits that made its ranges.
+bool Lineariser::guards(const UOp& fact, const Task& task) {
+  const RangeSet free = free_of(fact);
+  return (free & task.own) && !(free & ~(task.own | free_of(task.node)));
+}
+
 std::vector<UOp> Lineariser::guards_of_task(const Task& task) {
-  std::vector<UOp> guards;
+  std::vector<UOp> facts;
   for (const UOp& fact : kernel_.facts)
-    if (free_of(fact) & task.own) guards.push_back(fact);
-  return guards;
+    if (guards(fact, task)) facts.push_back(fact);
+  return facts;
 }
 
 // A guard on this loop and loops outside of it becomes the loop's bound.
@@ -183,8 +203,7 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
   }
   if (!r.src(0).is_const()) out.facts.push_back(add(sub(r.src(0), r), -1));
   for (const UOp& fact : kernel_.facts)
-    if (std::all_of(group.begin(), group.end(),
-                    [&](const Task* t) { return t->own & free_of(fact); }))
+    if (std::all_of(group.begin(), group.end(), [&](const Task* t) { return guards(fact, *t); }))
       tighten(fact, range, out);
   for (const UOp& condition : void_outside(*group.front()))
     if (std::all_of(group.begin(), group.end(), [&](const Task* t) {
@@ -250,6 +269,7 @@ void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, i
 void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
   invariant(states_[range].kind == RangeState::Closed, "a range is one loop at a time");
   LoopBounds limits = loop_bounds(group, range);
+  states_[range].end = limits.end;
   const std::optional<Peel> peel = find_peel(group, range);
   const std::optional<Split> split = peel ? std::nullopt : find_split(group, range);
   if (split) {
@@ -403,15 +423,18 @@ void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step
 }
 
 // The register that holds an instance of the sum: this trip's part, to which is added what the
-// destination holds.
-LinearId Lineariser::part_of_sum() {
-  const InstanceKey key = key_of(outer_);
-  if (const LinearId* known = tree_.find(key)) return *known;
+// destination holds.  Trips that are peeled share a block, so each begins anew.
+void Lineariser::begin_part() {
   LinearId part = value_of(outer_.src(0));
   const LinearOp& op = tree_.op(part);
   if (op.op != Op::Accumulator) part = tree_.add(tree_.depth(), Op::Accumulator, op.dtype, {part});
-  tree_.remember(key, part);
-  return part;
+  tree_.remember(key_of(outer_), part);
+}
+
+LinearId Lineariser::part_of_sum() {
+  const LinearId* part = tree_.find(key_of(outer_));
+  invariant(part != nullptr, "a part of a sum is begun before it is used");
+  return *part;
 }
 
 LinearId Lineariser::any_outer_beyond_first() {
@@ -428,8 +451,10 @@ LinearId Lineariser::all_outer_last() {
   LinearId all = constant(kBool, 1);
   for (size_t i = 1; i < outer_.src().size(); ++i) {
     const UOp& r = outer_.src(i);
-    const LinearId ends[] = {scalar_index(r), scalar_index(add(r.src(0), -1))};
-    const LinearId both[] = {all, elementwise_op(Op::Equal, kBool, ends)};
+    const LinearId next_of[] = {scalar_index(r), index_constant(1)};
+    const LinearId next[] = {elementwise_op(Op::Add, kInt64, next_of),
+                             states_[kernel_.position(r)].end};
+    const LinearId both[] = {all, elementwise_op(Op::Equal, kBool, next)};
     all = elementwise_op(Op::And, kBool, both);
   }
   return all;
@@ -447,7 +472,7 @@ void Lineariser::add_into_destination(Task& store) {
     for_each_instance(all, [&](size_t instance) { close_instance(store, instance, step); });
     if (!always) tree_.close();
   };
-  for_each_instance(all, [&](size_t) { part_of_sum(); });
+  for_each_instance(all, [&](size_t) { begin_part(); });
   under(any_outer_beyond_first(), Step::AddDestination);
   if (store.node.src(1) == outer_) return under(constant(kBool, 1), Step::StorePart);
   const LinearId last = all_outer_last();

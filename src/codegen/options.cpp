@@ -220,14 +220,13 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   KernelRange& r = out.ranges[at];
   if (r.kind != RangeKind::Loop) refuse(option, "the range has a kind already");
   const UOp size = r.range.src(0);
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
   if (kind == RangeKind::Thread) {
     if (at != 0) refuse(option, "threads share the outermost loop");
-    for (const UOp& root : kernel.roots) {
-      const std::vector<UOp> below = topological({&root, 1});
-      if (std::find(below.begin(), below.end(), r.range) == below.end())
-        refuse(option, "a store does not depend on the range");
-    }
-    if (r.reduced) refuse(option, "a reduced range is not shared by threads");
+    for (const UOp& root : kernel.roots)
+      if (!(free.at(root.node()) & (RangeSet{1} << at)))
+        refuse(option, "a store does not have the range");
     r.kind = kind;
     return out;
   }
@@ -235,8 +234,6 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   if (kind == RangeKind::Vec &&
       (size.const_int() < 2 || (size.const_int() & (size.const_int() - 1)) != 0))
     refuse(option, "lanes are a power of two above one");
-  FreeRanges free;
-  add_free_ranges(kernel, kernel.roots, free);
   for (const UOp& u : topological(kernel.roots))
     if (u.op() == Op::Stage && (free.at(u.node()) & (RangeSet{1} << at)))
       refuse(option, "a stage is filled anew for each of its steps");
@@ -253,7 +250,7 @@ Kernel reorder(const Kernel& kernel, const Option& option) {
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     refuse(option, "a range is named twice");
   for (size_t i = 0; i < places.size(); ++i) out.ranges[sorted[i]] = kernel.ranges[places[i]];
-  if (kernel.ranges.front().kind == RangeKind::Thread &&
+  if (!kernel.ranges.empty() && kernel.ranges.front().kind == RangeKind::Thread &&
       !(out.ranges.front().range == kernel.ranges.front().range))
     refuse(option, "the loop that threads share stays outermost");
   return out;

@@ -24,6 +24,18 @@ std::vector<UOp> outer_loops(const Kernel& kernel, const UOp& reduce, RangeSet f
   return out;
 }
 
+// Whether a fact bounds one of the loops by another: the last trip of all is then not that of each.
+bool bound_together(const Kernel& kernel, const std::vector<UOp>& loops) {
+  for (const UOp& fact : kernel.facts) {
+    const std::vector<UOp> below = topological({&fact, 1});
+    const auto stands_in = [&below](const UOp& r) {
+      return std::find(below.begin(), below.end(), r) != below.end();
+    };
+    if (std::count_if(loops.begin(), loops.end(), stands_in) > 1) return true;
+  }
+  return false;
+}
+
 // A load of what is stored last would see a partial sum if both are one buffer.
 bool may_read_destination(const UOp& store) {
   const UOp value = store.src(1);
@@ -73,7 +85,7 @@ SplitReduction split_outer_reduction(const Kernel& kernel) {
     const UOp& r = reduce.src(i);
     (std::find(outside.begin(), outside.end(), r) == outside.end() ? inner : outer).push_back(r);
   }
-  if (inner.size() == 1) return out;
+  if (inner.size() == 1 || bound_together(kernel, outside)) return out;
   Graph& graph = reduce.graph();
   outer[0] = graph.make(Op::Reduce, std::move(inner), reduce.arg());
   out.outer = graph.make(Op::Reduce, std::move(outer), reduce.arg());

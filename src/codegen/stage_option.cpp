@@ -340,7 +340,9 @@ std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t 
       if (!alike) continue;
       const UOp image =
           substitute(closer.op() == Op::Store ? closer.src(1) : closer.src(0), renaming);
-      const std::vector<UOp> wanted = topological({&image, 1});
+      // What a reduction or a stage below closes is not wanted here.
+      const auto closes = [](const UOp& u) { return u.op() == Op::Reduce || u.op() == Op::Stage; };
+      const std::vector<UOp> wanted = topological({&image, 1}, closes);
       const UOp value = reduce.src(0);
       for (const UOp& u : topological({&value, 1})) {
         if (!has(u.op(), kElementwise) || free.at(u.node()) >> place << place != home) continue;

@@ -305,7 +305,8 @@ std::string random_options(uint64_t seed, const char* isa) {
   const UOp node = expression.make().node();
   const Schedule schedule = make_schedule({&node, 1}, context->backend().target());
   if (schedule.kernels.size() != 1) return "";
-  return OptionMaker(prepare_kernel(schedule.kernels.front().kernel), seed * 7919 + 1).make();
+  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel);
+  return kernel.ranges.empty() ? "" : OptionMaker(kernel, seed * 7919 + 1).make();
 }
 
 struct Machine {
