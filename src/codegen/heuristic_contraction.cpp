@@ -114,7 +114,6 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
                                      const RegisterTile& tile) const {
   Panel none;
   const int64_t width = tile.vectors * lanes_;
-  if (const_extent(lane) == 0) return none;
   const AccessInfo* load = nullptr;
   for (const AccessInfo& a : table_.accesses) {
     if (a.store || !a.inside_reduction || a.strides[lane] == 0) continue;
@@ -136,7 +135,7 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
     if (longest == lane || const_extent(i) > const_extent(longest)) longest = i;
   }
   if (longest == lane) return none;
-  if (!transposed && (rows < kReadAgainMin || const_extent(lane) <= width || steps < 32))
+  if (!transposed && (rows < kReadAgainMin || most(lane) <= width || steps < 32))
     return none;
   Panel panel{load, 0, static_cast<int64_t>(longest), 0};
   const int64_t bytes = table_.widest_bytes;
@@ -152,7 +151,7 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   if (panel.steps) {
     // All columns of a block are filled before the rows are walked; each worker has its own.
     const int64_t block = others * panel.steps;
-    const int64_t each = ceil_div(const_extent(lane), int64_t{2} * target_.cores);
+    const int64_t each = ceil_div(most(lane), int64_t{2} * target_.cores);
     const int64_t fit = target_.l2_bytes / 2 / bytes / block;
     const int64_t wanted = target_.cores > 1 ? std::min(fit, each) : fit;
     panel.columns = std::max<int64_t>(ceil_div(wanted, width), 1) * width;
@@ -196,10 +195,10 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   // Columns: blocks, panels, vectors, lanes.
   const int64_t column_blocks = number(lane);
   int64_t panels = column_blocks;
-  if (panel.steps && panel.columns < const_extent(lane))
+  if (panel.steps && panel.columns < most(lane))
     panels = tile(column_blocks, panel.columns);
   int64_t vectors = panels;
-  if (const_extent(lane) > width) vectors = tile(panels, width);
+  if (const_extent(lane) == 0 || const_extent(lane) > width) vectors = tile(panels, width);
   const int64_t lane_number = best.vectors > 1 ? tile(vectors, lanes_) : vectors;
   int64_t inner_row = number(row);
   if (best.rows != const_extent(row)) inner_row = tile(inner_row, best.rows);
@@ -267,7 +266,7 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   const size_t row = row_range(lane, outputs);
   RegisterTile best = register_tile(row == none ? 1 : extent(row), extent(lane), {});
   if (row == none) best.vectors = std::clamp<int64_t>(most(lane) / lanes_, 1, 4);
-  if (row != none && const_extent(lane) >= lanes_) {
+  if (row != none && most(lane) >= lanes_) {
     // A panel is read from the second level; lanes that are stored apart need a line each.
     TileCost cost{4, 4};
     for (const AccessInfo& a : table_.accesses)
