@@ -135,8 +135,7 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
     if (longest == lane || const_extent(i) > const_extent(longest)) longest = i;
   }
   if (longest == lane) return none;
-  if (!transposed && (rows < kReadAgainMin || most(lane) <= width || steps < 32))
-    return none;
+  if (!transposed && (rows < kReadAgainMin || most(lane) <= width || steps < 32)) return none;
   Panel panel{load, 0, static_cast<int64_t>(longest), 0};
   const int64_t bytes = table_.widest_bytes;
   const int64_t others = steps / const_extent(longest);
@@ -195,8 +194,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   // Columns: blocks, panels, vectors, lanes.
   const int64_t column_blocks = number(lane);
   int64_t panels = column_blocks;
-  if (panel.steps && panel.columns < most(lane))
-    panels = tile(column_blocks, panel.columns);
+  if (panel.steps && panel.columns < most(lane)) panels = tile(column_blocks, panel.columns);
   int64_t vectors = panels;
   if (const_extent(lane) == 0 || const_extent(lane) > width) vectors = tile(panels, width);
   const int64_t lane_number = best.vectors > 1 ? tile(vectors, lanes_) : vectors;

@@ -186,6 +186,7 @@ class Lineariser {
     size_t depth;
   };
   std::vector<Known> known_;
+  size_t relied_on_ = 0;  // the depth of the facts that the values made since it was set hold by
   BoundsCache bounds_;
   std::unordered_map<const Node*, std::vector<UOp>> conditions_;
 };

@@ -398,6 +398,7 @@ void Lineariser::close_instance(Task& task, size_t instance, Step step) {
 void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step step) {
   const UOp& node = task.node;
   const int64_t lanes = lanes_in((free_of(task.node) | task.own));
+  relied_on_ = 0;
   if (node.op() == Op::Reduce) {
     accumulate(task, instance, guards);
   } else if (node.op() == Op::Stage) {

@@ -99,6 +99,8 @@ std::vector<Case> cases() {
          const Tensor place = cast(arange(a.context_ref(), kInt64, a.shape()[0]), kFloat32);
          return a * unsqueeze(place, {1}) + tril(b, 1);
        }},
+      {"triangles", columns(19), columns(19),
+       [](const Tensor& a, const Tensor& b) { return tril(a, -1) + triu(b, 1); }},
       {"read by position", rows(4), rows(4),
        [](const Tensor& a, const Tensor& b) {
          const Tensor last = arange(a.context_ref(), kInt64, a.shape()[0]);
