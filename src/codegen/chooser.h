@@ -39,7 +39,6 @@ class Chooser {
   void elementwise();
   void rows();
   void share_values();
-  size_t outer_loops() const;
   void thread();
 
   // heuristic_contraction.cpp

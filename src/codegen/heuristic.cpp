@@ -9,6 +9,7 @@
 #include "codegen/chooser.h"
 #include "codegen/stage_option.h"
 #include "ir/bounds.h"
+#include "ir/shared_value.h"
 
 namespace tiny {
 
@@ -19,7 +20,7 @@ constexpr uint64_t bit(size_t i) {
 }
 
 // What a value that is wanted again must cost at least to be kept: reading it back is not free.
-constexpr int64_t kSharedOperationsMin = 6;
+constexpr double kSharedWorkMin = 6;
 
 }  // namespace
 
@@ -159,29 +160,17 @@ void Chooser::rows() {
   }
 }
 
-// How many of the first loops everything that closes ranges lies inside of.
-size_t Chooser::outer_loops() const {
-  FreeRanges free;
-  add_free_ranges(current_, current_.roots, free);
-  uint64_t common = ~uint64_t{0};
-  for (const UOp& u : topological(current_.roots))
-    if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free.at(u.node());
-  size_t count = 0;
-  while (count < current_.ranges.size() && (common & bit(count)) &&
-         current_.ranges[count].kind == RangeKind::Loop)
-    ++count;
-  return count;
-}
-
 // A value that a row's reduction computes and that is wanted again after it is kept for the row.
 void Chooser::share_values() {
-  const size_t place = outer_loops();
+  size_t place = 0;
+  const size_t common = common_outer_ranges(current_);
+  while (place < common && current_.ranges[place].kind == RangeKind::Loop) ++place;
   if (place == 0) return;
   for (int count = 0; count < 4; ++count) {
-    const auto value = shared_value(current_, place, kSharedOperationsMin);
-    if (!value) return;
+    const std::optional<SharedValue> shared = find_shared_value(current_, place, kSharedWorkMin);
+    if (!shared) return;
     Option option{
-        OptionKind::Stage, current_.ranges[place - 1].range.int_arg(), *value, {}, 0, true};
+        OptionKind::Stage, current_.ranges[place - 1].range.int_arg(), shared->number, {}, 0, true};
     const Kernel staged = apply_option(current_, option);
     if (staged_bytes(staged) > target_.l2_bytes / 2) return;
     apply(std::move(option));

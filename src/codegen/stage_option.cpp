@@ -296,66 +296,7 @@ class Stager {
   int64_t number_ = 0;
 };
 
-// How many arithmetic operations make `value` from what is loaded, over `ranges`.
-int64_t arithmetic_of(const UOp& value, const FreeRanges& free, RangeSet ranges) {
-  const auto stop = [](const UOp& u) { return u.op() == Op::Load || u.op() == Op::Reduce; };
-  int64_t count = 0;
-  for (const UOp& u : topological({&value, 1}, stop))
-    if (has(u.op(), kElementwise) && (free.at(u.node()) & ranges) && u.dtype() != kInt64) ++count;
-  return count;
-}
-
-RangeSet closed_by(const Kernel& kernel, const UOp& closer, const FreeRanges& free) {
-  if (closer.op() == Op::Store) return free.at(closer.node());
-  RangeSet own = 0;
-  for (size_t k = 1; k < closer.src().size(); ++k) own |= bit(kernel.position(closer.src(k)));
-  return own;
-}
-
 }  // namespace
-
-std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t operations) {
-  const std::vector<UOp> order = topological(kernel.roots);
-  FreeRanges free;
-  add_free_ranges(kernel, kernel.roots, free);
-  std::optional<int64_t> best;
-  int64_t most = operations - 1;
-  for (const UOp& reduce : order) {
-    if (reduce.op() != Op::Reduce) continue;
-    const RangeSet home = closed_by(kernel, reduce, free);
-    if (home >> place << place != home) continue;
-    for (const UOp& closer : order) {
-      if ((closer.op() != Op::Reduce && closer.op() != Op::Store) || closer == reduce) continue;
-      const std::vector<size_t> from = positions(closed_by(kernel, closer, free) >> place << place);
-      const std::vector<size_t> to = positions(home);
-      if (from.size() != to.size() || from == to) continue;
-      Renaming renaming;
-      bool alike = true;
-      for (size_t i = 0; i < from.size(); ++i) {
-        const KernelRange& a = kernel.ranges[from[i]];
-        const KernelRange& b = kernel.ranges[to[i]];
-        alike = alike && a.range.src(0) == b.range.src(0) && a.kind == b.kind;
-        renaming.emplace_back(a.range, b.range);
-      }
-      if (!alike) continue;
-      const UOp image =
-          substitute(closer.op() == Op::Store ? closer.src(1) : closer.src(0), renaming);
-      // What a reduction or a stage below closes is not wanted here.
-      const auto closes = [](const UOp& u) { return u.op() == Op::Reduce || u.op() == Op::Stage; };
-      const std::vector<UOp> wanted = topological({&image, 1}, closes);
-      const UOp value = reduce.src(0);
-      for (const UOp& u : topological({&value, 1})) {
-        if (!has(u.op(), kElementwise) || free.at(u.node()) >> place << place != home) continue;
-        if (std::find(wanted.begin(), wanted.end(), u) == wanted.end()) continue;
-        const int64_t count = arithmetic_of(u, free, home);
-        if (count <= most) continue;
-        most = count;
-        best = std::find(order.begin(), order.end(), u) - order.begin();
-      }
-    }
-  }
-  return best;
-}
 
 int64_t staged_bytes(const Kernel& kernel) {
   int64_t sum = 0;

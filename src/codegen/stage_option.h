@@ -7,19 +7,12 @@
 // the interval that the sum covers.
 #pragma once
 
-#include <optional>
-
 #include "codegen/options.h"
 
 namespace tiny {
 
 // The kernel after `option`; Error{InvalidArgument} says why it does not fit.
 Kernel apply_stage(const Kernel& kernel, const Option& option);
-
-// The number of the value inside `place` (a position in the ranges) with the most arithmetic, at
-// least `operations`, that a reduction computes and that is wanted again over other ranges; none
-// if there is none.
-std::optional<int64_t> shared_value(const Kernel& kernel, size_t place, int64_t operations);
 
 // Of scratch, for all stages.
 int64_t staged_bytes(const Kernel& kernel);

@@ -59,6 +59,33 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs) {
   return frontier;
 }
 
+// Each output in a buffer of its own, row-major.  What else reads an output reads that buffer, so
+// that the value is not stored twice.
+std::vector<UOp> in_own_buffers(std::span<const UOp> outputs) {
+  std::vector<UOp> out;
+  if (outputs.empty()) return out;
+  std::vector<uint8_t> is_output(outputs.front().graph().id_limit());
+  for (const UOp& u : outputs) is_output[u.id()] = 1;
+  std::vector<UOp> rebuilt(is_output.size());
+  for (const UOp& u : topological(outputs, has_memory)) {
+    UOp next = u;
+    if (!has_memory(u)) {
+      std::vector<UOp> src;
+      bool changed = false;
+      for (const UOp& s : u.src()) {
+        src.push_back(rebuilt[s.id()]);
+        changed |= !(src.back() == s);
+      }
+      if (changed) next = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+    }
+    if (is_output[u.id()] && next.op() != Op::Contiguous)
+      next = u.graph().make(Op::Contiguous, {next});
+    rebuilt[u.id()] = next;
+  }
+  for (const UOp& u : outputs) out.push_back(rebuilt[u.id()]);
+  return out;
+}
+
 }  // namespace
 
 UOp make_input(Context& context, DType dtype, const Dim& count) {
@@ -73,9 +100,7 @@ bool is_input(const UOp& node) {
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables) {
   CompiledProgram out;
-  std::vector<UOp> wanted;
-  Graph& graph = context.graph();
-  for (const UOp& u : onehot_to_gather(outputs)) wanted.push_back(graph.make(Op::Contiguous, {u}));
+  const std::vector<UOp> wanted = in_own_buffers(onehot_to_gather(outputs));
   double start = now();
   if (!wanted.empty()) {
     const std::vector<UOp> frontier = constant_frontier(wanted);

@@ -65,6 +65,26 @@ constexpr bool legal_in(Op op, OpStages stage) {
   return (info(op).stages & stage) != 0;
 }
 
+// What computing one element costs, in multiply-adds.
+constexpr double op_weight(Op op) {
+  if (has(op, kTranscendental)) return 20;
+  switch (op) {
+    case Op::Div:
+    case Op::Sqrt:
+      return 4;
+    case Op::FloorDiv:
+    case Op::FloorMod:
+    case Op::TruncDiv:
+    case Op::TruncMod:
+      return 8;
+    case Op::Cast:
+    case Op::Bitcast:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
 // The laws of the table.
 static_assert(
     [] {

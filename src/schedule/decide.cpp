@@ -13,25 +13,6 @@ bool has_memory(const UOp& node) {
   return node.op() == Op::Buffer || static_cast<bool>(node.node()->realized);
 }
 
-double op_weight(Op op) {
-  if (has(op, kTranscendental)) return 20;
-  switch (op) {
-    case Op::Div:
-    case Op::Sqrt:
-      return 4;
-    case Op::FloorDiv:
-    case Op::FloorMod:
-    case Op::TruncDiv:
-    case Op::TruncMod:
-      return 8;
-    case Op::Cast:
-    case Op::Bitcast:
-      return 0;
-    default:
-      return 1;
-  }
-}
-
 double saved_seconds(double bytes, const Target& target) {
   const double bandwidth = bytes <= static_cast<double>(target.l2_bytes) / 2 ? target.l2_bandwidth
                            : bytes <= static_cast<double>(target.l3_bytes) / 2

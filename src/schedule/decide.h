@@ -15,8 +15,6 @@ struct Decision {
   std::vector<UOp> slice_of;  // by node id: the concatenation whose slice this node is stored into
 };
 
-// What computing one element costs, in multiply-adds.
-double op_weight(Op op);
 // What not storing and reading a buffer of this size saves, with its launch.
 double saved_seconds(double bytes, const Target& target);
 

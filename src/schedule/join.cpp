@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ir/bounds.h"
+#include "ir/shared_value.h"
 #include "schedule/lower.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -189,6 +190,17 @@ class Joiner {
     return kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
   }
 
+  // Seconds less for a value of rows that is wanted twice: it is computed once and kept in scratch.
+  double staging_saves(const Kernel& kernel) const {
+    const size_t place = common_outer_ranges(kernel);
+    const auto shared = place ? find_shared_value(kernel, place, 1) : std::nullopt;
+    if (!shared) return 0;
+    const double bytes = shared->elements * static_cast<double>(shared->value.dtype().bytes());
+    const double saved =
+        shared->work * shared->elements / target_.fma_rate - 2 * bytes / target_.l2_bandwidth;
+    return std::max(saved, 0.0);
+  }
+
   bool try_join(const UOp& u) {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
@@ -198,7 +210,7 @@ class Joiner {
     const ScheduledKernel joined = lower_store(root, root, row_major(shape_of(root)), decision_);
     if (joined.kernel.ranges.size() <= 24) {
       const RowTest test(joined.kernel, target_);
-      const double pay = (test.work() - apart) / target_.fma_rate;
+      const double pay = (test.work() - apart) / target_.fma_rate - staging_saves(joined.kernel);
       const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
       if (test.passes(joined.values.size()) && pay <= saved_seconds(bytes, target_)) return true;
     }

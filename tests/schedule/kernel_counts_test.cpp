@@ -1,0 +1,78 @@
+// How many kernels well-known pieces of networks become.
+#include <gtest/gtest.h>
+
+#include "engine/compile.h"
+#include "schedule/schedule.h"
+#include "tensor/activation.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/normalization.h"
+#include "tensor/window.h"
+
+namespace tiny {
+namespace {
+
+class KernelCounts : public ::testing::Test {
+ protected:
+  KernelCounts() {
+    Flags flags = Flags::from_environment(nullptr);
+    flags.device = "interp";
+    flags.isa = "avx512";
+    flags.spec = 1;
+    context_ = make_ref<Context>(flags);
+  }
+
+  Tensor input(const Ints& shape) {
+    int64_t count = 1;
+    for (int64_t n : shape) count *= n;
+    Shape dims;
+    for (int64_t n : shape) dims.emplace_back(n);
+    return reshape(Tensor(context_, make_input(*context_, kFloat32, count)), dims);
+  }
+
+  size_t kernels(const Tensor& t) {
+    const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
+    return make_schedule({&wanted, 1}, avx512_target()).kernels.size();
+  }
+
+  Ref<Context> context_;
+};
+
+TEST_F(KernelCounts, ConvolutionWithAllThatFollowsIsOne) {
+  WindowOptions same;
+  same.before = same.after = {1, 1};
+  Tensor y = conv(input({1, 64, 56, 56}), input({64, 64, 3, 3}), input({64}), same);
+  y = batch_norm(y, input({64}), input({64}), input({64}), input({64}), 1e-5);
+  EXPECT_EQ(kernels(relu(y)), 1U);
+  EXPECT_EQ(kernels(relu(add(y, input({1, 64, 56, 56})))), 1U);
+}
+
+TEST_F(KernelCounts, MatmulWithBiasAndGeluIsOne) {
+  const Tensor y = add(matmul(input({128, 768}), input({768, 3072})), input({3072}));
+  EXPECT_EQ(kernels(gelu(y)), 1U);
+}
+
+TEST_F(KernelCounts, RowsAreOne) {
+  EXPECT_EQ(kernels(softmax(input({512, 1024}), 1)), 1U);
+  EXPECT_EQ(kernels(layer_norm(input({512, 768}), input({768}), input({768}), 1, 1e-5)), 1U);
+  EXPECT_EQ(kernels(rms_norm(input({512, 768}), input({768}), 1)), 1U);
+}
+
+TEST_F(KernelCounts, MovementBeforeAnAdditionIsNone) {
+  Tensor x = pad(input({30, 40}), {Dim(1), Dim(2)}, {Dim(3), Dim(4)});
+  x = slice(x, {2, 1}, {34, 46}, {2, 3});
+  x = transpose(flip(x, {0}), 0, 1);
+  EXPECT_EQ(kernels(add(x, input({15, 16}))), 1U);
+}
+
+TEST_F(KernelCounts, AttentionIsAtMostFive) {
+  const Tensor q = input({12, 128, 64});
+  const Tensor k = input({12, 64, 128});
+  const Tensor scores = softmax(matmul(q, k), 2);
+  EXPECT_LE(kernels(matmul(scores, input({12, 128, 64}))), 5U);
+}
+
+}  // namespace
+}  // namespace tiny
