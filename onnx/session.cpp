@@ -64,6 +64,7 @@ std::vector<ModelProgram::Port> bound_ports(const std::vector<ModelProgram::Port
                                             const Ints& values) {
   std::vector<ModelProgram::Port> out = ports;
   for (ModelProgram::Port& port : out) {
+    if (port.sizes.empty()) continue;  // the same for every value
     port.bytes = port.dtype.bytes();
     for (size_t i = 0; i < port.sizes.size(); ++i) {
       port.shape[i] = port.sizes[i].value(values);

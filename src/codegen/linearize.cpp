@@ -340,7 +340,7 @@ void Lineariser::declare_accumulators(Task& task) {
       size += last * task.node.ints()[i - 1];
     }
     const int64_t offset = program_.scratch_bytes;
-    program_.scratch_bytes += round_up(size * task.node.dtype().bytes(), 64);
+    program_.scratch_bytes += round_up(std::max<int64_t>(size, 1) * task.node.dtype().bytes(), 64);
     task.accumulators.push_back(tree_.add(0, Op::Scratch, kAddress, {}, offset));
     return;
   }

@@ -86,12 +86,22 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UO
       next = u.graph().make(Op::Contiguous, {next});
     rebuilt[u.id()] = next;
   }
-  for (size_t i = 0; i < roots.size(); ++i) {
-    UOp& root = roots[i] = rebuilt[roots[i].id()];
-    while (i < outputs.size() && (root.op() != Op::Contiguous || has_memory(root)))
+  for (UOp& root : roots) root = rebuilt[root.id()];
+  return roots;
+}
+
+// The first `count` of the roots are to be stored anew: what has memory already, or is stored for
+// another of them, is copied.
+void copy_what_is_stored(std::vector<UOp>& roots, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    UOp& root = roots[i];
+    const auto is_taken = [&] {
+      const auto end = roots.begin() + static_cast<int64_t>(i);
+      return std::find(roots.begin(), end, root) != end;
+    };
+    while (root.op() != Op::Contiguous || has_memory(root) || is_taken())
       root = root.graph().make(Op::Contiguous, {UOp(root)});
   }
-  return roots;
 }
 
 }  // namespace
@@ -109,13 +119,14 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables,
                                 const Captured& captured) {
   CompiledProgram out;
-  const std::vector<UOp> roots = in_own_buffers(onehot_to_gather(outputs), captured.versions);
-  const std::span<const UOp> wanted(roots.data(), outputs.size());
+  std::vector<UOp> roots = in_own_buffers(onehot_to_gather(outputs), captured.versions);
   double start = now();
   if (!roots.empty()) {
     const std::vector<UOp> frontier = constant_frontier(roots, captured);
     if (!frontier.empty()) realize(context, frontier);
   }
+  copy_what_is_stored(roots, outputs.size());
+  const std::span<const UOp> wanted(roots.data(), outputs.size());
   out.init_seconds = now() - start;
   if (context.flags().spec != 0)
     for (const UOp& u : roots) verify_tensor(u);

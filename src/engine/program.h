@@ -74,7 +74,7 @@ class Program : public RefCounted {
   // A program that writes captured memory is exclusive: one run at a time.
   bool is_exclusive = false;
   std::atomic<bool> is_running = false;  // only of an exclusive program
-  int64_t time_limit = 0;  // milliseconds of an execution; 0: none
+  int64_t time_limit = 0;                // milliseconds of an execution; 0: none
 };
 
 // One execution: bindings and arena.  One thread at a time uses a run.
