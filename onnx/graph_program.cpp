@@ -88,7 +88,7 @@ Ref<const ModelProgram> compile_tensors(const Ref<Context>& context, std::span<c
   if (all.empty()) return program;
   require_values(all, placeholders);
   const std::vector<UOp> versions = pending_versions(all);
-  program->compiled = compile_program(*context, copied, placeholders, {false, versions});
+  program->compiled = compile_program(*context, copied, placeholders, {}, {false, versions});
   take_versions(*context, versions);
   return program;
 }

@@ -1,6 +1,7 @@
 #include "onnx/session.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -23,12 +24,53 @@ namespace {
 
 // Programs kept per model.
 constexpr size_t kProgramsMax = 16;
+// After so many runs in a row with the same sizes they get a program of their own.
+constexpr int64_t kRepeatsMax = 4;
+// Variables begin here: a size of 0 or 1 is a number.
+constexpr int64_t kVariableMin = 2;
+// The greatest value of a variable is a power of two, at least this.
+constexpr int64_t kVariableMax = 256;
+// Stands for a variable in the key of a program.
+constexpr int64_t kFree = -1;
 // What may be a host input.
 constexpr int64_t kHostElementsMax = 64;
 constexpr size_t kHostRankMax = 1;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Arguments as a key of programs.
+std::vector<std::string> texts_of(const std::vector<std::optional<HostTensor>>& known) {
+  std::vector<std::string> texts;
+  for (const auto& tensor : known)
+    texts.push_back(tensor ? cat("=", tensor->bytes.text()) : std::string());
+  return texts;
+}
+
+ModelProgram::Port make_port(std::string name, DType dtype, const Shape& shape,
+                             std::span<const UOp> variables) {
+  ModelProgram::Port port{std::move(name), dtype, {}, dtype.bytes(), -1, {}};
+  for (const tiny::Dim& d : shape) {
+    port.sizes.emplace_back(d, variables);
+    port.shape.push_back(upper_bound(d));
+    port.bytes = checked_mul(port.bytes, port.shape.back(), "a tensor's size");
+  }
+  return port;
+}
+
+// Ports with the shapes of these values.
+std::vector<ModelProgram::Port> bound_ports(const std::vector<ModelProgram::Port>& ports,
+                                            const Ints& values) {
+  std::vector<ModelProgram::Port> out = ports;
+  for (ModelProgram::Port& port : out) {
+    port.bytes = port.dtype.bytes();
+    for (size_t i = 0; i < port.sizes.size(); ++i) {
+      port.shape[i] = port.sizes[i].value(values);
+      port.bytes = checked_mul(port.bytes, port.shape[i], "a tensor's size");
+    }
+  }
+  return out;
 }
 
 std::string dims_text(const std::vector<Dim>& dims) {
@@ -193,61 +235,181 @@ void LoadedModel::check_shapes(const std::vector<Ints>& shapes) const {
   }
 }
 
-Ref<const ModelProgram> LoadedModel::compile(const std::vector<Ints>& shapes,
-                                             const std::vector<std::optional<HostTensor>>& known) {
-  check_shapes(shapes);
-  Key key{shapes, {}};
-  for (const auto& tensor : known)
-    key.known.push_back(tensor ? cat("=", tensor->bytes.text()) : std::string());
+std::string LoadedModel::dim_name(size_t index, size_t axis) const {
+  const ValueInfo& info = input(index);
+  const std::string& name = info.type.dims[axis].name;
+  return name.empty() ? cat(info.name, ".", axis) : name;
+}
+
+std::vector<LoadedModel::FreeDim> LoadedModel::free_dims(const std::vector<Ints>& shapes,
+                                                         const Known& known) const {
+  std::vector<FreeDim> out;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (!input(i).type.has_rank) continue;
+    for (size_t k = 0; k < shapes[i].size(); ++k) {
+      if (input(i).type.dims[k].is_known()) continue;
+      const std::string name = dim_name(i, k);
+      auto at =
+          std::find_if(out.begin(), out.end(), [&](const FreeDim& d) { return d.name == name; });
+      if (at == out.end()) at = out.insert(at, {name, shapes[i][k], true});
+      // Elements that are known have a known count.
+      if (shapes[i][k] < kVariableMin || numbers_.contains(name) || (!known.empty() && known[i]))
+        at->is_variable = false;
+    }
+  }
+  return out;
+}
+
+// A program for these sizes: one of its own, or (`shared`) one whose variables reach them.
+Ref<const ModelProgram> LoadedModel::find_program(const Key& wanted, bool shared) {
+  const std::vector<FreeDim> dims = free_dims(wanted.shapes, {});
+  const auto serves = [&](const Key& key, const ModelProgram& program) {
+    if (program.variables.empty() || !shared) return key == wanted;
+    if (key.known != wanted.known) return false;
+    for (size_t i = 0; i < key.shapes.size(); ++i)
+      for (size_t k = 0; k < key.shapes[i].size(); ++k)
+        if (key.shapes[i].size() != wanted.shapes[i].size() ||
+            (key.shapes[i][k] != kFree && key.shapes[i][k] != wanted.shapes[i][k]))
+          return false;
+    return std::all_of(program.variables.begin(), program.variables.end(),
+                       [&](const ProgramVariable& v) {
+                         return std::any_of(dims.begin(), dims.end(), [&](const FreeDim& d) {
+                           return d.name == v.name && d.value >= v.min && d.value <= v.max;
+                         });
+                       });
+  };
   for (auto at = programs_.begin(); at != programs_.end(); ++at)
-    if (at->first == key) {
+    if (serves(at->first, *at->second)) {
       programs_.splice(programs_.begin(), programs_, at);
       return at->second;
     }
-  Ref<const ModelProgram> program = make_program(shapes, known);
+  return {};
+}
+
+void LoadedModel::keep(Key key, const Ref<const ModelProgram>& program) {
   programs_.emplace_front(std::move(key), program);
   if (programs_.size() > kProgramsMax) programs_.pop_back();
+}
+
+Ref<const ModelProgram> LoadedModel::compile(const std::vector<Ints>& shapes, const Known& known) {
+  check_shapes(shapes);
+  Key key{shapes, texts_of(known)};
+  if (Ref<const ModelProgram> found = find_program(key, false)) return found;
+  std::vector<Shape> sizes;
+  for (const Ints& shape : shapes) sizes.push_back(to_shape(shape));
+  Ref<const ModelProgram> program = make_program(sizes, {}, known);
+  keep(std::move(key), program);
   return program;
 }
 
-LoadedModel::Imported LoadedModel::import(const std::vector<Ints>& shapes,
-                                          const std::vector<std::optional<HostTensor>>& known) {
+// The program for a run: one of these very sizes if there is one or if they come again and again.
+Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes,
+                                                 const Known& known) {
+  check_shapes(shapes);
+  Key key{shapes, texts_of(known)};
+  repeats_ = key == last_ ? repeats_ + 1 : 1;
+  last_ = key;
+  if (Ref<const ModelProgram> found = find_program(key, false)) return found;
+  if (repeats_ > kRepeatsMax) return compile(shapes, known);
+  if (Ref<const ModelProgram> found = find_program(key, true)) return found;
+  std::vector<std::string> failed;
+  if (Ref<const ModelProgram> made = symbolic_program(shapes, known, failed)) return made;
+  Ref<const ModelProgram> program = compile(shapes, known);
+  numbers_.insert(failed.begin(), failed.end());
+  return program;
+}
+
+// Null if no dimension can be a variable; `failed` names those with which something went wrong.
+Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& shapes,
+                                                      const Known& known,
+                                                      std::vector<std::string>& failed) {
+  while (true) {
+    Key key{shapes, texts_of(known)};
+    std::vector<UOp> variables;
+    for (const FreeDim& d : free_dims(shapes, known)) {
+      if (!d.is_variable) continue;
+      const auto most = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(d.value)));
+      variables.push_back(
+          context_->graph().variable(d.name, kVariableMin, std::max(kVariableMax, most)));
+    }
+    if (variables.empty()) return {};
+    std::vector<Shape> sizes;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      sizes.push_back(to_shape(shapes[i]));
+      if (!input(i).type.has_rank) continue;
+      for (size_t k = 0; k < shapes[i].size(); ++k) {
+        if (input(i).type.dims[k].is_known()) continue;
+        for (const UOp& v : variables)
+          if (v.variable_arg().name == dim_name(i, k)) {
+            key.shapes[i][k] = kFree;
+            sizes[i][k] = tiny::Dim(v);
+          }
+      }
+    }
+    try {
+      Ref<const ModelProgram> program = make_program(sizes, variables, known);
+      keep(std::move(key), program);
+      return program;
+    } catch (const FreeDimension& e) {
+      // These have to be numbers; the others may stay what they are.
+      numbers_.insert(e.variables().begin(), e.variables().end());
+      if (e.variables().empty()) throw;
+    } catch (const Error& e) {
+      const bool is_final = e.status() == Status::OutOfMemory || e.status() == Status::Cancelled ||
+                            (e.status() == Status::Internal && context_->flags().spec != 0);
+      if (is_final) throw;
+      // What is wrong is said, if it is, in the numbers that the caller knows.
+      for (const UOp& v : variables) failed.push_back(v.variable_arg().name);
+      return {};
+    }
+  }
+}
+
+std::vector<Ref<const ModelProgram>> LoadedModel::programs() const {
+  std::vector<Ref<const ModelProgram>> out;
+  for (const auto& [key, program] : programs_) out.push_back(program);
+  return out;
+}
+
+LoadedModel::Imported LoadedModel::import(const std::vector<Shape>& shapes, const Known& known) {
   Imported out;
   std::vector<ImportInput> inputs;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const DType dtype = input_dtype(i);
-    const int64_t count = element_count(shapes[i], "an input");
-    check_shape(to_shape(shapes[i]), dtype);
-    ModelProgram::Port port{input(i).name, dtype, shapes[i], count * dtype.bytes(), -1};
+    check_shape(shapes[i], dtype);
+    const tiny::Dim count = product(shapes[i]);
+    int64_t number = -1;
     Tensor tensor;
-    if (count > 0) {
+    if (!count.is(0)) {
       const UOp node = make_input(*context_, dtype, count);
-      port.number = static_cast<int64_t>(out.nodes.size());
+      number = static_cast<int64_t>(out.nodes.size());
       out.nodes.push_back(node);
-      tensor = Tensor(context_, make_reshape(node, to_shape(shapes[i])));
+      tensor = Tensor(context_, make_reshape(node, shapes[i]));
     } else {
-      tensor = full(context_, dtype, to_shape(shapes[i]), 0);
+      tensor = full(context_, dtype, shapes[i], 0);
     }
-    inputs.push_back({port.name, tensor, known.empty() ? std::nullopt : known[i]});
-    out.inputs.push_back(std::move(port));
+    out.numbers.push_back(number);
+    inputs.push_back({input(i).name, tensor, known.empty() ? std::nullopt : known[i]});
   }
   out.outputs = Importer(context_, weights_).import(model_.graph, inputs);
   return out;
 }
 
-Ref<const ModelProgram> LoadedModel::make_program(
-    const std::vector<Ints>& shapes, const std::vector<std::optional<HostTensor>>& known) {
+Ref<const ModelProgram> LoadedModel::make_program(const std::vector<Shape>& shapes,
+                                                  const std::vector<UOp>& variables,
+                                                  const Known& known) {
   const double start = now();
   const Ref<ModelProgram> out = make_ref<ModelProgram>();
-  Imported imported = import(shapes, known);
-  out->inputs = std::move(imported.inputs);
-  const Tensors& results = imported.outputs;
+  const Imported imported = import(shapes, known);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    out->inputs.push_back(make_port(input(i).name, input_dtype(i), shapes[i], variables));
+    out->inputs.back().number = imported.numbers[i];
+  }
   // Outputs that are the same value share its memory.
   std::vector<UOp> nodes;
-  for (size_t i = 0; i < results.size(); ++i) {
-    const Tensor& t = results[i];
-    ModelProgram::Port port{output(i).name, t.dtype(), dims_of(t), 0, -1};
-    port.bytes = element_count(t) * t.dtype().bytes();
+  for (size_t i = 0; i < imported.outputs.size(); ++i) {
+    const Tensor& t = imported.outputs[i];
+    ModelProgram::Port port = make_port(output(i).name, t.dtype(), t.shape(), variables);
     if (port.bytes > 0) {
       const auto at = std::find(nodes.begin(), nodes.end(), t.node());
       port.number = at - nodes.begin();
@@ -255,8 +417,12 @@ Ref<const ModelProgram> LoadedModel::make_program(
     }
     out->outputs.push_back(std::move(port));
   }
+  for (const UOp& v : variables) {
+    const VariableArg& arg = v.variable_arg();
+    out->variables.push_back({arg.name, arg.min, arg.max});
+  }
   out->import_seconds = now() - start;
-  if (!nodes.empty()) out->compiled = compile_program(*context_, nodes, imported.nodes);
+  if (!nodes.empty()) out->compiled = compile_program(*context_, nodes, imported.nodes, variables);
   return out;
 }
 
@@ -269,7 +435,9 @@ std::optional<double> LoadedModel::operations() {
                                       [](const Dim& dim) { return dim.is_known(); });
     if (!is_fixed || is_host_input(i)) return std::nullopt;
   }
-  const Imported imported = import(fixed_shapes(), {});
+  std::vector<Shape> shapes;
+  for (const Ints& shape : fixed_shapes()) shapes.push_back(to_shape(shape));
+  const Imported imported = import(shapes, {});
   std::vector<UOp> roots;
   for (const Tensor& output : imported.outputs) roots.push_back(output.node());
   if (roots.empty()) return 0.0;
@@ -291,10 +459,17 @@ std::optional<double> LoadedModel::operations() {
 
 // ---- Running.
 
-ModelRun::ModelRun(Ref<Context> context, Ref<const ModelProgram> program)
-    : context_(std::move(context)), program_(std::move(program)), bound_(program_->inputs.size()) {
+ModelRun::ModelRun(Ref<Context> context, Ref<const ModelProgram> program, const Ints& values)
+    : context_(std::move(context)),
+      program_(std::move(program)),
+      values_(values),
+      input_ports_(bound_ports(program_->inputs, values)),
+      output_ports_(bound_ports(program_->outputs, values)),
+      bound_(program_->inputs.size()) {
   outputs_.resize(program_->outputs.size());
   if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
+  for (size_t i = 0; run_ && i < values_.size(); ++i)
+    run_->bind_variable(static_cast<int64_t>(i), values_[i]);
   renew_outputs();
 }
 
@@ -302,7 +477,7 @@ void ModelRun::renew_outputs() {
   if (!run_) return;
   std::map<int64_t, Ref<Storage>> memory;
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const ModelProgram::Port& port = program_->outputs[i];
+    const ModelProgram::Port& port = output_ports_[i];
     outputs_[i] = port.captured;
     if (port.number < 0) continue;
     Ref<Storage>& storage = memory[port.number];
@@ -323,7 +498,7 @@ void ModelRun::let_go() {
 void ModelRun::set_input(size_t index, const Tensor& tensor) {
   require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
           " inputs; got index ", index);
-  const ModelProgram::Port& port = program_->inputs[index];
+  const ModelProgram::Port& port = input_ports_[index];
   require(tensor.dtype() == port.dtype, Status::DType, "input \"", port.name, "\" is of type ",
           tiny::to_string(port.dtype), "; got ", tiny::to_string(tensor.dtype()));
   require(tensor.shape() == to_shape(port.shape), Status::Shape, "input \"", port.name,
@@ -333,7 +508,7 @@ void ModelRun::set_input(size_t index, const Tensor& tensor) {
 }
 
 void ModelRun::read_output(size_t index, void* data) const {
-  const ModelProgram::Port& port = program_->outputs[index];
+  const ModelProgram::Port& port = output_ports_[index];
   if (!outputs_[index]) return;
   Device& device = context_->device();
   const Ref<Queue> queue = device.make_queue();
@@ -343,7 +518,7 @@ void ModelRun::read_output(size_t index, void* data) const {
 }
 
 Tensor ModelRun::take_output(size_t index) {
-  const ModelProgram::Port& port = program_->outputs[index];
+  const ModelProgram::Port& port = output_ports_[index];
   require(!port.captured, Status::InvalidArgument, "output ", index,
           " is a tensor that the program writes: use that tensor");
   if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
@@ -398,18 +573,22 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
     read(tensor, bytes.data(), static_cast<int64_t>(bytes.size()));
     known[i] = HostTensor{dtype, shapes[i], SharedBytes::own(std::move(bytes))};
   }
-  const Ref<const ModelProgram> program = compile(shapes, known);
+  const Ref<const ModelProgram> program = program_for(shapes, known);
+  Ints values;
+  for (const ProgramVariable& v : program->variables)
+    for (const FreeDim& d : free_dims(shapes, known))
+      if (d.name == v.name) values.push_back(d.value);
   Ref<ModelRun> run = std::exchange(idle_, nullptr);
-  if (run && &run->program() == program.get())
+  if (run && &run->program() == program.get() && run->values() == values)
     run->renew_outputs();
   else
-    run = make_ref<ModelRun>(context_, program);
+    run = make_ref<ModelRun>(context_, program, values);
   run->set_cancel(context_->stop().token());
   for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
   run->execute();
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < output_count(); ++i) {
-    const ModelProgram::Port& port = run->program().outputs[i];
+    const ModelProgram::Port& port = run->output_ports()[i];
     if (port.number < 0) {
       outputs.push_back(full(context_, port.dtype, to_shape(port.shape), 0));
       continue;

@@ -1,11 +1,17 @@
 // A loaded model and the programs compiled from it.
 //
+// A free dimension is a Variable in the programs that run() makes, so that one program serves many
+// sizes; 0 and 1 are numbers (broadcasting and squeezing ask for them), and so is a dimension on
+// which a decision depends (FreeDimension).  Sizes that come several times in a row, and those
+// asked for by compile(), get programs of their own.
+//
 // A model holds no nodes of a graph: it may be released from any thread, and so may its programs.
 // Compiling builds graphs and belongs to the context's thread.
 #pragma once
 
 #include <list>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,18 +24,21 @@
 
 namespace tiny::onnx {
 
-// A model compiled for certain shapes.  Immutable; holds no nodes.
+// A model compiled for certain shapes, or for all that its variables allow.  Immutable; holds no
+// nodes.
 class ModelProgram : public RefCounted {
  public:
   struct Port {
     std::string name;
     DType dtype;
-    Ints shape;
+    Ints shape;  // with the variables at their greatest values
     int64_t bytes = 0;
-    int64_t number = -1;  // in the program; < 0: nothing to bind
-    Ref<Storage> captured =
-        {};  // an output that is the memory of a tensor which the program writes
+    int64_t number = -1;                // in the program; < 0: nothing to bind
+    std::vector<SizeExpression> sizes;  // the shape, by the variables
+    // An output that is the memory of a tensor which the program writes.
+    Ref<Storage> captured = {};
   };
+  std::vector<ProgramVariable> variables;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   CompiledProgram compiled;
@@ -39,7 +48,8 @@ class ModelProgram : public RefCounted {
 // One execution after the other of a program, each output in memory of its own.
 class ModelRun : public RefCounted {
  public:
-  ModelRun(Ref<Context> context, Ref<const ModelProgram> program);
+  // `values` are those of the program's variables.
+  ModelRun(Ref<Context> context, Ref<const ModelProgram> program, const Ints& values = {});
 
   // The tensor must have the program's dtype and shape; it is computed now if need be, and its
   // memory is kept until another is set.  Belongs to the context's thread; the other calls do not.
@@ -61,10 +71,17 @@ class ModelRun : public RefCounted {
   // Of each kernel of the last timed execution.
   std::span<const double> seconds() const;
   const ModelProgram& program() const { return *program_; }
+  // Of the program's variables.
+  const Ints& values() const { return values_; }
+  // The program's outputs, with the shapes of this run.
+  const std::vector<ModelProgram::Port>& output_ports() const { return output_ports_; }
 
  private:
   Ref<Context> context_;
   Ref<const ModelProgram> program_;
+  Ints values_;
+  std::vector<ModelProgram::Port> input_ports_;
+  std::vector<ModelProgram::Port> output_ports_;
   Ref<Run> run_;  // null for a program that has nothing to compute
   std::vector<bool> bound_;
   std::vector<Ref<Storage>> outputs_;
@@ -107,26 +124,42 @@ class LoadedModel : public RefCounted {
   // Outputs for these inputs; computes inputs that have no memory yet.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
 
+  // Every program that is kept, the latest used first.
+  std::vector<Ref<const ModelProgram>> programs() const;
+
  private:
+  using Known = std::vector<std::optional<HostTensor>>;
   struct Key {
-    std::vector<Ints> shapes;
+    std::vector<Ints> shapes;  // a variable's place has kFree
     std::vector<std::string> known;
     bool operator==(const Key&) const = default;
+  };
+  // The value of a free dimension that an input's shape gives.
+  struct FreeDim {
+    std::string name;
+    int64_t value = 0;
+    bool is_variable = true;
   };
 
   // The graph for inputs of these shapes, built anew.
   struct Imported {
-    std::vector<ModelProgram::Port> inputs;
-    std::vector<UOp> nodes;  // of the inputs with elements
+    std::vector<int64_t> numbers;  // of the inputs, among `nodes`; < 0: it has no elements
+    std::vector<UOp> nodes;
     Tensors outputs;
   };
 
   void index_inputs();
-  Imported import(const std::vector<Ints>& shapes,
-                  const std::vector<std::optional<HostTensor>>& known);
+  Imported import(const std::vector<Shape>& shapes, const Known& known);
   void check_shapes(const std::vector<Ints>& shapes) const;
-  Ref<const ModelProgram> make_program(const std::vector<Ints>& shapes,
-                                       const std::vector<std::optional<HostTensor>>& known);
+  Ref<const ModelProgram> make_program(const std::vector<Shape>& shapes,
+                                       const std::vector<UOp>& variables, const Known& known);
+  std::string dim_name(size_t index, size_t axis) const;
+  std::vector<FreeDim> free_dims(const std::vector<Ints>& shapes, const Known& known) const;
+  Ref<const ModelProgram> find_program(const Key& wanted, bool shared);
+  void keep(Key key, const Ref<const ModelProgram>& program);
+  Ref<const ModelProgram> program_for(const std::vector<Ints>& shapes, const Known& known);
+  Ref<const ModelProgram> symbolic_program(const std::vector<Ints>& shapes, const Known& known,
+                                           std::vector<std::string>& failed);
 
   Ref<Context> context_;
   Model model_;
@@ -135,6 +168,9 @@ class LoadedModel : public RefCounted {
   Weights weights_;
   std::list<std::pair<Key, Ref<const ModelProgram>>> programs_;  // the latest used first
   Ref<ModelRun> idle_;  // of the last run(): its arena serves the next of the same program
+  std::set<std::string> numbers_;  // free dimensions that cannot be variables
+  Key last_;                       // of the latest run, and how many in a row had it
+  int64_t repeats_ = 0;
 };
 
 }  // namespace tiny::onnx

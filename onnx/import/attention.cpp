@@ -20,21 +20,21 @@ namespace {
 Tensor split_heads(const Call& c, const Tensor& x, const char* attribute) {
   if (x.rank() == 4) return x;
   const int64_t heads = c.attr(attribute);
-  c.check(x.rank() == 3 && heads > 0 && dim_of(x, 2) % heads == 0, "shape ", list_text(dims_of(x)),
+  c.check(x.rank() == 3 && heads > 0 && dim_of(x, 2) % heads == 0, "shape ", shape_text(x),
           " with ", heads, " heads");
-  return permute(reshape(x, to_shape({dim_of(x, 0), dim_of(x, 1), heads, -1})), {0, 2, 1, 3});
+  return permute(reshape(x, {size_of(x, 0), size_of(x, 1), heads, -1}), {0, 2, 1, 3});
 }
 
 Tensor join_heads(const Tensor& x) {
-  return reshape(permute(x, {0, 2, 1, 3}), to_shape({dim_of(x, 0), dim_of(x, 2), -1}));
+  return reshape(permute(x, {0, 2, 1, 3}), {size_of(x, 0), size_of(x, 2), -1});
 }
 
 // Every head `times` times, one after the other.
 Tensor repeat_heads(const Tensor& x, int64_t times) {
   if (times == 1) return x;
-  const Ints d = dims_of(x);
-  const Tensor wide = expand(unsqueeze(x, {2}), to_shape({d[0], d[1], times, d[2], d[3]}));
-  return reshape(wide, to_shape({d[0], d[1] * times, d[2], d[3]}));
+  const Shape& d = x.shape();
+  const Tensor wide = expand(unsqueeze(x, {2}), {d[0], d[1], times, d[2], d[3]});
+  return reshape(wide, {d[0], d[1] * tiny::Dim(times), d[2], d[3]});
 }
 
 Tensor minus_infinity(const Tensor& like) {
@@ -46,22 +46,22 @@ Tensor allowed(const Tensor& scores, const Tensor& may) {
   return where(may, number(scores, 0.0), minus_infinity(scores));
 }
 
-Tensor masked(const Call& c, Tensor scores, int64_t past) {
-  const int64_t queries = dim_of(scores, 2);
-  const int64_t keys = dim_of(scores, 3);
+Tensor masked(const Call& c, Tensor scores, const tiny::Dim& past) {
+  const tiny::Dim queries = size_of(scores, 2);
+  const tiny::Dim keys = size_of(scores, 3);
   if (c.has(3)) {
     Tensor mask = c.in(3);
-    const int64_t missing = keys - dim_of(mask, -1);
-    c.check(missing >= 0, "attn_mask has the shape ", list_text(dims_of(mask)), " for ", keys,
-            " keys");
-    if (!mask.dtype().is_bool() && missing == 0) {
+    const tiny::Dim missing = keys - size_of(mask, -1);
+    c.check(decide_less_equal(0, missing), "attn_mask has the shape ", shape_text(mask), " for ",
+            tiny::to_string(keys), " keys");
+    if (!mask.dtype().is_bool() && missing.is(0)) {
       scores = scores + cast(mask, scores.dtype());
     } else {
-      Ints none(static_cast<size_t>(mask.rank()), 0), more = none;
+      const Shape none(mask.shape().size(), tiny::Dim(0));
+      Shape more = none;
       more.back() = missing;
-      const Tensor inside =
-          pad(full(c.context(), kBool, mask.shape(), 1), to_shape(none), to_shape(more));
-      mask = pad(mask, to_shape(none), to_shape(more));
+      const Tensor inside = pad(full(c.context(), kBool, mask.shape(), 1), none, more);
+      mask = pad(mask, none, more);
       if (mask.dtype().is_bool())
         scores = scores + allowed(scores, mask);
       else
@@ -71,10 +71,10 @@ Tensor masked(const Call& c, Tensor scores, int64_t past) {
   const Tensor key = positions(c.context(), kInt64, keys, 3, 4);
   if (c.flag("is_causal", false)) {
     const Tensor query = positions(c.context(), kInt64, queries, 2, 4);
-    scores = scores + allowed(scores, less_equal(key, query + number_int(query, past)));
+    scores = scores + allowed(scores, less_equal(key, query + size_tensor(c.context(), past)));
   }
   if (c.has(6)) {
-    const Tensor length = reshape(cast(c.in(6), kInt64), to_shape({dim_of(c.in(6), 0), 1, 1, 1}));
+    const Tensor length = reshape(cast(c.in(6), kInt64), {size_of(c.in(6), 0), 1, 1, 1});
     scores = scores + allowed(scores, less(key, length));
   }
   return scores;
@@ -85,7 +85,7 @@ Tensors import_attention(Call& c) {
   const Tensor q = split_heads(c, c.in(0), "q_num_heads");
   Tensor k = split_heads(c, c.in(1), "kv_num_heads");
   Tensor v = split_heads(c, c.in(2), "kv_num_heads");
-  const int64_t past = c.has(4) ? dim_of(c.in(4), 2) : 0;
+  const tiny::Dim past = c.has(4) ? size_of(c.in(4), 2) : tiny::Dim(0);
   if (c.has(4)) k = concat(std::vector<Tensor>{c.in(4), k}, 2);
   if (c.has(5)) v = concat(std::vector<Tensor>{c.in(5), v}, 2);
   const int64_t heads = dim_of(q, 1);
@@ -122,8 +122,8 @@ Tensors import_rotary_embedding(Call& c) {
   if (is_flat) {
     const int64_t heads = c.attr("num_heads", 0);
     c.check(heads > 0 && dim_of(given, 2) % heads == 0, "num_heads = ", heads, " for shape ",
-            list_text(dims_of(given)));
-    x = reshape(given, to_shape({dim_of(given, 0), dim_of(given, 1), heads, -1}));
+            shape_text(given));
+    x = reshape(given, {size_of(given, 0), size_of(given, 1), heads, -1});
   } else {
     c.check(given.rank() == 4, "it takes 3 or 4 axes; got ", given.rank());
     x = permute(given, {0, 2, 1, 3});
@@ -136,16 +136,16 @@ Tensors import_rotary_embedding(Call& c) {
   const auto cache = [&](size_t i) {
     const Tensor table = c.has(3) ? gather(c.in(i), c.in(3), 0) : c.in(i);
     c.check(table.rank() == 3 && dim_of(table, 2) == turned / 2, "a cache of shape ",
-            list_text(dims_of(table)), " for ", turned, " rotated elements");
+            shape_text(table), " for ", turned, " rotated elements");
     return unsqueeze(table, {2});
   };
   const Tensor cosine = cache(1);
   const Tensor sine = cache(2);
   const Tensor part = slice_axis(x, 3, 0, turned);
   const bool interleaved = c.flag("interleaved", false);
-  const Ints d = dims_of(part);
-  const Shape pairs = interleaved ? to_shape({d[0], d[1], d[2], turned / 2, 2})
-                                  : to_shape({d[0], d[1], d[2], 2, turned / 2});
+  const Shape& d = part.shape();
+  const Shape pairs =
+      interleaved ? Shape{d[0], d[1], d[2], turned / 2, 2} : Shape{d[0], d[1], d[2], 2, turned / 2};
   const int64_t along = interleaved ? 4 : 3;
   const Tensor split = part.with(make_reshape(part.node(), pairs));
   const Tensor first = squeeze(slice_axis(split, along, 0, 1), {along});

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
+#include "tensor/create.h"
+#include "tensor/joining.h"
 
 namespace tiny::onnx {
 
@@ -63,8 +65,22 @@ std::vector<double> Call::reals(size_t i) const {
   return reals_of(value(i));
 }
 
+Shape Call::sizes(size_t i) const {
+  in(i);
+  if (inputs_[i].known) return to_shape(integers_of(*inputs_[i].known));
+  return importer_.host_sizes_of(inputs_[i].tensor,
+                                 cat("input ", i, " (\"", node_.inputs[i], "\")"));
+}
+
 int64_t Call::integer(size_t i) const {
   const Ints all = ints(i);
+  require(all.size() == 1, Status::InvalidModel, "input ", i, " has ", all.size(),
+          " elements and must have one");
+  return all[0];
+}
+
+tiny::Dim Call::size(size_t i) const {
+  const Shape all = sizes(i);
   require(all.size() == 1, Status::InvalidModel, "input ", i, " has ", all.size(),
           " elements and must have one");
   return all[0];
@@ -159,6 +175,13 @@ Tensor Call::constant(const Ints& values) const {
       kInt64, {static_cast<int64_t>(values.size())}, SharedBytes::own(std::move(bytes))});
 }
 
+Tensor Call::constant(const Shape& sizes) const {
+  if (all_const(sizes)) return constant(const_dims(sizes));
+  Tensors parts;
+  for (const tiny::Dim& size : sizes) parts.push_back(size_tensor(context(), size));
+  return stack(parts, 0);
+}
+
 Tensors Call::subgraph(const Graph& graph, const Tensors& inputs) const {
   return importer_.subgraph(graph, inputs);
 }
@@ -168,10 +191,18 @@ Ints dims_of(const Tensor& tensor) {
 }
 
 int64_t dim_of(const Tensor& tensor, int64_t axis) {
+  return size_of(tensor, axis).value();
+}
+
+std::string shape_text(const Tensor& tensor) {
+  return tiny::to_string(tensor.shape());
+}
+
+tiny::Dim size_of(const Tensor& tensor, int64_t axis) {
   const int64_t rank = tensor.rank();
   require(axis >= -rank && axis < rank, Status::InvalidModel, "an operand with ", rank,
           " axes has no axis ", axis);
-  return tensor.shape()[static_cast<size_t>(axis < 0 ? axis + rank : axis)].value();
+  return tensor.shape()[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
 }
 
 }  // namespace tiny::onnx

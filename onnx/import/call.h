@@ -3,7 +3,7 @@
 //
 // An operand is a tensor of the lazy graph.  Operands that decide shapes (axes, sizes, pads) must
 // be known now: the functions that return numbers compute them on the host, or say that they depend
-// on input data (Error{Unsupported}).
+// on input data (Error{Unsupported}) or on a free dimension (FreeDimension).
 #pragma once
 
 #include <memory>
@@ -58,12 +58,14 @@ class Call {
   // Error{Unsupported} if an output from `first` on is wanted.
   void refuse_outputs(size_t first) const;
 
-  // Operands read on the host.
-  bool known(size_t i) const;  // whether the calls below can succeed
+  // Operands read on the host.  Where free dimensions decide what is to be a number: FreeDimension.
+  bool known(size_t i) const;  // whether no input's elements decide it
   HostTensor value(size_t i) const;
   Ints ints(size_t i) const;
+  Shape sizes(size_t i) const;  // integers, or expressions over free dimensions
   std::vector<double> reals(size_t i) const;
   int64_t integer(size_t i) const;  // exactly one element
+  tiny::Dim size(size_t i) const;
   double real(size_t i) const;
   // The one element of a tensor that a subgraph made; `what` names it in messages.
   int64_t number_of(const Tensor& tensor, const char* what) const;
@@ -91,6 +93,7 @@ class Call {
   // Elements as a constant.
   Tensor constant(const HostTensor& tensor) const;
   Tensor constant(const Ints& values) const;  // int64, one axis
+  Tensor constant(const Shape& sizes) const;  // the same; free dimensions stay what they are
   Tensor constant(const TensorData& data) const;
 
   // The outputs of a graph in an attribute, given its inputs; it sees the names around the node.
@@ -115,9 +118,12 @@ class Call {
   std::vector<std::shared_ptr<const Tensors>> made_;  // sequences, by output
 };
 
-// The dimensions of a tensor as numbers; imported tensors have no others.
+// The dimensions of a tensor as numbers; FreeDimension if one is not.
 Ints dims_of(const Tensor& tensor);
 // Negative axes count from the end; Error{InvalidModel} for one that is not there.
-int64_t dim_of(const Tensor& tensor, int64_t axis);
+int64_t dim_of(const Tensor& tensor, int64_t axis);  // a number, or FreeDimension
+tiny::Dim size_of(const Tensor& tensor, int64_t axis);
+// The shape, for messages.
+std::string shape_text(const Tensor& tensor);
 
 }  // namespace tiny::onnx

@@ -43,19 +43,19 @@ Tensors import_constant(Call& c) {
 }
 
 Tensors import_constant_of_shape(Call& c) {
-  const Ints shape = c.ints(0);
-  for (int64_t d : shape) c.check(d >= 0, "a shape ", list_text(shape));
-  element_count(shape, "a constant");
-  if (!c.has_attribute("value")) return {full(c.context(), kFloat32, to_shape(shape), 0)};
+  const Shape shape = c.sizes(0);
+  for (const tiny::Dim& d : shape)
+    c.check(decide_less_equal(0, d), "a shape ", tiny::to_string(shape));
+  if (!c.has_attribute("value")) return {full(c.context(), kFloat32, shape, 0)};
   const HostTensor value = to_host_tensor(c.tensor_attr("value"));
   c.check(element_count(value.shape, "a value") == 1, "its value has not one element");
   uint64_t bits = 0;
   std::memcpy(&bits, value.bytes.data(), static_cast<size_t>(value.dtype.bytes()));
-  return {full_bits(c.context(), value.dtype, to_shape(shape), bits)};
+  return {full_bits(c.context(), value.dtype, shape, bits)};
 }
 
 Tensors import_shape(Call& c) {
-  const Ints dims = dims_of(c.in(0));
+  const Shape& dims = c.in(0).shape();
   const auto rank = static_cast<int64_t>(dims.size());
   const auto place = [&](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
@@ -63,17 +63,17 @@ Tensors import_shape(Call& c) {
   const int64_t begin = place(c.attr("start", 0));
   const int64_t end = place(c.attr("end", rank));
   if (begin >= end) return {c.constant(Ints{})};
-  return {c.constant(Ints(dims.begin() + begin, dims.begin() + end))};
+  return {c.constant(Shape(dims.begin() + begin, dims.begin() + end))};
 }
 
 Tensors import_size(Call& c) {
-  return {number_int(full(c.context(), kInt64, {}, 0), element_count(dims_of(c.in(0)), "a size"))};
+  return {reshape(c.constant(Shape{product(c.in(0).shape())}), {})};
 }
 
 // start + i * delta, for the i that stay before the limit.
 Tensors import_range(Call& c) {
   const DType dtype = c.in(0).dtype();
-  int64_t count = 0;
+  tiny::Dim count = 0;
   if (dtype.is_float()) {
     const double start = c.real(0), limit = c.real(1), delta = c.real(2);
     c.check(delta != 0, "delta is 0");
@@ -81,10 +81,12 @@ Tensors import_range(Call& c) {
     c.check(n < 0x1p40, "it has ", n, " elements");
     count = n > 0 ? static_cast<int64_t>(n) : 0;
   } else {
-    const int64_t start = c.integer(0), limit = c.integer(1), delta = c.integer(2);
+    const int64_t delta = c.integer(2);
     c.check(delta != 0, "delta is 0");
-    const int64_t span = checked_add(limit, -start, "a range");
-    count = (span > 0) == (delta > 0) && span != 0 ? ceil_div(span, delta) : 0;
+    const tiny::Dim start = c.size(0), limit = c.size(1);
+    const tiny::Dim span = delta > 0 ? limit - start : start - limit;
+    const int64_t step = delta > 0 ? delta : checked_mul(delta, -1, "a range");
+    if (decide_less_equal(1, span)) count = floor_div(span + (step - 1), step);
   }
   const DType wide = dtype.is_float() && dtype.bits() < 32 ? kFloat32 : dtype;
   const Tensor start = cast(reshape(c.in(0), {}), wide);
@@ -96,8 +98,8 @@ Tensors import_range(Call& c) {
 Tensors import_eye_like(Call& c) {
   const Tensor& x = c.in(0);
   c.check(x.rank() == 2, "it takes two axes; got ", x.rank());
-  const Tensor row = positions(c.context(), kInt64, dim_of(x, 0), 0, 2);
-  const Tensor column = positions(c.context(), kInt64, dim_of(x, 1), 1, 2);
+  const Tensor row = positions(c.context(), kInt64, size_of(x, 0), 0, 2);
+  const Tensor column = positions(c.context(), kInt64, size_of(x, 1), 1, 2);
   const Tensor on = equal(column - row, number_int(row, c.attr("k", 0)));
   return {cast(on, c.dtype_attr("dtype", x.dtype()))};
 }
@@ -106,7 +108,7 @@ Tensors import_trilu(Call& c) {
   const Tensor& x = c.in(0);
   c.check(x.rank() >= 2, "it takes two axes or more; got ", x.rank());
   // Beyond the matrix, all k mean the same.
-  const int64_t most = std::max(dim_of(x, -1), dim_of(x, -2));
+  const int64_t most = std::max(upper_bound(size_of(x, -1)), upper_bound(size_of(x, -2)));
   const int64_t k = std::clamp<int64_t>(c.has(1) ? c.integer(1) : 0, -most - 1, most + 1);
   return {c.flag("upper", true) ? triu(x, k) : tril(x, k)};
 }

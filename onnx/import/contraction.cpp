@@ -36,7 +36,7 @@ Tensors import_gemm(Call& c) {
   if (!c.has(2) || c.real_attr("beta", 1.0f) == 0) return {out};
   const Tensor rest = scaled(c.in(2), "beta");
   c.check(broadcast_shape(rest.shape(), out.shape()) == out.shape(), "C has the shape ",
-          list_text(dims_of(rest)), ", the product ", list_text(dims_of(out)));
+          shape_text(rest), ", the product ", shape_text(out));
   return {out + rest};
 }
 
@@ -106,8 +106,8 @@ Tensor arranged(const Call& c, Tensor x, Labels labels, const Labels& order) {
     for (size_t k = labels.size() - 1; k > i; --k) {
       if (labels[k] != labels[i]) continue;
       const auto a = static_cast<int64_t>(i), b = static_cast<int64_t>(k);
-      const int64_t n = dim_of(x, a);
-      c.check(dim_of(x, b) == n, "a repeated label has two sizes");
+      const tiny::Dim n = size_of(x, a);
+      c.check(decide_equal(size_of(x, b), n), "a repeated label has two sizes");
       const Tensor on = equal(positions(c.context(), kInt64, n, a, x.rank()),
                               positions(c.context(), kInt64, n, b, x.rank()));
       x = reduce_as_is(where(on, x, number_int(x, 0)), Op::Add, {b}, false);

@@ -19,11 +19,13 @@ namespace {
 // Sizes beyond this are no picture, and products of two of them still fit.
 constexpr int64_t kSizeMax = int64_t{1} << 31;
 
+Shape sizes_in_space(const Call& c, const Tensor& x) {
+  c.check(x.rank() >= 3, "it takes a batch, channels and spatial axes; got shape ", shape_text(x));
+  return {x.shape().begin() + 2, x.shape().end()};
+}
+
 Ints spatial_of(const Call& c, const Tensor& x) {
-  c.check(x.rank() >= 3, "it takes a batch, channels and spatial axes; got shape ",
-          list_text(dims_of(x)));
-  const Ints dims = dims_of(x);
-  return {dims.begin() + 2, dims.end()};
+  return const_dims(sizes_in_space(c, x));
 }
 
 // A list attribute with `count` values.
@@ -43,18 +45,20 @@ struct Windows {
 };
 
 // Padding that makes the output's size n / stride, rounded up.
-void pad_same(const Ints& spatial, bool upper, Windows& w) {
+void pad_same(const Shape& spatial, bool upper, Windows& w) {
   WindowOptions& o = w.options;
   for (size_t i = 0; i < spatial.size(); ++i) {
     const int64_t reach = (w.kernel[i] - 1) * o.dilations[i] + 1;
-    const int64_t out = ceil_div(spatial[i], o.strides[i]);
-    const int64_t total = std::max<int64_t>(0, (out - 1) * o.strides[i] + reach - spatial[i]);
+    // With a stride of 1 the size does not matter.
+    const tiny::Dim steps = floor_div(spatial[i] + (o.strides[i] - 1), o.strides[i]) - 1;
+    const tiny::Dim missing = steps * tiny::Dim(o.strides[i]) + reach - spatial[i];
+    const int64_t total = std::max<int64_t>(0, missing.value());
     o.before[i] = upper ? total / 2 : total - total / 2;
     o.after[i] = total - o.before[i];
   }
 }
 
-Windows windows_attributes(const Call& c, const Ints& spatial,
+Windows windows_attributes(const Call& c, const Shape& spatial,
                            const std::optional<Ints>& weights = {}) {
   const size_t axes = spatial.size();
   Windows w;
@@ -84,7 +88,7 @@ Windows windows_attributes(const Call& c, const Ints& spatial,
 // ---- Convolutions.
 
 Tensor convolution(const Call& c, const Tensor& x, const Tensor& weights, const Tensor& bias) {
-  const Ints spatial = spatial_of(c, x);
+  const Shape spatial = sizes_in_space(c, x);
   c.check(weights.rank() == x.rank(), "weights with ", weights.rank(), " axes for an input with ",
           x.rank());
   const Windows w = windows_attributes(c, spatial, spatial_of(c, weights));
@@ -211,7 +215,7 @@ Tensor whole_positions(const Call& c, const Tensor& x, const Tensor& local) {
 
 Tensors import_max_pool(Call& c) {
   const Tensor& x = c.in(0);
-  const Windows w = windows_attributes(c, spatial_of(c, x));
+  const Windows w = windows_attributes(c, sizes_in_space(c, x));
   const bool up = c.flag("ceil_mode", false);
   const Tensor best = max_pool(x, w.kernel, w.options, up);
   if (!c.wants(1)) return {best};
@@ -220,7 +224,7 @@ Tensors import_max_pool(Call& c) {
 
 Tensors import_average_pool(Call& c) {
   const Tensor& x = c.in(0);
-  const Windows w = windows_attributes(c, spatial_of(c, x));
+  const Windows w = windows_attributes(c, sizes_in_space(c, x));
   return {avg_pool(x, w.kernel, w.options, c.flag("ceil_mode", false),
                    c.flag("count_include_pad", false))};
 }
@@ -242,13 +246,13 @@ double norm_order(const Call& c) {
 Tensors import_lp_pool(Call& c) {
   const Tensor& x = c.in(0);
   const Ints spatial = spatial_of(c, x);
-  const Windows w = windows_attributes(c, spatial);
+  const Windows w = windows_attributes(c, to_shape(spatial));
   const WindowOptions& o = w.options;
   const bool up = c.flag("ceil_mode", false);
   Ints before(2), after(2), counts;
   for (size_t i = 0; i < spatial.size(); ++i) {
     const int64_t size = spatial[i] + o.before[i] + o.after[i];
-    counts.push_back(window_count(size, w.kernel[i], o.strides[i], o.dilations[i], up));
+    counts.push_back(window_count(size, w.kernel[i], o.strides[i], o.dilations[i], up).value());
     if (up && (counts[i] - 1) * o.strides[i] >= spatial[i] + o.before[i]) --counts[i];
     c.check(counts[i] > 0, "no window fits axis ", i + 2);
     const int64_t reach = (counts[i] - 1) * o.strides[i] + (w.kernel[i] - 1) * o.dilations[i] + 1;
@@ -256,12 +260,12 @@ Tensors import_lp_pool(Call& c) {
     after.push_back(std::max(o.after[i], reach - spatial[i] - o.before[i]));
   }
   const Tensor padded = pad(x, to_shape(before), to_shape(after));
-  const Tensor views = windows(padded, w.kernel, o.strides, o.dilations, counts);
+  const Tensor views = windows(padded, w.kernel, o.strides, o.dilations, to_shape(counts));
   return {norm(views, norm_order(c), kernel_axes(views, spatial.size()), false)};
 }
 
 Ints spatial_axes(const Call& c, const Tensor& x) {
-  return kernel_axes(x, spatial_of(c, x).size());
+  return kernel_axes(x, sizes_in_space(c, x).size());
 }
 
 Tensors import_global_average(Call& c) {

@@ -48,17 +48,18 @@ Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& val
   return data.with(make_gather(flatten(data).node(), checked.node(), 0));
 }
 
-Tensor positions(const Ref<Context>& context, DType dtype, int64_t n, int64_t axis, int64_t rank) {
-  Ints shape(static_cast<size_t>(rank), 1);
+Tensor positions(const Ref<Context>& context, DType dtype, const tiny::Dim& n, int64_t axis,
+                 int64_t rank) {
+  Shape shape(static_cast<size_t>(rank), tiny::Dim(1));
   shape[static_cast<size_t>(axis)] = n;
-  return reshape(arange(context, dtype, n), to_shape(shape));
+  return reshape(arange(context, dtype, n), shape);
 }
 
 Tensor aligned(const Call& call, const Tensor& a, const Tensor& b) {
   if (call.version() >= 7) return b;
   if (!call.flag("broadcast", false)) {
-    call.check(dims_of(a) == dims_of(b), "shapes ", list_text(dims_of(a)), " and ",
-               list_text(dims_of(b)), " differ and the attribute broadcast is not set");
+    call.check(a.shape() == b.shape(), "shapes ", shape_text(a), " and ", shape_text(b),
+               " differ and the attribute broadcast is not set");
     return b;
   }
   const int64_t axis =

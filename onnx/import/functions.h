@@ -20,7 +20,8 @@ Tensor take(const Tensor& a, const Ints& indices, int64_t axis);
 Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& valid);
 
 // 0, 1, .. n-1 along `axis` of a tensor of `rank` axes, the others of size 1.
-Tensor positions(const Ref<Context>& context, DType dtype, int64_t n, int64_t axis, int64_t rank);
+Tensor positions(const Ref<Context>& context, DType dtype, const tiny::Dim& n, int64_t axis,
+                 int64_t rank);
 
 // The operand b of an operator before version 7: stretched to a's axes from `axis` on where the
 // attribute `broadcast` is set, and otherwise of a's very shape.

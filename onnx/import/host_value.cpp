@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "engine/compile.h"
 #include "engine/realize.h"
+#include "ir/bounds.h"
+#include "ir/build.h"
 #include "ir/fold.h"
 #include "shape/shape.h"
 
@@ -60,25 +62,63 @@ Bits load_bits(const std::byte* data, DType dtype, int64_t count) {
   return bits;
 }
 
-// One node, given the bits of its sources.
+// What elements are: bits, or expressions of the graph.
+struct AsBits {
+  using Element = uint64_t;
+  static Element make(const UOp&, DType, uint64_t bits) { return bits; }
+  static Element apply(Op op, DType result, DType operand, const Element* src, size_t) {
+    return fold_bits(op, result, operand, src);
+  }
+  static std::optional<int64_t> integer(DType dtype, Element bits) { return int_of(dtype, bits); }
+  static bool variable(const UOp&, Element&) { return false; }
+};
+
+struct AsExpressions {
+  using Element = UOp;
+  static Element make(const UOp& node, DType dtype, uint64_t bits) {
+    return node.graph().constant_bits(dtype, bits);
+  }
+  static Element apply(Op op, DType result, DType, const Element* src, size_t count) {
+    UOp e = elementwise(op, {src, src + count}, result);
+    if (e.is_const() || e.dtype().is_float()) return e;
+    if (e.dtype() == kInt64) e = tiny::Dim(e).uop(e.graph());  // sums in one form
+    const Interval range = bounds(e);
+    return range.is_single() ? e.graph().constant_int(e.dtype(), range.lo) : e;
+  }
+  static std::optional<int64_t> integer(DType, const Element& e) {
+    return e.is_const() ? std::optional(e.const_int()) : std::nullopt;
+  }
+  static bool variable(const UOp& node, Element& out) {
+    out = node;
+    return true;
+  }
+};
+
+// One node, given the elements of its sources.
+template <class Kind>
 class Step {
  public:
-  Step(const UOp& node, std::vector<const Bits*> src)
+  using Element = typename Kind::Element;
+  using Elements = std::vector<Element>;
+  Step(const UOp& node, std::vector<const Elements*> src)
       : node_(node), src_(std::move(src)), shape_(const_dims(shape_of(node))) {
     out_.reserve(static_cast<size_t>(count_of(shape_)));
   }
 
-  std::optional<Bits> run() {
+  std::optional<Elements> run() {
     const Op op = node_.op();
     if (has_memory(node_)) return memory();
     if (has(op, kElementwise)) return elementwise();
     if (has(op, kMovement)) return move();
     switch (op) {
       case Op::Const:
-        return Bits{node_.const_bits()};
+        return Elements{Kind::make(node_, node_.dtype(), node_.const_bits())};
+      case Op::Variable:
+        out_.resize(1);
+        return Kind::variable(node_, out_[0]) ? std::optional(out_) : std::nullopt;
       case Op::Iota:
         for (int64_t i = 0; i < count_of(shape_); ++i)
-          out_.push_back(bits_of_int(node_.dtype(), i));
+          out_.push_back(Kind::make(node_, node_.dtype(), bits_of_int(node_.dtype(), i)));
         return out_;
       case Op::Contiguous:
         return *src_[0];
@@ -94,20 +134,22 @@ class Step {
   }
 
  private:
-  std::optional<Bits> memory() {
+  std::optional<Elements> memory() {
     const Ref<Storage> storage = storage_of(node_);
     if (!storage || !storage->has_memory()) return std::nullopt;
     const std::byte* data = storage->memory().host();
     if (data == nullptr) return std::nullopt;
-    return load_bits(data + storage->byte_offset(), node_.dtype(), count_of(shape_));
+    for (uint64_t bits : load_bits(data + storage->byte_offset(), node_.dtype(), count_of(shape_)))
+      out_.push_back(Kind::make(node_, node_.dtype(), bits));
+    return out_;
   }
 
-  Bits elementwise() {
+  Elements elementwise() {
     for (size_t i = 0; i < src_[0]->size(); ++i) {
-      uint64_t operands[3] = {};
+      Element operands[3] = {};
       for (size_t k = 0; k < src_.size(); ++k) operands[k] = (*src_[k])[i];
-      out_.push_back(
-          fold_bits(node_.op(), node_.dtype(), node_.src(src_.size() - 1).dtype(), operands));
+      out_.push_back(Kind::apply(node_.op(), node_.dtype(), node_.src(src_.size() - 1).dtype(),
+                                 operands, src_.size()));
     }
     return out_;
   }
@@ -117,7 +159,7 @@ class Step {
          [&](int64_t at) { out_.push_back((*src_[0])[static_cast<size_t>(at)]); });
   }
 
-  Bits move() {
+  Elements move() {
     const Ints from = const_dims(shape_of(node_.src(0)));
     Ints strides = strides_for(from);
     int64_t offset = 0;
@@ -153,8 +195,8 @@ class Step {
     return out_;
   }
 
-  Bits pad(const Ints& from) {
-    out_.assign(static_cast<size_t>(count_of(shape_)), 0);
+  Elements pad(const Ints& from) {
+    out_.assign(static_cast<size_t>(count_of(shape_)), Kind::make(node_, node_.dtype(), 0));
     const Ints strides = strides_for(shape_);
     int64_t offset = 0;
     for (size_t i = 0; i < from.size(); ++i) offset += node_.ints()[i] * strides[i];
@@ -164,7 +206,7 @@ class Step {
     return out_;
   }
 
-  Bits reduce() {
+  Elements reduce() {
     const DType dtype = node_.dtype();
     const Op op = node_.reduce_arg().op;
     const uint64_t start =
@@ -173,19 +215,19 @@ class Step {
         : op == Op::Mul || op == Op::And
             ? (op == Op::And && dtype.is_int() ? bits_of_int(dtype, -1) : bits_of_int(dtype, 1))
             : bits_of_int(dtype, 0);
-    out_.assign(static_cast<size_t>(count_of(shape_)), start);
+    out_.assign(static_cast<size_t>(count_of(shape_)), Kind::make(node_, dtype, start));
     const Ints from = const_dims(shape_of(node_.src(0)));
     Ints strides = strides_for(shape_);
     for (int64_t axis : node_.reduce_arg().axes) strides[static_cast<size_t>(axis)] = 0;
     size_t next = 0;
     walk(from, strides, 0, [&](int64_t at) {
-      const uint64_t operands[] = {out_[static_cast<size_t>(at)], (*src_[0])[next++]};
-      out_[static_cast<size_t>(at)] = fold_bits(op, dtype, dtype, operands);
+      const Element operands[] = {out_[static_cast<size_t>(at)], (*src_[0])[next++]};
+      out_[static_cast<size_t>(at)] = Kind::apply(op, dtype, dtype, operands, 2);
     });
     return out_;
   }
 
-  Bits gather() {
+  std::optional<Elements> gather() {
     const Ints data = const_dims(shape_of(node_.src(0)));
     const auto axis = static_cast<size_t>(node_.int_arg());
     const DType dtype = node_.src(1).dtype();
@@ -194,8 +236,10 @@ class Step {
     int64_t outer = 1;
     for (size_t i = 0; i < axis; ++i) outer *= data[i];
     for (int64_t o = 0; o < outer; ++o)
-      for (uint64_t raw : *src_[1]) {
-        const int64_t index = int_of(dtype, raw);
+      for (const Element& raw : *src_[1]) {
+        const std::optional<int64_t> known = Kind::integer(dtype, raw);
+        if (!known) return std::nullopt;
+        const int64_t index = *known;
         require(index >= 0 && index < data[axis], Status::Index, "index ", index,
                 " is out of range for an axis of ", data[axis], " elements");
         for (int64_t i = 0; i < inner; ++i)
@@ -204,12 +248,12 @@ class Step {
     return out_;
   }
 
-  Bits concat() {
+  Elements concat() {
     const auto axis = static_cast<size_t>(node_.int_arg());
     int64_t outer = 1;
     for (size_t i = 0; i < axis; ++i) outer *= shape_[i];
     for (int64_t o = 0; o < outer; ++o)
-      for (const Bits* part : src_) {
+      for (const Elements* part : src_) {
         const auto run = static_cast<int64_t>(part->size()) / outer;
         out_.insert(out_.end(), part->begin() + o * run, part->begin() + (o + 1) * run);
       }
@@ -217,38 +261,69 @@ class Step {
   }
 
   const UOp& node_;
-  std::vector<const Bits*> src_;
+  std::vector<const Elements*> src_;
   Ints shape_;
-  Bits out_;
+  Elements out_;
 };
 
-}  // namespace
-
-std::optional<HostTensor> host_value(const UOp& root, int64_t elements_max) {
-  std::unordered_map<uint32_t, Bits> values;
+template <class Kind>
+std::optional<std::vector<typename Kind::Element>> evaluated(const UOp& root,
+                                                             int64_t elements_max) {
+  using Elements = std::vector<typename Kind::Element>;
+  std::unordered_map<uint32_t, Elements> values;
   const std::vector<UOp> order = topological({&root, 1}, has_memory);
   for (const UOp& node : order) {
     const Shape& shape = shape_of(node);
     if (!all_const(shape) || product(shape).value() > elements_max) return std::nullopt;
   }
   for (const UOp& node : order) {
-    std::vector<const Bits*> src;
+    std::vector<const Elements*> src;
     if (!has_memory(node))
       for (const UOp& s : node.src()) src.push_back(&values[s.id()]);
-    std::optional<Bits> bits = Step(node, std::move(src)).run();
-    if (!bits) return std::nullopt;
-    values[node.id()] = std::move(*bits);
+    std::optional<Elements> elements = Step<Kind>(node, std::move(src)).run();
+    if (!elements) return std::nullopt;
+    values[node.id()] = std::move(*elements);
   }
-  const Bits& bits = values[root.id()];
-  const auto width = static_cast<size_t>(root.dtype().bytes());
+  return std::move(values[root.id()]);
+}
+
+HostTensor packed(DType dtype, Ints shape, const Bits& bits) {
+  const auto width = static_cast<size_t>(dtype.bytes());
   std::vector<std::byte> bytes(bits.size() * width);
   for (size_t i = 0; i < bits.size(); ++i) std::memcpy(bytes.data() + i * width, &bits[i], width);
-  return HostTensor{root.dtype(), const_dims(shape_of(root)), SharedBytes::own(std::move(bytes))};
+  return HostTensor{dtype, std::move(shape), SharedBytes::own(std::move(bytes))};
+}
+
+}  // namespace
+
+std::optional<HostTensor> host_value(const UOp& root, int64_t elements_max) {
+  const auto bits = evaluated<AsBits>(root, elements_max);
+  if (!bits) return std::nullopt;
+  return packed(root.dtype(), const_dims(shape_of(root)), *bits);
+}
+
+std::optional<std::vector<UOp>> host_expressions(const UOp& root, int64_t elements_max) {
+  return evaluated<AsExpressions>(root, elements_max);
+}
+
+std::optional<HostTensor> numbers_of(const std::vector<UOp>& elements, const Tensor& like) {
+  Bits bits;
+  for (const UOp& e : elements) {
+    if (!e.is_const()) return std::nullopt;
+    bits.push_back(e.const_bits());
+  }
+  return packed(like.dtype(), const_dims(like.shape()), bits);
 }
 
 bool depends_on_input(const UOp& root) {
   for (const UOp& node : topological({&root, 1}, has_memory))
-    if (is_input(node) || node.op() == Op::Variable) return true;
+    if (is_input(node)) return true;
+  return false;
+}
+
+bool depends_on_variable(const UOp& root) {
+  for (const UOp& node : topological({&root, 1}, has_memory))
+    if (node.op() == Op::Variable) return true;
   return false;
 }
 

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "io/host_tensor.h"
 #include "ir/uop.h"
+#include "tensor/tensor.h"
 
 namespace tiny::onnx {
 
@@ -16,8 +18,15 @@ namespace tiny::onnx {
 // Error{Index} if a gather reads outside its data.
 std::optional<HostTensor> host_value(const UOp& root, int64_t elements_max);
 
-// Whether a program's input or a Variable reaches `root`.
+// The same with expressions over Variables as elements, row-major, folded where that is possible:
+// None if it depends on a program's input, or if a shape on the way is no list of numbers.
+std::optional<std::vector<UOp>> host_expressions(const UOp& root, int64_t elements_max);
+// The elements of a tensor of this dtype and shape as numbers; none unless all are.
+std::optional<HostTensor> numbers_of(const std::vector<UOp>& elements, const Tensor& like);
+
+// Whether a program's input reaches `root`; whether a Variable does, shapes included.
 bool depends_on_input(const UOp& root);
+bool depends_on_variable(const UOp& root);
 
 // Elements as integers (bools as 0 and 1) or as floats.
 Ints integers_of(const HostTensor& tensor);

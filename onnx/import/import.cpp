@@ -126,8 +126,24 @@ Value Importer::constant(const HostTensor& tensor) {
   return value;
 }
 
+Shape Importer::host_sizes_of(const Tensor& tensor, const std::string& what) {
+  if (depends_on_variable(tensor.node()) && tensor.dtype() == kInt64)
+    if (const auto elements = host_expressions(tensor.node(), kFoldedMax)) {
+      Shape sizes;
+      for (const UOp& e : *elements) sizes.emplace_back(e);
+      return sizes;
+    }
+  return to_shape(integers_of(host_value_of(tensor, what)));
+}
+
 HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what) {
   if (auto value = host_value(tensor.node(), kHostMax)) return std::move(*value);
+  if (!depends_on_input(tensor.node()) && depends_on_variable(tensor.node())) {
+    const auto elements = host_expressions(tensor.node(), kFoldedMax);
+    if (elements)
+      if (auto value = numbers_of(*elements, tensor)) return std::move(*value);
+    throw_free({&tensor.node(), 1}, what);
+  }
   require(!depends_on_input(tensor.node()), Status::Unsupported, what,
           " decides a shape and depends on input data");
   const Ints shape = dims_of(tensor);
@@ -168,9 +184,8 @@ void Importer::note(const Node& node, const std::vector<Value>& inputs, const st
 
 Value Importer::folded(const Tensor& tensor, bool inputs_known) {
   const Shape& shape = tensor.shape();
-  invariant(all_const(shape), "an imported tensor has a shape of numbers");
   check_shape(shape, tensor.dtype());
-  if (inputs_known && product(shape).value() <= kFoldedMax)
+  if (inputs_known && all_const(shape) && product(shape).value() <= kFoldedMax)
     if (auto value = host_value(tensor.node(), kFoldedMax * 4)) return constant(*value);
   return {tensor, nullptr, nullptr};
 }
@@ -224,6 +239,8 @@ void Importer::node(const Node& node) {
     }
     while (!inputs.empty() && !inputs.back().is_given()) inputs.pop_back();
     call(node, inputs);
+  } catch (const FreeDimension&) {
+    throw;
   } catch (const Error& e) {
     if (e.status() != Status::Unsupported)
       throw Error(e.status(), cat(describe(node), ": ", e.message()));

@@ -66,6 +66,7 @@ class Importer {
   const Ref<Context>& context() const { return context_; }
   Value constant(const HostTensor& tensor);
   HostTensor host_value_of(const Tensor& tensor, const std::string& what);
+  Shape host_sizes_of(const Tensor& tensor, const std::string& what);
   Tensors subgraph(const Graph& graph, const Tensors& inputs);
 
  private:

@@ -18,8 +18,7 @@ namespace {
 Tensor likelihood_loss(const Call& c, const Tensor& log_probability) {
   const Tensor target = cast(c.in(1), kInt64);
   c.check(log_probability.rank() == target.rank() + 1 && target.rank() >= 1, "scores of shape ",
-          list_text(dims_of(log_probability)), " for targets of shape ",
-          list_text(dims_of(target)));
+          shape_text(log_probability), " for targets of shape ", shape_text(target));
   Tensor valid;
   Tensor classes = target;
   if (c.has_attribute("ignore_index")) {

@@ -22,61 +22,60 @@ Tensors import_identity(Call& c) {
   return {};
 }
 
-Tensor reshaped(const Tensor& x, const Ints& shape) {
-  for (int64_t d : shape)
-    require(d >= 0, Status::InvalidModel, "a shape ", list_text(shape), " with a negative size");
-  require(element_count(shape, "a shape") == element_count(dims_of(x), "a shape"),
-          Status::InvalidModel, "shape ", list_text(dims_of(x)), " cannot become ",
-          list_text(shape));
-  return reshape(x, to_shape(shape));
+Tensor reshaped(const Tensor& x, const Shape& shape) {
+  for (const tiny::Dim& d : shape)
+    require(decide_less_equal(0, d), Status::InvalidModel, "a shape ", tiny::to_string(shape),
+            " with a negative size");
+  require(decide_equal(product(shape), product(x.shape())), Status::InvalidModel, "shape ",
+          shape_text(x), " cannot become ", tiny::to_string(shape));
+  return reshape(x, shape);
 }
 
 // 0 keeps a size unless `allow_zero`; one -1 takes what is left.
-Tensors reshape_as_asked(const Tensor& x, Ints shape, bool allow_zero) {
-  const Ints from = dims_of(x);
+Tensors reshape_as_asked(const Tensor& x, Shape shape, bool allow_zero) {
+  const Shape& from = x.shape();
   int64_t open = -1;
-  int64_t rest = 1;
+  tiny::Dim rest = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 0 && !allow_zero) {
-      require(i < from.size(), Status::InvalidModel, "shape ", list_text(shape),
-              " keeps an axis that ", list_text(from), " has not");
+    if (!allow_zero && decide_equal(shape[i], 0)) {
+      require(i < from.size(), Status::InvalidModel, "shape ", tiny::to_string(shape),
+              " keeps an axis that ", shape_text(x), " has not");
       shape[i] = from[i];
     }
-    if (shape[i] == -1) {
-      require(open < 0, Status::InvalidModel, "shape ", list_text(shape), " has two open sizes");
+    if (decide_equal(shape[i], -1)) {
+      require(open < 0, Status::InvalidModel, "shape ", tiny::to_string(shape),
+              " has two open sizes");
       open = static_cast<int64_t>(i);
     } else {
-      rest = checked_mul(rest, shape[i], "a shape");
+      rest = rest * shape[i];
     }
   }
-  const int64_t count = element_count(from, "a shape");
   if (open >= 0) {
-    require(rest > 0 && count % rest == 0, Status::InvalidModel, "shape ", list_text(from),
-            " cannot become ", list_text(shape));
-    shape[static_cast<size_t>(open)] = count / rest;
+    const tiny::Dim count = product(from);
+    const auto exact = divide_exactly(count, rest);
+    require(exact || (count.value() % rest.value() == 0 && !rest.is(0)), Status::InvalidModel,
+            "shape ", shape_text(x), " cannot become ", tiny::to_string(shape));
+    shape[static_cast<size_t>(open)] = *exact;
   }
   return {reshaped(x, shape)};
 }
 
 Tensors import_reshape_attribute(Call& c) {
-  return reshape_as_asked(c.in(0), c.ints_attr("shape", {}), false);
+  return reshape_as_asked(c.in(0), to_shape(c.ints_attr("shape", {})), false);
 }
 
 Tensors import_reshape(Call& c) {
-  return reshape_as_asked(c.in(0), c.ints(1), c.flag("allowzero", false));
+  return reshape_as_asked(c.in(0), c.sizes(1), c.flag("allowzero", false));
 }
 
 Tensors import_flatten(Call& c) {
-  const Ints dims = dims_of(c.in(0));
+  const Shape& dims = c.in(0).shape();
   const auto rank = static_cast<int64_t>(dims.size());
   int64_t axis = c.attr("axis", 1);
   c.check(axis >= -rank && axis <= rank, "axis ", axis, " of a tensor with ", rank, " axes");
   if (axis < 0) axis += rank;
-  int64_t rows = 1;
-  for (int64_t i = 0; i < axis; ++i) rows *= dims[static_cast<size_t>(i)];
-  int64_t columns = 1;
-  for (int64_t i = axis; i < rank; ++i) columns *= dims[static_cast<size_t>(i)];
-  return {reshaped(c.in(0), {rows, columns})};
+  return {reshaped(c.in(0), {product(Shape(dims.begin(), dims.begin() + axis)),
+                             product(Shape(dims.begin() + axis, dims.end()))})};
 }
 
 Tensors import_transpose(Call& c) {
@@ -94,7 +93,7 @@ Tensors squeezed(Call& c, const std::optional<Ints>& axes) {
   const Tensor& x = c.in(0);
   if (!axes) return {squeeze(x)};
   for (int64_t axis : axes_of(*axes, x.rank()))
-    c.check(dim_of(x, axis) == 1, "axis ", axis, " of shape ", list_text(dims_of(x)),
+    c.check(decide_equal(size_of(x, axis), 1), "axis ", axis, " of shape ", shape_text(x),
             " has not size 1");
   return {squeeze(x, axes_of(*axes, x.rank()))};
 }
@@ -151,8 +150,8 @@ Tensors import_split(Call& c) {
   return split_into(c, std::nullopt, c.attr("num_outputs", static_cast<int64_t>(c.outputs())));
 }
 
-Tensors sliced(Call& c, const Ints& starts, const Ints& ends, const std::optional<Ints>& given_axes,
-               const std::optional<Ints>& given_steps) {
+Tensors sliced(Call& c, const Shape& starts, const Shape& ends,
+               const std::optional<Ints>& given_axes, const std::optional<Ints>& given_steps) {
   const Tensor& x = c.in(0);
   const auto rank = static_cast<size_t>(x.rank());
   Ints axes(starts.size());
@@ -162,7 +161,8 @@ Tensors sliced(Call& c, const Ints& starts, const Ints& ends, const std::optiona
   c.check(ends.size() == starts.size() && axes.size() == starts.size() &&
               steps.size() == starts.size() && starts.size() <= rank,
           "starts, ends, axes and steps differ in length");
-  Ints begin(rank, 0), end(rank, kSliceEnd), step(rank, 1);
+  Shape begin(rank, tiny::Dim(0)), end(rank, tiny::Dim(kSliceEnd));
+  Ints step(rank, 1);
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i]);
     c.check(steps[i] != 0, "a step is 0");
@@ -174,39 +174,39 @@ Tensors sliced(Call& c, const Ints& starts, const Ints& ends, const std::optiona
 }
 
 Tensors import_slice_attributes(Call& c) {
-  return sliced(c, c.ints_attr("starts", {}), c.ints_attr("ends", {}), c.ints_attr("axes"),
-                std::nullopt);
+  return sliced(c, to_shape(c.ints_attr("starts", {})), to_shape(c.ints_attr("ends", {})),
+                c.ints_attr("axes"), std::nullopt);
 }
 
 Tensors import_slice(Call& c) {
   const auto optional = [&](size_t i) {
     return c.has(i) ? std::optional<Ints>(c.ints(i)) : std::nullopt;
   };
-  return sliced(c, c.ints(1), c.ints(2), optional(3), optional(4));
+  return sliced(c, c.sizes(1), c.sizes(2), optional(3), optional(4));
 }
 
 // ---- Repeats.
 
 Tensors import_expand(Call& c) {
-  const Shape shape = to_shape(c.ints(1));
+  const Shape shape = c.sizes(1);
   return {expand(c.in(0), broadcast_shape(c.in(0).shape(), shape))};
 }
 
-Tensors tiled(Call& c, const Ints& repeats) {
-  c.check(repeats.size() == static_cast<size_t>(c.in(0).rank()), "repeats ", list_text(repeats),
-          " for ", c.in(0).rank(), " axes");
-  return {tile(c.in(0), to_shape(repeats))};
+Tensors tiled(Call& c, const Shape& repeats) {
+  c.check(repeats.size() == static_cast<size_t>(c.in(0).rank()), "repeats ",
+          tiny::to_string(repeats), " for ", c.in(0).rank(), " axes");
+  return {tile(c.in(0), repeats)};
 }
 
 Tensors import_tile_axis(Call& c) {
   const int64_t axis = axis_of(c.integer(2), c.in(0).rank());
-  Ints repeats(static_cast<size_t>(c.in(0).rank()), 1);
+  Shape repeats(static_cast<size_t>(c.in(0).rank()), tiny::Dim(1));
   repeats[static_cast<size_t>(axis)] = c.integer(1);
   return tiled(c, repeats);
 }
 
 Tensors import_tile(Call& c) {
-  return tiled(c, c.ints(1));
+  return tiled(c, c.sizes(1));
 }
 
 // ---- Blocks of pixels.
@@ -214,9 +214,10 @@ Tensors import_tile(Call& c) {
 Tensors import_depth_to_space(Call& c) {
   const Tensor& x = c.in(0);
   c.check(x.rank() == 4, "it takes four axes; got ", x.rank());
-  const Ints d = dims_of(x);
+  const int64_t channels = dim_of(x, 1);
   const int64_t b = c.attr("blocksize");
-  c.check(b > 0 && b < (1 << 15) && d[1] % (b * b) == 0, d[1], " channels in blocks of ", b);
+  c.check(b > 0 && b < (1 << 15) && channels % (b * b) == 0, channels, " channels in blocks of ",
+          b);
   const std::string mode = c.text_attr("mode", "DCR");
   c.check(mode == "DCR" || mode == "CRD", "the attribute mode is \"", mode, "\"");
   return {depth_to_space(x, b, mode == "CRD")};

@@ -54,8 +54,8 @@ Tensors stored_statistics(Call& c) {
   c.refuse_outputs(1);
   const Tensor& x = c.in(0);
   c.check(x.rank() >= 2, "it takes two axes or more; got ", x.rank());
-  c.check(dims_of(c.in(1)) == Ints{dim_of(x, 1)}, "scale has the shape ",
-          list_text(dims_of(c.in(1))), " for ", dim_of(x, 1), " channels");
+  c.check(dims_of(c.in(1)) == Ints{dim_of(x, 1)}, "scale has the shape ", shape_text(c.in(1)),
+          " for ", dim_of(x, 1), " channels");
   return {batch_normalized(x, widened(c.in(1)), widened(c.in(2)), widened(c.in(3)),
                            widened(c.in(4)), c.real_attr("epsilon", 1e-5f))};
 }
@@ -111,7 +111,7 @@ Tensors import_group_normalization(Call& c) {
   const int64_t groups = c.attr("num_groups");
   c.check(x.rank() >= 2 && groups > 0 && dim_of(x, 1) % groups == 0, dim_of(x, 1), " channels in ",
           groups, " groups");
-  const Tensor wide = reshape(widened(x), to_shape({dim_of(x, 0), groups, -1}));
+  const Tensor wide = reshape(widened(x), {size_of(x, 0), groups, -1});
   const Tensor n = normalized(wide, moments(wide, {2}), c.real_attr("epsilon", 1e-5f));
   Tensor scale = widened(c.in(1));
   Tensor bias = widened(c.in(2));

@@ -55,7 +55,7 @@ Tensors padded(Call& c, const Ints& pads, const std::optional<Ints>& given_axes,
     const int64_t size = checked_add(checked_add(pads[i], pads[axes.size() + i], "a pad"),
                                      dim_of(x, axes[i]), "a pad");
     c.check(size >= 0, "pads ", list_text(pads), " take more than there is of shape ",
-            list_text(dims_of(x)));
+            shape_text(x));
   }
   if (mode == "constant") return {pad_with(x, before, after, value)};
   Tensor out = x;

@@ -26,9 +26,9 @@ Tensor reduce_prod(const Tensor& x, const Ints& axes, bool keep) {
 
 Tensor reduce_mean(const Tensor& x, const Ints& axes, bool keep) {
   if (x.dtype().is_float()) return mean(x, axes, keep);
-  const int64_t count = reduced_count(x, axes).value();
+  const Tensor count = size_tensor(x.context_ref(), reduced_count(x, axes));
   const Tensor total = reduce_as_is(cast(x, kInt64), Op::Add, axes, keep);
-  return cast(trunc_div(total, number_int(total, count)), x.dtype());
+  return cast(trunc_div(total, count), x.dtype());
 }
 
 // What gives a float for integers too is rounded back towards zero.
@@ -89,7 +89,7 @@ Tensors import_position(Call& c) {
 
 // 1 at the first maximum, 0 elsewhere.
 Tensor hardmax(const Tensor& x, int64_t axis) {
-  const Tensor place = positions(x.context_ref(), kInt64, dim_of(x, axis), axis, x.rank());
+  const Tensor place = positions(x.context_ref(), kInt64, size_of(x, axis), axis, x.rank());
   return cast(equal(place, argmax(x, axis, true)), x.dtype());
 }
 
@@ -109,11 +109,10 @@ template <AxisFunction kFunction>
 Tensors import_flattened(Call& c) {
   const Tensor& x = c.in(0);
   const int64_t axis = axis_of(c.attr("axis", 1), x.rank());
-  const Ints dims = dims_of(x);
-  int64_t rows = 1, columns = 1;
-  for (int64_t i = 0; i < x.rank(); ++i)
-    (i < axis ? rows : columns) *= dims[static_cast<size_t>(i)];
-  return {reshape(kFunction(reshape(x, to_shape({rows, columns})), 1), x.shape())};
+  const Shape& dims = x.shape();
+  const tiny::Dim rows = product(Shape(dims.begin(), dims.begin() + axis));
+  const tiny::Dim columns = product(Shape(dims.begin() + axis, dims.end()));
+  return {reshape(kFunction(reshape(x, {rows, columns}), 1), dims)};
 }
 
 // ---- Running sums and products.
@@ -129,7 +128,7 @@ Tensors import_cum_sum(Call& c) {
 Tensors import_cum_prod(Call& c) {
   const Tensor& x = c.in(0);
   const int64_t axis = axis_of(c.integer(1), x.rank());
-  const int64_t n = dim_of(x, axis);
+  const tiny::Dim n = size_of(x, axis);
   const Tensor to = positions(c.context(), kInt64, n, axis, x.rank() + 1);
   const Tensor from = positions(c.context(), kInt64, n, axis + 1, x.rank() + 1);
   const bool reverse = c.flag("reverse", false);

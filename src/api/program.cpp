@@ -41,7 +41,7 @@ tiny_status ask(const char* call, size_t* out, Body body) noexcept {
 
 const ModelProgram::Port& output_at(const tiny_run* run, size_t index) {
   const std::vector<ModelProgram::Port>& outputs =
-      tiny::required(run, "run").value->program().outputs;
+      tiny::required(run, "run").value->output_ports();
   require(index < outputs.size(), Status::InvalidArgument, "the program has ", outputs.size(),
           " outputs; got index ", index);
   return outputs[index];

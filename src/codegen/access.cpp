@@ -225,7 +225,7 @@ Lineariser::Place Lineariser::place(LinearId base, const UOp& flat, int64_t elem
   const size_t depth = std::max(depth_of(offset), depth_of(base));
   p.address = tree_.add(depth, Op::Address, kAddress, {base, offset}, element_bytes);
   kept_.push_back(outer);
-  tree_.remember(key, p.address);
+  tree_.remember(key, p.address, relied_on_);
   return p;
 }
 
@@ -310,6 +310,7 @@ LinearId Lineariser::read_stage(const UOp& node) {
 
 void Lineariser::store(const UOp& node, LinearId base, const UOp& flat, LinearId value,
                        std::optional<LinearId> mask, int64_t lanes) {
+  relied_on_ = 0;
   const Place p =
       place(base, flat, node.dtype() == kVoid ? node.src(1).dtype().bytes() : node.dtype().bytes());
   value = widened(value, lanes);

@@ -1,5 +1,7 @@
 #include "codegen/block.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tiny {
@@ -48,14 +50,15 @@ void BlockTree::close() {
   add(depth(), ops_[head].op == Op::Loop ? Op::EndLoop : Op::EndIf, kVoid, {head});
 }
 
-void BlockTree::remember(const InstanceKey& key, LinearId id) {
-  instances_[key] = id;
-  blocks_[current(depths_[id])].remembered.push_back(key);
+void BlockTree::remember(const InstanceKey& key, LinearId id, size_t relies_on) {
+  const size_t depth = std::max(depths_[id], std::min(relies_on, open_.size()));
+  instances_[key] = {id, depth};
+  blocks_[current(depth)].remembered.push_back(key);
 }
 
 const LinearId* BlockTree::find(const InstanceKey& key) const {
   const auto found = instances_.find(key);
-  return found == instances_.end() ? nullptr : &found->second;
+  return found == instances_.end() ? nullptr : &found->second.id;
 }
 
 void BlockTree::flatten() const {

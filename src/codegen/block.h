@@ -38,9 +38,12 @@ class BlockTree {
   LinearId open(Op op, DType dtype, std::initializer_list<LinearId> src, int64_t imm = 0);
   void close();  // with its EndLoop or EndIf
 
-  void remember(const InstanceKey& key, LinearId id);
+  // Until the block of the op ends, or that of the facts at `relies_on` which the value holds by.
+  void remember(const InstanceKey& key, LinearId id, size_t relies_on = 0);
   // The op that computes it and is visible here; none if there is none.
   const LinearId* find(const InstanceKey& key) const;
+  // The depth of the block in which what find() gave for the key is remembered.
+  size_t depth_of(const InstanceKey& key) const { return instances_.at(key).depth; }
 
   // Writes the ops in program order.
   void flatten() const;
@@ -69,7 +72,11 @@ class BlockTree {
   std::vector<size_t> depths_;
   std::vector<Block> blocks_;
   std::vector<size_t> open_;  // blocks, outer to inner
-  std::unordered_map<InstanceKey, LinearId, KeyHash> instances_;
+  struct Remembered {
+    LinearId id = 0;
+    size_t depth = 0;
+  };
+  std::unordered_map<InstanceKey, Remembered, KeyHash> instances_;
 };
 
 }  // namespace tiny

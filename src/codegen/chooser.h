@@ -25,6 +25,8 @@ class Chooser {
   bool vectorises() const;
   double extent(size_t range) const { return table_.extents[range]; }
   int64_t const_extent(size_t range) const;  // 0: symbolic
+  // The size, a symbolic one at its greatest.
+  int64_t most(size_t range) const { return static_cast<int64_t>(extent(range)); }
   int64_t number(size_t range) const { return kernel_.ranges[range].range.int_arg(); }
   // What lanes along `range` cost, over all accesses; `steps`: arithmetic per element stored.
   double lane_cost(size_t range, bool reduced, double steps = 1) const;

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "codegen/chooser.h"
 #include "codegen/stage_option.h"
+#include "ir/bounds.h"
 #include "ir/shared_value.h"
 
 namespace tiny {
@@ -223,7 +224,7 @@ void Chooser::thread() {
   // The outermost loop must belong to every store; the largest of the outputs goes first.
   const KernelRange& first = current_.ranges.front();
   if (first.reduced || first.kind != RangeKind::Loop) return;
-  if (!first.range.src(0).is_const() || first.range.src(0).const_int() < 2) return;
+  if (bounds(first.range.src(0)).hi < 2) return;
   for (const UOp& root : current_.roots) {
     const std::vector<UOp> below = topological({&root, 1});
     if (std::find(below.begin(), below.end(), first.range) == below.end()) return;

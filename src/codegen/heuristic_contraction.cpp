@@ -78,7 +78,7 @@ size_t Chooser::row_range(size_t lane_range, uint64_t outputs) const {
   size_t best = none;
   double best_score = 0;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-    if (!(outputs & bit(i)) || i == lane_range || const_extent(i) < 2) continue;
+    if (!(outputs & bit(i)) || i == lane_range || most(i) < 2) continue;
     bool reuses = false;
     int64_t step = 0;
     for (const AccessInfo& a : table_.accesses) {
@@ -97,12 +97,10 @@ size_t Chooser::row_range(size_t lane_range, uint64_t outputs) const {
 
 // Lanes and a few vectors along a reduced range, folded at the end.
 void Chooser::reduced_lanes(size_t lane, uint64_t outputs) {
-  const int64_t vectors = const_extent(lane) >= 4 * lanes_   ? 4
-                          : const_extent(lane) >= 2 * lanes_ ? 2
-                                                             : 1;
+  const int64_t vectors = most(lane) >= 4 * lanes_ ? 4 : most(lane) >= 2 * lanes_ ? 2 : 1;
   size_t row = kernel_.ranges.size();
   for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-    if (!(outputs & bit(i)) || const_extent(i) < 4) continue;
+    if (!(outputs & bit(i)) || most(i) < 4) continue;
     for (const AccessInfo& a : table_.accesses)
       if (!a.store && a.strides[lane] != 0 && a.strides[i] == 0) row = i;
   }
@@ -116,7 +114,6 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
                                      const RegisterTile& tile) const {
   Panel none;
   const int64_t width = tile.vectors * lanes_;
-  if (const_extent(lane) == 0) return none;
   const AccessInfo* load = nullptr;
   for (const AccessInfo& a : table_.accesses) {
     if (a.store || !a.inside_reduction || a.strides[lane] == 0) continue;
@@ -138,8 +135,7 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
     if (longest == lane || const_extent(i) > const_extent(longest)) longest = i;
   }
   if (longest == lane) return none;
-  if (!transposed && (rows < kReadAgainMin || const_extent(lane) <= width || steps < 32))
-    return none;
+  if (!transposed && (rows < kReadAgainMin || most(lane) <= width || steps < 32)) return none;
   Panel panel{load, 0, static_cast<int64_t>(longest), 0};
   const int64_t bytes = table_.widest_bytes;
   const int64_t others = steps / const_extent(longest);
@@ -154,7 +150,7 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   if (panel.steps) {
     // All columns of a block are filled before the rows are walked; each worker has its own.
     const int64_t block = others * panel.steps;
-    const int64_t each = ceil_div(const_extent(lane), int64_t{2} * target_.cores);
+    const int64_t each = ceil_div(most(lane), int64_t{2} * target_.cores);
     const int64_t fit = target_.l2_bytes / 2 / bytes / block;
     const int64_t wanted = target_.cores > 1 ? std::min(fit, each) : fit;
     panel.columns = std::max<int64_t>(ceil_div(wanted, width), 1) * width;
@@ -198,13 +194,12 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   // Columns: blocks, panels, vectors, lanes.
   const int64_t column_blocks = number(lane);
   int64_t panels = column_blocks;
-  if (panel.steps && panel.columns < const_extent(lane))
-    panels = tile(column_blocks, panel.columns);
+  if (panel.steps && panel.columns < most(lane)) panels = tile(column_blocks, panel.columns);
   int64_t vectors = panels;
-  if (const_extent(lane) > width) vectors = tile(panels, width);
+  if (const_extent(lane) == 0 || const_extent(lane) > width) vectors = tile(panels, width);
   const int64_t lane_number = best.vectors > 1 ? tile(vectors, lanes_) : vectors;
   int64_t inner_row = number(row);
-  if (best.rows < const_extent(row)) inner_row = tile(inner_row, best.rows);
+  if (best.rows != const_extent(row)) inner_row = tile(inner_row, best.rows);
   const int64_t outer_row = number(row);
 
   std::vector<int64_t> order;
@@ -269,8 +264,8 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   if (reduction.own & bit(lane)) return reduced_lanes(lane, outputs);
   const size_t row = row_range(lane, outputs);
   RegisterTile best = register_tile(row == none ? 1 : extent(row), extent(lane), {});
-  if (row == none) best.vectors = std::clamp<int64_t>(const_extent(lane) / lanes_, 1, 4);
-  if (row != none && const_extent(lane) >= lanes_) {
+  if (row == none) best.vectors = std::clamp<int64_t>(most(lane) / lanes_, 1, 4);
+  if (row != none && most(lane) >= lanes_) {
     // A panel is read from the second level; lanes that are stored apart need a line each.
     TileCost cost{4, 4};
     for (const AccessInfo& a : table_.accesses)

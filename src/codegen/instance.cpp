@@ -1,5 +1,6 @@
 // Values: every node once for each coordinate of the unrolled ranges that it depends on, in the
 // block of its deepest loop.
+#include <algorithm>
 #include <bit>
 
 #include "base/error.h"
@@ -195,7 +196,9 @@ bool Lineariser::leaf(const UOp& node, LinearId* out) {
       UOp e = sub(node.src(1), node.src(0));
       if (node.op() == Op::Less) e = add(e, -1);
       const int64_t lanes = lanes_in(free_of(node));
-      *out = bool_of(condition(e, lanes), lanes);
+      const Condition c = condition(e, lanes);
+      *out = bool_of(c, lanes);
+      relied_on_ = std::max(relied_on_, c.depth);
       return true;
     }
     default:
@@ -214,44 +217,48 @@ LinearId Lineariser::value_of(const UOp& node) {
     UOp node;
     size_t next = 0;
     std::vector<LinearId> src;
+    size_t relied_on = 0;  // what the operands hold by
   };
+  const size_t relied_before = relied_on_;
   std::vector<Frame> stack;
   LinearId result = 0;
   const auto enter = [&](const UOp& u) {
     const InstanceKey key = key_of(u);
     if (const LinearId* known = tree_.find(key)) {
       result = *known;
+      relied_on_ = tree_.depth_of(key);
       return true;
     }
+    relied_on_ = 0;
     if (leaf(u, &result)) {
       kept_.push_back(u);
-      tree_.remember(key, result);
+      tree_.remember(key, result, relied_on_);
       return true;
     }
-    stack.push_back({u, 0, {}});
+    stack.push_back({u, 0, {}, 0});
     return false;
   };
-  if (enter(node)) return result;
+  bool entered = enter(node);
   while (!stack.empty()) {
     Frame& top = stack.back();
+    if (entered) {
+      top.src.push_back(result);
+      top.relied_on = std::max(top.relied_on, relied_on_);
+      ++top.next;
+    }
     if (top.next < top.node.src().size()) {
       const UOp next = top.node.src(top.next);
-      if (enter(next)) {
-        Frame& user = stack.back();
-        user.src.push_back(result);
-        ++user.next;
-      }
+      entered = enter(next);
       continue;
     }
     result = compute(top.node, top.src);
+    relied_on_ = top.relied_on;
     kept_.push_back(top.node);
-    tree_.remember(key_of(top.node), result);
+    tree_.remember(key_of(top.node), result, relied_on_);
     stack.pop_back();
-    if (!stack.empty()) {
-      stack.back().src.push_back(result);
-      ++stack.back().next;
-    }
+    entered = true;
   }
+  relied_on_ = std::max(relied_before, relied_on_);
   return result;
 }
 

@@ -107,6 +107,13 @@ class Lineariser {
     std::vector<UOp> facts;
   };
   std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range);
+  struct Split {  // the same of a range of run-time size: [0, last)
+    UOp last;
+    std::vector<UOp> facts;
+  };
+  std::optional<Split> find_split(const std::vector<Task*>& group, size_t range);
+  std::vector<UOp> conditions_of(const std::vector<Task*>& group);
+  RangeSet pending_in(RangeSet free) const;
   const std::vector<UOp>& conditions_below(const UOp& node);
   std::vector<UOp> void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
@@ -179,6 +186,7 @@ class Lineariser {
     size_t depth;
   };
   std::vector<Known> known_;
+  size_t relied_on_ = 0;  // the depth of the facts that the values made since it was set hold by
   BoundsCache bounds_;
   std::unordered_map<const Node*, std::vector<UOp>> conditions_;
 };

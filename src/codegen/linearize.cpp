@@ -271,7 +271,19 @@ void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
   LoopBounds limits = loop_bounds(group, range);
   states_[range].end = limits.end;
   const std::optional<Peel> peel = find_peel(group, range);
-  if (!peel) {
+  const std::optional<Split> split = peel ? std::nullopt : find_split(group, range);
+  if (split) {
+    // Whole tiles, then what the last one has left.
+    const LinearId at = scalar_index(split->last);
+    const LinearId ends[] = {limits.end, at};
+    const LinearId begins[] = {limits.begin, at};
+    LoopBounds whole = limits;
+    whole.end = elementwise_op(Op::Min, kInt64, ends);
+    whole.facts.insert(whole.facts.end(), split->facts.begin(), split->facts.end());
+    emit_loop(group, range, whole);
+    limits.begin = elementwise_op(Op::Max, kInt64, begins);
+    emit_loop(group, range, limits);
+  } else if (!peel) {
     emit_loop(group, range, limits);
   } else {
     const int64_t size = kernel_.ranges[range].range.src(0).const_int();
@@ -386,6 +398,7 @@ void Lineariser::close_instance(Task& task, size_t instance, Step step) {
 void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step step) {
   const UOp& node = task.node;
   const int64_t lanes = lanes_in((free_of(task.node) | task.own));
+  relied_on_ = 0;
   if (node.op() == Op::Reduce) {
     accumulate(task, instance, guards);
   } else if (node.op() == Op::Stage) {

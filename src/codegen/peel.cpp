@@ -83,6 +83,27 @@ void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits)
   limits.facts.push_back(condition);
 }
 
+// The unrolled ranges and lanes among `free` that have no coordinate yet.
+RangeSet Lineariser::pending_in(RangeSet free) const {
+  RangeSet pending = free & (unrolled_ | vec_);
+  for (RangeSet set = pending; set; set &= set - 1)
+    if (states_[static_cast<size_t>(std::countr_zero(set))].kind == RangeState::Fixed)
+      pending &= ~(set & -set);
+  return pending;
+}
+
+// What the tasks and the values below them ask for.
+std::vector<UOp> Lineariser::conditions_of(const std::vector<Task*>& group) {
+  std::vector<UOp> all;
+  for (const Task* t : group) {
+    for (const UOp& fact : kernel_.facts)
+      if (free_of(fact) & (t->own | free_of(t->node))) all.push_back(fact);
+    for (const UOp& s : t->node.src())
+      for (const UOp& e : conditions_below(s)) all.push_back(e);
+  }
+  return all;
+}
+
 std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group,
                                                       size_t range) {
   const UOp& r = kernel_.ranges[range].range;
@@ -91,11 +112,7 @@ std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& 
   Peel peel{0, size, {}};
   const auto consider = [&](const UOp& e) {
     const RangeSet free = free_of(e);
-    RangeSet pending = free & (unrolled_ | vec_);
-    for (RangeSet set = pending; set; set &= set - 1)
-      if (states_[static_cast<size_t>(std::countr_zero(set))].kind == RangeState::Fixed)
-        pending &= ~(set & -set);
-    if (!(free & (RangeSet{1} << range)) || !pending || proven(e)) return;
+    if (!(free & (RangeSet{1} << range)) || !pending_in(free) || proven(e)) return;
     std::optional<Affine> rest = fixed(e);
     const int64_t c = rest ? rest->coefficient(r) : 0;
     if (c == 0) return;
@@ -111,14 +128,50 @@ std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& 
     peel.last = last;
     peel.facts.push_back(add(mul(r, c), worst));
   };
-  for (const Task* t : group) {
-    for (const UOp& fact : kernel_.facts)
-      if (free_of(fact) & (t->own | free_of(t->node))) consider(fact);
-    for (const UOp& s : t->node.src())
-      for (const UOp& e : conditions_below(s)) consider(e);
-  }
+  for (const UOp& e : conditions_of(group)) consider(e);
   if (peel.first == 0 && peel.last == size) return std::nullopt;
   return peel;
+}
+
+// c * r + rest >= 0 with c < 0 holds for all unrolled coordinates and lanes where it holds for the
+// worst of them: up to rest' // -c.
+std::optional<Lineariser::Split> Lineariser::find_split(const std::vector<Task*>& group,
+                                                        size_t range) {
+  const UOp& r = kernel_.ranges[range].range;
+  if (r.src(0).is_const()) return std::nullopt;
+  Split split;
+  for (const UOp& e : conditions_of(group)) {
+    const RangeSet self = RangeSet{1} << range;
+    const RangeSet free = free_of(e);
+    const RangeSet pending = pending_in(free);
+    if (!(free & self) || !pending || (free & ~self & loops_ & ~open_) || proven(e)) continue;
+    const std::optional<Affine> sum = fixed(e);
+    const int64_t c = sum ? sum->coefficient(r) : 0;
+    if (c >= 0) continue;
+    Affine worst{sum->constant, {}};
+    bool is_simple = true;
+    for (const AffineTerm& term : sum->terms) {
+      if (term.atom == r) continue;
+      if (!(free_of(term.atom) & pending)) {
+        worst.terms.push_back(term);
+        continue;
+      }
+      const Interval bounds = bounds_.of(term.atom);
+      is_simple = is_simple && term.atom.op() == Op::Range && bounds.hi < (int64_t{1} << 32);
+      if (is_simple && term.coefficient < 0)
+        worst.constant += checked_mul(term.coefficient, bounds.hi, "an index");
+    }
+    if (!is_simple) continue;
+    Graph& graph = e.graph();
+    const UOp room = to_uop(graph, worst);
+    const UOp last = add(floor_div(room, -c), 1);
+    const UOp fact = add(mul(r, c), room);
+    if (std::find(split.facts.begin(), split.facts.end(), fact) != split.facts.end()) continue;
+    split.last = split.last ? minimum(split.last, last) : last;
+    split.facts.push_back(fact);
+  }
+  if (!split.last) return std::nullopt;
+  return split;
 }
 
 }  // namespace tiny

@@ -102,7 +102,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   result.options = to_text(chosen);
   log.done("options", uops);
   if (!current.ranges.empty() && current.ranges.front().kind == RangeKind::Thread)
-    result.threads_extent = current.ranges.front().range.src(0).const_int();
+    result.threads_extent = Dim(UOp(current.ranges.front().range.src(0)));
   result.program = linearize(current, target);
   log.done("linearize", linear);
   for (const LinearPass& pass : kLinearPasses) {

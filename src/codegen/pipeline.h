@@ -8,6 +8,7 @@
 #include "ir/kernel.h"
 #include "ir/linear.h"
 #include "ir/target.h"
+#include "shape/shape.h"
 
 namespace tiny {
 
@@ -26,11 +27,11 @@ struct PipelineOptions {
 
 struct CodegenResult {
   LinearProgram program;
-  Kernel kernel;               // after the last pass that leaves UOps
-  std::string options;         // the optimisations applied, as text
-  int64_t threads_extent = 0;  // iterations of the THREAD range; 0: there is none
-  double operations = 0;  // arithmetic operations of one launch, symbolic sizes at their largest
-  double bytes = 0;       // bytes of the buffers that one launch reads and writes
+  Kernel kernel;           // after the last pass that leaves UOps
+  std::string options;     // the optimisations applied, as text
+  Dim threads_extent = 0;  // iterations of the THREAD range; 0: there is none
+  double operations = 0;   // arithmetic operations of one launch, symbolic sizes at their largest
+  double bytes = 0;        // bytes of the buffers that one launch reads and writes
   std::vector<PassTime> passes;  // in the order in which they ran
 };
 

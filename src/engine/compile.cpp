@@ -96,7 +96,7 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UO
 
 }  // namespace
 
-UOp make_input(Context& context, DType dtype, int64_t count) {
+UOp make_input(Context& context, DType dtype, const Dim& count) {
   return make_buffer(context.graph(), Ref<RefCounted>(make_ref<InputTag>()), dtype, count);
 }
 
@@ -106,7 +106,8 @@ bool is_input(const UOp& node) {
 }
 
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
-                                std::span<const UOp> inputs, const Captured& captured) {
+                                std::span<const UOp> inputs, std::span<const UOp> variables,
+                                const Captured& captured) {
   CompiledProgram out;
   const std::vector<UOp> roots = in_own_buffers(onehot_to_gather(outputs), captured.versions);
   const std::span<const UOp> wanted(roots.data(), outputs.size());
@@ -130,6 +131,7 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   PlanRequest request;
   request.outputs = wanted;
   request.inputs = inputs;
+  request.variables = variables;
   out.program = make_program(context, schedule, request);
   out.compile_seconds = now() - start;
   out.cached = context.kernels().times().cached - cached;

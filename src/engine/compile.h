@@ -12,7 +12,7 @@ namespace tiny {
 
 // A stand-in for a row-major input of `count` elements: a Buffer node without memory, unlike any
 // other.
-UOp make_input(Context& context, DType dtype, int64_t count);
+UOp make_input(Context& context, DType dtype, const Dim& count);
 
 // Whether a node is such a stand-in.
 bool is_input(const UOp& node);
@@ -32,10 +32,12 @@ struct Captured {
   std::span<const UOp> versions;  // that the program makes in place, in every run
 };
 
-// Output k of the program holds outputs[k], row-major, in memory of its own.  What depends on no
-// input is computed now, once (the init tape), and captured.
+// Output k of the program holds outputs[k], row-major, in memory of its own.  `variables` are the
+// Variable nodes that may stand in it.  What depends on no input is computed now, once (the init
+// tape), and captured.
 CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
-                                std::span<const UOp> inputs, const Captured& captured = {});
+                                std::span<const UOp> inputs, std::span<const UOp> variables = {},
+                                const Captured& captured = {});
 
 // The versions below `outputs` that are yet to be written, older ones first.
 std::vector<UOp> pending_versions(std::span<const UOp> outputs);

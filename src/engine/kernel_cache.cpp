@@ -143,8 +143,10 @@ void KernelCache::load(std::vector<Fresh>& fresh) {
     compiled.executable = std::move(loaded[i].executable);
     compiled.info.interpreted = loaded[i].interpreted;
     observer_.compiles().interpreted += loaded[i].interpreted;
-    if (!disk_.enabled() || fresh[i].on_disk || refused) continue;
-    StoredKernel stored{std::move(codes[i]), compiled.threads_extent, compiled.info};
+    // An extent that a run decides is an expression of this graph: it is not kept in files.
+    if (!disk_.enabled() || fresh[i].on_disk || refused || !compiled.threads_extent.is_const())
+      continue;
+    StoredKernel stored{std::move(codes[i]), compiled.threads_extent.value(), compiled.info};
     stored.info.name = fresh[i].shape;
     disk_.store(fresh[i].disk_key, stored);
   }

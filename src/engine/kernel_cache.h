@@ -21,7 +21,7 @@ namespace tiny {
 
 struct CompiledKernel {
   Ref<Executable> executable;
-  int64_t threads_extent = 0;
+  Dim threads_extent = 0;
   KernelInfo info;
 };
 

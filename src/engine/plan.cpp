@@ -72,7 +72,10 @@ class Planner {
     program_->owner = Ref<RefCounted>(&context);
     program_->inputs = static_cast<int64_t>(request_.inputs.size());
     program_->outputs = static_cast<int64_t>(request_.outputs.size());
-    for (const UOp& v : request_.variables) program_->variables.push_back(v.variable_arg().name);
+    for (const UOp& v : request_.variables) {
+      const VariableArg& arg = v.variable_arg();
+      program_->variables.push_back({arg.name, arg.min, arg.max});
+    }
     compile(context.kernels());
     // An output is written even if no kernel does: a slot says how many bytes it has.
     for (const UOp& out : request_.outputs) slot_of(out, 0);
@@ -92,7 +95,7 @@ class Planner {
     for (size_t i = 0; i < kernels.size(); ++i) {
       TapeEntry entry;
       entry.executable = compiled[i]->executable;
-      entry.threads_extent = compiled[i]->threads_extent;
+      entry.threads_extent = SizeExpression(compiled[i]->threads_extent, request_.variables);
       entry.info = compiled[i]->info;
       entry.info.cached = cached[i] != 0;
       take_over(i);
@@ -123,7 +126,9 @@ class Planner {
       const auto slot = slots_.find(input.node());
       if (slot == slots_.end() || last_use_.at(input.node()) != i) continue;
       if (program_->slots[slot->second].kind != SlotKind::Arena) continue;
-      if (bytes_of(input) != bytes_of(value)) continue;
+      if (bytes_of(input) != bytes_of(value) ||
+          !(product(shape_of(input)) == product(shape_of(value))))
+        continue;
       slots_.emplace(value.node(), slot->second);
       return;
     }
@@ -144,6 +149,8 @@ class Planner {
   Slot new_slot(const UOp& value) const {
     Slot slot;
     slot.bytes = bytes_of(value);
+    slot.size =
+        SizeExpression(product(shape_of(value)) * Dim(value.dtype().bytes()), request_.variables);
     const auto number_in = [&](std::span<const UOp> list) {
       return std::find(list.begin(), list.end(), value) - list.begin();
     };
@@ -161,6 +168,10 @@ class Planner {
   }
 
   void place_arena() {
+    for (size_t i = 0; i < program_->slots.size(); ++i) {
+      program_->slots[i].first = lifetimes_[i].first;
+      program_->slots[i].last = lifetimes_[i].last;
+    }
     std::vector<Lifetime> lives;
     std::vector<size_t> owners;
     for (size_t i = 0; i < program_->slots.size(); ++i) {
@@ -168,7 +179,7 @@ class Planner {
       lives.push_back(lifetimes_[i]);
       owners.push_back(i);
     }
-    program_->arena_bytes = place_lifetimes(lives, 64);
+    program_->arena_bytes = place_lifetimes(lives, kArenaAlignment);
     program_->live_bytes_max = peak_bytes(lives);
     for (size_t i = 0; i < lives.size(); ++i)
       program_->slots[owners[i]].arena_offset = lives[i].offset;

@@ -31,6 +31,7 @@ struct Lifetime {
   int64_t last = 0;
   int64_t offset = 0;  // out
 };
+inline constexpr int64_t kArenaAlignment = 64;
 int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment);
 // The largest sum of sizes alive at one time.
 int64_t peak_bytes(const std::vector<Lifetime>& lifetimes);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/kernel_abi.h"
 #include "engine/observe.h"
+#include "engine/plan.h"
 
 namespace tiny {
 
@@ -47,44 +48,74 @@ bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_byte
 
 Run::Run(Ref<Program> program) : program_(std::move(program)) {
   const Program& p = *program_;
-  // Values without elements need a place too.
-  for (const Slot& slot : p.slots)
-    if (slot.kind == SlotKind::Arena && !arena_) arena_ = p.device->allocate(p.arena_bytes);
   queue_ = p.device->make_queue();
   bound_.resize(p.slots.size());
-  values_.resize(p.variables.size());
+  for (const ProgramVariable& v : p.variables) values_.push_back(v.min);
+  extents_.resize(p.tape.size());
   for (const TapeEntry& entry : p.tape) {
-    for (uint32_t slot : entry.slots) {
-      const Slot& s = p.slots[slot];
-      Argument argument;
-      if (s.kind == SlotKind::Captured) argument = {&s.storage->memory(), s.storage->byte_offset()};
-      if (s.kind == SlotKind::Arena) argument = {arena_.get(), s.arena_offset};
-      arguments_.push_back(argument);
-    }
+    arguments_.resize(arguments_.size() + entry.slots.size());
     entry_values_.resize(entry_values_.size() + entry.variables.size());
   }
+  for (size_t i = 0; i < p.slots.size(); ++i) {
+    const Slot& s = p.slots[i];
+    if (s.kind == SlotKind::Captured)
+      set_argument(i, {&s.storage->memory(), s.storage->byte_offset()});
+  }
+  if (p.variables.empty()) fit_to_variables();
   seconds_.reserve(p.tape.size());
+}
+
+void Run::set_argument(size_t slot, Argument argument) {
+  size_t at = 0;
+  for (const TapeEntry& entry : program_->tape)
+    for (uint32_t s : entry.slots) {
+      if (s == slot) arguments_[at] = argument;
+      ++at;
+    }
+}
+
+// Where the arena's values lie and what the tape's loops count, for the present values.
+void Run::fit_to_variables() {
+  const Program& p = *program_;
+  std::vector<Lifetime> lives;
+  for (const Slot& slot : p.slots) {
+    if (slot.kind != SlotKind::Arena) continue;
+    lives.push_back({slot.size.value(values_), slot.first, slot.last, slot.arena_offset});
+  }
+  const int64_t bytes =
+      p.variables.empty() ? p.arena_bytes : place_lifetimes(lives, kArenaAlignment);
+  // Values without elements need a place too.
+  if (!lives.empty() && (!arena_ || arena_->bytes() < bytes)) arena_ = p.device->allocate(bytes);
+  size_t next = 0;
+  for (size_t i = 0; i < p.slots.size(); ++i)
+    if (p.slots[i].kind == SlotKind::Arena) set_argument(i, {arena_.get(), lives[next++].offset});
+  for (size_t i = 0; i < p.tape.size(); ++i) {
+    const int64_t extent = p.tape[i].threads_extent.value(values_);
+    extents_[i] = p.tape[i].threads_extent.is_const() && extent == 0 ? 1 : extent;
+  }
+  for (size_t i = 0; i < p.slots.size(); ++i) {
+    if (!bound_[i]) continue;
+    const int64_t room = bound_[i]->memory().bytes() - bound_[i]->byte_offset();
+    const int64_t needed = p.slots[i].size.value(values_);
+    require(room >= needed, Status::InvalidArgument, "the bound memory has ", room, " bytes of ",
+            needed);
+  }
+  fits_ = true;
 }
 
 void Run::bind(SlotKind kind, int64_t number, const Ref<Storage>& storage) {
   const Program& p = *program_;
-  bool found = false;
+  // An input that nothing reads has no slot.
   for (size_t i = 0; i < p.slots.size(); ++i) {
     const Slot& slot = p.slots[i];
     if (slot.kind != kind || slot.number != number) continue;
-    found = true;
-    require(storage->memory().bytes() - storage->byte_offset() >= slot.bytes,
-            Status::InvalidArgument, "the bound memory has ",
-            storage->memory().bytes() - storage->byte_offset(), " bytes of ", slot.bytes);
+    const int64_t room = storage->memory().bytes() - storage->byte_offset();
+    require(!slot.size.is_const() || room >= slot.bytes, Status::InvalidArgument,
+            "the bound memory has ", room, " bytes of ", slot.bytes);
+    if (!slot.size.is_const()) fits_ = false;
     bound_[i] = storage;
-    size_t at = 0;
-    for (const TapeEntry& entry : p.tape)
-      for (uint32_t s : entry.slots) {
-        if (s == i) arguments_[at] = {&storage->memory(), storage->byte_offset()};
-        ++at;
-      }
+    set_argument(i, {&storage->memory(), storage->byte_offset()});
   }
-  (void)found;  // an input that nothing reads has no slot
 }
 
 void Run::unbind() {
@@ -116,11 +147,17 @@ void Run::bind_output(int64_t number, Ref<Storage> storage) {
   bind(SlotKind::Output, number, storage);
 }
 void Run::bind_variable(int64_t number, int64_t value) {
-  values_[static_cast<size_t>(number)] = value;
+  const ProgramVariable& v = program_->variables[static_cast<size_t>(number)];
+  require(value >= v.min && value <= v.max, Status::InvalidArgument, "the variable ", v.name,
+          " is from ", v.min, " to ", v.max, "; got ", value);
+  int64_t& known = values_[static_cast<size_t>(number)];
+  if (known != value) fits_ = false;
+  known = value;
 }
 
 void Run::execute() {
   const Program& p = *program_;
+  if (!fits_) fit_to_variables();
   for (const Argument& argument : arguments_)
     require(argument.buffer != nullptr, Status::InvalidArgument, "an input or output is not bound");
   const Turn turn(*program_);
@@ -132,7 +169,8 @@ void Run::execute() {
   size_t argument = 0;
   size_t variable = 0;
   seconds_.clear();
-  for (const TapeEntry& entry : p.tape) {
+  for (size_t number = 0; number < p.tape.size(); ++number) {
+    const TapeEntry& entry = p.tape[number];
     stop_.check();
     for (size_t i = 0; i < entry.variables.size(); ++i)
       entry_values_[variable + i] = values_[entry.variables[i]];
@@ -140,7 +178,7 @@ void Run::execute() {
     launch.executable = entry.executable.get();
     launch.arguments = std::span(arguments_).subspan(argument, entry.slots.size());
     launch.variables = std::span(entry_values_).subspan(variable, entry.variables.size());
-    launch.end = entry.threads_extent > 0 ? entry.threads_extent : 1;
+    launch.end = extents_[number];
     launch.status = &status;
     const auto start =
         timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();

@@ -10,6 +10,7 @@
 
 #include "base/ref.h"
 #include "base/stop.h"
+#include "engine/size.h"
 #include "engine/storage.h"
 #include "ir/kernel.h"
 #include "runtime/device.h"
@@ -23,8 +24,11 @@ struct Slot {
   SlotKind kind = SlotKind::Arena;
   Ref<Storage> storage;      // Captured
   int64_t number = 0;        // Input, Output: which
-  int64_t arena_offset = 0;  // Arena
-  int64_t bytes = 0;
+  int64_t arena_offset = 0;  // Arena, in a program without variables
+  int64_t bytes = 0;         // at the most
+  SizeExpression size;       // bytes, by the variables
+  int64_t first = 0;         // the entries of the tape between which it holds a value
+  int64_t last = 0;
   bool is_written = false;  // of captured memory: a kernel stores to it
 };
 
@@ -45,8 +49,14 @@ struct TapeEntry {
   Ref<Executable> executable;
   std::vector<uint32_t> slots;      // per parameter
   std::vector<uint32_t> variables;  // per variable of the kernel: which of the program's
-  int64_t threads_extent = 0;       // of the THREAD range; 0: none
+  SizeExpression threads_extent;    // of the THREAD range; 0: none
   KernelInfo info;
+};
+
+struct ProgramVariable {
+  std::string name;
+  int64_t min = 0;
+  int64_t max = 0;
 };
 
 class Program : public RefCounted {
@@ -56,8 +66,8 @@ class Program : public RefCounted {
   Ref<RefCounted> owner;         // what keeps the device alive
   std::vector<Slot> slots;
   std::vector<TapeEntry> tape;
-  std::vector<std::string> variables;
-  int64_t arena_bytes = 0;
+  std::vector<ProgramVariable> variables;
+  int64_t arena_bytes = 0;     // with every variable at its greatest value
   int64_t live_bytes_max = 0;  // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
@@ -74,11 +84,13 @@ class Run : public RefCounted {
 
   void bind_input(int64_t number, Ref<Storage> storage);
   void bind_output(int64_t number, Ref<Storage> storage);
+  // Error{InvalidArgument} for a value outside of the variable's bounds.
   void bind_variable(int64_t number, int64_t value);
   // Launches the tape.  Error{Busy}, before anything is done, while another run of an exclusive
-  // program executes.  Error{InvalidArgument} if something is not bound; Error{Index} if a Check
-  // failed; Error{Cancelled} or Error{Limit} if it was to end early: then it can be executed again.
-  // Allocates nothing once everything is bound.
+  // program executes.  Error{InvalidArgument} if something is not bound or too small for the
+  // variables; Error{Index} if a Check failed; Error{Cancelled} or Error{Limit} if it was to end
+  // early: then it can be executed again.  Allocates nothing once everything is bound, but for the
+  // arena, which is laid out anew when variables have changed.
   void execute();
   // Ends an execution between two kernels when it is set (may be null).
   void set_cancel(Ref<CancelToken> token) { stop_.set_token(std::move(token)); }
@@ -91,6 +103,8 @@ class Run : public RefCounted {
 
  private:
   void bind(SlotKind kind, int64_t number, const Ref<Storage>& storage);
+  void set_argument(size_t slot, Argument argument);
+  void fit_to_variables();
 
   Ref<Program> program_;
   Ref<Buffer> arena_;
@@ -98,6 +112,8 @@ class Run : public RefCounted {
   std::vector<Argument> arguments_;    // of all entries, one after the other
   std::vector<int64_t> values_;        // of the program's variables
   std::vector<int64_t> entry_values_;  // of all entries, one after the other
+  std::vector<int64_t> extents_;       // of the entries' THREAD ranges
+  bool fits_ = false;                  // extents and arena are those of the variables' values
   Ref<Queue> queue_;
   StopSignal stop_;
   bool timed_ = false;

@@ -5,12 +5,32 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
 
 namespace tiny {
 
+namespace {
+
+// The one expression of a sum of products; anything else as it is.
+UOp canonical(const UOp& expression) {
+  if (expression.is_const() || expression.op() == Op::Variable) return expression;
+  const std::optional<Affine> sum = affine(expression);
+  return sum ? to_uop(expression.graph(), *sum) : expression;
+}
+
+}  // namespace
+
+void throw_free(std::span<const UOp> expressions, const std::string& what) {
+  std::vector<std::string> names;
+  for (const UOp& u : topological(expressions))
+    if (u.op() == Op::Variable) names.push_back(u.variable_arg().name);
+  throw FreeDimension(cat(what, " depends on the free dimension ", join(names, ", ")), names);
+}
+
 Dim::Dim(UOp expression) {
+  expression = canonical(expression);
   if (expression.is_const())
     value_ = expression.const_int();
   else
@@ -18,7 +38,7 @@ Dim::Dim(UOp expression) {
 }
 
 int64_t Dim::value() const {
-  invariant(is_const(), "the dimension is a number");
+  if (!is_const()) throw_free({&expression_, 1}, cat("the size ", to_string(*this)));
   return value_;
 }
 
@@ -26,6 +46,18 @@ namespace {
 
 Graph& graph_of(const Dim& a, const Dim& b) {
   return (a.is_const() ? b : a).expression().graph();
+}
+
+// a - b >= 0 in every case.
+bool proves_less_equal(const Dim& b, const Dim& a) {
+  const Dim room = a - b;
+  return room.is_const() ? room.value() >= 0 : prove_nonnegative(room.expression());
+}
+
+[[noreturn]] void throw_undecided(const Dim& a, const char* relation, const Dim& b) {
+  Graph& g = graph_of(a, b);
+  const UOp both[] = {a.uop(g), b.uop(g)};
+  throw_free(both, cat("whether ", to_string(a), relation, to_string(b)));
 }
 
 }  // namespace
@@ -46,12 +78,80 @@ Dim operator*(const Dim& a, const Dim& b) {
   return Dim(mul(a.uop(g), b.uop(g)));
 }
 
+std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
+  if (b.is(1)) return a;
+  if (a == b) return Dim(1);
+  if (a.is_const() && b.is_const()) {
+    if (b.value() == 0 || a.value() % b.value() != 0) return std::nullopt;
+    return Dim(a.value() / b.value());
+  }
+  if (a.is(0)) return Dim(0);
+  if (b.is(0)) return std::nullopt;
+  Graph& g = graph_of(a, b);
+  const std::optional<Affine> of = affine(a.uop(g));
+  const std::optional<Affine> by = affine(b.uop(g));
+  if (!of || !by) return std::nullopt;
+  // k * b is b's terms, each k times.
+  if (!by->terms.empty() && of->terms.size() == by->terms.size()) {
+    const int64_t k = of->terms[0].coefficient / by->terms[0].coefficient;
+    if (const auto same = scaled(*by, k); same && *same == *of) return Dim(k);
+  }
+  if (by->terms.size() > 1 || (by->terms.size() == 1 && by->constant != 0)) return std::nullopt;
+  const int64_t divisor = by->terms.empty() ? by->constant : by->terms[0].coefficient;
+  Affine quotient;
+  if (by->terms.empty() && of->constant % divisor == 0)
+    quotient.constant = of->constant / divisor;
+  else if (of->constant != 0)
+    return std::nullopt;
+  for (const AffineTerm& term : of->terms) {
+    if (term.coefficient % divisor != 0) return std::nullopt;
+    const int64_t k = term.coefficient / divisor;
+    if (by->terms.empty()) {
+      quotient.terms.push_back({term.atom, k});
+      continue;
+    }
+    const auto rest = factors_without(term.atom, by->terms[0].atom);
+    if (!rest) return std::nullopt;
+    if (rest->empty())
+      quotient.constant += k;
+    else
+      quotient.terms.push_back({product_atom(*rest), k});
+  }
+  return Dim(to_uop(g, quotient));
+}
+
 Dim floor_div(const Dim& a, const Dim& b) {
   if (a.is_const() && b.is_const()) return floor_div(a.value(), b.value());
-  if (b.is(1)) return a;
-  if (a == b) return 1;
+  if (const auto exact = divide_exactly(a, b)) return *exact;
   Graph& g = graph_of(a, b);
   return Dim(floor_div(a.uop(g), b.uop(g)));
+}
+
+Dim minimum(const Dim& a, const Dim& b) {
+  if (proves_less_equal(a, b)) return a;
+  if (proves_less_equal(b, a)) return b;
+  Graph& g = graph_of(a, b);
+  return Dim(minimum(a.uop(g), b.uop(g)));
+}
+
+Dim maximum(const Dim& a, const Dim& b) {
+  if (proves_less_equal(a, b)) return b;
+  if (proves_less_equal(b, a)) return a;
+  Graph& g = graph_of(a, b);
+  return Dim(maximum(a.uop(g), b.uop(g)));
+}
+
+bool decide_equal(const Dim& a, const Dim& b) {
+  if (a == b) return true;
+  if (a.is_const() && b.is_const()) return false;
+  if (proves_less_equal(a + 1, b) || proves_less_equal(b + 1, a)) return false;
+  throw_undecided(a, " equals ", b);
+}
+
+bool decide_less_equal(const Dim& a, const Dim& b) {
+  if (proves_less_equal(a, b)) return true;
+  if (proves_less_equal(b + 1, a)) return false;
+  throw_undecided(a, " is at most ", b);
 }
 
 Dim product(const Shape& shape) {
@@ -96,6 +196,13 @@ std::string to_string(const Shape& shape) {
 
 int64_t upper_bound(const Dim& dim) {
   return dim.is_const() ? dim.value() : bounds(dim.expression()).hi;
+}
+
+int64_t lower_bound(const Dim& dim) {
+  if (dim.is_const()) return dim.value();
+  // 0 where only a proof tells it: Min and Max hide it from plain bounds.
+  const int64_t lo = bounds(dim.expression()).lo;
+  return lo < 0 && prove_nonnegative(dim.expression()) ? 0 : lo;
 }
 
 // ---- Movement nodes carry their parameters as integers, with symbolic ones among the sources.
@@ -234,8 +341,7 @@ Shape movement_dims(const UOp& node) {
 
 UOp make_reshape(const UOp& x, const Shape& shape) {
   if (shape_of(x) == shape) return x;
-  if (all_const(shape) && all_const(shape_of(x)))
-    invariant(product(shape) == product(shape_of(x)), "a reshape keeps the number of elements");
+  invariant(product(shape) == product(shape_of(x)), "a reshape keeps the number of elements");
   // Of two reshapes in a row only the last matters.
   if (x.op() == Op::Reshape) return make_reshape(x.src(0), shape);
   return movement(Op::Reshape, x, shape);
@@ -309,8 +415,8 @@ UOp make_version(const UOp& previous, const UOp& target, const UOp& value, int64
   return graph.make(Op::After, {previous, write}, version);
 }
 
-UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, int64_t count) {
-  return graph.make(Op::Buffer, {graph.integer(count)}, std::move(storage), dtype);
+UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count) {
+  return graph.make(Op::Buffer, {count.uop(graph)}, std::move(storage), dtype);
 }
 
 }  // namespace tiny

@@ -2,21 +2,41 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "ir/uop.h"
 
 namespace tiny {
 
-// A dimension, stride or offset: a number, or an expression over Variables bound at run time.
+// What needs a number, or a decision that holds for every value of a Variable, and has neither.
+// Status Unsupported for callers; who made the Variables (a session of a model) may catch it and go
+// on with numbers in the place of those that it names.
+class FreeDimension : public Error {
+ public:
+  FreeDimension(std::string message, std::vector<std::string> variables)
+      : Error(Status::Unsupported, std::move(message)), variables_(std::move(variables)) {}
+  const std::vector<std::string>& variables() const { return variables_; }
+
+ private:
+  std::vector<std::string> variables_;
+};
+// Throws one that names the Variables of these expressions.
+[[noreturn]] void throw_free(std::span<const UOp> expressions, const std::string& what);
+
+// A dimension, stride or offset: a number, or an expression over Variables bound at run time.  Sums
+// of products stand in one form, so that equal ones are one node.
 class Dim {
  public:
   Dim(int64_t value = 0) : value_(value) {}  // NOLINT: a number is a dimension.
   explicit Dim(UOp expression);              // a Const becomes a number
 
   bool is_const() const { return !expression_; }
-  int64_t value() const;  // Error{Internal} unless it is a number
+  int64_t value() const;  // FreeDimension unless it is a number
   bool is(int64_t value) const { return is_const() && value_ == value; }
   const UOp& expression() const { return expression_; }
   UOp uop(Graph& graph) const { return is_const() ? graph.integer(value_) : expression_; }
@@ -34,17 +54,26 @@ Dim operator+(const Dim& a, const Dim& b);
 Dim operator-(const Dim& a, const Dim& b);
 Dim operator*(const Dim& a, const Dim& b);
 Dim floor_div(const Dim& a, const Dim& b);
+Dim minimum(const Dim& a, const Dim& b);
+Dim maximum(const Dim& a, const Dim& b);
+// a / b where b divides a whatever the Variables are; b > 0.
+std::optional<Dim> divide_exactly(const Dim& a, const Dim& b);
+
+// Decisions that hold for all values of the Variables; FreeDimension where none does.
+bool decide_equal(const Dim& a, const Dim& b);
+bool decide_less_equal(const Dim& a, const Dim& b);
 
 Dim product(const Shape& shape);
 Shape row_major_strides(const Shape& shape);
 bool all_const(const Shape& shape);
-Ints const_dims(const Shape& shape);  // Error{Internal} unless all are numbers
+Ints const_dims(const Shape& shape);  // FreeDimension unless all are numbers
 Shape to_shape(const Ints& dims);
 std::string to_string(const Dim& dim);
 std::string to_string(const Shape& shape);
 
-// The largest value that a dimension can take.
+// The largest and the lowest value that a dimension can take.
 int64_t upper_bound(const Dim& dim);
+int64_t lower_bound(const Dim& dim);
 
 // The shape of a tensor-graph node; computed once and kept with the node.
 const Shape& shape_of(const UOp& node);
@@ -67,6 +96,6 @@ UOp make_concat(const std::vector<UOp>& parts, int64_t axis);
 // `target`, a view of it.  `version` tells this write from every other.
 UOp make_version(const UOp& previous, const UOp& target, const UOp& value, int64_t version);
 // A Buffer of `count` elements; `storage` is what holds them (src/engine).
-UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, int64_t count);
+UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count);
 
 }  // namespace tiny

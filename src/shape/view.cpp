@@ -25,40 +25,47 @@ bool is_row_major(const View& view) {
 
 namespace {
 
+// Moves `i` and `o`, the ends of what is left of the axes `from` and `to`, over the fewest axes of
+// equal size on both sides, at least one; false if no such groups are seen.
+bool take_group(const Shape& from, const Shape& to, size_t& i, size_t& o) {
+  Dim have = i > 0 ? from[--i] : Dim(1);
+  Dim want = o > 0 ? to[--o] : Dim(1);
+  while (!(have == want)) {
+    // The side that divides the other one grows; of numbers, the smaller one.
+    const bool numbers = have.is_const() && want.is_const();
+    const bool smaller =
+        numbers ? have.value() < want.value() : divide_exactly(want, have).has_value();
+    if (smaller ? i == 0 : o == 0 || (!numbers && !divide_exactly(have, want))) return false;
+    if (smaller)
+      have = have * from[--i];
+    else
+      want = want * to[--o];
+  }
+  return true;
+}
+
 // Axes that are one run of memory merge; what is left must be cut at the new shape's borders.
 std::optional<View> reshape_view(const View& view, const Shape& shape) {
   if (is_row_major(view)) return row_major(shape);
-  if (!all_const(view.shape) || !all_const(shape)) return std::nullopt;
-  const Ints from = const_dims(view.shape);
-  const Ints to = const_dims(shape);
-  if (std::count(from.begin(), from.end(), 0))
+  const Shape& from = view.shape;
+  const Shape& to = shape;
+  const auto is_empty = [](const Dim& d) { return d.is(0); };
+  if (std::any_of(from.begin(), from.end(), is_empty))
     return View{shape, row_major_strides(shape), view.offset};
   View out{shape, Shape(shape.size(), Dim(0)), view.offset};
   size_t i = from.size();
   size_t o = to.size();
   // From the innermost axis outwards: take groups of equal size on both sides.
   while (i > 0 || o > 0) {
-    int64_t have = 1;
-    int64_t want = 1;
     const size_t i_end = i;
     const size_t o_end = o;
-    if (i > 0) have = from[--i];
-    if (o > 0) want = to[--o];
-    while (have != want) {
-      if (have < want) {
-        if (i == 0) return std::nullopt;
-        have *= from[--i];
-      } else {
-        if (o == 0) return std::nullopt;
-        want *= to[--o];
-      }
-    }
+    if (!take_group(from, to, i, o)) return std::nullopt;
     // The source axes [i, i_end) must be one run: stride of each = stride * size of the next.
     Dim inner = 0;
     bool any = false;
     Dim expected = 0;
     for (size_t a = i_end; a-- > i;) {
-      if (from[a] == 1) continue;
+      if (from[a].is(1)) continue;
       if (any && !(view.strides[a] == expected)) return std::nullopt;
       if (!any) inner = view.strides[a];
       any = true;
@@ -66,7 +73,7 @@ std::optional<View> reshape_view(const View& view, const Shape& shape) {
     }
     Dim stride = inner;
     for (size_t a = o_end; a-- > o;) {
-      out.strides[a] = to[a] == 1 ? Dim(0) : stride;
+      out.strides[a] = to[a].is(1) ? Dim(0) : stride;
       stride = stride * shape[a];
     }
   }
@@ -164,24 +171,8 @@ std::vector<UOp> reshape_index(const Shape& from, const Shape& to, const std::ve
   while (i > 0 || o > 0) {
     const size_t i_end = i;
     const size_t o_end = o;
-    Dim have = 1;
-    Dim want = 1;
-    if (i > 0) have = from[--i];
-    if (o > 0) want = to[--o];
-    while (!(have == want)) {
-      const bool numbers = have.is_const() && want.is_const();
-      const bool grow_from = i > 0 && (o == 0 || !numbers || have.value() < want.value());
-      if (!grow_from && o == 0) break;  // symbolic sizes that the group cannot compare: all in one
-      if (grow_from)
-        have = have * from[--i];
-      else
-        want = want * to[--o];
-      if (!numbers) {  // take everything that is left
-        while (i > 0) have = have * from[--i];
-        while (o > 0) want = want * to[--o];
-        break;
-      }
-    }
+    // Sizes that cannot be compared: all that is left is one group.
+    if (!take_group(from, to, i, o)) i = o = 0;
     if (i_end - i == 1 && o_end - o == 1) {
       out[i] = index[o];
       continue;

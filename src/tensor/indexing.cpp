@@ -79,8 +79,7 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
   for (int64_t i = 0; fits && i < a.rank(); ++i) {
     const Dim& have = a.shape()[at(i)];
     const Dim& want = index.shape()[at(i)];
-    fits = i == along || want == have ||
-           (want.is_const() && have.is_const() && want.value() <= have.value());
+    fits = i == along || decide_less_equal(want, have);
   }
   require(fits, Status::Shape, "take_along_axis ", along, " of ", to_string(a.shape()),
           " with an index of ", to_string(index.shape()));
@@ -97,9 +96,8 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
 
 Tensor gather_nd(const Tensor& a, const Tensor& index, int64_t batch) {
   require_index(a, index, "gather_nd");
-  require(batch >= 0 && index.rank() > batch && index.shape().back().is_const(), Status::Shape,
-          "gather_nd of ", to_string(a.shape()), " with an index of ", to_string(index.shape()),
-          ", ", batch, " batch axes");
+  require(batch >= 0 && index.rank() > batch, Status::Shape, "gather_nd of ", to_string(a.shape()),
+          " with an index of ", to_string(index.shape()), ", ", batch, " batch axes");
   const int64_t depth = index.shape().back().value();
   require(depth >= 1 && batch + depth <= a.rank() &&
               std::equal(a.shape().begin(), a.shape().begin() + batch, index.shape().begin()),
@@ -137,8 +135,8 @@ namespace {
 Tensor arg_extreme(const Tensor& a, int64_t axis, bool keepdims, bool last, bool greatest) {
   const int64_t along = checked_axis(axis, a.rank());
   const Dim& size = a.shape()[at(along)];
-  require(!size.is(0), Status::Shape, greatest ? "argmax" : "argmin", " over nothing: axis ", along,
-          " of ", to_string(a.shape()));
+  require(decide_less_equal(1, size), Status::Shape, greatest ? "argmax" : "argmin",
+          " over nothing: axis ", along, " of ", to_string(a.shape()));
   const Tensor best = greatest ? max(a, {along}, true) : min(a, {along}, true);
   Tensor chosen = equal(a, best);
   if (a.dtype().is_float()) chosen = bit_or(chosen, is_nan(a));
@@ -191,7 +189,6 @@ Tensor running(const Tensor& a, bool exclusive) {
 Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
   const int64_t along = checked_axis(axis, a.rank());
   const Dim& size = a.shape()[at(along)];
-  require(size.is_const(), Status::Unsupported, "cumsum along an axis of size ", to_string(size));
   const DType dtype = sum_dtype(a.dtype());
   Tensor x = cast(a, accumulator_dtype(dtype));
   if (size.value() == 0) return cast(x, dtype);
@@ -230,7 +227,7 @@ Tensor tile(const Tensor& a, const Shape& repeats) {
   Shape wide;
   Shape out;
   for (size_t i = 0; i < repeats.size(); ++i) {
-    require(upper_bound(repeats[i]) >= 0, Status::Shape, "tile by ", to_string(repeats));
+    require(decide_less_equal(0, repeats[i]), Status::Shape, "tile by ", to_string(repeats));
     ones.insert(ones.end(), {Dim(1), a.shape()[i]});
     wide.insert(wide.end(), {repeats[i], a.shape()[i]});
     out.push_back(a.shape()[i] * repeats[i]);
@@ -252,8 +249,9 @@ void require_blocks(const Tensor& a, int64_t block, const char* what) {
 }
 
 Dim cut(const Dim& size, int64_t by, const char* what) {
-  require(!size.is_const() || size.value() % by == 0, Status::Shape, what, ": ", to_string(size),
-          " is no multiple of ", by);
+  if (const auto exact = divide_exactly(size, by)) return *exact;
+  require(size.value() % by == 0, Status::Shape, what, ": ", size.value(), " is no multiple of ",
+          by);
   return floor_div(size, Dim(by));
 }
 

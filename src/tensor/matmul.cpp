@@ -17,7 +17,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   const DType wide = accumulator_dtype(dtype);
   const Tensor left = cast(a.rank() == 1 ? unsqueeze(a, {0}) : a, wide);
   const Tensor right = cast(b.rank() == 1 ? unsqueeze(b, {1}) : b, wide);
-  require(left.shape().back() == right.shape()[right.shape().size() - 2], Status::Shape,
+  require(decide_equal(left.shape().back(), right.shape()[right.shape().size() - 2]), Status::Shape,
           "matmul of shapes ", to_string(a.shape()), " and ", to_string(b.shape()),
           ": the inner sizes differ");
   // [.., m, 1, k] * [.., 1, n, k], summed over k.

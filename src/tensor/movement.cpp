@@ -21,54 +21,16 @@ Shape zeros(size_t rank) {
   return Shape(rank, Dim(0));
 }
 
-// Whether two symbolic sizes are the same number: compared where the expressions are, at a few
-// values of their variables.
-bool same_size(const Dim& a, const Dim& b, Graph& graph) {
-  if (a == b) return true;
-  if (a.is_const() && b.is_const()) return false;
-  const UOp roots[] = {a.uop(graph), b.uop(graph)};
-  std::vector<UOp> variables;
-  for (const UOp& u : topological(roots))
-    if (u.op() == Op::Variable) variables.push_back(u);
-  Evaluator left(roots[0], variables);
-  Evaluator right(roots[1], variables);
-  for (uint64_t trial = 0; trial < 4; ++trial) {
-    std::vector<uint64_t> values;
-    for (size_t i = 0; i < variables.size(); ++i) {
-      const VariableArg& v = variables[i].variable_arg();
-      const uint64_t span = static_cast<uint64_t>(v.max) - static_cast<uint64_t>(v.min);
-      const uint64_t step = (trial * 7919 + i * 104729) % 1009;
-      values.push_back(static_cast<uint64_t>(v.min) +
-                       (span == UINT64_MAX ? step : step % (span + 1)));
-    }
-    if (left(values) != right(values)) return false;
-  }
-  return true;
-}
-
-// product(of) / product(by), where sizes that stand on both sides cancel.
-Dim quotient(Shape of, const Shape& by) {
-  int64_t divisor = 1;
-  Dim rest = 1;
-  for (const Dim& d : by) {
-    const auto same = std::find(of.begin(), of.end(), d);
-    if (d.is_const())
-      divisor = checked_mul(divisor, d.value(), "a size");
-    else if (same != of.end())
-      of.erase(same);
-    else
-      rest = rest * d;
-  }
-  int64_t numbers = 1;
-  Dim symbols = 1;
-  for (const Dim& d : of) {
-    if (d.is_const())
-      numbers = checked_mul(numbers, d.value(), "a size");
-    else
-      symbols = symbols * d;
-  }
-  if (rest.is(1) && numbers % divisor == 0) return symbols * Dim(numbers / divisor);
-  return floor_div(symbols * Dim(numbers), rest * Dim(divisor));
+// The size that stands for -1: product(of) / product(by).  What does not divide is left to the
+// check that follows, if all are numbers.
+Dim left_over(const Shape& of, const Shape& by) {
+  const Dim count = product(of);
+  const Dim known = product(by);
+  if (const auto exact = divide_exactly(count, known)) return *exact;
+  if (count.is_const() && known.is_const()) return floor_div(count, known);
+  const UOp both[] = {count.uop((count.is_const() ? known : count).expression().graph()),
+                      known.uop((count.is_const() ? known : count).expression().graph())};
+  throw_free(both, cat("whether ", to_string(known), " divides ", to_string(count)));
 }
 
 }  // namespace
@@ -79,8 +41,8 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
     const Dim one = 1;
     const Dim& x = i < a.size() ? a[a.size() - 1 - i] : one;
     const Dim& y = i < b.size() ? b[b.size() - 1 - i] : one;
-    require(x == y || x.is(1) || y.is(1), Status::Shape, "shapes ", to_string(a), " and ",
-            to_string(b), " do not broadcast");
+    require(x.is(1) || y.is(1) || decide_equal(x, y), Status::Shape, "shapes ", to_string(a),
+            " and ", to_string(b), " do not broadcast");
     out[out.size() - 1 - i] = x.is(1) ? y : x;
   }
   return out;
@@ -122,8 +84,8 @@ void check_shape(const Shape& shape, DType dtype) {
           " dimensions; at most ", kRankMax);
   int64_t bytes = dtype.bytes();
   for (const Dim& d : shape) {
+    require(decide_less_equal(0, d), Status::Shape, "a negative dimension in ", to_string(shape));
     const int64_t n = upper_bound(d);
-    require(n >= 0, Status::Shape, "a negative dimension in ", to_string(shape));
     // Sizes beside a 0 count too, so that strides never overflow.
     require(!__builtin_mul_overflow(bytes, std::max<int64_t>(n, 1), &bytes), Status::Shape,
             "shape ", to_string(shape), " of ", to_string(dtype),
@@ -147,11 +109,11 @@ Tensor reshape(const Tensor& a, const Shape& shape) {
   if (open >= 0) {
     require(!known.is(0), Status::Shape, "reshape to ", to_string(shape),
             ": -1 beside a 0 is any number");
-    out[at(open)] = quotient(a.shape(), out);
+    out[at(open)] = left_over(a.shape(), out);
     known = known * out[at(open)];
   }
-  require(same_size(known, count, a.graph()), Status::Shape, "cannot reshape ",
-          to_string(a.shape()), " (", to_string(count), " elements) to ", to_string(shape));
+  require(decide_equal(known, count), Status::Shape, "cannot reshape ", to_string(a.shape()), " (",
+          to_string(count), " elements) to ", to_string(shape));
   check_shape(out, a.dtype());
   return a.moved(make_reshape(a.node(), out), Op::Reshape, out);
 }
@@ -177,8 +139,8 @@ Tensor expand(const Tensor& a, const Shape& shape) {
   Shape out = shape;
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i].is(-1) && i >= added) out[i] = from[i - added];
-    require(i < added || out[i] == from[i - added] || from[i - added].is(1), Status::Shape,
-            "cannot expand ", to_string(from), " to ", to_string(shape));
+    require(i < added || from[i - added].is(1) || decide_equal(out[i], from[i - added]),
+            Status::Shape, "cannot expand ", to_string(from), " to ", to_string(shape));
   }
   check_shape(out, a.dtype());
   Shape ones(added, Dim(1));
@@ -199,9 +161,8 @@ Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end) {
           to_string(begin), " and end ", to_string(end), " of shape ", to_string(from),
           ": name every axis");
   for (size_t i = 0; i < from.size(); ++i) {
-    if (!from[i].is_const() || !begin[i].is_const() || !end[i].is_const()) continue;
-    require(begin[i].value() >= 0 && begin[i].value() <= end[i].value() &&
-                end[i].value() <= from[i].value(),
+    require(decide_less_equal(0, begin[i]) && decide_less_equal(begin[i], end[i]) &&
+                decide_less_equal(end[i], from[i]),
             Status::Shape, "elements ", to_string(begin), " to ", to_string(end), " of shape ",
             to_string(from));
   }
@@ -221,17 +182,16 @@ Tensor pad(const Tensor& a, const Shape& before, const Shape& after, double valu
   Shape more_before = before;
   Shape more_after = after;
   for (size_t i = 0; i < from.size(); ++i) {
-    if (before[i].is_const() && before[i].value() < 0) {
+    if (!decide_less_equal(0, before[i])) {
       begin[i] = Dim(0) - before[i];
       more_before[i] = 0;
     }
-    if (after[i].is_const() && after[i].value() < 0) {
+    if (!decide_less_equal(0, after[i])) {
       end[i] = end[i] + after[i];
       more_after[i] = 0;
     }
-    if (begin[i].is_const() && end[i].is_const())
-      require(begin[i].value() <= end[i].value(), Status::Shape, "pads ", to_string(before),
-              " and ", to_string(after), " take away more than shape ", to_string(from), " has");
+    require(decide_less_equal(begin[i], end[i]), Status::Shape, "pads ", to_string(before), " and ",
+            to_string(after), " take away more than shape ", to_string(from), " has");
   }
   const UOp inner = make_shrink(a.node(), begin, end);
   const UOp padded = make_pad(inner, more_before, more_after);
@@ -247,33 +207,34 @@ Tensor pad(const Tensor& a, const Shape& before, const Shape& after, double valu
 namespace {
 
 // Elements begin, begin+step, .. (count of them, all in range) of one axis; step > 0.
-UOp strided_axis(const UOp& node, size_t axis, int64_t begin, int64_t step, int64_t count) {
+UOp strided_axis(const UOp& node, size_t axis, const Dim& begin, int64_t step, const Dim& count) {
   Shape shape = shape_of(node);
-  if (step > 1 && count > 1) {
+  const bool few = count.is(0) || count.is(1);
+  if (step > 1 && !few && all_const(shape)) {
     // In memory it is a view, whatever the sizes.
-    if (const auto stored = as_view(node); stored && all_const(shape)) {
+    if (const auto stored = as_view(node); stored && all_const(stored->view.strides)) {
       ViewArg view{const_dims(shape), const_dims(stored->view.strides),
                    stored->view.offset.value()};
-      view.offset += begin * view.strides[axis];
+      view.offset += begin.value() * view.strides[axis];
       view.strides[axis] *= step;
-      view.shape[axis] = count;
+      view.shape[axis] = count.value();
       return node.graph().make(Op::AsStrided, {stored->base}, std::move(view));
     }
   }
-  const int64_t n = shape[axis].value();
+  const Dim n = shape[axis];
   Shape from = zeros(shape.size());
   Shape to = shape;
-  if (step == 1 || count <= 1) {
+  if (step == 1 || few) {
     from[axis] = begin;
     to[axis] = begin + count;
     return make_shrink(node, from, to);
   }
   // Rows of `step` elements, of which one column is taken; the last row may end outside.
-  const int64_t window = count * step;
-  const int64_t column = std::clamp<int64_t>(begin + window - n, 0, begin);
-  const int64_t first = begin - column;
+  const Dim window = count * Dim(step);
+  const Dim column = minimum(maximum(begin + window - n, 0), begin);
+  const Dim first = begin - column;
   Shape more = zeros(shape.size());
-  more[axis] = std::max<int64_t>(first + window - n, 0);
+  more[axis] = maximum(first + window - n, 0);
   from[axis] = first;
   to[axis] = first + window;
   const UOp rows = make_shrink(make_pad(node, zeros(shape.size()), more), from, to);
@@ -290,31 +251,33 @@ UOp strided_axis(const UOp& node, size_t axis, int64_t begin, int64_t step, int6
 }
 
 struct Picked {
-  int64_t begin;
+  Dim begin;
   int64_t step;
-  int64_t count;
+  Dim count;
 };
 
 // Python's begin:end:step on n elements.
-Picked picked(int64_t begin, int64_t end, int64_t step, int64_t n) {
-  // A longer step than the axis picks one element at most.
-  const int64_t s = std::clamp(step, -std::max<int64_t>(n, 1), std::max<int64_t>(n, 1));
-  const int64_t low = s > 0 ? 0 : -1;
-  const int64_t high = s > 0 ? n : n - 1;
-  const auto place = [&](int64_t p) {
-    if (p < 0) p = p < -n ? low : p + n;
-    return std::clamp(p, low, high);
+Picked picked(const Dim& begin, const Dim& end, int64_t step, const Dim& n) {
+  // A longer step than the axis picks one element at most, and a bound beyond it is its end.
+  const int64_t most = std::max<int64_t>(upper_bound(n), 1);
+  const int64_t s = std::clamp(step, -most, most);
+  const Dim low = s > 0 ? 0 : -1;
+  const Dim high = s > 0 ? n : n - 1;
+  const auto place = [&](Dim p) {
+    if (p.is_const()) p = std::clamp(p.value(), -most - 1, most + 1);
+    if (!decide_less_equal(0, p)) p = p + n;
+    return minimum(maximum(p, low), high);
   };
-  const int64_t b = place(begin);
-  const int64_t e = place(end);
-  const int64_t count =
-      s > 0 ? ceil_div(std::max<int64_t>(e - b, 0), s) : ceil_div(std::max<int64_t>(b - e, 0), -s);
-  return {b, s, count};
+  const Dim b = place(begin);
+  const Dim e = place(end);
+  const Dim span = maximum(s > 0 ? e - b : b - e, 0);
+  const int64_t stride = s > 0 ? s : -s;
+  return {b, s, floor_div(span + (stride - 1), stride)};
 }
 
 }  // namespace
 
-Tensor slice(const Tensor& a, const Ints& begin, const Ints& end, const Ints& step) {
+Tensor slice(const Tensor& a, const Shape& begin, const Shape& end, const Ints& step) {
   const size_t rank = a.shape().size();
   require(begin.size() == rank && end.size() == rank && (step.empty() || step.size() == rank),
           Status::Shape, "a slice of shape ", to_string(a.shape()), " names every axis; got ",
@@ -324,15 +287,13 @@ Tensor slice(const Tensor& a, const Ints& begin, const Ints& end, const Ints& st
   for (size_t i = 0; i < rank; ++i) {
     const int64_t s = step.empty() ? 1 : step[i];
     require(s != 0, Status::InvalidArgument, "a slice's step is 0");
-    const Dim size = shape_of(node)[i];
-    if (begin[i] == 0 && end[i] == kSliceEnd && s == 1) continue;
-    require(size.is_const(), Status::Unsupported, "a slice of an axis of size ", to_string(size));
-    const int64_t n = size.value();
+    const Dim n = shape_of(node)[i];
+    if (begin[i].is(0) && end[i].is(kSliceEnd) && s == 1) continue;
     const Picked p = picked(begin[i], end[i], s, n);
-    view.offset = view.offset + Dim(p.count == 0 ? 0 : p.begin) * view.strides[i];
+    view.offset = view.offset + (p.count.is(0) ? Dim(0) : p.begin) * view.strides[i];
     view.strides[i] = view.strides[i] * Dim(p.step);
     view.shape[i] = p.count;
-    if (p.count == 0) {
+    if (p.count.is(0)) {
       node = strided_axis(node, i, 0, 1, 0);
     } else if (s > 0) {
       node = strided_axis(node, i, p.begin, p.step, p.count);
@@ -360,7 +321,7 @@ Tensor squeeze(const Tensor& a, const Ints& axes) {
   for (int64_t i = 0; i < a.rank(); ++i) {
     const Dim& d = a.shape()[at(i)];
     const bool named = std::find(gone.begin(), gone.end(), i) != gone.end();
-    require(!named || d.is(1), Status::Shape, "axis ", i, " of ", to_string(a.shape()),
+    require(!named || decide_equal(d, 1), Status::Shape, "axis ", i, " of ", to_string(a.shape()),
             " is not of size 1");
     if (!named) out.push_back(d);
   }
@@ -370,7 +331,7 @@ Tensor squeeze(const Tensor& a, const Ints& axes) {
 Tensor squeeze(const Tensor& a) {
   Ints axes;
   for (int64_t i = 0; i < a.rank(); ++i)
-    if (a.shape()[at(i)].is(1)) axes.push_back(i);
+    if (decide_equal(a.shape()[at(i)], 1)) axes.push_back(i);
   return squeeze(a, axes);
 }
 

@@ -32,9 +32,8 @@ Tensor flip(const Tensor& a, const Ints& axes);
 Tensor pad(const Tensor& a, const Shape& before, const Shape& after, double value = 0);
 // Elements begin[k] <= i < end[k] of every axis k; no clamping.
 Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end);
-// Python's begin:end:step on every axis; kSliceEnd for an open end.  An axis that is not a number
-// can only be taken whole.
-Tensor slice(const Tensor& a, const Ints& begin, const Ints& end, const Ints& step = {});
+// Python's begin:end:step on every axis; kSliceEnd for an open end.
+Tensor slice(const Tensor& a, const Shape& begin, const Shape& end, const Ints& step = {});
 inline constexpr int64_t kSliceEnd = INT64_MAX;
 // Elements begin, .. end-1 of one axis.
 Tensor slice_axis(const Tensor& a, int64_t axis, const Dim& begin, const Dim& end);

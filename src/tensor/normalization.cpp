@@ -41,8 +41,9 @@ Tensor scaled(const Tensor& x, const Tensor& scale, const Tensor& bias) {
 // One number per channel (axis 1), as a shape that broadcasts with x; no tensor stays none.
 Tensor per_channel(const Tensor& x, const Tensor& values, const char* what) {
   if (!values) return values;
-  require(x.rank() >= 2 && values.rank() == 1 && values.shape()[0] == x.shape()[1], Status::Shape,
-          what, ": ", to_string(values.shape()), " for the channels of ", to_string(x.shape()));
+  require(x.rank() >= 2 && values.rank() == 1 && decide_equal(values.shape()[0], x.shape()[1]),
+          Status::Shape, what, ": ", to_string(values.shape()), " for the channels of ",
+          to_string(x.shape()));
   Shape shape(x.shape().size(), Dim(1));
   shape[1] = x.shape()[1];
   return reshape(values, shape);
@@ -111,8 +112,8 @@ Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& scale, const Te
   require_contexts(x, {scale, bias});
   require(x.rank() >= 2, Status::Shape, "group_norm of shape ", to_string(x.shape()));
   const Dim& channels = x.shape()[1];
-  require(groups >= 1 && (!channels.is_const() || channels.value() % groups == 0), Status::Shape,
-          "group_norm: ", to_string(channels), " channels in ", groups, " groups");
+  require(groups >= 1 && (divide_exactly(channels, groups) || channels.value() % groups == 0),
+          Status::Shape, "group_norm: ", to_string(channels), " channels in ", groups, " groups");
   Shape split{x.shape()[0], Dim(groups), floor_div(channels, Dim(groups))};
   split.insert(split.end(), x.shape().begin() + 2, x.shape().end());
   const Tensor value = wide(x);
@@ -136,8 +137,6 @@ Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, d
 Tensor lrn(const Tensor& x, int64_t size, double alpha, double beta, double k) {
   require(x.rank() >= 2, Status::Shape, "lrn of shape ", to_string(x.shape()));
   require(size >= 1, Status::InvalidArgument, "lrn: size is ", size);
-  require(x.shape()[1].is_const(), Status::Unsupported, "lrn: symbolic channels in ",
-          to_string(x.shape()));
   const Tensor value = wide(x);
   // Channels last, so that windows over them are windows over the last axis.
   const Tensor turned = transpose(square(value), 1, -1);

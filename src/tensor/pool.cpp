@@ -28,7 +28,7 @@ Pool plan(const Tensor& x, const Ints& kernel, const WindowOptions& options, boo
   Pool p;
   p.kernel = kernel;
   p.options = complete(options, kernel.size(), "pool");
-  p.sizes = spatial_sizes(x, kernel.size(), "pool");
+  p.sizes = const_dims(spatial_sizes(x, kernel.size(), "pool"));
   for (size_t i = 0; i < kernel.size(); ++i) {
     const int64_t before = p.options.before[i];
     require(kernel[i] >= 1 && before >= 0 && p.options.after[i] >= 0, Status::InvalidArgument,
@@ -37,7 +37,8 @@ Pool plan(const Tensor& x, const Ints& kernel, const WindowOptions& options, boo
     const int64_t size =
         checked_add(checked_add(p.sizes[i], before, "a size"), p.options.after[i], "a size");
     const int64_t stride = p.options.strides[i];
-    int64_t count = window_count(size, kernel[i], stride, p.options.dilations[i], ceil_mode);
+    int64_t count =
+        window_count(size, kernel[i], stride, p.options.dilations[i], ceil_mode).value();
     // A window that starts behind the input holds nothing.
     if (ceil_mode && count > 1 && (count - 1) * stride >= p.sizes[i] + before) --count;
     require(count > 0, Status::Shape, "pool: kernel ", list_text(kernel), " does not fit into ",
@@ -50,7 +51,7 @@ Pool plan(const Tensor& x, const Ints& kernel, const WindowOptions& options, boo
 }
 
 Tensor windows_of(const Tensor& padded, const Pool& p) {
-  return windows(padded, p.kernel, p.options.strides, p.options.dilations, p.counts);
+  return windows(padded, p.kernel, p.options.strides, p.options.dilations, to_shape(p.counts));
 }
 
 Ints last_axes(size_t n) {

@@ -15,7 +15,7 @@ namespace tiny {
 namespace {
 
 // `node` with axis `axis` replaced by `axes`, of the same number of elements.
-UOp with_axes(const UOp& node, size_t axis, const Ints& axes) {
+UOp with_axes(const UOp& node, size_t axis, const Shape& axes) {
   Shape shape = shape_of(node);
   shape.erase(shape.begin() + static_cast<int64_t>(axis));
   shape.insert(shape.begin() + static_cast<int64_t>(axis), axes.begin(), axes.end());
@@ -23,7 +23,7 @@ UOp with_axes(const UOp& node, size_t axis, const Ints& axes) {
 }
 
 // The first `count` elements of an axis.
-UOp first_of(const UOp& node, size_t axis, int64_t count) {
+UOp first_of(const UOp& node, size_t axis, const Dim& count) {
   const Shape& shape = shape_of(node);
   Shape end = shape;
   end[axis] = count;
@@ -31,14 +31,25 @@ UOp first_of(const UOp& node, size_t axis, int64_t count) {
 }
 
 UOp repeated(const UOp& node, size_t axis, int64_t times) {
-  const int64_t size = shape_of(node)[axis].value();
+  const Dim size = shape_of(node)[axis];
   const UOp rows = with_axes(node, axis, {1, size});
   Shape shape = shape_of(rows);
   shape[axis] = times;
   // [times, size] becomes one axis.
   Shape joined = shape_of(node);
-  joined[axis] = checked_mul(times, size, "a window");
+  joined[axis] = Dim(times) * size;
   return make_reshape(make_expand(rows, shape), joined);
+}
+
+// The axis's length that rows need at least, in whole axes: m * size + dilation >= count * stride.
+int64_t repeats_in_row(const Dim& size, int64_t stride, int64_t dilation, const Dim& count) {
+  const Dim reach = count * Dim(stride) - dilation;
+  if (reach.is_const() && size.is_const())
+    return std::max<int64_t>(1, ceil_div(reach.value(), size.value()));
+  // Windows lie inside the axis, but for the stride behind the last: 1 + stride is always enough.
+  int64_t m = 1;
+  while (m <= stride && lower_bound(size * Dim(m) - reach) < 0) ++m;
+  return m;
 }
 
 // Axis `axis` of `size` elements as [kernel, count].
@@ -47,37 +58,41 @@ UOp repeated(const UOp& node, size_t axis, int64_t times) {
 // that row k starts k * dilation further on:  element (k, o) is k * (size * m + dilation) + o *
 // stride, modulo the size.
 UOp window_axis(const UOp& node, size_t axis, int64_t kernel, int64_t stride, int64_t dilation,
-                int64_t count) {
-  const int64_t size = shape_of(node)[axis].value();
+                const Dim& count) {
+  const Dim size = shape_of(node)[axis];
   if (stride == kernel && dilation == 1) {
     // Windows side by side.
-    const UOp split = with_axes(first_of(node, axis, count * kernel), axis, {count, kernel});
+    const UOp split =
+        with_axes(first_of(node, axis, count * Dim(kernel)), axis, {count, Dim(kernel)});
     Ints axes = every_axis(std::ssize(shape_of(split)));
     std::swap(axes[axis], axes[axis + 1]);
     return make_permute(split, axes);
   }
-  const int64_t m = std::max<int64_t>(1, ceil_div(count * stride - dilation, size));
-  const int64_t row = checked_add(checked_mul(size, m, "a window"), dilation, "a window");
-  const int64_t total = checked_mul(kernel, row, "a window");
-  UOp rows = first_of(repeated(node, axis, ceil_div(total, size)), axis, total);
-  rows = first_of(with_axes(rows, axis, {kernel, row}), axis + 1, count * stride);
+  decide_less_equal(1, size);
+  const int64_t m = repeats_in_row(size, stride, dilation, count);
+  const Dim row = size * Dim(m) + dilation;
+  const int64_t more =
+      ceil_div(checked_mul(kernel, dilation, "a window"), std::max<int64_t>(lower_bound(size), 1));
+  const int64_t times = checked_add(checked_mul(kernel, m, "a window"), more, "a window");
+  UOp rows = first_of(repeated(node, axis, times), axis, Dim(kernel) * row);
+  rows = first_of(with_axes(rows, axis, {Dim(kernel), row}), axis + 1, count * Dim(stride));
   if (stride == 1) return rows;
-  rows = first_of(with_axes(rows, axis + 1, {count, stride}), axis + 2, 1);
+  rows = first_of(with_axes(rows, axis + 1, {count, Dim(stride)}), axis + 2, 1);
   return with_axes(rows, axis + 2, {});
 }
 
 }  // namespace
 
-int64_t window_count(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
-                     bool ceil_mode) {
+Dim window_count(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation,
+                 bool ceil_mode) {
   const int64_t reach = checked_add(checked_mul(dilation, kernel - 1, "a window"), 1, "a window");
-  if (size < reach) return 0;
-  const int64_t rest = size - reach;
-  return (ceil_mode ? ceil_div(rest, stride) : rest / stride) + 1;
+  if (!decide_less_equal(reach, size)) return 0;
+  const Dim rest = size - reach;
+  return floor_div(ceil_mode ? rest + (stride - 1) : rest, stride) + 1;
 }
 
 Tensor windows(const Tensor& x, const Ints& kernel, const Ints& strides, const Ints& dilations,
-               const Ints& counts) {
+               const Shape& counts) {
   const size_t n = kernel.size();
   const size_t lead = x.shape().size() - n;
   UOp node = x.node();
@@ -105,13 +120,10 @@ FullWindowOptions complete(const WindowOptions& options, size_t spatial, const c
           filled(options.after, 0, INT64_MIN, "pads after")};
 }
 
-Ints spatial_sizes(const Tensor& x, size_t spatial, const char* what) {
+Shape spatial_sizes(const Tensor& x, size_t spatial, const char* what) {
   require(x.shape().size() > spatial, Status::Shape, what, " of shape ", to_string(x.shape()),
           " with ", spatial, " spatial axes");
-  const Shape last(x.shape().end() - static_cast<int64_t>(spatial), x.shape().end());
-  require(all_const(last), Status::Unsupported, what, ": symbolic spatial sizes in ",
-          to_string(x.shape()));
-  return const_dims(last);
+  return Shape(x.shape().end() - static_cast<int64_t>(spatial), x.shape().end());
 }
 
 Tensor pad_spatial(const Tensor& x, const Ints& before, const Ints& after, double value) {
@@ -135,8 +147,8 @@ Tensor beside_space(const Tensor& bias, size_t spatial) {
 
 Tensor add_bias(const Tensor& out, const Tensor& bias, size_t spatial, DType dtype) {
   if (!bias) return out;
-  require(bias.rank() == 1 && bias.shape()[0] == out.shape()[1], Status::Shape, "conv: bias ",
-          to_string(bias.shape()), " for ", to_string(out.shape()[1]), " channels");
+  require(bias.rank() == 1 && decide_equal(bias.shape()[0], out.shape()[1]), Status::Shape,
+          "conv: bias ", to_string(bias.shape()), " for ", to_string(out.shape()[1]), " channels");
   return add(out, cast(beside_space(bias, spatial), dtype));
 }
 
@@ -157,9 +169,10 @@ ConvTypes conv_types(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 
 Dim divided(const Dim& channels, int64_t groups, const char* what) {
   require(groups >= 1, Status::InvalidArgument, what, ": groups is ", groups);
-  require(!channels.is_const() || channels.value() % groups == 0, Status::Shape, what, ": ",
-          to_string(channels), " channels in ", groups, " groups");
-  return floor_div(channels, groups);
+  const auto exact = divide_exactly(channels, groups);
+  require(exact || channels.value() % groups == 0, Status::Shape, what, ": ", to_string(channels),
+          " channels in ", groups, " groups");
+  return *exact;
 }
 
 }  // namespace
@@ -169,17 +182,18 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Win
   const ConvTypes types = conv_types(x, weight, bias, "conv");
   const auto spatial = static_cast<size_t>(x.rank() - 2);
   const FullWindowOptions o = complete(options, spatial, "conv");
-  const Ints kernel = spatial_sizes(weight, spatial, "conv");
+  const Ints kernel = const_dims(spatial_sizes(weight, spatial, "conv"));
   const Tensor padded = pad_spatial(cast(x, types.wide), o.before, o.after, 0);
-  const Ints sizes = spatial_sizes(padded, spatial, "conv");
+  const Shape sizes = spatial_sizes(padded, spatial, "conv");
   const Dim each = divided(x.shape()[1], groups, "conv");
   const Dim made = divided(weight.shape()[0], groups, "conv");
-  require(weight.shape()[1] == each, Status::Shape, "conv: weight ", to_string(weight.shape()),
-          " for ", to_string(x.shape()[1]), " channels in ", groups, " groups");
-  Ints counts;
+  require(decide_equal(weight.shape()[1], each), Status::Shape, "conv: weight ",
+          to_string(weight.shape()), " for ", to_string(x.shape()[1]), " channels in ", groups,
+          " groups");
+  Shape counts;
   for (size_t i = 0; i < spatial; ++i) {
     counts.push_back(window_count(sizes[i], kernel[i], o.strides[i], o.dilations[i]));
-    require(kernel[i] > 0 && counts[i] > 0, Status::Shape, "conv: kernel ", list_text(kernel),
+    require(kernel[i] > 0 && !counts[i].is(0), Status::Shape, "conv: kernel ", list_text(kernel),
             " does not fit into ", to_string(padded.shape()));
   }
   // [n, g, 1, counts.., c, kernel..] * [1, g, m, 1.., c, kernel..], summed over channels and
@@ -212,16 +226,17 @@ Tensor spread_out(const Tensor& x, const Ints& strides) {
   UOp node = x.node();
   const size_t lead = x.shape().size() - strides.size();
   for (size_t i = 0; i < strides.size(); ++i) {
-    const int64_t size = shape_of(node)[lead + i].value();
-    if (strides[i] == 1 || size == 0) continue;
+    const Dim size = shape_of(node)[lead + i];
+    if (strides[i] == 1 || size.is(0)) continue;
+    decide_less_equal(1, size);
     const UOp column = with_axes(node, lead + i, {size, 1});
     Shape none(shape_of(column).size(), Dim(0));
     Shape more = none;
     more[lead + i + 1] = strides[i] - 1;
     const UOp rows = with_axes(make_pad(column, none, more), lead + i + 1, {strides[i]});
     Shape joined = shape_of(node);
-    joined[lead + i] = checked_mul(size, strides[i], "a size");
-    node = first_of(make_reshape(rows, joined), lead + i, (size - 1) * strides[i] + 1);
+    joined[lead + i] = size * Dim(strides[i]);
+    node = first_of(make_reshape(rows, joined), lead + i, (size - 1) * Dim(strides[i]) + 1);
   }
   return x.with(node);
 }
@@ -233,12 +248,12 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
   conv_types(x, weight, bias, "conv_transpose");
   const auto spatial = static_cast<size_t>(x.rank() - 2);
   const FullWindowOptions o = complete(options, spatial, "conv_transpose");
-  const Ints kernel = spatial_sizes(weight, spatial, "conv_transpose");
+  const Ints kernel = const_dims(spatial_sizes(weight, spatial, "conv_transpose"));
   spatial_sizes(x, spatial, "conv_transpose");
   require(output_padding.empty() || output_padding.size() == spatial, Status::Shape,
           "conv_transpose: output padding ", list_text(output_padding), " for ", spatial,
           " spatial axes");
-  require(weight.shape()[0] == x.shape()[1], Status::Shape, "conv_transpose: weight ",
+  require(decide_equal(weight.shape()[0], x.shape()[1]), Status::Shape, "conv_transpose: weight ",
           to_string(weight.shape()), " for ", to_string(x.shape()[1]), " channels");
   const Dim each = divided(x.shape()[1], groups, "conv_transpose");
   // A convolution of the spread input with the mirrored kernel, input and output channels

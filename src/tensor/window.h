@@ -2,7 +2,7 @@
 // is copied, whatever they overlap.
 //
 // Tensors are [batch, channels, spatial..]; lists have one number for each spatial axis, and an
-// empty list means the default.  Spatial sizes are numbers; batch and channels may be symbolic.
+// empty list means the default.  Spatial sizes of pooling are numbers; others may be symbolic.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct WindowOptions {
 };
 
 // The number of windows along one axis of `size` elements, padding included.
-int64_t window_count(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
-                     bool ceil_mode = false);
+Dim window_count(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation,
+                 bool ceil_mode = false);
 
 // The windows of the last std::size(kernel) axes: [.., counts.., kernel..], of which count[i] start
 // stride[i] apart.  Every window lies inside.
 Tensor windows(const Tensor& x, const Ints& kernel, const Ints& strides, const Ints& dilations,
-               const Ints& counts);
+               const Shape& counts);
 
 // Cross-correlation: weight is [out channels, channels / groups, kernel..], bias (may be no tensor)
 // is [out channels].  16-bit floats accumulate in float32.

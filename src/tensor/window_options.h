@@ -14,8 +14,8 @@ struct FullWindowOptions {
 };
 FullWindowOptions complete(const WindowOptions& options, size_t spatial, const char* what);
 
-// The sizes of the last `spatial` axes; Error{Unsupported} for symbolic ones.
-Ints spatial_sizes(const Tensor& x, size_t spatial, const char* what);
+// The sizes of the last `spatial` axes.
+Shape spatial_sizes(const Tensor& x, size_t spatial, const char* what);
 
 // Padding of the last axes.
 Tensor pad_spatial(const Tensor& x, const Ints& before, const Ints& after, double value);

@@ -105,7 +105,7 @@ class Expression {
     for (float& v : values) v = static_cast<float>(below(9) - 4);
     const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
     Tensor t = permute(from_data(context_, kFloat32, stored, values.data(), bytes), back);
-    if (cut) t = slice(t, begin, end);
+    if (cut) t = slice(t, to_shape(begin), to_shape(end));
     if (chance(15)) t = flip(t, {below(std::ssize(shape))});
     return t;
   }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "onnx/import/host_value.h"
+#include "onnx/reader.h"
 #include "onnx/session.h"
 #include "tensor/create.h"
 #include "tensor/value.h"
@@ -101,11 +102,25 @@ CaseResult run_light(const std::string& file, const Tolerance& tolerance) {
   return {Verdict::Pass, ""};
 }
 
-CaseResult run_case(const std::string& folder, const Tolerance& tolerance) {
+namespace {
+
+Model with_free_sizes(Model model) {
+  for (ValueInfo& input : model.graph.inputs)
+    for (onnx::Dim& dim : input.type.dims)
+      if (dim.is_known()) dim = {-1, cat("size ", dim.value)};
+  return model;
+}
+
+}  // namespace
+
+CaseResult run_case(const std::string& folder, const Tolerance& tolerance, Sizes sizes) {
   try {
     const Ref<Context> context =
         make_ref<Context>(Flags::from_environment([](const std::string&) {}));
-    const Ref<LoadedModel> model = make_ref<LoadedModel>(context, folder + "/model.onnx");
+    const std::string file = folder + "/model.onnx";
+    const Ref<LoadedModel> model =
+        sizes == Sizes::Fixed ? make_ref<LoadedModel>(context, file)
+                              : make_ref<LoadedModel>(context, with_free_sizes(read_model(file)));
     size_t sets = 0;
     for (;; ++sets) {
       const fs::path data = fs::path(folder) / cat("test_data_set_", sets);
@@ -136,7 +151,8 @@ CaseResult run_case(const std::string& folder, const Tolerance& tolerance) {
   }
 }
 
-CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance, unsigned seconds) {
+CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance, unsigned seconds,
+                          Sizes sizes) {
   int pipes[2];
   if (pipe(pipes) != 0) return {Verdict::Error, "no pipe"};
   const pid_t child = fork();
@@ -144,7 +160,7 @@ CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance,
   if (child == 0) {
     close(pipes[0]);
     alarm(seconds);
-    const CaseResult result = run_case(folder, tolerance);
+    const CaseResult result = run_case(folder, tolerance, sizes);
     std::string text = cat(static_cast<int>(result.verdict), result.reason).substr(0, 4000);
     const bool written = write(pipes[1], text.data(), text.size()) >= 0;
     _exit(written ? 0 : 1);

@@ -22,10 +22,15 @@ struct Tolerance {
   double absolute = 1e-7;
 };
 
+// Whether the dimensions of inputs are those of the file, or free (equal ones with one name).
+enum class Sizes { Fixed, Free };
+
 // Runs every data set of the case in this process.
-CaseResult run_case(const std::string& folder, const Tolerance& tolerance);
+CaseResult run_case(const std::string& folder, const Tolerance& tolerance,
+                    Sizes sizes = Sizes::Fixed);
 // The same in a child process, so that a crash or an endless loop is a result as well.
-CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance, unsigned seconds);
+CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance, unsigned seconds,
+                          Sizes sizes = Sizes::Fixed);
 
 // Runs the model with arange(n) / n in the shape of its one input and compares its outputs with
 // `<stem>_output_<k>.pb` beside it: the form of the wheel's light models.

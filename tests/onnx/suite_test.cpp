@@ -64,6 +64,24 @@ INSTANTIATE_TEST_SUITE_P(Onnx, Suite,
                            return name;
                          });
 
+// The same cases with free dimensions: what is compiled for all sizes gives what is wanted for one.
+// SUITE_STEP says which share of them runs (1: all).
+TEST(SuiteWithFreeSizes, PassesAsWithFixedOnes) {
+  const fs::path data = fs::path(variable("ONNX_PACKAGE")) / "backend/test/data/node";
+  if (!fs::exists(data)) GTEST_SKIP() << "the onnx wheel is not there: set TINY_VENV";
+  const std::regex filter(variable("SUITE_FILTER"));
+  const std::string given = variable("SUITE_STEP");
+  const size_t step = given.empty() ? 6 : std::stoul(given);
+  const std::vector<std::string> folders = cases_below(data);
+  for (size_t i = 0; i < folders.size(); i += step) {
+    const std::string name = fs::path(folders[i]).filename();
+    if (!std::regex_search(name, filter)) continue;
+    const CaseResult result = run_case_apart(folders[i], tolerance_of(name), 60, Sizes::Free);
+    EXPECT_TRUE(result.verdict == Verdict::Pass || result.verdict == Verdict::Unsupported)
+        << name << ": " << result.reason;
+  }
+}
+
 class Light : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Light, GivesTheRecordedOutput) {

@@ -172,7 +172,7 @@ Tensor RandomGraph::cut(const Tensor& a) {
     }
   }
   what_ = cat("slice ", list_text(begin), " ", list_text(end), " ", list_text(step));
-  return slice(a, begin, end, step);
+  return slice(a, to_shape(begin), to_shape(end), step);
 }
 
 Tensor RandomGraph::regroup(const Tensor& a) {
@@ -371,10 +371,10 @@ Tensor RandomGraph::window(const Tensor& a) {
     kernel.push_back(1 + below(4));
     strides.push_back(1 + below(3));
     dilations.push_back(1 + below(3));
-    counts.push_back(window_count(size, kernel.back(), strides.back(), dilations.back()));
+    counts.push_back(window_count(size, kernel.back(), strides.back(), dilations.back()).value());
     if (counts.back() == 0) return move(a);
   }
-  const Tensor view = windows(a, kernel, strides, dilations, counts);
+  const Tensor view = windows(a, kernel, strides, dilations, to_shape(counts));
   what_ = cat("windows ", list_text(kernel), " by ", list_text(strides), " dilated ",
               list_text(dilations));
   if (chance(30) || count_of(view) > 20 * options_.elements_max) return view;

@@ -1318,7 +1318,7 @@ impl Model {
         Ok(unsafe { text(out) })
     }
 
-    /// Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of them.  Programs are cached by shape with the model.
+    /// Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of them.  The program is for these very sizes, also where the model leaves them free; programs are cached by shape with the model.
     pub fn compile(&self, dims: Option<&[i64]>) -> Result<Program> {
         let dims_count = count(&[dims])?;
         let mut out = ptr::null_mut();
@@ -1326,7 +1326,7 @@ impl Model {
         Ok(Program::from_raw(out, self.context.clone()))
     }
 
-    /// Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) the program for the inputs' shapes and runs it.  `outputs` receives `output_count` new tensors.
+    /// Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) a program and runs it.  `outputs` receives `output_count` new tensors.  One program serves all sizes of the model's free dimensions, from 2 up to a bound that grows when a larger size comes; sizes of 0 and 1, and dimensions that an operator must know, get programs by value, and so does a size that comes more than four times in a row.  Inputs of at most 64 integers in at most one axis whose elements decide shapes (those of Reshape, axes, pads, repeats, k) are read before compiling, and programs are found by their elements too.
     pub fn run(&self, inputs: &[&Tensor], output_count: usize) -> Result<Vec<Tensor>> {
         let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
         let mut outputs = vec![ptr::null_mut(); output_count];

@@ -1,0 +1,33 @@
+// A size of a program: a number, or a formula over the program's variables.  Holds no nodes of a
+// graph, so that programs can keep it and any thread can evaluate it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/uop.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+class SizeExpression {
+ public:
+  SizeExpression(int64_t value = 0) : value_(value) {}  // NOLINT: a number is a size.
+  // `variables` are the Variable nodes whose values `value` takes, in that order.
+  SizeExpression(const Dim& dim, std::span<const UOp> variables);
+
+  bool is_const() const { return steps_.empty(); }
+  // The size for these values; allocates nothing.
+  int64_t value(std::span<const int64_t> variables) const;
+
+ private:
+  struct Step {  // in postfix order
+    Op op;
+    int64_t number;  // Const: its value; Variable: its place
+  };
+  int64_t value_ = 0;
+  std::vector<Step> steps_;
+};
+
+}  // namespace tiny
