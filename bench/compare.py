@@ -60,8 +60,7 @@ def kernels_text(result):
 def kernels(arguments):
     command = [arguments.build / "bench/bench_kernels", "--duration", arguments.duration]
     result = json_of(command + (["--only", arguments.only] if arguments.only else []))
-    result["settings"].append("torch: left out, its wheel for Linux brings several GB of CUDA; its "
-                              "fastest way to multiply on a processor is oneDNN")
+    result["settings"].append("torch: left out, its wheel for Linux brings several GB of CUDA")
     return result, kernels_text(result)
 
 
