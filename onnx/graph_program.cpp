@@ -20,6 +20,7 @@ ModelProgram::Port port_of(const Tensor& tensor, std::string name) {
   port.name = std::move(name);
   port.dtype = tensor.dtype();
   port.shape = const_dims(tensor.shape());
+  for (const tiny::Dim& d : tensor.shape()) port.sizes.emplace_back(d, std::span<const UOp>());
   port.bytes = element_count(tensor) * tensor.dtype().bytes();
   return port;
 }
