@@ -1,21 +1,46 @@
-// Text for messages: `cat("dim ", 3, " of ", shape)` concatenates anything that streams.
+// Text for messages: `cat("dim ", 3, " of ", shape)` concatenates strings, characters and numbers.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
-#include <sstream>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tiny {
 
-// The parts, streamed one after the other.
+// One part of a text, borrowed: a call passes a short array of them, so that what makes the text
+// is compiled once and not for every message.
+class TextPart {
+ public:
+  TextPart(std::string_view text) : text_(text) {}       // NOLINT: parts are made silently
+  TextPart(const char* text) : text_(text) {}            // NOLINT
+  TextPart(const std::string& text) : text_(text) {}     // NOLINT
+  TextPart(char c) : kind_(Kind::Character), int_(c) {}  // NOLINT
+  template <std::signed_integral T>
+  TextPart(T value) : kind_(Kind::Signed), int_(value) {}  // NOLINT
+  template <std::unsigned_integral T>
+  TextPart(T value) : kind_(Kind::Unsigned), int_(static_cast<int64_t>(value)) {}  // NOLINT
+  template <std::floating_point T>
+  TextPart(T value) : kind_(Kind::Float), float_(static_cast<double>(value)) {}  // NOLINT
+
+  void append_to(std::string& out) const;
+
+ private:
+  enum class Kind : uint8_t { Text, Character, Signed, Unsigned, Float };
+  Kind kind_ = Kind::Text;
+  std::string_view text_;
+  int64_t int_ = 0;
+  double float_ = 0;
+};
+
+std::string cat_parts(std::initializer_list<TextPart> parts);
+
+// The parts, one after the other: integers in decimal, bools as 0 and 1, floats with six digits.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
-  std::ostringstream out;
-  out.exceptions(std::ios::badbit);  // text is whole, or there is no memory for it
-  (out << ... << parts);
-  return out.str();
+  return cat_parts({TextPart(parts)...});
 }
 
 // "[2, 3, 4]".

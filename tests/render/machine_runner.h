@@ -132,7 +132,7 @@ inline std::string difference(const LinearProgram& program, const Outcome& want,
       if (w == g) continue;
       if (d.is_float() && !exact_nan && std::isnan(double_of(d, w)) && std::isnan(double_of(d, g)))
         continue;
-      return cat("buffer ", b, " element ", i / size, " is ", std::hex, g, " instead of ", w);
+      return cat("buffer ", b, " element ", i / size, " has the bits ", g, " instead of ", w);
     }
   }
   return "";

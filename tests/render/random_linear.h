@@ -526,8 +526,8 @@ inline std::string difference(const LinearProgram& program, const LinearBuffers&
       std::memcpy(&x, a.param(i) + e * t.bytes(), static_cast<size_t>(t.bytes()));
       std::memcpy(&y, b.param(i) + e * t.bytes(), static_cast<size_t>(t.bytes()));
       if (x != y && !(is_nan_bits(t, x) && is_nan_bits(t, y)))
-        return cat(program.name, ": param ", i, " (", to_string(t), ") element ", e, ": ", std::hex,
-                   "0x", x, " and 0x", y);
+        return cat(program.name, ": param ", i, " (", to_string(t), ") element ", e, ": ", "0x", x,
+                   " and 0x", y);
     }
   }
   return "";
