@@ -67,7 +67,7 @@ class Matcher {
       if (d.is(0)) return {};
     const UOp& body = node_.src(0);
     if (body.op() == Op::Mul) {
-      for (size_t side : {0, 1})
+      for (const size_t side : {size_t{0}, size_t{1}})
         if (UOp out = replaced(body.src(side), body.src(1 - side))) return out;
     }
     if (body.op() == Op::Where && is_number(body.src(2), 0))
@@ -109,7 +109,7 @@ class Matcher {
       }
     }
     if (node.op() != Op::Equal || !node.src(0).dtype().is_int()) return std::nullopt;
-    for (size_t side : {0, 1}) {
+    for (const size_t side : {size_t{0}, size_t{1}}) {
       const auto value = value_at(node.src(side), index, kStepsMax);
       if (!value) continue;
       const auto sum = affine(simplify_(*value));
