@@ -70,6 +70,7 @@ class Chooser {
                      const RegisterTile& tile) const;
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
+  void fill_along(const Option& stage);
   void stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
                   int64_t inner_row);
 

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "codegen/chooser.h"
 #include "codegen/split_reduce.h"
+#include "ir/affine.h"
 
 namespace tiny {
 
@@ -182,6 +183,28 @@ void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, 
   }
 }
 
+// A stage whose fill has lanes along the range that steps through its buffer one by one.
+void Chooser::fill_along(const Option& stage) {
+  apply(stage);
+  for (const UOp& u : topological(current_.roots)) {
+    if (u.op() != Op::Stage || u.src(0).op() != Op::Load) continue;
+    if (u.src(0).src(0).int_arg() != stage.amount) continue;
+    const UOp& load = u.src(0);
+    const ViewArg& view = load.view_arg();
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      const auto sum = affine(load.src(1 + i));
+      if (view.strides[i] != 1 || !sum) continue;
+      for (const UOp& r : u.src().subspan(1)) {
+        if (sum->coefficient(r) != 1 || !r.src(0).is_const() || r.src(0).const_int() < lanes_)
+          continue;
+        const int64_t inner =
+            r.src(0).const_int() == lanes_ ? r.int_arg() : tile(r.int_arg(), lanes_);
+        return kind(OptionKind::Vec, inner);
+      }
+    }
+  }
+}
+
 void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                                  const RegisterTile& best, const Panel& panel) {
   const int64_t width = best.vectors * lanes_;
@@ -235,10 +258,14 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   add(order, lane_number);
   add(layout, lane_number);
   apply({OptionKind::Order, -1, 0, order, 0, false});
+  const Option stage{OptionKind::Stage, place, panel.load->node.src(0).int_arg(), layout, 0, false};
+  // Lanes that lie apart are read along the steps instead, and stored apart: scratch is near.
+  const bool along_steps = panel.load->strides[lane] != 1;
+  if (along_steps) fill_along(stage);
   kind(OptionKind::Vec, lane_number);
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
-  apply({OptionKind::Stage, place, panel.load->node.src(0).int_arg(), layout, 0, false});
+  if (!along_steps) apply(stage);
   if (inner_row != outer_row) stage_rows(reduction, lane, row, outer_row, inner_row);
 }
 

@@ -187,7 +187,10 @@ class Stager {
     std::vector<Dimension> dims;
     RangeSet left = inside(value);
     Renaming replaced;
-    if (value.op() == Op::Load) left = windows(value, left, dims);
+    if (value.op() == Op::Load) {
+      left = windows(value, left, dims);
+      if (left == inside(value)) left = runs(value, left, dims);
+    }
     for (size_t i : positions(left)) {
       const UOp r = kernel_.ranges[i].range;
       const RangeKind kind = copied_kind(kernel_.ranges[i]);
@@ -243,6 +246,71 @@ class Stager {
     }
     renamed_ = load.graph().make(Op::Load, std::move(src), load.arg(), load.dtype());
     return left;
+  }
+
+  // Axes that lie in memory as one, each walked whole by a loop of its own, become one dimension:
+  // it is filled in long steps.  Returns the ranges that are left.
+  RangeSet runs(const UOp& load, RangeSet set, std::vector<Dimension>& dims) {
+    ViewArg view = load.view_arg();
+    std::vector<UOp> src(load.src().begin(), load.src().end());
+    RangeSet left = set;
+    for (size_t axis = view.shape.size(); axis-- > 1;) {
+      std::vector<size_t> from = walked_by(load, axis, set);
+      if (from.empty()) continue;
+      size_t first = axis;
+      int64_t size = view.shape[axis];
+      UOp index = load.src(1 + axis);
+      while (first > 0 && view.strides[first - 1] == view.strides[axis] * size) {
+        const std::vector<size_t> next = walked_by(load, first - 1, set);
+        if (next.empty() || !in_order(next.front(), from.front())) break;
+        --first;
+        index = add(index, mul(load.src(1 + first), size));
+        size = checked_mul(size, view.shape[first], "a stage's size");
+        from.insert(from.begin(), next.front());
+      }
+      if (first == axis) continue;
+      const UOp range = new_range(load.graph().integer(size));
+      for (size_t i : from) left &= ~bit(i);
+      dims.push_back({range, index, from, RangeKind::Loop});
+      view.shape[axis] = size;
+      src[1 + axis] = range;
+      const auto gone = [&](auto& list, size_t offset) {
+        list.erase(list.begin() + static_cast<int64_t>(first + offset),
+                   list.begin() + static_cast<int64_t>(axis + offset));
+      };
+      gone(view.shape, 0);
+      gone(view.strides, 0);
+      gone(src, 1);
+      break;  // a load has one such run in practice, and positions have changed
+    }
+    renamed_ = load.graph().make(Op::Load, std::move(src), view, load.dtype());
+    return left;
+  }
+
+  // The one loop of `set` that walks the whole axis and no other; nothing if there is none.
+  std::vector<size_t> walked_by(const UOp& load, size_t axis, RangeSet set) const {
+    const ViewArg& view = load.view_arg();
+    const UOp& index = load.src(1 + axis);
+    if (index.op() != Op::Range || !index.src(0).is_const_int(view.shape[axis])) return {};
+    if (view.strides[axis] == kSymbolicDim || load.src().size() != view.shape.size() + 1) return {};
+    const size_t at = kernel_.position(index);
+    if (!(set & bit(at)) || kernel_.ranges[at].kind != RangeKind::Loop) return {};
+    for (size_t other = 0; other < view.shape.size(); ++other)
+      if (other != axis && (free_.at(load.src(1 + other).node()) & bit(at))) return {};
+    return {at};
+  }
+
+  // Whether the layout has `a` right before `b`, as one dimension of both would.
+  bool in_order(size_t a, size_t b) const {
+    const auto place = [&](size_t at) {
+      return std::find(option_.list.begin(), option_.list.end(),
+                       kernel_.ranges[at].range.int_arg());
+    };
+    const auto first = place(a);
+    const auto second = place(b);
+    if (first == option_.list.end() || second == option_.list.end())
+      return first == second && a < b;
+    return first + 1 == second;
   }
 
   // Whether different coordinates have different sums, as digits of a number do.
