@@ -383,7 +383,7 @@ bool looks_like_container(std::string_view bytes, Budget& budget) {
       if (number == f::data_type)
         elem_type = reader.integer();
       else if (number >= kFirstValues && number <= kLastValues)
-        values_fit = values_fit && reader.is_packed() && number == elem_type + 2;
+        values_fit = values_fit && reader.is_packed() && elem_type == int64_t{number} - 2;
       else
         only_own_fields = only_own_fields && number == f::dims && reader.is_packed();
     }

@@ -11,7 +11,7 @@ mkdir -p "$found"
 log=build/fuzz/$target.log
 status=0
 build/sanitize/tests/fuzz/"${target}_fuzz" "$found" "tests/fuzz/seeds/$target" \
-  -max_total_time="$seconds" -timeout=25 -rss_limit_mb=1024 -max_len=4096 -print_final_stats=1 \
+  -seed="${FUZZ_SEED:-1}" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=1024 -max_len=4096 -print_final_stats=1 \
   -artifact_prefix="build/fuzz/$target." >"$log" 2>&1 || status=$?
 if [ "$status" -ne 0 ]; then
   tail -n 60 "$log"

@@ -145,6 +145,13 @@ TEST(TensorPb, SequencesAndOptionalsAreRefusedByName) {
   }
 }
 
+TEST(TensorPb, ATypeOfElementsBeyondAllIsAnError) {
+  const Message item = tensor("", 1, {1}).text(f::raw_data, "abcd");
+  const Error e = error_of(Message().number(2, INT64_MAX).message(6, item).bytes());
+  EXPECT_TRUE(e.status() == Status::InvalidModel || e.status() == Status::Unsupported)
+      << e.message();
+}
+
 TEST(TensorPb, BrokenFilesAreInvalid) {
   for (const std::string& bytes :
        {std::string(), std::string("\x08"), std::string("no tensor at all"),
