@@ -133,7 +133,6 @@ TEST(TensorPb, TypesTheEngineLacksAreNamed) {
 
 TEST(TensorPb, SequencesAndOptionalsAreRefusedByName) {
   const Message item = tensor("", 1, {1}).text(f::raw_data, "abcd");
-  const std::string name(1, '\x0A');
   for (const Message& container :
        {Message().text(1, "name").number(2, 1).message(3, item).message(3, item),
         Message().number(2, 1).message(3, item), Message().text(1, "empty").number(2, 1),

@@ -53,7 +53,7 @@ def changed(known):
     if head is None:
         return []
     if base is None or base == head:
-        base = git("rev-parse", f"HEAD~{LAST_COMMITS}") or git("rev-list", "--max-parents=0", "HEAD")
+        base = git("rev-parse", f"HEAD~{LAST_COMMITS}") or head
     paths = []
     for listed in (git("diff", "--name-only", "HEAD"), git("ls-files", "-o", "--exclude-standard"),
                    git("log", "--format=", "--name-only", f"{base[0]}..HEAD")):  # fmt: skip
