@@ -104,11 +104,11 @@ void expect_same(const Message& graph, const std::vector<std::vector<Ints>>& cas
       std::vector<Tensor> inputs;
       for (const Ints& shape : shapes) inputs.push_back(random_tensor(context, shape));
       const std::vector<Tensor> got = shared->run(inputs);
-      const Ref<ModelRun> own = make_ref<ModelRun>(context, apart->compile(shapes));
+      const Ref<TensorRun> own = make_ref<TensorRun>(context, apart->compile(shapes));
       for (size_t i = 0; i < inputs.size(); ++i) own->set_input(i, inputs[i]);
       own->execute();
       for (size_t i = 0; i < got.size(); ++i) {
-        const ModelProgram::Port& port = own->output_ports()[i];
+        const TensorProgram::Port& port = own->output_ports()[i];
         std::vector<std::byte> bytes(static_cast<size_t>(port.bytes));
         own->read_output(i, bytes.data());
         const HostTensor want{port.dtype, port.shape, SharedBytes::own(std::move(bytes))};
@@ -253,7 +253,7 @@ TEST(Symbolic, SixtyFourLengthsOfAnEncoderCompileOnce) {
       make_ref<LoadedModel>(context, parse_model(testing::shared(testing::model(graph))));
   const Ref<LoadedModel> apart =
       make_ref<LoadedModel>(other, parse_model(testing::shared(testing::model(graph))));
-  const auto seconds = [](const ModelProgram& p) {
+  const auto seconds = [](const TensorProgram& p) {
     return p.import_seconds + p.compiled.schedule_seconds + p.compiled.compile_seconds;
   };
   size_t nodes_after_four = 0;
@@ -262,8 +262,8 @@ TEST(Symbolic, SixtyFourLengthsOfAnEncoderCompileOnce) {
     const Tensor got = model->run({random_tensor(context, {1, length, 32})})[0];
     if (i == 4) nodes_after_four = context->graph().size();
     if (i % 8 != 1) continue;
-    const Ref<const ModelProgram> program = apart->compile({{1, length, 32}});
-    ModelRun run(other, program);
+    const Ref<const TensorProgram> program = apart->compile({{1, length, 32}});
+    TensorRun run(other, program);
     run.set_input(0, random_tensor(other, {1, length, 32}));
     run.execute();
     std::vector<std::byte> bytes(static_cast<size_t>(run.output_ports()[0].bytes));
