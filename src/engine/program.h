@@ -44,13 +44,14 @@ struct KernelInfo {
   bool interpreted = false;
   bool cached = false;  // compiled before this program was
   std::vector<KernelParam> params;
+  std::string file;  // its name in the disk cache; empty: it has none
 };
 
 struct TapeEntry {
   Ref<Executable> executable;
   std::vector<uint32_t> slots;      // per parameter
   std::vector<uint32_t> variables;  // per variable of the kernel: which of the program's
-  SizeExpression threads_extent;    // of the THREAD range; 0: none
+  SizeExpression threads_extent;    // of the THREAD range, by the kernel's variables; 0: none
   KernelInfo info;
 };
 
