@@ -48,32 +48,6 @@ std::vector<std::string> texts_of(const std::vector<std::optional<HostTensor>>& 
   return texts;
 }
 
-ModelProgram::Port make_port(std::string name, DType dtype, const Shape& shape,
-                             std::span<const UOp> variables) {
-  ModelProgram::Port port{std::move(name), dtype, {}, dtype.bytes(), -1, {}};
-  for (const tiny::Dim& d : shape) {
-    port.sizes.emplace_back(d, variables);
-    port.shape.push_back(upper_bound(d));
-    port.bytes = checked_mul(port.bytes, port.shape.back(), "a tensor's size");
-  }
-  return port;
-}
-
-// Ports with the shapes of these values.
-std::vector<ModelProgram::Port> bound_ports(const std::vector<ModelProgram::Port>& ports,
-                                            const Ints& values) {
-  std::vector<ModelProgram::Port> out = ports;
-  for (ModelProgram::Port& port : out) {
-    if (port.sizes.empty()) continue;  // the same for every value
-    port.bytes = port.dtype.bytes();
-    for (size_t i = 0; i < port.sizes.size(); ++i) {
-      port.shape[i] = port.sizes[i].value(values);
-      port.bytes = checked_mul(port.bytes, port.shape[i], "a tensor's size");
-    }
-  }
-  return out;
-}
-
 std::string dims_text(const std::vector<Dim>& dims) {
   ValueType type;
   type.kind = ValueType::Kind::Tensor;
@@ -92,36 +66,6 @@ size_t index_of(const std::vector<std::string>& names, const std::string& name, 
 
 bool may_be_host(const Ints& shape) {
   return shape.size() <= kHostRankMax && element_count(shape, "an input") <= kHostElementsMax;
-}
-
-// A row-major memory block that holds the tensor's elements, computed now if need be.
-Ref<Storage> storage_for(Tensor tensor) {
-  const int64_t bytes = element_count(tensor) * tensor.dtype().bytes();
-  Tensor* one[] = {&tensor};
-  realize(one);
-  auto stored = as_view(tensor.node());
-  if (!stored || !is_row_major(View{stored->view.shape, stored->view.strides, 0})) {
-    tensor = contiguous(tensor);
-    realize(one);
-    stored = as_view(tensor.node());
-  }
-  if (!stored) {  // a constant
-    std::vector<std::byte> data(static_cast<size_t>(bytes));
-    read(tensor, data.data(), bytes);
-    return tensor.context().from_host(data.data(), bytes);
-  }
-  const Ref<Storage> base = storage_of(stored->base);
-  const int64_t offset = base->byte_offset() + stored->view.offset.value() * tensor.dtype().bytes();
-  if (offset == base->byte_offset()) return base;
-  struct Keeper {
-    Ref<Storage> base;
-  };
-  auto keeper = std::make_unique<Keeper>(Keeper{base});
-  auto part = make_ref<Storage>(
-      Ref<Buffer>(&base->memory()), offset, [](void* user) { delete static_cast<Keeper*>(user); },
-      keeper.get());
-  keeper.release();
-  return part;
 }
 
 }  // namespace
@@ -262,9 +206,9 @@ std::vector<LoadedModel::FreeDim> LoadedModel::free_dims(const std::vector<Ints>
 }
 
 // A program for these sizes: one of its own, or (`shared`) one whose variables reach them.
-Ref<const ModelProgram> LoadedModel::find_program(const Key& wanted, bool shared) {
+Ref<const TensorProgram> LoadedModel::find_program(const Key& wanted, bool shared) {
   const std::vector<FreeDim> dims = free_dims(wanted.shapes, {});
-  const auto serves = [&](const Key& key, const ModelProgram& program) {
+  const auto serves = [&](const Key& key, const TensorProgram& program) {
     if (program.variables.empty() || !shared) return key == wanted;
     if (key.known != wanted.known) return false;
     for (size_t i = 0; i < key.shapes.size(); ++i)
@@ -287,43 +231,43 @@ Ref<const ModelProgram> LoadedModel::find_program(const Key& wanted, bool shared
   return {};
 }
 
-void LoadedModel::keep(Key key, const Ref<const ModelProgram>& program) {
+void LoadedModel::keep(Key key, const Ref<const TensorProgram>& program) {
   programs_.emplace_front(std::move(key), program);
   if (programs_.size() > kProgramsMax) programs_.pop_back();
 }
 
-Ref<const ModelProgram> LoadedModel::compile(const std::vector<Ints>& shapes, const Known& known) {
+Ref<const TensorProgram> LoadedModel::compile(const std::vector<Ints>& shapes, const Known& known) {
   check_shapes(shapes);
   Key key{shapes, texts_of(known)};
-  if (Ref<const ModelProgram> found = find_program(key, false)) return found;
+  if (Ref<const TensorProgram> found = find_program(key, false)) return found;
   std::vector<Shape> sizes;
   for (const Ints& shape : shapes) sizes.push_back(to_shape(shape));
-  Ref<const ModelProgram> program = make_program(sizes, {}, known);
+  Ref<const TensorProgram> program = make_program(sizes, {}, known);
   keep(std::move(key), program);
   return program;
 }
 
 // The program for a run: one of these very sizes if there is one or if they come again and again.
-Ref<const ModelProgram> LoadedModel::program_for(const std::vector<Ints>& shapes,
-                                                 const Known& known) {
+Ref<const TensorProgram> LoadedModel::program_for(const std::vector<Ints>& shapes,
+                                                  const Known& known) {
   check_shapes(shapes);
   Key key{shapes, texts_of(known)};
   repeats_ = key == last_ ? repeats_ + 1 : 1;
   last_ = key;
-  if (Ref<const ModelProgram> found = find_program(key, false)) return found;
+  if (Ref<const TensorProgram> found = find_program(key, false)) return found;
   if (repeats_ > kRepeatsMax) return compile(shapes, known);
-  if (Ref<const ModelProgram> found = find_program(key, true)) return found;
+  if (Ref<const TensorProgram> found = find_program(key, true)) return found;
   std::vector<std::string> failed;
-  if (Ref<const ModelProgram> made = symbolic_program(shapes, known, failed)) return made;
-  Ref<const ModelProgram> program = compile(shapes, known);
+  if (Ref<const TensorProgram> made = symbolic_program(shapes, known, failed)) return made;
+  Ref<const TensorProgram> program = compile(shapes, known);
   numbers_.insert(failed.begin(), failed.end());
   return program;
 }
 
 // Null if no dimension can be a variable; `failed` names those with which something went wrong.
-Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& shapes,
-                                                      const Known& known,
-                                                      std::vector<std::string>& failed) {
+Ref<const TensorProgram> LoadedModel::symbolic_program(const std::vector<Ints>& shapes,
+                                                       const Known& known,
+                                                       std::vector<std::string>& failed) {
   while (true) {
     Key key{shapes, texts_of(known)};
     std::vector<UOp> variables;
@@ -348,7 +292,7 @@ Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& s
       }
     }
     try {
-      Ref<const ModelProgram> program = make_program(sizes, variables, known);
+      Ref<const TensorProgram> program = make_program(sizes, variables, known);
       keep(std::move(key), program);
       return program;
     } catch (const FreeDimension& e) {
@@ -366,8 +310,8 @@ Ref<const ModelProgram> LoadedModel::symbolic_program(const std::vector<Ints>& s
   }
 }
 
-std::vector<Ref<const ModelProgram>> LoadedModel::programs() const {
-  std::vector<Ref<const ModelProgram>> out;
+std::vector<Ref<const TensorProgram>> LoadedModel::programs() const {
+  std::vector<Ref<const TensorProgram>> out;
   for (const auto& [key, program] : programs_) out.push_back(program);
   return out;
 }
@@ -396,11 +340,11 @@ LoadedModel::Imported LoadedModel::import(const std::vector<Shape>& shapes, cons
   return out;
 }
 
-Ref<const ModelProgram> LoadedModel::make_program(const std::vector<Shape>& shapes,
-                                                  const std::vector<UOp>& variables,
-                                                  const Known& known) {
+Ref<const TensorProgram> LoadedModel::make_program(const std::vector<Shape>& shapes,
+                                                   const std::vector<UOp>& variables,
+                                                   const Known& known) {
   const double start = now();
-  const Ref<ModelProgram> out = make_ref<ModelProgram>();
+  const Ref<TensorProgram> out = make_ref<TensorProgram>();
   const Imported imported = import(shapes, known);
   for (size_t i = 0; i < shapes.size(); ++i) {
     out->inputs.push_back(make_port(input(i).name, input_dtype(i), shapes[i], variables));
@@ -410,7 +354,7 @@ Ref<const ModelProgram> LoadedModel::make_program(const std::vector<Shape>& shap
   std::vector<UOp> nodes;
   for (size_t i = 0; i < imported.outputs.size(); ++i) {
     const Tensor& t = imported.outputs[i];
-    ModelProgram::Port port = make_port(output(i).name, t.dtype(), t.shape(), variables);
+    TensorProgram::Port port = make_port(output(i).name, t.dtype(), t.shape(), variables);
     if (port.bytes > 0) {
       const auto at = std::find(nodes.begin(), nodes.end(), t.node());
       port.number = at - nodes.begin();
@@ -460,102 +404,6 @@ std::optional<double> LoadedModel::operations() {
 
 // ---- Running.
 
-ModelRun::ModelRun(Ref<Context> context, Ref<const ModelProgram> program, const Ints& values)
-    : context_(std::move(context)),
-      program_(std::move(program)),
-      values_(values),
-      input_ports_(bound_ports(program_->inputs, values)),
-      output_ports_(bound_ports(program_->outputs, values)),
-      bound_(program_->inputs.size()) {
-  outputs_.resize(program_->outputs.size());
-  if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
-  for (size_t i = 0; run_ && i < values_.size(); ++i)
-    run_->bind_variable(static_cast<int64_t>(i), values_[i]);
-  renew_outputs();
-}
-
-void ModelRun::renew_outputs() {
-  if (!run_) return;
-  std::map<int64_t, Ref<Storage>> memory;
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const ModelProgram::Port& port = output_ports_[i];
-    outputs_[i] = port.captured;
-    if (port.number < 0) continue;
-    Ref<Storage>& storage = memory[port.number];
-    if (!storage) {
-      storage = context_->allocate(port.bytes);
-      run_->bind_output(port.number, storage);
-    }
-    outputs_[i] = storage;
-  }
-}
-
-void ModelRun::let_go() {
-  bound_.assign(bound_.size(), false);
-  outputs_.assign(outputs_.size(), nullptr);
-  if (run_) run_->unbind();
-}
-
-void ModelRun::set_input(size_t index, const Tensor& tensor) {
-  require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
-          " inputs; got index ", index);
-  const ModelProgram::Port& port = input_ports_[index];
-  require(tensor.dtype() == port.dtype, Status::DType, "input \"", port.name, "\" is of type ",
-          tiny::to_string(port.dtype), "; got ", tiny::to_string(tensor.dtype()));
-  require(tensor.shape() == to_shape(port.shape), Status::Shape, "input \"", port.name,
-          "\" has the shape ", list_text(port.shape), "; got ", tiny::to_string(tensor.shape()));
-  if (port.number >= 0 && run_) run_->bind_input(port.number, storage_for(tensor));
-  bound_[index] = true;
-}
-
-void ModelRun::read_output(size_t index, void* data) const {
-  const ModelProgram::Port& port = output_ports_[index];
-  if (!outputs_[index]) return;
-  Device& device = context_->device();
-  const Ref<Queue> queue = device.make_queue();
-  device.copy_out(queue.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
-                  port.bytes);
-  device.wait(queue.get());
-}
-
-Tensor ModelRun::take_output(size_t index) {
-  const ModelProgram::Port& port = output_ports_[index];
-  require(!port.captured, Status::InvalidArgument, "output ", index,
-          " is a tensor that the program writes: use that tensor");
-  if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
-  const Ref<Storage> taken = outputs_[index];
-  const Ref<Storage> next = context_->allocate(port.bytes);
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    if (program_->outputs[i].number == port.number) outputs_[i] = next;
-  run_->bind_output(port.number, next);
-  taken->claim();
-  const UOp buffer =
-      make_buffer(context_->graph(), taken, port.dtype, element_count(port.shape, "an output"));
-  return Tensor::of_memory(context_, buffer, row_major(to_shape(port.shape)));
-}
-
-void ModelRun::set_cancel(Ref<CancelToken> token) {
-  if (run_) run_->set_cancel(std::move(token));
-}
-
-void ModelRun::set_timed(bool timed) {
-  if (run_) run_->set_timed(timed);
-}
-
-std::span<const double> ModelRun::seconds() const {
-  if (!run_) return {};
-  return run_->seconds();
-}
-
-void ModelRun::execute() {
-  std::vector<std::string> missing;
-  for (size_t i = 0; i < bound_.size(); ++i)
-    if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
-  require(missing.empty(), Status::InvalidArgument,
-          "inputs that were not set: ", join(missing, ", "));
-  if (run_) run_->execute();
-}
-
 std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
   require(inputs.size() == input_count(), Status::InvalidArgument, "the model has ", input_count(),
           " inputs; got ", inputs.size());
@@ -574,22 +422,22 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
     read(tensor, bytes.data(), static_cast<int64_t>(bytes.size()));
     known[i] = HostTensor{dtype, shapes[i], SharedBytes::own(std::move(bytes))};
   }
-  const Ref<const ModelProgram> program = program_for(shapes, known);
+  const Ref<const TensorProgram> program = program_for(shapes, known);
   Ints values;
   for (const ProgramVariable& v : program->variables)
     for (const FreeDim& d : free_dims(shapes, known))
       if (d.name == v.name) values.push_back(d.value);
-  Ref<ModelRun> run = std::exchange(idle_, nullptr);
+  Ref<TensorRun> run = std::exchange(idle_, nullptr);
   if (run && &run->program() == program.get() && run->values() == values)
     run->renew_outputs();
   else
-    run = make_ref<ModelRun>(context_, program, values);
+    run = make_ref<TensorRun>(context_, program, values);
   run->set_cancel(context_->stop().token());
   for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
   run->execute();
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < output_count(); ++i) {
-    const ModelProgram::Port& port = run->output_ports()[i];
+    const TensorProgram::Port& port = run->output_ports()[i];
     if (port.number < 0) {
       outputs.push_back(full(context_, port.dtype, to_shape(port.shape), 0));
       continue;

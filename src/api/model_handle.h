@@ -26,24 +26,24 @@ struct tiny_model {
 };
 
 struct tiny_program {
-  tiny_program(tiny_context& c, tiny::Ref<const tiny::onnx::ModelProgram> v)
+  tiny_program(tiny_context& c, tiny::Ref<const tiny::TensorProgram> v)
       : context(&c), value(std::move(v)) {
     c.retain();
   }
 
   std::atomic<int64_t> references{1};
   tiny_context* context;
-  tiny::Ref<const tiny::onnx::ModelProgram> value;
+  tiny::Ref<const tiny::TensorProgram> value;
 };
 
 struct tiny_run {
-  tiny_run(tiny_context& c, tiny::Ref<tiny::onnx::ModelRun> v) : context(&c), value(std::move(v)) {
+  tiny_run(tiny_context& c, tiny::Ref<tiny::TensorRun> v) : context(&c), value(std::move(v)) {
     c.retain();
   }
 
   std::atomic<bool> busy{false};  // one thread at a time uses a run
   tiny_context* context;
-  tiny::Ref<tiny::onnx::ModelRun> value;
+  tiny::Ref<tiny::TensorRun> value;
 };
 
 namespace tiny {

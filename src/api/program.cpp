@@ -1,14 +1,14 @@
 // Programs and runs.
+#include "tensor/program.h"
 #include "api/boundary.h"
 #include "api/model_handle.h"
 #include "engine/records.h"
-#include "onnx/graph_program.h"
 #include "tensor/value.h"
 
 using tiny::guarded;
 using tiny::require;
 using tiny::Status;
-using tiny::onnx::ModelProgram;
+using tiny::TensorProgram;
 
 namespace {
 
@@ -39,8 +39,9 @@ tiny_status ask(const char* call, size_t* out, Body body) noexcept {
   return guarded(call, [&] { *out = body(); });
 }
 
-const ModelProgram::Port& output_at(const tiny_run* run, size_t index) {
-  const std::vector<ModelProgram::Port>& outputs = tiny::required(run, "run").value->output_ports();
+const TensorProgram::Port& output_at(const tiny_run* run, size_t index) {
+  const std::vector<TensorProgram::Port>& outputs =
+      tiny::required(run, "run").value->output_ports();
   require(index < outputs.size(), Status::InvalidArgument, "the program has ", outputs.size(),
           " outputs; got index ", index);
   return outputs[index];
@@ -84,8 +85,8 @@ void tiny_report_release(tiny_report* report) {
 tiny_status tiny_input(tiny_context* context, tiny_dtype dtype, const int64_t* dims, size_t ndim,
                        tiny_tensor** out) {
   return tiny::produce(__func__, out, context, [&] {
-    return tiny::onnx::make_placeholder(context->core, tiny::dtype_argument(dtype),
-                                        tiny::numbers(dims, ndim, "dims"));
+    return tiny::make_placeholder(context->core, tiny::dtype_argument(dtype),
+                                  tiny::numbers(dims, ndim, "dims"));
   });
 }
 
@@ -104,7 +105,7 @@ tiny_status tiny_program_compile(tiny_tensor* const* inputs, size_t input_count,
     const tiny::Building building(context);
     for (size_t i = 0; i < input_count; ++i) given.push_back(inputs[i]->value);
     for (size_t i = 0; i < output_count; ++i) wanted.push_back(outputs[i]->value);
-    *out = new tiny_program(context, tiny::onnx::compile_tensors(context.core, given, wanted));
+    *out = new tiny_program(context, tiny::compile_tensors(context.core, given, wanted));
   });
 }
 
@@ -174,7 +175,7 @@ tiny_status tiny_program_times(const tiny_program* program, double* schedule, do
     return tiny::fail(__func__, Status::InvalidArgument, "schedule, compile or init is NULL");
   *schedule = *compile = *init = 0;
   return guarded(__func__, [&] {
-    const ModelProgram& p = *tiny::required(program, "program").value;
+    const TensorProgram& p = *tiny::required(program, "program").value;
     *schedule = p.import_seconds + p.compiled.schedule_seconds;
     *compile = p.compiled.compile_seconds;
     *init = p.compiled.init_seconds;
@@ -186,7 +187,7 @@ tiny_status tiny_run_create(tiny_program* program, tiny_run** out) {
   *out = nullptr;
   return guarded(__func__, [&] {
     const tiny_program& p = tiny::required(program, "program");
-    *out = new tiny_run(*p.context, tiny::make_ref<tiny::onnx::ModelRun>(p.context->core, p.value));
+    *out = new tiny_run(*p.context, tiny::make_ref<tiny::TensorRun>(p.context->core, p.value));
   });
 }
 
@@ -223,7 +224,7 @@ tiny_status tiny_run_set_cancel(tiny_run* run, tiny_cancel* cancel) {
 
 tiny_status tiny_run_read_output(tiny_run* run, size_t index, void* data, size_t bytes) {
   return guarded(__func__, [&] {
-    const ModelProgram::Port& port = output_at(run, index);
+    const TensorProgram::Port& port = output_at(run, index);
     require(bytes == static_cast<size_t>(port.bytes), Status::Shape, "output \"", port.name,
             "\" of shape ", tiny::list_text(port.shape), " has ", port.bytes, " bytes; got ",
             bytes);

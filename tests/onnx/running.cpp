@@ -47,13 +47,13 @@ HostTensor host_tensor(Tensor tensor) {
 }
 
 std::vector<HostTensor> run_once(const Ref<Context>& context,
-                                 const Ref<const ModelProgram>& program,
+                                 const Ref<const TensorProgram>& program,
                                  const std::vector<Tensor>& inputs) {
-  const Ref<ModelRun> run = make_ref<ModelRun>(context, program);
+  const Ref<TensorRun> run = make_ref<TensorRun>(context, program);
   for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
   run->execute();
   std::vector<HostTensor> outputs;
-  for (const ModelProgram::Port& port : run->output_ports()) {
+  for (const TensorProgram::Port& port : run->output_ports()) {
     std::vector<std::byte> bytes(static_cast<size_t>(port.bytes));
     run->read_output(outputs.size(), bytes.data());
     outputs.push_back({port.dtype, port.shape, SharedBytes::own(std::move(bytes))});

@@ -30,7 +30,7 @@ std::vector<Tensor> from_host(const Ref<Context>& context, const std::vector<Hos
 HostTensor host_tensor(Tensor tensor);
 // The outputs of one execution of the program.
 std::vector<HostTensor> run_once(const Ref<Context>& context,
-                                 const Ref<const ModelProgram>& program,
+                                 const Ref<const TensorProgram>& program,
                                  const std::vector<Tensor>& inputs);
 
 // Where `got` differs from `want`; empty if it does not.

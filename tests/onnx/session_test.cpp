@@ -92,7 +92,7 @@ TEST(Session, ProgramsAreCachedByShape) {
   const Ref<Context> context = new_context();
   const Ref<LoadedModel> model =
       load(context, typed_graph({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N")})}, {"y"}));
-  const Ref<const ModelProgram> four = model->compile({{4}});
+  const Ref<const TensorProgram> four = model->compile({{4}});
   EXPECT_EQ(model->compile({{4}}).get(), four.get());
   EXPECT_NE(model->compile({{5}}).get(), four.get());
   for (int64_t n = 10; n < 40; ++n) model->compile({{n}});
@@ -125,7 +125,7 @@ TEST(Session, ShapeArithmeticLeavesNoKernels) {
                             node("Neg", {"x"}, {"n"}), node("Reshape", {"n", "t"}, {"y"})},
                            {floats("x", {dim("A"), dim("B"), dim("C")})}, {"y"},
                            {int64s("zero", {0}), int64s("one", {1}), int64s("rest", {-1})}));
-  const Ref<const ModelProgram> program = model->compile({{2, 3, 4}});
+  const Ref<const TensorProgram> program = model->compile({{2, 3, 4}});
   EXPECT_EQ(program->outputs[0].shape, (Ints{6, 4}));
   EXPECT_EQ(program->compiled.program->tape.size(), 1u);
 }
@@ -193,16 +193,16 @@ TEST(Session, RunsOfOneProgramMayOverlap) {
   const Ref<LoadedModel> model =
       load(context, typed_graph({node("Exp", {"x"}, {"e"}), node("MatMul", {"e", "e"}, {"y"})},
                                 {floats("x", {dim(16), dim(16)})}, {"y"}));
-  const Ref<const ModelProgram> program = model->compile({{16, 16}});
+  const Ref<const TensorProgram> program = model->compile({{16, 16}});
   constexpr int kThreads = 4;
-  std::vector<Ref<ModelRun>> runs;
+  std::vector<Ref<TensorRun>> runs;
   for (int t = 0; t < kThreads; ++t) {
-    runs.push_back(make_ref<ModelRun>(context, program));
+    runs.push_back(make_ref<TensorRun>(context, program));
     runs.back()->set_input(
         0, tensor_of(context, {16, 16}, std::vector<float>(256, static_cast<float>(t))));
   }
   std::vector<std::thread> threads;
-  for (const Ref<ModelRun>& run : runs)
+  for (const Ref<TensorRun>& run : runs)
     threads.emplace_back([&run] {
       for (int i = 0; i < 50; ++i) run->execute();
     });
@@ -219,7 +219,7 @@ TEST(Session, ARunRefusesWhatDoesNotFit) {
   const Ref<Context> context = new_context();
   const Ref<LoadedModel> model =
       load(context, typed_graph({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N")})}, {"y"}));
-  const Ref<ModelRun> run = make_ref<ModelRun>(context, model->compile({{2}}));
+  const Ref<TensorRun> run = make_ref<TensorRun>(context, model->compile({{2}}));
   expect_failure(failure_of([&] { run->execute(); }), Status::InvalidArgument,
                  {"not set", "\"x\""});
   expect_failure(failure_of([&] { run->set_input(0, tensor_of(context, {3}, {1, 2, 3})); }),
@@ -266,14 +266,14 @@ TEST(Session, ProgramsHoldNoNodes) {
     const Ref<LoadedModel> model =
         load(context, typed_graph({node("Exp", {"x"}, {"e"}), node("Softmax", {"e"}, {"y"})},
                                   {floats("x", {dim("N"), dim(8)})}, {"y"}));
-    std::vector<Ref<const ModelProgram>> programs;
+    std::vector<Ref<const TensorProgram>> programs;
     for (int64_t n = 1; n < 5; ++n) programs.push_back(model->compile({{n, 8}}));
     return programs;
   };
   // The first time fills the cache of kernels, which is bounded by itself.
   compile_some();
   const size_t before = context->graph().size();
-  const std::vector<Ref<const ModelProgram>> kept = compile_some();
+  const std::vector<Ref<const TensorProgram>> kept = compile_some();
   EXPECT_EQ(context->graph().size(), before);
 }
 

@@ -210,7 +210,7 @@ TEST(Symbolic, SixtyFourLengthsOfAnEncoderCompileOnce) {
   const Ref<Context> other = new_context("cpu");
   const Ref<LoadedModel> model = load(context, graph);
   const Ref<LoadedModel> apart = load(other, graph);
-  const auto seconds = [](const ModelProgram& p) {
+  const auto seconds = [](const TensorProgram& p) {
     return p.import_seconds + p.compiled.schedule_seconds + p.compiled.compile_seconds;
   };
   size_t nodes_after_four = 0;
@@ -219,7 +219,7 @@ TEST(Symbolic, SixtyFourLengthsOfAnEncoderCompileOnce) {
     const Tensor got = model->run({random_tensor(context, {1, length, 32})})[0];
     if (i == 4) nodes_after_four = context->graph().size();
     if (i % 8 != 1) continue;
-    const Ref<const ModelProgram> program = apart->compile({{1, length, 32}});
+    const Ref<const TensorProgram> program = apart->compile({{1, length, 32}});
     const HostTensor want = run_once(other, program, {random_tensor(other, {1, length, 32})})[0];
     EXPECT_EQ(want.shape, (Ints{1, length, 32}));
     EXPECT_EQ(difference(host_tensor(got), want, {1e-4, 1e-5}), "");

@@ -1,5 +1,5 @@
 // Programs from graphs built by hand: replayed with other inputs, writing tensors in place.
-#include "onnx/graph_program.h"
+#include "tensor/program.h"
 
 #include <gtest/gtest.h>
 
@@ -17,33 +17,33 @@
 #include "tests/support/context.h"
 #include "tests/support/tensors.h"
 
-namespace tiny::onnx {
+namespace tiny {
 namespace {
 
-using tiny::testing::Floats;
+using testing::Floats;
 
 class GraphProgram : public ::testing::TestWithParam<std::string> {
  protected:
   Tensor make(const Floats& values, const Ints& shape = {}) {
-    return tiny::testing::floats(context_, values, shape);
+    return testing::floats(context_, values, shape);
   }
   Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, shape); }
   Tensor scalar(double value) { return Tensor::weak_float(context_, value); }
-  Ref<ModelRun> run_of(const Ref<const ModelProgram>& program) {
-    return make_ref<ModelRun>(context_, program);
+  Ref<TensorRun> run_of(const Ref<const TensorProgram>& program) {
+    return make_ref<TensorRun>(context_, program);
   }
-  Ref<const ModelProgram> compile(const std::vector<Tensor>& inputs,
-                                  const std::vector<Tensor>& outputs) {
+  Ref<const TensorProgram> compile(const std::vector<Tensor>& inputs,
+                                   const std::vector<Tensor>& outputs) {
     return compile_tensors(context_, inputs, outputs);
   }
-  static Floats get(const Tensor& t) { return tiny::testing::floats_of(t); }
-  static Floats output(const Ref<ModelRun>& run, size_t index) {
+  static Floats get(const Tensor& t) { return testing::floats_of(t); }
+  static Floats output(const Ref<TensorRun>& run, size_t index) {
     Floats out(static_cast<size_t>(run->program().outputs[index].bytes / 4));
     run->read_output(index, out.data());
     return out;
   }
 
-  Ref<Context> context_ = tiny::testing::new_context(GetParam());
+  Ref<Context> context_ = testing::new_context(GetParam());
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, GraphProgram, ::testing::Values("interp", "cpu", "c"),
@@ -53,8 +53,8 @@ TEST_P(GraphProgram, IsReplayedWithOtherInputs) {
   const Tensor x = input({3});
   const Tensor w = make({1, 2, 3});
   const Tensor y = add(mul(x, w), scalar(1));
-  const Ref<const ModelProgram> program = compile({x}, {y, sum(y, {0})});
-  const Ref<ModelRun> run = run_of(program);
+  const Ref<const TensorProgram> program = compile({x}, {y, sum(y, {0})});
+  const Ref<TensorRun> run = run_of(program);
   for (float f : {1.0f, 2.0f, -3.0f}) {
     run->set_input(0, make({f, f, f}));
     run->execute();
@@ -79,7 +79,7 @@ TEST_P(GraphProgram, APlaceholderHasNoValue) {
 TEST_P(GraphProgram, CapturedTensorsAreReadAsTheyAreWhenARunExecutes) {
   const Tensor x = input({2});
   Tensor w = make({1, 2});
-  const Ref<ModelRun> run = run_of(compile({x}, {mul(x, add(w, scalar(1)))}));
+  const Ref<TensorRun> run = run_of(compile({x}, {mul(x, add(w, scalar(1)))}));
   run->set_input(0, make({10, 10}));
   run->execute();
   EXPECT_EQ(output(run, 0), (Floats{20, 30}));
@@ -100,11 +100,11 @@ TEST_P(GraphProgram, AStepOfTrainingWritesItsWeightsInPlace) {
   const Tensor loss = sum(mul(difference, difference), {0});
   assign(w, sub(w, mul(scalar(0.5), mul(difference, x))));
   assign(count, add(count, scalar(1)));
-  const Ref<const ModelProgram> program = compile({x, y}, {loss, w, count});
+  const Ref<const TensorProgram> program = compile({x, y}, {loss, w, count});
   EXPECT_TRUE(program->compiled.program->is_exclusive);
   // Nothing has happened yet.
   EXPECT_EQ(get(w), (Floats{0, 0}));
-  const Ref<ModelRun> run = run_of(program);
+  const Ref<TensorRun> run = run_of(program);
   run->set_input(0, make({1, 1}));
   run->set_input(1, make({8, -4}));
   const Floats losses{80, 20, 5};
@@ -129,7 +129,7 @@ TEST_P(GraphProgram, WhatWasBuiltOnATensorThatARunWroteIsRefused) {
   Tensor computed = mul(w, scalar(3));
   EXPECT_EQ(get(computed), (Floats{3, 6}));
   assign(w, add(w, scalar(1)));
-  const Ref<ModelRun> run = run_of(compile({}, {w}));
+  const Ref<TensorRun> run = run_of(compile({}, {w}));
   run->execute();
   Floats two(2);
   EXPECT_THROW(read(before, two.data(), 8), Error);
@@ -152,7 +152,7 @@ TEST_P(GraphProgram, AnInputMustNotBeATensorThatTheProgramWrites) {
   const Tensor x = input({2});
   Tensor w = make({1, 2});
   assign(w, add(w, flip(x, {0})));
-  const Ref<ModelRun> run = run_of(compile({x}, {w}));
+  const Ref<TensorRun> run = run_of(compile({x}, {w}));
   EXPECT_THROW(run->set_input(0, w), Error);
   run->set_input(0, contiguous(w));
   run->execute();
@@ -163,7 +163,7 @@ TEST_P(GraphProgram, OldVersionsWithinARunAreCopied) {
   Tensor a = make({0, 1, 2, 3});
   Tensor tail = slice(a, {1}, {4});
   assign(tail, slice(a, {0}, {3}));
-  const Ref<ModelRun> run = run_of(compile({}, {a}));
+  const Ref<TensorRun> run = run_of(compile({}, {a}));
   run->execute();
   EXPECT_EQ(get(a), (Floats{0, 0, 1, 2}));
   run->execute();
@@ -172,7 +172,7 @@ TEST_P(GraphProgram, OldVersionsWithinARunAreCopied) {
 
 TEST_P(GraphProgram, AnOutputIsTakenWithoutACopy) {
   const Tensor x = input({2});
-  const Ref<ModelRun> run = run_of(compile({x}, {add(x, scalar(1))}));
+  const Ref<TensorRun> run = run_of(compile({x}, {add(x, scalar(1))}));
   run->set_input(0, make({1, 2}));
   run->execute();
   Tensor first = run->take_output(0);
@@ -191,16 +191,16 @@ TEST_P(GraphProgram, ASecondRunOfAProgramThatWritesIsBusy) {
   Tensor state = from_data(context_, kFloat32, {300, 300}, Floats(90000).data(), 360000);
   assign(state, matmul(x, x));
   assign(total, add(total, scalar(1)));
-  const Ref<const ModelProgram> program = compile({x}, {total, state});
+  const Ref<const TensorProgram> program = compile({x}, {total, state});
   std::atomic<int> done{0};
   std::atomic<int> busy{0};
   const Tensor zeros = from_data(context_, kFloat32, {300, 300}, Floats(90000).data(), 360000);
-  std::vector<Ref<ModelRun>> runs;
+  std::vector<Ref<TensorRun>> runs;
   for (int i = 0; i < 2; ++i) {
     runs.push_back(run_of(program));
     runs.back()->set_input(0, zeros);
   }
-  const auto work = [&](const Ref<ModelRun>& run) {
+  const auto work = [&](const Ref<TensorRun>& run) {
     for (int i = 0; i < 4000 && busy == 0; ++i) {
       try {
         run->execute();
@@ -219,4 +219,4 @@ TEST_P(GraphProgram, ASecondRunOfAProgramThatWritesIsBusy) {
 }
 
 }  // namespace
-}  // namespace tiny::onnx
+}  // namespace tiny

@@ -1,0 +1,247 @@
+#include "tensor/program.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "engine/realize.h"
+#include "schedule/schedule.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/value.h"
+
+namespace tiny {
+
+namespace {
+
+// Ports with the shapes of these values.
+std::vector<TensorProgram::Port> bound_ports(const std::vector<TensorProgram::Port>& ports,
+                                             const Ints& values) {
+  std::vector<TensorProgram::Port> out = ports;
+  for (TensorProgram::Port& port : out) {
+    if (port.sizes.empty()) continue;  // the same for every value
+    port.bytes = port.dtype.bytes();
+    for (size_t i = 0; i < port.sizes.size(); ++i) {
+      port.shape[i] = port.sizes[i].value(values);
+      port.bytes = checked_mul(port.bytes, port.shape[i], "a tensor's size");
+    }
+  }
+  return out;
+}
+
+// The memory of `buffer` from the view's first element on.
+Ref<Storage> memory_at(const StoredView& stored, const UOp& buffer, DType dtype) {
+  const Ref<Storage> memory = storage_of(buffer);
+  const int64_t offset = stored.view.offset.value() * dtype.bytes();
+  return offset == 0 ? memory : Storage::part(memory, offset);
+}
+
+// A row-major memory block that holds the tensor's elements, computed now if need be.
+Ref<Storage> storage_for(Tensor tensor) {
+  const int64_t bytes = element_count(tensor) * tensor.dtype().bytes();
+  Tensor* one[] = {&tensor};
+  realize(one);
+  auto stored = as_view(tensor.node());
+  if (!stored || !is_row_major(View{stored->view.shape, stored->view.strides, 0})) {
+    tensor = contiguous(tensor);
+    realize(one);
+    stored = as_view(tensor.node());
+  }
+  if (!stored) {  // a constant
+    std::vector<std::byte> data(static_cast<size_t>(bytes));
+    read(tensor, data.data(), bytes);
+    return tensor.context().from_host(data.data(), bytes);
+  }
+  return memory_at(*stored, stored->base, tensor.dtype());
+}
+
+// The Buffer of a placeholder.
+UOp placeholder_of(const Tensor& tensor, size_t index) {
+  const UOp& node = tensor.node();
+  const UOp base = node.op() == Op::Reshape ? UOp(node.src(0)) : node;
+  require(is_input(base) && tensor.cell()->node() == node, Status::InvalidArgument, "inputs[",
+          index, "] is a tensor with a value; an input is a placeholder");
+  return base;
+}
+
+// The memory of an output that the program itself writes; null if the output is to be copied.
+Ref<Storage> written_memory(const UOp& node) {
+  const auto stored = as_view(node);
+  if (!stored || stored->base.op() != Op::After || has_memory(stored->base)) return nullptr;
+  if (!stored->view.offset.is_const() ||
+      !is_row_major(View{stored->view.shape, stored->view.strides, 0}))
+    return nullptr;
+  UOp below = stored->base;
+  while (!has_memory(below)) below = UOp(below.src(0));
+  return memory_at(*stored, below, node.dtype());
+}
+
+}  // namespace
+
+TensorProgram::Port make_port(std::string name, DType dtype, const Shape& shape,
+                              std::span<const UOp> variables) {
+  TensorProgram::Port port{std::move(name), dtype, {}, dtype.bytes(), -1, {}};
+  for (const Dim& d : shape) {
+    port.sizes.emplace_back(d, variables);
+    port.shape.push_back(upper_bound(d));
+    port.bytes = checked_mul(port.bytes, port.shape.back(), "a tensor's size");
+  }
+  return port;
+}
+
+namespace {
+
+TensorProgram::Port port_of(const Tensor& tensor, std::string name) {
+  require(all_const(tensor.shape()), Status::Unsupported, name, " has the shape ",
+          to_string(tensor.shape()), "; its dimensions must be numbers");
+  return make_port(std::move(name), tensor.dtype(), tensor.shape(), {});
+}
+
+}  // namespace
+
+Tensor make_placeholder(const Ref<Context>& context, DType dtype, const Ints& shape) {
+  check_shape(to_shape(shape), dtype);
+  const UOp node = make_input(*context, dtype, product(to_shape(shape)));
+  return Tensor(context, make_reshape(node, to_shape(shape)));
+}
+
+Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
+                                         std::span<const Tensor> inputs,
+                                         std::span<const Tensor> outputs) {
+  const Ref<TensorProgram> program = make_ref<TensorProgram>();
+  std::vector<UOp> placeholders;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TensorProgram::Port port = port_of(inputs[i], cat("inputs[", i, "]"));
+    const UOp node = placeholder_of(inputs[i], i);
+    require(!std::ranges::count(placeholders, node), Status::InvalidArgument, "inputs[", i,
+            "] is listed twice");
+    port.number = port.bytes > 0 ? static_cast<int64_t>(i) : -1;
+    placeholders.push_back(node);
+    program->inputs.push_back(std::move(port));
+  }
+  std::vector<UOp> all;
+  std::vector<UOp> copied;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TensorProgram::Port port = port_of(outputs[i], cat("outputs[", i, "]"));
+    const UOp& node = outputs[i].node();
+    if (port.bytes > 0) {
+      all.push_back(node);
+      port.captured = written_memory(node);
+      if (!port.captured) {
+        // Outputs that are the same value share its memory.
+        const auto at = std::ranges::find(copied, node);
+        port.number = at - copied.begin();
+        if (at == copied.end()) copied.push_back(node);
+      }
+    }
+    program->outputs.push_back(std::move(port));
+  }
+  if (all.empty()) return program;
+  require_values(all, placeholders);
+  const std::vector<UOp> versions = pending_versions(all);
+  program->compiled = compile_program(*context, copied, placeholders, {}, {false, versions});
+  take_versions(*context, versions);
+  return program;
+}
+
+// ---- Running.
+
+TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program, const Ints& values)
+    : context_(std::move(context)),
+      program_(std::move(program)),
+      values_(values),
+      input_ports_(bound_ports(program_->inputs, values)),
+      output_ports_(bound_ports(program_->outputs, values)),
+      bound_(program_->inputs.size()) {
+  outputs_.resize(program_->outputs.size());
+  if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
+  for (size_t i = 0; run_ && i < values_.size(); ++i)
+    run_->bind_variable(static_cast<int64_t>(i), values_[i]);
+  renew_outputs();
+}
+
+void TensorRun::renew_outputs() {
+  if (!run_) return;
+  std::map<int64_t, Ref<Storage>> memory;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const TensorProgram::Port& port = output_ports_[i];
+    outputs_[i] = port.captured;
+    if (port.number < 0) continue;
+    Ref<Storage>& storage = memory[port.number];
+    if (!storage) {
+      storage = context_->allocate(port.bytes);
+      run_->bind_output(port.number, storage);
+    }
+    outputs_[i] = storage;
+  }
+}
+
+void TensorRun::let_go() {
+  bound_.assign(bound_.size(), false);
+  outputs_.assign(outputs_.size(), nullptr);
+  if (run_) run_->unbind();
+}
+
+void TensorRun::set_input(size_t index, const Tensor& tensor) {
+  require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
+          " inputs; got index ", index);
+  const TensorProgram::Port& port = input_ports_[index];
+  require(tensor.dtype() == port.dtype, Status::DType, "input \"", port.name, "\" is of type ",
+          to_string(port.dtype), "; got ", to_string(tensor.dtype()));
+  require(tensor.shape() == to_shape(port.shape), Status::Shape, "input \"", port.name,
+          "\" has the shape ", list_text(port.shape), "; got ", to_string(tensor.shape()));
+  if (port.number >= 0 && run_) run_->bind_input(port.number, storage_for(tensor));
+  bound_[index] = true;
+}
+
+void TensorRun::read_output(size_t index, void* data) const {
+  const TensorProgram::Port& port = output_ports_[index];
+  if (!outputs_[index]) return;
+  Device& device = context_->device();
+  const Ref<Queue> queue = device.make_queue();
+  device.copy_out(queue.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
+                  port.bytes);
+  device.wait(queue.get());
+}
+
+Tensor TensorRun::take_output(size_t index) {
+  const TensorProgram::Port& port = output_ports_[index];
+  require(!port.captured, Status::InvalidArgument, "output ", index,
+          " is a tensor that the program writes: use that tensor");
+  if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
+  const Ref<Storage> taken = outputs_[index];
+  const Ref<Storage> next = context_->allocate(port.bytes);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (program_->outputs[i].number == port.number) outputs_[i] = next;
+  run_->bind_output(port.number, next);
+  taken->claim();
+  const UOp buffer =
+      make_buffer(context_->graph(), taken, port.dtype, product(to_shape(port.shape)).value());
+  return Tensor::of_memory(context_, buffer, row_major(to_shape(port.shape)));
+}
+
+void TensorRun::set_cancel(Ref<CancelToken> token) {
+  if (run_) run_->set_cancel(std::move(token));
+}
+
+void TensorRun::set_timed(bool timed) {
+  if (run_) run_->set_timed(timed);
+}
+
+std::span<const double> TensorRun::seconds() const {
+  if (!run_) return {};
+  return run_->seconds();
+}
+
+void TensorRun::execute() {
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < bound_.size(); ++i)
+    if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
+  require(missing.empty(), Status::InvalidArgument,
+          "inputs that were not set: ", join(missing, ", "));
+  if (run_) run_->execute();
+}
+
+}  // namespace tiny

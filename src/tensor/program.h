@@ -1,0 +1,93 @@
+// Programs over tensors: what a graph compiles to, with the names, types and shapes of what goes in
+// and comes out, and its executions.  They hold no nodes of a graph: any thread may release them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ref.h"
+#include "engine/compile.h"
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+// A model compiled for certain shapes, or for all that its variables allow.  Immutable; holds no
+// nodes.
+class TensorProgram : public RefCounted {
+ public:
+  struct Port {
+    std::string name;
+    DType dtype;
+    Ints shape;  // with the variables at their greatest values
+    int64_t bytes = 0;
+    int64_t number = -1;                // in the program; < 0: nothing to bind
+    std::vector<SizeExpression> sizes;  // the shape, by the variables
+    // An output that is the memory of a tensor which the program writes.
+    Ref<Storage> captured = {};
+  };
+  std::vector<ProgramVariable> variables;
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+  CompiledProgram compiled;
+  double import_seconds = 0;
+};
+
+// One execution after the other of a program, each output in memory of its own.
+class TensorRun : public RefCounted {
+ public:
+  // `values` are those of the program's variables.
+  TensorRun(Ref<Context> context, Ref<const TensorProgram> program, const Ints& values = {});
+
+  // The tensor must have the program's dtype and shape; it is computed now if need be, and its
+  // memory is kept until another is set.  Belongs to the context's thread; the other calls do not.
+  void set_input(size_t index, const Tensor& tensor);
+  // Error{InvalidArgument} that names the inputs that are not bound.
+  void execute();
+  // Of the last execution; null for an output without elements.
+  const Ref<Storage>& output(size_t index) const { return outputs_[index]; }
+  // Copies an output's elements, row-major.
+  void read_output(size_t index, void* data) const;
+  // An output of the last execution as a tensor; the next has other memory.  Belongs to the
+  // context's thread.
+  Tensor take_output(size_t index);
+  void set_timed(bool timed);
+  void set_cancel(Ref<CancelToken> token);
+  // Lets go of the memory of inputs and outputs; before the next execution outputs are renewed.
+  void let_go();
+  void renew_outputs();
+  // Of each kernel of the last timed execution.
+  std::span<const double> seconds() const;
+  const TensorProgram& program() const { return *program_; }
+  // Of the program's variables.
+  const Ints& values() const { return values_; }
+  // The program's outputs, with the shapes of this run.
+  const std::vector<TensorProgram::Port>& output_ports() const { return output_ports_; }
+
+ private:
+  Ref<Context> context_;
+  Ref<const TensorProgram> program_;
+  Ints values_;
+  std::vector<TensorProgram::Port> input_ports_;
+  std::vector<TensorProgram::Port> output_ports_;
+  Ref<Run> run_;  // null for a program that has nothing to compute
+  std::vector<bool> bound_;
+  std::vector<Ref<Storage>> outputs_;
+};
+
+// A port's name, dtype and shape, by the program's variables.
+TensorProgram::Port make_port(std::string name, DType dtype, const Shape& shape,
+                              std::span<const UOp> variables);
+
+// A stand-in for a tensor that is given to every run; it has no value of its own.
+Tensor make_placeholder(const Ref<Context>& context, DType dtype, const Ints& shape);
+
+// Compiles what `outputs` need, for runs that set `inputs` (placeholders); computes nothing.
+// Pending writes that an output depends on are done by every run, in place: an output that is a
+// tensor with such writes is that tensor's memory.  The tensors themselves have what their memory
+// holds from then on.  Other tensors are read as they are when a run executes.
+Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
+                                         std::span<const Tensor> inputs,
+                                         std::span<const Tensor> outputs);
+
+}  // namespace tiny
