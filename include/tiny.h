@@ -43,6 +43,13 @@ TINY_API const char *tiny_version(void);
 /* Grows whenever symbols are added; a program built against n runs with any abi_version >= n. */
 TINY_API int32_t tiny_abi_version(void);
 
+/* The newest version of ONNX's operator set ("ai.onnx") whose operators are known here. */
+TINY_API int64_t tiny_supported_opset(void);
+/* 1 if models may have the operator `op` of `domain` ("" and "ai.onnx" are the standard's; `domain` may be
+   NULL, the same) at version `opset` of the domain's operator set, else 0.  docs/ONNX.md has the same as a
+   table, and what of an operator is left out; whether a given model can be compiled, tiny_model_info says. */
+TINY_API int32_t tiny_op_supported(const char *domain, const char *op, int64_t opset);
+
 /* ---- Status and errors --------------------------------------------------------------------- */
 
 typedef int32_t tiny_status;

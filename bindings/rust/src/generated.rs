@@ -1548,6 +1548,18 @@ pub fn abi_version() -> i32 {
     unsafe { ffi::tiny_abi_version() }
 }
 
+/// The newest version of ONNX's operator set ("ai.onnx") whose operators are known here.
+pub fn supported_opset() -> i64 {
+    unsafe { ffi::tiny_supported_opset() }
+}
+
+/// 1 if models may have the operator `op` of `domain` ("" and "ai.onnx" are the standard's; `domain` may be NULL, the same) at version `opset` of the domain's operator set, else 0.  docs/ONNX.md has the same as a table, and what of an operator is left out; whether a given model can be compiled, tiny_model_info says.
+pub fn op_supported(domain: Option<&str>, op: &str, opset: i64) -> Result<i32> {
+    let domain = c_text(domain)?;
+    let op = c_text(Some(op))?;
+    Ok(unsafe { ffi::tiny_op_supported(domain.as_ref().map_or(ptr::null(), |t| t.as_ptr()), op.as_ref().map_or(ptr::null(), |t| t.as_ptr()), opset) })
+}
+
 /// "INVALID_ARGUMENT"; "UNKNOWN" for a number that is no status.  Lives as long as the library.
 pub fn status_name(status: Status) -> Option<String> {
     unsafe { text(ffi::tiny_status_name(status.0)) }
