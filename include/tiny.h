@@ -536,6 +536,13 @@ TINY_API tiny_status tiny_run_create(tiny_program *program, tiny_run **out);
 TINY_API void tiny_run_release(tiny_run *run);
 /* The tensor's dtype and shape must be the program's; it is computed now if it is not yet. */
 TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_tensor *tensor);
+/* From now on executions write output `index` into the memory of `tensor`, which has the result then; `tensor` may
+   be NULL: into memory of the run's own again.  Its dtype and shape must be the program's, its elements row-major
+   (those of tiny_tensor_wrap without strides, of any computed tensor), and it must share no memory with an input
+   of the run, with what the program captured, or with another output: TINY_ERROR_INVALID_ARGUMENT, which names
+   the two.  It is computed now if it is not yet.  After an execution, what was built on the tensor before and not
+   computed is TINY_ERROR_INVALID_ARGUMENT.  Nothing else may use the tensor while the run executes. */
+TINY_API tiny_status tiny_run_set_output(tiny_run *run, size_t index, tiny_tensor *tensor);
 /* Runs the kernels on the calling thread and the pool.  Allocates nothing. */
 TINY_API tiny_status tiny_run_execute(tiny_run *run);
 /* `cancel` (may be NULL: none) ends an execution between two kernels, with TINY_ERROR_CANCELLED; the run can be

@@ -987,6 +987,13 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_run_set_output(
+        run: *mut tiny_run,
+        index: usize,
+        tensor: *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_run_execute(run: *mut tiny_run) -> tiny_status;
 }
 extern "C" {

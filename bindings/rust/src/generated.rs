@@ -1469,6 +1469,12 @@ impl Run {
         Ok(())
     }
 
+    /// From now on executions write output `index` into the memory of `tensor`, which has the result then; `tensor` may be NULL: into memory of the run's own again.  Its dtype and shape must be the program's, its elements row-major (those of tiny_tensor_wrap without strides, of any computed tensor), and it must share no memory with an input of the run, with what the program captured, or with another output: TINY_ERROR_INVALID_ARGUMENT, which names the two.  It is computed now if it is not yet.  After an execution, what was built on the tensor before and not computed is TINY_ERROR_INVALID_ARGUMENT.  Nothing else may use the tensor while the run executes.
+    pub fn set_output(&self, index: usize, tensor: Option<&Tensor>) -> Result<()> {
+        check(unsafe { ffi::tiny_run_set_output(self.raw.as_ptr(), index, tensor.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
+        Ok(())
+    }
+
     /// Runs the kernels on the calling thread and the pool.  Allocates nothing.
     pub fn execute(&self) -> Result<()> {
         check(unsafe { ffi::tiny_run_execute(self.raw.as_ptr()) })?;
