@@ -1,10 +1,9 @@
 #include "engine/compile.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.h"
-#include "engine/plan.h"
+#include "engine/plan_graph.h"
 #include "engine/realize.h"
 #include "ir/spec.h"
 #include "schedule/rewrite_onehot.h"
@@ -21,10 +20,6 @@ class InputTag : public Storage {
  public:
   InputTag() : Storage(Ref<Buffer>(), 0) {}
 };
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Values that no input reaches but that a value that inputs reach is made from.
 std::vector<UOp> constant_frontier(std::span<const UOp> outputs, const Captured& captured) {
@@ -120,32 +115,28 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 const Captured& captured) {
   CompiledProgram out;
   std::vector<UOp> roots = in_own_buffers(onehot_to_gather(outputs), captured.versions);
-  double start = now();
+  Observer& observer = context.observer();
+  const double start = observer.now();
   if (!roots.empty()) {
     const std::vector<UOp> frontier = constant_frontier(roots, captured);
     if (!frontier.empty()) realize(context, frontier);
   }
   copy_what_is_stored(roots, outputs.size());
-  const std::span<const UOp> wanted(roots.data(), outputs.size());
-  out.init_seconds = now() - start;
+  out.init_seconds = observer.now() - start;
   if (context.flags().spec != 0)
     for (const UOp& u : roots) verify_tensor(u);
-  Observer& observer = context.observer();
   observer.drawn(roots);
-  const double begin = observer.now();
-  const Schedule schedule = make_schedule(roots, context.backend().target(),
-                                          context.flags().fusion != 0, &context.stop());
-  out.schedule_seconds = observer.now() - begin;
-  observer.span("schedule", "schedule", begin, observer.now());
-  start = now();
-  const int64_t cached = context.kernels().times().cached;
-  PlanRequest request;
-  request.outputs = wanted;
+  const int64_t cached = observer.compiles().cached;
+  GraphRequest request;
+  request.roots = roots;
+  request.outputs = std::ssize(outputs);
   request.inputs = inputs;
   request.variables = variables;
-  out.program = make_program(context, schedule, request);
-  out.compile_seconds = now() - start;
-  out.cached = context.kernels().times().cached - cached;
+  GraphPlan planned = plan_graph(context, request);
+  out.schedule_seconds = planned.schedule_seconds;
+  out.compile_seconds = planned.compile_seconds;
+  out.cached = observer.compiles().cached - cached;
+  out.program = make_program(context, std::move(planned.plan));
   for (const Slot& slot : out.program->slots)
     if (slot.kind == SlotKind::Captured) out.weight_bytes += slot.bytes;
   return out;

@@ -9,7 +9,8 @@ Context::Context(Flags flags)
       graph_(std::make_unique<Graph>()),
       backend_(make_backend(flags_)),
       observer_(std::make_unique<Observer>(flags_)),
-      kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_, stop_)) {
+      kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_, stop_)),
+      plans_(flags_.cache_plans) {
   device().memory().set_limit(flags_.memory_limit);
   graph_->set_watch(observer_->watch());
   observer_->opened(*backend_);

@@ -10,6 +10,7 @@
 #include "engine/cell.h"
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
+#include "engine/plan_cache.h"
 #include "engine/storage.h"
 #include "ir/uop.h"
 
@@ -30,6 +31,7 @@ class Context : public RefCounted {
   Backend& backend() { return *backend_; }
   Device& device() { return backend_->device(); }
   KernelCache& kernels() { return *kernels_; }
+  PlanCache& plans() { return plans_; }
   Observer& observer() { return *observer_; }
   const Flags& flags() const { return flags_; }
   // What ends the building call in progress early.
@@ -54,6 +56,7 @@ class Context : public RefCounted {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Observer> observer_;
   std::unique_ptr<KernelCache> kernels_;  // holds UOps: dies before the graph
+  PlanCache plans_;                       // holds code of the device
   Cell* cells_ = nullptr;
   int64_t version_ = 0;
   Counters counters_;

@@ -4,6 +4,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
 
 namespace tiny {
 
@@ -37,7 +39,53 @@ void write_dtype(ByteWriter& out, DType dtype) {
   out.number(dtype.scalar).number(dtype.lanes);
 }
 
+using Numbers = std::unordered_map<const Node*, uint32_t>;
+
+// A node whose sources have numbers.
+void write_node(ByteWriter& out, const UOp& node, const Numbers& numbers) {
+  out.number(node.op());
+  write_dtype(out, node.dtype());
+  write_arg(out, node.arg());
+  out.number(static_cast<uint32_t>(node.src().size()));
+  for (const UOp& s : node.src()) out.number(numbers.at(s.node()));
+}
+
+void write_list(ByteWriter& out, std::span<const UOp> list, const Numbers& numbers) {
+  out.number(uint64_t{list.size()});
+  for (const UOp& u : list) {
+    const auto at = numbers.find(u.node());
+    out.number(at == numbers.end() ? UINT32_MAX : at->second);
+  }
+}
+
 }  // namespace
+
+GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
+                   std::span<const UOp> variables) {
+  GraphKey key;
+  key.order = topological(roots, has_memory);
+  ByteWriter out;
+  Numbers numbers;
+  for (const UOp& u : key.order) {
+    const bool is_leaf = has_memory(u);
+    out.number(is_leaf);
+    if (is_leaf) {
+      key.leaves.push_back(u);
+      out.number(u.op() == Op::Buffer);
+      write_dtype(out, u.dtype());
+      out.text(to_string(shape_of(u)));
+    } else {
+      key.has_writes |= u.op() == Op::After || u.op() == Op::Assign;
+      write_node(out, u, numbers);
+    }
+    numbers.emplace(u.node(), static_cast<uint32_t>(numbers.size()));
+  }
+  write_list(out, roots, numbers);
+  write_list(out, inputs, numbers);
+  for (const UOp& v : variables) write_arg(out, v.arg());
+  key.bytes = out.result();
+  return key;
+}
 
 std::string kernel_key(const Kernel& kernel) {
   ByteWriter out;
@@ -46,26 +94,18 @@ std::string kernel_key(const Kernel& kernel) {
   roots.insert(roots.end(), kernel.facts.begin(), kernel.facts.end());
   roots.insert(roots.end(), kernel.variables.begin(), kernel.variables.end());
   const std::vector<UOp> order = topological(roots);
-  std::unordered_map<const Node*, uint32_t> number;
+  Numbers numbers;
   out.text(kernel.name).number(uint64_t{order.size()});
   for (const UOp& u : order) {
-    number.emplace(u.node(), static_cast<uint32_t>(number.size()));
-    out.number(u.op());
-    write_dtype(out, u.dtype());
-    write_arg(out, u.arg());
-    out.number(static_cast<uint32_t>(u.src().size()));
-    for (const UOp& s : u.src()) out.number(number.at(s.node()));
+    write_node(out, u, numbers);
+    numbers.emplace(u.node(), static_cast<uint32_t>(numbers.size()));
   }
-  const auto write_list = [&](const std::vector<UOp>& list) {
-    out.number(uint64_t{list.size()});
-    for (const UOp& u : list) out.number(number.at(u.node()));
-  };
-  write_list(kernel.roots);
-  write_list(kernel.facts);
-  write_list(kernel.variables);
+  write_list(out, kernel.roots, numbers);
+  write_list(out, kernel.facts, numbers);
+  write_list(out, kernel.variables, numbers);
   out.number(uint64_t{kernel.ranges.size()});
   for (const KernelRange& r : kernel.ranges)
-    out.number(number.at(r.range.node())).number(r.kind).number(r.reduced);
+    out.number(numbers.at(r.range.node())).number(r.kind).number(r.reduced);
   out.number(uint64_t{kernel.params.size()});
   for (const KernelParam& p : kernel.params) {
     write_dtype(out, p.element);

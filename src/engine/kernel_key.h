@@ -1,7 +1,9 @@
-// What decides the code of a kernel, as bytes: the same in every process.
+// What decides the code of a kernel, or the plan for a graph, as bytes: the same in every process.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "ir/kernel.h"
 #include "ir/target.h"
@@ -10,6 +12,18 @@ namespace tiny {
 
 // The structure of a kernel: nodes in topological order, ranges, facts, parameters, variables.
 std::string kernel_key(const Kernel& kernel);
+
+// The structure of a tensor graph, down to the nodes that have memory.
+struct GraphKey {
+  std::string bytes;
+  std::vector<UOp> order;   // its nodes, sources before users
+  std::vector<UOp> leaves;  // of these, the nodes with memory, as the bytes number them
+  bool has_writes = false;  // then more than the structure decides: which memory is one
+};
+// `inputs` are the leaves that runs bind, in order.
+GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
+                   std::span<const UOp> variables);
+
 // Everything that codegen may ask a target.
 std::string target_key(const Target& target);
 

@@ -134,19 +134,19 @@ void Observer::rendered(const LinearProgram& program, Backend& backend, bool int
   if (tells(6)) tell(backend.listing(program) + "\n");
 }
 
-void Observer::planned(const Program& program) const {
+void Observer::planned(const Plan& plan) const {
   if (!tells(3)) return;
   std::string text =
-      cat("program of ", program.tape.size(), " kernels, arena ", program.arena_bytes, " bytes\n");
-  for (size_t i = 0; i < program.slots.size(); ++i) {
-    const Slot& slot = program.slots[i];
+      cat("program of ", plan.tape.size(), " kernels, arena ", plan.arena_bytes, " bytes\n");
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot& slot = plan.slots[i];
     text += cat("  buffer ", i, ": ", slot_name(slot.kind), " ", slot.bytes, " bytes");
     if (slot.kind == SlotKind::Arena) text += cat(" at ", slot.arena_offset);
     if (slot.kind == SlotKind::Input || slot.kind == SlotKind::Output)
       text += cat(", number ", slot.number);
     text += "\n";
   }
-  for (const TapeEntry& entry : program.tape) {
+  for (const TapeEntry& entry : plan.tape) {
     text += "  " + entry.info.name;
     for (size_t p = 0; p < entry.slots.size(); ++p) {
       const KernelParam& param = entry.info.params[p];

@@ -24,13 +24,15 @@
 namespace tiny {
 
 class Backend;
-class Program;
+struct Plan;
 struct KernelInfo;
 
 // What was compiled since the context began.
 struct CompileCounts {
   int64_t compiled = 0;
   int64_t cached = 0;                    // kernels that were asked for again
+  int64_t plans_cached = 0;              // graphs that were asked for again
+  int64_t plans_on_disk = 0;             // for which an earlier process had made the plan
   int64_t on_disk = 0;                   // that an earlier process had compiled
   int64_t interpreted = 0;               // of those compiled, because machine code could not be had
   double lower = 0;                      // seconds from a kernel to its linear program
@@ -60,7 +62,7 @@ class Observer {
   void watch_passes(PipelineOptions& options);
   void lowered(const Kernel& kernel, const CodegenResult& result, double start);
   void rendered(const LinearProgram& program, Backend& backend, bool interpreted) const;
-  void planned(const Program& program) const;
+  void planned(const Plan& plan) const;
   void drawn(std::span<const UOp> outputs);  // a graph that is computed or compiled
 
   // A piece of work of the calling thread, for the trace.

@@ -63,25 +63,21 @@ namespace {
 class Planner {
  public:
   Planner(const Schedule& schedule, const PlanRequest& request)
-      : schedule_(schedule), request_(request), program_(make_ref<Program>()) {}
+      : schedule_(schedule), request_(request) {}
 
-  Ref<Program> run(Context& context) {
-    program_->device = &context.device();
-    program_->time_limit = context.flags().time_limit;
-    program_->observer = &context.observer();
-    program_->owner = Ref<RefCounted>(&context);
-    program_->inputs = static_cast<int64_t>(request_.inputs.size());
-    program_->outputs = static_cast<int64_t>(request_.outputs.size());
+  Plan run(Context& context) {
+    plan_.inputs = static_cast<int64_t>(request_.inputs.size());
+    plan_.outputs = static_cast<int64_t>(request_.outputs.size());
     for (const UOp& v : request_.variables) {
       const VariableArg& arg = v.variable_arg();
-      program_->variables.push_back({arg.name, arg.min, arg.max});
+      plan_.variables.push_back({arg.name, arg.min, arg.max});
     }
     compile(context.kernels());
     // An output is written even if no kernel does: a slot says how many bytes it has.
     for (const UOp& out : request_.outputs) slot_of(out, 0);
     place_arena();
-    context.observer().planned(*program_);
-    return program_;
+    context.observer().planned(plan_);
+    return std::move(plan_);
   }
 
  private:
@@ -95,23 +91,23 @@ class Planner {
     for (size_t i = 0; i < kernels.size(); ++i) {
       TapeEntry entry;
       entry.executable = compiled[i]->executable;
-      entry.threads_extent = SizeExpression(compiled[i]->threads_extent, request_.variables);
+      entry.threads_extent = compiled[i]->threads_extent;
       entry.info = compiled[i]->info;
       entry.info.cached = cached[i] != 0;
       take_over(i);
       for (const UOp& value : schedule_.kernels[i].values)
         entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
       for (size_t p = 0; p < entry.slots.size(); ++p) {
-        Slot& slot = program_->slots[entry.slots[p]];
+        Slot& slot = plan_.slots[entry.slots[p]];
         if (slot.kind != SlotKind::Captured || !kernels[i].params[p].written) continue;
-        slot.is_written = program_->is_exclusive = true;
+        slot.is_written = plan_.is_exclusive = true;
       }
       for (const UOp& v : kernels[i].variables) {
         const auto at = std::find(request_.variables.begin(), request_.variables.end(), v);
         invariant(at != request_.variables.end(), "a program knows the variables of its kernels");
         entry.variables.push_back(static_cast<uint32_t>(at - request_.variables.begin()));
       }
-      program_->tape.push_back(std::move(entry));
+      plan_.tape.push_back(std::move(entry));
     }
   }
 
@@ -125,7 +121,7 @@ class Planner {
       const UOp& input = kernel.values[param];
       const auto slot = slots_.find(input.node());
       if (slot == slots_.end() || last_use_.at(input.node()) != i) continue;
-      if (program_->slots[slot->second].kind != SlotKind::Arena) continue;
+      if (plan_.slots[slot->second].kind != SlotKind::Arena) continue;
       if (bytes_of(input) != bytes_of(value) ||
           !(product(shape_of(input)) == product(shape_of(value))))
         continue;
@@ -136,11 +132,11 @@ class Planner {
 
   uint32_t slot_of(const UOp& value, int64_t time) {
     const auto [place, added] =
-        slots_.try_emplace(value.node(), static_cast<uint32_t>(program_->slots.size()));
+        slots_.try_emplace(value.node(), static_cast<uint32_t>(plan_.slots.size()));
     const uint32_t number = place->second;
     if (added) {
-      program_->slots.push_back(new_slot(value));
-      lifetimes_.push_back({program_->slots.back().bytes, time, time, 0});
+      plan_.slots.push_back(new_slot(value));
+      lifetimes_.push_back({plan_.slots.back().bytes, time, time, 0});
     }
     lifetimes_[number].last = std::max(lifetimes_[number].last, time);
     return number;
@@ -163,31 +159,31 @@ class Planner {
     } else if (Ref<Storage> storage = storage_of(value)) {
       slot.kind = SlotKind::Captured;
       slot.storage = std::move(storage);
+      slot.number = number_in(request_.leaves);
     }
     return slot;
   }
 
   void place_arena() {
-    for (size_t i = 0; i < program_->slots.size(); ++i) {
-      program_->slots[i].first = lifetimes_[i].first;
-      program_->slots[i].last = lifetimes_[i].last;
+    for (size_t i = 0; i < plan_.slots.size(); ++i) {
+      plan_.slots[i].first = lifetimes_[i].first;
+      plan_.slots[i].last = lifetimes_[i].last;
     }
     std::vector<Lifetime> lives;
     std::vector<size_t> owners;
-    for (size_t i = 0; i < program_->slots.size(); ++i) {
-      if (program_->slots[i].kind != SlotKind::Arena) continue;
+    for (size_t i = 0; i < plan_.slots.size(); ++i) {
+      if (plan_.slots[i].kind != SlotKind::Arena) continue;
       lives.push_back(lifetimes_[i]);
       owners.push_back(i);
     }
-    program_->arena_bytes = place_lifetimes(lives, kArenaAlignment);
-    program_->live_bytes_max = peak_bytes(lives);
-    for (size_t i = 0; i < lives.size(); ++i)
-      program_->slots[owners[i]].arena_offset = lives[i].offset;
+    plan_.arena_bytes = place_lifetimes(lives, kArenaAlignment);
+    plan_.live_bytes_max = peak_bytes(lives);
+    for (size_t i = 0; i < lives.size(); ++i) plan_.slots[owners[i]].arena_offset = lives[i].offset;
   }
 
   const Schedule& schedule_;
   const PlanRequest& request_;
-  Ref<Program> program_;
+  Plan plan_;
   std::unordered_map<const Node*, uint32_t> slots_;
   std::unordered_map<const Node*, size_t> last_use_;  // the last kernel that reads or stores it
   std::vector<Lifetime> lifetimes_;
@@ -195,7 +191,7 @@ class Planner {
 
 }  // namespace
 
-Ref<Program> make_program(Context& context, const Schedule& schedule, const PlanRequest& request) {
+Plan make_plan(Context& context, const Schedule& schedule, const PlanRequest& request) {
   return Planner(schedule, request).run(context);
 }
 

@@ -1,4 +1,4 @@
-// From a schedule to a program: slots for every value, the arena, the tape.
+// From a schedule to a plan: slots for every value, the arena, the tape.
 #pragma once
 
 #include <span>
@@ -16,12 +16,14 @@ struct PlanRequest {
   std::span<const UOp> outputs;  // stored nodes
   std::span<const UOp> inputs;   // Buffer nodes
   std::span<const UOp> variables;
+  std::span<const UOp> leaves;  // nodes with memory, which number the captured slots
 };
 
 // The bytes of a node's value, symbolic sizes at their largest.
 int64_t bytes_of(const UOp& node);
 
-Ref<Program> make_program(Context& context, const Schedule& schedule, const PlanRequest& request);
+// Compiles the schedule's kernels and lays out their values.
+Plan make_plan(Context& context, const Schedule& schedule, const PlanRequest& request);
 
 // Offsets for intervals of time [first, last] with sizes, so that what overlaps in time does not in
 // memory: largest first, lowest gap that fits.  Returns the total.

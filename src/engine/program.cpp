@@ -96,8 +96,12 @@ void Run::fit_to_variables() {
   size_t next = 0;
   for (size_t i = 0; i < p.slots.size(); ++i)
     if (p.slots[i].kind == SlotKind::Arena) set_argument(i, {arena_.get(), lives[next++].offset});
+  size_t variable = 0;
   for (size_t i = 0; i < p.tape.size(); ++i) {
-    const int64_t extent = p.tape[i].threads_extent.value(values_);
+    const std::span known = std::span(entry_values_).subspan(variable, p.tape[i].variables.size());
+    for (size_t k = 0; k < known.size(); ++k) known[k] = values_[p.tape[i].variables[k]];
+    variable += known.size();
+    const int64_t extent = p.tape[i].threads_extent.value(known);
     extents_[i] = p.tape[i].threads_extent.is_const() && extent == 0 ? 1 : extent;
   }
   for (size_t i = 0; i < p.slots.size(); ++i) {
@@ -196,8 +200,6 @@ void Run::execute() {
   for (size_t number = 0; number < p.tape.size(); ++number) {
     const TapeEntry& entry = p.tape[number];
     stop_.check();
-    for (size_t i = 0; i < entry.variables.size(); ++i)
-      entry_values_[variable + i] = values_[entry.variables[i]];
     Launch launch;
     launch.executable = entry.executable.get();
     launch.arguments = std::span(arguments_).subspan(argument, entry.slots.size());

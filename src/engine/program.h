@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ref.h"
@@ -23,7 +24,7 @@ enum class SlotKind : uint8_t { Captured, Input, Output, Arena };
 struct Slot {
   SlotKind kind = SlotKind::Arena;
   Ref<Storage> storage;      // Captured
-  int64_t number = 0;        // Input, Output: which
+  int64_t number = 0;        // Input, Output: which; Captured: which of the graph's leaves
   int64_t arena_offset = 0;  // Arena, in a program without variables
   int64_t bytes = 0;         // at the most
   SizeExpression size;       // bytes, by the variables
@@ -43,13 +44,14 @@ struct KernelInfo {
   bool interpreted = false;
   bool cached = false;  // compiled before this program was
   std::vector<KernelParam> params;
+  std::string file;  // its name in the disk cache; empty: it has none
 };
 
 struct TapeEntry {
   Ref<Executable> executable;
   std::vector<uint32_t> slots;      // per parameter
   std::vector<uint32_t> variables;  // per variable of the kernel: which of the program's
-  SizeExpression threads_extent;    // of the THREAD range; 0: none
+  SizeExpression threads_extent;    // of the THREAD range, by the kernel's variables; 0: none
   KernelInfo info;
 };
 
@@ -59,11 +61,9 @@ struct ProgramVariable {
   int64_t max = 0;
 };
 
-class Program : public RefCounted {
- public:
-  Device* device = nullptr;
-  Observer* observer = nullptr;  // of the owner
-  Ref<RefCounted> owner;         // what keeps the device alive
+// What a program does, step by step.  Without the memory of captured slots it fits every graph of
+// one structure.
+struct Plan {
   std::vector<Slot> slots;
   std::vector<TapeEntry> tape;
   std::vector<ProgramVariable> variables;
@@ -71,8 +71,18 @@ class Program : public RefCounted {
   int64_t live_bytes_max = 0;  // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
-  // A program that writes captured memory is exclusive: one run at a time.
+  // Whether captured memory is written: then one run at a time.
   bool is_exclusive = false;
+};
+
+class Program : public RefCounted, public Plan {
+ public:
+  Program() = default;
+  explicit Program(Plan plan) : Plan(std::move(plan)) {}
+
+  Device* device = nullptr;
+  Observer* observer = nullptr;          // of the owner
+  Ref<RefCounted> owner;                 // what keeps the device alive
   std::atomic<bool> is_running = false;  // only of an exclusive program
   int64_t time_limit = 0;                // milliseconds of an execution; 0: none
 };

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "engine/plan.h"
+#include "engine/plan_graph.h"
 #include "engine/versions.h"
 #include "ir/spec.h"
 #include "schedule/schedule.h"
@@ -40,21 +40,6 @@ std::optional<StoredView> stored_view(const UOp& node) {
   return as_view(node, flags);
 }
 
-// The stored bases of the outputs stay; everything else that is stored lives in the arena.
-std::vector<UOp> kept_nodes(const Schedule& schedule, std::span<const UOp> outputs) {
-  std::vector<UOp> kept;
-  for (const UOp& node : schedule.stored) {
-    std::vector<uint8_t> flags(node.graph().id_limit());
-    flags[node.id()] = 1;
-    for (const UOp& out : outputs)
-      if (const auto stored = as_view(out, flags); stored && stored->base == node) {
-        kept.push_back(node);
-        break;
-      }
-  }
-  return kept;
-}
-
 }  // namespace
 
 void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs) {
@@ -80,18 +65,14 @@ void realize(Context& context, std::span<const UOp> outputs) {
   require_values(missing, {});
   if (context.flags().spec != 0)
     for (const UOp& out : missing) verify_tensor(out);
-  Observer& observer = context.observer();
-  observer.drawn(missing);
+  context.observer().drawn(missing);
   Versions versions(context, missing);
   missing.insert(missing.end(), versions.copies().begin(), versions.copies().end());
-  const double start = observer.now();
-  const Schedule schedule = make_schedule(missing, context.backend().target(),
-                                          context.flags().fusion != 0, &context.stop());
-  observer.span("schedule", "schedule", start, observer.now());
-  const std::vector<UOp> kept = kept_nodes(schedule, missing);
-  PlanRequest request;
-  request.outputs = kept;
-  const Ref<Program> program = make_program(context, schedule, request);
+  GraphRequest request;
+  request.roots = missing;
+  GraphPlan planned = plan_graph(context, request);
+  const std::vector<UOp>& kept = planned.outputs;
+  const Ref<Program> program = make_program(context, std::move(planned.plan));
   program->is_exclusive = false;  // its writes are versions, which the graph knows
   const Ref<Run> run = make_ref<Run>(program);
   std::vector<Ref<Storage>> memory(kept.size());
@@ -104,8 +85,8 @@ void realize(Context& context, std::span<const UOp> outputs) {
   }
   Counters& counters = context.counters();
   counters.launches += std::ssize(program->tape);
-  counters.copies += schedule.copies + std::ssize(versions.copies());
-  counters.copied_bytes += schedule.copied_bytes + versions.copied_bytes();
+  counters.copies += planned.copies + std::ssize(versions.copies());
+  counters.copied_bytes += planned.copied_bytes + versions.copied_bytes();
   const auto attach = [&](const UOp& node, size_t i) { node.node()->realized = memory[i]; };
   // Writes happen once, even if the run fails on the way.
   if (versions.any()) {

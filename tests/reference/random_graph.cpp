@@ -40,7 +40,10 @@ Shape add_each(const Shape& a, const Ints& b) {
 }  // namespace
 
 RandomGraph::RandomGraph(Ref<Context> context, uint64_t seed, GraphOptions options)
-    : context_(std::move(context)), random_(seed * 0x9E3779B97F4A7C15u + 1), options_(options) {
+    : context_(std::move(context)),
+      random_(seed * 0x9E3779B97F4A7C15u + 1),
+      elements_(random_() + options.data_seed),
+      options_(options) {
 }
 
 RandomGraph::~RandomGraph() = default;
@@ -74,15 +77,20 @@ Ints RandomGraph::any_shape() {
 }
 
 // Small numbers and eighths, so that most arithmetic is exact in every order.
+int64_t RandomGraph::element_below(int64_t n) {
+  return static_cast<int64_t>(elements_() % static_cast<uint64_t>(n));
+}
+
 Tensor RandomGraph::data(DType dtype, const Ints& shape) {
   int64_t n = 1;
   for (int64_t d : shape) n *= d;
   std::vector<std::byte> bytes(static_cast<size_t>(n * dtype.bytes()));
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t v = below(33) - 16;
+    const int64_t v = element_below(33) - 16;
     const uint64_t bits = dtype.is_float() ? bits_of(dtype, static_cast<double>(v) / 8)
-                          : chance(5)      ? bits_of_int(dtype, static_cast<int64_t>(random_()))
-                                           : bits_of_int(dtype, dtype.is_bool() ? below(2) : v);
+                          : element_below(20) == 0
+                              ? bits_of_int(dtype, static_cast<int64_t>(elements_()))
+                              : bits_of_int(dtype, dtype.is_bool() ? element_below(2) : v);
     std::memcpy(bytes.data() + i * dtype.bytes(), &bits, static_cast<size_t>(dtype.bytes()));
   }
   return from_data(context_, dtype, shape, bytes.data(), std::ssize(bytes));
@@ -106,8 +114,9 @@ Tensor RandomGraph::wrapped(DType dtype) {
   const Tensor source = data(dtype, {count});
   memory_.push_back(std::make_unique<std::byte[]>(static_cast<size_t>(count * dtype.bytes())));
   for (int64_t i = 0; i < count * dtype.bytes(); i += dtype.bytes()) {
-    const uint64_t bits = dtype.is_float() ? bits_of(dtype, static_cast<double>(below(33) - 16) / 8)
-                                           : bits_of_int(dtype, below(20));
+    const uint64_t bits = dtype.is_float()
+                              ? bits_of(dtype, static_cast<double>(element_below(33) - 16) / 8)
+                              : bits_of_int(dtype, element_below(20));
     std::memcpy(memory_.back().get() + i, &bits, static_cast<size_t>(dtype.bytes()));
   }
   return wrap(context_, dtype, shape, strides, memory_.back().get() - low * dtype.bytes(), nullptr,
@@ -333,7 +342,7 @@ Tensor RandomGraph::gather(const Tensor& a) {
   int64_t count = 1;
   for (int64_t& d : shape) count *= (d = std::min<int64_t>(d, 5));
   std::vector<int64_t> values;
-  for (int64_t i = 0; i < count; ++i) values.push_back(below(n));
+  for (int64_t i = 0; i < count; ++i) values.push_back(element_below(n));
   const Tensor index = from_data(context_, kInt64, shape, values.data(), count * 8);
   what_ = cat("gather ", list_text(values), " along ", axis);
   return a.with(

@@ -16,6 +16,7 @@ struct GraphOptions {
   bool transcendentals = false;
   bool narrow_floats = true;  // float16 and bfloat16
   int64_t elements_max = 600;
+  uint64_t data_seed = 0;  // other elements for a graph of the same structure
 };
 
 // Makes graphs in one context.  The same seed gives the same graph in every context.
@@ -36,6 +37,7 @@ class RandomGraph {
   DType any_dtype();
   Ints any_shape();
   Tensor leaf();
+  int64_t element_below(int64_t n);  // 0 .. n-1, by the data's seed
   Tensor data(DType dtype, const Ints& shape);
   Tensor wrapped(DType dtype);
   Tensor step();
@@ -54,6 +56,7 @@ class RandomGraph {
 
   Ref<Context> context_;
   std::mt19937_64 random_;
+  std::mt19937_64 elements_;
   GraphOptions options_;
   std::vector<Tensor> pool_;
   std::vector<std::unique_ptr<std::byte[]>> memory_;  // of wrapped tensors

@@ -56,6 +56,8 @@ TEST_F(KernelCounts, MatmulWithBiasAndGeluIsOne) {
 
 TEST_F(KernelCounts, RowsAreOne) {
   EXPECT_EQ(kernels(softmax(input({512, 1024}), 1)), 1U);
+  EXPECT_EQ(kernels(softmax(input({512, 1024}), 0)), 1U);
+  EXPECT_EQ(kernels(softmax(input({4, 64, 100}), 1)), 1U);
   EXPECT_EQ(kernels(layer_norm(input({512, 768}), input({768}), input({768}), 1, 1e-5)), 1U);
   EXPECT_EQ(kernels(rms_norm(input({512, 768}), input({768}), 1)), 1U);
 }
