@@ -260,6 +260,22 @@ TEST_F(ModelAbi, TensorFilesRoundTrip) {
   tiny_tensor_release(x);
 }
 
+TEST(Operators, AreSupportedByVersion) {
+  const int64_t newest = tiny_supported_opset();
+  EXPECT_GE(newest, 22);
+  EXPECT_EQ(tiny_op_supported("", "Softmax", 13), 1);
+  EXPECT_EQ(tiny_op_supported("ai.onnx", "Softmax", newest), 1);
+  EXPECT_EQ(tiny_op_supported(nullptr, "Softmax", 1), 1);
+  EXPECT_EQ(tiny_op_supported("", "Softmax", newest + 1), 0);
+  EXPECT_EQ(tiny_op_supported("", "Softmax", 0), 0);
+  EXPECT_EQ(tiny_op_supported("", "Upsample", 9), 1);
+  EXPECT_EQ(tiny_op_supported("", "Upsample", 10), 0);  // Resize is its successor
+  EXPECT_EQ(tiny_op_supported("com.example", "Softmax", 13), 0);
+  EXPECT_EQ(tiny_op_supported("", "NoSuchOp", 13), 0);
+  EXPECT_EQ(tiny_op_supported("", nullptr, 13), 0);
+  EXPECT_TRUE(error_has("op is NULL")) << tiny_last_error();
+}
+
 TEST_F(ModelAbi, DevicesAreListed) {
   tiny_report* report = nullptr;
   ASSERT_EQ(tiny_devices(&report), TINY_OK);
