@@ -5,6 +5,7 @@
 // made.  Positions are of the kernel as it came; numbers name ranges for good.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "codegen/access_table.h"
@@ -38,6 +39,11 @@ class Chooser {
   bool has_range(int64_t number) const;  // now
   bool reads(const ClosureInfo& outer, const ClosureInfo& inner) const;
   void staged_operand(const ClosureInfo& inner);
+  struct LaneChoice {
+    std::optional<size_t> range;
+    double cost = 0;
+  };
+  LaneChoice cheapest_lanes(uint64_t set, bool reduced) const;
   void elementwise();
   void rows();
   void share_values();

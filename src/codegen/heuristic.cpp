@@ -26,6 +26,10 @@ bool contains(const UOp& user, const UOp& node) {
 
 // What a value that is wanted again must cost at least to be kept: reading it back is not free.
 constexpr double kSharedWorkMin = 6;
+// Lanes that cost more than this are not worth having where there are several reductions.
+constexpr double kLaneCostMax = 30;
+// Vectors of rows that are computed side by side.
+constexpr int64_t kRowVectors = 4;
 
 }  // namespace
 
@@ -142,28 +146,40 @@ void Chooser::elementwise() {
   vector_tile(best, 4);
 }
 
-// Several reductions: each range that is contiguous for what it closes gets lanes.
+// The cheapest lanes among the ranges of `set`; none if it has no range of more than one element.
+Chooser::LaneChoice Chooser::cheapest_lanes(uint64_t set, bool reduced) const {
+  LaneChoice best;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    if (!(set & bit(i)) || const_extent(i) == 1) continue;
+    const double cost = lane_cost(i, reduced);
+    if (!best.range || cost < best.cost) best = {i, cost};
+  }
+  return best;
+}
+
+// Several reductions: lanes are rows where neighbours in memory are; else each range that is
+// contiguous for what it closes gets lanes.
 void Chooser::rows() {
   if (lanes_ < 2) return;
+  double apart = 0;
+  for (const ClosureInfo& c : table_.closures) apart += cheapest_lanes(c.own, !c.store).cost;
+  const uint64_t common = (uint64_t{1} << common_outer_ranges(kernel_)) - 1;
+  const LaneChoice row = cheapest_lanes(common, false);
+  if (row.range && row.cost < apart && row.cost <= kLaneCostMax) {
+    vector_tile(*row.range, kRowVectors);
+    return;
+  }
   uint64_t taken = 0;
   for (const ClosureInfo& c : table_.closures) {
-    size_t best = kernel_.ranges.size();
-    double price = 0;
-    bool conflict = false;
-    for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-      if (!(c.own & bit(i)) || const_extent(i) == 1) continue;
-      if (taken & bit(i)) conflict = true;
-      const double cost = lane_cost(i, !c.store);
-      if (best == kernel_.ranges.size() || cost < price) best = i, price = cost;
-    }
-    if (conflict || best == kernel_.ranges.size() || price > 30) continue;
+    const LaneChoice best = cheapest_lanes(c.own, !c.store);
+    if (!best.range || best.cost > kLaneCostMax || (c.own & taken)) continue;
     // Nothing may have the lanes of two ranges.
     bool clash = false;
     for (const ClosureInfo& other : table_.closures)
-      if ((other.below & bit(best)) && (other.below & taken)) clash = true;
+      if ((other.below & bit(*best.range)) && (other.below & taken)) clash = true;
     if (clash) continue;
-    taken |= bit(best);
-    vector_tile(best, 4);
+    taken |= bit(*best.range);
+    vector_tile(*best.range, 4);
   }
 }
 

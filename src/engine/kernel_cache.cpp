@@ -58,7 +58,9 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
         return backend_.listing(result.program);
     }
   }
-  throw Error(Status::Unsupported, "the kernel is no longer in the context's cache");
+  throw Error(Status::Unsupported,
+              "the kernel's source is not known: its code came from the disk cache, or the context "
+              "has dropped it; the option cache = 0 compiles anew");
 }
 
 LinearProgram KernelCache::lower(Fresh& fresh) {
@@ -72,7 +74,7 @@ LinearProgram KernelCache::lower(Fresh& fresh) {
   result.program.name = unique_name(fresh.shape);
   observer_.lowered(kernel, result, begin);
   CompiledKernel& compiled = fresh.entry->compiled;
-  compiled.threads_extent = result.threads_extent;
+  compiled.threads_extent = SizeExpression(result.threads_extent, kernel.variables);
   compiled.info.name = result.program.name;
   compiled.info.options = result.options;
   compiled.info.linear_ops = static_cast<int64_t>(result.program.ops.size());
@@ -82,18 +84,30 @@ LinearProgram KernelCache::lower(Fresh& fresh) {
   return std::move(result.program);
 }
 
+Code KernelCache::unpack(StoredKernel stored, const std::string& file, CompiledKernel& kernel) {
+  kernel.threads_extent = stored.threads_extent;
+  kernel.info = std::move(stored.info);
+  kernel.info.name = stored.code.name = unique_name(kernel.info.name);
+  kernel.info.file = file;
+  return std::move(stored.code);
+}
+
 bool KernelCache::take_from_disk(Fresh& fresh) {
   if (!disk_.enabled()) return false;
-  fresh.disk_key = kernel_key(fresh.entry->kernel);
-  auto stored = disk_.find(fresh.disk_key);
+  fresh.key = kernel_key(fresh.entry->kernel);
+  const std::string file = disk_.name_of(fresh.key);
+  CompiledKernel& compiled = fresh.entry->compiled;
+  if (const auto known = files_.find(file); known != files_.end()) {
+    compiled = known->second;
+    fresh.on_disk = true;
+    return true;
+  }
+  const auto content = disk_.find(fresh.key);
+  if (!content) return false;
+  auto stored = decode_kernel(*content);
   if (!stored) return false;
   fresh.on_disk = true;
-  fresh.code = std::move(stored->code);
-  CompiledKernel& compiled = fresh.entry->compiled;
-  compiled.threads_extent = stored->threads_extent;
-  compiled.info = std::move(stored->info);
-  compiled.info.name = fresh.code.name = unique_name(compiled.info.name);
-  compiled.info.params = fresh.entry->kernel.params;
+  fresh.code = unpack(std::move(*stored), file, compiled);
   return true;
 }
 
@@ -121,9 +135,14 @@ void KernelCache::compile_fresh(std::vector<Fresh>& fresh) {
   times.on_disk += std::ssize(fresh) - std::ssize(programs);
 }
 
-void KernelCache::load(std::vector<Fresh>& fresh) {
+void KernelCache::load(std::vector<Fresh>& all) {
+  std::vector<Fresh*> fresh;
   std::vector<Code> codes;
-  for (Fresh& f : fresh) codes.push_back(std::move(f.code));
+  for (Fresh& f : all) {
+    if (f.entry->compiled.executable) continue;  // from a file that was loaded before
+    fresh.push_back(&f);
+    codes.push_back(std::move(f.code));
+  }
   std::vector<LoadedKernel> loaded;
   bool refused = false;
   try {
@@ -134,22 +153,58 @@ void KernelCache::load(std::vector<Fresh>& fresh) {
   }
   if (refused) {  // machine code cannot be had in this process
     std::vector<LinearProgram> programs;
-    for (Fresh& f : fresh) programs.push_back(lower(f));
+    for (Fresh* f : fresh) programs.push_back(lower(*f));
     codes = backend_.render(programs, Backend::Form::Interpretable);
     loaded = backend_.load(codes);
   }
   for (size_t i = 0; i < fresh.size(); ++i) {
-    CompiledKernel& compiled = fresh[i].entry->compiled;
+    CompiledKernel& compiled = fresh[i]->entry->compiled;
     compiled.executable = std::move(loaded[i].executable);
     compiled.info.interpreted = loaded[i].interpreted;
     observer_.compiles().interpreted += loaded[i].interpreted;
-    // An extent that a run decides is an expression of this graph: it is not kept in files.
-    if (!disk_.enabled() || fresh[i].on_disk || refused || !compiled.threads_extent.is_const())
-      continue;
-    StoredKernel stored{std::move(codes[i]), compiled.threads_extent.value(), compiled.info};
-    stored.info.name = fresh[i].shape;
-    disk_.store(fresh[i].disk_key, stored);
+    const bool is_kept = disk_.enabled() && codes[i].kind != CodeKind::C && !refused;
+    if (!is_kept || fresh[i]->on_disk) continue;
+    StoredKernel stored{std::move(codes[i]), compiled.threads_extent, compiled.info};
+    stored.info.name = fresh[i]->shape;
+    disk_.store(fresh[i]->key, encode_kernel(stored));
+    compiled.info.file = disk_.name_of(fresh[i]->key);
   }
+}
+
+std::vector<const CompiledKernel*> KernelCache::load_files(std::span<const std::string> names) {
+  if (std::ssize(files_) > flags_.cache_kernels) files_.clear();
+  std::vector<Code> codes;
+  std::vector<CompiledKernel> kernels;
+  for (const std::string& name : names) {
+    const bool is_known =
+        files_.contains(name) ||
+        std::ranges::any_of(kernels, [&](const CompiledKernel& k) { return k.info.file == name; });
+    if (is_known) continue;
+    const auto content = disk_.find_named(name);
+    auto stored = content ? decode_kernel(*content) : std::nullopt;
+    if (!stored) return {};
+    codes.push_back(unpack(std::move(*stored), name, kernels.emplace_back()));
+  }
+  try {
+    std::vector<LoadedKernel> loaded = backend_.load(codes);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      kernels[i].executable = std::move(loaded[i].executable);
+      kernels[i].info.interpreted = loaded[i].interpreted;
+      observer_.compiles().interpreted += loaded[i].interpreted;
+    }
+  } catch (const Error& e) {
+    if (e.status() != Status::Device) throw;
+    return {};
+  }
+  observer_.compiles().on_disk += std::ssize(kernels);
+  observer_.compiles().cached += std::ssize(names) - std::ssize(kernels);
+  for (CompiledKernel& kernel : kernels) {
+    const std::string name = kernel.info.file;
+    files_.emplace(name, std::move(kernel));
+  }
+  std::vector<const CompiledKernel*> out;
+  for (const std::string& name : names) out.push_back(&files_.at(name));
+  return out;
 }
 
 // Keeps what this call asked for; of the rest a quarter more than must go.

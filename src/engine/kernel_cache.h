@@ -1,6 +1,6 @@
 // Kernels by structure: what was compiled once is not compiled again.  In memory kernels are
 // interned UOps, so equal structure is equal pointers; on disk they are bytes
-// (engine/code_cache.h).
+// (engine/disk_cache.h).
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@
 #include "base/flags.h"
 #include "base/stop.h"
 #include "engine/backend.h"
-#include "engine/code_cache.h"
+#include "engine/disk_cache.h"
 #include "engine/observe.h"
 #include "engine/program.h"
+#include "engine/stored.h"
 #include "ir/kernel.h"
 
 namespace tiny {
 
 struct CompiledKernel {
   Ref<Executable> executable;
-  Dim threads_extent = 0;
+  SizeExpression threads_extent;  // by the kernel's variables
   KernelInfo info;
 };
 
@@ -37,9 +38,12 @@ class KernelCache {
   // batch.  `cached` (may be null) receives for each whether its code was there before.
   std::vector<const CompiledKernel*> compile(std::span<const Kernel> kernels,
                                              std::vector<uint8_t>* cached = nullptr);
+  // The kernels of these files of the disk cache, valid until the next call; none if one is not
+  // there or cannot be loaded.
+  std::vector<const CompiledKernel*> load_files(std::span<const std::string> names);
   const CompileCounts& times() const { return observer_.compiles(); }
   size_t size() const { return entries_.size(); }
-  const CodeCache& disk() const { return disk_; }
+  DiskCache& disk() { return disk_; }
   // What compiling the kernel would give, without rendering and loading it.
   CodegenResult lower(const Kernel& kernel) const;
   // The kernel with this code as text, made anew; Error{Unsupported} if the cache has dropped it.
@@ -54,10 +58,10 @@ class KernelCache {
   // A kernel that is being compiled.
   struct Fresh {
     Entry* entry = nullptr;
-    std::string disk_key;
+    std::string key;
     bool on_disk = false;
     std::string shape;  // its name, before it is made unique
-    Code code;
+    Code code;          // none: the executable is there
   };
   using Key = std::vector<const Node*>;
   static Key key_of(const Kernel& kernel);
@@ -66,6 +70,8 @@ class KernelCache {
   std::string unique_name(const std::string& shape);
   LinearProgram lower(Fresh& fresh);
   bool take_from_disk(Fresh& fresh);
+  // A kernel without its executable, and its code.
+  Code unpack(StoredKernel stored, const std::string& file, CompiledKernel& kernel);
   void compile_fresh(std::vector<Fresh>& fresh);
   void load(std::vector<Fresh>& fresh);
   void forget_oldest();
@@ -74,9 +80,10 @@ class KernelCache {
   const Flags& flags_;
   Observer& observer_;
   const StopSignal& stop_;
-  CodeCache disk_;
+  DiskCache disk_;
   std::map<Key, Entry> entries_;
-  std::map<std::string, int64_t> names_;  // how often each was given
+  std::map<std::string, CompiledKernel> files_;  // what came from the disk cache, by file
+  std::map<std::string, int64_t> names_;         // how often each was given
   int64_t calls_ = 0;
 };
 

@@ -32,6 +32,7 @@ struct CompileCounts {
   int64_t compiled = 0;
   int64_t cached = 0;                    // kernels that were asked for again
   int64_t plans_cached = 0;              // graphs that were asked for again
+  int64_t plans_on_disk = 0;             // for which an earlier process had made the plan
   int64_t on_disk = 0;                   // that an earlier process had compiled
   int64_t interpreted = 0;               // of those compiled, because machine code could not be had
   double schedule = 0;                   // seconds from a graph to a list of kernels

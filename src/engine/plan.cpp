@@ -91,7 +91,7 @@ class Planner {
     for (size_t i = 0; i < kernels.size(); ++i) {
       TapeEntry entry;
       entry.executable = compiled[i]->executable;
-      entry.threads_extent = SizeExpression(compiled[i]->threads_extent, request_.variables);
+      entry.threads_extent = compiled[i]->threads_extent;
       entry.info = compiled[i]->info;
       entry.info.cached = cached[i] != 0;
       take_over(i);

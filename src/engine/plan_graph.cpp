@@ -6,6 +6,7 @@
 #include "engine/plan.h"
 #include "engine/plan_cache.h"
 #include "engine/realize.h"
+#include "engine/stored.h"
 #include "schedule/schedule.h"
 #include "shape/view.h"
 
@@ -55,6 +56,30 @@ GraphPlan with_memory(const CachedPlan& found, const GraphKey& key) {
   return out;
 }
 
+// The plan that an earlier process has made; null if there is none.
+std::shared_ptr<const CachedPlan> plan_from_disk(Context& context, const GraphKey& key) {
+  const auto content = context.kernels().disk().find(key.bytes);
+  if (!content) return nullptr;
+  auto stored = decode_plan(*content, key.order.size(), key.leaves.size());
+  if (!stored) return nullptr;
+  std::vector<TapeEntry>& tape = stored->cached.plan.tape;
+  const std::vector<const CompiledKernel*> kernels = context.kernels().load_files(stored->kernels);
+  if (kernels.size() != tape.size()) return nullptr;
+  for (size_t i = 0; i < tape.size(); ++i) {
+    if (kernels[i]->info.params.size() != tape[i].slots.size()) return nullptr;
+    tape[i].executable = kernels[i]->executable;
+    tape[i].threads_extent = kernels[i]->threads_extent;
+    tape[i].info = kernels[i]->info;
+  }
+  return std::make_shared<CachedPlan>(std::move(stored->cached));
+}
+
+void keep_on_disk(Context& context, const GraphKey& key, const CachedPlan& cached) {
+  const auto has_file = [](const TapeEntry& entry) { return !entry.info.file.empty(); };
+  if (std::ranges::all_of(cached.plan.tape, has_file))
+    context.kernels().disk().store(key.bytes, encode_plan(cached));
+}
+
 GraphPlan plan_anew(Context& context, const GraphRequest& request, const GraphKey& key) {
   GraphPlan out;
   Observer& observer = context.observer();
@@ -87,16 +112,25 @@ GraphPlan plan_graph(Context& context, const GraphRequest& request) {
   const GraphKey key = graph_key(request.roots, request.inputs, request.variables);
   PlanCache& cache = context.plans();
   CompileCounts& counts = context.observer().compiles();
-  if (!key.has_writes) {
-    if (const auto found = cache.find(key.bytes)) {
-      ++counts.plans_cached;
-      counts.cached += std::ssize(found->plan.tape);
-      return with_memory(*found, key);
-    }
+  if (key.has_writes) return plan_anew(context, request, key);
+  if (const auto found = cache.find(key.bytes)) {
+    ++counts.plans_cached;
+    counts.cached += std::ssize(found->plan.tape);
+    return with_memory(*found, key);
+  }
+  const double begin = context.observer().now();
+  if (const auto found = plan_from_disk(context, key)) {
+    ++counts.plans_on_disk;
+    cache.keep(key.bytes, found);
+    GraphPlan out = with_memory(*found, key);
+    out.compile_seconds = context.observer().now() - begin;
+    return out;
   }
   GraphPlan made = plan_anew(context, request, key);
-  if (!key.has_writes)
-    if (auto plan = without_memory(made, key)) cache.keep(key.bytes, std::move(plan));
+  if (const auto cached = without_memory(made, key)) {
+    cache.keep(key.bytes, cached);
+    keep_on_disk(context, key, *cached);
+  }
   return made;
 }
 

@@ -50,6 +50,37 @@ SizeExpression::SizeExpression(const Dim& dim, std::span<const UOp> variables) {
   }
 }
 
+void SizeExpression::write(ByteWriter& out) const {
+  out.number(value_).number(static_cast<uint32_t>(steps_.size()));
+  for (const Step& step : steps_) out.number(step.op).number(step.number);
+}
+
+SizeExpression SizeExpression::read(ByteReader& in) {
+  SizeExpression out(in.number<int64_t>());
+  size_t depth = 0;
+  for (auto n = in.number<uint32_t>(); n > 0 && in.good(); --n) {
+    const Op op = in.number<Op>();
+    const auto number = in.number<int64_t>();
+    const bool is_known = static_cast<size_t>(op) < kOpCount &&
+                          (op == Op::Const || op == Op::Variable || info(op).arity > 0);
+    const size_t operands = is_known ? static_cast<size_t>(info(op).arity) : depth + 1;
+    if (operands > depth || out.steps_.size() >= kStepsMax) return 0;
+    depth += 1 - operands;
+    if (depth > kDepthMax) return 0;
+    out.steps_.push_back({op, number});
+  }
+  if (!out.steps_.empty() && depth != 1) return 0;
+  return out;
+}
+
+size_t SizeExpression::variables_used() const {
+  int64_t used = 0;
+  for (const Step& step : steps_)
+    if (step.op == Op::Variable)
+      used = std::max(used, step.number < 0 ? INT64_MAX : step.number + 1);
+  return static_cast<size_t>(used);
+}
+
 int64_t SizeExpression::value(std::span<const int64_t> variables) const {
   if (is_const()) return value_;
   std::array<uint64_t, kDepthMax> stack;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/bytes.h"
 #include "ir/uop.h"
 #include "shape/shape.h"
 
@@ -16,6 +17,11 @@ class SizeExpression {
   SizeExpression(int64_t value = 0) : value_(value) {}  // NOLINT: a number is a size.
   // `variables` are the Variable nodes whose values `value` takes, in that order.
   SizeExpression(const Dim& dim, std::span<const UOp> variables);
+
+  void write(ByteWriter& out) const;
+  static SizeExpression read(ByteReader& in);  // 0 for what cannot be evaluated
+  // Every variable of the size has a place below this.
+  size_t variables_used() const;
 
   bool is_const() const { return steps_.empty(); }
   // The size for these values; allocates nothing.

@@ -112,15 +112,35 @@ class Finder {
 
 }  // namespace
 
-size_t common_outer_ranges(const Kernel& kernel) {
+namespace {
+
+// Inside of which everything that closes ranges lies.
+RangeSet common_ranges(const Kernel& kernel) {
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
   RangeSet common = ~RangeSet{0};
   for (const UOp& u : topological(kernel.roots))
     if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free.at(u.node());
-  size_t count = 0;
-  while (count < kernel.ranges.size() && (common & (RangeSet{1} << count))) ++count;
-  return count;
+  return common;
+}
+
+}  // namespace
+
+size_t common_outer_ranges(const Kernel& kernel) {
+  const auto count = static_cast<size_t>(std::countr_one(common_ranges(kernel)));
+  return std::min(count, kernel.ranges.size());
+}
+
+void put_rows_outermost(Kernel& kernel) {
+  constexpr size_t kRangesMax = 64;
+  if (kernel.ranges.size() > kRangesMax) return;
+  const RangeSet common = common_ranges(kernel);
+  std::vector<KernelRange> rows;
+  std::vector<KernelRange> others;
+  for (size_t i = 0; i < kernel.ranges.size(); ++i)
+    (common & (RangeSet{1} << i) ? rows : others).push_back(kernel.ranges[i]);
+  rows.insert(rows.end(), others.begin(), others.end());
+  kernel.ranges = std::move(rows);
 }
 
 std::optional<SharedValue> find_shared_value(const Kernel& kernel, size_t place, double work_min) {

@@ -11,6 +11,10 @@ namespace tiny {
 // How many of the first ranges everything that closes ranges lies inside of.
 size_t common_outer_ranges(const Kernel& kernel);
 
+// Makes the ranges that every reduction and store lies inside of the outermost ones, in their
+// order: the rows of a softmax along a leading axis.
+void put_rows_outermost(Kernel& kernel);
+
 struct SharedValue {
   UOp value;            // as the reduction computes it
   int64_t number = 0;   // among the kernel's nodes, sources first

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
+#include "ir/shared_value.h"
 #include "rules/symbolic.h"
 #include "shape/shape.h"
 
@@ -34,6 +35,7 @@ class Lowering {
     compare_addresses(destination);
     out_.kernel.roots.insert(out_.kernel.roots.end(), checks_.begin(), checks_.end());
     name(output_ranges);
+    put_rows_outermost(out_.kernel);
     collect_variables();
     return std::move(out_);
   }

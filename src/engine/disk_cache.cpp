@@ -1,4 +1,4 @@
-#include "engine/code_cache.h"
+#include "engine/disk_cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 #include "base/build_id.h"
@@ -21,8 +22,11 @@ namespace tiny {
 
 namespace {
 
-constexpr uint64_t kMagic = 0x31656C6E72656B74;  // and the format's number
-constexpr const char* kEnding = ".kernel";
+constexpr uint64_t kMagic = 0x32656C6E72656B74;  // and the format's number
+constexpr const char* kEnding = ".tiny";
+// Its time is that of the last look at the sizes of all files, which is not done more often.
+constexpr const char* kTrimmedName = "trimmed";
+constexpr int64_t kTrimSeconds = 3600;
 constexpr int64_t kFileBytesMax = 64 << 20;
 constexpr int64_t kFolderBytesMax = 256 << 20;
 
@@ -94,51 +98,9 @@ bool write_file(const std::string& path, std::string_view bytes) {
   return true;
 }
 
-std::string encode(std::string_view key, const StoredKernel& kernel) {
-  const Code& code = kernel.code;
-  const KernelInfo& info = kernel.info;
-  ByteWriter body;
-  body.text(key).number(code.kind).text(code.name).text(code.entry);
-  body.text({reinterpret_cast<const char*>(code.bytes.data()), code.bytes.size()});
-  body.number(code.scratch_bytes).number(kernel.threads_extent);
-  body.text(info.name).text(info.options).number(info.linear_ops);
-  body.number(info.operations).number(info.bytes).number(info.interpreted);
-  ByteWriter out;
-  out.number(kMagic).number(hash_bytes(body.result(), kMagic)).text(body.result());
-  return out.result();
-}
-
-std::optional<StoredKernel> decode(std::string_view bytes, std::string_view key) {
-  ByteReader file(bytes);
-  const auto magic = file.number<uint64_t>();
-  const auto checksum = file.number<uint64_t>();
-  const std::string_view text = file.text();
-  if (!file.at_end() || magic != kMagic || checksum != hash_bytes(text, kMagic))
-    return std::nullopt;
-  ByteReader body(text);
-  if (body.text() != key) return std::nullopt;
-  StoredKernel kernel;
-  kernel.code.kind = body.number<CodeKind>();
-  kernel.code.name = body.text();
-  kernel.code.entry = body.text();
-  const std::string_view code = body.text();
-  const auto* first = reinterpret_cast<const std::byte*>(code.data());
-  kernel.code.bytes.assign(first, first + code.size());
-  kernel.code.scratch_bytes = body.number<int64_t>();
-  kernel.threads_extent = body.number<int64_t>();
-  kernel.info.name = body.text();
-  kernel.info.options = body.text();
-  kernel.info.linear_ops = body.number<int64_t>();
-  kernel.info.operations = body.number<double>();
-  kernel.info.bytes = body.number<double>();
-  kernel.info.interpreted = body.number<uint8_t>() != 0;
-  if (!body.at_end() || kernel.code.kind >= CodeKind::C) return std::nullopt;
-  return kernel;
-}
-
 }  // namespace
 
-CodeCache::CodeCache(const Flags& flags, std::string_view target_key) : tell_(flags.debug >= 1) {
+DiskCache::DiskCache(const Flags& flags, std::string_view target_key) : tell_(flags.debug >= 1) {
   const bool watched =
       flags.spec != 0 || flags.debug >= 3 || flags.graphuops != 0 || flags.track_match_stats != 0;
   if (flags.cache == 0 || watched) return;
@@ -153,36 +115,67 @@ CodeCache::CodeCache(const Flags& flags, std::string_view target_key) : tell_(fl
     return;
   }
   folder_ = folder;
-  common_ = ByteWriter().text(build).text(target_key).number(flags.noopt).text(flags.opts).result();
+  common_ = ByteWriter()
+                .text(build)
+                .text(target_key)
+                .number(flags.noopt)
+                .number(flags.fusion)
+                .text(flags.opts)
+                .result();
 }
 
-// 128 bits of the key; the key itself is in the file.
-std::string CodeCache::path_of(std::string_view key) const {
+std::string DiskCache::whole(std::string_view key) const {
+  return common_ + std::string(key);
+}
+
+std::string DiskCache::name_of(std::string_view key) const {
+  const std::string all = whole(key);
   char name[33];
   std::snprintf(name, sizeof name, "%016llx%016llx",
-                static_cast<unsigned long long>(hash_bytes(key, 1)),
-                static_cast<unsigned long long>(hash_bytes(key, 2)));
-  return cat(folder_, "/", name, kEnding);
+                static_cast<unsigned long long>(hash_bytes(all, 1)),
+                static_cast<unsigned long long>(hash_bytes(all, 2)));
+  return name;
 }
 
-std::optional<StoredKernel> CodeCache::find(std::string_view kernel_key) {
+// The content if the file is whole and of this key (null: of the one that its name stands for).
+std::optional<std::string> DiskCache::read_named(const std::string& name,
+                                                 const std::string_view* key) const {
   if (!enabled()) return std::nullopt;
-  const std::string key = common_ + std::string(kernel_key);
-  const std::string path = path_of(key);
+  const std::string path = cat(folder_, "/", name, kEnding);
   const auto bytes = read_file(path);
   if (!bytes) return std::nullopt;
-  auto kernel = decode(*bytes, key);
-  if (kernel) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // for trim(); may fail
-  return kernel;
+  ByteReader file(*bytes);
+  const auto magic = file.number<uint64_t>();
+  const auto checksum = file.number<uint64_t>();
+  const std::string_view text = file.text();
+  if (!file.at_end() || magic != kMagic || checksum != hash_bytes(text, kMagic))
+    return std::nullopt;
+  ByteReader body(text);
+  const std::string_view common = body.text();
+  const std::string_view found = body.text();
+  const std::string_view content = body.text();
+  if (!body.at_end() || common != common_) return std::nullopt;
+  if (key ? found != *key : name_of(found) != name) return std::nullopt;
+  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // for trim(); may fail
+  return std::string(content);
 }
 
-void CodeCache::store(std::string_view kernel_key, const StoredKernel& kernel) {
-  if (!enabled() || kernel.code.kind == CodeKind::C) return;
-  const std::string key = common_ + std::string(kernel_key);
-  const std::string bytes = encode(key, kernel);
+std::optional<std::string> DiskCache::find(std::string_view key) const {
+  return enabled() ? read_named(name_of(key), &key) : std::nullopt;
+}
+
+std::optional<std::string> DiskCache::find_named(const std::string& name) const {
+  return read_named(name, nullptr);
+}
+
+void DiskCache::store(std::string_view key, std::string_view content) {
+  if (!enabled()) return;
+  const std::string body = ByteWriter().text(common_).text(key).text(content).result();
+  const std::string bytes =
+      ByteWriter().number(kMagic).number(hash_bytes(body, kMagic)).text(body).result();
   if (std::ssize(bytes) > kFileBytesMax) return;
   if (!trimmed_) trim();
-  const std::string path = path_of(key);
+  const std::string path = cat(folder_, "/", name_of(key), kEnding);
   const std::string aside =
       cat(path, ".", getpid(), "-", reinterpret_cast<uintptr_t>(this), "-", written_++);
   if (write_file(aside, bytes) && rename(aside.c_str(), path.c_str()) == 0) return;
@@ -194,9 +187,15 @@ void CodeCache::store(std::string_view kernel_key, const StoredKernel& kernel) {
   folder_.clear();
 }
 
-// Once, before the first write of a context: the oldest files go until three quarters are left.
-void CodeCache::trim() {
+// Before the first write of a context, if none has for an hour: the oldest files go until three
+// quarters are left.
+void DiskCache::trim() {
   trimmed_ = true;
+  const std::string stamp = cat(folder_, "/", kTrimmedName);
+  struct stat last{};
+  if (stat(stamp.c_str(), &last) == 0 && std::time(nullptr) - last.st_mtim.tv_sec < kTrimSeconds)
+    return;
+  if (!write_file(stamp, "")) utimensat(AT_FDCWD, stamp.c_str(), nullptr, 0);
   struct Entry {
     int64_t time, bytes;
     std::string path;

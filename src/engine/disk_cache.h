@@ -1,7 +1,7 @@
-// Rendered kernels on disk, so that a process need not compile what an earlier one has compiled.
+// What was compiled, on disk, so that a process need not make what an earlier one has made.
 //
-//   Keyed     by the kernel's structure and by what all keys of a context have in common: the build
-//             of the library, the target, the options.  A file holds its whole key, which is
+//   Keyed     by what decides the content and by what all keys of a context have in common: the
+//             build of the library, the target, the options.  A file holds its whole key, which is
 //             compared.
 //   Harmless  a file that is cut off, damaged or of another key is no file; files are written aside
 //             and renamed; the folder and every file must belong to the user, and to nobody else.
@@ -15,32 +15,28 @@
 #include <string_view>
 
 #include "base/flags.h"
-#include "engine/program.h"
-#include "runtime/device.h"
 
 namespace tiny {
 
-struct StoredKernel {
-  Code code;
-  int64_t threads_extent = 0;
-  KernelInfo info;
-};
-
-class CodeCache {
+class DiskCache {
  public:
   // Off if the flags say so, if they ask to see compilation (spec, debug from 3 on,
   // graphuops, track_match_stats), if the build
   // has no identity, or if the folder cannot be used; told on stderr at debug 1.
-  CodeCache(const Flags& flags, std::string_view target_key);
+  DiskCache(const Flags& flags, std::string_view target_key);
 
   bool enabled() const { return !folder_.empty(); }
   const std::string& folder() const { return folder_; }
-  std::optional<StoredKernel> find(std::string_view kernel_key);
-  // Machine code and bytecode are kept; other kinds are not.
-  void store(std::string_view kernel_key, const StoredKernel& kernel);
+  // The file of a key: 128 bits of it.
+  std::string name_of(std::string_view key) const;
+  std::optional<std::string> find(std::string_view key) const;
+  // By the file's name alone, where that is all that is known.
+  std::optional<std::string> find_named(const std::string& name) const;
+  void store(std::string_view key, std::string_view content);
 
  private:
-  std::string path_of(std::string_view key) const;
+  std::optional<std::string> read_named(const std::string& name, const std::string_view* key) const;
+  std::string whole(std::string_view key) const;
   void trim();
 
   std::string folder_;  // empty: off

@@ -12,13 +12,14 @@
 #include "engine/realize.h"
 #include "ir/build.h"
 #include "shape/shape.h"
+#include "tests/support/context.h"
 
 namespace tiny {
 namespace {
 
 namespace fs = std::filesystem;
 
-class CodeCacheTest : public ::testing::Test {
+class DiskCacheTest : public ::testing::Test {
  protected:
   void SetUp() override {
     char path[] = "/tmp/tiny-cache-test-XXXXXX";
@@ -31,8 +32,7 @@ class CodeCacheTest : public ::testing::Test {
   }
 
   Flags flags(const std::string& device = "cpu") const {
-    Flags f = Flags::from_environment(nullptr);
-    f.device = device;
+    Flags f = testing::flags_for(device);
     f.spec = 0;  // what is verified is not taken from disk
     f.debug = 0;
     f.cache_dir = folder_;
@@ -62,7 +62,8 @@ class CodeCacheTest : public ::testing::Test {
 
   std::vector<fs::path> files() const {
     std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(folder_)) found.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(folder_))
+      if (entry.path().filename() != "trimmed") found.push_back(entry.path());
     return found;
   }
 
@@ -81,7 +82,7 @@ class CodeCacheTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(CodeCacheTest, ASecondContextCompilesNothing) {
+TEST_F(DiskCacheTest, ASecondContextCompilesNothing) {
   for (const char* device : {"cpu", "interp"}) {
     const CompileCounts first = compute(flags(device));
     EXPECT_EQ(first.compiled, 2) << device;
@@ -89,11 +90,12 @@ TEST_F(CodeCacheTest, ASecondContextCompilesNothing) {
     const CompileCounts second = compute(flags(device));
     EXPECT_EQ(second.compiled, 0) << device;
     EXPECT_EQ(second.on_disk, 2) << device;
+    EXPECT_EQ(second.plans_on_disk, 2) << device;
   }
-  EXPECT_EQ(files().size(), 4u);
+  EXPECT_EQ(files().size(), 8u) << "a kernel and a plan for each";
 }
 
-TEST_F(CodeCacheTest, OptionsAndTargetsHaveFilesOfTheirOwn) {
+TEST_F(DiskCacheTest, OptionsAndTargetsHaveFilesOfTheirOwn) {
   compute(flags());
   Flags other = flags();
   other.noopt = 1;
@@ -105,7 +107,7 @@ TEST_F(CodeCacheTest, OptionsAndTargetsHaveFilesOfTheirOwn) {
   EXPECT_EQ(compute(other).on_disk, 0);
 }
 
-TEST_F(CodeCacheTest, SwitchedOffItReadsAndWritesNothing) {
+TEST_F(DiskCacheTest, SwitchedOffItReadsAndWritesNothing) {
   Flags off = flags();
   off.cache = 0;
   EXPECT_EQ(compute(off).compiled, 2);
@@ -117,7 +119,7 @@ TEST_F(CodeCacheTest, SwitchedOffItReadsAndWritesNothing) {
   EXPECT_EQ(compute(off).compiled, 2);
 }
 
-TEST_F(CodeCacheTest, DamagedFilesAreCompiledAnew) {
+TEST_F(DiskCacheTest, DamagedFilesAreCompiledAnew) {
   compute(flags());
   const auto check = [&](auto change) {
     damage(change);
@@ -134,17 +136,51 @@ TEST_F(CodeCacheTest, DamagedFilesAreCompiledAnew) {
   check([](std::string& b) { std::fill(b.begin() + 16, b.begin() + 24, '\xff'); });  // its length
 }
 
-TEST_F(CodeCacheTest, AFileOfAnotherKeyIsNotRun) {
+TEST_F(DiskCacheTest, AFileOfAnotherKeyIsNotRun) {
   compute(flags());
   const std::vector<fs::path> all = files();
-  ASSERT_EQ(all.size(), 2u);
   fs::rename(all[0], folder_ + "/aside");
-  fs::rename(all[1], all[0]);
-  fs::rename(folder_ + "/aside", all[1]);
+  for (size_t i = 1; i < all.size(); ++i) fs::rename(all[i], all[i - 1]);
+  fs::rename(folder_ + "/aside", all.back());
   EXPECT_EQ(compute(flags()).compiled, 2);
 }
 
-TEST_F(CodeCacheTest, FilesThatOthersMayWriteAreNotRun) {
+TEST_F(DiskCacheTest, APlanWithoutItsKernelsIsMadeAnew) {
+  compute(flags());
+  for (const fs::path& path : files()) {
+    fs::rename(path, folder_ + "/aside");
+    const CompileCounts counts = compute(flags());
+    EXPECT_EQ(counts.compiled + counts.on_disk, 2);
+    EXPECT_LE(counts.plans_on_disk, 1);
+    fs::rename(folder_ + "/aside", path);
+  }
+  EXPECT_EQ(compute(flags()).plans_on_disk, 2);
+}
+
+TEST_F(DiskCacheTest, APlanWithVariablesServesAllTheirValues) {
+  for (const int64_t expected : {0, 1}) {
+    const Ref<Context> context = make_ref<Context>(flags());
+    const UOp n = context->graph().variable("n", 1, 64);
+    const UOp input = make_input(*context, kFloat32, Dim(n));
+    const UOp output = make_reduce(mul(input, input), Op::Add, {0});
+    const CompiledProgram made = compile_program(*context, {&output, 1}, {&input, 1}, {&n, 1});
+    EXPECT_EQ(context->kernels().times().plans_on_disk, expected);
+    const auto run = make_ref<tiny::Run>(made.program);
+    for (const int64_t count : {1, 5, 64}) {
+      const std::vector<float> data(static_cast<size_t>(count), 2.0F);
+      const Ref<Storage> result = context->allocate(4);
+      run->bind_input(0, context->from_host(data.data(), count * 4));
+      run->bind_output(0, result);
+      run->bind_variable(0, count);
+      run->execute();
+      float sum = 0;
+      context->device().copy_out(nullptr, &sum, result->memory(), 0, 4);
+      EXPECT_EQ(sum, 4.0F * static_cast<float>(count));
+    }
+  }
+}
+
+TEST_F(DiskCacheTest, FilesThatOthersMayWriteAreNotRun) {
   compute(flags());
   for (const fs::path& path : files()) chmod(path.c_str(), 0666);
   EXPECT_EQ(compute(flags()).on_disk, 0);
@@ -152,7 +188,7 @@ TEST_F(CodeCacheTest, FilesThatOthersMayWriteAreNotRun) {
   EXPECT_EQ(compute(flags()).on_disk, 0);
 }
 
-TEST_F(CodeCacheTest, AFolderThatCannotBeUsedMeansNoCache) {
+TEST_F(DiskCacheTest, AFolderThatCannotBeUsedMeansNoCache) {
   Flags f = flags();
   f.cache_dir = "/proc/nowhere/tiny";
   EXPECT_EQ(compute(f).compiled, 2);
@@ -161,25 +197,25 @@ TEST_F(CodeCacheTest, AFolderThatCannotBeUsedMeansNoCache) {
   EXPECT_EQ(compute(f).compiled, 2);
 }
 
-TEST_F(CodeCacheTest, TheFolderIsMadeWithThoseAroundIt) {
+TEST_F(DiskCacheTest, TheFolderIsMadeWithThoseAroundIt) {
   Flags f = flags();
   f.cache_dir = folder_ + "/a/b";
   compute(f);
   EXPECT_EQ(compute(f).on_disk, 2);
 }
 
-TEST_F(CodeCacheTest, ContextsAtTheSameTimeShareAFolder) {
+TEST_F(DiskCacheTest, ContextsAtTheSameTimeShareAFolder) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
       for (int i = 0; i < 5; ++i) compute(flags());
     });
   for (std::thread& t : threads) t.join();
-  EXPECT_EQ(files().size(), 2u) << "nothing is left aside";
+  EXPECT_EQ(files().size(), 4u) << "nothing is left aside";
   EXPECT_EQ(compute(flags()).on_disk, 2);
 }
 
-TEST_F(CodeCacheTest, TheContextForgetsTheKernelsUsedLeastRecently) {
+TEST_F(DiskCacheTest, TheContextForgetsTheKernelsUsedLeastRecently) {
   Flags f = flags();
   f.cache = 0;
   f.cache_kernels = 8;

@@ -1,0 +1,170 @@
+#include "engine/stored.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+
+namespace tiny {
+
+namespace {
+
+template <class T, class Write>
+void write_all(ByteWriter& out, const std::vector<T>& list, Write write) {
+  out.number(static_cast<uint32_t>(list.size()));
+  for (const T& item : list) write(item);
+}
+
+// Stops at the first item that is not there.
+template <class T, class Read>
+std::vector<T> read_all(ByteReader& in, Read read) {
+  std::vector<T> list;
+  for (auto n = in.number<uint32_t>(); n > 0 && in.good(); --n) list.push_back(read());
+  return list;
+}
+
+bool read_bool(ByteReader& in) {
+  return in.number<uint8_t>() != 0;
+}
+
+std::vector<uint32_t> read_numbers(ByteReader& in) {
+  return read_all<uint32_t>(in, [&] { return in.number<uint32_t>(); });
+}
+
+void write_slot(ByteWriter& out, const Slot& slot) {
+  out.number(slot.kind).number(slot.number).number(slot.arena_offset).number(slot.bytes);
+  slot.size.write(out);
+  out.number(slot.first).number(slot.last).number(slot.is_written);
+}
+
+Slot read_slot(ByteReader& in) {
+  Slot slot;
+  slot.kind = in.number<SlotKind>();
+  slot.number = in.number<int64_t>();
+  slot.arena_offset = in.number<int64_t>();
+  slot.bytes = in.number<int64_t>();
+  slot.size = SizeExpression::read(in);
+  slot.first = in.number<int64_t>();
+  slot.last = in.number<int64_t>();
+  slot.is_written = read_bool(in);
+  return slot;
+}
+
+// Whether every number of the plan names something.
+bool is_sound(const StoredPlan& stored, size_t nodes, size_t leaves) {
+  const Plan& plan = stored.cached.plan;
+  const auto below = [](auto value, size_t limit) {
+    return value >= 0 && static_cast<size_t>(value) < limit;
+  };
+  for (const Slot& slot : plan.slots) {
+    const size_t limit = slot.kind == SlotKind::Captured ? leaves
+                         : slot.kind == SlotKind::Input  ? static_cast<size_t>(plan.inputs)
+                         : slot.kind == SlotKind::Output ? static_cast<size_t>(plan.outputs)
+                                                         : 1;
+    if (slot.kind > SlotKind::Arena || !below(slot.number, limit)) return false;
+    if (slot.size.variables_used() > plan.variables.size()) return false;
+  }
+  for (const TapeEntry& entry : plan.tape) {
+    for (uint32_t slot : entry.slots)
+      if (!below(slot, plan.slots.size())) return false;
+    for (uint32_t variable : entry.variables)
+      if (!below(variable, plan.variables.size())) return false;
+  }
+  return std::ranges::all_of(stored.cached.outputs, [&](uint32_t at) { return below(at, nodes); });
+}
+
+}  // namespace
+
+std::string encode_kernel(const StoredKernel& kernel) {
+  const Code& code = kernel.code;
+  const KernelInfo& info = kernel.info;
+  ByteWriter out;
+  out.number(code.kind).text(code.name).text(code.entry);
+  out.text({reinterpret_cast<const char*>(code.bytes.data()), code.bytes.size()});
+  out.number(code.scratch_bytes);
+  kernel.threads_extent.write(out);
+  out.text(info.name).text(info.options).number(info.linear_ops);
+  out.number(info.operations).number(info.bytes).number(info.interpreted);
+  write_all(out, info.params, [&](const KernelParam& param) {
+    out.number(param.element.scalar).number(param.element.lanes);
+    out.number(param.read).number(param.written);
+  });
+  return out.result();
+}
+
+std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
+  ByteReader in(bytes);
+  StoredKernel kernel;
+  kernel.code.kind = in.number<CodeKind>();
+  kernel.code.name = in.text();
+  kernel.code.entry = in.text();
+  const std::string_view code = in.text();
+  const auto* first = reinterpret_cast<const std::byte*>(code.data());
+  kernel.code.bytes.assign(first, first + code.size());
+  kernel.code.scratch_bytes = in.number<int64_t>();
+  kernel.threads_extent = SizeExpression::read(in);
+  kernel.info.name = in.text();
+  kernel.info.options = in.text();
+  kernel.info.linear_ops = in.number<int64_t>();
+  kernel.info.operations = in.number<double>();
+  kernel.info.bytes = in.number<double>();
+  kernel.info.interpreted = read_bool(in);
+  kernel.info.params = read_all<KernelParam>(in, [&] {
+    KernelParam param;
+    param.element.scalar = in.number<decltype(param.element.scalar)>();
+    param.element.lanes = in.number<decltype(param.element.lanes)>();
+    param.read = read_bool(in);
+    param.written = read_bool(in);
+    return param;
+  });
+  if (!in.at_end() || kernel.code.kind >= CodeKind::C) return std::nullopt;
+  return kernel;
+}
+
+std::string encode_plan(const CachedPlan& cached) {
+  const Plan& plan = cached.plan;
+  ByteWriter out;
+  write_all(out, plan.slots, [&](const Slot& slot) { write_slot(out, slot); });
+  write_all(out, plan.tape, [&](const TapeEntry& entry) {
+    out.text(entry.info.file);
+    write_all(out, entry.slots, [&](uint32_t slot) { out.number(slot); });
+    write_all(out, entry.variables, [&](uint32_t variable) { out.number(variable); });
+  });
+  write_all(out, plan.variables, [&](const ProgramVariable& variable) {
+    out.text(variable.name).number(variable.min).number(variable.max);
+  });
+  out.number(plan.arena_bytes).number(plan.live_bytes_max).number(plan.inputs);
+  out.number(plan.outputs).number(plan.is_exclusive);
+  write_all(out, cached.outputs, [&](uint32_t position) { out.number(position); });
+  return out.result();
+}
+
+std::optional<StoredPlan> decode_plan(std::string_view bytes, size_t nodes, size_t leaves) {
+  ByteReader in(bytes);
+  StoredPlan stored;
+  Plan& plan = stored.cached.plan;
+  plan.slots = read_all<Slot>(in, [&] { return read_slot(in); });
+  plan.tape = read_all<TapeEntry>(in, [&] {
+    TapeEntry entry;
+    stored.kernels.emplace_back(in.text());
+    entry.slots = read_numbers(in);
+    entry.variables = read_numbers(in);
+    return entry;
+  });
+  plan.variables = read_all<ProgramVariable>(in, [&] {
+    ProgramVariable variable;
+    variable.name = in.text();
+    variable.min = in.number<int64_t>();
+    variable.max = in.number<int64_t>();
+    return variable;
+  });
+  plan.arena_bytes = in.number<int64_t>();
+  plan.live_bytes_max = in.number<int64_t>();
+  plan.inputs = in.number<int64_t>();
+  plan.outputs = in.number<int64_t>();
+  plan.is_exclusive = read_bool(in);
+  stored.cached.outputs = read_numbers(in);
+  if (!in.at_end() || !is_sound(stored, nodes, leaves)) return std::nullopt;
+  return stored;
+}
+
+}  // namespace tiny
