@@ -277,8 +277,15 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
     add(order, panels);
     add(layout, panels);
   }
-  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-    if (!(reduction.own & bit(i))) continue;
+  // What lies in panels is walked as it lies.
+  std::vector<size_t> reduced;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (reduction.own & bit(i)) reduced.push_back(i);
+  if (panel.in_place)
+    std::stable_sort(reduced.begin(), reduced.end(), [&](size_t a, size_t b) {
+      return panel.load->strides[a] > panel.load->strides[b];
+    });
+  for (size_t i : reduced) {
     const int64_t r = i == cut_range ? cut_ : number(i);
     add(order, r);
     add(layout, r);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "schedule/schedule.h"
+#include "shape/movement_axis.h"
 #include "shape/shape.h"
 #include "shape/view.h"
 
@@ -13,45 +14,6 @@ namespace {
 
 // Smaller constants stay in the cache, however they lie.
 constexpr int64_t kElementsMin = 1024;
-
-// Where `axis` of a reshape's result is an axis of its source.
-std::optional<size_t> axis_before_reshape(const UOp& reshape, size_t axis) {
-  const Shape& to = shape_of(reshape);
-  const Shape& from = shape_of(reshape.src(0));
-  if (!all_const(to) || !all_const(from)) return std::nullopt;
-  int64_t wanted = 1;
-  for (size_t i = 0; i < axis; ++i) wanted *= to[i].value();
-  int64_t before = 1;
-  for (size_t k = 0; k < from.size(); before *= from[k++].value())
-    if (before == wanted && from[k] == to[axis]) return k;
-  return std::nullopt;
-}
-
-// Whether all elements along the axis are the same one.
-bool repeats(UOp x, size_t axis) {
-  while (true) {
-    switch (x.op()) {
-      case Op::Expand:
-        if (!(shape_of(x)[axis] == shape_of(x.src(0))[axis])) return true;
-        break;
-      case Op::Permute:
-        axis = static_cast<size_t>(x.ints()[axis]);
-        break;
-      case Op::Reshape:
-        if (const auto before = axis_before_reshape(x, axis))
-          axis = *before;
-        else
-          return false;
-        break;
-      case Op::Shrink:
-      case Op::Flip:
-        break;
-      default:
-        return false;
-    }
-    x = UOp(x.src(0));
-  }
-}
 
 // One operand of a contraction.
 class Operand {
@@ -66,6 +28,9 @@ class Operand {
     const auto stored = as_view(value_);
     if (!stored || !is_constant[stored->base.id()]) return std::nullopt;
     if (!find_axes(stored->view, other)) return std::nullopt;
+    UOp base = other;
+    while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
+    is_computed_ = !has_memory(base);
     if (elements_ < kElementsMin || columns_axis_ == kNone || steps_ < 2) return std::nullopt;
     if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
     return pack();
@@ -134,6 +99,12 @@ class Operand {
       (is_reduced_[i] ? steps : outer).push_back(split.size());
       split.push_back(shape[i]);
     }
+    // The longest axis of the reduction is the one that the other operand has innermost
+    // (schedule/layout.h).
+    const auto size = [&](size_t i) { return split[i].value(); };
+    const auto longest = std::max_element(steps.begin(), steps.end(),
+                                          [&](size_t a, size_t b) { return size(a) < size(b); });
+    if (is_computed_ && longest != steps.end()) std::rotate(longest, longest + 1, steps.end());
     Ints order;
     for (size_t i : outer) order.push_back(static_cast<int64_t>(i));
     order.push_back(static_cast<int64_t>(blocks_at));
@@ -161,6 +132,7 @@ class Operand {
   int64_t rows_ = 1;   // how often each element is read
   int64_t steps_ = 1;  // of the reduction
   bool contiguous_steps_ = false;
+  bool is_computed_ = false;  // the other operand
 };
 
 // A contraction's product of operands, one of them packed if it is a constant.
