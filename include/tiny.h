@@ -43,6 +43,13 @@ TINY_API const char *tiny_version(void);
 /* Grows whenever symbols are added; a program built against n runs with any abi_version >= n. */
 TINY_API int32_t tiny_abi_version(void);
 
+/* The newest version of ONNX's operator set ("ai.onnx") whose operators are known here. */
+TINY_API int64_t tiny_supported_opset(void);
+/* 1 if models may have the operator `op` of `domain` ("" and "ai.onnx" are the standard's; `domain` may be
+   NULL, the same) at version `opset` of the domain's operator set, else 0.  docs/ONNX.md has the same as a
+   table, and what of an operator is left out; whether a given model can be compiled, tiny_model_info says. */
+TINY_API int32_t tiny_op_supported(const char *domain, const char *op, int64_t opset);
+
 /* ---- Status and errors --------------------------------------------------------------------- */
 
 typedef int32_t tiny_status;
@@ -529,6 +536,13 @@ TINY_API tiny_status tiny_run_create(tiny_program *program, tiny_run **out);
 TINY_API void tiny_run_release(tiny_run *run);
 /* The tensor's dtype and shape must be the program's; it is computed now if it is not yet. */
 TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_tensor *tensor);
+/* From now on executions write output `index` into the memory of `tensor`, which has the result then; `tensor` may
+   be NULL: into memory of the run's own again.  Its dtype and shape must be the program's, its elements row-major
+   (those of tiny_tensor_wrap without strides, of any computed tensor), and it must share no memory with an input
+   of the run, with what the program captured, or with another output: TINY_ERROR_INVALID_ARGUMENT, which names
+   the two.  It is computed now if it is not yet.  After an execution, what was built on the tensor before and not
+   computed is TINY_ERROR_INVALID_ARGUMENT.  Nothing else may use the tensor while the run executes. */
+TINY_API tiny_status tiny_run_set_output(tiny_run *run, size_t index, tiny_tensor *tensor);
 /* Runs the kernels on the calling thread and the pool.  Allocates nothing. */
 TINY_API tiny_status tiny_run_execute(tiny_run *run);
 /* `cancel` (may be NULL: none) ends an execution between two kernels, with TINY_ERROR_CANCELLED; the run can be

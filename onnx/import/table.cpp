@@ -66,6 +66,10 @@ const Row* find_row(std::string_view domain, std::string_view op_type, int64_t v
   return nullptr;
 }
 
+bool is_operator(std::string_view domain, std::string_view op_type, int64_t version) {
+  return find_row(domain == "ai.onnx" ? "" : domain, op_type, version) != nullptr;
+}
+
 std::string supported_versions(std::string_view domain, std::string_view op_type) {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   for (const Row* row : index().of(op_type))

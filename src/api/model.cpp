@@ -1,6 +1,7 @@
 // Models: loaded, looked at, compiled, run.
 #include "api/boundary.h"
 #include "api/model_handle.h"
+#include "onnx/import/table.h"
 #include "onnx/info.h"
 
 using tiny::guarded;
@@ -59,6 +60,18 @@ std::vector<tiny::Ints> split_dims(const LoadedModel& model, const int64_t* dims
 }  // namespace
 
 extern "C" {
+
+int64_t tiny_supported_opset(void) {
+  return tiny::onnx::kNewestOpset;
+}
+
+int32_t tiny_op_supported(const char* domain, const char* op, int64_t opset) {
+  bool known = false;
+  guarded(__func__, [&] {
+    known = tiny::onnx::is_operator(domain ? domain : "", &tiny::required(op, "op"), opset);
+  });
+  return known ? 1 : 0;
+}
 
 tiny_status tiny_model_load(tiny_context* context, const char* path, tiny_model** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");

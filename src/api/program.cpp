@@ -206,6 +206,18 @@ tiny_status tiny_run_set_input(tiny_run* run, size_t index, const tiny_tensor* t
   });
 }
 
+tiny_status tiny_run_set_output(tiny_run* run, size_t index, tiny_tensor* tensor) {
+  return guarded(__func__, [&] {
+    tiny_run& r = tiny::required(run, "run");
+    output_at(run, index);
+    require(!tensor || tensor->context == r.context, Status::InvalidArgument,
+            "tensor comes from another context");
+    const tiny::Building building(*r.context);
+    const Using use(r);
+    r.value->set_output(index, tensor ? &tensor->value : nullptr);
+  });
+}
+
 tiny_status tiny_run_execute(tiny_run* run) {
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");

@@ -13,15 +13,19 @@ namespace tiny {
 
 namespace {
 
-// An exclusive program's one place to run, for one execution.
+// An exclusive program's one place to run, for one execution.  At its end, also if that failed, the
+// tensors that were written to know of it.
 class Turn {
  public:
-  explicit Turn(Program& program) : program_(program) {
+  Turn(Program& program, std::span<const Ref<Storage>> bound, std::span<const uint8_t> is_tensors)
+      : program_(program), bound_(bound), is_tensors_(is_tensors) {
     if (!program_.is_exclusive) return;
     require(!program_.is_running.exchange(true, std::memory_order_acquire), Status::Busy,
             "another run of this program is executing; it writes tensors, so one at a time may");
   }
   ~Turn() {
+    for (size_t i = 0; i < bound_.size(); ++i)
+      if (is_tensors_[i]) bound_[i]->count_run();
     if (!program_.is_exclusive) return;
     for (const Slot& slot : program_.slots)
       if (slot.is_written) slot.storage->count_run();
@@ -32,7 +36,11 @@ class Turn {
 
  private:
   Program& program_;
+  std::span<const Ref<Storage>> bound_;
+  std::span<const uint8_t> is_tensors_;
 };
+
+}  // namespace
 
 bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_bytes) {
   if (a.memory().host() && b.memory().host()) {
@@ -44,12 +52,11 @@ bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_byte
          b.byte_offset() < a.byte_offset() + a_bytes;
 }
 
-}  // namespace
-
 Run::Run(Ref<Program> program) : program_(std::move(program)) {
   const Program& p = *program_;
   queue_ = p.device->make_queue();
   bound_.resize(p.slots.size());
+  is_tensors_.resize(p.slots.size());
   for (const ProgramVariable& v : p.variables) values_.push_back(v.min);
   extents_.resize(p.tape.size());
   for (const TapeEntry& entry : p.tape) {
@@ -134,7 +141,10 @@ void Run::unbind() {
       ++at;
     }
   for (size_t i = 0; i < p.slots.size(); ++i)
-    if (is_bound(static_cast<uint32_t>(i))) bound_[i] = nullptr;
+    if (is_bound(static_cast<uint32_t>(i))) {
+      bound_[i] = nullptr;
+      is_tensors_[i] = 0;
+    }
 }
 
 void Run::bind_input(int64_t number, Ref<Storage> storage) {
@@ -147,9 +157,23 @@ void Run::bind_input(int64_t number, Ref<Storage> storage) {
   }
   bind(SlotKind::Input, number, storage);
 }
-void Run::bind_output(int64_t number, Ref<Storage> storage) {
+void Run::bind_output(int64_t number, Ref<Storage> storage, bool is_tensors) {
   bind(SlotKind::Output, number, storage);
+  for (size_t i = 0; i < is_tensors_.size(); ++i)
+    if (program_->slots[i].kind == SlotKind::Output && program_->slots[i].number == number)
+      is_tensors_[i] = is_tensors ? 1 : 0;
 }
+
+const Slot* Run::find_overlap(const Storage& storage, int64_t bytes) const {
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    const Slot& slot = program_->slots[i];
+    if (slot.kind != SlotKind::Input && slot.kind != SlotKind::Captured) continue;
+    const Ref<Storage>& other = slot.kind == SlotKind::Captured ? slot.storage : bound_[i];
+    if (other && overlap(storage, bytes, *other, slot.size.value(values_))) return &slot;
+  }
+  return nullptr;
+}
+
 void Run::bind_variable(int64_t number, int64_t value) {
   const ProgramVariable& v = program_->variables[static_cast<size_t>(number)];
   require(value >= v.min && value <= v.max, Status::InvalidArgument, "the variable ", v.name,
@@ -164,7 +188,7 @@ void Run::execute() {
   if (!fits_) fit_to_variables();
   for (const Argument& argument : arguments_)
     require(argument.buffer != nullptr, Status::InvalidArgument, "an input or output is not bound");
-  const Turn turn(*program_);
+  const Turn turn(*program_, bound_, is_tensors_);
   p.device->counts().launches.fetch_add(std::ssize(p.tape), std::memory_order_relaxed);
   const bool observed = p.observer && p.observer->times_launches();
   const bool timed = timed_ || observed;

@@ -87,13 +87,20 @@ class Program : public RefCounted, public Plan {
   int64_t time_limit = 0;                // milliseconds of an execution; 0: none
 };
 
+// Whether the first bytes of two pieces of memory meet.
+bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_bytes);
+
 // One execution: bindings and arena.  One thread at a time uses a run.
 class Run : public RefCounted {
  public:
   explicit Run(Ref<Program> program);
 
   void bind_input(int64_t number, Ref<Storage> storage);
-  void bind_output(int64_t number, Ref<Storage> storage);
+  // `is_tensors`: the memory is that of a tensor, which is to know that runs write it.
+  void bind_output(int64_t number, Ref<Storage> storage, bool is_tensors = false);
+  // The first slot that the kernels read, bound or captured, whose memory overlaps these bytes;
+  // null if none does.  Outputs are not looked at.
+  const Slot* find_overlap(const Storage& storage, int64_t bytes) const;
   // Error{InvalidArgument} for a value outside of the variable's bounds.
   void bind_variable(int64_t number, int64_t value);
   // Launches the tape.  Error{Busy}, before anything is done, while another run of an exclusive
@@ -119,6 +126,7 @@ class Run : public RefCounted {
   Ref<Program> program_;
   Ref<Buffer> arena_;
   std::vector<Ref<Storage>> bound_;    // by slot
+  std::vector<uint8_t> is_tensors_;    // by slot: an output whose memory a tensor has
   std::vector<Argument> arguments_;    // of all entries, one after the other
   std::vector<int64_t> values_;        // of the program's variables
   std::vector<int64_t> entry_values_;  // of all entries, one after the other

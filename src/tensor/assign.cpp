@@ -49,8 +49,8 @@ bool overlaps_itself(const View& view) {
   return false;
 }
 
-// Gives the cell memory of its own; `keeps` its value there, unless all of it is about to be
-// written.
+}  // namespace
+
 void own_memory(const Tensor& target, bool keeps) {
   Cell& cell = *target.cell();
   if (cell.owns_memory()) return;
@@ -66,8 +66,6 @@ void own_memory(const Tensor& target, bool keeps) {
   }
   cell.set_memory(memory);
 }
-
-}  // namespace
 
 void assign(Tensor& target, const Tensor& value) {
   const Tensor both[] = {target, value};

@@ -1,7 +1,6 @@
 #include "tensor/program.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -156,6 +155,7 @@ TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program, con
       output_ports_(bound_ports(program_->outputs, values)),
       bound_(program_->inputs.size()) {
   outputs_.resize(program_->outputs.size());
+  given_.resize(program_->outputs.size());
   if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
   for (size_t i = 0; run_ && i < values_.size(); ++i)
     run_->bind_variable(static_cast<int64_t>(i), values_[i]);
@@ -164,36 +164,102 @@ TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program, con
 
 void TensorRun::renew_outputs() {
   if (!run_) return;
-  std::map<int64_t, Ref<Storage>> memory;
+  given_.assign(given_.size(), nullptr);
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TensorProgram::Port& port = output_ports_[i];
     outputs_[i] = port.captured;
     if (port.number < 0) continue;
-    Ref<Storage>& storage = memory[port.number];
-    if (!storage) {
-      storage = context_->allocate(port.bytes);
-      run_->bind_output(port.number, storage);
-    }
-    outputs_[i] = storage;
+    const auto same = std::ranges::find(output_ports_, port.number, &TensorProgram::Port::number);
+    const auto first = static_cast<size_t>(same - output_ports_.begin());
+    if (first == i)
+      bind_output(port.number);
+    else
+      outputs_[i] = outputs_[first];
   }
+}
+
+// Binds the memory of the first tensor that was set for an output of this number, or new memory.
+// Outputs that are the same value share it, but for those that have another tensor.
+void TensorRun::bind_output(int64_t number) {
+  Ref<Storage> memory;
+  for (size_t i = 0; i < outputs_.size() && !memory; ++i)
+    if (output_ports_[i].number == number) memory = given_[i];
+  const bool is_tensors = static_cast<bool>(memory);
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (output_ports_[i].number != number) continue;
+    if (!memory) memory = context_->allocate(output_ports_[i].bytes);
+    outputs_[i] = given_[i] ? given_[i] : memory;
+  }
+  run_->bind_output(number, memory, is_tensors);
 }
 
 void TensorRun::let_go() {
   bound_.assign(bound_.size(), false);
   outputs_.assign(outputs_.size(), nullptr);
+  given_.assign(given_.size(), nullptr);
   if (run_) run_->unbind();
 }
+
+namespace {
+
+// The program's dtype and shape are wanted.
+void require_fit(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
+  require(tensor.dtype() == port.dtype, Status::DType, what, " \"", port.name, "\" is of type ",
+          to_string(port.dtype), "; got ", to_string(tensor.dtype()));
+  require(tensor.shape() == to_shape(port.shape), Status::Shape, what, " \"", port.name,
+          "\" has the shape ", list_text(port.shape), "; got ", to_string(tensor.shape()));
+}
+
+}  // namespace
 
 void TensorRun::set_input(size_t index, const Tensor& tensor) {
   require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
           " inputs; got index ", index);
   const TensorProgram::Port& port = input_ports_[index];
-  require(tensor.dtype() == port.dtype, Status::DType, "input \"", port.name, "\" is of type ",
-          to_string(port.dtype), "; got ", to_string(tensor.dtype()));
-  require(tensor.shape() == to_shape(port.shape), Status::Shape, "input \"", port.name,
-          "\" has the shape ", list_text(port.shape), "; got ", to_string(tensor.shape()));
-  if (port.number >= 0 && run_) run_->bind_input(port.number, storage_for(tensor));
+  require_fit(port, "input", tensor);
+  if (port.number >= 0 && run_) {
+    const Ref<Storage> memory = storage_for(tensor);
+    for (size_t i = 0; i < given_.size(); ++i)
+      require(!given_[i] || !overlap(*memory, port.bytes, *given_[i], output_ports_[i].bytes),
+              Status::InvalidArgument, "input \"", port.name,
+              "\": the tensor shares memory with that of output \"", output_ports_[i].name, "\"");
+    run_->bind_input(port.number, memory);
+  }
   bound_[index] = true;
+}
+
+void TensorRun::set_output(size_t index, Tensor* tensor) {
+  const TensorProgram::Port& port = output_ports_[index];
+  require(!port.captured, Status::InvalidArgument, "output \"", port.name,
+          "\" is a tensor that the program writes: no other can be set");
+  if (tensor) require_fit(port, "output", *tensor);
+  if (port.number < 0) return;  // without elements
+  Ref<Storage> memory;
+  if (tensor) {
+    memory = writable_memory(*tensor);
+    require_apart(index, *memory);
+    if (!queue_) queue_ = context_->device().make_queue();
+  }
+  given_[index] = memory;
+  bind_output(port.number);
+}
+
+// Kernels read and write in an order of their own: an output shares no memory with what they read.
+void TensorRun::require_apart(size_t index, const Storage& memory) const {
+  const TensorProgram::Port& port = output_ports_[index];
+  if (const Slot* slot = run_->find_overlap(memory, port.bytes)) {
+    const auto input = std::ranges::find(input_ports_, slot->number, &TensorProgram::Port::number);
+    const bool is_input = slot->kind == SlotKind::Input && input != input_ports_.end();
+    throw Error(Status::InvalidArgument,
+                cat("output \"", port.name, "\": the tensor shares memory with ",
+                    is_input ? cat("that of input \"", input->name, "\"")
+                             : std::string("one that the program captured")));
+  }
+  for (size_t i = 0; i < given_.size(); ++i)
+    require(i == index || !given_[i] ||
+                !overlap(memory, port.bytes, *given_[i], output_ports_[i].bytes),
+            Status::InvalidArgument, "output \"", port.name,
+            "\": the tensor shares memory with that of output \"", output_ports_[i].name, "\"");
 }
 
 void TensorRun::read_output(size_t index, void* data) const {
@@ -211,6 +277,8 @@ Tensor TensorRun::take_output(size_t index) {
   require(!port.captured, Status::InvalidArgument, "output ", index,
           " is a tensor that the program writes: use that tensor");
   if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
+  require(!given_[index], Status::InvalidArgument, "output ", index,
+          " is written into a tensor that was set: use that tensor");
   const Ref<Storage> taken = outputs_[index];
   const Ref<Storage> next = context_->allocate(port.bytes);
   for (size_t i = 0; i < outputs_.size(); ++i)
@@ -241,7 +309,26 @@ void TensorRun::execute() {
     if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
   require(missing.empty(), Status::InvalidArgument,
           "inputs that were not set: ", join(missing, ", "));
-  if (run_) run_->execute();
+  if (!run_) return;
+  run_->execute();
+  copy_outputs();
+}
+
+// Of outputs that are the same value, the first that was set has the result; the others get copies.
+void TensorRun::copy_outputs() {
+  bool any = false;
+  for (size_t i = 0; i < given_.size(); ++i) {
+    if (!given_[i]) continue;
+    size_t first = 0;
+    while (!given_[first] || output_ports_[first].number != output_ports_[i].number) ++first;
+    if (first == i) continue;
+    context_->device().copy(queue_.get(), given_[i]->memory(), given_[i]->byte_offset(),
+                            given_[first]->memory(), given_[first]->byte_offset(),
+                            output_ports_[i].bytes);
+    given_[i]->count_run();
+    any = true;
+  }
+  if (any) context_->device().wait(queue_.get());
 }
 
 }  // namespace tiny

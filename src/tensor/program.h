@@ -42,6 +42,10 @@ class TensorRun : public RefCounted {
   // The tensor must have the program's dtype and shape; it is computed now if need be, and its
   // memory is kept until another is set.  Belongs to the context's thread; the other calls do not.
   void set_input(size_t index, const Tensor& tensor);
+  // From now on executions write the output into the tensor (null: into memory of the run's own
+  // again), which has the result then.  It must have the program's dtype and shape, its elements be
+  // row-major, and share no memory with what the run reads or with another output.  As set_input.
+  void set_output(size_t index, Tensor* tensor);
   // Error{InvalidArgument} that names the inputs that are not bound.
   void execute();
   // Of the last execution; null for an output without elements.
@@ -65,6 +69,10 @@ class TensorRun : public RefCounted {
   const std::vector<TensorProgram::Port>& output_ports() const { return output_ports_; }
 
  private:
+  void bind_output(int64_t number);
+  void require_apart(size_t index, const Storage& memory) const;
+  void copy_outputs();
+
   Ref<Context> context_;
   Ref<const TensorProgram> program_;
   Ints values_;
@@ -73,6 +81,8 @@ class TensorRun : public RefCounted {
   Ref<Run> run_;  // null for a program that has nothing to compute
   std::vector<bool> bound_;
   std::vector<Ref<Storage>> outputs_;
+  Ref<Queue> queue_;                 // for copies between them
+  std::vector<Ref<Storage>> given_;  // by output: the memory of a tensor, if one was set
 };
 
 // A port's name, dtype and shape, by the program's variables.

@@ -118,6 +118,26 @@ void read(Tensor& tensor, void* data, int64_t bytes) {
   read(tensor.context(), tensor.node(), data, bytes);
 }
 
+Ref<Storage> writable_memory(Tensor& tensor) {
+  require(!tensor.weak(), Status::InvalidArgument, "a scalar is a number, not memory to write to");
+  numbers(tensor.shape());
+  const View& view = tensor.view();
+  require(all_const(view.strides) && view.offset.is_const() &&
+              is_row_major(View{view.shape, view.strides, 0}),
+          Status::InvalidArgument, "the elements of the tensor of shape ", to_string(view.shape),
+          " with strides ", to_string(view.strides), " are not row-major in memory");
+  Tensor* one[] = {&tensor};
+  realize(one);
+  if (!tensor.cell()->owns_memory()) {
+    own_memory(tensor, true);
+    realize(one);
+  }
+  const Ref<Storage> storage = storage_of(tensor.cell()->node());
+  invariant(storage && storage->has_memory(), "a cell that owns its memory has some");
+  const int64_t offset = view.offset.value() * tensor.dtype().bytes();
+  return offset == 0 ? storage : Storage::part(storage, offset);
+}
+
 int64_t element_count(const Tensor& tensor) {
   return product(tensor.shape()).value();
 }

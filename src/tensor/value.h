@@ -21,6 +21,13 @@ void assign(Tensor& target, const Tensor& value);
 // exact size.  The tensor may become a view of memory.
 void read(Tensor& tensor, void* data, int64_t bytes);
 
+// The cell gets memory of its own; `keeps` its value there, unless all of it is about to be
+// written.
+void own_memory(const Tensor& target, bool keeps);
+// The memory of the tensor's elements, for others to write: computed, and its own, from now on.
+// They tell it (Storage::count_run).  Error{InvalidArgument} if its elements are not row-major.
+Ref<Storage> writable_memory(Tensor& tensor);
+
 int64_t element_count(const Tensor& tensor);
 // In elements; row-major for what has no memory yet.
 Ints strides_of(const Tensor& tensor);

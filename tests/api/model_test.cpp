@@ -16,19 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 namespace w = onnx::testing;
 
-constexpr int64_t kFloatType = 1;
-
 // y = x + b, x: float32 [N, 2].
 std::string model_bytes() {
-  namespace f = field::GraphProto;
-  w::Message graph;
-  graph.message(f::node, w::node("Add", {"x", "b"}, {"y"}));
-  graph.message(f::input, w::value("x", w::tensor_type(kFloatType, {w::dim("N"), w::dim(2)})));
-  graph.message(f::output, w::value("y"));
-  graph.message(
-      f::initializer,
-      w::tensor("b", kFloatType, {2}).packed_reals(field::TensorProto::float_data, {10, 20}));
-  return w::model(graph).bytes();
+  return w::model(w::typed_graph({w::node("Add", {"x", "b"}, {"y"})},
+                                 {w::floats("x", {w::dim("N"), w::dim(2)})}, {"y"},
+                                 {w::float_tensor("b", {2}, {10, 20})}))
+      .bytes();
 }
 
 class ModelAbi : public ::testing::Test {
@@ -265,6 +258,22 @@ TEST_F(ModelAbi, TensorFilesRoundTrip) {
   EXPECT_EQ(tiny_tensor_load(context_, (folder_ / "none.npy").c_str(), &y), TINY_ERROR_IO);
   EXPECT_EQ(y, nullptr);
   tiny_tensor_release(x);
+}
+
+TEST(Operators, AreSupportedByVersion) {
+  const int64_t newest = tiny_supported_opset();
+  EXPECT_GE(newest, 22);
+  EXPECT_EQ(tiny_op_supported("", "Softmax", 13), 1);
+  EXPECT_EQ(tiny_op_supported("ai.onnx", "Softmax", newest), 1);
+  EXPECT_EQ(tiny_op_supported(nullptr, "Softmax", 1), 1);
+  EXPECT_EQ(tiny_op_supported("", "Softmax", newest + 1), 0);
+  EXPECT_EQ(tiny_op_supported("", "Softmax", 0), 0);
+  EXPECT_EQ(tiny_op_supported("", "Upsample", 9), 1);
+  EXPECT_EQ(tiny_op_supported("", "Upsample", 10), 0);  // Resize is its successor
+  EXPECT_EQ(tiny_op_supported("com.example", "Softmax", 13), 0);
+  EXPECT_EQ(tiny_op_supported("", "NoSuchOp", 13), 0);
+  EXPECT_EQ(tiny_op_supported("", nullptr, 13), 0);
+  EXPECT_TRUE(error_has("op is NULL")) << tiny_last_error();
 }
 
 TEST_F(ModelAbi, DevicesAreListed) {

@@ -9,6 +9,16 @@ extern "C" {
 extern "C" {
     pub fn tiny_abi_version() -> i32;
 }
+extern "C" {
+    pub fn tiny_supported_opset() -> i64;
+}
+extern "C" {
+    pub fn tiny_op_supported(
+        domain: *const ::std::os::raw::c_char,
+        op: *const ::std::os::raw::c_char,
+        opset: i64,
+    ) -> i32;
+}
 pub type tiny_status = i32;
 pub const TINY_OK: _bindgen_ty_1 = 0;
 pub const TINY_ERROR_INVALID_ARGUMENT: _bindgen_ty_1 = 1;
@@ -974,6 +984,13 @@ extern "C" {
         run: *mut tiny_run,
         index: usize,
         tensor: *const tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_set_output(
+        run: *mut tiny_run,
+        index: usize,
+        tensor: *mut tiny_tensor,
     ) -> tiny_status;
 }
 extern "C" {

@@ -1469,6 +1469,12 @@ impl Run {
         Ok(())
     }
 
+    /// From now on executions write output `index` into the memory of `tensor`, which has the result then; `tensor` may be NULL: into memory of the run's own again.  Its dtype and shape must be the program's, its elements row-major (those of tiny_tensor_wrap without strides, of any computed tensor), and it must share no memory with an input of the run, with what the program captured, or with another output: TINY_ERROR_INVALID_ARGUMENT, which names the two.  It is computed now if it is not yet.  After an execution, what was built on the tensor before and not computed is TINY_ERROR_INVALID_ARGUMENT.  Nothing else may use the tensor while the run executes.
+    pub fn set_output(&self, index: usize, tensor: Option<&Tensor>) -> Result<()> {
+        check(unsafe { ffi::tiny_run_set_output(self.raw.as_ptr(), index, tensor.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
+        Ok(())
+    }
+
     /// Runs the kernels on the calling thread and the pool.  Allocates nothing.
     pub fn execute(&self) -> Result<()> {
         check(unsafe { ffi::tiny_run_execute(self.raw.as_ptr()) })?;
@@ -1546,6 +1552,18 @@ pub fn version() -> Option<String> {
 /// Grows whenever symbols are added; a program built against n runs with any abi_version >= n.
 pub fn abi_version() -> i32 {
     unsafe { ffi::tiny_abi_version() }
+}
+
+/// The newest version of ONNX's operator set ("ai.onnx") whose operators are known here.
+pub fn supported_opset() -> i64 {
+    unsafe { ffi::tiny_supported_opset() }
+}
+
+/// 1 if models may have the operator `op` of `domain` ("" and "ai.onnx" are the standard's; `domain` may be NULL, the same) at version `opset` of the domain's operator set, else 0.  docs/ONNX.md has the same as a table, and what of an operator is left out; whether a given model can be compiled, tiny_model_info says.
+pub fn op_supported(domain: Option<&str>, op: &str, opset: i64) -> Result<i32> {
+    let domain = c_text(domain)?;
+    let op = c_text(Some(op))?;
+    Ok(unsafe { ffi::tiny_op_supported(domain.as_ref().map_or(ptr::null(), |t| t.as_ptr()), op.as_ref().map_or(ptr::null(), |t| t.as_ptr()), opset) })
 }
 
 /// "INVALID_ARGUMENT"; "UNKNOWN" for a number that is no status.  Lives as long as the library.
