@@ -114,7 +114,7 @@ class LayoutChoice {
   // The operand that continues towards the contraction: the largest, of equals the first.
   static size_t main_source(const UOp& u) {
     size_t best = 0;
-    for (size_t i = 1; i < u.src().size(); ++i)
+    for (size_t i = 1; i < sources(u); ++i)
       if (size_of(u.src(i)) > size_of(u.src(best))) best = i;
     return best;
   }
@@ -142,6 +142,9 @@ class LayoutChoice {
     while (!has_memory(u) && has(u.op(), kMovement)) u = UOp(u.src(0));
     return has_memory(u);
   }
+
+  // The sources that hold elements: the others of a movement are sizes.
+  static size_t sources(const UOp& u) { return has(u.op(), kMovement) ? 1 : u.src().size(); }
 
   // Where an axis of a node's result is in one of its sources.
   static Visit below(const Visit& at, size_t source) {
@@ -175,7 +178,7 @@ class LayoutChoice {
         for (const UOp& s : at.node.src()) stack.push_back({s, std::nullopt});
         continue;
       }
-      for (size_t i = 0; i < at.node.src().size(); ++i) stack.push_back(below(at, i));
+      for (size_t i = 0; i < sources(at.node); ++i) stack.push_back(below(at, i));
     }
   }
 
@@ -214,7 +217,7 @@ class LayoutChoice {
         found = true;
         continue;
       }
-      for (size_t i = 0; i < at.node.src().size(); ++i) stack.push_back(below(at, i));
+      for (size_t i = 0; i < sources(at.node); ++i) stack.push_back(below(at, i));
     }
     return found;
   }

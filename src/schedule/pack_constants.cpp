@@ -26,14 +26,15 @@ class Operand {
   // The operand made of a packed constant; none if it is no constant or would gain nothing.
   std::optional<UOp> packed(const UOp& other, const std::vector<uint8_t>& is_constant) {
     const auto stored = as_view(value_);
-    if (!stored || !is_constant[stored->base.id()]) return std::nullopt;
+    if (!stored || !is_constant[stored->base.id()] || !stored->view.offset.is_const())
+      return std::nullopt;
     if (!find_axes(stored->view, other)) return std::nullopt;
     UOp base = other;
     while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
     is_computed_ = !has_memory(base);
     if (elements_ < kElementsMin || columns_axis_ == kNone || steps_ < 2) return std::nullopt;
     if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
-    return pack();
+    return pack(*stored);
   }
 
  private:
@@ -73,31 +74,30 @@ class Operand {
     return columns;
   }
 
-  std::optional<UOp> pack() const {
+  std::optional<UOp> pack(const StoredView& stored) const {
     const Shape& shape = shape_of(value_);
-    // Without the axes that repeat, columns split into blocks: [kept.., blocks, block, kept..].
-    Shape begin(shape.size(), 0);
-    Shape end = shape;
+    // The elements without the axes that repeat; then with the columns split into blocks.
+    ViewArg elements{{}, {}, stored.view.offset.value()};
+    Shape narrow(shape.size(), 1);
     Shape kept;
     Shape split;
     std::vector<size_t> outer;
     std::vector<size_t> steps;
     size_t blocks_at = 0;
-    for (size_t i = 0; i < shape.size(); ++i) {
-      if (std::find(kept_.begin(), kept_.end(), i) == kept_.end()) {
-        end[i] = 1;
-        continue;
-      }
-      kept.push_back(shape[i]);
+    for (size_t i : kept_) {
+      const int64_t size = shape[i].value();
+      elements.shape.push_back(size);
+      elements.strides.push_back(stored.view.strides[i].value());
+      narrow[i] = size;
+      kept.push_back(size);
       if (i == columns_axis_) {
-        const int64_t columns = shape[i].value();
         blocks_at = split.size();
-        split.push_back(columns / block(columns));
-        split.push_back(block(columns));
+        split.push_back(size / block(size));
+        split.push_back(block(size));
         continue;
       }
       (is_reduced_[i] ? steps : outer).push_back(split.size());
-      split.push_back(shape[i]);
+      split.push_back(size);
     }
     // The longest axis of the reduction is the one that the other operand has innermost
     // (schedule/layout.h).
@@ -110,17 +110,18 @@ class Operand {
     order.push_back(static_cast<int64_t>(blocks_at));
     for (size_t i : steps) order.push_back(static_cast<int64_t>(i));
     order.push_back(static_cast<int64_t>(blocks_at + 1));
-    const UOp narrow = make_reshape(make_shrink(value_, begin, end), kept);
-    const UOp ordered = make_permute(make_reshape(narrow, split), order);
+    Graph& graph = value_.graph();
+    const UOp given = graph.make(Op::AsStrided, {stored.base}, std::move(elements));
+    const UOp ordered = make_permute(make_reshape(given, split), order);
     if (const auto lies = as_view(ordered);
         lies && lies->view.offset.is(0) && is_row_major(lies->view))
       return std::nullopt;
-    const UOp constant = value_.graph().make(Op::Contiguous, {ordered});
+    const UOp constant = graph.make(Op::Contiguous, {ordered});
     Ints back(order.size());
     for (size_t i = 0; i < order.size(); ++i)
       back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
     const UOp columns = make_reshape(make_permute(constant, back), kept);
-    return make_expand(make_reshape(columns, end), shape);
+    return make_expand(make_reshape(columns, narrow), shape);
   }
 
   const UOp& value_;
