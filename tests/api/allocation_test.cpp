@@ -20,6 +20,7 @@
 #include <string>
 
 #include "tests/onnx/model_writer.h"
+#include "tests/support/environment.h"
 #include "tiny.h"
 
 namespace {
@@ -146,28 +147,21 @@ namespace {
 namespace fs = std::filesystem;
 namespace w = onnx::testing;
 
-constexpr int64_t kFloatType = 1;
 constexpr int64_t kRows = 3, kInner = 4, kColumns = 5;
 
 // y = softmax(relu(x w + b)), x: float32 [N, 4].
 std::string model_bytes() {
-  namespace f = field::GraphProto;
-  namespace t = field::TensorProto;
-  const auto weight = [](const char* name, std::vector<int64_t> dims) {
+  const auto weight = [](const char* name, const std::vector<int64_t>& dims) {
     std::vector<float> values;
     for (int64_t i = dims[0] * (dims.size() > 1 ? dims[1] : 1); i > 0; --i)
       values.push_back(static_cast<float>(i % 7) * 0.25f - 0.5f);
-    return w::tensor(name, kFloatType, dims).packed_reals(t::float_data, values);
+    return w::float_tensor(name, dims, values);
   };
-  w::Message graph;
-  graph.message(f::node, w::node("Gemm", {"x", "w", "b"}, {"a"}));
-  graph.message(f::node, w::node("Relu", {"a"}, {"r"}));
-  graph.message(f::node, w::node("Softmax", {"r"}, {"y"}));
-  graph.message(f::input, w::value("x", w::tensor_type(kFloatType, {w::dim("N"), w::dim(kInner)})));
-  graph.message(f::output, w::value("y"));
-  graph.message(f::initializer, weight("w", {kInner, kColumns}));
-  graph.message(f::initializer, weight("b", {kColumns}));
-  return w::model(graph).bytes();
+  return w::model(w::typed_graph({w::node("Gemm", {"x", "w", "b"}, {"a"}),
+                                  w::node("Relu", {"a"}, {"r"}), w::node("Softmax", {"r"}, {"y"})},
+                                 {w::floats("x", {w::dim("N"), w::dim(kInner)})}, {"y"},
+                                 {weight("w", {kInner, kColumns}), weight("b", {kColumns})}))
+      .bytes();
 }
 
 // How the first call that failed ended.
@@ -250,9 +244,8 @@ class Allocation : public ::testing::TestWithParam<const char*> {
 
   // Fails every `stride`th point until nothing was left to fail; the number of points.
   int64_t try_every_point(bool all_from_there) {
-    const char* text = std::getenv("ALLOCATION_STRIDE");
-    const int64_t usual = std::strcmp(GetParam(), "cpu") == 0 ? 1 : 7;
-    const int64_t stride = text ? std::max(1, std::atoi(text)) : usual;
+    const uint64_t usual = std::strcmp(GetParam(), "cpu") == 0 ? 1 : 7;
+    const auto stride = static_cast<int64_t>(testing::number_from("ALLOCATION_STRIDE", usual));
     float got[kRows * kColumns];
     EXPECT_EQ(attempt(GetParam(), path_.c_str(), got).status, TINY_OK) << tiny_last_error();
     const int64_t held = live;

@@ -113,16 +113,11 @@ class Golden : public ::testing::Test {
 
   // y = relu(x w), x: float32 [4, 8], w: [8, 16].
   void compile_program() {
-    namespace f = field::GraphProto;
     std::vector<float> weights(128);
     for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 7) - 3;
-    w::Message graph;
-    graph.message(f::node, w::node("MatMul", {"x", "w"}, {"p"}));
-    graph.message(f::node, w::node("Relu", {"p"}, {"y"}));
-    graph.message(f::input, w::value("x", w::tensor_type(1, {w::dim(4), w::dim(8)})));
-    graph.message(f::output, w::value("y"));
-    graph.message(f::initializer,
-                  w::tensor("w", 1, {8, 16}).packed_reals(field::TensorProto::float_data, weights));
+    const w::Message graph = w::typed_graph(
+        {w::node("MatMul", {"x", "w"}, {"p"}), w::node("Relu", {"p"}, {"y"})},
+        {w::floats("x", {w::dim(4), w::dim(8)})}, {"y"}, {w::float_tensor("w", {8, 16}, weights)});
     const std::string path = folder_ / "model.onnx";
     write_file(path, w::model(graph).bytes());
     tiny_model* model = nullptr;

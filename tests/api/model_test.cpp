@@ -16,19 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 namespace w = onnx::testing;
 
-constexpr int64_t kFloatType = 1;
-
 // y = x + b, x: float32 [N, 2].
 std::string model_bytes() {
-  namespace f = field::GraphProto;
-  w::Message graph;
-  graph.message(f::node, w::node("Add", {"x", "b"}, {"y"}));
-  graph.message(f::input, w::value("x", w::tensor_type(kFloatType, {w::dim("N"), w::dim(2)})));
-  graph.message(f::output, w::value("y"));
-  graph.message(
-      f::initializer,
-      w::tensor("b", kFloatType, {2}).packed_reals(field::TensorProto::float_data, {10, 20}));
-  return w::model(graph).bytes();
+  return w::model(w::typed_graph({w::node("Add", {"x", "b"}, {"y"})},
+                                 {w::floats("x", {w::dim("N"), w::dim(2)})}, {"y"},
+                                 {w::float_tensor("b", {2}, {10, 20})}))
+      .bytes();
 }
 
 class ModelAbi : public ::testing::Test {

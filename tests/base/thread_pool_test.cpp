@@ -1,12 +1,12 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <numeric>
 #include <thread>
+
+#include "tests/support/process.h"
 
 namespace tiny {
 namespace {
@@ -59,25 +59,28 @@ TEST(ThreadPool, ManySmallJobsInARowAllFinish) {
   }
 }
 
+// Runs two pieces, each of which waits for the other: only two threads can finish them.  The pool
+// must have been acquired.
+void meet(ThreadPool& pool) {
+  std::atomic<int> here{0};
+  pool.run(
+      2,
+      [](void* context, int64_t, int) noexcept {
+        auto& count = *static_cast<std::atomic<int>*>(context);
+        count.fetch_add(1);
+        while (count.load() < 2) std::this_thread::yield();
+      },
+      &here, true);
+  EXPECT_EQ(here.load(), 2);
+}
+
 TEST(ThreadPool, ThreadsThatSleepAreWoken) {
   ThreadPool pool(2);
   Job first(4);
   run_all(pool, first);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  struct Meeting {
-    std::atomic<int> here{0};
-  } meeting;
   ASSERT_TRUE(pool.try_acquire());
-  // Each of the two pieces waits for the other: only two threads can finish them.
-  pool.run(
-      2,
-      [](void* context, int64_t, int) noexcept {
-        auto& m = *static_cast<Meeting*>(context);
-        m.here.fetch_add(1);
-        while (m.here.load() < 2) std::this_thread::yield();
-      },
-      &meeting, true);
-  EXPECT_EQ(meeting.here.load(), 2);
+  meet(pool);
 }
 
 TEST(ThreadPool, WhoFindsItTakenGetsNoAndCanWorkAlone) {
@@ -113,27 +116,13 @@ TEST(ThreadPool, AForkedChildHasThreadsOfItsOwn) {
   Job before(8);
   run_all(pool, before);
   ASSERT_TRUE(pool.try_acquire());  // the child must not find it taken for ever
-  const pid_t child = fork();
-  if (child == 0) {
-    if (!pool.try_acquire()) _exit(2);
-    struct Meeting {
-      std::atomic<int> here{0};
-    } meeting;
-    alarm(20);
-    pool.run(
-        2,
-        [](void* context, int64_t, int) noexcept {
-          auto& m = *static_cast<Meeting*>(context);
-          m.here.fetch_add(1);
-          while (m.here.load() < 2) std::this_thread::yield();
-        },
-        &meeting, true);
-    _exit(meeting.here.load() == 2 ? 0 : 3);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  const testing::Ended child = testing::run_apart(20, [&] {
+    if (!pool.try_acquire()) return "the pool is taken";
+    meet(pool);
+    return HasFailure() ? "the pieces did not meet" : "";
+  });
+  EXPECT_EQ(child.text, "");
+  EXPECT_EQ(child.status, 0);
   pool.release();
   Job after(8);
   run_all(pool, after);
@@ -144,22 +133,16 @@ TEST(ThreadPool, AChildThatNeverUsesItCanDestroyIt) {
   auto* pool = new ThreadPool(2);
   Job job(4);
   run_all(*pool, job);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
+  const testing::Ended child = testing::run_apart(20, [&] {
     delete pool;
-    _exit(0);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return "";
+  });
+  EXPECT_EQ(child.status, 0);
   delete pool;
 }
 
 TEST(ThreadPool, TheProcessMayExitWhileAJobRuns) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
+  const testing::Ended child = testing::run_apart(20, []() -> std::string {
     auto* pool = new ThreadPool(2);
     std::thread([pool] {
       if (!pool->try_acquire()) _exit(2);
@@ -168,10 +151,8 @@ TEST(ThreadPool, TheProcessMayExitWhileAJobRuns) {
     }).detach();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     exit(0);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  });
+  EXPECT_EQ(child.status, 0);
 }
 
 TEST(ThreadPool, AtLeastOneCoreIsAvailable) {

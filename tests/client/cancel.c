@@ -1,17 +1,11 @@
 /* Work that is ended early: a token set by another thread stops a long run and a long compilation,
    and both can be done again; a limit of time, memory, nodes or file size says which it was. */
 #include <pthread.h>
-#include <time.h>
 
+#include "process.h"
 #include "small_model.h"
 
 static tiny_cancel* cancel;
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Sets the token after `argument` milliseconds. */
 static void* set_later(void* argument) {
@@ -34,11 +28,8 @@ static void expect_message(const char* first, const char* second) {
 
 static void cancel_runs(void) {
   tiny_context* context = context_with_threads(2);
-  tiny_model* model = load_small_model(context, 300);
-  tiny_program* program;
-  tiny_run* run;
-  CHECK(tiny_model_compile(model, NULL, 0, &program));
-  CHECK(tiny_run_create(program, &run));
+  small_model small = compile_small_model(context, 300);
+  tiny_run* run = small.run;
   tiny_tensor* input = small_input(context, 7);
   CHECK(tiny_run_set_input(run, 0, input));
   CHECK(tiny_run_set_cancel(run, cancel));
@@ -57,9 +48,7 @@ static void cancel_runs(void) {
   CHECK(tiny_run_execute(run));
   CHECK(tiny_cancel_clear(cancel));
   tiny_tensor_release(input);
-  tiny_run_release(run);
-  tiny_program_release(program);
-  tiny_model_release(model);
+  release_small_model(&small);
   tiny_context_release(context);
 }
 
@@ -102,19 +91,9 @@ static void cancel_compilation(void) {
   tiny_context_release(context);
 }
 
-static tiny_context* limited(const char* key, int64_t value) {
-  tiny_options* options;
-  tiny_context* context;
-  CHECK(tiny_options_create(&options));
-  CHECK(tiny_options_set_int(options, key, value));
-  CHECK(tiny_context_create(options, &context));
-  tiny_options_release(options);
-  return context;
-}
-
 /* The small model with a limit that it does not keep. */
 static void refuse_model(const char* key, int64_t value) {
-  tiny_context* context = limited(key, value);
+  tiny_context* context = context_with(key, value);
   tiny_model* model;
   char* path = write_small_model(8);
   EXPECT(tiny_model_load(context, path, &model) == TINY_ERROR_LIMIT && model == NULL);
@@ -128,7 +107,7 @@ static void limits(void) {
   refuse_model("node_limit", 5);
   refuse_model("file_limit", 1000);
 
-  tiny_context* context = limited("memory_limit", 3 * ROWS * WIDTH * 4);
+  tiny_context* context = context_with("memory_limit", 3 * ROWS * WIDTH * 4);
   tiny_tensor* kept[4] = {NULL, NULL, NULL, NULL};
   static float values[ROWS * WIDTH];
   const int64_t dims[] = {ROWS, WIDTH};
@@ -142,7 +121,7 @@ static void limits(void) {
   for (int i = 0; i < 3; ++i) tiny_tensor_release(kept[i]);
   tiny_context_release(context);
 
-  context = limited("time_limit", 10);
+  context = context_with("time_limit", 10);
   tiny_tensor* chain = long_chain(context, 100000);
   EXPECT(tiny_realize(&chain, 1) == TINY_ERROR_LIMIT);
   expect_message("time_limit", "set with the option");

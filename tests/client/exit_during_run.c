@@ -21,14 +21,10 @@ static void* run_for_ever(void* argument) {
 /* Exits after `microseconds` of runs, on a pool with threads or without. */
 static void child(int threads, unsigned microseconds) {
   tiny_context* context = context_with_threads(threads);
-  tiny_model* model = load_small_model(context, 2);
-  tiny_program* program;
-  tiny_run* run;
-  CHECK(tiny_model_compile(model, NULL, 0, &program));
-  CHECK(tiny_run_create(program, &run));
-  CHECK(tiny_run_set_input(run, 0, small_input(context, 7)));
+  const small_model small = compile_small_model(context, 2);
+  CHECK(tiny_run_set_input(small.run, 0, small_input(context, 7)));
   pthread_t thread;
-  EXPECT(pthread_create(&thread, NULL, run_for_ever, run) == 0);
+  EXPECT(pthread_create(&thread, NULL, run_for_ever, small.run) == 0);
   while (!atomic_load(&started)) usleep(10);
   usleep(microseconds);
   exit(0);

@@ -2,17 +2,8 @@
    every number checked against loops.  It is built on a placeholder and compiled once; the program
    is run for several pictures and counts them in a tensor that it writes. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <tiny.h>
 
-#define CHECK(call)                                                          \
-  do {                                                                       \
-    if ((call) != TINY_OK) {                                                 \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, tiny_last_error()); \
-      exit(1);                                                               \
-    }                                                                        \
-  } while (0)
+#include "check.h"
 
 enum { SIZE = 8, CHANNELS = 3, CLASSES = 4, POOLED = SIZE / 2 };
 

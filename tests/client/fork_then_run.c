@@ -1,21 +1,15 @@
 /* A process forks after it has run on several threads; the child runs the same program, on threads
    of its own, and so does the parent. */
-#include <dirent.h>
 #include <sys/wait.h>
 
+#include "process.h"
 #include "small_model.h"
 
 /* Waits until the process has this many threads beside its own: starting and ending take a moment.
  */
 static int has_workers(int wanted) {
   for (int look = 0; look < 2000; ++look) {
-    int count = -1;
-    DIR* tasks = opendir("/proc/self/task");
-    EXPECT(tasks != NULL);
-    for (struct dirent* entry = readdir(tasks); entry; entry = readdir(tasks))
-      if (entry->d_name[0] != '.') ++count;
-    closedir(tasks);
-    if (count == wanted) return 1;
+    if (threads_of_process() == wanted + 1) return 1;
     usleep(1000);
   }
   return 0;
@@ -31,41 +25,31 @@ static void run_with(tiny_context* context, tiny_run* run, int step) {
 
 int main(void) {
   tiny_context* context = context_with_threads(3);
-  tiny_model* model = load_small_model(context, 1);
-  tiny_program* program;
-  tiny_run* run;
-  CHECK(tiny_model_compile(model, NULL, 0, &program));
-  CHECK(tiny_run_create(program, &run));
-  run_with(context, run, 3);
+  small_model small = compile_small_model(context, 1);
+  run_with(context, small.run, 3);
   EXPECT(has_workers(2));
   for (int generation = 0; generation < 3; ++generation) {
     const pid_t child = fork();
     EXPECT(child >= 0);
     if (child == 0) {
       EXPECT(has_workers(0));
-      run_with(context, run, 4 + generation);
+      run_with(context, small.run, 4 + generation);
       EXPECT(has_workers(2));
       /* What the parent made can be released, and a new context works. */
-      tiny_run_release(run);
-      tiny_program_release(program);
-      tiny_model_release(model);
+      release_small_model(&small);
       tiny_context_release(context);
       EXPECT(has_workers(0));
       context = context_with_threads(2);
-      model = load_small_model(context, 1);
-      CHECK(tiny_model_compile(model, NULL, 0, &program));
-      CHECK(tiny_run_create(program, &run));
-      run_with(context, run, 9);
+      small = compile_small_model(context, 1);
+      run_with(context, small.run, 9);
       exit(0);
     }
-    run_with(context, run, 5 + generation);
+    run_with(context, small.run, 5 + generation);
     int status = -1;
     EXPECT(waitpid(child, &status, 0) == child);
     EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
-  tiny_run_release(run);
-  tiny_program_release(program);
-  tiny_model_release(model);
+  release_small_model(&small);
   tiny_context_release(context);
   return 0;
 }

@@ -2,7 +2,6 @@
    leaves neither memory nor mappings nor threads nor files behind.  Argument: the path of
    libtiny.so. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <dlfcn.h>
 #include <malloc.h>
 #include <stdint.h>
@@ -10,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tiny.h>
-#include <unistd.h>
+
+#include "process.h"
 
 enum { ROUNDS = 100, SETTLED = 20, SIZE = 512 };
 
@@ -18,18 +18,9 @@ typedef struct {
   long in_use, resident, mappings, files, threads; /* KB of the heap, pages, and numbers */
 } usage;
 
-static long entries(const char* folder) {
-  long count = 0;
-  DIR* directory = opendir(folder);
-  if (!directory) exit(1);
-  while (readdir(directory)) ++count;
-  closedir(directory);
-  return count;
-}
-
 static usage measure(void) {
-  usage u = {(long)(mallinfo2().uordblks >> 10), 0, 0, entries("/proc/self/fd"),
-             entries("/proc/self/task")};
+  usage u = {(long)(mallinfo2().uordblks >> 10), 0, 0, entries_of("/proc/self/fd"),
+             entries_of("/proc/self/task")};
   char line[4096];
   FILE* file = fopen("/proc/self/statm", "r");
   long total;

@@ -1,16 +1,10 @@
 /* A chain of a million additions is built, computed and released on a stack of 256 KB. */
 #include <pthread.h>
-#include <time.h>
 
+#include "process.h"
 #include "small_model.h"
 
 enum { LENGTH = 1000000, STACK = 256 << 10 };
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void* build_and_compute(void* argument) {
   (void)argument;

@@ -1,19 +1,9 @@
 /* A process that is bound to one core gets one thread, whatever the machine has. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <sched.h>
 
+#include "process.h"
 #include "small_model.h"
-
-static int threads_of_process(void) {
-  int count = 0;
-  DIR* tasks = opendir("/proc/self/task");
-  EXPECT(tasks != NULL);
-  for (struct dirent* entry = readdir(tasks); entry; entry = readdir(tasks))
-    if (entry->d_name[0] != '.') ++count;
-  closedir(tasks);
-  return count;
-}
 
 static int threads_told(tiny_context* context) {
   tiny_report* report;
@@ -35,11 +25,7 @@ int main(void) {
   EXPECT(sched_setaffinity(0, sizeof one, &one) == 0);
   tiny_context* context = context_with_threads(0);
   EXPECT(threads_told(context) == 1);
-  tiny_model* model = load_small_model(context, 1);
-  tiny_program* program;
-  tiny_run* run;
-  CHECK(tiny_model_compile(model, NULL, 0, &program));
-  CHECK(tiny_run_create(program, &run));
+  tiny_run* run = compile_small_model(context, 1).run;
   CHECK(tiny_run_set_input(run, 0, small_input(context, 7)));
   for (int i = 0; i < 10; ++i) CHECK(tiny_run_execute(run));
   EXPECT(output_is(run, 7));

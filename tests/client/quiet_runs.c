@@ -59,11 +59,7 @@ int main(void) {
   }
   const atomic_long* allocated = (const atomic_long*)symbol;
   tiny_context* context = context_with_threads(1);
-  tiny_model* model = load_small_model(context, 4);
-  tiny_program* program;
-  tiny_run* run;
-  CHECK(tiny_model_compile(model, NULL, 0, &program));
-  CHECK(tiny_run_create(program, &run));
+  tiny_run* run = compile_small_model(context, 4).run;
   CHECK(tiny_run_set_input(run, 0, small_input(context, 7)));
   CHECK(tiny_run_execute(run)); /* scratch is made by the first */
 

@@ -2,27 +2,11 @@
    contexts; wrapped memory is given back exactly once.  Run under the thread sanitizer. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <tiny.h>
 
-enum { ROUNDS = 300, QUEUE = 64 };
+#include "release_queue.h"
+#include "small_model.h"
 
-#define CHECK(call)                                                          \
-  do {                                                                       \
-    if ((call) != TINY_OK) {                                                 \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, tiny_last_error()); \
-      exit(1);                                                               \
-    }                                                                        \
-  } while (0)
-
-/* Handles on their way from the owner to the releasing thread. */
-typedef struct {
-  pthread_mutex_t mutex;
-  pthread_cond_t changed;
-  tiny_tensor* handles[QUEUE];
-  int count, closed;
-} queue;
+enum { ROUNDS = 300 };
 
 static atomic_int given_back;
 static const float kMemory[4] = {1, 2, 3, 4};
@@ -32,40 +16,12 @@ static void give_back(void* user) {
   atomic_fetch_add(&given_back, 1);
 }
 
-static void put(queue* q, tiny_tensor* handle) {
-  pthread_mutex_lock(&q->mutex);
-  while (q->count == QUEUE) pthread_cond_wait(&q->changed, &q->mutex);
-  q->handles[q->count++] = handle;
-  pthread_cond_broadcast(&q->changed);
-  pthread_mutex_unlock(&q->mutex);
-}
-
-static void* release_all(void* argument) {
-  queue* q = (queue*)argument;
-  for (;;) {
-    pthread_mutex_lock(&q->mutex);
-    while (q->count == 0 && !q->closed) pthread_cond_wait(&q->changed, &q->mutex);
-    tiny_tensor* handle = q->count > 0 ? q->handles[--q->count] : NULL;
-    pthread_cond_broadcast(&q->changed);
-    pthread_mutex_unlock(&q->mutex);
-    if (handle == NULL) return NULL;
-    tiny_tensor_retain(handle);
-    tiny_tensor_release(handle);
-    tiny_tensor_release(handle);
-  }
-}
-
 /* Builds and computes in a context of its own; every handle is released by the other thread. */
 static void* build(void* argument) {
   int* failures = (int*)argument;
-  queue q = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {NULL}, 0, 0};
+  release_queue q = RELEASE_QUEUE;
   pthread_t releaser;
-  tiny_options* options;
-  tiny_context* context;
-  CHECK(tiny_options_create(&options));
-  CHECK(tiny_options_set_int(options, "threads", 2));
-  CHECK(tiny_context_create(options, &context));
-  tiny_options_release(options);
+  tiny_context* context = context_with_threads(2);
   pthread_create(&releaser, NULL, release_all, &q);
   for (int round = 0; round < ROUNDS; ++round) {
     const int64_t dims[1] = {4}, backwards[1] = {-1}, wrong[1] = {3};
@@ -76,21 +32,18 @@ static void* build(void* argument) {
     CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, NULL, 0, &number, sizeof number, &scalar));
     CHECK(tiny_binary(TINY_MUL, wrapped, scalar, &product));
     CHECK(tiny_reduce(TINY_SUM, product, NULL, 0, 0, &sum));
-    put(&q, wrapped);
-    put(&q, scalar);
+    give_away(&q, wrapped);
+    give_away(&q, scalar);
     if (tiny_reshape(product, wrong, 1, &none) != TINY_ERROR_SHAPE || none != NULL) ++*failures;
-    put(&q, product);
+    give_away(&q, product);
     if (round % 10 == 0) {
       CHECK(tiny_tensor_read(sum, &total, sizeof total));
       if (total != 10 * number) ++*failures;
     }
-    put(&q, sum);
+    give_away(&q, sum);
   }
   tiny_context_release(context); /* the releaser still holds tensors of it */
-  pthread_mutex_lock(&q.mutex);
-  q.closed = 1;
-  pthread_cond_broadcast(&q.changed);
-  pthread_mutex_unlock(&q.mutex);
+  close_queue(&q);
   pthread_join(releaser, NULL);
   return NULL;
 }

@@ -3,16 +3,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "release_queue.h"
 #include "small_model.h"
 
-enum { RUNS = 60, BUILDS = 40, QUEUE = 16 };
+enum { RUNS = 60, BUILDS = 40 };
 
 static tiny_context* context;
 static tiny_program* program;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static tiny_tensor* handles[QUEUE];
-static int count, closed;
+static release_queue queue = RELEASE_QUEUE;
 static atomic_int wrong;
 
 /* A run that was made before; its input is set. */
@@ -24,38 +22,17 @@ static void* execute(void* argument) {
   return NULL;
 }
 
-static void* release_all(void* argument) {
-  (void)argument;
-  for (;;) {
-    pthread_mutex_lock(&mutex);
-    while (count == 0 && !closed) pthread_cond_wait(&changed, &mutex);
-    tiny_tensor* handle = count > 0 ? handles[--count] : NULL;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&mutex);
-    if (!handle) return NULL;
-    tiny_tensor_release(handle);
-  }
-}
-
-static void give_away(tiny_tensor* handle) {
-  pthread_mutex_lock(&mutex);
-  while (count == QUEUE) pthread_cond_wait(&changed, &mutex);
-  handles[count++] = handle;
-  pthread_cond_broadcast(&changed);
-  pthread_mutex_unlock(&mutex);
-}
-
 static void* build(void* argument) {
   (void)argument;
   for (int i = 0; i < BUILDS; ++i) {
     tiny_tensor *x = small_input(context, 1 + i % 12), *y, *z;
     CHECK(tiny_unary(i % 2 ? TINY_SQUARE : TINY_ABS, x, &y));
     CHECK(tiny_reduce(TINY_SUM, y, NULL, 0, 0, &z));
-    give_away(x);
-    give_away(y);
+    give_away(&queue, x);
+    give_away(&queue, y);
     float sum;
     if (i % 4 == 0) CHECK(tiny_tensor_read(z, &sum, sizeof sum));
-    give_away(z);
+    give_away(&queue, z);
     if (i % 10 != 0) continue;
     tiny_model* model = load_small_model(context, 1);
     tiny_program* other;
@@ -63,10 +40,7 @@ static void* build(void* argument) {
     tiny_program_release(other);
     tiny_model_release(model);
   }
-  pthread_mutex_lock(&mutex);
-  closed = 1;
-  pthread_cond_broadcast(&changed);
-  pthread_mutex_unlock(&mutex);
+  close_queue(&queue);
   return NULL;
 }
 
@@ -82,7 +56,7 @@ int main(void) {
     CHECK(tiny_run_set_input(runs[i], 0, input));
   }
   for (int i = 0; i < 2; ++i) EXPECT(pthread_create(&threads[i], NULL, execute, runs[i]) == 0);
-  EXPECT(pthread_create(&threads[2], NULL, release_all, NULL) == 0);
+  EXPECT(pthread_create(&threads[2], NULL, release_all, &queue) == 0);
   EXPECT(pthread_create(&threads[3], NULL, build, NULL) == 0);
   tiny_program_release(program);
   tiny_model_release(model);

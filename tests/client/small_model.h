@@ -1,31 +1,13 @@
-/* What the client programs share: a check of a status, and a small ONNX model, written byte by
-   byte: `layers` times y = relu(x W + b) over rows of WIDTH floats, each kernel long enough to be
-   split between threads.  Included once by each program. */
+/* A small ONNX model, written byte by byte: `layers` times y = relu(x W + b) over rows of WIDTH
+   floats, each kernel long enough to be split between threads. */
 #ifndef TINY_TESTS_SMALL_MODEL_H
 #define TINY_TESTS_SMALL_MODEL_H
 
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <tiny.h>
 #include <unistd.h>
 
-#define CHECK(call)                                                          \
-  do {                                                                       \
-    if ((call) != TINY_OK) {                                                 \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, tiny_last_error()); \
-      exit(1);                                                               \
-    }                                                                        \
-  } while (0)
-
-#define EXPECT(condition)                                                      \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
-      exit(1);                                                                 \
-    }                                                                          \
-  } while (0)
+#include "check.h"
 
 enum { ROWS = 64, WIDTH = 128 };
 
@@ -157,15 +139,41 @@ static inline tiny_model* load_small_model(tiny_context* context, int layers) {
   return loaded;
 }
 
-/* A context with this many threads (0: the default). */
-static inline tiny_context* context_with_threads(int threads) {
+/* The model, compiled, and a run of it. */
+typedef struct {
+  tiny_model* model;
+  tiny_program* program;
+  tiny_run* run;
+} small_model;
+
+static inline small_model compile_small_model(tiny_context* context, int layers) {
+  small_model m;
+  m.model = load_small_model(context, layers);
+  CHECK(tiny_model_compile(m.model, NULL, 0, &m.program));
+  CHECK(tiny_run_create(m.program, &m.run));
+  return m;
+}
+
+static inline void release_small_model(small_model* m) {
+  tiny_run_release(m->run);
+  tiny_program_release(m->program);
+  tiny_model_release(m->model);
+}
+
+/* A context with one option set. */
+static inline tiny_context* context_with(const char* key, int64_t value) {
   tiny_options* options;
   tiny_context* context;
   CHECK(tiny_options_create(&options));
-  CHECK(tiny_options_set_int(options, "threads", threads));
+  CHECK(tiny_options_set_int(options, key, value));
   CHECK(tiny_context_create(options, &context));
   tiny_options_release(options);
   return context;
+}
+
+/* One with this many threads (0: the default). */
+static inline tiny_context* context_with_threads(int threads) {
+  return context_with("threads", threads);
 }
 
 /* The model's input: element i is ((i * step) % 13 - 6) / 8. */

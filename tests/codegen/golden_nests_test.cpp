@@ -15,6 +15,8 @@
 #include "tensor/movement.h"
 #include "tensor/window.h"
 #include "tests/golden/golden.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
@@ -22,18 +24,12 @@ namespace {
 class Nests : public ::testing::Test {
  protected:
   void SetUp() override {
-    Flags flags = Flags::from_environment(nullptr);
-    flags.device = "null";
+    Flags flags = testing::flags_for("null");
     flags.cache = 0;
     context_ = make_ref<Context>(flags);
   }
 
-  Tensor input(const Ints& shape) {
-    int64_t count = 1;
-    for (int64_t d : shape) count *= d;
-    const Tensor flat(context_, make_input(*context_, kFloat32, count));
-    return reshape(flat, to_shape(shape));
-  }
+  Tensor input(const Ints& shape) { return testing::float_input(context_, shape); }
 
   // The one kernel that computes `value` row-major, and what the options make of it.
   std::string nest(const Tensor& value, const std::string& options) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <random>
 
 #include "base/error.h"
@@ -22,21 +21,15 @@
 #include "tensor/reduce.h"
 #include "tensor/value.h"
 #include "tensor/window.h"
+#include "tests/support/context.h"
+#include "tests/support/environment.h"
 
 namespace tiny {
 namespace {
 
-// KERNELS and KERNEL_SEED look further, or at one: KERNELS=10000 codegen_random_kernels_test.
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 Ref<Context> context_with(const char* device, const char* isa, const std::string& options,
                           bool optimise) {
-  Flags flags = Flags::from_environment(nullptr);
-  flags.device = device;
-  flags.isa = isa;
+  Flags flags = testing::flags_for(device, isa);
   flags.opts = options;
   flags.noopt = optimise ? 0 : 1;
   flags.spec = 1;
@@ -334,8 +327,8 @@ std::vector<Machine> machines() {
 }
 
 TEST(RandomKernels, AreRightUnderTheHeuristicsOptions) {
-  const uint64_t first = number_from("KERNEL_SEED", 1);
-  const uint64_t count = number_from("KERNELS", 250);
+  const uint64_t first = testing::number_from("KERNEL_SEED", 1);
+  const uint64_t count = testing::number_from("KERNELS", 250);
   int failures = 0;
   for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
     bool exact = true;
@@ -358,8 +351,8 @@ TEST(RandomKernels, AreRightUnderTheHeuristicsOptions) {
 }
 
 TEST(RandomKernels, AreRightUnderRandomOptions) {
-  const uint64_t first = number_from("KERNEL_SEED", 1);
-  const uint64_t count = number_from("KERNELS", 250);
+  const uint64_t first = testing::number_from("KERNEL_SEED", 1);
+  const uint64_t count = testing::number_from("KERNELS", 250);
   int failures = 0;
   uint64_t tried = 0;
   for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {

@@ -12,6 +12,7 @@
 #include "engine/realize.h"
 #include "ir/build.h"
 #include "shape/shape.h"
+#include "tests/support/context.h"
 
 namespace tiny {
 namespace {
@@ -31,8 +32,7 @@ class DiskCacheTest : public ::testing::Test {
   }
 
   Flags flags(const std::string& device = "cpu") const {
-    Flags f = Flags::from_environment(nullptr);
-    f.device = device;
+    Flags f = testing::flags_for(device);
     f.spec = 0;  // what is verified is not taken from disk
     f.debug = 0;
     f.cache_dir = folder_;

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -26,6 +25,8 @@
 #include "tests/onnx/model_writer.h"
 #include "tests/reference/random_graph.h"
 #include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/process.h"
 #include "tiny.h"
 
 namespace tiny {
@@ -34,7 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace w = onnx::testing;
 
-constexpr int64_t kFloatType = 1, kSize = 24;
+constexpr int64_t kSize = 24;
 
 bool can_run() {
   return cpu_facts().isa != CpuIsa::None;
@@ -77,20 +78,14 @@ bool refuse_executable_memory() {
 
 // y = softmax(relu(x w)), x: float32 [24, 24].
 std::string model_bytes() {
-  namespace f = field::GraphProto;
   std::vector<float> values;
   for (int64_t i = 0; i < kSize * kSize; ++i)
     values.push_back(static_cast<float>(i % 13) * 0.125f - 0.75f);
-  w::Message graph;
-  graph.message(f::node, w::node("MatMul", {"x", "w"}, {"a"}));
-  graph.message(f::node, w::node("Relu", {"a"}, {"r"}));
-  graph.message(f::node, w::node("Softmax", {"r"}, {"y"}));
-  graph.message(f::input,
-                w::value("x", w::tensor_type(kFloatType, {w::dim(kSize), w::dim(kSize)})));
-  graph.message(f::output, w::value("y"));
-  graph.message(f::initializer, w::tensor("w", kFloatType, {kSize, kSize})
-                                    .packed_reals(field::TensorProto::float_data, values));
-  return w::model(graph).bytes();
+  return w::model(w::typed_graph({w::node("MatMul", {"x", "w"}, {"a"}),
+                                  w::node("Relu", {"a"}, {"r"}), w::node("Softmax", {"r"}, {"y"})},
+                                 {w::floats("x", {w::dim(kSize), w::dim(kSize)})}, {"y"},
+                                 {w::float_tensor("w", {kSize, kSize}, values)}))
+      .bytes();
 }
 
 struct Answer {
@@ -133,9 +128,7 @@ Answer run_model(const std::string& path) {
 // Random graphs on device cpu have the oracle's values.
 void check_random_graphs(uint64_t count) {
   for (uint64_t seed = 1; seed <= count; ++seed) {
-    Flags flags = Flags::from_environment(nullptr);
-    flags.device = "cpu";
-    const Ref<Context> context = make_ref<Context>(flags);
+    const Ref<Context> context = testing::new_context("cpu");
     testing::GraphOptions options;
     options.transcendentals = seed % 2 == 0;
     testing::RandomGraph graph(context, seed, options);
@@ -165,9 +158,8 @@ TEST_F(ExecutableMemory, ThatIsRefusedMeansTheInterpreterAndTheSameAnswers) {
   const Answer free = run_model(path_);
   EXPECT_GT(free.kernels, 0u);
   EXPECT_EQ(free.interpreted, 0u);
-  const pid_t child = fork();
-  if (child == 0) {
-    if (!refuse_executable_memory()) _exit(77);
+  const testing::Ended child = testing::run_apart(280, [&] {
+    if (!refuse_executable_memory()) return "no filter";
     EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
               MAP_FAILED);
     const Answer refused = run_model(path_);
@@ -177,13 +169,11 @@ TEST_F(ExecutableMemory, ThatIsRefusedMeansTheInterpreterAndTheSameAnswers) {
         std::memcmp(refused.values.data(), free.values.data(), free.values.size() * sizeof(float)),
         0);
     check_random_graphs(60);
-    _exit(HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status)) << status;
-  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no seccomp filter can be had";
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+    return HasFailure() ? "failed" : "";
+  });
+  if (child.text == "no filter") GTEST_SKIP() << "no seccomp filter can be had";
+  EXPECT_EQ(child.text, "");
+  EXPECT_EQ(child.status, 0);
 }
 
 // Lines of /proc/self/maps.

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/error.h"
-#include "engine/backend.h"
 #include "ir/uop.h"
 #include "tensor/value.h"
 #include "tests/reference/random_graph.h"
 #include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/environment.h"
 
 namespace tiny {
 namespace {
@@ -28,8 +28,7 @@ void PrintTo(const Setting& setting, std::ostream* out) {
 
 std::vector<Setting> settings() {
   std::vector<Setting> all;
-  for (const BackendInfo& backend : known_backends()) {
-    if (!backend.available || backend.name == "null") continue;
+  for (const BackendInfo& backend : testing::computing_backends()) {
     std::vector<std::string> isas = backend.isas;
     if (isas.empty()) isas.push_back("auto");
     for (const std::string& isa : isas)
@@ -41,18 +40,9 @@ std::vector<Setting> settings() {
 }
 
 Flags flags_of(const Setting& setting) {
-  Flags flags = Flags::from_environment(nullptr);
-  flags.device = setting.device;
-  flags.isa = setting.isa;
+  Flags flags = testing::flags_for(setting.device, setting.isa);
   flags.noopt = setting.noopt;
   return flags;
-}
-
-// How many graphs a run tries, from which seed, how long, how large: GRAPHS, GRAPH_SEED,
-// GRAPH_STEPS and GRAPH_ELEMENTS look further or at one.
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 std::string bytes_of(Tensor& t) {
@@ -93,17 +83,19 @@ std::string check(const Setting& setting, uint64_t seed, testing::GraphOptions o
 
 class RandomGraphTest : public ::testing::TestWithParam<Setting> {};
 
+// How many graphs a run tries, from which seed, how long, how large: GRAPHS, GRAPH_SEED,
+// GRAPH_STEPS and GRAPH_ELEMENTS look further or at one.
 TEST_P(RandomGraphTest, HasTheOraclesValues) {
   const bool slow = GetParam().device == "c";
-  const uint64_t first = number_from("GRAPH_SEED", 1);
-  const uint64_t count = number_from("GRAPHS", slow ? 6 : 500);
+  const uint64_t first = testing::number_from("GRAPH_SEED", 1);
+  const uint64_t count = testing::number_from("GRAPHS", slow ? 6 : 500);
   int failures = 0;
   Tally tally;
   for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
     testing::GraphOptions options;
     options.transcendentals = seed % 3 == 0;
-    options.steps = static_cast<int64_t>(number_from("GRAPH_STEPS", 2 + seed % 11));
-    options.elements_max = static_cast<int64_t>(number_from("GRAPH_ELEMENTS", 600));
+    options.steps = static_cast<int64_t>(testing::number_from("GRAPH_STEPS", 2 + seed % 11));
+    options.elements_max = static_cast<int64_t>(testing::number_from("GRAPH_ELEMENTS", 600));
     const std::string error = check(GetParam(), seed, options, tally);
     EXPECT_EQ(error, "");
     failures += error.empty() ? 0 : 1;

@@ -9,6 +9,8 @@
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tensor/value.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
@@ -19,7 +21,7 @@ class RealizedOnce : public ::testing::Test {
     std::vector<float> values;
     for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
       values.push_back(first + static_cast<float>(i));
-    return from_data(context_, kFloat32, shape, values.data(), std::ssize(values) * 4);
+    return testing::floats(context_, values, shape);
   }
   int64_t launches() { return context_->counters().launches; }
   // How many kernels `work` launches.
@@ -34,11 +36,7 @@ class RealizedOnce : public ::testing::Test {
     realize(one);
   }
 
-  Ref<Context> context_ = make_ref<Context>([] {
-    Flags flags = Flags::from_environment(nullptr);
-    flags.device = "interp";
-    return flags;
-  }());
+  Ref<Context> context_ = testing::new_context("interp");
 };
 
 TEST_F(RealizedOnce, AValueThatAnotherWasMadeFrom) {

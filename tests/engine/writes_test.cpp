@@ -7,7 +7,6 @@
 #include <random>
 
 #include "base/error.h"
-#include "engine/backend.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
@@ -16,11 +15,13 @@
 #include "tensor/reduce.h"
 #include "tensor/value.h"
 #include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
 
-using Floats = std::vector<float>;
+using testing::Floats;
 
 Floats counting(int64_t count, float first = 0) {
   Floats out;
@@ -30,16 +31,11 @@ Floats counting(int64_t count, float first = 0) {
 
 class Writes : public ::testing::TestWithParam<std::string> {
  protected:
-  Tensor make(const Floats& values, Ints shape = {}) {
-    if (shape.empty()) shape = {std::ssize(values)};
-    return from_data(context_, kFloat32, shape, values.data(), std::ssize(values) * 4);
+  Tensor make(const Floats& values, const Ints& shape = {}) {
+    return testing::floats(context_, values, shape);
   }
   Tensor scalar(double value) { return Tensor::weak_float(context_, value); }
-  static Floats get(Tensor t) {
-    Floats out(static_cast<size_t>(element_count(t)));
-    read(t, out.data(), std::ssize(out) * 4);
-    return out;
-  }
+  static Floats get(const Tensor& t) { return testing::floats_of(t); }
   // The same by the oracle, which has to be asked before anything is computed.
   static Floats expected(const Tensor& t) {
     const reference::Values values = reference::evaluate(t.node());
@@ -49,21 +45,10 @@ class Writes : public ::testing::TestWithParam<std::string> {
   int64_t launches() { return context_->counters().launches; }
   int64_t copies() { return context_->counters().copies; }
 
-  Ref<Context> context_ = make_ref<Context>([] {
-    Flags flags = Flags::from_environment(nullptr);
-    flags.device = GetParam();
-    return flags;
-  }());
+  Ref<Context> context_ = testing::new_context(GetParam());
 };
 
-std::vector<std::string> devices() {
-  std::vector<std::string> names;
-  for (const BackendInfo& backend : known_backends())
-    if (backend.available && backend.name != "null") names.push_back(backend.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Devices, Writes, ::testing::ValuesIn(devices()),
+INSTANTIATE_TEST_SUITE_P(Devices, Writes, ::testing::ValuesIn(testing::computing_devices()),
                          [](const auto& info) { return info.param; });
 
 TEST_P(Writes, ATensorAndItsViewsSeeTheNewestVersion) {

@@ -8,17 +8,21 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "tests/support/failure.h"
 
 namespace tiny {
 namespace {
 
+using testing::expect_failure;
+using testing::failure_of;
+
 namespace fs = std::filesystem;
 
 // A folder with weights inside and a secret outside, and links of every kind between them.
-class Files : public testing::Test {
+class Files : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path(testing::TempDir()) / ("tiny_file_test_" + std::to_string(getpid()));
+    root_ = fs::path(::testing::TempDir()) / ("tiny_file_test_" + std::to_string(getpid()));
     fs::remove_all(root_);
     fs::create_directories(root_ / "model/sub");
     write_file(root_ / "secret", "secret");
@@ -40,14 +44,12 @@ class Files : public testing::Test {
 
   // Opens by both ways, which must agree; Ok if the file is opened.
   Status open_status(const std::string& location) {
-    Status results[2] = {Status::Ok, Status::Ok};
-    for (bool use_openat2 : {false, true}) try {
-        close(open_beneath(folder_, location, use_openat2));
-      } catch (const Error& e) {
-        results[use_openat2] = e.status();
-      }
-    EXPECT_EQ(results[0], results[1]) << location;
-    return results[0];
+    const auto open_by = [&](bool use_openat2) {
+      return failure_of([&] { close(open_beneath(folder_, location, use_openat2)); }).status();
+    };
+    const Status result = open_by(false);
+    EXPECT_EQ(open_by(true), result) << location;
+    return result;
   }
   std::string model() const { return root_ / "model"; }
 
@@ -86,23 +88,18 @@ TEST_F(Files, PartsMustLieInsideTheFile) {
                                      {0, -1},
                                      {INT64_MAX, 1},
                                      {1, INT64_MAX},
-                                     {INT64_MIN, 1}})
-    try {
-      files.read("weights", offset, size);
-      ADD_FAILURE() << offset << " " << size;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.status(), Status::InvalidModel);
-    }
+                                     {INT64_MIN, 1}}) {
+    SCOPED_TRACE(cat(offset, " ", size));
+    expect_failure(failure_of([&] { files.read("weights", offset, size); }), Status::InvalidModel);
+  }
 }
 
 TEST_F(Files, OnlyRegularFilesAreMapped) {
   ExternalFiles files(model(), {});
-  for (const std::string location : {"sub", "fifo"}) try {
-      files.file(location);
-      ADD_FAILURE() << location;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.status(), Status::Io) << e.message();
-    }
+  for (const std::string location : {"sub", "fifo"}) {
+    SCOPED_TRACE(location);
+    expect_failure(failure_of([&] { files.file(location); }), Status::Io);
+  }
   EXPECT_THROW(map_file(model()), Error);
   EXPECT_THROW(map_file(root_ / "model/fifo"), Error);
   EXPECT_THROW(map_file("/dev/null"), Error);
@@ -137,12 +134,7 @@ TEST_F(Files, BytesOutliveTheirFile) {
 }
 
 TEST_F(Files, LargeFilesStopAtTheLimit) {
-  try {
-    map_file(root_ / "model/weights", 9);
-    ADD_FAILURE();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.status(), Status::Limit);
-  }
+  expect_failure(failure_of([&] { map_file(root_ / "model/weights", 9); }), Status::Limit);
 }
 
 TEST_F(Files, DescriptorsAreClosed) {

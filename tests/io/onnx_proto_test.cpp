@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
-#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "io/tensor_pb.h"
 #include "io/wire.h"
 #include "onnx/model.h"
+#include "tests/support/environment.h"
 
 namespace tiny {
 namespace {
@@ -50,12 +51,12 @@ std::map<std::string, int> numbered_names(const std::string& text) {
   return names;
 }
 
-class OnnxProto : public testing::Test {
+class OnnxProto : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* package = std::getenv("ONNX_PACKAGE");
-    if (!package || !*package) GTEST_SKIP() << "ONNX_PACKAGE names no onnx wheel";
-    const SharedBytes file = map_file(std::string(package) + "/onnx.proto");
+    const std::filesystem::path package = tiny::testing::onnx_package();
+    if (package.empty()) GTEST_SKIP() << tiny::testing::kNoOnnxPackage;
+    const SharedBytes file = map_file(package / "onnx.proto");
     names_ = numbered_names(std::string(file.text()));
     ASSERT_GT(names_.size(), 150u);
   }

@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "tests/onnx/model_writer.h"
+#include "tests/support/environment.h"
+#include "tests/support/failure.h"
 
 namespace tiny {
 namespace {
@@ -28,12 +29,7 @@ TensorData parse(const Message& message) {
 }
 
 Error error_of(const std::string& bytes) {
-  try {
-    parse_tensor_pb(SharedBytes::copy(bytes));
-  } catch (const Error& e) {
-    return e;
-  }
-  return Error(Status::Ok, "");
+  return testing::failure_of([&] { parse_tensor_pb(SharedBytes::copy(bytes)); });
 }
 
 constexpr DType kAll[] = {kBool,   kInt8,   kInt16,   kInt32,   kInt64,    kUInt8,  kUInt16,
@@ -119,15 +115,8 @@ TEST(TensorPb, TypesTheEngineLacksAreNamed) {
     TensorData data;
     data.type = number;
     data.name = "w";
-    try {
-      to_host_tensor(data);
-      ADD_FAILURE() << name;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.status(), Status::Unsupported);
-      EXPECT_NE(e.message().find(cat("tensor \"w\" has the element type ", name)),
-                std::string::npos)
-          << e.message();
-    }
+    testing::expect_failure(testing::failure_of([&] { to_host_tensor(data); }), Status::Unsupported,
+                            {cat("tensor \"w\" has the element type ", name)});
   }
 }
 
@@ -183,11 +172,11 @@ TEST(TensorPb, EveryTruncationAndEveryChangedByteEndsInATensorOrAnError) {
 }
 
 TEST(TensorPb, ReadsTheTestDataOfTheOnnxWheel) {
-  const char* package = std::getenv("ONNX_PACKAGE");
-  if (!package || !*package) GTEST_SKIP() << "ONNX_PACKAGE names no onnx wheel";
-  const auto folder = std::filesystem::path(package) / "backend/test/data";
+  const std::filesystem::path package = testing::onnx_package();
+  if (package.empty()) GTEST_SKIP() << testing::kNoOnnxPackage;
   int tensors = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(package / "backend/test/data")) {
     if (entry.path().extension() != ".pb") continue;
     try {
       read_tensor_pb(entry.path());

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/build.h"
+#include "tests/support/failure.h"
 
 namespace tiny {
 namespace {
@@ -33,14 +34,7 @@ struct Planted {
 
 template <class Verify>
 void expect_law(const char* law, const Verify& verify) {
-  try {
-    verify();
-    ADD_FAILURE() << "accepted, though: " << law;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), Status::Internal);
-    EXPECT_NE(error.message().find(law), std::string::npos)
-        << "wanted: " << law << "\ngot: " << error.message();
-  }
+  testing::expect_failure(testing::failure_of(verify), Status::Internal, {law});
 }
 
 const std::vector<Planted>& planted_in_both() {

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,18 +21,22 @@
 #include "base/text.h"
 #include "tests/onnx/file_mutator.h"
 #include "tests/onnx/suite.h"
+#include "tests/support/environment.h"
+#include "tests/support/process.h"
 #include "tiny.h"
 
 namespace tiny::onnx::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using tiny::testing::Ended;
+using tiny::testing::number_from;
+using tiny::testing::run_apart;
 
 constexpr size_t kCutEvery = 1009;
 constexpr size_t kSmallFile = 64 << 10;
 constexpr unsigned kLoadSeconds = 60, kRunSeconds = 20;
 constexpr int64_t kMemory = 64 << 20;
-constexpr int kTimedOut = 3;
 
 // What a worker tells the process that started it; in memory that both see.
 struct Shared {
@@ -143,13 +146,12 @@ std::string hostile_file(const Corpus& corpus, const Playground& ground, uint64_
                                        "sub/../../secret.bin"};
       const std::string numbers[] = {
           "", "0", "1", "65536", "-1", "9223372036854775807", "1e3", "99999999999999999999"};
-      const std::string with = FileMutator::with_external_data(
+      return FileMutator::with_external_data(
           corpus.large[mutator.below(corpus.large.size())].size() > kSmallFile ? small
                                                                                : corpus.large[0],
           locations[mutator.below(std::size(locations))],
           numbers[mutator.below(2) ? 0 : mutator.below(std::size(numbers))],
           numbers[mutator.below(2) ? 0 : mutator.below(std::size(numbers))]);
-      return with;
     }
     default:
       return mutator.with_other_fields(
@@ -233,41 +235,23 @@ std::string run_trouble(const std::string& path, bool& gave_result) {
   return trouble;
 }
 
-void out_of_time(int) {
-  _exit(kTimedOut);
-}
-
 // The same in a process of its own: a run may ask for any time.
-std::string run_apart(const std::string& path, Shared& shared) {
-  int pipes[2];
-  if (pipe(pipes) != 0) return "no pipe";
-  const pid_t child = fork();
-  if (child == 0) {
-    signal(SIGALRM, out_of_time);
-    alarm(kRunSeconds);
+std::string run_trouble_apart(const std::string& path, Shared& shared) {
+  const Ended ended = run_apart(kRunSeconds, [&] {
     bool gave_result = false;
     std::string text = run_trouble(path, gave_result);
     if (gave_result) ++shared.results;
-    text = text.substr(0, 2000);
-    const bool written = text.empty() || write(pipes[1], text.data(), text.size()) >= 0;
-    _exit(written ? 0 : 1);
-  }
-  close(pipes[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t n = 0; (n = ::read(pipes[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<size_t>(n));
-  close(pipes[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
+    return text;
+  });
   ++shared.runs;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kTimedOut)
+  if (ended.signal() == SIGALRM) {
     ++shared.timeouts;
-  else if (!WIFEXITED(status))
-    return cat("signal ", WTERMSIG(status), " in a run");
-  else if (WEXITSTATUS(status) != 0 && text.empty())
-    return cat("exit status ", WEXITSTATUS(status), " of a run");
-  return text;
+    return "";
+  }
+  if (ended.signal()) return cat("signal ", ended.signal(), " in a run");
+  if (ended.exit_status() != 0 && ended.text.empty())
+    return cat("exit status ", ended.exit_status(), " of a run");
+  return ended.text;
 }
 
 struct Counts {
@@ -294,7 +278,7 @@ void work(const Corpus& corpus, const Counts& counts, uint64_t begin, uint64_t w
     alarm(0);
     if (status == TINY_OK) {
       ++shared.accepted;
-      if (trouble.empty() && shared.runs < counts.runs) trouble = run_apart(path, shared);
+      if (trouble.empty() && shared.runs < counts.runs) trouble = run_trouble_apart(path, shared);
     }
     if (trouble.empty()) continue;
     if (std::getenv("HOSTILE_KEEP"))
@@ -307,19 +291,13 @@ void work(const Corpus& corpus, const Counts& counts, uint64_t begin, uint64_t w
   tiny_context_release(context);
 }
 
-uint64_t variable(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 // A worker that ends early has crashed over one file; the next one goes on behind it.
 TEST(HostileFiles, EndWithAModelOrAMessageThatNamesThePlace) {
-  const char* package = std::getenv("ONNX_PACKAGE");
-  if (!package || !fs::exists(fs::path(package) / "backend"))
-    GTEST_SKIP() << "the onnx wheel is not there: set TINY_VENV";
+  const fs::path package = tiny::testing::onnx_package();
+  if (package.empty()) GTEST_SKIP() << tiny::testing::kNoOnnxPackage;
   const Corpus corpus(package);
-  const Counts counts{variable("HOSTILE_FIRST", 0), variable("HOSTILE_LOADS", 6000),
-                      variable("HOSTILE_RUNS", 100)};
+  const Counts counts{number_from("HOSTILE_FIRST", 0), number_from("HOSTILE_LOADS", 6000),
+                      number_from("HOSTILE_RUNS", 100)};
   constexpr uint64_t kWorkers = 2;
   void* memory = mmap(nullptr, kWorkers * sizeof(Shared), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -5,12 +5,15 @@
 #include "onnx/check.h"
 #include "onnx/reader.h"
 #include "tests/onnx/model_writer.h"
+#include "tests/support/failure.h"
 
 namespace tiny::onnx {
 namespace {
 
 using testing::attribute;
 using testing::graph;
+using testing::graph_attribute;
+using testing::int_attribute;
 using testing::Message;
 using testing::node;
 using testing::opset;
@@ -60,12 +63,7 @@ Model inlined(const Message& g, const std::vector<Message>& functions, const Lim
 }
 
 Error error_of(const Message& g, const std::vector<Message>& functions, const Limits& limits = {}) {
-  try {
-    inlined(g, functions, limits);
-  } catch (const Error& e) {
-    return e;
-  }
-  return Error(Status::Ok, "");
+  return tiny::testing::failure_of([&] { inlined(g, functions, limits); });
 }
 
 TEST(Inline, ACallBecomesItsBody) {
@@ -99,8 +97,7 @@ TEST(Inline, CallsInsideFunctionsAndSubgraphsAreExpanded) {
                {node("inner", {"a"}, {"t"}, kDomain), node("inner", {"t"}, {"b"}, kDomain)});
   const Message branch = graph({node("outer", {"x"}, {"r"}, kDomain)}, {}, {"r"});
   const Model model =
-      inlined(graph({with(node("If", {"c"}, {"y"}),
-                          attribute("then_branch", 5).message(field::AttributeProto::g, branch))},
+      inlined(graph({with(node("If", {"c"}, {"y"}), graph_attribute("then_branch", branch))},
                     {"c", "x"}, {"y"}),
               {inner, outer});
   EXPECT_EQ(text_of(model.graph), "If(c)->y[Relu(x)->call_1/outer/t Relu(call_1/outer/t)->r]");
@@ -108,10 +105,9 @@ TEST(Inline, CallsInsideFunctionsAndSubgraphsAreExpanded) {
 
 TEST(Inline, SubgraphsOfABodySeeItsNames) {
   const Message branch = graph({node("Add", {"a", "t"}, {"r"})}, {}, {"r"});
-  const Message f = function("f", {"a", "c"}, {"b"},
-                             {node("Relu", {"a"}, {"t"}),
-                              with(node("If", {"c"}, {"b"}),
-                                   attribute("g", 5).message(field::AttributeProto::g, branch))});
+  const Message f = function(
+      "f", {"a", "c"}, {"b"},
+      {node("Relu", {"a"}, {"t"}), with(node("If", {"c"}, {"b"}), graph_attribute("g", branch))});
   const Model model =
       inlined(graph({node("f", {"x", "k"}, {"y"}, kDomain)}, {"x", "k"}, {"y"}), {f});
   EXPECT_EQ(text_of(model.graph), "Relu(x)->call_1/f/t If(k)->y[Add(x,call_1/f/t)->call_1/f/r]");
@@ -143,10 +139,8 @@ TEST(Inline, AnAttributeOfTheWrongTypeIsRefused) {
   const Message f =
       function("f", {"a"}, {"b"},
                {with(node("Op", {"a"}, {"b"}), attribute("alpha", 1).text(a::ref_attr_name, "p"))});
-  const Error e =
-      error_of(graph({with(node("f", {"x"}, {"y"}, kDomain), attribute("p", 2).number(a::i, 4))},
-                     {"x"}, {"y"}),
-               {f});
+  const Error e = error_of(
+      graph({with(node("f", {"x"}, {"y"}, kDomain), int_attribute("p", 4))}, {"x"}, {"y"}), {f});
   EXPECT_EQ(e.status(), Status::InvalidModel);
   EXPECT_NE(e.message().find("is of type INT, the function wants FLOAT"), std::string::npos);
 }
@@ -180,9 +174,8 @@ TEST(Inline, RecursionIsRefused) {
 
 TEST(Inline, RecursionThroughASubgraphIsRefused) {
   const Message branch = graph({node("f", {"a"}, {"r"}, kDomain)}, {}, {"r"});
-  const Message f = function("f", {"a"}, {"b"},
-                             {with(node("If", {"a"}, {"b"}),
-                                   attribute("g", 5).message(field::AttributeProto::g, branch))});
+  const Message f =
+      function("f", {"a"}, {"b"}, {with(node("If", {"a"}, {"b"}), graph_attribute("g", branch))});
   const Error e = error_of(graph({node("f", {"x"}, {"y"}, kDomain)}, {"x"}, {"y"}), {f});
   EXPECT_EQ(e.status(), Status::InvalidModel) << e.message();
 }

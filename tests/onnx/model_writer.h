@@ -52,6 +52,11 @@ class Message {
   std::string bytes_;
 };
 
+// TensorProto::DataType, as far as tests name them.
+inline constexpr int64_t kFloatType = 1;
+inline constexpr int64_t kInt64Type = 7;
+inline constexpr int64_t kBoolType = 9;
+
 inline Message node(const std::string& op, const std::vector<std::string>& inputs,
                     const std::vector<std::string>& outputs, const std::string& domain = "") {
   namespace f = field::NodeProto;
@@ -66,6 +71,20 @@ inline Message node(const std::string& op, const std::vector<std::string>& input
 inline Message attribute(const std::string& name, int64_t type) {
   namespace f = field::AttributeProto;
   return Message().text(f::name, name).number(f::type, type);
+}
+
+inline Message int_attribute(const std::string& name, int64_t value) {
+  return attribute(name, 2).number(field::AttributeProto::i, value);
+}
+
+inline Message ints_attribute(const std::string& name, const std::vector<int64_t>& values) {
+  Message m = attribute(name, 7);
+  for (int64_t v : values) m.number(field::AttributeProto::ints, v);
+  return m;
+}
+
+inline Message graph_attribute(const std::string& name, const Message& graph) {
+  return attribute(name, 5).message(field::AttributeProto::g, graph);
 }
 
 // A node with one attribute more.
@@ -96,6 +115,11 @@ inline Message value(const std::string& name, const Message& type) {
   return value(name).message(field::ValueInfoProto::type, type);
 }
 
+// A value of type tensor(float).
+inline Message floats(const std::string& name, const std::vector<Message>& dims) {
+  return value(name, tensor_type(kFloatType, dims));
+}
+
 inline Message tensor(const std::string& name, int64_t type, const std::vector<int64_t>& dims) {
   namespace f = field::TensorProto;
   Message m;
@@ -105,16 +129,41 @@ inline Message tensor(const std::string& name, int64_t type, const std::vector<i
   return m;
 }
 
-inline Message graph(const std::vector<Message>& nodes, const std::vector<std::string>& inputs,
-                     const std::vector<std::string>& outputs,
-                     const std::vector<Message>& initializers = {}) {
+// Weights.
+inline Message float_tensor(const std::string& name, const std::vector<int64_t>& dims,
+                            const std::vector<float>& values) {
+  return tensor(name, kFloatType, dims).packed_reals(field::TensorProto::float_data, values);
+}
+
+// A list of integers, and one integer without axes.
+inline Message int64s(const std::string& name, const std::vector<int64_t>& values) {
+  return tensor(name, kInt64Type, {static_cast<int64_t>(values.size())})
+      .packed(field::TensorProto::int64_data, values);
+}
+inline Message int64_scalar(const std::string& name, int64_t number) {
+  return tensor(name, kInt64Type, {}).packed(field::TensorProto::int64_data, {number});
+}
+
+// A graph whose inputs are values with types.
+inline Message typed_graph(const std::vector<Message>& nodes, const std::vector<Message>& inputs,
+                           const std::vector<std::string>& outputs,
+                           const std::vector<Message>& initializers = {}) {
   namespace f = field::GraphProto;
   Message m;
   for (const Message& n : nodes) m.message(f::node, n);
-  for (const std::string& name : inputs) m.message(f::input, value(name));
+  for (const Message& input : inputs) m.message(f::input, input);
   for (const std::string& name : outputs) m.message(f::output, value(name));
   for (const Message& t : initializers) m.message(f::initializer, t);
   return m;
+}
+
+// The same, inputs without types.
+inline Message graph(const std::vector<Message>& nodes, const std::vector<std::string>& inputs,
+                     const std::vector<std::string>& outputs,
+                     const std::vector<Message>& initializers = {}) {
+  std::vector<Message> values;
+  for (const std::string& name : inputs) values.push_back(value(name));
+  return typed_graph(nodes, values, outputs, initializers);
 }
 
 inline Message opset(const std::string& domain, int64_t version) {

@@ -2,8 +2,6 @@
 // compiling and running ends with a result or an error of the model's, never with a crash.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,9 +9,10 @@
 
 #include "onnx/import/table.h"
 #include "onnx/reader.h"
-#include "onnx/session.h"
 #include "tensor/create.h"
 #include "tests/onnx/suite.h"
+#include "tests/support/environment.h"
+#include "tests/support/process.h"
 
 namespace tiny::onnx::testing {
 namespace {
@@ -28,6 +27,9 @@ constexpr bool kMapsTerabytes = false;
 #endif
 
 namespace fs = std::filesystem;
+using tiny::testing::Ended;
+using tiny::testing::number_from;
+using tiny::testing::run_apart;
 
 class Mutator {
  public:
@@ -165,79 +167,50 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-std::string outcome(const std::string& folder, uint64_t seed) {
-  const Ref<Context> context =
-      make_ref<Context>(Flags::from_environment([](const std::string&) {}));
+// Loads, compiles and runs the case, changed.
+void run_mutated(const std::string& folder, uint64_t seed) {
+  const Ref<Context> context = default_context();
   Model model = read_model(folder + "/model.onnx");
-  std::vector<Tensor> inputs;
-  for (size_t i = 0;; ++i) {
-    const std::string file = cat(folder, "/test_data_set_0/input_", i, ".pb");
-    if (!fs::exists(file)) break;
-    const HostTensor host = to_host_tensor(read_tensor_pb(file));
-    inputs.push_back(
-        from_data(context, host.dtype, host.shape, host.bytes.data(), host.bytes.size()));
-  }
+  std::vector<Tensor> inputs =
+      from_host(context, read_numbered(folder + "/test_data_set_0", "input_"));
   Mutator(seed).mutate(model, inputs);
   const Ref<LoadedModel> loaded = make_ref<LoadedModel>(context, std::move(model));
-  const std::vector<Tensor> outputs = loaded->run(inputs);
-  for (const Tensor& output : outputs) host_tensor(output);
-  return "";
+  for (const Tensor& output : loaded->run(inputs)) host_tensor(output);
 }
 
 // What went wrong in a process of its own; empty if nothing did.
 std::string trouble(const std::string& folder, uint64_t seed) {
-  if (std::getenv("MUTATION_HERE")) outcome(folder, seed);  // for a debugger
-  int pipes[2];
-  if (pipe(pipes) != 0) return "no pipe";
-  const pid_t child = fork();
-  if (child == 0) {
-    close(pipes[0]);
-    alarm(20);
+  if (std::getenv("MUTATION_HERE")) run_mutated(folder, seed);  // for a debugger
+  const Ended ended = run_apart(20, [&]() -> std::string {
     if (!kMapsTerabytes) {
       const rlimit memory{rlim_t{3} << 30, rlim_t{3} << 30};
       setrlimit(RLIMIT_AS, &memory);
     }
-    std::string text;
     try {
-      outcome(folder, seed);
+      run_mutated(folder, seed);
     } catch (const Error& e) {
-      if (e.status() == Status::Internal) text = e.message();
+      if (e.status() == Status::Internal) return e.message();
     } catch (const std::bad_alloc&) {
     } catch (const std::exception& e) {
-      text = cat("an exception: ", e.what());
+      return cat("an exception: ", e.what());
     }
-    text = text.substr(0, 3000);
-    const bool written = text.empty() || write(pipes[1], text.data(), text.size()) >= 0;
-    _exit(written ? 0 : 1);
-  }
-  close(pipes[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t n = 0; (n = ::read(pipes[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<size_t>(n));
-  close(pipes[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
+    return "";
+  });
   // Time and memory are the caller's to limit.
-  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM && WTERMSIG(status) != SIGKILL)
-    return cat("signal ", WTERMSIG(status));
-  if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && text.empty())
-    return cat("exit status ", WEXITSTATUS(status));
-  return text;
+  const int signal = ended.signal();
+  if (signal != 0 && signal != SIGALRM && signal != SIGKILL) return cat("signal ", signal);
+  if (ended.exit_status() != 0 && ended.text.empty())
+    return cat("exit status ", ended.exit_status());
+  return ended.text;
 }
 
 // MUTATION_SEED and MUTATION_COUNT choose others than the few of every run.
 TEST(Mutation, SenselessModelsEndWithAnError) {
-  const char* package = std::getenv("ONNX_PACKAGE");
-  const fs::path data = fs::path(package ? package : "") / "backend/test/data/node";
-  if (!package || !fs::exists(data)) GTEST_SKIP() << "the onnx wheel is not there: set TINY_VENV";
-  const auto variable = [](const char* name, uint64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text ? std::strtoull(text, nullptr, 10) : otherwise;
-  };
-  const uint64_t first = variable("MUTATION_SEED", 1);
-  const uint64_t count = variable("MUTATION_COUNT", 1000);
-  const std::vector<std::string> cases = cases_below(data);
+  const fs::path package = tiny::testing::onnx_package();
+  if (package.empty()) GTEST_SKIP() << tiny::testing::kNoOnnxPackage;
+  const uint64_t first = number_from("MUTATION_SEED", 1);
+  const uint64_t count = number_from("MUTATION_COUNT", 1000);
+  const std::vector<std::string> cases = cases_below(package / "backend/test/data/node");
   size_t troubles = 0;
   for (uint64_t seed = first; seed < first + count && troubles < 30; ++seed) {
     const std::string& folder = cases[std::mt19937_64(seed)() % cases.size()];

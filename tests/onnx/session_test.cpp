@@ -9,56 +9,34 @@
 #include "onnx/import/host_value.h"
 #include "onnx/reader.h"
 #include "tensor/create.h"
-#include "tests/onnx/model_writer.h"
-#include "tests/onnx/suite.h"
+#include "tests/onnx/running.h"
+#include "tests/support/context.h"
+#include "tests/support/failure.h"
 
 namespace tiny::onnx {
 namespace {
 
-using testing::attribute;
 using testing::dim;
+using testing::floats;
 using testing::graph;
+using testing::graph_attribute;
 using testing::host_tensor;
+using testing::int64s;
+using testing::int_attribute;
+using testing::kBoolType;
+using testing::kInt64Type;
+using testing::load;
 using testing::Message;
 using testing::node;
-using testing::tensor;
 using testing::tensor_type;
+using testing::typed_graph;
 using testing::value;
 using testing::with;
-
-constexpr int64_t kFloatType = 1;
-constexpr int64_t kInt64Type = 7;
+using tiny::testing::expect_failure;
+using tiny::testing::failure_of;
 
 Ref<Context> new_context() {
-  Flags flags = Flags::from_environment([](const std::string&) {});
-  flags.device = "interp";
-  return make_ref<Context>(flags);
-}
-
-Ref<LoadedModel> load(const Ref<Context>& context, const Message& graph) {
-  return make_ref<LoadedModel>(context, parse_model(testing::shared(testing::model(graph))));
-}
-
-// A graph with typed inputs and outputs.
-Message typed_graph(const std::vector<Message>& nodes, const std::vector<Message>& inputs,
-                    const std::vector<std::string>& outputs,
-                    const std::vector<Message>& initializers = {}) {
-  namespace f = field::GraphProto;
-  Message m;
-  for (const Message& n : nodes) m.message(f::node, n);
-  for (const Message& input : inputs) m.message(f::input, input);
-  for (const std::string& name : outputs) m.message(f::output, value(name));
-  for (const Message& t : initializers) m.message(f::initializer, t);
-  return m;
-}
-
-Message floats(const std::string& name, const std::vector<Message>& dims) {
-  return value(name, tensor_type(kFloatType, dims));
-}
-
-Message int64s(const std::string& name, const std::vector<int64_t>& values) {
-  return tensor(name, kInt64Type, {static_cast<int64_t>(values.size())})
-      .packed(field::TensorProto::int64_data, values);
+  return tiny::testing::new_context("interp");
 }
 
 Tensor tensor_of(const Ref<Context>& context, const Ints& shape, const std::vector<float>& values) {
@@ -69,23 +47,6 @@ Tensor tensor_of(const Ref<Context>& context, const Ints& shape, const std::vect
 Tensor tensor_of(const Ref<Context>& context, const Ints& values) {
   return from_data(context, kInt64, {static_cast<int64_t>(values.size())}, values.data(),
                    static_cast<int64_t>(values.size() * sizeof(int64_t)));
-}
-
-template <class Body>
-Error failure_of(Body body) {
-  try {
-    body();
-  } catch (const Error& e) {
-    return e;
-  }
-  return Error(Status::Ok, "nothing failed");
-}
-
-void expect_failure(const Error& e, Status status, std::initializer_list<const char*> texts) {
-  EXPECT_EQ(e.status(), status) << e.message();
-  for (const char* text : texts)
-    EXPECT_NE(e.message().find(text), std::string::npos)
-        << "\"" << text << "\" in: " << e.message();
 }
 
 TEST(Session, RunsWithFreeDimensions) {
@@ -158,28 +119,23 @@ TEST(Session, ShapeArithmeticLeavesNoKernels) {
   const Ref<Context> context = new_context();
   // y = reshape(-x, [shape(x)[0] * shape(x)[1], -1])
   const Ref<LoadedModel> model = load(
-      context,
-      typed_graph({node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"a"}),
-                   node("Gather", {"s", "one"}, {"b"}), node("Mul", {"a", "b"}, {"ab"}),
-                   node("Cast", {"ab"}, {"c"}),
-                   with(node("Concat", {"ab", "rest"}, {"t"}), attribute("axis", 2).number(3, 0)),
-                   node("Neg", {"x"}, {"n"}), node("Reshape", {"n", "t"}, {"y"})},
-                  {floats("x", {dim("A"), dim("B"), dim("C")})}, {"y"},
-                  {int64s("zero", {0}), int64s("one", {1}), int64s("rest", {-1})}));
-  const Error e = failure_of([&] { model->compile({{2, 3, 4}}); });
-  expect_failure(e, Status::InvalidModel, {"Cast", "\"to\"", "missing"});
-
-  const Ref<LoadedModel> good = load(
-      context,
-      typed_graph({node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"a"}),
-                   node("Gather", {"s", "one"}, {"b"}), node("Mul", {"a", "b"}, {"ab"}),
-                   with(node("Concat", {"ab", "rest"}, {"t"}), attribute("axis", 2).number(3, 0)),
-                   node("Neg", {"x"}, {"n"}), node("Reshape", {"n", "t"}, {"y"})},
-                  {floats("x", {dim("A"), dim("B"), dim("C")})}, {"y"},
-                  {int64s("zero", {0}), int64s("one", {1}), int64s("rest", {-1})}));
-  const Ref<const TensorProgram> program = good->compile({{2, 3, 4}});
+      context, typed_graph({node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"a"}),
+                            node("Gather", {"s", "one"}, {"b"}), node("Mul", {"a", "b"}, {"ab"}),
+                            with(node("Concat", {"ab", "rest"}, {"t"}), int_attribute("axis", 0)),
+                            node("Neg", {"x"}, {"n"}), node("Reshape", {"n", "t"}, {"y"})},
+                           {floats("x", {dim("A"), dim("B"), dim("C")})}, {"y"},
+                           {int64s("zero", {0}), int64s("one", {1}), int64s("rest", {-1})}));
+  const Ref<const TensorProgram> program = model->compile({{2, 3, 4}});
   EXPECT_EQ(program->outputs[0].shape, (Ints{6, 4}));
   EXPECT_EQ(program->compiled.program->tape.size(), 1u);
+}
+
+TEST(Session, AMissingAttributeIsRefusedByName) {
+  const Ref<LoadedModel> model =
+      load(new_context(), typed_graph({node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"c"})},
+                                      {floats("x", {dim("A"), dim("B"), dim("C")})}, {"s"}));
+  expect_failure(failure_of([&] { model->compile({{2, 3, 4}}); }), Status::InvalidModel,
+                 {"Cast", "\"to\"", "missing"});
 }
 
 TEST(Session, AllUnsupportedNodesAreReportedTogether) {
@@ -279,26 +235,21 @@ Message branch(const std::string& op, const std::string& output) {
 }
 
 Message if_node() {
-  const auto body = [](const char* name, const Message& graph) {
-    return attribute(name, 5).message(field::AttributeProto::g, graph);
-  };
-  return with(with(node("If", {"c"}, {"y"}), body("then_branch", branch("Neg", "a"))),
-              body("else_branch", branch("Abs", "b")));
+  return with(with(node("If", {"c"}, {"y"}), graph_attribute("then_branch", branch("Neg", "a"))),
+              graph_attribute("else_branch", branch("Abs", "b")));
 }
 
 TEST(Session, ConditionsChooseABranchOrBoth) {
   const Ref<Context> context = new_context();
-  constexpr int64_t kBoolType = 9;
   // A condition that is an input becomes part of the program's key; one that is computed does not.
   const Ref<LoadedModel> given = load(
       context, typed_graph({if_node()},
                            {value("c", tensor_type(kBoolType, {})), floats("x", {dim(2)})}, {"y"}));
-  const Ref<LoadedModel> computed =
-      load(context,
-           typed_graph({node("ReduceSum", {"x"}, {"s"}),
-                        with(node("Cast", {"s"}, {"c"}), attribute("to", 2).number(3, kBoolType)),
-                        if_node()},
-                       {floats("x", {dim(2)})}, {"y"}));
+  const Ref<LoadedModel> computed = load(
+      context,
+      typed_graph({node("ReduceSum", {"x"}, {"s"}),
+                   with(node("Cast", {"s"}, {"c"}), int_attribute("to", kBoolType)), if_node()},
+                  {floats("x", {dim(2)})}, {"y"}));
   for (const bool condition : {true, false}) {
     const Tensor c = full(context, kBool, {}, condition ? 1 : 0);
     EXPECT_EQ(reals_of(host_tensor(given->run({c, tensor_of(context, {2}, {1, -2})})[0])),

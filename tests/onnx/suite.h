@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/host_tensor.h"
-#include "tensor/tensor.h"
+#include "tests/onnx/running.h"
 
 namespace tiny::onnx::testing {
 
@@ -15,11 +14,6 @@ const char* to_string(Verdict verdict);
 struct CaseResult {
   Verdict verdict = Verdict::Error;
   std::string reason;
-};
-
-struct Tolerance {
-  double relative = 1e-3;
-  double absolute = 1e-7;
 };
 
 // Whether the dimensions of inputs are those of the file, or free (equal ones with one name).
@@ -35,11 +29,6 @@ CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance,
 // Runs the model with arange(n) / n in the shape of its one input and compares its outputs with
 // `<stem>_output_<k>.pb` beside it: the form of the wheel's light models.
 CaseResult run_light(const std::string& file, const Tolerance& tolerance);
-
-// Where `got` differs from `want`; empty if it does not.
-std::string difference(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance);
-// The elements of a tensor, computed now.
-HostTensor host_tensor(Tensor tensor);
 
 // Folders below `folder` that hold a model.onnx, sorted.
 std::vector<std::string> cases_below(const std::string& folder);

@@ -4,47 +4,33 @@
 #include <cmath>
 #include <random>
 
-#include "onnx/reader.h"
-#include "onnx/session.h"
 #include "tensor/create.h"
-#include "tests/onnx/model_writer.h"
-#include "tests/onnx/suite.h"
+#include "tests/onnx/running.h"
+#include "tests/support/context.h"
+#include "tests/support/failure.h"
 
 namespace tiny::onnx {
 namespace {
 
-using testing::attribute;
 using testing::difference;
 using testing::dim;
+using testing::float_tensor;
+using testing::floats;
 using testing::host_tensor;
+using testing::int64_scalar;
+using testing::int64s;
+using testing::int_attribute;
+using testing::ints_attribute;
+using testing::kFloatType;
+using testing::load;
 using testing::Message;
 using testing::node;
-using testing::tensor;
-using testing::tensor_type;
-using testing::value;
+using testing::run_once;
+using testing::typed_graph;
 using testing::with;
-
-constexpr int64_t kFloatType = 1;
-constexpr int64_t kInt64Type = 7;
-
-Ref<Context> new_context(const char* device) {
-  Flags flags = Flags::from_environment([](const std::string&) {});
-  flags.device = device;
-  return make_ref<Context>(flags);
-}
-
-Message floats(const std::string& name, const std::vector<Message>& dims) {
-  return value(name, tensor_type(kFloatType, dims));
-}
-
-Message int64s(const std::string& name, const std::vector<int64_t>& values) {
-  return tensor(name, kInt64Type, {static_cast<int64_t>(values.size())})
-      .packed(field::TensorProto::int64_data, values);
-}
-
-Message scalar(const std::string& name, int64_t number) {
-  return tensor(name, kInt64Type, {}).packed(field::TensorProto::int64_data, {number});
-}
+using tiny::testing::expect_failure;
+using tiny::testing::failure_of;
+using tiny::testing::new_context;
 
 Message weight(const std::string& name, const Ints& dims) {
   int64_t count = 1;
@@ -53,29 +39,7 @@ Message weight(const std::string& name, const Ints& dims) {
   std::vector<float> values;
   for (int64_t i = 0; i < count; ++i)
     values.push_back(std::normal_distribution<float>(0, 0.3f)(random));
-  return tensor(name, kFloatType, dims).packed_reals(field::TensorProto::float_data, values);
-}
-
-Message ints_attribute(const std::string& name, const std::vector<int64_t>& values) {
-  Message m = attribute(name, 7);
-  for (int64_t v : values) m.number(field::AttributeProto::ints, v);
-  return m;
-}
-
-Message int_attribute(const std::string& name, int64_t v) {
-  return attribute(name, 2).number(field::AttributeProto::i, v);
-}
-
-Message model_of(const std::vector<Message>& nodes, const std::vector<Message>& inputs,
-                 const std::vector<std::string>& outputs,
-                 const std::vector<Message>& initializers = {}) {
-  namespace f = field::GraphProto;
-  Message m;
-  for (const Message& n : nodes) m.message(f::node, n);
-  for (const Message& input : inputs) m.message(f::input, input);
-  for (const std::string& name : outputs) m.message(f::output, value(name));
-  for (const Message& t : initializers) m.message(f::initializer, t);
-  return m;
+  return float_tensor(name, dims, values);
 }
 
 Tensor random_tensor(const Ref<Context>& context, const Ints& shape) {
@@ -94,26 +58,17 @@ void expect_same(const Message& graph, const std::vector<std::vector<Ints>>& cas
   for (const char* device : {"cpu", "interp"}) {
     SCOPED_TRACE(device);
     const Ref<Context> context = new_context(device);
-    const auto load = [&] {
-      return make_ref<LoadedModel>(context, parse_model(testing::shared(testing::model(graph))));
-    };
-    const Ref<LoadedModel> shared = load();
-    const Ref<LoadedModel> apart = load();
+    const Ref<LoadedModel> shared = load(context, graph);
+    const Ref<LoadedModel> apart = load(context, graph);
     for (const std::vector<Ints>& shapes : cases) {
       SCOPED_TRACE(list_text(shapes[0]));
       std::vector<Tensor> inputs;
       for (const Ints& shape : shapes) inputs.push_back(random_tensor(context, shape));
       const std::vector<Tensor> got = shared->run(inputs);
-      const Ref<TensorRun> own = make_ref<TensorRun>(context, apart->compile(shapes));
-      for (size_t i = 0; i < inputs.size(); ++i) own->set_input(i, inputs[i]);
-      own->execute();
-      for (size_t i = 0; i < got.size(); ++i) {
-        const TensorProgram::Port& port = own->output_ports()[i];
-        std::vector<std::byte> bytes(static_cast<size_t>(port.bytes));
-        own->read_output(i, bytes.data());
-        const HostTensor want{port.dtype, port.shape, SharedBytes::own(std::move(bytes))};
-        EXPECT_EQ(difference(host_tensor(got[i]), want, {1e-4, 1e-5}), "");
-      }
+      const std::vector<HostTensor> want = run_once(context, apart->compile(shapes), inputs);
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < got.size(); ++i)
+        EXPECT_EQ(difference(host_tensor(got[i]), want[i], {1e-4, 1e-5}), "");
     }
     EXPECT_EQ(shared->programs().size(), programs);
     EXPECT_FALSE(shared->programs().back()->variables.empty());
@@ -128,61 +83,64 @@ std::vector<std::vector<Ints>> sized(const std::function<std::vector<Ints>(int64
 }
 
 TEST(Symbolic, ReshapesWithALeftOverSize) {
-  expect_same(model_of({node("Reshape", {"x", "apart"}, {"a"}),
-                        with(node("Transpose", {"a"}, {"b"}), ints_attribute("perm", {0, 2, 1, 3})),
-                        node("Reshape", {"b", "flat"}, {"y"}), node("Flatten", {"x"}, {"z"})},
-                       {floats("x", {dim("N"), dim("L"), dim(12)})}, {"y", "z"},
-                       {int64s("apart", {0, 0, 3, 4}), int64s("flat", {-1, 4})}),
-              sized([](int64_t n) { return std::vector<Ints>{{3, n, 12}}; }), 1);
+  expect_same(
+      typed_graph({node("Reshape", {"x", "apart"}, {"a"}),
+                   with(node("Transpose", {"a"}, {"b"}), ints_attribute("perm", {0, 2, 1, 3})),
+                   node("Reshape", {"b", "flat"}, {"y"}), node("Flatten", {"x"}, {"z"})},
+                  {floats("x", {dim("N"), dim("L"), dim(12)})}, {"y", "z"},
+                  {int64s("apart", {0, 0, 3, 4}), int64s("flat", {-1, 4})}),
+      sized([](int64_t n) { return std::vector<Ints>{{3, n, 12}}; }), 1);
 }
 
 TEST(Symbolic, ShapeArithmeticFollowsTheSizes) {
   // y = reshape(x, [shape(x)[0] * shape(x)[1], -1]); p = x + range(shape(x)[1])
   expect_same(
-      model_of({node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"a"}),
-                node("Gather", {"s", "one"}, {"b"}), node("Mul", {"a", "b"}, {"ab"}),
-                node("Unsqueeze", {"ab", "axis0"}, {"ab1"}),
-                with(node("Concat", {"ab1", "rest"}, {"t"}), int_attribute("axis", 0)),
-                node("Reshape", {"x", "t"}, {"y"}), node("Range", {"zero", "b", "one"}, {"r"}),
-                with(node("Cast", {"r"}, {"f"}), int_attribute("to", kFloatType)),
-                node("Unsqueeze", {"f", "axis1"}, {"g"}), node("Add", {"x", "g"}, {"p"}),
-                node("ConstantOfShape", {"s"}, {"zeros"}), node("Size", {"x"}, {"size"})},
-               {floats("x", {dim("N"), dim("L"), dim(5)})}, {"y", "p", "zeros", "size"},
-               {scalar("zero", 0), scalar("one", 1), int64s("axis0", {0}), int64s("axis1", {1}),
-                int64s("rest", {-1})}),
+      typed_graph({node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"a"}),
+                   node("Gather", {"s", "one"}, {"b"}), node("Mul", {"a", "b"}, {"ab"}),
+                   node("Unsqueeze", {"ab", "axis0"}, {"ab1"}),
+                   with(node("Concat", {"ab1", "rest"}, {"t"}), int_attribute("axis", 0)),
+                   node("Reshape", {"x", "t"}, {"y"}), node("Range", {"zero", "b", "one"}, {"r"}),
+                   with(node("Cast", {"r"}, {"f"}), int_attribute("to", kFloatType)),
+                   node("Unsqueeze", {"f", "axis1"}, {"g"}), node("Add", {"x", "g"}, {"p"}),
+                   node("ConstantOfShape", {"s"}, {"zeros"}), node("Size", {"x"}, {"size"})},
+                  {floats("x", {dim("N"), dim("L"), dim(5)})}, {"y", "p", "zeros", "size"},
+                  {int64_scalar("zero", 0), int64_scalar("one", 1), int64s("axis0", {0}),
+                   int64s("axis1", {1}), int64s("rest", {-1})}),
       sized([](int64_t n) { return std::vector<Ints>{{2, n, 5}}; }), 1);
 }
 
 TEST(Symbolic, ConcatenatesAndSlices) {
   expect_same(
-      model_of({with(node("Concat", {"x", "y", "x"}, {"c"}), int_attribute("axis", 1)),
-                node("Slice", {"c", "two", "minus_one", "axis"}, {"s"}),
-                node("Slice", {"c", "minus_one", "far_back", "axis", "minus_two"}, {"r"}),
-                node("Slice", {"c", "one", "far", "axis", "two"}, {"e"}),
-                node("Slice", {"x", "zero", "one", "axis"}, {"first"})},
-               {floats("x", {dim(2), dim("L"), dim(3)}), floats("y", {dim(2), dim("M"), dim(3)})},
-               {"c", "s", "r", "e", "first"},
-               {int64s("zero", {0}), int64s("one", {1}), int64s("two", {2}), int64s("axis", {1}),
-                int64s("minus_one", {-1}), int64s("minus_two", {-2}), int64s("far", {INT64_MAX}),
-                int64s("far_back", {INT64_MIN})}),
+      typed_graph(
+          {with(node("Concat", {"x", "y", "x"}, {"c"}), int_attribute("axis", 1)),
+           node("Slice", {"c", "two", "minus_one", "axis"}, {"s"}),
+           node("Slice", {"c", "minus_one", "far_back", "axis", "minus_two"}, {"r"}),
+           node("Slice", {"c", "one", "far", "axis", "two"}, {"e"}),
+           node("Slice", {"x", "zero", "one", "axis"}, {"first"})},
+          {floats("x", {dim(2), dim("L"), dim(3)}), floats("y", {dim(2), dim("M"), dim(3)})},
+          {"c", "s", "r", "e", "first"},
+          {int64s("zero", {0}), int64s("one", {1}), int64s("two", {2}), int64s("axis", {1}),
+           int64s("minus_one", {-1}), int64s("minus_two", {-2}), int64s("far", {INT64_MAX}),
+           int64s("far_back", {INT64_MIN})}),
       {{{2, 3, 3}, {2, 5, 3}}, {{2, 2, 3}, {2, 2, 3}}, {{2, 17, 3}, {2, 64, 3}}}, 1);
 }
 
 TEST(Symbolic, AttentionOverAFreeBatchAndLength) {
   expect_same(
-      model_of({node("MatMul", {"x", "wq"}, {"q0"}), node("MatMul", {"x", "wk"}, {"k0"}),
-                node("MatMul", {"x", "wv"}, {"v0"}), node("Reshape", {"q0", "split"}, {"q1"}),
-                node("Reshape", {"k0", "split"}, {"k1"}), node("Reshape", {"v0", "split"}, {"v1"}),
-                with(node("Transpose", {"q1"}, {"q"}), ints_attribute("perm", {0, 2, 1, 3})),
-                with(node("Transpose", {"k1"}, {"k"}), ints_attribute("perm", {0, 2, 3, 1})),
-                with(node("Transpose", {"v1"}, {"v"}), ints_attribute("perm", {0, 2, 1, 3})),
-                node("MatMul", {"q", "k"}, {"scores"}), node("Softmax", {"scores"}, {"p"}),
-                node("MatMul", {"p", "v"}, {"o"}),
-                with(node("Transpose", {"o"}, {"t"}), ints_attribute("perm", {0, 2, 1, 3})),
-                node("Reshape", {"t", "join"}, {"y"})},
-               {floats("x", {dim("N"), dim("L"), dim(32)})}, {"y"},
-               {weight("wq", {32, 32}), weight("wk", {32, 32}), weight("wv", {32, 32}),
-                int64s("split", {0, 0, 4, 8}), int64s("join", {0, 0, 32})}),
+      typed_graph(
+          {node("MatMul", {"x", "wq"}, {"q0"}), node("MatMul", {"x", "wk"}, {"k0"}),
+           node("MatMul", {"x", "wv"}, {"v0"}), node("Reshape", {"q0", "split"}, {"q1"}),
+           node("Reshape", {"k0", "split"}, {"k1"}), node("Reshape", {"v0", "split"}, {"v1"}),
+           with(node("Transpose", {"q1"}, {"q"}), ints_attribute("perm", {0, 2, 1, 3})),
+           with(node("Transpose", {"k1"}, {"k"}), ints_attribute("perm", {0, 2, 3, 1})),
+           with(node("Transpose", {"v1"}, {"v"}), ints_attribute("perm", {0, 2, 1, 3})),
+           node("MatMul", {"q", "k"}, {"scores"}), node("Softmax", {"scores"}, {"p"}),
+           node("MatMul", {"p", "v"}, {"o"}),
+           with(node("Transpose", {"o"}, {"t"}), ints_attribute("perm", {0, 2, 1, 3})),
+           node("Reshape", {"t", "join"}, {"y"})},
+          {floats("x", {dim("N"), dim("L"), dim(32)})}, {"y"},
+          {weight("wq", {32, 32}), weight("wk", {32, 32}), weight("wv", {32, 32}),
+           int64s("split", {0, 0, 4, 8}), int64s("join", {0, 0, 32})}),
       {{{2, 2, 32}}, {{3, 15, 32}}, {{2, 16, 32}}, {{5, 17, 32}}, {{2, 65, 32}}}, 1);
 }
 
@@ -195,21 +153,22 @@ TEST(Symbolic, ConvolvesOverAFreeBatchAndLength) {
   };
   for (int64_t stride : {1, 2, 3}) {
     SCOPED_TRACE(stride);
-    expect_same(model_of(nodes(stride), {floats("x", {dim("N"), dim(4), dim("L")})}, {"y"},
-                         {weight("w", {6, 4, 3}), weight("b", {6})}),
+    expect_same(typed_graph(nodes(stride), {floats("x", {dim("N"), dim(4), dim("L")})}, {"y"},
+                            {weight("w", {6, 4, 3}), weight("b", {6})}),
                 {{{2, 4, 2}}, {{3, 4, 7}}, {{2, 4, 16}}, {{4, 4, 33}}, {{2, 4, 256}}}, 1);
   }
 }
 
 TEST(Symbolic, SoftmaxAndReductionsOverAFreeAxis) {
-  expect_same(model_of({with(node("Softmax", {"x"}, {"s"}), int_attribute("axis", 1)),
-                        node("ReduceMean", {"x", "axis"}, {"m"}),
-                        node("ReduceMax", {"x", "axis"}, {"h"}), node("ReduceSum", {"x"}, {"t"}),
-                        with(node("ArgMax", {"x"}, {"a"}), int_attribute("axis", 1)),
-                        node("LayerNormalization", {"x", "scale", "bias"}, {"n"})},
-                       {floats("x", {dim("N"), dim("L"), dim(6)})}, {"s", "m", "h", "t", "a", "n"},
-                       {int64s("axis", {1}), weight("scale", {6}), weight("bias", {6})}),
-              sized([](int64_t n) { return std::vector<Ints>{{2, n, 6}}; }), 1);
+  expect_same(
+      typed_graph({with(node("Softmax", {"x"}, {"s"}), int_attribute("axis", 1)),
+                   node("ReduceMean", {"x", "axis"}, {"m"}),
+                   node("ReduceMax", {"x", "axis"}, {"h"}), node("ReduceSum", {"x"}, {"t"}),
+                   with(node("ArgMax", {"x"}, {"a"}), int_attribute("axis", 1)),
+                   node("LayerNormalization", {"x", "scale", "bias"}, {"n"})},
+                  {floats("x", {dim("N"), dim("L"), dim(6)})}, {"s", "m", "h", "t", "a", "n"},
+                  {int64s("axis", {1}), weight("scale", {6}), weight("bias", {6})}),
+      sized([](int64_t n) { return std::vector<Ints>{{2, n, 6}}; }), 1);
 }
 
 // A layer of an encoder: attention, two norms, two products.
@@ -242,17 +201,15 @@ std::vector<Message> encoder_layer(const std::string& in, const std::string& out
 TEST(Symbolic, SixtyFourLengthsOfAnEncoderCompileOnce) {
   std::vector<Message> nodes = encoder_layer("x", "x1");
   for (Message& n : encoder_layer("x1", "y")) nodes.push_back(std::move(n));
-  const Message graph =
-      model_of(nodes, {floats("x", {dim("batch"), dim("length"), dim(32)})}, {"y"},
-               {weight("wq", {32, 32}), weight("wk", {32, 32}), weight("wv", {32, 32}),
-                weight("up", {32, 64}), weight("down", {64, 32}), weight("scale", {32}),
-                weight("bias", {32}), int64s("split", {0, 0, 4, 8}), int64s("join", {0, 0, 32})});
+  const Message graph = typed_graph(
+      nodes, {floats("x", {dim("batch"), dim("length"), dim(32)})}, {"y"},
+      {weight("wq", {32, 32}), weight("wk", {32, 32}), weight("wv", {32, 32}),
+       weight("up", {32, 64}), weight("down", {64, 32}), weight("scale", {32}),
+       weight("bias", {32}), int64s("split", {0, 0, 4, 8}), int64s("join", {0, 0, 32})});
   const Ref<Context> context = new_context("cpu");
   const Ref<Context> other = new_context("cpu");
-  const Ref<LoadedModel> model =
-      make_ref<LoadedModel>(context, parse_model(testing::shared(testing::model(graph))));
-  const Ref<LoadedModel> apart =
-      make_ref<LoadedModel>(other, parse_model(testing::shared(testing::model(graph))));
+  const Ref<LoadedModel> model = load(context, graph);
+  const Ref<LoadedModel> apart = load(other, graph);
   const auto seconds = [](const TensorProgram& p) {
     return p.import_seconds + p.compiled.schedule_seconds + p.compiled.compile_seconds;
   };
@@ -263,12 +220,8 @@ TEST(Symbolic, SixtyFourLengthsOfAnEncoderCompileOnce) {
     if (i == 4) nodes_after_four = context->graph().size();
     if (i % 8 != 1) continue;
     const Ref<const TensorProgram> program = apart->compile({{1, length, 32}});
-    TensorRun run(other, program);
-    run.set_input(0, random_tensor(other, {1, length, 32}));
-    run.execute();
-    std::vector<std::byte> bytes(static_cast<size_t>(run.output_ports()[0].bytes));
-    run.read_output(0, bytes.data());
-    const HostTensor want{kFloat32, {1, length, 32}, SharedBytes::own(std::move(bytes))};
+    const HostTensor want = run_once(other, program, {random_tensor(other, {1, length, 32})})[0];
+    EXPECT_EQ(want.shape, (Ints{1, length, 32}));
     EXPECT_EQ(difference(host_tensor(got), want, {1e-4, 1e-5}), "");
   }
   ASSERT_EQ(model->programs().size(), 1u);
@@ -284,19 +237,18 @@ TEST(Symbolic, SixtyFourLengthsOfAnEncoderCompileOnce) {
 TEST(Symbolic, SizesOfZeroAndOneHaveProgramsOfTheirOwn) {
   // A batch of 1 broadcasts against anything; 0 gives nothing.
   const Message graph =
-      model_of({node("Add", {"x", "y"}, {"z"}), node("ReduceSum", {"z"}, {"s"})},
-               {floats("x", {dim("A"), dim(3)}), floats("y", {dim("B"), dim(3)})}, {"z", "s"});
+      typed_graph({node("Add", {"x", "y"}, {"z"}), node("ReduceSum", {"z"}, {"s"})},
+                  {floats("x", {dim("A"), dim(3)}), floats("y", {dim("B"), dim(3)})}, {"z", "s"});
   expect_same(graph, {{{4, 3}, {1, 3}}, {{9, 3}, {1, 3}}, {{1, 3}, {4, 3}}, {{0, 3}, {1, 3}}}, 3);
 }
 
 TEST(Symbolic, WhatCannotBeProvedIsCompiledForItsSizes) {
   // Whether A equals B is not known: both become numbers, and so they stay.
   const Message add =
-      model_of({node("Add", {"x", "y"}, {"z"})},
-               {floats("x", {dim("A"), dim("C")}), floats("y", {dim("B"), dim("C")})}, {"z"});
+      typed_graph({node("Add", {"x", "y"}, {"z"})},
+                  {floats("x", {dim("A"), dim("C")}), floats("y", {dim("B"), dim("C")})}, {"z"});
   const Ref<Context> context = new_context("cpu");
-  const Ref<LoadedModel> model =
-      make_ref<LoadedModel>(context, parse_model(testing::shared(testing::model(add))));
+  const Ref<LoadedModel> model = load(context, add);
   for (int64_t n : {4, 5}) {
     const Tensor x = random_tensor(context, {n, 7});
     EXPECT_EQ(host_tensor(model->run({x, x})[0]).shape, (Ints{n, 7}));
@@ -308,16 +260,15 @@ TEST(Symbolic, WhatCannotBeProvedIsCompiledForItsSizes) {
 
 TEST(Symbolic, ALargerValueMakesOneMoreProgram) {
   const Message graph =
-      model_of({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N"), dim(2)})}, {"y"});
+      typed_graph({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N"), dim(2)})}, {"y"});
   expect_same(graph, {{{4, 2}}, {{256, 2}}, {{257, 2}}, {{512, 2}}, {{3, 2}}}, 2);
 }
 
 TEST(Symbolic, ASizeThatComesAgainAndAgainGetsAProgramOfItsOwn) {
   const Message graph =
-      model_of({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N"), dim(2)})}, {"y"});
+      typed_graph({node("Neg", {"x"}, {"y"})}, {floats("x", {dim("N"), dim(2)})}, {"y"});
   const Ref<Context> context = new_context("cpu");
-  const Ref<LoadedModel> model =
-      make_ref<LoadedModel>(context, parse_model(testing::shared(testing::model(graph))));
+  const Ref<LoadedModel> model = load(context, graph);
   const Tensor x = random_tensor(context, {5, 2});
   for (int i = 0; i < 4; ++i) model->run({x});
   EXPECT_EQ(model->programs().size(), 1u);
@@ -331,19 +282,13 @@ TEST(Symbolic, ASizeThatComesAgainAndAgainGetsAProgramOfItsOwn) {
 
 TEST(Symbolic, OneNameIsOneSize) {
   const Message graph =
-      model_of({node("Add", {"x", "y"}, {"z"})},
-               {floats("x", {dim("N"), dim(2)}), floats("y", {dim("N"), dim(2)})}, {"z"});
+      typed_graph({node("Add", {"x", "y"}, {"z"})},
+                  {floats("x", {dim("N"), dim(2)}), floats("y", {dim("N"), dim(2)})}, {"z"});
   expect_same(graph, {{{4, 2}, {4, 2}}, {{7, 2}, {7, 2}}}, 1);
   const Ref<Context> context = new_context("cpu");
-  const Ref<LoadedModel> model =
-      make_ref<LoadedModel>(context, parse_model(testing::shared(testing::model(graph))));
-  try {
-    model->run({random_tensor(context, {4, 2}), random_tensor(context, {5, 2})});
-    FAIL() << "4 and 5 passed for one size";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.status(), Status::Shape);
-    EXPECT_NE(e.message().find("\"N\" is 4"), std::string::npos) << e.message();
-  }
+  const Ref<LoadedModel> model = load(context, graph);
+  const std::vector<Tensor> inputs{random_tensor(context, {4, 2}), random_tensor(context, {5, 2})};
+  expect_failure(failure_of([&] { model->run(inputs); }), Status::Shape, {"\"N\" is 4"});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "onnx/reader.h"
 #include "tests/onnx/model_writer.h"
+#include "tests/support/failure.h"
 
 namespace tiny::onnx {
 namespace {
@@ -14,51 +15,42 @@ namespace {
 namespace fs = std::filesystem;
 namespace t = field::TensorProto;
 using testing::graph;
+using testing::kFloatType;
+using testing::kInt64Type;
 using testing::Message;
 using testing::shared;
 using testing::tensor;
-
-constexpr int64_t kFloatType = 1;
-constexpr int64_t kInt64Type = 7;
+using tiny::testing::expect_failure;
+using tiny::testing::failure_of;
 
 Error reading(const Message& message, const Limits& limits = {}) {
-  try {
-    parse_model(shared(message), "", limits);
-  } catch (const Error& e) {
-    return e;
-  }
-  return Error(Status::Ok, "");
+  return failure_of([&] { parse_model(shared(message), "", limits); });
 }
-
-#define EXPECT_ERROR(error, wanted, text)                                \
-  {                                                                      \
-    const Error e = (error);                                             \
-    EXPECT_EQ(e.status(), Status::wanted) << e.message();                \
-    EXPECT_NE(e.message().find(text), std::string::npos) << e.message(); \
-  }
 
 TEST(Weights, LyingTensorsAreRefused) {
   const auto of = [](const Message& m) { return reading(testing::model(graph({}, {}, {}, {m}))); };
-  EXPECT_ERROR(of(tensor("w", kFloatType, {1000}).text(t::raw_data, "abcd")), InvalidModel,
-               "needs 4000 bytes, raw_data has 4");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 40, int64_t{1} << 40})), Limit,
-               "overflows");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 40, int64_t{1} << 40, 0})), Limit,
-               "overflows");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 62})), Limit, "overflows");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {int64_t{1} << 50})), Limit, "tensor_bytes");
-  EXPECT_ERROR(of(tensor("w", kInt64Type, {int64_t{1} << 30})), InvalidModel,
-               "the dimensions ask for 1073741824 values");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {-1})), InvalidModel, "negative dimension");
-  EXPECT_ERROR(of(tensor("w", 27, {1})), InvalidModel, "type 27, which is no element type");
-  EXPECT_ERROR(of(tensor("w", 0, {1})), InvalidModel, "no element type");
-  EXPECT_ERROR(of(tensor("w", kFloatType, std::vector<int64_t>(65, 1))), Limit, "more than 64");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {2}).packed_reals(t::float_data, {1})), InvalidModel,
-               "ask for 8 bytes of values, there are 4");
-  EXPECT_ERROR(of(tensor("w", 8, {2}).text(t::string_data, "a")), InvalidModel,
-               "2 strings, there are 1");
-  EXPECT_ERROR(of(tensor("w", kFloatType, {0}).message(t::segment, Message())), Unsupported,
-               "segments");
+  expect_failure(of(tensor("w", kFloatType, {1000}).text(t::raw_data, "abcd")),
+                 Status::InvalidModel, {"needs 4000 bytes, raw_data has 4"});
+  expect_failure(of(tensor("w", kFloatType, {int64_t{1} << 40, int64_t{1} << 40})), Status::Limit,
+                 {"overflows"});
+  expect_failure(of(tensor("w", kFloatType, {int64_t{1} << 40, int64_t{1} << 40, 0})),
+                 Status::Limit, {"overflows"});
+  expect_failure(of(tensor("w", kFloatType, {int64_t{1} << 62})), Status::Limit, {"overflows"});
+  expect_failure(of(tensor("w", kFloatType, {int64_t{1} << 50})), Status::Limit, {"tensor_bytes"});
+  expect_failure(of(tensor("w", kInt64Type, {int64_t{1} << 30})), Status::InvalidModel,
+                 {"the dimensions ask for 1073741824 values"});
+  expect_failure(of(tensor("w", kFloatType, {-1})), Status::InvalidModel, {"negative dimension"});
+  expect_failure(of(tensor("w", 27, {1})), Status::InvalidModel,
+                 {"type 27, which is no element type"});
+  expect_failure(of(tensor("w", 0, {1})), Status::InvalidModel, {"no element type"});
+  expect_failure(of(tensor("w", kFloatType, std::vector<int64_t>(65, 1))), Status::Limit,
+                 {"more than 64"});
+  expect_failure(of(tensor("w", kFloatType, {2}).packed_reals(t::float_data, {1})),
+                 Status::InvalidModel, {"ask for 8 bytes of values, there are 4"});
+  expect_failure(of(tensor("w", 8, {2}).text(t::string_data, "a")), Status::InvalidModel,
+                 {"2 strings, there are 1"});
+  expect_failure(of(tensor("w", kFloatType, {0}).message(t::segment, Message())),
+                 Status::Unsupported, {"segments"});
 }
 
 // A folder with a model whose one weight lies in another file.
@@ -86,12 +78,7 @@ class External : public ::testing::Test {
     return std::string(model.graph.initializers.at(0).bytes.text());
   }
   Error error(const std::vector<std::pair<std::string, std::string>>& entries) {
-    try {
-      weight(entries);
-    } catch (const Error& e) {
-      return e;
-    }
-    return Error(Status::Ok, "");
+    return failure_of([&] { weight(entries); });
   }
 
   fs::path root_;
@@ -107,30 +94,33 @@ TEST_F(External, WeightsBesideTheModelAreFound) {
 
 TEST_F(External, LocationsOutsideTheFolderAreRefused) {
   for (const std::string location : {"../secret.bin", "sub/../../secret.bin", "link.bin"})
-    EXPECT_ERROR(error({{"location", location}}), InvalidModel, location);
-  EXPECT_ERROR(error({{"location", (root_ / "secret.bin").string()}}), InvalidModel, "relative");
-  EXPECT_ERROR(error({{"location", "missing"}}), Io, "No such file");
-  EXPECT_ERROR(error({}), InvalidModel, "without a location");
+    expect_failure(error({{"location", location}}), Status::InvalidModel, {location});
+  expect_failure(error({{"location", (root_ / "secret.bin").string()}}), Status::InvalidModel,
+                 {"relative"});
+  expect_failure(error({{"location", "missing"}}), Status::Io, {"No such file"});
+  expect_failure(error({}), Status::InvalidModel, {"without a location"});
 }
 
 TEST_F(External, OffsetsAndLengthsAreChecked) {
   const auto with = [&](const char* key, const char* value) {
     return error({{"location", "sub/weights.bin"}, {key, value}});
   };
-  EXPECT_ERROR(with("offset", "9"), InvalidModel, "do not lie inside");
-  EXPECT_ERROR(with("offset", "9223372036854775807"), InvalidModel, "do not lie inside");
-  EXPECT_ERROR(with("offset", "99999999999999999999"), InvalidModel, "not a number");
-  EXPECT_ERROR(with("offset", "-1"), InvalidModel, "not a number");
-  EXPECT_ERROR(with("offset", "1x"), InvalidModel, "not a number");
-  EXPECT_ERROR(with("length", "4"), InvalidModel, "needs 8 bytes");
-  EXPECT_ERROR(with("__class__", "x"), InvalidModel, "unknown external_data key");
+  expect_failure(with("offset", "9"), Status::InvalidModel, {"do not lie inside"});
+  expect_failure(with("offset", "9223372036854775807"), Status::InvalidModel,
+                 {"do not lie inside"});
+  expect_failure(with("offset", "99999999999999999999"), Status::InvalidModel, {"not a number"});
+  expect_failure(with("offset", "-1"), Status::InvalidModel, {"not a number"});
+  expect_failure(with("offset", "1x"), Status::InvalidModel, {"not a number"});
+  expect_failure(with("length", "4"), Status::InvalidModel, {"needs 8 bytes"});
+  expect_failure(with("__class__", "x"), Status::InvalidModel, {"unknown external_data key"});
 }
 
 TEST(Weights, AModelInMemoryHasNoFolder) {
   const Message w = tensor("w", kFloatType, {2})
                         .message(t::external_data, Message().text(1, "location").text(2, "f"))
                         .number(t::data_location, 1);
-  EXPECT_ERROR(reading(testing::model(graph({}, {}, {}, {w}))), Unsupported, "no folder");
+  expect_failure(reading(testing::model(graph({}, {}, {}, {w}))), Status::Unsupported,
+                 {"no folder"});
 }
 
 Message sparse(const Message& values, const Message& indices, const std::vector<int64_t>& dims) {
@@ -168,25 +158,25 @@ TEST(Weights, LyingSparseTensorsAreRefused) {
     return reading(with_sparse(
         sparse(values, tensor("", kInt64Type, shape).packed(t::int64_data, indices), dims)));
   };
-  EXPECT_ERROR(of({2}, {1, 6}, {2, 3}), InvalidModel, "sparse index 6 of 6");
-  EXPECT_ERROR(of({2}, {-1, 5}, {2, 3}), InvalidModel, "sparse index -1");
-  EXPECT_ERROR(of({2}, {5, 5}, {2, 3}), InvalidModel, "ascending");
-  EXPECT_ERROR(of({2, 2}, {0, 0, 0, 3}, {2, 3}), InvalidModel, "sparse index 3 in");
-  EXPECT_ERROR(of({1}, {0}, {2, 3}), InvalidModel, "for 2 values");
-  EXPECT_ERROR(of({2, 3}, {0, 0, 0, 0, 0, 1}, {2, 3}), InvalidModel, "of rank 2");
-  EXPECT_ERROR(of({2}, {0, 1}, {int64_t{1} << 40}), Limit, "tensor_bytes");
-  EXPECT_ERROR(of({2}, {0, 1}, {int64_t{1} << 34}), Limit, "converted_bytes");
-  EXPECT_ERROR(reading(with_sparse(Message())), InvalidModel, "without values");
+  expect_failure(of({2}, {1, 6}, {2, 3}), Status::InvalidModel, {"sparse index 6 of 6"});
+  expect_failure(of({2}, {-1, 5}, {2, 3}), Status::InvalidModel, {"sparse index -1"});
+  expect_failure(of({2}, {5, 5}, {2, 3}), Status::InvalidModel, {"ascending"});
+  expect_failure(of({2, 2}, {0, 0, 0, 3}, {2, 3}), Status::InvalidModel, {"sparse index 3 in"});
+  expect_failure(of({1}, {0}, {2, 3}), Status::InvalidModel, {"for 2 values"});
+  expect_failure(of({2, 3}, {0, 0, 0, 0, 0, 1}, {2, 3}), Status::InvalidModel, {"of rank 2"});
+  expect_failure(of({2}, {0, 1}, {int64_t{1} << 40}), Status::Limit, {"tensor_bytes"});
+  expect_failure(of({2}, {0, 1}, {int64_t{1} << 34}), Status::Limit, {"converted_bytes"});
+  expect_failure(reading(with_sparse(Message())), Status::InvalidModel, {"without values"});
 }
 
 TEST(Weights, ConvertedBytesAreLimited) {
   Limits limits;
   limits.converted_bytes = 20;
-  EXPECT_ERROR(
+  expect_failure(
       reading(testing::model(graph(
                   {}, {}, {}, {tensor("w", kInt64Type, {3}).packed(t::int64_data, {1, 2, 3})})),
               limits),
-      Limit, "converted_bytes");
+      Status::Limit, {"converted_bytes"});
 }
 
 }  // namespace

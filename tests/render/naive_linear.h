@@ -37,6 +37,22 @@ inline Wide floor_quotient(Wide a, Wide b) {
   return q;
 }
 
+template <class T>
+uint64_t compared(Op op, T a, T b) {
+  switch (op) {
+    case Op::Less:
+      return a < b;
+    case Op::LessEqual:
+      return a <= b;
+    case Op::Equal:
+      return a == b;
+    case Op::NotEqual:
+      return a != b;
+    default:
+      throw Error(Status::Internal, cat("naive: no ", info(op).name));
+  }
+}
+
 inline uint64_t integer_op(Op op, DType t, uint64_t x, uint64_t y) {
   const Wide a = wide_of(t, x), b = wide_of(t, y);
   const Wide width = t.bits();
@@ -78,18 +94,9 @@ inline uint64_t integer_op(Op op, DType t, uint64_t x, uint64_t y) {
                  : wrap(t, static_cast<Wide>(static_cast<UnsignedWide>(a) << static_cast<int>(b)));
     case Op::Shr:
       return b < 0 || b >= width ? wrap(t, a < 0 ? -1 : 0) : wrap(t, a >> static_cast<int>(b));
-    case Op::Less:
-      return a < b;
-    case Op::LessEqual:
-      return a <= b;
-    case Op::Equal:
-      return a == b;
-    case Op::NotEqual:
-      return a != b;
     default:
-      break;
+      return compared(op, a, b);
   }
-  throw Error(Status::Internal, cat("naive: no integer ", info(op).name));
 }
 
 template <class F, class U>
@@ -127,18 +134,9 @@ uint64_t float_op(Op op, uint64_t x, uint64_t y, uint64_t z) {
       return b > a || std::isnan(b) ? y : x;
     case Op::Min:
       return b < a || std::isnan(b) ? y : x;
-    case Op::Less:
-      return a < b;
-    case Op::LessEqual:
-      return a <= b;
-    case Op::Equal:
-      return a == b;
-    case Op::NotEqual:
-      return a != b;
     default:
-      break;
+      return compared(op, a, b);
   }
-  throw Error(Status::Internal, cat("naive: no float ", info(op).name));
 }
 
 inline uint64_t float_to_int(DType to, double value) {

@@ -1,6 +1,7 @@
 // Whole programs as machine code: constants, masks, strides, folds, loops, spills, checks.
 
 #include "tests/render/machine_runner.h"
+#include "tests/support/failure.h"
 
 namespace tiny::test {
 namespace {
@@ -466,12 +467,9 @@ TEST(X86Program, LargeDisplacementsAndStepsMatch) {
 }
 
 TEST(X86Program, AProcessorWithoutVectorsIsRefused) {
-  try {
-    render_x86(many_live(2, kFloat32), generic_target());
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.status(), Status::Unsupported);
-  }
+  const LinearProgram p = many_live(2, kFloat32);
+  tiny::testing::expect_failure(tiny::testing::failure_of([&] { render_x86(p, generic_target()); }),
+                                Status::Unsupported);
 }
 
 TEST(X86Program, HalvesAreNotComputedWithButNamed) {
@@ -479,13 +477,8 @@ TEST(X86Program, HalvesAreNotComputedWithButNamed) {
   const LinearId x = w.load(kFloat16);
   w.store(w.p.add(Op::Add, kFloat16, {x, x}));
   w.end();
-  try {
-    render_x86(w.p, avx2_target());
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.status(), Status::Unsupported);
-    EXPECT_NE(e.message().find("Add of float16"), std::string::npos) << e.message();
-  }
+  tiny::testing::expect_failure(tiny::testing::failure_of([&] { render_x86(w.p, avx2_target()); }),
+                                Status::Unsupported, {"Add of float16"});
 }
 
 TEST(X86Program, EveryHalfConvertsBothWays) {

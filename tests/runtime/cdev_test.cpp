@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <functional>
 
 #include "base/error.h"
 #include "runtime/host.h"
+#include "tests/support/failure.h"
 
 namespace tiny {
 namespace {
@@ -21,17 +21,8 @@ constexpr const char* kArgs =
     "end, "
     "worker; long *status; };\n";
 
-Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e;
-  }
-  return Error(Status::Ok, "");
-}
-
 std::string temporary_folder() {
-  std::string path = testing::TempDir() + "/cdev_test_XXXXXX";
+  std::string path = ::testing::TempDir() + "/cdev_test_XXXXXX";
   EXPECT_NE(mkdtemp(path.data()), nullptr);
   return path;
 }
@@ -76,7 +67,7 @@ TEST(CDevice, AnExecutableOutlivesItsDevice) {
 TEST(CDevice, AMissingCompilerIsAnErrorThatNamesIt) {
   const auto device = make_c_device({.compiler = "no-such-compiler-here"});
   const Code code = c_code("f", "void f(void) {}");
-  const Error e = error_of([&] { device->load({&code, 1}); });
+  const Error e = testing::failure_of([&] { device->load({&code, 1}); });
   EXPECT_EQ(e.status(), Status::Device);
   EXPECT_NE(e.message().find("no-such-compiler-here"), std::string::npos) << e.message();
 }
@@ -84,14 +75,14 @@ TEST(CDevice, AMissingCompilerIsAnErrorThatNamesIt) {
 TEST(CDevice, WhatTheCompilerSaysIsInTheError) {
   const auto device = make_c_device();
   const Code code = c_code("f", "void f(void) { undeclared_thing(1; }");
-  const Error e = error_of([&] { device->load({&code, 1}); });
+  const Error e = testing::failure_of([&] { device->load({&code, 1}); });
   EXPECT_EQ(e.status(), Status::Device);
   EXPECT_NE(e.message().find("undeclared_thing"), std::string::npos) << e.message();
 }
 
 TEST(CDevice, AMissingEntryIsAnError) {
   const Code code = c_code("absent", "void present(void) {}");
-  const Error e = error_of([&] { make_c_device()->load({&code, 1}); });
+  const Error e = testing::failure_of([&] { make_c_device()->load({&code, 1}); });
   EXPECT_EQ(e.status(), Status::Device);
   EXPECT_NE(e.message().find("absent"), std::string::npos) << e.message();
 }
@@ -109,12 +100,13 @@ TEST(CDevice, LeavesNoFilesBehind) {
 TEST(CDevice, AFolderThatCannotBeMadeIsAnError) {
   const auto device = make_c_device({.directory = "/no/such/folder"});
   const Code code = c_code("f", "void f(void) {}");
-  EXPECT_EQ(error_of([&] { device->load({&code, 1}); }).status(), Status::Device);
+  EXPECT_EQ(testing::failure_of([&] { device->load({&code, 1}); }).status(), Status::Device);
 }
 
 TEST(CDevice, CodeOfAnotherKindIsRefused) {
   const Code code{CodeKind::Bytecode, "f", "f", {}, "", 0};
-  EXPECT_EQ(error_of([&] { make_c_device()->load({&code, 1}); }).status(), Status::Device);
+  EXPECT_EQ(testing::failure_of([&] { make_c_device()->load({&code, 1}); }).status(),
+            Status::Device);
 }
 
 }  // namespace

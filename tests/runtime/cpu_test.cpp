@@ -2,8 +2,6 @@
 
 #include <fenv.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <thread>
@@ -13,6 +11,7 @@
 #include "render/x86/x86.h"
 #include "runtime/cpu/code_memory.h"
 #include "runtime/cpu/cpuid.h"
+#include "tests/support/process.h"
 
 namespace tiny {
 namespace {
@@ -102,15 +101,12 @@ TEST(Cpu, AForkedChildLaunches) {
   const Code code = machine_code(add_variable());
   const auto loaded = device->load(std::span(&code, 1));
   run_and_check(*device, loaded[0], 100000);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
+  const testing::Ended child = testing::run_apart(20, [&] {
     run_and_check(*device, loaded[0], 100000);
-    _exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return HasFailure() ? "failed" : "";
+  });
+  EXPECT_EQ(child.text, "");
+  EXPECT_EQ(child.status, 0);
 }
 
 TEST(Cpu, KernelsRoundToNearestWhateverTheCallersMode) {

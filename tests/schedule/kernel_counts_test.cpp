@@ -10,6 +10,8 @@
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
 #include "tensor/window.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
@@ -17,20 +19,12 @@ namespace {
 class KernelCounts : public ::testing::Test {
  protected:
   KernelCounts() {
-    Flags flags = Flags::from_environment(nullptr);
-    flags.device = "interp";
-    flags.isa = "avx512";
+    Flags flags = testing::flags_for("interp", "avx512");
     flags.spec = 1;
     context_ = make_ref<Context>(flags);
   }
 
-  Tensor input(const Ints& shape) {
-    int64_t count = 1;
-    for (int64_t n : shape) count *= n;
-    Shape dims;
-    for (int64_t n : shape) dims.emplace_back(n);
-    return reshape(Tensor(context_, make_input(*context_, kFloat32, count)), dims);
-  }
+  Tensor input(const Ints& shape) { return testing::float_input(context_, shape); }
 
   size_t kernels(const Tensor& t) {
     const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});

@@ -11,6 +11,8 @@
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
@@ -21,7 +23,7 @@ class RewriteOnehot : public ::testing::Test {
     std::vector<float> values;
     for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
       values.push_back(static_cast<float>((i * 7) % 23 - 11) / 4);
-    return from_data(context_, kFloat32, shape, values.data(), std::ssize(values) * 4);
+    return testing::floats(context_, values, shape);
   }
   Tensor ints(const Ints& values, const Ints& shape) {
     return from_data(context_, kInt64, shape, values.data(), std::ssize(values) * 8);
@@ -49,11 +51,7 @@ class RewriteOnehot : public ::testing::Test {
     EXPECT_TRUE(onehot_to_gather(t.node()) == t.node());
   }
 
-  Ref<Context> context_ = make_ref<Context>([] {
-    Flags flags = Flags::from_environment(nullptr);
-    flags.device = "interp";
-    return flags;
-  }());
+  Ref<Context> context_ = testing::new_context("interp");
 };
 
 TEST_F(RewriteOnehot, AProductWithAMatrixIsAnEmbedding) {

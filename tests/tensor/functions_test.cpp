@@ -22,6 +22,7 @@
 #include "tensor/value.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
+#include "tests/support/context.h"
 #include "tests/tensor/arrays.h"
 
 namespace tiny {
@@ -30,13 +31,7 @@ namespace {
 using testing::Array;
 using testing::fold;
 using testing::generate;
-
-Ref<Context> new_context(const std::string& device = "interp", const std::string& isa = "auto") {
-  Flags flags = Flags::from_environment(nullptr);
-  flags.device = device;
-  flags.isa = isa;
-  return make_ref<Context>(flags);
-}
+using testing::new_context;
 
 struct Case {
   Tensor got;
@@ -532,7 +527,7 @@ class FunctionTest : public ::testing::TestWithParam<std::string> {};
 
 // A row without a case does not compile.
 TEST_P(FunctionTest, HasItsDefinitionsValues) {
-  const Maker make(new_context());
+  const Maker make(new_context("interp"));
   const Case c = cases().at(GetParam())(make);
   ASSERT_EQ(to_string(c.got.shape()), to_string(to_shape(c.want.shape)));
   const reference::Values values = reference::evaluate(c.got.node());

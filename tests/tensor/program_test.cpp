@@ -14,17 +14,18 @@
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tensor/value.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
 
-using Floats = std::vector<float>;
+using testing::Floats;
 
 class GraphProgram : public ::testing::TestWithParam<std::string> {
  protected:
-  Tensor make(const Floats& values, Ints shape = {}) {
-    if (shape.empty()) shape = {std::ssize(values)};
-    return from_data(context_, kFloat32, shape, values.data(), std::ssize(values) * 4);
+  Tensor make(const Floats& values, const Ints& shape = {}) {
+    return testing::floats(context_, values, shape);
   }
   Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, shape); }
   Tensor scalar(double value) { return Tensor::weak_float(context_, value); }
@@ -35,22 +36,14 @@ class GraphProgram : public ::testing::TestWithParam<std::string> {
                                    const std::vector<Tensor>& outputs) {
     return compile_tensors(context_, inputs, outputs);
   }
-  static Floats get(Tensor t) {
-    Floats out(static_cast<size_t>(element_count(t)));
-    read(t, out.data(), std::ssize(out) * 4);
-    return out;
-  }
+  static Floats get(const Tensor& t) { return testing::floats_of(t); }
   static Floats output(const Ref<TensorRun>& run, size_t index) {
     Floats out(static_cast<size_t>(run->program().outputs[index].bytes / 4));
     run->read_output(index, out.data());
     return out;
   }
 
-  Ref<Context> context_ = make_ref<Context>([] {
-    Flags flags = Flags::from_environment(nullptr);
-    flags.device = GetParam();
-    return flags;
-  }());
+  Ref<Context> context_ = testing::new_context(GetParam());
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, GraphProgram, ::testing::Values("interp", "cpu", "c"),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tensor/create.h"
+#include "tests/support/context.h"
 
 namespace tiny {
 namespace {
@@ -47,9 +48,7 @@ TEST(Promotion, FollowsTheTableBothWays) {
 }
 
 TEST(Promotion, WeakScalarsTakeTheDtypeOfATensorOfTheirCategoryOrAbove) {
-  Flags flags = Flags::from_environment(nullptr);
-  flags.device = "interp";
-  const Ref<Context> context = make_ref<Context>(flags);
+  const Ref<Context> context = testing::new_context("interp");
   const auto met = [&](std::vector<Tensor> operands) { return to_string(common_dtype(operands)); };
   const auto strong = [&](const char* name) { return full(context, *dtype_named(name), {}, 1); };
   const Tensor whole = Tensor::weak_int(context, 3);
@@ -68,9 +67,7 @@ TEST(Promotion, WeakScalarsTakeTheDtypeOfATensorOfTheirCategoryOrAbove) {
 }
 
 TEST(Promotion, WeakNumbersAreRoundedOnceTheirDtypeIsKnown) {
-  Flags flags = Flags::from_environment(nullptr);
-  flags.device = "interp";
-  const Ref<Context> context = make_ref<Context>(flags);
+  const Ref<Context> context = testing::new_context("interp");
   const UOp tenth = as_dtype(Tensor::weak_float(context, 0.1), kFloat64);
   EXPECT_EQ(double_of(kFloat64, tenth.const_bits()), 0.1);
   const UOp big = as_dtype(Tensor::weak_int(context, (int64_t{1} << 53) + 1), kInt64);

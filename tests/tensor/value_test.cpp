@@ -12,17 +12,14 @@
 #include "tensor/normalization.h"
 #include "tensor/reduce.h"
 #include "tensor/window.h"
+#include "tests/support/context.h"
 
 namespace tiny {
 namespace {
 
 class TensorValue : public ::testing::Test {
  protected:
-  Ref<Context> context_ = make_ref<Context>([] {
-    Flags flags = Flags::from_environment(nullptr);
-    flags.device = "interp";
-    return flags;
-  }());
+  Ref<Context> context_ = testing::new_context("interp");
 };
 
 TEST_F(TensorValue, AThousandStepsLeaveAsManyNodesAsTen) {

@@ -9,7 +9,7 @@ import time
 import unittest
 
 import numpy
-from support import CliTest, HEAD, TINY, helper, port, save_model, save_pb
+from support import CliTest, HEAD, TINY, save_pb
 
 
 class Info(CliTest):
@@ -88,16 +88,6 @@ class Bench(CliTest):
 
 
 class Test(CliTest):
-    def case(self, name, wrong=False, category="node"):
-        folder = self.folder / category / name
-        save_model(folder / "model.onnx", [helper.make_node("Neg", ["x"], ["y"])],
-                   [port("x", [2])], [port("y", [2])])
-        for number in (0, 1):
-            x = numpy.array([1, number], "float32")
-            save_pb(folder / f"test_data_set_{number}" / "input_0.pb", x)
-            save_pb(folder / f"test_data_set_{number}" / "output_0.pb",
-                    x if wrong and number else -x)
-
     def lines(self, *arguments, code):
         text = self.tiny("test", *arguments, "--json", code=code)
         return [json.loads(line) for line in text.splitlines()]
@@ -107,10 +97,9 @@ class Test(CliTest):
         self.case("test_wrong", wrong=True)
         self.case("test_other", category="simple")
         self.strange("node/test_strange/model.onnx")
-        save_pb(self.folder / "node/test_strange/test_data_set_0/input_0.pb",
-                numpy.ones(2, "float32"))
-        save_pb(self.folder / "node/test_strange/test_data_set_0/output_0.pb",
-                numpy.ones(2, "float32"))
+        for file in ("input_0.pb", "output_0.pb"):
+            save_pb(self.folder / "node/test_strange/test_data_set_0" / file,
+                    numpy.ones(2, "float32"))
         (self.folder / "node/test_bad").mkdir()
         (self.folder / "node/test_bad/model.onnx").write_bytes(b"garbage")
         *cases, last = self.lines(self.folder, "--jobs", "2", code=1)
@@ -188,22 +177,25 @@ class Others(CliTest):
         self.tiny("run", self.arithmetic(), "--synth", "ones", "-q")
         self.assertEqual(self.done.stderr, "")
 
-    def test_the_interrupt_key(self):
+    def check_end_by(self, number, code):
+        """A signal in the middle of a measurement ends it with this exit code and a last word."""
         command = [TINY, "bench", self.negation(), "--duration", "60", "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
             time.sleep(1.5)
-            running.send_signal(signal.SIGINT)
+            running.send_signal(number)
             out = running.communicate(timeout=10)[0]
-        self.assertEqual(running.returncode, 130)
+        self.assertEqual(running.returncode, code)
         self.check_head(json.loads(out), False)
+
+    def test_the_interrupt_key(self):
+        self.check_end_by(signal.SIGINT, 130)
+
+    def test_a_crash_is_an_internal_error(self):
+        self.check_end_by(signal.SIGSEGV, 70)
 
     def test_an_interrupt_ends_the_cases_of_a_test(self):
         for number in range(50):
-            folder = self.folder / "node" / f"test_{number}"
-            save_model(folder / "model.onnx", [helper.make_node("Neg", ["x"], ["y"])],
-                       [port("x", [2])], [port("y", [2])])
-            save_pb(folder / "test_data_set_0" / "input_0.pb", numpy.ones(2, "float32"))
-            save_pb(folder / "test_data_set_0" / "output_0.pb", -numpy.ones(2, "float32"))
+            self.case(f"test_{number}")
         with subprocess.Popen([TINY, "test", self.folder], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as running:
             child = self.stop_a_child(running.pid)
@@ -238,15 +230,6 @@ class Others(CliTest):
                     return child
             time.sleep(0.001)
         self.fail("no case is started")
-
-    def test_a_crash_is_an_internal_error(self):
-        command = [TINY, "bench", self.negation(), "--duration", "60", "--json"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-            time.sleep(1.5)
-            running.send_signal(signal.SIGSEGV)
-            out = running.communicate(timeout=10)[0]
-        self.assertEqual(running.returncode, 70)
-        self.check_head(json.loads(out), False)
 
 
 if __name__ == "__main__":

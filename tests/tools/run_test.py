@@ -1,8 +1,9 @@
 """tiny run: inputs, outputs, comparisons, what it prints and how it exits."""
 
+import subprocess
 import unittest
 
-from support import CliTest, HEAD, TensorProto, helper, numpy, port, save_model, save_pb
+from support import CliTest, HEAD, TINY, TensorProto, helper, numpy, port, save_model, save_pb
 
 
 class Values(CliTest):
@@ -202,10 +203,7 @@ class ExitCodes(CliTest):
         self.json("run", model, "--input", "bad.npy", code=5)
         self.json("run", model, "--synth", "ones", "--save", "no/such/folder/y.npz", code=5)
         with open("/dev/full", "w") as full:
-            import subprocess
-
-            import support
-            done = subprocess.run([support.TINY, "run", model, "--synth", "ones"], stdout=full,
+            done = subprocess.run([TINY, "run", model, "--synth", "ones"], stdout=full,
                                   stderr=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 5)
 

@@ -98,3 +98,13 @@ class CliTest(unittest.TestCase):
         return save_model(self.folder / name,
                           [helper.make_node("Strange", ["x"], ["y"], domain="com.example")],
                           [port("x", [2])], [port("y", [2])], domains=["com.example"])
+
+    def case(self, name, wrong=False, category="node"):
+        """A case of a suite with two data sets; the second is wrong if asked for."""
+        folder = self.folder / category / name
+        self.negation([2], name=folder / "model.onnx")
+        for number in (0, 1):
+            x = numpy.array([1, number], "float32")
+            save_pb(folder / f"test_data_set_{number}" / "input_0.pb", x)
+            save_pb(folder / f"test_data_set_{number}" / "output_0.pb",
+                    x if wrong and number else -x)

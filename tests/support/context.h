@@ -1,0 +1,39 @@
+// Contexts for tests: the settings of the environment on a device that the test names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/backend.h"
+#include "engine/context.h"
+
+namespace tiny::testing {
+
+// The environment's flags with this device; `isa` where it is not empty.
+inline Flags flags_for(const std::string& device, const std::string& isa = "") {
+  Flags flags = Flags::from_environment(nullptr);
+  flags.device = device;
+  if (!isa.empty()) flags.isa = isa;
+  return flags;
+}
+
+inline Ref<Context> new_context(const std::string& device, const std::string& isa = "") {
+  return make_ref<Context>(flags_for(device, isa));
+}
+
+// The devices of this machine that compute something.
+inline std::vector<BackendInfo> computing_backends() {
+  std::vector<BackendInfo> found;
+  for (const BackendInfo& backend : known_backends())
+    if (backend.available && backend.name != "null") found.push_back(backend);
+  return found;
+}
+
+// Their names.
+inline std::vector<std::string> computing_devices() {
+  std::vector<std::string> names;
+  for (const BackendInfo& backend : computing_backends()) names.push_back(backend.name);
+  return names;
+}
+
+}  // namespace tiny::testing
