@@ -76,7 +76,8 @@ TINY_API const char *tiny_status_name(tiny_status status);
 /* The message of the last failed call on this thread: it names the call, what it got and what it
    wanted.  "" if none failed.  Valid until the next call on this thread. */
 TINY_API const char *tiny_last_error(void);
-/* The same as one JSON object: {"status","call","message"}.  Valid until the next call. */
+/* The same as one JSON object: {"status","call","message"}, and "node" and "file" where the error is
+   about a node of a model or a file.  Valid until the next call. */
 TINY_API const char *tiny_last_error_json(void);
 
 /* ---- Element types ------------------------------------------------------------------------- */
@@ -483,8 +484,9 @@ TINY_API void tiny_report_release(tiny_report *report);
    "ranges":[{"range","size","kind","reduced"}],"options","operations","bytes","buffers":[{"access"
    ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
 TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
-/* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"},
-   "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}.
+/* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted",
+   "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":
+   {"schedule","lower","load","passes":{}}}.
    `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing
    values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would
    have destroyed what something still reads. */

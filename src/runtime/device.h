@@ -95,6 +95,7 @@ struct DeviceCounts {
   std::atomic<int64_t> copies{0};
   std::atomic<int64_t> copied_bytes{0};
   std::atomic<int64_t> launches{0};
+  std::atomic<int64_t> interpreted{0};  // of the launches, those of bytecode
 
   void allocated(int64_t bytes) {
     allocations.fetch_add(1, std::memory_order_relaxed);

@@ -267,7 +267,7 @@ impl Context {
         Ok(Tensor::from_raw(out, self.clone()))
     }
 
-    /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"}, "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}. `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads.
+    /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted", "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds": {"schedule","lower","load","passes":{}}}. `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads.
     pub fn counters(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_counters(self.raw.as_ptr(), &mut out) })?;
