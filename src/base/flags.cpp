@@ -1,6 +1,7 @@
 #include "base/flags.h"
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
@@ -71,6 +72,13 @@ void assign(std::string& to, std::string_view text, const FlagInfo&, std::string
 }
 
 }  // namespace
+
+void Log::tell(const std::string& text) const {
+  if (write)
+    write(user, text.c_str());
+  else
+    std::fputs(text.c_str(), stderr);
+}
 
 Flags Flags::from_environment(void (*warning)(const std::string& line)) {
   Flags flags;

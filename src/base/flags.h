@@ -1,6 +1,7 @@
 // The settings of a context, from flags.def: defaults, then the environment, then the caller.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,6 +10,22 @@ namespace tiny {
 
 enum class FlagKind : uint8_t { Int, Text };
 
+// Where a context tells what `debug` asks for: text of whole lines, from any thread that works for
+// it.
+struct Log {
+  void (*write)(void* user, const char* text) = nullptr;  // null: to stderr
+  void* user = nullptr;
+
+  void tell(const std::string& text) const;
+};
+
+// The caller's own memory for buffers; both are called from any thread.
+struct Allocator {
+  void* (*allocate)(void* user, size_t bytes, size_t alignment) = nullptr;  // null: the device's
+  void (*release)(void* user, void* memory, size_t bytes) = nullptr;
+  void* user = nullptr;
+};
+
 struct Flags {
 #define FLAG_Int int64_t
 #define FLAG_Text std::string
@@ -16,6 +33,8 @@ struct Flags {
 #include "base/flags.def"
 #undef FLAG_Int
 #undef FLAG_Text
+  Log log;
+  Allocator allocator;
 
   // Defaults, overridden by TINY_* variables.  A variable that is malformed, out of range or
   // unknown is reported through `warning` (one line each) and otherwise ignored.

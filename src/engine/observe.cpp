@@ -71,7 +71,7 @@ Observer::Observer(const Flags& flags) : flags_(flags), begin_(seconds_now()) {
 }
 
 void Observer::tell(const std::string& text) const {
-  std::fputs(text.c_str(), stderr);
+  flags_.log.tell(text);
 }
 
 double Observer::now() const {
