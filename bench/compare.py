@@ -8,8 +8,17 @@ import subprocess
 import sys
 
 import compiling
+import kernels
 import models
-from report import at_least, json_of, table
+import sharing
+from report import missed
+
+PARTS = {"kernels": kernels.run, "models": models.run, "compile": compiling.run,
+         "sharing": sharing.run}  # fmt: skip
+TITLES = {"kernels": "Kernels", "models": "Models", "compile": "Compiling and replaying",
+          "sharing": "Sharing the machine"}  # fmt: skip
+FIGURES = "## Figures\n"  # what is below it in a document is made by --write
+QUICK_DURATION = 0.1
 
 
 def cpu_model():
@@ -24,71 +33,61 @@ def revision():
     return told.stdout.strip() or "unknown"
 
 
-def kernels_text(result):
-    """Ratios of best and of median times: above 1, tiny is faster."""
-    lines = []
-    for row in result["rows"]:
-        by_kind = {kind: [c for c in row["contenders"] if c["kind"] == kind]
-                   for kind in ("tiny", "peer", "prepared", "limit")}
-        ours, limit = by_kind["tiny"][0], by_kind["limit"][0]
-
-        def ratio(peers, key):
-            return min(c[key] for c in peers) / ours[key] if peers else None
-
-        shown = lambda value: "" if value is None else f"{value:.2f}"
-        best_peer = min(by_kind["peer"], key=lambda c: c["best_ms"])
-        rate = (row["flops"] or row["bytes"]) / ours["best_ms"] / 1e6
-        row["ratio"] = ratio(by_kind["peer"], "best_ms")
-        row["ratio_median"] = ratio(by_kind["peer"], "median_ms")
-        row["share_of_limit"] = limit["best_ms"] / ours["best_ms"]
-        lines.append([
-            row["name"], f"{ours['best_ms']:.3f}",
-            f"{rate:.0f} {'GFLOPS' if row['flops'] else 'GB/s'}", best_peer["name"],
-            shown(row["ratio"]), shown(row["ratio_median"]),
-            shown(ratio(by_kind["prepared"], "best_ms")), f"{row['share_of_limit']:.0%}",
-            at_least(row["name"], row["ratio"]),
-        ])  # fmt: skip
-    header = ["kernel", "tiny ms", "rate", "best peer", "ratio", "of medians", "B prepared",
-              "of limit", "target"]  # fmt: skip
-    text = table(header, lines) + "\n\nAll contenders, best / median ms:\n\n"
-    everyone = [[row["name"], "; ".join(f"{c['name']} {c['best_ms']:.3f} / {c['median_ms']:.3f}"
-                                        for c in row["contenders"])]
-                for row in result["rows"]]  # fmt: skip
-    return text + table(["kernel", "contenders"], everyone)
+def part_text(name, result, text):
+    settings = "\n".join(f"- {line}" for line in result.get("settings", []))
+    return f"### {TITLES[name]}\n\n{settings}\n\n{text}\n"
 
 
-def kernels(arguments):
-    command = [arguments.build / "bench/bench_kernels", "--duration", arguments.duration]
-    result = json_of(command + (["--only", arguments.only] if arguments.only else []))
-    result["settings"].append("torch: left out, its wheel for Linux brings several GB of CUDA")
-    return result, kernels_text(result)
+def missed_text(result):
+    lines = [f"- {line}" for name in PARTS for line in missed(result.get(name, {}))]
+    return "### Missed\n\n" + ("\n".join(lines) or "None.") + "\n"
 
 
-PARTS = {"kernels": kernels, "models": models.run, "compile": compiling.run}
+def written(document, figures):
+    """The document with new figures; what stands before their heading is kept."""
+    before, heading, _ = document.partition(FIGURES)
+    if not heading:
+        raise SystemExit(f"the file to write has no line {FIGURES.strip()!r}")
+    return f"{before}{heading}\n{figures}"
 
 
-def main():
+def parsed():
     parser = argparse.ArgumentParser(prog="bench/run")
     parser.add_argument("part", nargs="?", default="all", choices=[*PARTS, "all"])
-    parser.add_argument("--duration", type=float, default=1.0, help="seconds per row (1)")
+    parser.add_argument("--duration", type=float, help="seconds per row (1)")
+    parser.add_argument("--quick", action="store_true",
+                        help="fewer models and rounds, 0.1 s per row: about two minutes")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all figures there")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE",
+                        help="put the tables below '## Figures' in that document")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name has TEXT")
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--models", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--large", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--command", default="", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.duration is None:
+        arguments.duration = QUICK_DURATION if arguments.quick else 1.0
+    return arguments
+
+
+def main():
+    arguments = parsed()
     result = {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
               "cpu": cpu_model(), "command": arguments.command, "revision": revision()}
-    print(f"{result['date'][:10]}, {result['cpu']}, `{result['command']}`, one thread, "
-          f"revision {result['revision']}")
+    texts = [f"{result['date'][:10]}, {result['cpu']}, `{result['command']}`, "
+             f"revision {result['revision']}\n"]
+    print(texts[0])
     for name in PARTS if arguments.part == "all" else [arguments.part]:
         result[name], text = PARTS[name](arguments)
-        print(f"\n{name}\n")
-        for setting in result[name].get("settings", []):
-            print(f"- {setting}")
-        print(f"\n{text}", flush=True)
+        texts.append(part_text(name, result[name], text))
+        print(texts[-1], flush=True)
+    texts.append(missed_text(result))
+    print(texts[-1])
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=1))
+    if arguments.write:
+        arguments.write.write_text(written(arguments.write.read_text(), "\n".join(texts)))
     return 0
 
 

@@ -1,237 +1,207 @@
 // bench_kernels: single operations of tiny, through tiny.h alone, against libraries that have them.
 //
-//   bench_kernels [--duration SECONDS] [--only TEXT]
+//   bench_kernels [--threads N] [--isa auto|avx2] [--duration SECONDS] [--rounds N] [--only TEXT]
+//                 [--list 1]
 //
-// Prints one JSON object: {"settings": [..], "rows": [..]}, the rows as row_json makes them.
-// One thread; the environment that bench/run sets holds the peers to one as well.
+// Prints one JSON object: {"settings": [..], "rows": [..]}, the rows as row_json makes them; with
+// --list only the rows' names.  The environment must hold the peers to the same threads and ISA:
+// bench/kernels.py sets it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 
-#include "measure.h"
-#include "peers.h"
-#include "tiny.h"
+#include "engine.h"
+#include "limits.h"
+#include "rows.h"
 
 namespace tiny::bench {
 namespace {
 
-constexpr int kRounds = 20;
-
-void check(tiny_status status) {
-  if (status != TINY_OK)
-    throw std::runtime_error(std::string(tiny_status_name(status)) + ": " + tiny_last_error());
-}
-
-struct Release {
-  void operator()(tiny_context* p) const { tiny_context_release(p); }
-  void operator()(tiny_tensor* p) const { tiny_tensor_release(p); }
-  void operator()(tiny_program* p) const { tiny_program_release(p); }
-  void operator()(tiny_run* p) const { tiny_run_release(p); }
-  void operator()(tiny_report* p) const { tiny_report_release(p); }
-  void operator()(tiny_options* p) const { tiny_options_release(p); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Release>;
-using Tensor = Owned<tiny_tensor>;
-using Dims = std::vector<int64_t>;
-
-size_t count_of(const Dims& dims) {
-  size_t count = 1;
-  for (const int64_t d : dims) count *= static_cast<size_t>(d);
-  return count;
-}
-
-Owned<tiny_context> one_thread() {
-  tiny_options* options = nullptr;
-  check(tiny_options_create(&options));
-  const Owned<tiny_options> owner(options);
-  check(tiny_options_set_int(options, "threads", 1));
-  tiny_context* context = nullptr;
-  check(tiny_context_create(options, &context));
-  return Owned<tiny_context>(context);
-}
-
-Tensor input(tiny_context* context, const Dims& dims) {
-  tiny_tensor* out = nullptr;
-  check(tiny_input(context, TINY_FLOAT32, dims.data(), dims.size(), &out));
-  return Tensor(out);
-}
-
-Tensor constant(tiny_context* context, const Dims& dims, const std::vector<float>& values) {
-  tiny_tensor* out = nullptr;
-  check(tiny_tensor_from_data(context, TINY_FLOAT32, dims.data(), dims.size(), values.data(),
-                              values.size() * sizeof(float), &out));
-  return Tensor(out);
-}
-
-// A compiled program of one output with a run that its inputs are bound to.
-struct Compiled {
-  Owned<tiny_program> program;
-  Owned<tiny_run> run;
-  size_t count = 0;  // elements of the output
-  std::vector<Tensor> bound;
-};
-
-Contender tiny_contender(Row& row, const std::vector<tiny_tensor*>& inputs, tiny_tensor* output,
-                         std::vector<Tensor> values, size_t count) {
-  const auto work = std::make_shared<Compiled>();
-  tiny_program* program = nullptr;
-  check(tiny_program_compile(inputs.data(), inputs.size(), &output, 1, &program));
-  work->program.reset(program);
-  tiny_run* run = nullptr;
-  check(tiny_run_create(program, &run));
-  work->run.reset(run);
-  for (size_t i = 0; i < values.size(); ++i) check(tiny_run_set_input(run, i, values[i].get()));
-  work->bound = std::move(values);
-  work->count = count;
-  size_t interpreted = 0;
-  check(tiny_program_interpreted_count(program, &interpreted));
-  if (interpreted > 0) throw std::runtime_error(row.name + ": a kernel is interpreted");
-  tiny_report* report = nullptr;
-  check(tiny_program_kernels(program, &report));
-  row.kernels = tiny_report_text(Owned<tiny_report>(report).get());
-  const auto result = [work] {
-    std::vector<float> out(work->count);
-    check(tiny_run_read_output(work->run.get(), 0, out.data(), out.size() * sizeof(float)));
-    return out;
-  };
-  return {"tiny", "threads 1", "tiny", [work] { check(tiny_run_execute(work->run.get())); },
-          result};
-}
-
-// Peers after tiny, then the limit.
-void add(Row& row, std::vector<Contender> contenders) {
-  for (Contender& contender : contenders) row.contenders.push_back(std::move(contender));
-}
-
-Row gemm_row(tiny_context* context, Gemm& gemm, int64_t size) {
-  const Dims dims{size, size};
-  gemm = {size, size, size, random_values(count_of(dims), 1), random_values(count_of(dims), 2)};
-  const auto n = static_cast<double>(size);
-  Row row{"matmul " + std::to_string(size) + "^3", 2 * n * n * n, 3 * 4 * n * n, "", {}};
-  const Tensor a = input(context, dims);
-  const Tensor b = input(context, dims);
-  tiny_tensor* product = nullptr;
-  check(tiny_matmul(a.get(), b.get(), &product));
-  const Tensor c(product);
-  std::vector<Tensor> values;
-  values.push_back(constant(context, dims, gemm.a));
-  values.push_back(constant(context, dims, gemm.b));
-  row.contenders.push_back(
-      tiny_contender(row, {a.get(), b.get()}, product, std::move(values), count_of(dims)));
-  add(row, gemm_peers(gemm));
-  row.contenders.push_back(fma_limit(row.flops));
-  return row;
-}
-
-struct ConvolutionRow {
-  const char* name;
-  int64_t channels, size, filters, kernel, stride;
-};
-constexpr ConvolutionRow kConvolutions[] = {
-    {"conv 3x3 64->64 at 56", 64, 56, 64, 3, 1},
-    {"conv 3x3 128->128 at 28", 128, 28, 128, 3, 1},
-    {"conv 3x3 256->256 at 14", 256, 14, 256, 3, 1},
-    {"conv 7x7 stride 2 3->64 at 224", 3, 224, 64, 7, 2},
-    {"conv 1x1 256->64 at 56", 256, 56, 64, 1, 1},
-};
-
-Row convolution_row(tiny_context* context, const ConvolutionRow& shape) {
-  Convolution conv{shape.channels,
-                   shape.size,
-                   shape.filters,
-                   shape.kernel,
-                   shape.stride,
-                   shape.kernel / 2,
-                   {},
-                   {}};
-  const Dims x_dims{1, conv.channels, conv.size, conv.size};
-  const Dims weight_dims{conv.filters, conv.channels, conv.kernel, conv.kernel};
-  const Dims y_dims{1, conv.filters, conv.out_size(), conv.out_size()};
-  conv.x = random_values(count_of(x_dims), 3);
-  conv.weight = random_values(count_of(weight_dims), 4);
-  const auto products =
-      count_of(y_dims) * count_of(weight_dims) / static_cast<size_t>(shape.filters);
-  const double flops = 2.0 * static_cast<double>(products);
-  const auto elements = count_of(x_dims) + count_of(weight_dims) + count_of(y_dims);
-  Row row{shape.name, flops, 4.0 * static_cast<double>(elements), "", {}};
-  const Tensor x = input(context, x_dims);
-  const Tensor weight = constant(context, weight_dims, conv.weight);
-  const int64_t strides[] = {conv.stride, conv.stride};
-  const int64_t padding[] = {conv.padding, conv.padding};
-  tiny_tensor* made = nullptr;
-  check(tiny_conv(x.get(), weight.get(), nullptr, strides, nullptr, padding, padding, 2, 1, &made));
-  const Tensor y(made);
-  std::vector<Tensor> values;
-  values.push_back(constant(context, x_dims, conv.x));
-  row.contenders.push_back(
-      tiny_contender(row, {x.get()}, made, std::move(values), count_of(y_dims)));
-  add(row, convolution_peers(conv));
-  row.contenders.push_back(fma_limit(row.flops));
-  return row;
-}
-
-Row softmax_row(tiny_context* context, int64_t rows, int64_t columns) {
-  const Dims dims{rows, columns};
-  const std::vector<float> x = random_values(count_of(dims), 5);
-  const auto elements = static_cast<double>(count_of(dims));
-  Row row{
-      "softmax " + std::to_string(rows) + "x" + std::to_string(columns), 0, 8 * elements, "", {}};
-  const Tensor a = input(context, dims);
-  tiny_tensor* made = nullptr;
-  check(tiny_softmax(a.get(), 1, &made));
-  const Tensor y(made);
-  std::vector<Tensor> values;
-  values.push_back(constant(context, dims, x));
-  row.contenders.push_back(tiny_contender(row, {a.get()}, made, std::move(values), count_of(dims)));
-  add(row, softmax_peers(rows, columns, x));
-  row.contenders.push_back(copy_limit(row.bytes));
-  return row;
-}
-
-// The rows are made one after the other: what an earlier one holds must not fill the caches.
-void run_rows(double seconds, const std::string& only) {
-  const Owned<tiny_context> context = one_thread();
-  bool first = true;
-  const auto wanted = [&](const std::string& name) { return name.find(only) != name.npos; };
-  const auto run = [&](const Row& row) {
-    std::fprintf(stderr, "bench: %s\n", row.name.c_str());
-    const std::vector<Samples> samples = measure(row, seconds, kRounds);
-    std::printf("%s\n%s", first ? "" : ",", row_json(row, samples).c_str());
-    first = false;
-  };
-  for (const int64_t size : {256, 512, 1024}) {
-    if (!wanted("matmul " + std::to_string(size) + "^3")) continue;
-    Gemm gemm;  // outlives the row, whose peers read it
-    run(gemm_row(context.get(), gemm, size));
-  }
-  for (const ConvolutionRow& shape : kConvolutions)
-    if (wanted(shape.name)) run(convolution_row(context.get(), shape));
-  if (wanted("softmax 512x1024")) run(softmax_row(context.get(), 512, 1024));
-}
-
-int main_of(int count, char** arguments) {
-  double seconds = 1;
+struct Arguments {
+  int threads = 1;
+  std::string isa = "auto";
+  Pace pace;
   std::string only;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string flag = arguments[i];
-    if (flag == "--duration") {
-      seconds = std::atof(arguments[i + 1]);
-    } else if (flag == "--only") {
-      only = arguments[i + 1];
-    } else {
-      std::fprintf(stderr, "bench_kernels: unknown flag %s\n", arguments[i]);
-      return 2;
+  bool is_list = false;
+};
+
+// Which rows there are for a setting: all on one thread with all vectors, some on more, and those
+// of matrix products and two convolutions with narrower vectors.
+enum Kept { kAlways, kOneThread, kWideOneThread };
+
+struct GemmShape {
+  const char* name;
+  int64_t m, n, k;
+  Kept kept;
+};
+constexpr GemmShape kGemms[] = {
+    {"256^3", 256, 256, 256, kOneThread},         {"512^3", 512, 512, 512, kAlways},
+    {"1024^3", 1024, 1024, 1024, kAlways},        {"2048^3", 2048, 2048, 2048, kAlways},
+    {"128x3072x768", 128, 3072, 768, kAlways},    {"251x509x127", 251, 509, 127, kOneThread},
+    {"1x3072x768", 1, 3072, 768, kWideOneThread}, {"7x3072x768", 7, 3072, 768, kWideOneThread},
+};
+
+struct NamedConvolution {
+  Convolution conv;
+  Kept kept;
+};
+
+std::vector<NamedConvolution> convolutions() {
+  return {
+      {{"conv 3x3 64->64 at 56", 64, {56, 56}, 64, 3}, kAlways},
+      {{"conv 3x3 128->128 at 28", 128, {28, 28}, 128, 3}, kWideOneThread},
+      {{"conv 3x3 256->256 at 14", 256, {14, 14}, 256, 3}, kAlways},
+      {{"conv 3x3 512->512 at 7", 512, {7, 7}, 512, 3}, kWideOneThread},
+      {{"conv 7x7 stride 2 3->64 at 224", 3, {224, 224}, 64, 7, 2}, kWideOneThread},
+      {{"conv 1x1 256->64 at 56", 256, {56, 56}, 64, 1}, kWideOneThread},
+      {{"conv 1x1 64->256 at 56", 64, {56, 56}, 256, 1}, kWideOneThread},
+      {{"conv 1x1 512->128 at 28", 512, {28, 28}, 128, 1}, kWideOneThread},
+      {{"conv 1-D 3 256->256 at 512", 256, {512}, 256, 3}, kWideOneThread},
+      {{"conv 1-D 5 128->128 at 1024", 128, {1024}, 128, 5}, kWideOneThread},
+      {{"conv 1-D 9 64->64 at 2048", 64, {2048}, 64, 9}, kWideOneThread},
+      {{"conv 1-D 15 64->64 at 2048", 64, {2048}, 64, 15}, kWideOneThread},
+      {{"depthwise 3x3 128 at 56", 128, {56, 56}, 128, 3, 1, 128}, kWideOneThread},
+      {{"depthwise 3x3 96 at 112 stride 2", 96, {112, 112}, 96, 3, 2, 96}, kWideOneThread},
+      {{"depthwise and pointwise 144->32 at 28", 144, {28, 28}, 144, 3, 1, 144, 32},
+       kWideOneThread},
+      {{"depthwise and pointwise 128->128 at 56", 128, {56, 56}, 128, 3, 1, 128, 128},
+       kWideOneThread},
+  };
+}
+
+struct NamedPass {
+  const char* name;
+  Bandwidth kind;
+  int64_t rows, columns;
+};
+constexpr NamedPass kPasses[] = {
+    {"relu(x*a+b)+c, 64 MB", Bandwidth::kChain, 16384, 1024},
+    {"relu(x*a+b)+c, 4 MB", Bandwidth::kChain, 1024, 1024},
+    {"relu(x*a+b)+c, 2 MB", Bandwidth::kChain, 512, 1024},
+    {"softmax, 64 MB", Bandwidth::kSoftmax, 16384, 1024},
+    {"softmax, 4 MB", Bandwidth::kSoftmax, 1024, 1024},
+    {"softmax, 2 MB", Bandwidth::kSoftmax, 512, 1024},
+    {"LayerNorm, 64 MB", Bandwidth::kLayerNorm, 16384, 1024},
+    {"LayerNorm, 4 MB", Bandwidth::kLayerNorm, 1024, 1024},
+    {"LayerNorm, 2 MB", Bandwidth::kLayerNorm, 512, 1024},
+};
+
+// Makes the rows one after the other: what an earlier one holds must not fill the caches.
+class Runner {
+ public:
+  explicit Runner(const Arguments& arguments) : arguments_(arguments) {
+    const bool is_single = arguments.threads == 1;
+    context_ = new_context(arguments.threads, arguments.isa);
+    if (!is_single) single_ = new_context(1, arguments.isa);
+    const bool is_wide = arguments.isa != "avx2" && bench_is_wide() != 0;
+    setting_ = {context_.get(), single_.get(), arguments.threads, is_wide};
+    suffix_ = is_single ? "" : ", " + std::to_string(arguments.threads) + " threads";
+    if (arguments.isa != "auto") suffix_ += ", " + arguments.isa;
+  }
+
+  void run_all() {
+    for (const GemmShape& shape : kGemms) {
+      gemm(shape, "matmul ", "", false);
+      gemm(shape, "matmul ", ", constant B", true);
+    }
+    const GemmShape narrow{"1024^3", 1024, 1024, 1024, kWideOneThread};
+    if (__builtin_cpu_supports("avx512bf16"))
+      gemm(narrow, "matmul bf16 ", ", constant B", true, Elements::kBfloat16);
+    if (__builtin_cpu_supports("avx512vnni"))
+      gemm(narrow, "matmul int8 ", ", constant B", true, Elements::kInt8);
+    for (const NamedConvolution& named : convolutions())
+      run(named.conv.name, named.kept, [&](const std::string& name) {
+        Convolution conv = named.conv;
+        finish(convolution_row(setting_, name, conv));
+      });
+    for (const NamedPass& named : kPasses)
+      run(named.name, kWideOneThread, [&](const std::string& name) {
+        Pass pass{named.kind, named.rows, named.columns};
+        finish(pass_row(setting_, name, pass));
+      });
+  }
+
+ private:
+  // The work must outlive its row, whose peers read it.
+  void gemm(const GemmShape& shape, const std::string& before, const std::string& after,
+            bool is_constant, Elements elements = Elements::kFloat32) {
+    run(before + shape.name + after, shape.kept, [&](const std::string& name) {
+      Gemm work{shape.m, shape.n, shape.k, is_constant, elements};
+      finish(gemm_row(setting_, name, work));
+    });
+  }
+
+  template <typename Make>
+  void run(const std::string& name, Kept kept, const Make& make) {
+    if (kept != kAlways && arguments_.threads > 1) return;
+    if (kept == kWideOneThread && arguments_.isa != "auto") return;
+    const std::string full = name + suffix_;
+    if (full.find(arguments_.only) == full.npos) return;
+    if (arguments_.is_list) {
+      print("\"" + full + "\"");
+      return;
+    }
+    std::fprintf(stderr, "bench: %s\n", full.c_str());
+    try {
+      make(full);
+    } catch (const std::exception& problem) {  // the other rows are worth having
+      std::fprintf(stderr, "bench: %s\n", problem.what());
+      print(failed_json(full, problem.what()));
     }
   }
+
+  void finish(const Row& row) { print(row_json(row, measure(row, arguments_.pace))); }
+
+  void print(const std::string& text) {
+    std::printf("%s\n%s", is_first_ ? "" : ",", text.c_str());
+    is_first_ = false;
+  }
+
+  Arguments arguments_;
+  Owned<tiny_context> context_;
+  Owned<tiny_context> single_;
+  Setting setting_;
+  std::string suffix_;
+  bool is_first_ = true;
+};
+
+Arguments parsed(int count, char** words) {
+  Arguments out;
+  for (int i = 1; i + 1 < count; i += 2) {
+    const std::string flag = words[i];
+    const char* value = words[i + 1];
+    if (flag == "--threads") {
+      out.threads = std::atoi(value);
+    } else if (flag == "--isa") {
+      out.isa = value;
+    } else if (flag == "--duration") {
+      out.pace.seconds = std::atof(value);
+    } else if (flag == "--rounds") {
+      out.pace.rounds = std::atoi(value);
+    } else if (flag == "--only") {
+      out.only = value;
+    } else if (flag == "--list") {
+      out.is_list = true;
+    } else {
+      throw std::runtime_error("unknown flag " + flag);
+    }
+  }
+  if (out.threads > 1) {  // threads that spin on after a turn would take part in the next one
+    out.pace.turn = 0.01;
+    out.pace.pause = 0.003;
+  }
+  return out;
+}
+
+int main_of(int count, char** words) {
+  const Arguments arguments = parsed(count, words);
   std::printf("{\"settings\":[");
   const std::vector<std::string> settings = peer_settings();
   for (size_t i = 0; i < settings.size(); ++i)
     std::printf("%s\"%s\"", i > 0 ? "," : "", settings[i].c_str());
   std::printf("],\"rows\":[");
-  run_rows(seconds, only);
+  Runner(arguments).run_all();
   std::printf("\n]}\n");
   return 0;
 }
@@ -239,9 +209,9 @@ int main_of(int count, char** arguments) {
 }  // namespace
 }  // namespace tiny::bench
 
-int main(int count, char** arguments) {
+int main(int count, char** words) {
   try {
-    return tiny::bench::main_of(count, arguments);
+    return tiny::bench::main_of(count, words);
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "bench_kernels: %s\n", problem.what());
     return 1;

@@ -1,7 +1,5 @@
 #include "measure.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,14 +8,16 @@
 #include <memory>
 #include <random>
 #include <stdexcept>
+#include <thread>
+
+#include "limits.h"
 
 namespace tiny::bench {
 namespace {
 
-constexpr double kTurn = 0.002;        // seconds that a contender has in a round
-constexpr double kTolerance = 1e-3;    // of the results' largest magnitude
-constexpr int kChains = 24;            // independent accumulators: enough for any latency
-constexpr double kStepsPerCheck = 64;  // of the probe, between looks at its count
+constexpr int kLeastRounds = 3;
+constexpr double kPatience = 3;  // times a row's seconds, for the rounds that it should have
+constexpr double kProbe = 5e8;   // flops of a thread in a call of the probe: 2 ms and more
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -41,34 +41,6 @@ double difference(const std::vector<float>& a, const std::vector<float>& b) {
   return largest > 0 ? most / largest : most;
 }
 
-// The sum keeps the compiler from dropping the chains.
-__attribute__((target("avx512f"))) float fma_512(int64_t steps) {
-  __m512 chain[kChains];
-  for (int i = 0; i < kChains; ++i) chain[i] = _mm512_set1_ps(static_cast<float>(i));
-  const __m512 factor = _mm512_set1_ps(0.999F);
-  for (int64_t s = 0; s < steps; ++s)
-#pragma GCC unroll 24
-    for (int i = 0; i < kChains; ++i) chain[i] = _mm512_fmadd_ps(chain[i], factor, factor);
-  for (int i = 1; i < kChains; ++i) chain[0] = _mm512_add_ps(chain[0], chain[i]);
-  float lanes[16];
-  _mm512_storeu_ps(lanes, chain[0]);
-  return lanes[0] + lanes[15];
-}
-
-// Twelve chains: there are sixteen registers.
-__attribute__((target("avx2,fma"))) float fma_256(int64_t steps) {
-  __m256 chain[kChains / 2];
-  for (int i = 0; i < kChains / 2; ++i) chain[i] = _mm256_set1_ps(static_cast<float>(i));
-  const __m256 factor = _mm256_set1_ps(0.999F);
-  for (int64_t s = 0; s < steps; ++s)
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains / 2; ++i) chain[i] = _mm256_fmadd_ps(chain[i], factor, factor);
-  for (int i = 1; i < kChains / 2; ++i) chain[0] = _mm256_add_ps(chain[0], chain[i]);
-  float lanes[8];
-  _mm256_storeu_ps(lanes, chain[0]);
-  return lanes[0] + lanes[7];
-}
-
 std::string text(double value) {
   char buffer[40];
   std::snprintf(buffer, sizeof buffer, "%.9g", value);
@@ -86,7 +58,7 @@ std::string quoted(const std::string& value) {
 
 }  // namespace
 
-std::vector<Samples> measure(const Row& row, double seconds, int rounds) {
+std::vector<Samples> measure(const Row& row, const Pace& pace) {
   std::vector<Samples> samples(row.contenders.size());
   std::vector<int64_t> calls(row.contenders.size());
   const auto reference = std::find_if(row.contenders.begin(), row.contenders.end(),
@@ -98,17 +70,25 @@ std::vector<Samples> measure(const Row& row, double seconds, int rounds) {
     const Contender& contender = row.contenders[i];
     contender.call();
     if (contender.result) samples[i].error = difference(contender.result(), right);
-    if (!(samples[i].error <= kTolerance))
+    if (!(samples[i].error <= row.tolerance))
       throw std::runtime_error(row.name + ": " + contender.name + " is wrong by " +
                                text(samples[i].error) + " of the largest magnitude");
     const double once = std::min(time_of(contender), time_of(contender));
-    calls[i] = std::max<int64_t>(1, static_cast<int64_t>(kTurn / once));
+    calls[i] = std::max<int64_t>(1, static_cast<int64_t>(pace.turn / once));
   }
   const double start = now();
-  for (int round = 0; round < rounds || now() - start < seconds; ++round)
-    for (size_t i = 0; i < samples.size(); ++i)
+  const auto goes_on = [&](int round) {
+    const double spent = now() - start;
+    return round < kLeastRounds || spent < pace.seconds ||
+           (round < pace.rounds && spent < kPatience * pace.seconds);
+  };
+  for (int round = 0; goes_on(round); ++round)
+    for (size_t i = 0; i < samples.size(); ++i) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(pace.pause));
+      if (pace.pause > 0) row.contenders[i].call();  // wakes what the pause put to sleep
       for (int64_t call = 0; call < calls[i]; ++call)
-        samples[i].seconds.push_back(time_of(row.contenders[i]));
+        samples[i].seconds.push_back(time_of(row.contenders[i]) * row.contenders[i].scale);
+    }
   return samples;
 }
 
@@ -123,10 +103,11 @@ double median(std::vector<double> seconds) {
 }
 
 std::string row_json(const Row& row, const std::vector<Samples>& samples) {
-  std::string out = "{\"name\":" + quoted(row.name) + ",\"flops\":" + text(row.flops) +
-                    ",\"bytes\":" + text(row.bytes) +
-                    ",\"kernels\":" + (row.kernels.empty() ? "[]" : row.kernels) +
-                    ",\"contenders\":[";
+  std::string out =
+      "{\"name\":" + quoted(row.name) + ",\"flops\":" + text(row.flops) +
+      ",\"bytes\":" + text(row.bytes) + ",\"threads\":" + std::to_string(row.threads) +
+      ",\"interpreted\":" + std::to_string(row.interpreted) +
+      ",\"kernels\":" + (row.kernels.empty() ? "[]" : row.kernels) + ",\"contenders\":[";
   for (size_t i = 0; i < samples.size(); ++i) {
     const Contender& c = row.contenders[i];
     if (i > 0) out += ',';
@@ -140,6 +121,10 @@ std::string row_json(const Row& row, const std::vector<Samples>& samples) {
   return out + "]}";
 }
 
+std::string failed_json(const std::string& name, const std::string& problem) {
+  return "{\"name\":" + quoted(name) + ",\"failed\":" + quoted(problem) + '}';
+}
+
 std::vector<float> random_values(size_t count, uint32_t seed) {
   std::mt19937 generator(seed);
   std::vector<float> values(count);
@@ -148,21 +133,28 @@ std::vector<float> random_values(size_t count, uint32_t seed) {
   return values;
 }
 
-Contender fma_limit(double flops) {
-  const bool wide = __builtin_cpu_supports("avx512f") != 0;
-  const double per_step = wide ? 2.0 * 16 * kChains : 2.0 * 8 * (kChains / 2);
-  const auto steps = static_cast<int64_t>(std::max(kStepsPerCheck, flops / per_step));
-  // A volatile sink: the sum must be made, whatever becomes of it.
-  const auto sink = std::make_shared<volatile float>(0.0F);
-  return {"FMA limit", wide ? "AVX-512 probe" : "AVX2 probe", "limit",
-          [=] { *sink = wide ? fma_512(steps) : fma_256(steps); }, nullptr};
+Contender fma_limit(double flops, int threads, bool is_wide) {
+  const double asked = std::max(flops, kProbe * threads);
+  const double done = bench_fma(asked, threads, is_wide);
+  return {"FMA limit", is_wide ? "AVX-512 probe" : "AVX2 probe",
+          "limit",     [=] { bench_fma(asked, threads, is_wide); },
+          nullptr,     flops / done};
 }
 
-Contender copy_limit(double bytes) {
+std::vector<Contender> copy_limits(double bytes) {
   const size_t half = static_cast<size_t>(bytes) / 2;
   const auto from = std::make_shared<std::vector<char>>(half, 1);
   const auto to = std::make_shared<std::vector<char>>(half, 2);
-  return {"copy", "memcpy", "limit", [=] { std::memcpy(to->data(), from->data(), half); }, nullptr};
+  return {
+      {"copy", "memcpy", "limit", [=] { std::memcpy(to->data(), from->data(), half); }, nullptr},
+      {"streaming copy", "stores that pass the caches", "limit",
+       [=] { bench_copy_streaming(to->data(), from->data(), half); }, nullptr}};
+}
+
+Contender read_limit(double bytes) {
+  const auto from = std::make_shared<std::vector<char>>(static_cast<size_t>(bytes), 1);
+  return {"read", "additions of vectors", "limit", [=] { bench_read(from->data(), from->size()); },
+          nullptr};
 }
 
 }  // namespace tiny::bench

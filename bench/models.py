@@ -1,164 +1,125 @@
-"""Whole models beside onnxruntime: alternating turns in one process, one process per model.
+"""Whole models beside onnxruntime: alternating turns in one process, one process per row.
 
-    models.py MODEL SECONDS     prints one JSON object; needs the Python binding and the wheels
+    models.py MODEL SECONDS THREADS [LENGTH]    prints one row as JSON
+
+LENGTH is the size of the model's free dimensions but the first.
 """
 
 import importlib.util
 import json
 import pathlib
 import sys
-import time
 
-from report import geometric_mean, json_of, median, table
+import peers
+import timing
+from kernels import environment
+from report import evaluate, geometric_mean, at_least, json_of, rows_text
 
 TURN = 0.1  # seconds that a contender has before the other's turn
-ROUNDS = 3  # turns of each, at the least
-TOLERANCE = 1e-3  # of the outputs' largest magnitude
+PAUSE = 0.005  # before a turn, where threads may spin on after the last one
+LENGTHS = (32, 128)
+LARGE = ("bert_base_17", "bert_base_23")  # models of a free length, one row each
+QUICK = ("squeezenet", "mobilenet_v2", "transformer", "magika", "bert_base_17 at 32")
+VOCABULARY = 1000  # token numbers stay below: make_models.py's
 
 
 def found(folder):
-    """{name: path} of the generated models and of Magika's, out of its wheel."""
-    paths = {path.parent.name: path for path in sorted(folder.glob("*/model.onnx"))}
+    """{name: (path, length)} of the generated models and of Magika's, out of its wheel."""
+    models = {}
+    for path in sorted(folder.glob("*/model.onnx")):
+        name = path.parent.name
+        if name in LARGE:
+            models |= {f"{name} at {length}": (path, length) for length in LENGTHS}
+        else:
+            models[name] = (path, None)
     magika = importlib.util.find_spec("magika")
     if magika:
         for path in sorted(pathlib.Path(magika.origin).parent.glob("models/*/model.onnx"))[-1:]:
-            paths["magika"] = path
-    return paths
+            models["magika"] = (path, None)
+    return models
 
 
-def inputs_of(path, session):
-    """{name: array}: the model's first data set, or seeded values where it has none."""
+def inputs_of(path, session, length=None):
+    """{name: array}: the model's first data set, or seeded values where there is none or a length."""
     import numpy
-    import onnx.numpy_helper
 
     arrays = {}
     random = numpy.random.default_rng(7)
     for index, port in enumerate(session.get_inputs()):
         stored = path.parent / f"test_data_set_0/input_{index}.pb"
-        if stored.exists():
+        if stored.exists() and length is None:
+            import onnx.numpy_helper
+
             tensor = onnx.TensorProto.FromString(stored.read_bytes())
             arrays[port.name] = onnx.numpy_helper.to_array(tensor)
             continue
-        shape = [size if isinstance(size, int) else 1 for size in port.shape]
+        free = [1] + [length or 1] * len(port.shape)
+        shape = [s if isinstance(s, int) else free[axis] for axis, s in enumerate(port.shape)]
         if "int" in port.type:
             dtype = {"tensor(int32)": "int32", "tensor(int64)": "int64"}[port.type]
-            arrays[port.name] = random.integers(0, 256, shape).astype(dtype)
+            most = VOCABULARY if length else 256
+            arrays[port.name] = random.integers(0, most, shape).astype(dtype)
         else:
             arrays[port.name] = random.standard_normal(shape).astype("float32")
     return arrays
 
 
-def peer_session(path):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def peer_call(session, arrays):
-    """A call that copies neither inputs nor outputs."""
-    binding = session.io_binding()
-    for name, array in arrays.items():
-        binding.bind_cpu_input(name, array)
-    for output in session.get_outputs():
-        binding.bind_output(output.name)
-    return lambda: session.run_with_iobinding(binding), binding
+def measure(path, seconds, threads, length):
+    session = peers.session_of(str(path), threads)
+    arrays = inputs_of(path, session, length)
+    reference = peers.onnxruntime_contender(session, arrays)
+    tiny = peers.TinyModel(path, arrays, threads)
+    contenders = [tiny.contender(session, reference), reference,
+                  timing.fma_limit(tiny.operations, threads)]  # fmt: skip
+    pause = PAUSE if threads > 1 else 0.0
+    figures, dropped = timing.measure(contenders, seconds, TURN, pause)
+    return {"flops": tiny.operations, "bytes": 0, "threads": threads, "contenders": figures,
+            "notes": dropped, **tiny.about}  # fmt: skip
 
 
-def tiny_run(path, arrays):
-    import tiny
-
-    context = tiny.default_context()
-    model = tiny.Model.load(context, str(path))
-    ordered = [arrays[model.input_name(i)] for i in range(model.input_count)]
-    program = model.compile([size for array in ordered for size in array.shape])
-    run = tiny.Run.create(program)
-    for index, array in enumerate(ordered):
-        run.set_input(index, tiny.from_buffer(array, context=context))
-    names = [model.output_name(i) for i in range(model.output_count)]
-    return run, program, names
-
-
-def worst_difference(run, names, session, binding):
-    """max|a-b| / max|b| of the output that differs most."""
-    import numpy
-
-    theirs = dict(zip([o.name for o in session.get_outputs()], binding.copy_outputs_to_cpu()))
-    worst = 0.0
-    for index, name in enumerate(names):
-        ours = numpy.empty_like(theirs[name])
-        run.read_output(index, ours)
-        largest = float(numpy.abs(theirs[name]).max()) or 1.0
-        difference = float(numpy.abs(ours.astype("float64") - theirs[name]).max()) / largest
-        worst = max(worst, difference if difference == difference else float("inf"))
-    return worst
-
-
-def take_turn(call, samples):
-    end = time.perf_counter() + TURN
-    while True:
-        start = time.perf_counter()
-        call()
-        now = time.perf_counter()
-        samples.append((now - start) * 1e3)
-        if now >= end:
-            return
-
-
-def measure(path, seconds):
-    session = peer_session(path)
-    arrays = inputs_of(path, session)
-    call, binding = peer_call(session, arrays)
-    run, program, names = tiny_run(path, arrays)
-    contenders = {"tiny": run.execute, "onnxruntime": call}
-    for warm in contenders.values():
-        warm()
-    error = worst_difference(run, names, session, binding)
-    if not error <= TOLERANCE:
-        raise SystemExit(f"{path}: outputs differ by {error:g} of their largest magnitude")
-    samples = {name: [] for name in contenders}
-    start, rounds = time.perf_counter(), 0
-    while rounds < ROUNDS or time.perf_counter() - start < seconds:
-        for name, contender in contenders.items():
-            take_turn(contender, samples[name])
-        rounds += 1
-    row = {"kernels": program.kernel_count, "interpreted": program.interpreted_count, "error": error}
-    for name, taken in samples.items():
-        row[name] = {"best_ms": min(taken), "median_ms": median(taken), "samples": len(taken)}
-    return row
+def measured_rows(arguments):
+    models = found(arguments.models)
+    if arguments.large:
+        models |= {name: entry for name, entry in found(arguments.large).items() if " at " in name}
+    rows = []
+    for threads in (1, 2):
+        for name, (path, length) in models.items():
+            full = f"model {name}, {threads} thread{'s' if threads > 1 else ''}"
+            if arguments.only not in full or (arguments.quick and name not in QUICK):
+                continue
+            print(f"bench: {full}", file=sys.stderr)
+            command = [sys.executable, "-B", __file__, path, arguments.duration, threads]
+            try:
+                row = json_of(command + ([length] if length else []), environment(threads))
+            except RuntimeError as problem:  # the other rows are worth having
+                row = {"failed": str(problem)[-300:], "threads": threads}
+            rows.append({"name": full, **row})
+    return rows
 
 
 def run(arguments):
     """The part "models" of bench/run: its figures and its table."""
-    import onnxruntime
-
-    rows = []
-    for name, path in found(arguments.models).items():
-        if arguments.only not in name:
-            continue
-        print(f"bench: {name}", file=sys.stderr)
-        row = json_of([sys.executable, "-B", __file__, path, arguments.duration])
-        row["name"] = name
-        for key in ("best_ms", "median_ms"):
-            row["ratio_" + key[:-3]] = row["onnxruntime"][key] / row["tiny"][key]
-        rows.append(row)
+    rows = measured_rows(arguments)
     if not rows:
         raise SystemExit(f"no models in {arguments.models} whose name has {arguments.only!r}")
-    means = {key: geometric_mean([row[key] for row in rows]) for key in ("ratio_best", "ratio_median")}
-    cells = [[row["name"], row["kernels"],
-              *[f"{row[who][key]:.3f}" for who in ("tiny", "onnxruntime")
-                for key in ("best_ms", "median_ms")],
-              f"{row['ratio_best']:.2f}", f"{row['ratio_median']:.2f}"] for row in rows]  # fmt: skip
-    cells.append(["geometric mean", "", "", "", "", "", f"{means['ratio_best']:.2f}",
-                  f"{means['ratio_median']:.2f}"])  # fmt: skip
-    header = ["model", "kernels", "tiny best ms", "median", "onnxruntime best ms", "median", "ratio",
-              "of medians"]  # fmt: skip
-    settings = [f"onnxruntime {onnxruntime.__version__}: intra_op and inter_op threads 1, "
-                "ORT_ENABLE_ALL, input and output binding"]
-    return {"rows": rows, "geometric_mean": means, "settings": settings}, table(header, cells)
+    figures, lines = [], []
+    for threads in (1, 2):
+        some = [row for row in rows if row["threads"] == threads and "failed" not in row]
+        if not some:
+            continue
+        for row in some:
+            evaluate(row)
+        best, middle = (geometric_mean([row[key] for row in some])
+                        for key in ("ratio", "ratio_median"))  # fmt: skip
+        name = f"geometric mean of {len(some)} models, {threads} threads"
+        target = at_least("models: geometric mean", best)
+        figures.append({"name": name, "ratio": best, "ratio_median": middle, "target": target})
+        lines.append(f"{name}: ratio {best:.2f}, of medians {middle:.2f}. {target}")
+    text = rows_text(rows) + "\n\n" + "\n\n".join(lines)
+    return {"rows": rows, "figures": figures,
+            "settings": peers.settings_lines(("onnxruntime",))}, text  # fmt: skip
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(pathlib.Path(sys.argv[1]), float(sys.argv[2]))))
+    print(json.dumps(measure(pathlib.Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]),
+                             int(sys.argv[4]) if len(sys.argv) > 4 else None)))  # fmt: skip

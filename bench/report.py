@@ -1,18 +1,47 @@
-"""What the parts of bench/ share: running programs, statistics, tables, targets."""
+"""What the parts of bench/ share: running programs, statistics, targets, tables of rows."""
 
 import json
 import math
+import re
 import subprocess
 
-# What a row must reach: the least ratio to the best peer, or the most of a figure.
-TARGETS = {
-    "matmul 512^3": 0.75,
-    "conv 3x3 64->64 at 56": 0.60,
+# What a row of contenders must reach, by the first pattern that its name matches; a number is the
+# least of each: "ratio" is the best peer's time over tiny's, "scaling" one thread's time over
+# that of several, "share" that of the machine's bound over tiny's.
+ROW_TARGETS = [
+    (r"^matmul (bf16|int8)", {"ratio": 0.9}),
+    (r"^matmul .*avx2$", {"ratio": 0.95}),
+    (r"^matmul .*threads$", {"scaling": 1.9}),
+    (r"^matmul ([17]x|.*constant B)", {"ratio": 1.0}),
+    (r"^matmul ", {"ratio": 0.97}),
+    (r"^conv .*(threads|avx2)$", {}),
+    (r"^conv ", {"ratio": 0.97}),
+    (r"^depthwise and pointwise ", {"ratio": 1.25}),
+    (r"^depthwise ", {"ratio": 1.8}),
+    (r"64 MB$", {"share": 0.9}),
+    (r"^softmax", {"ratio": 1.1}),
+    (r"^(relu|LayerNorm)", {"ratio": 1.5}),
+    (r"^attention ", {"ratio": 1.1}),
+    (r"^model ", {"ratio": 1 / 1.1}),
+]
+# Of figures: the most that they may be, or the least of ratios.
+AT_MOST = {
     "compile: median of a kernel": 2.0,
-    "compile: all kernels": 300.0,
-    "replay overhead of a kernel": 2.0,
+    "compile: all kernels": 100.0,
+    "compile: all kernels, disk cache": 20.0,
+    "replay overhead of a kernel": 1.0,
     "libtiny.so, stripped": 3.0,
+    "idle": 1.0,
 }
+AT_LEAST = {
+    "models: geometric mean": 1 / 0.8,
+    "start, no cache": 1.0,
+    "start, disk cache": 2.0,
+    "peak memory": 1.0,
+    "beside a busy process": 1.0,
+    "tinygrad": 1.0,
+}
+WORDS = {"ratio": "", "scaling": "of one thread ", "share": "of limit "}
 
 
 def json_of(command, env=None):
@@ -34,17 +63,29 @@ def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+def verdict(value, sign, bound, word=""):
+    if value >= bound if sign == ">=" else value <= bound:
+        return f"reached ({word}{sign} {bound:.3g})"
+    return f"MISSED ({word}{value:.3g}, wanted {sign} {bound:.3g})"
+
+
 def at_least(name, ratio):
-    """ "reached" or "MISSED", or "" where the row has no target."""
-    if name not in TARGETS:
-        return ""
-    return f"{'reached' if ratio >= TARGETS[name] else 'MISSED'} (>= {TARGETS[name]:g})"
+    """ "reached" or "MISSED", or "" where the name has no target."""
+    return verdict(ratio, ">=", AT_LEAST[name]) if name in AT_LEAST else ""
 
 
 def at_most(name, figure):
-    if name not in TARGETS:
-        return ""
-    return f"{'reached' if figure <= TARGETS[name] else 'MISSED'} (<= {TARGETS[name]:g})"
+    return verdict(figure, "<=", AT_MOST[name]) if name in AT_MOST else ""
+
+
+def judged(row):
+    """The verdict on a row that has been evaluated."""
+    wanted = next((t for pattern, t in ROW_TARGETS if re.search(pattern, row["name"])), {})
+    parts = [verdict(row[key], ">=", bound, WORDS[key])
+             for key, bound in wanted.items() if row.get(key) is not None]  # fmt: skip
+    if row["interpreted"]:
+        parts.append(f"MISSED ({row['interpreted']} kernels interpreted)")
+    return ", ".join(parts)
 
 
 def table(header, rows):
@@ -58,3 +99,83 @@ def table(header, rows):
 
     rule = "|" + "|".join(["-" * (widths[0] + 2)] + ["-" * (w + 1) + ":" for w in widths[1:]]) + "|"
     return "\n".join([line(cells[0]), rule, *map(line, cells[1:])])
+
+
+def of_kind(row, kind):
+    return [c for c in row["contenders"] if c["kind"] == kind]
+
+
+def evaluate(row):
+    """Adds to a row of contenders what its table shows."""
+    ours = of_kind(row, "tiny")[0]
+    best = lambda kind, key="best_ms": min((c[key] for c in of_kind(row, kind)), default=None)
+    over = lambda theirs, key="best_ms": None if theirs is None else theirs / ours[key]
+    row["best_ms"], row["median_ms"] = ours["best_ms"], ours["median_ms"]
+    row["ratio"] = over(best("peer"))
+    row["ratio_median"] = over(best("peer", "median_ms"), "median_ms")
+    row["share"] = over(best("limit"))
+    row["scaling"] = over(best("single"))
+    row["best_peer"] = min(of_kind(row, "peer"), key=lambda c: c["best_ms"])["name"]
+    row.setdefault("kernel_count", len(row.get("kernels", [])))
+    row["target"] = judged(row)
+
+
+def join_rows(first, second):
+    """The rows of two processes; of one name, those figures where tiny stands worse beside a peer.
+
+    Each ratio is within one process; the contenders of both are kept for the reader.
+    """
+    others = {row["name"]: row for row in second if "failed" not in row}
+    joined = []
+    for row in first:
+        other = others.pop(row["name"], None)
+        if other is None:
+            joined.append(row)
+            continue
+        if "failed" in row:
+            joined.append(other)
+            continue
+        evaluate(row), evaluate(other)
+        worse, better = sorted((row, other), key=lambda r: r["ratio"])
+        worse["elsewhere"] = better["contenders"]
+        worse["notes"] = row.get("notes", []) + other.get("notes", [])
+        joined.append(worse)
+    failed = [row for row in second if "failed" in row]
+    return joined + list(others.values()) + failed
+
+
+def rows_text(rows):
+    """Ratios of best and of median times: above 1, tiny is faster."""
+    shown = lambda value: "" if value is None else f"{value:.2f}"
+    percent = lambda value: "" if value is None else f"{value:.0%}"
+    lines, everyone = [], []
+    for row in rows:
+        if "failed" in row:
+            row["target"] = "MISSED (failed)"
+            lines.append([row["name"], *[""] * 9, row["target"]])
+            everyone.append([row["name"], row["failed"]])
+            continue
+        evaluate(row)
+        work = row["flops"] or row["bytes"]
+        rate = f"{work / row['best_ms'] / 1e6:.0f} {'GFLOPS' if row['flops'] else 'GB/s'}"
+        interpreted = f", {row['interpreted']} interpreted" if row["interpreted"] else ""
+        lines.append([row["name"], f"{row['best_ms']:.3f}", f"{row['median_ms']:.3f}", rate,
+                      row["best_peer"], shown(row["ratio"]), shown(row["ratio_median"]),
+                      shown(row["scaling"]), percent(row["share"]),
+                      f"{row['kernel_count']}{interpreted}", row["target"]])  # fmt: skip
+        listed = lambda some: "; ".join(f"{c['name']} {c['best_ms']:.3f} / {c['median_ms']:.3f}"
+                                        for c in some)  # fmt: skip
+        parts = [listed(row["contenders"])]
+        if "elsewhere" in row:
+            parts.append("in the other process " + listed(row["elsewhere"]))
+        everyone.append([row["name"], "; ".join(parts + row.get("notes", []))])
+    header = ["row", "tiny best ms", "median", "rate", "best peer", "ratio", "of medians",
+              "of one thread", "of limit", "kernels", "target"]  # fmt: skip
+    return (table(header, lines) + "\n\nAll contenders, best / median ms:\n\n"
+            + table(["row", "contenders"], everyone))  # fmt: skip
+
+
+def missed(result):
+    """Names of rows and figures whose target was missed, from a part's result."""
+    rows = result.get("rows", []) + result.get("figures", [])
+    return [f"{row['name']}: {row['target']}" for row in rows if "MISSED" in row.get("target", "")]

@@ -197,7 +197,7 @@ class Builder:
         ]
         graph = helper.make_graph(self.nodes, self.name, inputs, outputs, self.tensors)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
-                                 ir_version=8, producer_name="make_models")  # fmt: skip
+                                 ir_version=8 if opset < 21 else 11, producer_name="make_models")  # fmt: skip
 
 
 def picture_input():
@@ -255,11 +255,16 @@ def make_resnet18():
 VOCABULARY, POSITIONS, WIDTH, HEADS, HIDDEN, LAYERS = 1000, 512, 256, 4, 1024, 4
 
 
-def make_transformer():
-    b = Builder("transformer")
+def make_encoder(name, width, heads, hidden, layers, opset):
+    """Embeddings, layers with the norm behind the sum, and the mean of the tokens' classes.
+
+    Below opset 23 attention and Gelu are formulas, from there on operators.
+    """
+    b = Builder(name)
     rng = b.rng("embeddings")
-    table = rng.standard_normal((VOCABULARY, WIDTH)).astype(np.float32)
-    places = (rng.standard_normal((POSITIONS, WIDTH)) * 0.3).astype(np.float32)
+    table = rng.standard_normal((VOCABULARY, width)).astype(np.float32)
+    places = (rng.standard_normal((POSITIONS, width)) * 0.3).astype(np.float32)
+    has_operators = opset >= 23
 
     def matmul(x, label, rows, columns, bias=True):
         r = b.rng(label)
@@ -269,8 +274,8 @@ def make_transformer():
 
     def norm(x, label):
         r = b.rng(label)
-        parts = [b.weight(f"{label}.scale", uniform(r, (WIDTH,), 0.5, 1.5)),
-                 b.weight(f"{label}.bias", small(r, (WIDTH,)))]  # fmt: skip
+        parts = [b.weight(f"{label}.scale", uniform(r, (width,), 0.5, 1.5)),
+                 b.weight(f"{label}.bias", small(r, (width,)))]  # fmt: skip
         return b.op("LayerNormalization", [x, *parts], label=label, axis=-1, epsilon=1e-5)
 
     zero, one = b.weight("zero", np.int64(0)), b.weight("one", np.int64(1))
@@ -279,36 +284,60 @@ def make_transformer():
     x = b.op("Gather", [b.weight("embedding", table), "tokens"], axis=0)
     x = b.op("Add", [x, b.op("Gather", [b.weight("places", places), positions], axis=0)])
     x = norm(x, "embedding_norm")
-    split = b.weight("split", np.array([0, 0, HEADS, WIDTH // HEADS], np.int64))
-    merge = b.weight("merge", np.array([0, 0, WIDTH], np.int64))
-    root = b.weight("root", np.float32(math.sqrt(WIDTH // HEADS)))
+    split = b.weight("split", np.array([0, 0, heads, width // heads], np.int64))
+    merge = b.weight("merge", np.array([0, 0, width], np.int64))
+    root = b.weight("root", np.float32(math.sqrt(width // heads)))
     sqrt2 = b.weight("sqrt2", np.float32(math.sqrt(2)))
     half, unit = b.weight("half", np.float32(0.5)), b.weight("unit", np.float32(1))
-    for i in range(LAYERS):
+    for i in range(layers):
         label = f"layer{i}"
 
-        def heads(kind, perm):
-            y = b.op("Reshape", [matmul(x, f"{label}.{kind}", WIDTH, WIDTH), split])
+        def split_heads(kind, perm):
+            y = b.op("Reshape", [matmul(x, f"{label}.{kind}", width, width), split])
             return b.op("Transpose", [y], perm=perm)
 
-        q, k, v = heads("q", [0, 2, 1, 3]), heads("k", [0, 2, 3, 1]), heads("v", [0, 2, 1, 3])
-        scores = b.op("Div", [b.op("MatMul", [q, k]), root])
-        y = b.op("MatMul", [b.op("Softmax", [scores], axis=-1), v])
+        if has_operators:
+            y = b.op("Attention", [split_heads(kind, [0, 2, 1, 3]) for kind in "qkv"])
+        else:
+            q, k, v = (split_heads(kind, [0, 2, *last])
+                       for kind, last in (("q", (1, 3)), ("k", (3, 1)), ("v", (1, 3))))
+            scores = b.op("Div", [b.op("MatMul", [q, k]), root])
+            y = b.op("MatMul", [b.op("Softmax", [scores], axis=-1), v])
         y = b.op("Reshape", [b.op("Transpose", [y], perm=[0, 2, 1, 3]), merge])
-        x = norm(b.op("Add", [x, matmul(y, f"{label}.o", WIDTH, WIDTH)]), f"{label}.norm1")
-        y = matmul(x, f"{label}.up", WIDTH, HIDDEN)
-        erf = b.op("Add", [b.op("Erf", [b.op("Div", [y, sqrt2])]), unit])
-        y = b.op("Mul", [b.op("Mul", [y, erf]), half])
-        x = norm(b.op("Add", [x, matmul(y, f"{label}.down", HIDDEN, WIDTH)]), f"{label}.norm2")
-    b.classifier(b.op("ReduceMean", [x], axes=[1], keepdims=0), WIDTH)
+        x = norm(b.op("Add", [x, matmul(y, f"{label}.o", width, width)]), f"{label}.norm1")
+        y = matmul(x, f"{label}.up", width, hidden)
+        if has_operators:
+            y = b.op("Gelu", [y])
+        else:
+            erf = b.op("Add", [b.op("Erf", [b.op("Div", [y, sqrt2])]), unit])
+            y = b.op("Mul", [b.op("Mul", [y, erf]), half])
+        x = norm(b.op("Add", [x, matmul(y, f"{label}.down", hidden, width)]), f"{label}.norm2")
+    if opset < 18:
+        mean = b.op("ReduceMean", [x], axes=[1], keepdims=0)
+    else:
+        mean = b.op("ReduceMean", [x, b.weight("second", np.array([1], np.int64))], keepdims=0)
+    b.classifier(mean, width)
     tokens = helper.make_tensor_value_info("tokens", TensorProto.INT64, ["batch", "sequence"])
-    return b.model([tokens], "batch", 17)
+    return b.model([tokens], "batch", opset)
+
+
+def make_transformer():
+    return make_encoder("transformer", WIDTH, HEADS, HIDDEN, LAYERS, 17)
+
+
+def make_bert_base(opset):
+    return make_encoder(f"bert_base_{opset}", 768, 12, 3072, 12, opset)
 
 
 BUILT = {
     "mobilenet_v2": make_mobilenet_v2,
     "resnet18": make_resnet18,
     "transformer": make_transformer,
+}
+# 350 MB each; made when they are named.
+LARGE = {
+    "bert_base_17": lambda: make_bert_base(17),
+    "bert_base_23": lambda: make_bert_base(23),
 }
 
 
@@ -365,7 +394,7 @@ def last_layer(model):
 
 def scale_last_layer(model, name):
     for tensor in last_layer(model):
-        values = numpy_helper.to_array(tensor) * np.float32(LAST_LAYER[name])
+        values = numpy_helper.to_array(tensor) * np.float32(LAST_LAYER.get(name, 1))
         tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
 
 
@@ -405,7 +434,8 @@ def report(model, outputs):
 
 
 def write(folder, name, with_outputs):
-    model = BUILT[name]() if name in BUILT else make_light(name)
+    built = BUILT | LARGE
+    model = built[name]() if name in built else make_light(name)
     inputs = make_inputs(model, name)
     scale_last_layer(model, name)
     outputs = keep_from_zero(model, inputs)  # of the network, whether they are wanted or not
@@ -428,7 +458,7 @@ def write(folder, name, with_outputs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=[*LIGHT, *BUILT])
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=[*LIGHT, *BUILT, *LARGE])
     parser.add_argument("--no-outputs", action="store_true")
     arguments = parser.parse_args()
     for name in arguments.only or [*LIGHT, *BUILT]:
