@@ -158,11 +158,10 @@ def rows_text(rows):
         evaluate(row)
         work = row["flops"] or row["bytes"]
         rate = f"{work / row['best_ms'] / 1e6:.0f} {'GFLOPS' if row['flops'] else 'GB/s'}"
-        interpreted = f", {row['interpreted']} interpreted" if row["interpreted"] else ""
         lines.append([row["name"], f"{row['best_ms']:.3f}", f"{row['median_ms']:.3f}", rate,
                       row["best_peer"], shown(row["ratio"]), shown(row["ratio_median"]),
                       shown(row["scaling"]), percent(row["share"]),
-                      f"{row['kernel_count']}{interpreted}", row["target"]])  # fmt: skip
+                      f"{row['kernel_count']} / {row['interpreted']}", row["target"]])  # fmt: skip
         listed = lambda some: "; ".join(f"{c['name']} {c['best_ms']:.3f} / {c['median_ms']:.3f}"
                                         for c in some)  # fmt: skip
         parts = [listed(row["contenders"])]
@@ -170,7 +169,7 @@ def rows_text(rows):
             parts.append("in the other process " + listed(row["elsewhere"]))
         everyone.append([row["name"], "; ".join(parts + row.get("notes", []))])
     header = ["row", "tiny best ms", "median", "rate", "best peer", "ratio", "of medians",
-              "of one thread", "of limit", "kernels", "target"]  # fmt: skip
+              "of one thread", "of limit", "kernels / interpreted", "target"]  # fmt: skip
     return (table(header, lines) + "\n\nAll contenders, best / median ms:\n\n"
             + table(["row", "contenders"], everyone))  # fmt: skip
 

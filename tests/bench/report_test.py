@@ -31,7 +31,8 @@ class Report(unittest.TestCase):
         text = report.rows_text([row])
         self.assertEqual((row["ratio"], row["ratio_median"], row["share"], row["kernel_count"]),
                          (1.0, 0.75, 0.5, 2))
-        self.assertIn("quick |  1.00 |       0.75 |               |      50% |       2 | reached", text)
+        self.assertIn("quick |  1.00 |       0.75 |               |      50% |                 2 / 0 | reached",
+                      text)
         self.assertIn("100 GFLOPS", text)
 
     def test_a_row_below_its_target_is_marked(self):
