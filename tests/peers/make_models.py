@@ -7,6 +7,7 @@ scratch.  Layout: DIR/NAME/model.onnx and DIR/NAME/test_data_set_{0,1,2}/{input,
 The first output is the one users look at, the output "logits" stands before the softmax.
 
 Needs the wheels of scripts/requirements.txt and no network:  make_models.py DIR [--only NAME..] [--no-outputs]
+[--layers N]
 """
 
 import argparse
@@ -252,7 +253,7 @@ def make_resnet18():
 VOCABULARY, POSITIONS, WIDTH, HEADS, HIDDEN, LAYERS = 1000, 512, 256, 4, 1024, 4
 
 
-def make_transformer():
+def make_transformer(layers=LAYERS):
     b = Builder("transformer")
     rng = b.rng("embeddings")
     table = rng.standard_normal((VOCABULARY, WIDTH)).astype(np.float32)
@@ -281,7 +282,7 @@ def make_transformer():
     root = b.weight("root", np.float32(math.sqrt(WIDTH // HEADS)))
     sqrt2 = b.weight("sqrt2", np.float32(math.sqrt(2)))
     half, unit = b.weight("half", np.float32(0.5)), b.weight("unit", np.float32(1))
-    for i in range(LAYERS):
+    for i in range(layers):
         label = f"layer{i}"
 
         def heads(kind, perm):
@@ -378,8 +379,11 @@ def report(model, outputs):
             f"std between inputs {between:.3f}")  # fmt: skip
 
 
-def write(folder, name, with_outputs):
-    model = BUILT[name]() if name in BUILT else make_light(name)
+def write(folder, name, with_outputs, layers):
+    if name == "transformer":
+        model = make_transformer(layers)
+    else:
+        model = BUILT[name]() if name in BUILT else make_light(name)
     inputs = make_inputs(model, name)
     scale_last_layer(model, name)
     onnx.checker.check_model(model)
@@ -403,9 +407,10 @@ def main():
     parser.add_argument("directory", type=pathlib.Path)
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[*LIGHT, *BUILT])
     parser.add_argument("--no-outputs", action="store_true")
+    parser.add_argument("--layers", type=int, default=LAYERS, help="of the transformer")
     arguments = parser.parse_args()
     for name in arguments.only or [*LIGHT, *BUILT]:
-        write(arguments.directory, name, not arguments.no_outputs)
+        write(arguments.directory, name, not arguments.no_outputs, arguments.layers)
 
 
 if __name__ == "__main__":
