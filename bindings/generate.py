@@ -13,8 +13,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "generator"))
 import header  # noqa: E402
 import model  # noqa: E402
 
-# What each language does by hand, in its own idiom of memory.
-BY_HAND = {"tiny_tensor_wrap"}
+# What each language does by hand, in its own idiom of memory, or leaves to C: callbacks from any thread.
+BY_HAND = {"tiny_tensor_wrap", "tiny_tensor_to_dlpack", "tiny_tensor_from_dlpack",
+           "tiny_options_set_log", "tiny_options_set_allocator"}
 
 
 def main(language, source, output):

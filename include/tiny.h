@@ -76,7 +76,8 @@ TINY_API const char *tiny_status_name(tiny_status status);
 /* The message of the last failed call on this thread: it names the call, what it got and what it
    wanted.  "" if none failed.  Valid until the next call on this thread. */
 TINY_API const char *tiny_last_error(void);
-/* The same as one JSON object: {"status","call","message"}.  Valid until the next call. */
+/* The same as one JSON object: {"status","call","message"}, and "node" and "file" where the error is
+   about a node of a model or a file.  Valid until the next call. */
 TINY_API const char *tiny_last_error_json(void);
 
 /* ---- Element types ------------------------------------------------------------------------- */
@@ -121,6 +122,21 @@ TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key
 /* Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
    "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache). */
 TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *key, const char *value);
+
+/* What "debug" asks to be told goes to `log`, with `user`, instead of stderr; `log` may be NULL: stderr again.  The
+   text is whole lines and lasts for the call.  It comes from whichever thread builds, loads or executes a run
+   in a context that these options made, from several at once if several execute, and from the one that releases
+   the context.  `log` must not call the library on that context. */
+TINY_API tiny_status tiny_options_set_log(tiny_options *options, void (*log)(void *user, const char *text), void *user);
+
+/* Memory for the elements of tensors and for values between kernels comes from `allocate`, aligned to `alignment`
+   bytes, a power of two (NULL from it is TINY_ERROR_OUT_OF_MEMORY), and goes back to `release`, once and with the
+   same `bytes`; both get `user`, are called from any thread, also after the context was released if a program's
+   run or lent memory lives on, and must not call the library.  `allocate` may be NULL, with `release`: the
+   library's own memory again.  Code, graphs and texts are not in it. */
+TINY_API tiny_status tiny_options_set_allocator(tiny_options *options,
+                                                void *(*allocate)(void *user, size_t bytes, size_t alignment),
+                                                void (*release)(void *user, void *memory, size_t bytes), void *user);
 
 /* `options` may be NULL: the defaults, changed by the TINY_* environment variables. */
 TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_context **out);
@@ -176,11 +192,19 @@ TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
 TINY_API tiny_status tiny_tensor_shape(const tiny_tensor *tensor, int64_t *dims, size_t capacity, size_t *rank);
 /* Strides in elements, as tiny_tensor_shape writes dimensions. */
 TINY_API tiny_status tiny_tensor_strides(const tiny_tensor *tensor, int64_t *strides, size_t capacity, size_t *rank);
+/* Where element (0, 0, ..) is in the memory that the tensor shares with its views, in elements. */
+TINY_API tiny_status tiny_tensor_offset(const tiny_tensor *tensor, int64_t *out);
+/* The name of the device that the tensor's memory is of ("cpu"); lives as long as its context. */
+TINY_API tiny_status tiny_tensor_device(const tiny_tensor *tensor, const char **out);
 /* The number of elements. */
 TINY_API tiny_status tiny_tensor_numel(const tiny_tensor *tensor, int64_t *out);
 
 /* Computes `tensor` if needed and copies its elements, row-major; `bytes` must be their exact size. */
 TINY_API tiny_status tiny_tensor_read(const tiny_tensor *tensor, void *data, size_t bytes);
+/* Computes `tensor` if needed; `out` is the address of its element (0, 0, ..), the others are at tiny_tensor_strides;
+   NULL if it has none.  Only to be read, and until the tensor is released, assigned to, or written by a run: then
+   the address may change or the memory be gone.  TINY_ERROR_DEVICE if the memory is not the host's. */
+TINY_API tiny_status tiny_tensor_data(const tiny_tensor *tensor, const void **out);
 /* From now on `target`, and every tensor that shares its elements (the tensor that it is a view of, other
    views), has `value` there: broadcast to its shape and converted to its dtype, which must be what the two
    promote to.  What was built from them before keeps the old elements.  The write happens when work runs that
@@ -189,6 +213,25 @@ TINY_API tiny_status tiny_tensor_read(const tiny_tensor *tensor, void *data, siz
 TINY_API tiny_status tiny_assign(tiny_tensor *target, const tiny_tensor *value);
 /* Computes the tensors now, in one schedule, with the writes to them that are pending. */
 TINY_API tiny_status tiny_realize(tiny_tensor *const *tensors, size_t count);
+
+/* ---- Exchange with other libraries: DLPack, version 1 ----------------------------------------- */
+
+/* As dlpack.h 1.0 and later defines it. */
+struct DLManagedTensorVersioned;
+
+/* The tensor's memory, computed now, without a copy: its deleter, to be called once, from any thread, lets it go;
+   the tensor and its context may be released before.  It is flagged read-only where other values have the same
+   memory.  What is written there is the tensor's from then on: not while work runs that reads it. */
+TINY_API tiny_status tiny_tensor_to_dlpack(const tiny_tensor *tensor, struct DLManagedTensorVersioned **out);
+/* A tensor of `managed`'s memory, without a copy; its deleter is called once, from any thread, when the last tensor
+   that needs the memory is gone.  On failure it is not called: `managed` stays the caller's.  As with
+   tiny_tensor_wrap the memory is read when work runs, and tiny_assign writes there; a read-only one is never
+   written: an assignment gives the tensor memory of its own.  Memory of another device than the CPU is
+   TINY_ERROR_DEVICE, an element type that is not had TINY_ERROR_DTYPE. */
+TINY_API tiny_status tiny_tensor_from_dlpack(tiny_context *context, struct DLManagedTensorVersioned *managed,
+                                             tiny_tensor **out);
+/* Calls the deleter of what nobody took; NULL is a no-op. */
+TINY_API void tiny_dlpack_release(struct DLManagedTensorVersioned *managed);
 
 /* ---- Operations without parameters: families --------------------------------------------------
 ** Elementwise operations broadcast their operands as NumPy does and promote their dtypes as docs/semantics.md
@@ -441,8 +484,9 @@ TINY_API void tiny_report_release(tiny_report *report);
    "ranges":[{"range","size","kind","reduced"}],"options","operations","bytes","buffers":[{"access"
    ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
 TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
-/* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"},
-   "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}.
+/* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted",
+   "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":
+   {"schedule","lower","load","passes":{}}}.
    `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing
    values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would
    have destroyed what something still reads. */

@@ -580,7 +580,7 @@ Model read_model(const std::string& path, const Limits& limits) {
   try {
     return parse_model(bytes, folder, limits);
   } catch (const Error& e) {
-    throw Error(e.status(), cat(path, ": ", e.message()));
+    throw e.at(path).in_file(path);
   }
 }
 

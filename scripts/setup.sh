@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=(
   # The build.
   g++ gcc libc6-dev binutils cmake ninja-build ccache git ca-certificates
-  pkg-config libgtest-dev libxbyak-dev libprotozero-dev libcli11-dev libstb-dev zlib1g-dev
+  pkg-config libgtest-dev libdlpack-dev libxbyak-dev libprotozero-dev libcli11-dev libstb-dev zlib1g-dev
   # The second compiler, the formatter, the sanitizers' and fuzzer's run time.
   clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
   # The bindings and the ABI check.  bindgen reads headers through libclang 14 (a newer one

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "failure.h"
 
@@ -118,7 +119,12 @@ Array zeros(std::string name, tiny_dtype dtype, std::vector<int64_t> shape) {
     throw Failure(Exit::Limit, "OUT_OF_MEMORY",
                   name + ": no memory holds " + describe(dtype, shape));
   Array made{std::move(name), dtype, std::move(shape), {}};
-  made.bytes.resize(static_cast<size_t>(count * size));
+  try {
+    made.bytes.resize(static_cast<size_t>(count * size));
+  } catch (const std::bad_alloc&) {
+    throw Failure(Exit::Limit, "OUT_OF_MEMORY",
+                  made.name + ": no memory for " + describe(dtype, made.shape));
+  }
   return made;
 }
 

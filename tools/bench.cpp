@@ -263,6 +263,10 @@ Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
   return result;
 }
 
+std::string known_text(const Json& value) {
+  return value.kind() == Json::Kind::Null ? "-" : value.text();
+}
+
 std::string result_text(const Json& result) {
   const Json& ms = *result.find("ms");
   std::string text = "threads " + result.find("threads")->text();
@@ -282,10 +286,11 @@ std::string result_text(const Json& result) {
   const Json& passes = *result.find("compile_passes_ms");
   for (size_t i = 0; i < passes.keys().size(); ++i)
     text += " " + passes.keys()[i] + " " + fixed(passes.items()[i].number(), 2);
+  const Json& overhead = *result.find("overhead_us_per_kernel");
   text += "\n  per run kernels " + result.find("kernel_count")->text() + ", interpreted " +
           result.find("interpreted")->text() + ", allocations " +
-          result.find("allocations_per_run")->text() + ", overhead per kernel " +
-          fixed(result.find("overhead_us_per_kernel")->number(), 2) + " us\n";
+          known_text(*result.find("allocations_per_run")) + ", overhead per kernel " +
+          (overhead.kind() == Json::Kind::Null ? "-" : fixed(overhead.number(), 2) + " us") + "\n";
   if (const Json* kernels = result.find("kernels"))
     for (const Json& kernel : kernels->items())
       text += "  " + right(fixed(kernel.find("ms")->number(), 4), 10) + " ms " +

@@ -30,7 +30,7 @@ struct RunFlags {
   Tolerance tolerance;
   std::vector<std::string> outputs;  // NAME,..
   std::string save;
-  size_t top = 0;
+  int64_t top = 0;
   std::string labels;
   std::string print = "summary";
 };

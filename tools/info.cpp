@@ -94,7 +94,11 @@ std::string pretty(const std::string& path, const Json& info) {
 
 Outcome info_command(const InfoFlags& flags, const CommonFlags& common) {
   const Context context = open_context(common);
-  const LoadedModel model(context, flags.model);
+  LoadedModel model(context, flags.model);
+  if (!common.dims.empty() || !common.shapes.empty()) {
+    model.read_ports();
+    check_shapes(model, common);
+  }
   Outcome outcome;
   outcome.body = model.info();
   Json about = member(outcome.body, "model");

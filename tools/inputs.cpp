@@ -3,6 +3,8 @@
 #include <dirent.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <optional>
 
@@ -148,6 +150,9 @@ class Reader {
  private:
   void read_data() {
     const auto files = data_files(flags_.data, "input");
+    // A model without inputs has a data set without them.
+    if (files.empty() && (!model_.inputs().empty() || data_files(flags_.data, "output").empty()))
+      throw file_failure(flags_.data, "no input_0.pb in this folder");
     if (files.size() > model_.inputs().size())
       throw file_failure(flags_.data, std::to_string(files.size()) +
                                           " inputs for a model that has " +
@@ -239,6 +244,10 @@ std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
   return Reader(context, model, flags, common).read();
 }
 
+void check_shapes(const LoadedModel& model, const CommonFlags& common) {
+  const Shapes checked(model, common);
+}
+
 std::vector<Array> arrays_of(const std::vector<Input>& inputs) {
   std::vector<Array> arrays;
   for (const Input& input : inputs) arrays.push_back(input.array);
@@ -256,7 +265,8 @@ std::pair<std::string, std::string> split_file(const std::string& text) {
 
 std::vector<std::string> data_files(const std::string& folder, const std::string& kind) {
   DIR* opened = opendir(folder.c_str());
-  if (opened == nullptr) throw file_failure(folder, "no such folder");
+  if (opened == nullptr)
+    throw file_failure(folder, errno == ENOTDIR ? "is no folder" : std::strerror(errno));
   closedir(opened);
   std::vector<std::string> files;
   for (;;) {

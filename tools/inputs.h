@@ -25,6 +25,8 @@ struct Input {
 // One input for each of the model's, in its order.
 std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
                                const InputFlags& flags, const CommonFlags& common);
+// Wrong usage if --dim or --shape names what the model has not, or does not fit it.
+void check_shapes(const LoadedModel& model, const CommonFlags& common);
 std::vector<Array> arrays_of(const std::vector<Input>& inputs);
 
 // [NAME=]FILE, split at the last '=' that leaves an existing file; no name if none does.

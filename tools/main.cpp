@@ -1,6 +1,7 @@
 // The command line `tiny`: reads the arguments, runs one command, prints its result or its failure.
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <charconv>
 #include <new>
 
 #include "commands.h"
@@ -45,6 +46,24 @@ CLI::Validator at_least(double low) {
       ">=" + shown);
 }
 
+// A whole number in [low, high], which CLI11 would wrap or saturate if it is too large for its
+// type.
+CLI::Validator whole(uint64_t low, uint64_t high) {
+  const std::string shown = high == UINT64_MAX || high == INT64_MAX
+                                ? "at least " + std::to_string(low)
+                                : std::to_string(low) + " to " + std::to_string(high);
+  return CLI::Validator(
+      [low, high, shown](std::string& value) {
+        uint64_t number = 0;
+        const auto [end, error] =
+            std::from_chars(value.data(), value.data() + value.size(), number);
+        const bool fits = error == std::errc() && end == value.data() + value.size() &&
+                          number >= low && number <= high;
+        return fits ? std::string() : "a whole number, " + shown + ", is wanted, not " + value;
+      },
+      "WHOLE");
+}
+
 CLI::Option* add_list(CLI::App& app, const char* flag, std::vector<std::string>& values,
                       const char* help) {
   // One value for each time the flag is given: what follows is the model.
@@ -55,32 +74,31 @@ void add_common(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--json", flags.json, "Print one JSON object on stdout, nothing else");
   app.add_flag("-q,--quiet", flags.quiet, "No warnings and no progress on stderr");
   app.add_flag("-v,--verbose", flags.verbose, "Tell more on stderr; -vv and so on tell still more");
-  app.add_option("--device", flags.device, "cpu, interp, c or null[:N]")->group("Engine");
+  app.add_option("--device", flags.device, "cpu, interp, c or null, or one with its number, null:0")
+      ->group("Engine");
   app.add_option("--isa", flags.isa, "auto, avx512 or avx2")
       ->check(CLI::IsMember({"auto", "avx512", "avx2"}))
       ->group("Engine");
   add_list(app, "--option", flags.options, "KEY=VALUE of the engine; may be repeated")
       ->group("Engine");
   app.add_option("--limit-memory", flags.limit_memory, "Bytes that tensors may take")
-      ->check(at_least(0))
+      ->check(whole(0, INT64_MAX))
       ->group("Engine");
   app.add_flag("--no-cache", flags.no_cache, "Neither read nor write the disk cache")
       ->group("Engine");
-}
-
-void add_threads(CLI::App& app, CommonFlags& flags) {
-  app.add_option("--threads", flags.threads, "Number of threads; 0: as many as there are cores")
-      ->check(at_least(0))
-      ->group("Engine");
-}
-
-void add_shapes(CLI::App& app, CommonFlags& flags) {
   add_list(app, "--dim", flags.dims, "NAME=N, the size of a free dimension; may be repeated")
       ->group("Inputs");
   add_list(app, "--shape", flags.shapes, "INPUT=1x3x224x224; may be repeated")->group("Inputs");
   app.add_option("--seed", flags.seed, "Of synthesised inputs (0)")
-      ->check(at_least(0))
+      ->check(whole(0, UINT64_MAX))
       ->group("Inputs");
+}
+
+// The one of the common flags that bench takes as a list.
+void add_threads(CLI::App& app, CommonFlags& flags) {
+  app.add_option("--threads", flags.threads, "Number of threads; 0: as many as there are cores")
+      ->check(whole(0, INT64_MAX))
+      ->group("Engine");
 }
 
 void add_inputs(CLI::App& app, InputFlags& flags, Arguments& all) {
@@ -124,12 +142,12 @@ void add_run(CLI::App& root, Arguments& all) {
       *root.add_subcommand("run", "Run a model once; show, compare and save its outputs");
   app.add_option("MODEL", flags.model, "An ONNX file")->required();
   add_inputs(app, flags.input, all);
-  add_shapes(app, all.common);
   add_list(app, "--expect", flags.expect, "[NAME=]FILE that an output must equal; may be repeated");
   add_tolerance(app, flags.tolerance);
   add_list(app, "--outputs", flags.outputs, "NAME,.. of the outputs to report; all without it");
   app.add_option("--save", flags.save, "Write the outputs: DIR, FILE.npz or FILE.pb");
-  app.add_option("--top", flags.top, "Show the K largest elements of each output");
+  app.add_option("--top", flags.top, "Show the K largest elements of each output")
+      ->check(whole(0, INT64_MAX));
   app.add_option("--labels", flags.labels, "A file with the label of index i in line i");
   app.add_option("--print", flags.print, "none, summary or full")
       ->check(CLI::IsMember({"none", "summary", "full"}));
@@ -152,21 +170,21 @@ void add_bench(CLI::App& root, Arguments& all) {
   auto* duration =
       app.add_option("--duration", flags.duration, "Seconds to measure (3)")->check(at_least(0));
   app.add_option("--runs", flags.runs, "Number of runs, instead of a duration")
-      ->check(at_least(1))
+      ->check(whole(1, INT64_MAX))
       ->excludes(duration);
-  app.add_option("--warmup", flags.warmup, "Runs before that (5)")->check(at_least(0));
+  app.add_option("--warmup", flags.warmup, "Runs before that (5)")->check(whole(0, INT64_MAX));
   app.add_option("--threads", flags.threads, "Numbers of threads to measure with: 1,2")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(at_least(1));
+      ->check(whole(1, INT64_MAX))
+      ->group("Engine");
   app.add_option("--concurrency", flags.concurrency, "Runs at the same time (1)")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--cold", flags.cold, "Time N new processes as well")->check(at_least(0));
+      ->check(whole(1, 1024));
+  app.add_option("--cold", flags.cold, "Time N new processes as well")->check(whole(0, INT64_MAX));
   app.add_flag("--profile", flags.profile, "Show every kernel");
   app.add_flag("--samples", flags.samples, "List the time of every run in the JSON");
   app.add_option("--one-run", flags.one_run)->group("");
   add_inputs(app, flags.input, all);
-  add_shapes(app, all.common);
   add_common(app, all.common);
 }
 
@@ -178,8 +196,7 @@ void add_test(CLI::App& root, Arguments& all) {
   app.add_option("--filter", flags.filter, "Only cases whose name has this regular expression");
   app.add_option("--exclude", flags.exclude, "No cases whose name has this regular expression");
   app.add_option("--known", flags.known, "A file of names, one a line, that may fail");
-  app.add_option("--jobs", flags.jobs, "Processes at the same time (1)")
-      ->check(CLI::Range(1, 1024));
+  app.add_option("--jobs", flags.jobs, "Processes at the same time (1)")->check(whole(1, 1024));
   app.add_option("--case-timeout", flags.case_timeout, "Seconds for one case (60)")
       ->check(at_least(0));
   app.add_option("--one-case", flags.one_case)->group("");
@@ -221,6 +238,15 @@ std::string parse_message(const CLI::App& root, const CLI::ParseError& error) {
   return message + "; see tiny " + chosen[0]->get_name() + " --help";
 }
 
+// `tiny -v run ..`: which flags there are is the command's, so that it comes first.
+void require_command_first(const std::vector<std::string>& arguments, const CLI::App& root) {
+  if (arguments.empty() || !arguments[0].starts_with("-")) return;
+  for (const char* own : {"-h", "--help", "--version"})
+    if (arguments[0] == own) return;
+  throw usage_failure("flags come after the command: tiny COMMAND .. " + arguments[0] +
+                      "; commands: " + known_commands(root));
+}
+
 int fail(const Failure& failure, const std::string& command, bool json) {
   if (json) print(json_head(command, failure).dump() + "\n");
   const std::string text = "tiny: " + failure.message + "\n";
@@ -240,6 +266,12 @@ int finish(const Outcome& outcome, const std::string& command, bool json) {
   if (!outcome.failure) return 0;
   std::fputs(("tiny: " + outcome.failure->message + "\n").c_str(), stderr);
   return static_cast<int>(outcome.failure->exit);
+}
+
+Failure out_of_memory(const std::string& command) {
+  const std::string phase = failed_phase();
+  return Failure(Exit::Limit, "OUT_OF_MEMORY",
+                 "tiny " + command + ": out of memory" + (phase.empty() ? "" : ", " + phase));
 }
 
 Outcome run_chosen(const CLI::App& app, Arguments& all, const std::vector<std::string>& arguments) {
@@ -270,7 +302,9 @@ int run_main(const std::vector<std::string>& arguments, std::string& command, bo
   add_bench(root, all);
   add_test(root, all);
   CLI::App& devices = *root.add_subcommand("devices", "List the devices of this build and machine");
+  add_threads(devices, all.common);
   add_common(devices, all.common);
+  require_command_first(arguments, root);
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     root.parse(reversed);
@@ -305,9 +339,9 @@ int main(int argc, char** argv) {
   } catch (const Failure& caught) {
     failure = caught;
   } catch (const std::bad_alloc&) {
-    failure = Failure(Exit::Limit, "OUT_OF_MEMORY", "out of memory");
+    failure = out_of_memory(command);
   } catch (const std::length_error&) {
-    failure = Failure(Exit::Limit, "OUT_OF_MEMORY", "out of memory");
+    failure = out_of_memory(command);
   } catch (const std::exception& caught) {
     failure = Failure(Exit::Internal, "INTERNAL", caught.what());
   }

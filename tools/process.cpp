@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -24,7 +25,7 @@ namespace {
 // The only state of the process beside main's own: handlers of signals can be given nothing.
 struct Watched {
   std::mutex lock;  // of stdout and of the members below
-  std::string phase;
+  std::string phase, failed_phase;
   Clock::time_point phase_start;
   bool shown = false;  // a progress line stands on the terminal
   bool quiet = false;
@@ -73,13 +74,13 @@ void show_progress(Watched& state) {
   state.shown = true;
 }
 
-// Waits for the interrupt key, and draws the progress line in between.
+// Waits for a signal to end, and draws the progress line in between.
 [[noreturn]] void watch_signals(sigset_t signals) {
   Watched& state = watched();
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const timespec tick{0, 200'000'000};
   for (;;) {
-    if (sigtimedwait(&signals, nullptr, &tick) != SIGINT) {
+    if (sigtimedwait(&signals, nullptr, &tick) <= 0) {
       if (terminal) show_progress(state);
       continue;
     }
@@ -132,6 +133,10 @@ void watch_process(bool json, bool quiet, std::string_view command) {
   sigset_t interrupt;
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
+  sigaddset(&interrupt, SIGTERM);
+  struct sigaction hangup{};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&interrupt, SIGHUP);  // else nohup asks to go on
   pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
   std::thread(watch_signals, interrupt).detach();
 }
@@ -161,8 +166,15 @@ Phase::Phase(std::string what) {
 Phase::~Phase() {
   Watched& state = watched();
   const std::lock_guard guard(state.lock);
+  if (std::uncaught_exceptions() > 0) state.failed_phase.swap(state.phase);
   state.phase.clear();
   clear_progress(state);
+}
+
+std::string failed_phase() {
+  Watched& state = watched();
+  const std::lock_guard guard(state.lock);
+  return state.failed_phase;
 }
 
 struct Children::Child {

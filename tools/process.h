@@ -17,8 +17,9 @@ using Clock = std::chrono::steady_clock;
 // Milliseconds since `start`.
 double ms_since(Clock::time_point start);
 
-// Makes an interrupt end the process with 130 and a crash end it with 70; to be called once, before
-// any thread is started.  With `json`, both print an object with "error" for `command` on stdout.
+// Makes an interrupt (SIGINT, SIGTERM, SIGHUP) end the process with 130 and a crash end it with 70;
+// to be called once, before any thread is started.  With `json`, both print an object with "error"
+// for `command` on stdout.
 void watch_process(bool json, bool quiet, std::string_view command);
 
 // Writes to stdout at once; throws Failure if it cannot.
@@ -34,6 +35,8 @@ class Phase {
   ~Phase();
   Phase(const Phase&) = delete;
 };
+// The phase that the latest exception ended, "" if there was none.
+std::string failed_phase();
 
 // How a child process ended, and all that it wrote.
 struct Ended {

@@ -37,6 +37,10 @@ std::vector<size_t> chosen_outputs(const LoadedModel& model, const RunFlags& fla
   return {chosen.begin(), chosen.end()};
 }
 
+bool is_chosen(const std::vector<size_t>& chosen, size_t index) {
+  return std::find(chosen.begin(), chosen.end(), index) != chosen.end();
+}
+
 struct Expected {
   size_t output;
   Array array;
@@ -44,9 +48,11 @@ struct Expected {
 };
 
 // What outputs should be: from --expect, and from the data set of --data.
-std::vector<Expected> read_expected(const Context& context, const LoadedModel& model,
-                                    const RunFlags& flags) {
+std::vector<Expected> read_expected(const LoadedModel& model, const RunFlags& flags,
+                                    const std::vector<size_t>& chosen) {
   std::vector<Expected> expected;
+  if (flags.input.data.empty() && flags.expect.empty()) return expected;
+  const Context context = open_context_for_files();
   const auto add = [&](size_t index, Array array, const std::string& path) {
     if (index >= model.outputs().size())
       throw usage_failure(path + ": the model has only " + std::to_string(model.outputs().size()) +
@@ -57,6 +63,7 @@ std::vector<Expected> read_expected(const Context& context, const LoadedModel& m
     const auto files = data_files(flags.input.data, "output");
     for (size_t i = 0; i < files.size(); ++i) add(i, load_tensor(context, files[i]), files[i]);
   }
+  const size_t of_data = expected.size();
   size_t unnamed = 0;
   for (const std::string& text : flags.expect) {
     const auto [name, path] = split_file(text);
@@ -73,6 +80,12 @@ std::vector<Expected> read_expected(const Context& context, const LoadedModel& m
     const size_t index = name.empty() ? unnamed++ : model.output_index(name);
     add(index, load_tensor(context, path), path);
   }
+  // A data set has files for all outputs, chosen or not; the others were named.
+  for (size_t i = of_data; i < expected.size(); ++i)
+    if (!is_chosen(chosen, expected[i].output))
+      throw usage_failure(expected[i].file + " is what output " +
+                          model.outputs()[expected[i].output] +
+                          " should be, which --outputs leaves out");
   return expected;
 }
 
@@ -138,23 +151,20 @@ void report_top(const Array& array, const RunFlags& flags, const std::vector<std
   if (flags.top == 0) return;
   Json list = Json::array();
   size_t rank = 0;
-  for (const Ranked& ranked : top(array, flags.top, labels)) {
+  for (const Ranked& ranked : top(array, static_cast<size_t>(flags.top), labels)) {
     Json entry = Json::object();
     entry.set("index", ranked.index);
-    entry.set("label", labels.empty() ? Json() : Json(ranked.label));
+    entry.set("label", ranked.label.empty() ? Json() : Json(ranked.label));
     list.push(entry.set("value", ranked.value));
     report.text += right(std::to_string(++rank), 4) + " " + right(std::to_string(ranked.index), 6) +
-                   " " + (labels.empty() ? "-" : ranked.label) + " " + ranked.value.text() + "\n";
+                   " " + (ranked.label.empty() ? "-" : ranked.label) + " " + ranked.value.text() +
+                   "\n";
   }
   report.json.set("top", list);
 }
 
-OutputReport report_output(const Array& array, size_t index, const RunFlags& flags,
-                           const std::vector<std::string>& labels,
-                           const std::vector<Expected>& expected) {
-  OutputReport report;
-  report_values(array, flags, report);
-  report_top(array, flags, labels, report);
+void report_comparisons(const Array& array, size_t index, const RunFlags& flags,
+                        const std::vector<Expected>& expected, OutputReport& report) {
   for (const Expected& wanted : expected) {
     if (wanted.output != index) continue;
     const Comparison result = compare(array, wanted.array, wanted.file, flags.tolerance);
@@ -167,7 +177,6 @@ OutputReport report_output(const Array& array, size_t index, const RunFlags& fla
     if (!result.pass && report.mismatch.empty())
       report.mismatch = "output " + array.name + ": " + result.text();
   }
-  return report;
 }
 
 Json inputs_json(const std::vector<Input>& inputs) {
@@ -217,7 +226,7 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
   model.read_ports();
   const std::vector<size_t> chosen = chosen_outputs(model, flags);
   const std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
-  const std::vector<Expected> expected = read_expected(context, model, flags);
+  const std::vector<Expected> expected = read_expected(model, flags, chosen);
   Session session(context, model, arrays_of(inputs));
   const auto start = Clock::now();
   session.execute();
@@ -241,12 +250,16 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
   std::vector<Array> kept;
   std::string wrong;
   for (size_t index = 0; index < outputs.size(); ++index) {
-    const bool is_chosen = std::find(chosen.begin(), chosen.end(), index) != chosen.end();
-    if (!is_chosen) continue;
-    const OutputReport report = report_output(outputs[index], index, flags, labels, expected);
+    // What a data set expects is compared, whether it is shown or not.
+    const bool is_shown = is_chosen(chosen, index);
+    OutputReport report;
+    if (is_shown) report_values(outputs[index], flags, report);
+    if (is_shown) report_top(outputs[index], flags, labels, report);
+    report_comparisons(outputs[index], index, flags, expected, report);
+    if (wrong.empty()) wrong = report.mismatch;
+    if (!is_shown) continue;
     list.push(report.json);
     outcome.text += report.text;
-    if (wrong.empty()) wrong = report.mismatch;
     kept.push_back(std::move(outputs[index]));
   }
   if (!flags.save.empty()) save_outputs(context, flags.save, kept);

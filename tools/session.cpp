@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -11,7 +12,9 @@
 namespace tiny::cli {
 namespace {
 
-// tiny_options_set_* with a text: whichever of the two knows the key takes it.
+constexpr int kVerboseMax = 7;  // the option "debug" goes no further
+
+// Sets a key of either kind: `value` as a number where it is one, else as a text.
 void set_option(tiny_options* options, const std::string& key, const std::string& value) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -19,13 +22,19 @@ void set_option(tiny_options* options, const std::string& key, const std::string
   if (is_number && tiny_options_set_int(options, key.c_str(), number) == TINY_OK) return;
   const tiny_status status = tiny_options_set_string(options, key.c_str(), value.c_str());
   if (status == TINY_OK) return;
-  if (!is_number) {
-    const Failure text_failure = last_failure(status);
-    if (tiny_options_set_int(options, key.c_str(), 0) == TINY_OK)
-      throw usage_failure("--option " + key + " wants a number, not '" + value + "'");
-    throw text_failure;
-  }
-  check(tiny_options_set_int(options, key.c_str(), number));
+  const Failure as_text = last_failure(status);
+  // For a key of integers only: what is wrong with the number.
+  if (is_number) check(tiny_options_set_int(options, key.c_str(), number));
+  throw as_text;
+}
+
+// The setting of a flag; the library knows the range.
+void set_number(tiny_options* options, const char* flag, const char* key, int64_t value) {
+  const tiny_status status = tiny_options_set_int(options, key, value);
+  if (status == TINY_OK) return;
+  Failure failure = last_failure(status);
+  failure.message = std::string(flag) + ": " + failure.message;
+  throw failure;
 }
 
 // DEBUG=2, BEAM=4, NOOPT=1: the names that people know from elsewhere, where TINY_* does not speak.
@@ -58,18 +67,21 @@ std::string device_name(const CommonFlags& flags) {
 const Json* device_row(const Json& report, const std::string& name) {
   const Json* devices = report.find("devices");
   if (devices == nullptr) return nullptr;
-  const std::string plain = name.substr(0, name.find(':'));
   for (const Json& device : devices->items()) {
     const Json* known = device.find("name");
     const Json* standard = device.find("default");
-    if (name.empty() ? standard && standard->truth() : known && known->text() == plain)
+    if (name.empty() ? standard && standard->truth() : known && known->text() == name)
       return &device;
   }
   return nullptr;
 }
 
 // A device that is not there is no wrong usage but something that this build does not support.
-void require_device(const std::string& name) {
+void require_device(const std::string& given) {
+  const size_t colon = given.find_last_not_of("0123456789");
+  const bool is_numbered =
+      colon != std::string::npos && given[colon] == ':' && colon + 1 < given.size();
+  const std::string name = is_numbered ? given.substr(0, colon) : given;
   const Json report = devices_report();
   const Json* row = device_row(report, name);
   std::string message;
@@ -118,6 +130,13 @@ Port input_port(tiny_model* model, size_t index) {
   return port;
 }
 
+// "kernels" of the report; what is neither interpreted nor from a cache was compiled.
+Json kernels_json(uint64_t count, uint64_t interpreted, uint64_t cached) {
+  Json kernels = Json::object();
+  kernels.set("count", count).set("compiled", count - std::min(count, interpreted + cached));
+  return kernels.set("cached", cached).set("interpreted", interpreted);
+}
+
 }  // namespace
 
 Context open_context(const CommonFlags& flags) {
@@ -132,11 +151,21 @@ Context open_context(const CommonFlags& flags) {
   if (!flags.device.empty())
     check(tiny_options_set_string(options.get(), "device", flags.device.c_str()));
   if (!flags.isa.empty()) check(tiny_options_set_string(options.get(), "isa", flags.isa.c_str()));
-  if (flags.threads) check(tiny_options_set_int(options.get(), "threads", *flags.threads));
+  if (flags.threads) set_number(options.get(), "--threads", "threads", *flags.threads);
   if (flags.limit_memory)
-    check(tiny_options_set_int(options.get(), "memory_limit", *flags.limit_memory));
+    set_number(options.get(), "--limit-memory", "memory_limit", *flags.limit_memory);
   if (flags.no_cache) check(tiny_options_set_int(options.get(), "cache", 0));
-  if (flags.verbose > 0) check(tiny_options_set_int(options.get(), "debug", flags.verbose));
+  if (flags.verbose > 0)
+    check(tiny_options_set_int(options.get(), "debug", std::min(flags.verbose, kVerboseMax)));
+  Context context;
+  check(tiny_context_create(options.get(), out(context)));
+  return context;
+}
+
+Context open_context_for_files() {
+  Options options;
+  check(tiny_options_create(out(options)));
+  check(tiny_options_set_string(options.get(), "device", "interp"));
   Context context;
   check(tiny_context_create(options.get(), out(context)));
   return context;
@@ -208,7 +237,7 @@ size_t LoadedModel::output_index(const std::string& name) const {
 }
 
 Session::Session(const Context& context, const LoadedModel& model, const std::vector<Array>& inputs)
-    : model_(model) {
+    : context_(context), model_(model) {
   for (const Array& array : inputs) {
     Tensor tensor;
     check(tiny_tensor_from_data(context.get(), array.dtype, array.shape.data(), array.shape.size(),
@@ -237,10 +266,33 @@ void Session::compile(const std::vector<Array>& inputs) {
   if (status == TINY_ERROR_SHAPE || status == TINY_ERROR_DTYPE) failure.exit = Exit::InvalidModel;
   if (status != TINY_ERROR_UNSUPPORTED) throw failure;
   try {
-    execute();
+    compile_by_running();
   } catch (const Failure&) {
     throw failure;
   }
+}
+
+void Session::compile_by_running() {
+  before_ = counted();
+  execute();
+  first_ = counted();
+  executions_ = 0;
+  compile_ms_ = first_.schedule_ms + first_.compile_ms - before_.schedule_ms - before_.compile_ms;
+}
+
+Session::Counted Session::counted() const {
+  Report report;
+  check(tiny_context_counters(context_.get(), out(report)));
+  const auto counters = Json::parse(tiny_report_text(report.get()));
+  if (!counters) throw Failure(Exit::Internal, "INTERNAL", "tiny_context_counters gave no JSON");
+  const Json &kernels = *counters->find("kernels"), &seconds = *counters->find("compile_seconds");
+  const auto kernels_of = [&](const char* key) {
+    return static_cast<uint64_t>(kernels.find(key)->number());
+  };
+  const auto ms_of = [&](const char* key) { return seconds.find(key)->number() * 1e3; };
+  return {kernels_of("launched"), kernels_of("launched_interpreted"),
+          kernels_of("compiled"), kernels_of("interpreted"),
+          ms_of("schedule"),      ms_of("lower") + ms_of("load")};
 }
 
 void Session::bind(tiny_run* run) const {
@@ -250,6 +302,7 @@ void Session::bind(tiny_run* run) const {
 
 void Session::execute() {
   if (run_) return check(tiny_run_execute(run_.get()), model_.path());
+  ++executions_;
   std::vector<tiny_tensor*> inputs, results(model_.outputs().size());
   for (const Tensor& input : inputs_) inputs.push_back(input.get());
   const tiny_status status =
@@ -292,28 +345,44 @@ std::vector<Array> Session::read_outputs() const {
 
 Json Session::times() const {
   double schedule = 0, compile = 0, init = 0;
-  if (program_) check(tiny_program_times(program_.get(), &schedule, &compile, &init));
+  if (program_) {
+    check(tiny_program_times(program_.get(), &schedule, &compile, &init));
+  } else {
+    schedule = (first_.schedule_ms - before_.schedule_ms) / 1e3;
+    compile = (first_.compile_ms - before_.compile_ms) / 1e3;
+  }
   Json times = Json::object();
   times.set("schedule", schedule * 1e3).set("compile", compile * 1e3).set("init", init * 1e3);
   return times;
 }
 
 Json Session::kernels() const {
+  if (!program_) return kernels_of_runs();
   size_t count = 0, interpreted = 0, cached = 0;
-  if (program_) {
-    check(tiny_program_kernel_count(program_.get(), &count));
-    check(tiny_program_interpreted_count(program_.get(), &interpreted));
-    Report report;
-    check(tiny_program_kernels(program_.get(), out(report)));
-    if (const auto kernels = Json::parse(tiny_report_text(report.get())))
-      for (const Json& kernel : kernels->items())
-        if (const Json* from_cache = kernel.find("cached")) cached += from_cache->truth();
-  }
-  const size_t compiled = count > interpreted + cached ? count - interpreted - cached : 0;
-  Json kernels = Json::object();
-  kernels.set("count", count).set("compiled", compiled).set("cached", cached);
-  kernels.set("interpreted", interpreted);
-  return kernels;
+  check(tiny_program_kernel_count(program_.get(), &count));
+  check(tiny_program_interpreted_count(program_.get(), &interpreted));
+  Report report;
+  check(tiny_program_kernels(program_.get(), out(report)));
+  if (const auto kernels = Json::parse(tiny_report_text(report.get())))
+    for (const Json& kernel : kernels->items())
+      if (const Json* from_cache = kernel.find("cached")) cached += from_cache->truth();
+  return kernels_json(count, interpreted, cached);
+}
+
+// Of one execution: those after the first, which compiles and may compute constants on the way.
+Json Session::kernels_of_runs() const {
+  const Counted now = counted();
+  const bool again = executions_ > 0;
+  const Counted& start = again ? first_ : before_;
+  const uint64_t runs = again ? executions_ : 1;
+  const uint64_t count = (now.launched - start.launched) / runs;
+  const uint64_t interpreted = (now.launched_interpreted - start.launched_interpreted) / runs;
+  // Machine code that the first execution compiled; what else ran had been there.
+  const uint64_t machine_code = count - std::min(count, interpreted);
+  const uint64_t made = first_.compiled - before_.compiled;
+  const uint64_t made_bytecode = first_.interpreted - before_.interpreted;
+  const uint64_t compiled = std::min(machine_code, made - std::min(made, made_bytecode));
+  return kernels_json(count, interpreted, machine_code - compiled);
 }
 
 Json Session::memory() const {

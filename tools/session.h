@@ -36,6 +36,8 @@ struct Place {
 
 // A context with these flags; a device that this build or machine lacks is exit 4.
 Context open_context(const CommonFlags& flags);
+// One that keeps what a file holds, which the device "null" does not.
+Context open_context_for_files();
 Place place_of(const Context& context);
 // tiny_devices' report.
 Json devices_report();
@@ -80,7 +82,7 @@ class LoadedModel {
 
 // A model compiled for the shapes of its inputs.
 //   A model whose shapes depend on its inputs' values has no program: then execute() goes through
-//   tiny_model_run, and the figures of the program are zero.
+//   tiny_model_run, and the figures of the program are what the context counted meanwhile.
 class Session {
  public:
   Session(const Context& context, const LoadedModel& model, const std::vector<Array>& inputs);
@@ -99,15 +101,26 @@ class Session {
   Json memory() const;
 
  private:
+  // What tiny_context_counters counts, of kernels and of milliseconds.
+  struct Counted {
+    uint64_t launched = 0, launched_interpreted = 0, compiled = 0, interpreted = 0;
+    double schedule_ms = 0, compile_ms = 0;
+  };
+  Counted counted() const;
   void compile(const std::vector<Array>& inputs);
+  void compile_by_running();
   void bind(tiny_run* run) const;
+  Json kernels_of_runs() const;
 
+  const Context& context_;
   const LoadedModel& model_;
   std::vector<Tensor> inputs_;
   std::vector<Tensor> results_;  // of tiny_model_run
   Program program_;
   Run run_;
   double compile_ms_ = 0;
+  Counted before_, first_;  // without a program: before and after the first execution
+  uint64_t executions_ = 0;
 };
 
 // Splits KEY=VALUE at the first '='; wrong usage without one.

@@ -31,7 +31,8 @@ std::vector<Case> find_cases(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
     std::error_code error;
     const fs::path root = fs::canonical(folder, error);
-    if (error || !fs::is_directory(root, error)) throw file_failure(folder, "no such folder");
+    if (error) throw file_failure(folder, error.message());
+    if (!fs::is_directory(root, error)) throw file_failure(folder, "is no folder");
     if (fs::is_regular_file(root / "model.onnx", error)) found.insert(root);
     fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error);
     for (; !error && at != fs::recursive_directory_iterator(); at.increment(error))
@@ -72,14 +73,18 @@ void run_set(const Context& context, const LoadedModel& model, const std::string
              const TestFlags& flags, const CommonFlags& common, Result& result) {
   InputFlags input;
   input.data = folder;
-  const auto inputs = read_inputs(context, model, input, common);
+  CommonFlags own = common;  // the files say what the shapes are
+  own.dims.clear();
+  own.shapes.clear();
+  const auto inputs = read_inputs(context, model, input, own);
   const auto files = data_files(folder, "output");
   if (files.empty()) throw file_failure(folder, "no output_0.pb");
   if (files.size() > model.outputs().size())
     throw file_failure(folder, std::to_string(files.size()) + " outputs for a model that has " +
                                    std::to_string(model.outputs().size()));
   std::vector<Array> wanted;
-  for (const std::string& file : files) wanted.push_back(load_tensor(context, file));
+  const Context reader = open_context_for_files();
+  for (const std::string& file : files) wanted.push_back(load_tensor(reader, file));
   Session session(context, model, arrays_of(inputs));
   session.execute();
   const std::vector<Array> outputs = session.read_outputs();
@@ -278,7 +283,10 @@ class Tester {
 }  // namespace
 
 Outcome test_command(const TestFlags& flags, const CommonFlags& common) {
-  if (flags.one_case.empty()) return Tester(flags, common).run();
+  if (flags.one_case.empty()) {
+    open_context(common);  // what is wrong with it is no case's fault
+    return Tester(flags, common).run();
+  }
   end_with_parent();
   Outcome outcome;
   outcome.printed = true;

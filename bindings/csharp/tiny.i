@@ -72,6 +72,13 @@ RESULT_OF(double, double, double)
 %typemap(csin) const char ** "out $csinput"
 %typemap(in) const char ** %{ $1 = (char **)$input; %}
 
+/* ---- An address that comes back ---- */
+%typemap(ctype) const void ** "const void **"
+%typemap(imtype) const void ** "out System.IntPtr"
+%typemap(cstype) const void ** "out System.IntPtr"
+%typemap(csin) const void ** "out $csinput"
+%typemap(in) const void ** %{ $1 = (void **)$input; %}
+
 /* ---- Memory and the callback that gives it back ---- */
 %apply void *VOID_INT_PTR { void *, const void * };
 %typemap(ctype) void (*)(void *) "void *"
@@ -112,5 +119,10 @@ void release_##TYPE(void *handle) { TYPE##_release((TYPE *)handle); }
 
 %include "tiny_generated.i"
 
+%ignore tiny_options_set_log; /* called from any thread: for C */
+%ignore tiny_options_set_allocator;
+%ignore tiny_tensor_to_dlpack; /* the exchange is Python's */
+%ignore tiny_tensor_from_dlpack;
+%ignore tiny_dlpack_release;
 #define TINY_API
 %include <tiny.h>

@@ -25,7 +25,7 @@ def escape(text):
 def type_of(item):
     """The C# type of a result."""
     return {"object": camel(item.type), "objects": camel(item.type) + "[]", "text": "string",
-            "enum": camel(item.type), "list": NUMBERS.get(item.type, "") + "[]"}.get(
+            "pointer": "System.IntPtr", "enum": camel(item.type), "list": NUMBERS.get(item.type, "") + "[]"}.get(
                 item.kind) or NUMBERS[item.kind]
 
 
@@ -91,7 +91,7 @@ def result(item):
     if item.kind == "text":
         return ([f"System.IntPtr {name};"], [f"out {name}"],
                 f"System.Runtime.InteropServices.Marshal.PtrToStringAnsi({name})")
-    return [f"{NUMBERS[item.kind]} {name};"], [f"out {name}"], name
+    return [f"{type_of(item)} {name};"], [f"out {name}"], name
 
 
 def context_of(call):

@@ -43,9 +43,9 @@ def plain(comment):
 
 def parameter(text):
     text = " ".join(text.split())
-    pointer = re.fullmatch(r"void \(\*\s*(\w+)\)\((.*)\)", text)
+    pointer = re.fullmatch(r"(void \*?)\(\*\s*(\w+)\)\((.*)\)", text)
     if pointer:
-        return Parameter(f"void (*)({pointer[2]})", pointer[1])
+        return Parameter(f"{pointer[1]}(*)({pointer[3]})", pointer[2])
     found = re.fullmatch(r"(.*?)\s*((?:\*\s*(?:const\s*)?)*)(\w+)", text)
     if not found or not found[1]:
         raise ValueError(f"a parameter that this parser does not know: {text}")

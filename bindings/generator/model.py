@@ -25,7 +25,7 @@ class Argument:
 
 @dataclasses.dataclass
 class Result:
-    kind: str  # object, objects, list, enum, text, or a C number type
+    kind: str  # object, objects, list, enum, text, pointer, or a C number type
     name: str = ""
     type: str = ""  # the object, the enumeration, or the number type of a list
     count: str = ""  # of objects: the argument that says how many
@@ -149,6 +149,8 @@ class Model:
             return Result("object", p.name, made[1]), at + 1
         if p.type == "const char **":
             return Result("text", p.name), at + 1
+        if p.type == "const void **":
+            return Result("pointer", p.name), at + 1
         if p.type == "const char *":
             return Argument("text", p.name, nullable=(may_be_null(p.name, doc),)), at + 1
         if p.type == "int32_t" and f"{p.name} != 0" in doc:

@@ -29,7 +29,7 @@ def docs(doc, indent=""):
 def type_of(item):
     return {"object": camel(item.type), "objects": f"Vec<{camel(item.type)}>",
             "list": f"Vec<{NUMBERS.get(item.type)}>", "enum": camel(item.type),
-            "text": "Option<String>"}.get(item.kind) or NUMBERS[item.kind]
+            "text": "Option<String>", "pointer": "*const std::ffi::c_void"}.get(item.kind) or NUMBERS[item.kind]
 
 
 def result_type(call):
@@ -112,6 +112,8 @@ def result(item, context):
     if item.kind == "text":
         return ([f"let mut {name} = ptr::null();"], [f"&mut {name}"],
                 f"unsafe {{ text({name}) }}")
+    if item.kind == "pointer":
+        return [f"let mut {name} = ptr::null();"], [f"&mut {name}"], name
     zero = "0.0" if item.kind in ("double", "float") else "0"
     return [f"let mut {name}: {NUMBERS[item.kind]} = {zero};"], [f"&mut {name}"], name
 

@@ -140,6 +140,12 @@ FILLED(double, PyFloat_FromDouble)
   $result = SWIG_Python_AppendOutput($result, SWIG_FromCharPtr(text$argnum));
 }
 
+/* ---- An address that comes back: a number, for ctypes ---- */
+%typemap(in, numinputs=0) const void **out (const void *address = NULL) { $1 = (void **)&address; }
+%typemap(argout) const void **out {
+  $result = SWIG_Python_AppendOutput($result, PyLong_FromVoidPtr((void *)address$argnum));
+}
+
 /* ---- Objects: created by an out-parameter, released with the Python object ---- */
 %define TINY_OBJECT(TYPE, NAME, HANDLE)
 %nodefaultctor TYPE;
@@ -203,12 +209,64 @@ struct TYPE {};
 %include "tiny_generated.i"
 
 %ignore tiny_tensor_wrap; /* below, by the buffer protocol */
+%ignore tiny_options_set_log; /* called from any thread: for C */
+%ignore tiny_options_set_allocator;
+%ignore tiny_tensor_to_dlpack; /* below, by capsules */
+%ignore tiny_tensor_from_dlpack;
+%ignore tiny_dlpack_release;
 #define TINY_API
 %include <tiny.h>
 
 %nothread tiny_wrap_buffer;
+%nothread tiny_to_capsule;
+%nothread tiny_from_capsule;
 %nothread tiny_set_error_class;
+%{
+#define CAPSULE "dltensor_versioned"
+
+/* A capsule that nobody took; one that somebody did has another name. */
+static void drop_capsule(PyObject *capsule) {
+  if (PyCapsule_IsValid(capsule, CAPSULE))
+    tiny_dlpack_release(
+        (struct DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, CAPSULE));
+}
+%}
 %inline %{
+/* The tensor's memory as a DLPack capsule. */
+PyObject *tiny_to_capsule(const tiny_tensor *tensor) {
+  struct DLManagedTensorVersioned *managed = NULL;
+  tiny_status status;
+  PyObject *capsule;
+  Py_BEGIN_ALLOW_THREADS
+  status = tiny_tensor_to_dlpack(tensor, &managed);
+  Py_END_ALLOW_THREADS
+  if (status != TINY_OK) {
+    raise_status(status);
+    return NULL;
+  }
+  capsule = PyCapsule_New(managed, CAPSULE, drop_capsule);
+  if (capsule == NULL) tiny_dlpack_release(managed);
+  return capsule;
+}
+
+/* A tensor of the capsule's memory, which is the tensor's from then on. */
+tiny_status tiny_from_capsule(tiny_context *context, PyObject *capsule, tiny_tensor **out) {
+  struct DLManagedTensorVersioned *managed;
+  tiny_status status;
+  *out = NULL;
+  if (!PyCapsule_IsValid(capsule, CAPSULE)) {
+    PyErr_SetString(PyExc_BufferError, "a DLPack capsule of version 1, not yet taken, is wanted");
+    return TINY_ERROR_INVALID_ARGUMENT;
+  }
+  managed = (struct DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, CAPSULE);
+  Py_BEGIN_ALLOW_THREADS
+  status = tiny_tensor_from_dlpack(context, managed, out);
+  Py_END_ALLOW_THREADS
+  if (status == TINY_OK) PyCapsule_SetName(capsule, "used_" CAPSULE);
+  return status;
+}
+
+
 /* A tensor of the buffer's memory, strides and all; the buffer is held until the engine is done. */
 tiny_status tiny_wrap_buffer(tiny_context *context, tiny_dtype dtype, PyObject *object,
                              tiny_tensor **out) {

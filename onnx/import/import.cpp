@@ -251,8 +251,7 @@ void Importer::node(const Node& node) {
   } catch (const FreeDimension&) {
     throw;
   } catch (const Error& e) {
-    if (e.status() != Status::Unsupported)
-      throw Error(e.status(), cat(describe(node), ": ", e.message()));
+    if (e.status() != Status::Unsupported) throw e.at(describe(node)).in_node(label_of(node));
     note(node, inputs, e.message());
   }
 }
@@ -391,7 +390,8 @@ void throw_unsupported(const std::vector<UnsupportedNode>& nodes) {
     lines.push_back(cat(n.domain, n.domain.empty() ? "" : ".", n.op_type, "-", n.version, "(",
                         join(n.dtypes, ", "), ") at \"", n.node, "\": ", n.reason));
   throw Error(Status::Unsupported, cat(nodes.size(), nodes.size() == 1 ? " node is" : " nodes are",
-                                       " not supported: ", join(lines, "; ")));
+                                       " not supported: ", join(lines, "; ")))
+      .in_node(nodes.front().node);
 }
 
 std::vector<size_t> host_input_candidates(const Model& model, const std::vector<size_t>& inputs) {

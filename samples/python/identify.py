@@ -55,7 +55,7 @@ class Identifier:
     def ask_network(self, features):
         row = tiny.from_buffer(array.array("i", features), shape=[1, len(features)],
                                context=self.model.context)
-        scores = self.model.run([row], 1)[0].tolist()[0]
+        scores = self.model.run([row])[0].tolist()[0]
         best = scores.index(max(scores))
         label = self.config["target_labels_space"][best]
         output = self.config["overwrite_map"].get(label, label)

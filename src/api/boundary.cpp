@@ -13,9 +13,11 @@ struct LastError {
   Status status;
   const char* call;  // a literal
   char message[1024];
-  char json[4096];
+  char node[256];
+  char file[512];
+  char json[8192];
 };
-thread_local constinit LastError last{Status::Ok, "", {}, {}};
+thread_local constinit LastError last{Status::Ok, "", {}, {}, {}, {}};
 
 // As much of `text` as fits, cut between two characters of UTF-8.
 void copy_text(char* to, size_t capacity, const char* text) {
@@ -47,6 +49,7 @@ size_t put_json(char* to, size_t at, size_t limit, const char* text) {
 }  // namespace
 
 tiny_status fail(const char* call, Status status, const char* message) noexcept {
+  last.node[0] = last.file[0] = '\0';
   last.status = status;
   last.call = call;
   char prefixed[sizeof last.message];
@@ -61,7 +64,10 @@ tiny_status fail_with_current(const char* call) noexcept {
   try {
     throw;
   } catch (const Error& e) {
-    return fail(call, e.status(), e.what());
+    const tiny_status status = fail(call, e.status(), e.what());
+    copy_text(last.node, sizeof last.node, e.node().c_str());
+    copy_text(last.file, sizeof last.file, e.file().c_str());
+    return status;
   } catch (const std::bad_alloc&) {
     return fail(call, Status::OutOfMemory, "out of memory");
   } catch (const std::exception& e) {
@@ -125,12 +131,18 @@ const char* tiny_last_error_json(void) {
   if (last.status == tiny::Status::Ok) return "{}";
   char* to = last.json;
   const size_t limit = sizeof last.json - 4;
-  size_t n = static_cast<size_t>(std::snprintf(to, limit,
-                                               "{\"status\":\"%s\",\"call\":\"%s\",\"message\":\"",
+  size_t n = static_cast<size_t>(std::snprintf(to, limit, "{\"status\":\"%s\",\"call\":\"%s\"",
                                                tiny::status_name(last.status), last.call));
-  // Without the prefix, which says the call once more.
-  n = tiny::put_json(to, n, limit, last.message + std::strlen(last.call) + 2);
-  std::memcpy(to + n, "\"}", 3);
+  const auto put = [&](const char* key, const char* text) {
+    n += static_cast<size_t>(std::snprintf(to + n, limit - n, ",\"%s\":\"", key));
+    n = tiny::put_json(to, n, limit, text);
+    to[n++] = '"';
+  };
+  if (*last.node) put("node", last.node);
+  if (*last.file) put("file", last.file);
+  // Last, since it may be cut: without its prefix, which says the call once more.
+  put("message", last.message + std::strlen(last.call) + 2);
+  std::memcpy(to + n, "}", 2);
   return to;
 }
 

@@ -82,6 +82,23 @@ tiny_status tiny_options_set_string(tiny_options* options, const char* key, cons
   });
 }
 
+tiny_status tiny_options_set_log(tiny_options* options, void (*log)(void* user, const char* text),
+                                 void* user) {
+  return tiny::guarded(__func__,
+                       [&] { tiny::required(options, "options").flags.log = {log, user}; });
+}
+
+tiny_status tiny_options_set_allocator(
+    tiny_options* options, void* (*allocate)(void* user, size_t bytes, size_t alignment),
+    void (*release)(void* user, void* memory, size_t bytes), void* user) {
+  return tiny::guarded(__func__, [&] {
+    tiny::required(options, "options");
+    tiny::require((allocate == nullptr) == (release == nullptr), tiny::Status::InvalidArgument,
+                  "allocate and release go together: both or neither is NULL");
+    options->flags.allocator = {allocate, release, user};
+  });
+}
+
 tiny_status tiny_context_create(const tiny_options* options, tiny_context** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;

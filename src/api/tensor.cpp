@@ -126,6 +126,21 @@ tiny_status tiny_tensor_strides(const tiny_tensor* tensor, int64_t* strides, siz
   });
 }
 
+tiny_status tiny_tensor_offset(const tiny_tensor* tensor, int64_t* out) {
+  return answer(__func__, out, {{tensor, "tensor"}},
+                [&] { return tiny::offset_of(tensor->value); });
+}
+
+tiny_status tiny_tensor_device(const tiny_tensor* tensor, const char** out) {
+  return answer(__func__, out, {{tensor, "tensor"}},
+                [&] { return tensor->value.context().device().name().c_str(); });
+}
+
+tiny_status tiny_tensor_data(const tiny_tensor* tensor, const void** out) {
+  return answer(__func__, out, {{tensor, "tensor"}},
+                [&] { return tiny::elements_of(tensor->value).data; });
+}
+
 tiny_status tiny_tensor_numel(const tiny_tensor* tensor, int64_t* out) {
   return answer(__func__, out, {{tensor, "tensor"}},
                 [&] { return tiny::element_count(tensor->value); });

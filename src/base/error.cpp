@@ -14,6 +14,22 @@ const char* status_name(Status status) {
   return "UNKNOWN";
 }
 
+Error& Error::in_node(const std::string& node) {
+  if (node_.empty()) node_ = node;
+  return *this;
+}
+
+Error& Error::in_file(const std::string& file) {
+  if (file_.empty()) file_ = file;
+  return *this;
+}
+
+Error Error::at(const std::string& place) const {
+  Error out = *this;
+  out.message_ = cat(place, ": ", message_);
+  return out;
+}
+
 void fail_invariant(const char* what, const char* file, int line) {
   const char* slash = std::strrchr(file, '/');
   throw Error(Status::Internal, cat("internal error (a bug in libtiny): ", what, " at ",

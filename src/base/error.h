@@ -29,9 +29,19 @@ class Error : public std::exception {
   const std::string& message() const { return message_; }
   const char* what() const noexcept override { return message_.c_str(); }
 
+  // The node of a model and the file that it is about, "" for none: the first that is set stays.
+  const std::string& node() const { return node_; }
+  const std::string& file() const { return file_; }
+  Error& in_node(const std::string& node);
+  Error& in_file(const std::string& file);
+  // The same error with the place before its message.
+  Error at(const std::string& place) const;
+
  private:
   Status status_;
   std::string message_;
+  std::string node_;
+  std::string file_;
 };
 
 // Throws Error{status, parts...} unless `ok`.

@@ -1,6 +1,7 @@
 // The settings of a context, from flags.def: defaults, then the environment, then the caller.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,19 +10,38 @@ namespace tiny {
 
 enum class FlagKind : uint8_t { Int, Text };
 
+// Where a context tells what `debug` asks for: text of whole lines, from any thread that works for
+// it.
+struct Log {
+  void (*write)(void* user, const char* text) = nullptr;  // null: to stderr
+  void* user = nullptr;
+
+  void tell(const std::string& text) const;
+};
+
+// The caller's own memory for buffers; both are called from any thread.
+struct Allocator {
+  void* (*allocate)(void* user, size_t bytes, size_t alignment) = nullptr;  // null: the device's
+  void (*release)(void* user, void* memory, size_t bytes) = nullptr;
+  void* user = nullptr;
+};
+
 struct Flags {
 #define FLAG_Int int64_t
 #define FLAG_Text std::string
-#define FLAG(key, kind, default_text, meaning) FLAG_##kind key{};
+#define FLAG(key, kind, default_text, least, most, meaning) FLAG_##kind key{};
 #include "base/flags.def"
 #undef FLAG_Int
 #undef FLAG_Text
+  Log log;
+  Allocator allocator;
 
-  // Defaults, overridden by TINY_* variables.  A malformed variable, or an unknown one, is reported
-  // through `warning` (one line each) and otherwise ignored.
+  // Defaults, overridden by TINY_* variables.  A variable that is malformed, out of range or
+  // unknown is reported through `warning` (one line each) and otherwise ignored.
   static Flags from_environment(void (*warning)(const std::string& line));
 
-  // Error{InvalidArgument} that lists the known keys for an unknown key or one of the other kind.
+  // Error{InvalidArgument} that lists the known keys for an unknown key, names the right function
+  // for one of the other kind, and the range for a number outside of it.
   void set_int(std::string_view key, int64_t value);
   void set_text(std::string_view key, std::string_view value);
 };
@@ -30,10 +50,14 @@ struct FlagInfo {
   const char* key;
   FlagKind kind;
   const char* default_text;
+  int64_t least;  // of an integer
+  int64_t most;
   const char* meaning;
 };
+inline constexpr int64_t kFlagAny = INT64_MAX;  // as `most`: no bound but the type's
 inline constexpr FlagInfo kFlags[] = {
-#define FLAG(key, kind, default_text, meaning) {#key, FlagKind::kind, default_text, meaning},
+#define FLAG(key, kind, default_text, least, most, meaning) \
+  {#key, FlagKind::kind, default_text, least, most, meaning},
 #include "base/flags.def"
 };
 

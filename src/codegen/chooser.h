@@ -61,6 +61,8 @@ class Chooser {
     int64_t columns = 0;      // of all panels that are filled together; 0: one tile's
     int64_t steps_range = 0;  // the position of the reduced range that is cut
     int64_t steps = 0;        // of it in a panel; 0: all
+    bool in_place = false;    // it lies as panels already: columns of one tile side by side
+    size_t column_range = 0;  // whose steps are panels (in_place), or columns
   };
   void contraction(const ClosureInfo& reduction);
   void reduced_lanes(size_t lane, uint64_t outputs);
@@ -72,6 +74,7 @@ class Chooser {
   size_t row_range(size_t lane_range, uint64_t outputs) const;
   bool can_stage(const AccessInfo& load, size_t lane) const;
   double reuse(const AccessInfo& load) const;
+  bool lies_in_panels(const AccessInfo& load, size_t lane, size_t* panels) const;
   Panel choose_panel(const ClosureInfo& reduction, size_t lane, size_t row,
                      const RegisterTile& tile) const;
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,

@@ -17,6 +17,7 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
+constexpr int64_t kVectorsMax = 4;      // of a register tile
 constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
 constexpr int64_t kReducedBlock = 256;  // elements of a reduced range in a panel..
 constexpr int64_t kReducedWhole = 384;  // ..unless that is all
@@ -109,6 +110,28 @@ void Chooser::reduced_lanes(size_t lane, uint64_t outputs) {
   vector_tile(lane, row < kernel_.ranges.size() ? std::min<int64_t>(vectors, 2) : vectors);
 }
 
+// Whether the columns of a register tile lie side by side, one step of the reduction after the
+// other; `panels` is the range whose steps are such panels, or `lane` if there is one.
+bool Chooser::lies_in_panels(const AccessInfo& load, size_t lane, size_t* panels) const {
+  const int64_t width = const_extent(lane);
+  if (load.strides[lane] != 1 || width % lanes_ != 0 || width > kVectorsMax * lanes_) return false;
+  int64_t nearest = INT64_MAX;
+  int64_t farthest = 0;
+  *panels = lane;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    const int64_t stride = load.strides[i];
+    if (i == lane || stride == 0) continue;
+    if (const_extent(i) == 0 || stride == kOpaqueStride) return false;
+    if (kernel_.ranges[i].reduced) {
+      nearest = std::min(nearest, stride);
+      farthest = std::max(farthest, stride * const_extent(i));
+    }
+  }
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (i != lane && !kernel_.ranges[i].reduced && load.strides[i] == farthest) *panels = i;
+  return nearest == width;
+}
+
 // The operand that has the lanes is copied to a panel if it is read again for many rows and lies in
 // another order, or in rows longer than the panel's.
 Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, size_t row,
@@ -122,6 +145,8 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
     load = &a;
   }
   if (!load) return none;
+  size_t column_range = lane;
+  const bool in_place = const_extent(lane) == width && lies_in_panels(*load, lane, &column_range);
   const bool transposed = load->strides[lane] != 1;
   if (transposed && reuse(*load) < kStagedReuseMin) return none;
   double rows = extent(row) / static_cast<double>(tile.rows);
@@ -136,12 +161,13 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
     if (longest == lane || const_extent(i) > const_extent(longest)) longest = i;
   }
   if (longest == lane) return none;
-  if (!transposed && (rows < kReadAgainMin || most(lane) <= width || steps < 32)) return none;
-  Panel panel{load, 0, static_cast<int64_t>(longest), 0};
+  const bool lies_well = !transposed && (rows < kReadAgainMin || most(lane) <= width || steps < 32);
+  if (lies_well && !in_place) return none;
+  Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range};
   const int64_t bytes = table_.widest_bytes;
   const int64_t others = steps / const_extent(longest);
   const int64_t room = target_.l2_bytes / 4 * 3 / bytes;
-  if (!can_add_into_destination(kernel_)) return panel;
+  if (!can_add_into_destination(kernel_) || rows < kReadAgainMin) return panel;
   if (others == 1 && steps > kReducedWhole) {
     panel.steps = kReducedBlock;
   } else if (steps * width > room) {
@@ -151,7 +177,9 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   if (panel.steps) {
     // All columns of a block are filled before the rows are walked; each worker has its own.
     const int64_t block = others * panel.steps;
-    const int64_t each = ceil_div(most(lane), int64_t{2} * target_.cores);
+    const int64_t columns =
+        in_place && column_range != lane ? most(column_range) * width : most(lane);
+    const int64_t each = ceil_div(columns, int64_t{2} * target_.cores);
     const int64_t fit = target_.l2_bytes / 2 / bytes / block;
     const int64_t wanted = target_.cores > 1 ? std::min(fit, each) : fit;
     panel.columns = std::max<int64_t>(ceil_div(wanted, width), 1) * width;
@@ -215,11 +243,14 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   cut_range_ = panel.steps_range;
   if (panel.steps) cut_ = tile(blocks, panel.steps);
   // Columns: blocks, panels, vectors, lanes.
-  const int64_t column_blocks = number(lane);
+  const size_t column_range = panel.column_range;
+  const int64_t column_blocks = number(column_range);
+  const int64_t block = panel.in_place ? panel.columns / width : panel.columns;
   int64_t panels = column_blocks;
-  if (panel.steps && panel.columns < most(lane)) panels = tile(column_blocks, panel.columns);
-  int64_t vectors = panels;
-  if (const_extent(lane) == 0 || const_extent(lane) > width) vectors = tile(panels, width);
+  if (panel.steps && block < most(column_range)) panels = tile(column_blocks, block);
+  int64_t vectors = panel.in_place ? number(lane) : panels;
+  if (!panel.in_place && (const_extent(lane) == 0 || const_extent(lane) > width))
+    vectors = tile(panels, width);
   const int64_t lane_number = best.vectors > 1 ? tile(vectors, lanes_) : vectors;
   int64_t inner_row = number(row);
   if (best.rows != const_extent(row)) inner_row = tile(inner_row, best.rows);
@@ -231,7 +262,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
     if (has_range(r) && std::find(list.begin(), list.end(), r) == list.end()) list.push_back(r);
   };
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-    if (i != lane && !(reduction.own & bit(i)) && panel.load->strides[i] != 0)
+    if (i != lane && i != column_range && !(reduction.own & bit(i)) && panel.load->strides[i] != 0)
       add(order, number(i));
   if (panels != column_blocks) add(order, column_blocks);
   if (panel.steps) add(order, blocks);
@@ -246,8 +277,15 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
     add(order, panels);
     add(layout, panels);
   }
-  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-    if (!(reduction.own & bit(i))) continue;
+  // What lies in panels is walked as it lies.
+  std::vector<size_t> reduced;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (reduction.own & bit(i)) reduced.push_back(i);
+  if (panel.in_place)
+    std::stable_sort(reduced.begin(), reduced.end(), [&](size_t a, size_t b) {
+      return panel.load->strides[a] > panel.load->strides[b];
+    });
+  for (size_t i : reduced) {
     const int64_t r = i == cut_range ? cut_ : number(i);
     add(order, r);
     add(layout, r);
@@ -265,7 +303,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   kind(OptionKind::Vec, lane_number);
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
-  if (!along_steps) apply(stage);
+  if (!along_steps && !panel.in_place) apply(stage);
   if (inner_row != outer_row) stage_rows(reduction, lane, row, outer_row, inner_row);
 }
 
@@ -294,7 +332,7 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   if (row == none) best.vectors = std::clamp<int64_t>(most(lane) / lanes_, 1, 4);
   if (row != none && most(lane) >= lanes_) {
     // A panel is read from the second level; lanes that are stored apart need a line each.
-    TileCost cost{4, 4};
+    TileCost cost{4, kVectorsMax};
     for (const AccessInfo& a : table_.accesses)
       if (a.store && a.strides[lane] != 1) cost.vectors_max = 2;
     const RegisterTile of_panel = register_tile(extent(row), extent(lane), cost);

@@ -162,6 +162,20 @@ class NullBackend : public Backend {
   Target target_;
 };
 
+// KIND of KIND or KIND:N.  There is one device of each kind, number 0.
+std::string kind_of_device(const std::string& device) {
+  const size_t colon = device.find(':');
+  if (colon == std::string::npos) return device;
+  const std::string number = device.substr(colon + 1);
+  const bool is_number =
+      !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number) return device;  // known to nobody
+  const std::string kind = device.substr(0, colon);
+  require(number.find_first_not_of('0') == std::string::npos, Status::Device, "no device \"",
+          device, "\": of each kind there is one, here \"", kind, ":0\"");
+  return kind;
+}
+
 }  // namespace
 
 std::vector<LoadedKernel> Backend::load(std::span<const Code> codes) {
@@ -173,10 +187,11 @@ std::vector<LoadedKernel> Backend::load(std::span<const Code> codes) {
 }
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
-  if (flags.device == "c") return std::make_unique<CBackend>(flags.cc);
-  if (flags.device == "null") return std::make_unique<NullBackend>(flags);
-  if (flags.device == "interp") return std::make_unique<InterpreterBackend>();
-  if (flags.device == "cpu") {
+  const std::string device = kind_of_device(flags.device);
+  if (device == "c") return std::make_unique<CBackend>(flags.cc);
+  if (device == "null") return std::make_unique<NullBackend>(flags);
+  if (device == "interp") return std::make_unique<InterpreterBackend>();
+  if (device == "cpu") {
     const CpuFacts facts = cpu_facts();
     const CpuIsa isa = limit_isa(facts.isa, flags.isa);
     if (isa != CpuIsa::None) return std::make_unique<CpuBackend>(flags, facts, isa);

@@ -6,6 +6,7 @@
 #include "engine/plan_graph.h"
 #include "engine/realize.h"
 #include "ir/spec.h"
+#include "schedule/pack_constants.h"
 #include "schedule/rewrite_onehot.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -54,6 +55,14 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, const Captured&
       if (!varies[s.id()]) add(s);
   }
   return frontier;
+}
+
+// By id: the nodes with memory that no run binds.
+std::vector<uint8_t> constant_nodes(std::span<const UOp> roots) {
+  std::vector<uint8_t> flags(roots.front().graph().id_limit());
+  for (const UOp& u : topological(roots, has_memory))
+    flags[u.id()] = has_memory(u) && !is_input(u) ? 1 : 0;
+  return flags;
 }
 
 // Each output in a buffer of its own, row-major, then the versions.  What else reads an output
@@ -117,9 +126,16 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   std::vector<UOp> roots = in_own_buffers(onehot_to_gather(outputs), captured.versions);
   Observer& observer = context.observer();
   const double start = observer.now();
-  if (!roots.empty()) {
+  const auto compute_constants = [&] {
     const std::vector<UOp> frontier = constant_frontier(roots, captured);
     if (!frontier.empty()) realize(context, frontier);
+  };
+  if (!roots.empty()) {
+    compute_constants();
+    if (captured.is_constant && context.flags().pack != 0) {
+      roots = pack_constants(roots, context.backend().target(), constant_nodes(roots));
+      compute_constants();
+    }
   }
   copy_what_is_stored(roots, outputs.size());
   out.init_seconds = observer.now() - start;

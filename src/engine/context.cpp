@@ -12,6 +12,7 @@ Context::Context(Flags flags)
       kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_, stop_)),
       plans_(flags_.cache_plans) {
   device().memory().set_limit(flags_.memory_limit);
+  device().set_allocator(flags_.allocator);
   graph_->set_watch(observer_->watch());
   observer_->opened(*backend_);
 }

@@ -100,7 +100,8 @@ bool write_file(const std::string& path, std::string_view bytes) {
 
 }  // namespace
 
-DiskCache::DiskCache(const Flags& flags, std::string_view target_key) : tell_(flags.debug >= 1) {
+DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
+    : log_(flags.log), tell_(flags.debug >= 1) {
   const bool watched =
       flags.spec != 0 || flags.debug >= 3 || flags.graphuops != 0 || flags.track_match_stats != 0;
   if (flags.cache == 0 || watched) return;
@@ -108,10 +109,11 @@ DiskCache::DiskCache(const Flags& flags, std::string_view target_key) : tell_(fl
   const std::string folder = flags.cache_dir.empty() ? standard_folder() : flags.cache_dir;
   if (build.empty() || folder.empty() || !make_folder(folder)) {
     if (tell_)
-      std::fprintf(stderr, "tiny: no disk cache: %s\n",
-                   build.empty()    ? "this build has no identity"
-                   : folder.empty() ? "there is no home folder"
-                                    : cat(folder, " cannot be used").c_str());
+      log_.tell(cat("tiny: no disk cache: ",
+                    build.empty()    ? std::string("this build has no identity")
+                    : folder.empty() ? std::string("there is no home folder")
+                                     : cat(folder, " cannot be used"),
+                    "\n"));
     return;
   }
   folder_ = folder;
@@ -182,8 +184,8 @@ void DiskCache::store(std::string_view key, std::string_view content) {
   const int error = errno;
   unlink(aside.c_str());
   if (tell_)
-    std::fprintf(stderr, "tiny: no more is written to the disk cache %s: %s\n", folder_.c_str(),
-                 std::strerror(error));
+    log_.tell(cat("tiny: no more is written to the disk cache ", folder_, ": ",
+                  std::strerror(error), "\n"));
   folder_.clear();
 }
 

@@ -22,7 +22,7 @@ class DiskCache {
  public:
   // Off if the flags say so, if they ask to see compilation (spec, debug from 3 on,
   // graphuops, track_match_stats), if the build
-  // has no identity, or if the folder cannot be used; told on stderr at debug 1.
+  // has no identity, or if the folder cannot be used; told at debug 1.
   DiskCache(const Flags& flags, std::string_view target_key);
 
   bool enabled() const { return !folder_.empty(); }
@@ -43,6 +43,7 @@ class DiskCache {
   std::string common_;  // of all keys
   int64_t written_ = 0;
   bool trimmed_ = false;
+  Log log_;
   bool tell_ = false;
 };
 

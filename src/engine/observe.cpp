@@ -71,7 +71,7 @@ Observer::Observer(const Flags& flags) : flags_(flags), begin_(seconds_now()) {
 }
 
 void Observer::tell(const std::string& text) const {
-  std::fputs(text.c_str(), stderr);
+  flags_.log.tell(text);
 }
 
 double Observer::now() const {
@@ -95,7 +95,7 @@ void Observer::opened(Backend& backend) const {
               t.vector_registers, " of them, ", t.cores, t.cores == 1 ? " thread" : " threads",
               " (TINY_THREADS=", flags_.threads, "), L1 ", t.l1_bytes >> 10, " KB, L2 ",
               t.l2_bytes >> 10, " KB, L3 ", t.l3_bytes >> 10, " KB\n");
-  if (backend.device().name() != flags_.device)
+  if (backend.device().name() != flags_.device.substr(0, flags_.device.find(':')))
     text += cat("device ", flags_.device, " cannot run here: every kernel is interpreted\n");
   tell(text);
 }

@@ -3,9 +3,9 @@
 //   1 devices and the choice    2 each launch, timed    3 kernels: tree, options, loops; buffers
 //   4 source    5 UOps and time of each pass    6 machine code    7 every rewrite
 //
-// Everything goes to stderr or to files, never to stdout, and nothing is told by destructors: the
-// owner of the context calls finish() when it is released.  Launches may be told by several threads
-// at once; the rest belongs to the thread that builds.
+// Everything goes to the settings' log (stderr, if none was set) or to files, never to stdout, and
+// nothing is told by destructors: the owner of the context calls finish() when it is released.
+// Launches may be told by several threads at once; the rest belongs to the thread that builds.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,7 @@ struct CompileCounts {
   int64_t plans_on_disk = 0;             // for which an earlier process had made the plan
   int64_t on_disk = 0;                   // that an earlier process had compiled
   int64_t interpreted = 0;               // of those compiled, because machine code could not be had
+  double schedule = 0;                   // seconds from a graph to a list of kernels
   double lower = 0;                      // seconds from a kernel to its linear program
   double load = 0;                       // seconds of rendering and loading
   std::map<std::string, double> passes;  // seconds of each pass
@@ -45,7 +46,7 @@ class Observer {
   explicit Observer(const Flags& flags);
 
   bool tells(int level) const { return flags_.debug >= level; }
-  void tell(const std::string& text) const;  // to stderr, in one piece
+  void tell(const std::string& text) const;  // in one piece
   // Seconds since the context began.
   double now() const;
 

@@ -88,6 +88,7 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, const GraphKe
                                           context.flags().fusion != 0, &context.stop());
   const double scheduled = observer.now();
   observer.span("schedule", "schedule", begin, scheduled);
+  observer.compiles().schedule += scheduled - begin;
   if (request.outputs < 0)
     out.outputs = kept_nodes(schedule, request.roots);
   else

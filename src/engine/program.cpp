@@ -190,6 +190,7 @@ void Run::execute() {
     require(argument.buffer != nullptr, Status::InvalidArgument, "an input or output is not bound");
   const Turn turn(*program_, bound_, is_tensors_);
   p.device->counts().launches.fetch_add(std::ssize(p.tape), std::memory_order_relaxed);
+  p.device->counts().interpreted.fetch_add(p.interpreted, std::memory_order_relaxed);
   const bool observed = p.observer && p.observer->times_launches();
   const bool timed = timed_ || observed;
   stop_.begin(p.time_limit);

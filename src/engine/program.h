@@ -71,6 +71,7 @@ struct Plan {
   int64_t live_bytes_max = 0;  // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
+  int64_t interpreted = 0;  // entries of the tape that are bytecode
   // Whether captured memory is written: then one run at a time.
   bool is_exclusive = false;
 };

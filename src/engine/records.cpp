@@ -129,6 +129,7 @@ std::string counters_json(Context& context) {
   json.key("launched").integer(device.launches.load()).key("compiled").integer(compiles.compiled);
   json.key("cached").integer(compiles.cached);
   json.key("interpreted").integer(compiles.interpreted);
+  json.key("launched_interpreted").integer(device.interpreted.load());
   json.key("on_disk").integer(compiles.on_disk).end_object();
   json.key("plans").begin_object().key("kept").integer(
       static_cast<int64_t>(context.plans().size()));
@@ -142,7 +143,8 @@ std::string counters_json(Context& context) {
   json.key("realized").begin_object().key("launches").integer(realized.launches);
   json.key("copies").integer(realized.copies);
   json.key("copied_bytes").integer(realized.copied_bytes).end_object();
-  json.key("compile_seconds").begin_object().key("lower").real(compiles.lower);
+  json.key("compile_seconds").begin_object().key("schedule").real(compiles.schedule);
+  json.key("lower").real(compiles.lower);
   json.key("load").real(compiles.load).key("passes").begin_object();
   for (const auto& [name, seconds] : compiles.passes) json.key(name).real(seconds);
   json.end_object().end_object().end_object();

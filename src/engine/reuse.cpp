@@ -46,7 +46,8 @@ std::unordered_set<const Node*> reduced_nodes(const std::vector<UOp>& order) {
 
 std::vector<size_t> params_to_take_over(const ScheduledKernel& kernel) {
   const Kernel& k = kernel.kernel;
-  if (k.roots.size() != 1 || !(kernel.view == row_major(shape_of(kernel.destination)))) return {};
+  // All of its destination, not a slice or a write.
+  if (k.roots.size() != 1 || !(kernel.destination == kernel.stored.front())) return {};
   const UOp& store = k.roots.front();
   const Place own = place_of(store, 2);
   if (store.op() != Op::Store || own.symbolic) return {};

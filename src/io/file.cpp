@@ -165,7 +165,8 @@ SharedBytes map_file(const std::string& path, int64_t bytes_max) {
   require(path.find('\0') == std::string::npos, Status::Io, "a path contains a NUL byte");
   // Without O_NONBLOCK the open of a FIFO would wait for a writer.
   Descriptor fd(open_retrying(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  require(fd.get() >= 0, Status::Io, "cannot open ", path, ": ", system_message(errno));
+  if (fd.get() < 0)
+    throw Error(Status::Io, cat("cannot open ", path, ": ", system_message(errno))).in_file(path);
   return map_descriptor(fd.get(), path, bytes_max);
 }
 

@@ -224,7 +224,7 @@ HostTensor read_npy(const std::string& path) {
   try {
     return parse_npy(bytes);
   } catch (const Error& e) {
-    throw Error(e.status(), cat(path, ": ", e.message()));
+    throw e.at(path).in_file(path);
   }
 }
 

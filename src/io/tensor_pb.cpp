@@ -414,7 +414,7 @@ TensorData read_tensor_pb(const std::string& path, const Limits& limits) {
   try {
     return parse_tensor_pb(bytes, limits);
   } catch (const Error& e) {
-    throw Error(e.status(), cat(path, ": ", e.message()));
+    throw e.at(path).in_file(path);
   }
 }
 

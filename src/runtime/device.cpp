@@ -1,8 +1,40 @@
 #include "runtime/device.h"
 
+#include <bit>
+
 #include "base/error.h"
 
 namespace tiny {
+
+namespace {
+
+constexpr size_t kAlignment = 256;
+
+// Memory of the caller's allocator.
+class GivenBuffer : public Buffer {
+ public:
+  GivenBuffer(Device* device, int64_t bytes, const Allocator& allocator)
+      : Buffer(device, bytes), allocator_(allocator), size_(static_cast<size_t>(bytes)) {
+    if (size_ == 0) size_ = 1;
+    data_ = allocator_.allocate(allocator_.user, size_, kAlignment);
+    require(data_ != nullptr, Status::OutOfMemory, "the allocator that was set has no memory for ",
+            "a buffer of ", bytes, " bytes");
+    if (std::bit_cast<uintptr_t>(data_) % kAlignment == 0) return;
+    allocator_.release(allocator_.user, data_, size_);
+    throw Error(Status::InvalidArgument, cat("the allocator that was set gave memory that is not ",
+                                             "aligned to ", kAlignment, " bytes"));
+  }
+  std::byte* host() const override { return static_cast<std::byte*>(data_); }
+
+ private:
+  ~GivenBuffer() override { allocator_.release(allocator_.user, data_, size_); }
+
+  Allocator allocator_;
+  size_t size_;
+  void* data_ = nullptr;
+};
+
+}  // namespace
 
 void MemoryUse::take(int64_t bytes) {
   const int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
@@ -18,7 +50,10 @@ Ref<Buffer> Device::allocate(int64_t bytes) {
   memory_->take(bytes);
   Ref<Buffer> buffer;
   try {
-    buffer = make_buffer(bytes);
+    if (allocator_.allocate)
+      buffer = make_ref<GivenBuffer>(this, bytes, allocator_);
+    else
+      buffer = make_buffer(bytes);
   } catch (...) {
     memory_->give_back(bytes);
     throw;

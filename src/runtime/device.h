@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/flags.h"
 #include "base/ref.h"
 
 namespace tiny {
@@ -94,6 +95,7 @@ struct DeviceCounts {
   std::atomic<int64_t> copies{0};
   std::atomic<int64_t> copied_bytes{0};
   std::atomic<int64_t> launches{0};
+  std::atomic<int64_t> interpreted{0};  // of the launches, those of bytecode
 
   void allocated(int64_t bytes) {
     allocations.fetch_add(1, std::memory_order_relaxed);
@@ -115,6 +117,8 @@ class Device {
   // Aligned to 256 bytes.
   Ref<Buffer> allocate(int64_t bytes);
   MemoryUse& memory() { return *memory_; }
+  // Where later buffers come from.
+  void set_allocator(const Allocator& allocator) { allocator_ = allocator; }
   // The caller's memory as a buffer; the caller keeps it alive and unmoved.  Error{Device} where
   // the device cannot see host memory.
   virtual Ref<Buffer> wrap(void* data, int64_t bytes) = 0;
@@ -135,6 +139,7 @@ class Device {
 
  private:
   DeviceCounts counts_;
+  Allocator allocator_;
   Ref<MemoryUse> memory_ = make_ref<MemoryUse>();
 };
 

@@ -8,6 +8,7 @@
 
 #include "ir/target.h"
 #include "ir/uop.h"
+#include "shape/view.h"
 
 namespace tiny {
 
@@ -15,6 +16,7 @@ struct Decision {
   std::vector<UOp> order;       // every node reached, sources first
   std::vector<uint8_t> stored;  // by node id: has a buffer, now or after its kernel
   std::vector<UOp> slice_of;  // by node id: the concatenation whose slice this node is stored into
+  Layouts layouts;            // of buffers that are not row-major
   std::vector<UOp> slot_of;   // by node id: of a version, what holds the memory that it shares
   // Reads of a version by the kernel of a node that go to a copy of its elements from `first` on.
   struct VersionCopy {
@@ -23,6 +25,11 @@ struct Decision {
   };
   std::map<std::pair<const Node*, const Node*>, VersionCopy> copies;  // by (kernel, version)
 
+  // Where the elements of a stored node are in its buffer.
+  View view_of(const UOp& node) const {
+    const auto at = layouts.find(node.node());
+    return at == layouts.end() ? row_major(shape_of(node)) : at->second;
+  }
   // What holds the memory of `base`: itself, but for a version.
   const UOp& slot(const UOp& base) const {
     return base.id() < slot_of.size() && slot_of[base.id()] ? slot_of[base.id()] : base;

@@ -1,7 +1,9 @@
 #include "schedule/lower.h"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 
 #include "base/error.h"
 #include "ir/bounds.h"
@@ -14,6 +16,17 @@ namespace tiny {
 
 namespace {
 
+// The axes as they lie in memory, the outermost first; where that is not known, in their order.
+std::vector<size_t> axes_by_stride(const View& view) {
+  std::vector<size_t> axes(view.strides.size());
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  if (view.strides.empty() || !all_const(view.strides)) return axes;
+  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
+    return view.strides[a].value() > view.strides[b].value();
+  });
+  return axes;
+}
+
 class Lowering {
  public:
   Lowering(const Decision& decision, const UOp& root)
@@ -23,8 +36,9 @@ class Lowering {
     out_.stored.push_back(root_);
     out_.destination = destination;
     out_.view = view;
-    std::vector<UOp> index;
-    for (const Dim& d : shape_of(root_)) index.push_back(new_range(d, false));
+    const Shape& shape = shape_of(root_);
+    std::vector<UOp> index(shape.size());
+    for (size_t axis : axes_by_stride(view)) index[axis] = new_range(shape[axis], false);
     const size_t output_ranges = out_.kernel.ranges.size();
     // A part of a concatenation may be in memory already: it is copied.
     const UOp value = evaluate(root_, index);
@@ -129,7 +143,7 @@ class Lowering {
     if (auto known = memo_.find(key_of(node, frame.index)); known != memo_.end())
       return known->second;
     if (!frame.begun)
-      if (auto stored = as_view(node, memory_flags()))
+      if (auto stored = as_view(node, memory_flags(), decision_.layouts))
         return load(*stored, frame.index, node.dtype());
     return computed(frame);
   }
@@ -364,8 +378,8 @@ ScheduledKernel lower_store(const UOp& node, const UOp& destination, const View&
 }
 
 ScheduledKernel lower_value(const UOp& node, const Decision& decision) {
-  if (node.op() != Op::Assign) return lower_store(node, node, row_major(shape_of(node)), decision);
-  const auto target = as_view(node.src(0), decision.stored);
+  if (node.op() != Op::Assign) return lower_store(node, node, decision.view_of(node), decision);
+  const auto target = as_view(node.src(0), decision.stored, decision.layouts);
   invariant(target.has_value(), "a write is to a view of memory");
   return lower_store(node, decision.slot(target->base), target->view, decision);
 }

@@ -4,6 +4,7 @@
 #include "schedule/decide.h"
 #include "schedule/hazards.h"
 #include "schedule/join.h"
+#include "schedule/layout.h"
 #include "schedule/lower.h"
 #include "shape/shape.h"
 
@@ -12,8 +13,8 @@ namespace tiny {
 namespace {
 
 // The part of a concatenation's buffer where source `index` of it goes.
-View slice_view(const UOp& concat, size_t index) {
-  View view = row_major(shape_of(concat));
+View slice_view(const UOp& concat, size_t index, const Decision& decision) {
+  View view = decision.view_of(concat);
   const auto axis = static_cast<size_t>(concat.int_arg());
   Dim begin = 0;
   for (size_t i = 0; i < index; ++i) begin = begin + shape_of(concat.src(i))[axis];
@@ -34,7 +35,10 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
                        const StopSignal* stop) {
   Schedule schedule;
   Decision decision = decide_stored(outputs, target);
-  if (fusion) join_kernels(decision, outputs, target, stop);
+  if (fusion) {
+    join_kernels(decision, outputs, target, stop);
+    choose_layouts(decision, outputs);
+  }
   const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
     if (!is_empty(node)) schedule.kernels.push_back(lower_store(node, destination, view, decision));
   };
@@ -48,14 +52,14 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     }
     schedule.stored.push_back(u);
     if (u.op() != Op::Concat) {
-      add_kernel(u, u, row_major(shape_of(u)));
+      add_kernel(u, u, decision.view_of(u));
       continue;
     }
     for (size_t i = 0; i < u.src().size(); ++i) {
       const UOp& part = u.src(i);
       const bool own = decision.slice_of[part.id()] == u;
       if (own) decision.stored[part.id()] = 0;  // its value is computed here, not read
-      add_kernel(part, u, slice_view(u, i));
+      add_kernel(part, u, slice_view(u, i, decision));
     }
   }
   order_writes(schedule, decision);

@@ -39,7 +39,7 @@ struct ScheduledKernel {
 
 struct Schedule {
   std::vector<ScheduledKernel> kernels;  // each after what it reads
-  std::vector<UOp> stored;               // nodes that need a buffer, row-major in their own shape
+  std::vector<UOp> stored;               // nodes that need a buffer
   int64_t copies = 0;                    // of old versions, made because a write came too early
   int64_t copied_bytes = 0;
 };
@@ -48,7 +48,8 @@ struct Schedule {
 // with a buffer already (Node::realized) is read, not computed.  Writes (After, Assign) happen in
 // the buffer that their version comes from, in order: every kernel sees the version that it reads,
 // if need be as a copy.
-// `fusion` off: kernels are not joined.  `stop` (may be null) is checked between kernels.
+// `fusion` off: kernels are not joined, and every buffer is row-major.  `stop` (may be null) is
+// checked between kernels.
 Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion = true,
                        const StopSignal* stop = nullptr);
 

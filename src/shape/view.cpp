@@ -119,7 +119,8 @@ std::optional<View> move_view(const View& view, Op op, const Shape& p) {
   }
 }
 
-std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored) {
+std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored,
+                                  const Layouts& layouts) {
   std::vector<UOp> chain;
   UOp base = node;
   const auto is_stored = [&](const UOp& u) {
@@ -131,7 +132,8 @@ std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& s
     chain.push_back(base);
     base = UOp(base.src(0));
   }
-  View view = row_major(shape_of(base));
+  const auto layout = layouts.find(base.node());
+  View view = layout == layouts.end() ? row_major(shape_of(base)) : layout->second;
   for (size_t i = chain.size(); i-- > 0;) {
     if (chain[i].op() == Op::AsStrided) {
       if (!is_row_major(view)) return std::nullopt;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,13 +28,15 @@ std::optional<View> move_view(const View& view, Op op, const Shape& parameters);
 
 // What holds memory below a chain of movement ops, and the view that the chain makes of it: a
 // Buffer, a version of one (After), or a node that `stored` (by id; may be empty) says has a buffer
-// of its own, row-major.
+// of its own: row-major, unless `layouts` says otherwise.
 // None if another op intervenes or the chain is no view.
 struct StoredView {
   UOp base;
   View view;
 };
-std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored = {});
+using Layouts = std::unordered_map<const Node*, View>;
+std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored = {},
+                                  const Layouts& layouts = {});
 
 // The lowest and highest element that the view touches; an empty view touches none (1 > 0 range:
 // first > last).  Numbers only.

@@ -25,7 +25,7 @@ Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, co
 }
 
 Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const Ints& strides,
-            void* data, void (*deleter)(void*), void* user) {
+            void* data, void (*deleter)(void*), void* user, bool is_writable) {
   check_shape(to_shape(shape), dtype);
   require(shape.size() == strides.size(), Status::Shape, shape.size(), " dimensions and ",
           strides.size(), " strides");
@@ -44,8 +44,8 @@ Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const I
       empty ? row_major(to_shape(shape)) : View{to_shape(shape), to_shape(strides), -first};
   auto storage = make_ref<Storage>(memory, 0);
   storage->claim();
-  Tensor out =
-      Tensor::of_memory(context, make_buffer(context->graph(), storage, dtype, count), view);
+  Tensor out = Tensor::of_memory(context, make_buffer(context->graph(), storage, dtype, count),
+                                 view, is_writable);
   // The deleter is attached once nothing can fail any more.
   storage->set_deleter(deleter, user);
   return out;

@@ -11,9 +11,9 @@ Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, co
 
 // The caller's memory without a copy: element (i0, ..) is at data + i0*strides[0] + .. elements.
 // `deleter` (may be null) is called with `user` when nothing needs the memory any more; not if this
-// throws.
+// throws.  Memory that is not `is_writable` is only read: a write gives the tensor other memory.
 Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const Ints& strides,
-            void* data, void (*deleter)(void*), void* user);
+            void* data, void (*deleter)(void*), void* user, bool is_writable = true);
 
 // Every element the same, exactly these bits.
 Tensor full_bits(const Ref<Context>& context, DType dtype, const Shape& shape, uint64_t bits);

@@ -10,10 +10,10 @@ Tensor::Tensor(Ref<Context> context, UOp node)
       seen_(node_) {
 }
 
-Tensor Tensor::of_memory(Ref<Context> context, const UOp& buffer, const View& view) {
+Tensor Tensor::of_memory(Ref<Context> context, const UOp& buffer, const View& view, bool is_own) {
   Tensor t;
   t.context_ = std::move(context);
-  t.cell_ = make_ref<Cell>(t.context_, buffer, true);
+  t.cell_ = make_ref<Cell>(t.context_, buffer, is_own);
   t.view_ = view;
   t.node_ = view_of_memory(buffer, view);
   t.seen_ = buffer;

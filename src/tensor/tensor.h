@@ -24,8 +24,10 @@ class Tensor {
   Tensor() = default;
   // A value of its own.
   Tensor(Ref<Context> context, UOp node);
-  // A view of memory that no other tensor has: `buffer` is a Buffer.
-  static Tensor of_memory(Ref<Context> context, const UOp& buffer, const View& view);
+  // A view of memory that no other tensor has: `buffer` is a Buffer.  If it is not `is_own`, the
+  // memory is never written: a write gives the tensor other memory first.
+  static Tensor of_memory(Ref<Context> context, const UOp& buffer, const View& view,
+                          bool is_own = true);
   // A bare number: it takes the dtype of what it meets; alone it is int64 or float32.
   static Tensor weak_int(Ref<Context> context, int64_t value);
   static Tensor weak_float(Ref<Context> context, double value);

@@ -138,6 +138,48 @@ Ref<Storage> writable_memory(Tensor& tensor) {
   return offset == 0 ? storage : Storage::part(storage, offset);
 }
 
+namespace {
+
+// Whether the tensor's own view is the way to its elements in memory.
+bool lies_as_viewed(const Tensor& tensor) {
+  const auto stored = as_view(tensor.node());
+  const Ref<Storage> storage = stored ? storage_of(stored->base) : nullptr;
+  if (!storage || !storage->has_memory() || !(stored->view.offset == tensor.view().offset))
+    return false;
+  for (size_t i = 0; i < tensor.shape().size(); ++i)
+    if (!tensor.shape()[i].is(1) && !(stored->view.strides[i] == tensor.view().strides[i]))
+      return false;
+  return true;
+}
+
+}  // namespace
+
+Elements elements_of(Tensor& tensor) {
+  require(!tensor.weak(), Status::InvalidArgument,
+          "a scalar is a number and has no memory: use a tensor of one element");
+  numbers(tensor.shape());
+  if (product(tensor.shape()).is(0)) return {};
+  Tensor* one[] = {&tensor};
+  realize(one);
+  if (!lies_as_viewed(tensor)) {  // a constant, or elements in another order
+    own_memory(tensor, true);
+    realize(one);
+  }
+  const auto stored = as_view(tensor.node());
+  const Ref<Storage> storage = storage_of(stored->base);
+  require_values({&stored->base, 1}, {});
+  require(storage->memory().host() != nullptr, Status::Device, "the memory of device ",
+          tensor.context().device().name(), " is not the host's");
+  return {storage->memory().host() + storage->byte_offset() +
+              stored->view.offset.value() * tensor.dtype().bytes(),
+          storage, tensor.cell()->owns_memory()};
+}
+
+int64_t offset_of(const Tensor& tensor) {
+  numbers(tensor.shape());
+  return tensor.view().offset.value();
+}
+
 int64_t element_count(const Tensor& tensor) {
   return product(tensor.shape()).value();
 }

@@ -28,9 +28,20 @@ void own_memory(const Tensor& target, bool keeps);
 // They tell it (Storage::count_run).  Error{InvalidArgument} if its elements are not row-major.
 Ref<Storage> writable_memory(Tensor& tensor);
 
+// Where a tensor's elements are on the host, computed now if need be: element 0, and what keeps the
+// memory.  Strides are strides_of.  Null without elements.
+struct Elements {
+  std::byte* data = nullptr;
+  Ref<Storage> memory;
+  bool is_own = true;  // others may write there: no other value has the memory
+};
+Elements elements_of(Tensor& tensor);
+
 int64_t element_count(const Tensor& tensor);
 // In elements; row-major for what has no memory yet.
 Ints strides_of(const Tensor& tensor);
+// Of the first element in the memory that the tensor and its views share, in elements.
+int64_t offset_of(const Tensor& tensor);
 
 // The kernels that realize() would launch (engine/records.h); nothing runs.
 std::string schedule_json(std::span<Tensor* const> tensors);

@@ -286,4 +286,74 @@ TEST_P(Values, SeveralAreRealizedTogether) {
 INSTANTIATE_TEST_SUITE_P(Devices, Values, ::testing::Values("interp", "cpu"),
                          [](const auto& info) { return std::string(info.param); });
 
+namespace lent {
+
+tiny_context* new_context() {
+  tiny_context* context = nullptr;
+  EXPECT_EQ(tiny_context_create(nullptr, &context), TINY_OK);
+  return context;
+}
+
+float at(const tiny_tensor* tensor, int64_t i, int64_t j) {
+  const void* data = nullptr;
+  int64_t strides[2] = {};
+  size_t rank = 0;
+  EXPECT_EQ(tiny_tensor_data(tensor, &data), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(tiny_tensor_strides(tensor, strides, 2, &rank), TINY_OK);
+  return static_cast<const float*>(data)[i * strides[0] + j * strides[1]];
+}
+
+}  // namespace lent
+
+TEST(LentMemory, IsTheTensorsWhateverItsStrides) {
+  tiny_context* context = lent::new_context();
+  float memory[6] = {0, 1, 2, 3, 4, 5};
+  const int64_t dims[] = {2, 3}, strides[] = {-3, 1}, axes[] = {1, 0}, column[] = {3, 1};
+  tiny_tensor* wrapped = nullptr;
+  tiny_tensor* turned = nullptr;
+  tiny_tensor* sum = nullptr;
+  tiny_tensor* full = nullptr;
+  tiny_tensor* repeated = nullptr;
+  ASSERT_EQ(tiny_tensor_wrap(context, TINY_FLOAT32, dims, strides, 2, memory + 3, nullptr, nullptr,
+                             &wrapped),
+            TINY_OK);
+  const void* data = nullptr;
+  ASSERT_EQ(tiny_tensor_data(wrapped, &data), TINY_OK);
+  EXPECT_EQ(data, memory + 3);
+  int64_t offset = -1;
+  EXPECT_EQ(tiny_tensor_offset(wrapped, &offset), TINY_OK);
+  EXPECT_EQ(offset, 3);
+  const char* device = nullptr;
+  EXPECT_EQ(tiny_tensor_device(wrapped, &device), TINY_OK);
+  EXPECT_STREQ(device, "cpu");
+  ASSERT_EQ(tiny_permute(wrapped, axes, 2, &turned), TINY_OK);
+  EXPECT_EQ(lent::at(turned, 2, 0), 5);
+  EXPECT_EQ(lent::at(turned, 1, 1), 1);
+  // Computed by the call; views of it, and a constant, which gets memory.
+  ASSERT_EQ(tiny_binary(TINY_ADD, turned, turned, &sum), TINY_OK);
+  EXPECT_EQ(lent::at(sum, 2, 0), 10);
+  const int64_t reversed[] = {0};
+  tiny_tensor* flipped = nullptr;
+  ASSERT_EQ(tiny_flip(sum, reversed, 1, &flipped), TINY_OK);
+  EXPECT_EQ(lent::at(flipped, 0, 0), 10);
+  ASSERT_EQ(tiny_full(context, TINY_FLOAT32, column, 2, 7, &full), TINY_OK);
+  EXPECT_EQ(lent::at(full, 2, 0), 7);
+  ASSERT_EQ(tiny_expand(full, dims + 1, 1, &repeated), TINY_ERROR_SHAPE);
+  const int64_t wide[] = {3, 4};
+  ASSERT_EQ(tiny_expand(full, wide, 2, &repeated), TINY_OK);
+  EXPECT_EQ(lent::at(repeated, 2, 3), 7);
+  tiny_tensor* scalar = nullptr;
+  ASSERT_EQ(tiny_scalar_float(context, 1, &scalar), TINY_OK);
+  EXPECT_EQ(tiny_tensor_data(scalar, &data), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(data, nullptr);
+  const int64_t none[] = {0};
+  tiny_tensor* empty = nullptr;
+  ASSERT_EQ(tiny_full(context, TINY_FLOAT32, none, 1, 0, &empty), TINY_OK);
+  EXPECT_EQ(tiny_tensor_data(empty, &data), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(data, nullptr);
+  for (tiny_tensor* t : {wrapped, turned, sum, flipped, full, repeated, scalar, empty})
+    tiny_tensor_release(t);
+  tiny_context_release(context);
+}
+
 }  // namespace

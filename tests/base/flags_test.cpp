@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -36,6 +37,58 @@ TEST(Flags, TheEnvironmentSpeaksAfterTheDefaults) {
   EXPECT_EQ(flags.beam, 3);
   EXPECT_THROW(flags.set_int("no_such_thing", 1), Error);
   EXPECT_THROW(flags.set_text("beam", "3"), Error);
+}
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.status(), Status::InvalidArgument);
+    return e.message();
+  }
+  return "no error";
+}
+
+TEST(Flags, NumbersHaveRanges) {
+  Flags flags;
+  for (const FlagInfo& flag : kFlags) {
+    if (flag.kind != FlagKind::Int) continue;
+    flags.set_int(flag.key, flag.least);
+    flags.set_int(flag.key, flag.most);
+    for (const int64_t wrong : {flag.least - 1, INT64_MIN}) {
+      const std::string message = message_of([&] { flags.set_int(flag.key, wrong); });
+      EXPECT_NE(message.find(flag.key), std::string::npos) << message;
+      EXPECT_NE(message.find(std::to_string(wrong)), std::string::npos) << message;
+    }
+  }
+  EXPECT_EQ(message_of([&] { flags.set_int("threads", int64_t{1} << 40); }),
+            "option \"threads\" wants from 0 to 1024; got 1099511627776");
+  EXPECT_EQ(message_of([&] { flags.set_int("memory_limit", -5); }),
+            "option \"memory_limit\" wants at least 0; got -5");
+  EXPECT_EQ(flags.threads, 1024);
+}
+
+TEST(Flags, AVariableOutOfRangeIsIgnored) {
+  setenv("TINY_THREADS", "20000", 1);
+  warnings.clear();
+  const Flags flags =
+      Flags::from_environment([](const std::string& line) { warnings.push_back(line); });
+  unsetenv("TINY_THREADS");
+  EXPECT_EQ(flags.threads, 0);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0], "TINY_THREADS=20000 is not from 0 to 1024; ignored");
+}
+
+TEST(Flags, AnUnknownKeyListsAllAndOneOfTheOtherKindSaysSo) {
+  Flags flags;
+  for (const std::string& message : {message_of([&] { flags.set_int("treads", 1); }),
+                                     message_of([&] { flags.set_text("treads", "1"); })})
+    for (const FlagInfo& flag : kFlags)
+      EXPECT_NE(message.find(flag.key), std::string::npos) << message;
+  EXPECT_EQ(message_of([&] { flags.set_text("beam", "3"); }),
+            "option \"beam\" is an integer, not a text");
+  EXPECT_EQ(message_of([&] { flags.set_int("isa", 3); }),
+            "option \"isa\" is a text, not an integer");
 }
 
 TEST(Flags, TheManualHasEveryOne) {

@@ -4,7 +4,8 @@ The nine light topologies of the onnx wheel come with weights that are all 0.02;
 weights under which every layer passes its signal on and every class has a logit of its own.
 MobileNetV2, ResNet-18 and a transformer encoder with a free sequence length are built from
 scratch.  Layout: DIR/NAME/model.onnx and DIR/NAME/test_data_set_{0,1,2}/{input,output}_*.pb.
-The first output is the one users look at, the output "logits" stands before the softmax.
+The first output is the one users look at, the output "logits" stands before the softmax.  No logit of
+these inputs is near 0, where a relative tolerance asks for more than float32 can keep.
 
 Needs the wheels of scripts/requirements.txt and no network:  make_models.py DIR [--only NAME..] [--no-outputs]
 [--layers N]
@@ -40,6 +41,8 @@ LAST_LAYER = {
     "resnet18": 0.0215,
     "transformer": 1.62,
 }
+# How far from 0 the logits stay.
+NEAR_ZERO = 0.1
 POSITIVE = {"conv10_b_0": (4.0, 8.0)}  # of squeezenet
 # A batch normalization with a scale of 0.5 to 1 weakens what passes it by about this.
 NORM_GAIN = 0.76
@@ -367,6 +370,29 @@ def scale_last_layer(model, name):
         tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
 
 
+def near_zero(logits):
+    """Where a logit is small but not 0, row by row."""
+    return (np.abs(logits) < NEAR_ZERO) & (logits != 0)
+
+
+def keep_from_zero(model, inputs):
+    """Raises the biases of classes that have a logit near 0 for one of the inputs; the outputs then."""
+    bias = next(t for t in last_layer(model) if math.prod(t.dims) == CLASSES)
+    for turn in range(12):  # the first does, unless a Relu lets less of the bias through
+        outputs = run(model, inputs)
+        logits = np.concatenate(logits_of(model, outputs))
+        near = np.flatnonzero(near_zero(logits).any(axis=0))
+        if len(near) == 0:
+            return outputs
+        values = numpy_helper.to_array(bias).copy()
+        for k in near:
+            steps = NEAR_ZERO / 2 * np.arange(1, 4 * len(logits) + 5)
+            step = next(s for s in steps if np.abs(logits[:, k] + s).min() > NEAR_ZERO)
+            values.reshape(-1)[k] += step * 2**turn
+        bias.CopyFrom(numpy_helper.from_array(values, bias.name))
+    raise SystemExit(f"{model.graph.name} keeps logits near 0")
+
+
 def save_value(path, name, array):
     path.write_bytes(numpy_helper.from_array(array, name).SerializeToString())
 
@@ -386,11 +412,12 @@ def write(folder, name, with_outputs, layers):
         model = BUILT[name]() if name in BUILT else make_light(name)
     inputs = make_inputs(model, name)
     scale_last_layer(model, name)
+    outputs = keep_from_zero(model, inputs)  # of the network, whether they are wanted or not
     onnx.checker.check_model(model)
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
     onnx.save(model, target / "model.onnx")
-    outputs = run(model, inputs) if with_outputs else None
+    outputs = outputs if with_outputs else None
     for i, x in enumerate(inputs):
         data = target / f"test_data_set_{i}"
         data.mkdir(exist_ok=True)

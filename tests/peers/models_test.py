@@ -1,7 +1,7 @@
 """The generated networks against onnxruntime: the values before the softmax agree on three inputs each
 to max|a - b| <= 1e-4 max|b|, with the same five greatest and at least 900 distinct values, on machine
 code (where no kernel may be interpreted, and some have a bound on their number) and, for four networks
-and one input, the interpreter and C.
+and one input, the interpreter and C.  All outputs are equal within the tolerances that `tiny run` has.
 
     TINY_CLI=build/release/tools/tiny models_test.py [--all] [--models DIR] [--only NAME..]
 
@@ -73,7 +73,7 @@ def check(models, name, data_set, device, out):
     """Runs one input; a line about it, and whether all is as it must be."""
     folder = models / name / f"test_data_set_{data_set}"
     done = subprocess.run(
-        [TINY, "run", models / name / "model.onnx", "--input", folder / "input_0.pb", "--device", device,
+        [TINY, "run", models / name / "model.onnx", "--data", folder, "--device", device,
          "--outputs", "logits", "--save", out / "logits.npz", "--print", "none", "--json", "-q"],
         capture_output=True, text=True)  # fmt: skip
     where = f"{name} {data_set} {device}:"

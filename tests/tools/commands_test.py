@@ -83,8 +83,16 @@ class Bench(CliTest):
 
     def test_wrong_usage(self):
         for flags in (["--runs", "0"], ["--runs", "3", "--duration", "1"], ["--threads", "0"],
-                      ["--concurrency", "0"]):
-            self.json("bench", self.negation(), *flags, code=2)
+                      ["--concurrency", "0"], ["--runs", "99999999999999999999"],
+                      ["--warmup", "-1"], ["--cold", "1.5"], ["--threads", "1,20000"],
+                      ["--concurrency", "4294967297"]):
+            error = self.json("bench", self.negation(), *flags, code=2)["error"]
+            self.assertIn(flags[0], error["message"])
+
+    def test_kernels_of_a_model_that_its_values_shape(self):
+        text = self.tiny("bench", self.reshaped(), "--input", self.npy("x.npy", numpy.ones(6)),
+                         "--input", self.npy("s.npy", [2, 3], "int64"), "--runs", "2")
+        self.assertRegex(text, r"per run kernels [1-9]\d*, interpreted 0, .*overhead per kernel -\n")
 
 
 class Test(CliTest):
@@ -142,6 +150,27 @@ class Test(CliTest):
         self.json("test", self.folder, "--filter", "(", code=2)
         self.json("test", self.folder, "--filter", "nothing", code=5)
         self.json("test", self.folder / "none", code=5)
+        error = self.json("test", self.folder / "known.txt", code=5)["error"]
+        self.assertIn("is no folder", error["message"])
+
+    def test_what_is_wrong_with_the_flags_is_no_result_of_a_case(self):
+        self.case("test_a")
+        self.json("test", self.folder, "--device", "abacus", code=4)
+        self.json("test", self.folder, "--option", "foo=1", code=2)
+        self.json("test", self.folder, "--threads", "20000", code=2)
+
+    def test_kernels_of_a_model_that_its_values_shape(self):
+        folder = self.folder / "node" / "test_reshaped"
+        self.reshaped("node/test_reshaped/model.onnx")
+        for number in (0, 1):
+            data = folder / f"test_data_set_{number}"
+            save_pb(data / "input_0.pb", numpy.arange(6, dtype="float32"))
+            save_pb(data / "input_1.pb", numpy.array([2, 3], "int64"))
+            save_pb(data / "output_0.pb", -numpy.arange(6, dtype="float32").reshape(2, 3))
+        for device, share in (("cpu", 0), ("interp", 1)):
+            case, last = self.lines(self.folder, "--device", device, code=0)
+            self.assertGreaterEqual(case["kernels"], 2)
+            self.assertEqual(case["interpreted"], share * case["kernels"])
 
     def test_a_case_that_takes_too_long_is_an_error_of_its_own(self):
         self.case("test_a")
@@ -171,6 +200,25 @@ class Others(CliTest):
         self.assertNotIn("one-case", self.tiny("test", "--help"))
         self.assertRegex(self.tiny("--version"), r"^\d+\.\d+\.\d+$")
 
+    def test_common_flags_are_common(self):
+        folder = self.folder / "node" / "test_common"
+        model = self.arithmetic("node/test_common/model.onnx")
+        for name in ("input_0", "input_1", "output_0", "output_1"):
+            save_pb(folder / "test_data_set_0" / f"{name}.pb", numpy.ones((4, 3), "float32"))
+        save_pb(folder / "test_data_set_0" / "output_0.pb", numpy.full((4, 3), 2, "float32"))
+        flags = ["--json", "-q", "-v", "--device", "null:0", "--isa", "auto", "--threads", "1",
+                 "--option", "beam=0", "--limit-memory", "1000000000", "--no-cache", "--dim", "N=4",
+                 "--shape", "a=4x3", "--seed", "3"]
+        for command in (["run", model, "--synth", "ones"], ["info", model], ["devices"],
+                        ["bench", model, "--runs", "1"], ["test", self.folder]):
+            self.tiny(*command, *flags, code=1 if command[0] == "test" else 0)
+        for flag in (["--dim", "M=3"], ["--shape", "q=1"]):
+            self.json("info", model, *flag, code=2)
+
+    def test_flags_come_after_the_command(self):
+        error = self.json("-v", "devices", code=2)["error"]
+        self.assertIn("flags come after the command: tiny COMMAND .. -v", error["message"])
+
     def test_quiet(self):
         self.tiny("run", self.arithmetic(), "--synth", "ones")
         self.assertIn("N is free", self.done.stderr)
@@ -190,8 +238,20 @@ class Others(CliTest):
     def test_the_interrupt_key(self):
         self.check_end_by(signal.SIGINT, 130)
 
+    def test_a_request_to_end(self):
+        self.check_end_by(signal.SIGTERM, 130)
+        self.check_end_by(signal.SIGHUP, 130)
+
     def test_a_crash_is_an_internal_error(self):
         self.check_end_by(signal.SIGSEGV, 70)
+
+    def test_a_request_to_end_that_is_ignored_stays_so(self):
+        command = ["nohup", TINY, "bench", self.negation(), "--duration", "2", "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+            time.sleep(1)
+            running.send_signal(signal.SIGHUP)
+            running.communicate(timeout=20)
+        self.assertEqual(running.returncode, 0)
 
     def test_an_interrupt_ends_the_cases_of_a_test(self):
         for number in range(50):

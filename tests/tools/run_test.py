@@ -3,7 +3,8 @@
 import subprocess
 import unittest
 
-from support import CliTest, HEAD, TINY, TensorProto, helper, numpy, port, save_model, save_pb
+from support import (CliTest, HEAD, TINY, TensorProto, helper, numpy, numpy_helper, port, save_model,
+                     save_pb)
 
 
 class Values(CliTest):
@@ -97,6 +98,28 @@ class Values(CliTest):
                                {"index": 0, "label": "zero", "value": 3}])
         self.assertIn("1      4 four 5", self.tiny(*flags, "--labels", "labels.txt"))
         self.json(*flags, "--labels", "none.txt", code=5)
+        (self.folder / "short.txt").write_text("zero\none\ntwo\n")
+        top = self.json(*flags, "--labels", "short.txt")["outputs"][0]["top"]
+        self.assertEqual([entry["label"] for entry in top], [None, "two", "zero"])
+        self.assertIn("1      4 - 5", self.tiny(*flags, "--labels", "short.txt"))
+        for wrong in ("-1", "1.5", "99999999999999999999"):
+            error = self.json("run", self.negation(), "--input", x, "--top", wrong, code=2)["error"]
+            self.assertIn("--top", error["message"])
+
+    def test_kernels_of_a_model_that_its_values_shape(self):
+        model, x = self.reshaped(), self.npy("x.npy", numpy.arange(6))
+        for device in ("cpu", "interp"):
+            flags = ["--input", x, "--input", self.npy("s.npy", [2, 3], "int64"), "--no-cache",
+                     "--device", device]
+            result = self.json("run", model, *flags)
+            self.assertEqual(result["outputs"][0]["shape"], [2, 3])
+            kernels, times = result["kernels"], result["times_ms"]
+            self.assertGreaterEqual(kernels["count"], 1)
+            self.assertEqual(kernels["interpreted"], kernels["count"] * (device == "interp"))
+            self.assertEqual(kernels["compiled"], kernels["count"] * (device == "cpu"))
+            self.assertEqual(kernels["cached"], 0)
+            self.assertGreater(times["schedule"], 0)
+            self.assertGreater(times["compile"], 0)
 
     def test_plain_text_says_the_same(self):
         text = self.tiny("run", self.negation(), "--synth", "ones")
@@ -153,6 +176,29 @@ class Comparisons(CliTest):
         result = self.json("run", model, "--data", folder, code=1)
         self.assertEqual([o["compare"]["pass"] for o in result["outputs"]], [True, False])
         self.json("run", model, "--data", self.folder / "no-such", code=5)
+        # A wrong output fails, shown or not.
+        error = self.json("run", model, "--data", folder, "--outputs", "sum", code=1)["error"]
+        self.assertIn("product", error["message"])
+        (self.folder / "empty").mkdir()
+        for flags in ([], ["--synth", "ones"]):
+            error = self.json("run", model, "--data", self.folder / "empty", *flags, code=5)["error"]
+            self.assertIn("no input_0.pb", error["message"])
+            self.assertIn("empty", error["message"])
+        error = self.json("run", model, "--data", folder / "input_0.pb", code=5)["error"]
+        self.assertIn("is no folder", error["message"])
+
+    def test_a_device_that_computes_nothing_is_not_right(self):
+        wanted = self.npy("y.npy", -numpy.ones((2, 3)))
+        flags = ["--synth", "ones", "--expect", wanted]
+        self.json("run", self.negation(), *flags)
+        self.json("run", self.negation(), *flags, "--device", "null", code=1)
+
+    def test_what_is_expected_must_be_chosen(self):
+        wrong = self.npy("wrong.npy", numpy.zeros((1, 3)))
+        error = self.json("run", self.arithmetic(), "--synth", "ones", "--expect",
+                          f"product={wrong}", "--outputs", "sum", code=2)["error"]
+        self.assertIn("product", error["message"])
+        self.assertIn("--outputs", error["message"])
 
 
 class ExitCodes(CliTest):
@@ -172,6 +218,45 @@ class ExitCodes(CliTest):
         self.tiny(code=2)
         self.tiny("walk", code=2)
         self.assertIn("run, info, bench, test, devices", self.done.stderr)
+
+    def test_numbers_have_ranges(self):
+        model = self.negation()
+        for flags in (["--threads", "1025"], ["--threads", "20000"], ["--threads", "2147483648"],
+                      ["--threads", "99999999999999999999"], ["--limit-memory", "-1"],
+                      ["--seed", "18446744073709551616"]):
+            error = self.json("run", model, "--synth", "ones", *flags, code=2, timeout=10)["error"]
+            self.assertIn(flags[0], error["message"])
+        error = self.json("run", model, "--synth", "ones", "--option", "debug=8", code=2)["error"]
+        self.assertIn('"debug" wants from 0 to 7; got 8', error["message"])
+        self.json("run", model, "--synth", "ones", "--threads", "3")
+
+    def test_an_unknown_option_lists_all_known_ones(self):
+        for value in ("1", "text"):
+            message = self.json("run", self.negation(), "--synth", "ones", "--option",
+                                f"nonsense={value}", code=2)["error"]["message"]
+            for key in ("device", "threads", "opts", "cache_dir", "beam"):
+                self.assertIn(key, message)
+
+    def test_numbers_of_devices(self):
+        for device in ("null:0", "cpu:0", "interp:0"):
+            result = self.json("run", self.negation(), "--synth", "ones", "--device", device)
+            self.assertEqual(result["device"], device.split(":")[0])
+        for device in ("null:1", "cpu:3", "interp:99999999999999999999", "null:", "null:x", "abacus:0"):
+            error = self.json("run", self.negation(), "--synth", "ones", "--device", device,
+                              code=4)["error"]
+            self.assertIn(device.split(":")[0], error["message"])
+
+    def test_the_node_and_the_file_of_an_error(self):
+        nodes = [helper.make_node("Reshape", ["x", "s"], ["y"], name="the_node")]
+        shape = numpy_helper.from_array(numpy.array([4, 5]), "s")
+        model = save_model(self.folder / "node.onnx", nodes, [port("x", [2, 3])], [port("y", [4, 5])],
+                           initializers=[shape])
+        error = self.json("run", model, "--synth", "ones", code=3)["error"]
+        self.assertEqual((error["node"], error["file"]), ("the_node", str(model)))
+        error = self.json("run", self.strange(), "--synth", "ones", code=4)["error"]
+        self.assertEqual(error["node"], "y")
+        missing = self.json("run", self.folder / "none.onnx", code=5)["error"]
+        self.assertEqual((missing["node"], missing["file"]), (None, str(self.folder / "none.onnx")))
 
     def test_invalid_models(self):
         garbage = self.folder / "garbage.onnx"

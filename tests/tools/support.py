@@ -21,8 +21,8 @@ FLOAT = TensorProto.FLOAT
 HEAD = {"schema", "command", "ok", "tiny", "status"}
 
 
-def save_model(path, nodes, inputs, outputs, opset=13, domains=()):
-    graph = helper.make_graph(nodes, "graph", inputs, outputs)
+def save_model(path, nodes, inputs, outputs, opset=13, domains=(), initializers=()):
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, list(initializers))
     imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, 1) for d in domains]
     model = helper.make_model(graph, opset_imports=imports, ir_version=8, producer_name="tests")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,6 +92,13 @@ class CliTest(unittest.TestCase):
         """y = -x."""
         return save_model(self.folder / name, [helper.make_node("Neg", [source], ["y"])],
                           [port(source, list(shape), dtype)], [port("y", list(shape), dtype)])
+
+    def reshaped(self, name="reshaped.onnx"):
+        """y = -x in the shape that the other input holds."""
+        return save_model(self.folder / name, [helper.make_node("Reshape", ["x", "shape"], ["z"]),
+                                               helper.make_node("Neg", ["z"], ["y"])],
+                          [port("x", [6]), port("shape", [2], TensorProto.INT64)],
+                          [port("y", [None, None])])
 
     def strange(self, name="strange.onnx"):
         """An operator that nobody knows."""

@@ -3,6 +3,7 @@
 import array
 import ctypes
 import gc
+import json
 import math
 import threading
 import unittest
@@ -47,6 +48,10 @@ class Arithmetic(unittest.TestCase):
                                          getattr(tiny.Tensor, name + "_")), name)
 
 
+def context_device(context):
+    return json.loads(context.info().text())["device"]
+
+
 class Memory(unittest.TestCase):
     def test_a_view_with_negative_stride_is_wrapped_without_a_copy(self):
         buffer = array.array("f", [1, 2, 3, 4])
@@ -80,6 +85,22 @@ class Memory(unittest.TestCase):
         run.execute()
         self.assertEqual(state.tolist(), [2, 4])
         self.assertEqual(run.output_tensor(0).tolist(), [20, 40])
+
+    def test_a_tensor_lends_its_memory_and_takes_a_run_s_output(self):
+        context = tiny.default_context()
+        x = context.input(tiny.float32, [2])
+        run = tiny.Run.create(tiny.Program.compile([x], [x * 3]))
+        buffer = array.array("f", [0, 0])
+        y = tiny.wrap(buffer)
+        run.set_output(0, y)
+        run.set_input(0, tiny.tensor([1.0, 2.0]))
+        run.execute()
+        self.assertEqual(buffer.tolist(), [3, 6])
+        self.assertEqual(y.data, buffer.buffer_info()[0])
+        self.assertEqual(ctypes.c_float.from_address(y.flip(0).data).value, 6)
+        self.assertEqual((y.flip(0).offset, y.device), (1, context_device(context)))
+        run.set_output(0, None)
+        run.set_input(0, y)
 
     def test_flip_is_a_view(self):
         a = tiny.tensor([[1, 2], [3, 4]])
@@ -129,6 +150,97 @@ class Memory(unittest.TestCase):
             numpy.testing.assert_array_equal(made.permute([2, 0, 1]).numpy(),
                                              source.transpose(2, 0, 1))
         self.assertEqual(numpy.asarray(tiny.tensor([1, 2])).dtype, numpy.int64)
+
+
+@unittest.skipIf(numpy is None or int(numpy.__version__.split(".")[0]) < 2, "NumPy 2 is not here")
+class DLPack(unittest.TestCase):
+    def test_every_dtype_goes_to_numpy_and_back_without_a_copy(self):
+        for dtype in ("?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", "f", "d"):
+            source = numpy.arange(6).astype(dtype).reshape(2, 3)
+            made = tiny.from_dlpack(source)
+            self.assertEqual(made.data, source.ctypes.data)
+            back = numpy.from_dlpack(made)
+            self.assertEqual((back.dtype, back.ctypes.data), (source.dtype, source.ctypes.data))
+            numpy.testing.assert_array_equal(back, source)
+
+    def test_strides_of_any_sign_survive(self):
+        source = numpy.arange(24, dtype=numpy.int32).reshape(2, 3, 4)[::-1, 1:, ::-2]
+        made = tiny.from_dlpack(source)
+        self.assertEqual(made.data, source.ctypes.data)
+        numpy.testing.assert_array_equal((made + 1).numpy(), source + 1)
+        numpy.testing.assert_array_equal(numpy.from_dlpack(made), source)
+        ours = tiny.tensor([[1, 2, 3], [4, 5, 6]]) * 2
+        numpy.testing.assert_array_equal(numpy.from_dlpack(ours.permute([1, 0]).flip(0)),
+                                         [[6, 12], [4, 10], [2, 8]])
+
+    def test_writes_are_seen_on_both_sides_but_for_what_is_read_only(self):
+        source = numpy.zeros(3, numpy.float32)
+        made = tiny.from_dlpack(source)
+        made.assign(tiny.tensor([1.0, 2.0, 3.0]))
+        made.tolist()
+        self.assertEqual(source.tolist(), [1, 2, 3])
+        ours = tiny.tensor([1.0, 2.0])
+        theirs = numpy.from_dlpack(ours)
+        theirs[0] = 10
+        self.assertEqual(ours.tolist(), [10, 2])
+        frozen = numpy.zeros(2, numpy.float32)
+        frozen.flags.writeable = False
+        made = tiny.from_dlpack(frozen)
+        self.assertFalse(numpy.from_dlpack(made).flags.writeable)
+        made.assign(tiny.tensor([5.0, 6.0]))
+        self.assertEqual((made.tolist(), frozen.tolist()), ([5, 6], [0, 0]))
+        copied = numpy.from_dlpack(ours, copy=True)
+        copied[0] = 99
+        self.assertEqual(ours.tolist(), [10, 2])
+
+    def test_memory_lives_as_long_as_either_side_needs_it(self):
+        class Array(numpy.ndarray):
+            pass
+        source = numpy.arange(4, dtype=numpy.float32).view(Array)
+        gone = weakref.ref(source)
+        made = tiny.from_dlpack(source)
+        del source
+        gc.collect()
+        self.assertEqual(made.tolist(), [0, 1, 2, 3])
+        self.assertIsNotNone(gone())
+        del made
+        tiny.tensor([0.0]).tolist()  # a call of the owner: what waited to be released is
+        gc.collect()
+        self.assertIsNone(gone())
+        theirs = numpy.from_dlpack(tiny.tensor([1.0, 2.0]) * 2)
+        gc.collect()
+        self.assertEqual(theirs.tolist(), [2, 4])
+        capsule = tiny.tensor([1.0]).__dlpack__(max_version=(1, 0))
+        del capsule  # nobody took it
+
+    def test_what_cannot_be_is_refused(self):
+        ours = tiny.tensor([1.0])
+        self.assertEqual(ours.__dlpack_device__(), (1, 0))
+        for wrong in ({}, {"max_version": (1, 0), "dl_device": (2, 0)},
+                      {"max_version": (1, 0), "stream": 1}):
+            with self.assertRaises(BufferError):
+                ours.__dlpack__(**wrong)
+
+        class Used:
+            def __dlpack__(self, max_version):
+                capsule = ours.__dlpack__(max_version=max_version)
+                numpy.from_dlpack(Given(capsule))
+                return capsule
+
+        class Given:
+            def __init__(self, capsule):
+                self.capsule = capsule
+
+            def __dlpack__(self, **_):
+                return self.capsule
+
+            def __dlpack_device__(self):
+                return (1, 0)
+        with self.assertRaises(BufferError):
+            tiny.from_dlpack(Used())
+        with self.assertRaises(tiny.Error) as caught:
+            tiny.from_dlpack(numpy.zeros(2, numpy.complex64))
+        self.assertEqual(caught.exception.name, "DTYPE")
 
 
 class Indexing(unittest.TestCase):

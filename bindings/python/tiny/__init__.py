@@ -25,7 +25,9 @@ native.tiny_set_error_class(Error)
 
 from . import methods  # noqa: E402  attaches the methods
 from .methods import *  # noqa: E402,F401,F403
-from ._tensor import default_context, from_buffer, tensor, wrap  # noqa: E402,F401  operators
+from . import _model  # noqa: E402,F401  Model.run
+from ._tensor import (  # noqa: E402,F401  operators
+    default_context, from_buffer, from_dlpack, tensor, wrap)
 
 globals().update({member.name.lower(): member for member in methods.Dtype})
 

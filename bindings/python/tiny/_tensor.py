@@ -92,6 +92,30 @@ def wrap(data, dtype=None, context=None):
     return made
 
 
+_CPU = (1, 0)  # DLPack's device
+
+
+def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """The tensor's own memory, computed now, as a DLPack capsule: numpy.from_dlpack(t) takes it."""
+    if max_version is None or max_version[0] < 1:
+        raise BufferError("only DLPack's version 1 is offered: ask with max_version=(1, 0)")
+    if stream is not None or (dl_device is not None and tuple(dl_device) != _CPU):
+        raise BufferError("the memory is the CPU's, which has no streams")
+    if copy:
+        content = bytearray(self.numel * native.tiny_dtype_size(self.dtype))
+        native.tiny_tensor_read(self, content)
+        self = Tensor.from_data(self.context, self.dtype, self.shape, content)
+    return native.tiny_to_capsule(self)
+
+
+def from_dlpack(source, context=None):
+    """A tensor of another library's array, without a copy; one that is read-only is not written."""
+    context = context or default_context()
+    made = native.tiny_from_capsule(context, source.__dlpack__(max_version=(1, 0)))
+    made.context = context
+    return made
+
+
 def _flatten(value, shape, depth, flat):
     """Appends the numbers of nested lists to `flat`; `shape` grows on the way down."""
     if not isinstance(value, (list, tuple)):
@@ -264,6 +288,8 @@ def _attach():
     Tensor.__int__ = lambda self: int(self.item())
     Tensor.__array__ = lambda self, dtype=None, copy=None: (
         _numpy(self) if dtype is None else _numpy(self).astype(dtype))
+    Tensor.__dlpack__ = _dlpack
+    Tensor.__dlpack_device__ = lambda self: _CPU
     Tensor.memoryview = _memoryview
     Tensor.numpy = _numpy
     Tensor.tolist = _tolist

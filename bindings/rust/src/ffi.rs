@@ -112,6 +112,38 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_options_set_log(
+        options: *mut tiny_options,
+        log: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                text: *const ::std::os::raw::c_char,
+            ),
+        >,
+        user: *mut ::std::os::raw::c_void,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_options_set_allocator(
+        options: *mut tiny_options,
+        allocate: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                bytes: usize,
+                alignment: usize,
+            ) -> *mut ::std::os::raw::c_void,
+        >,
+        release: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                memory: *mut ::std::os::raw::c_void,
+                bytes: usize,
+            ),
+        >,
+        user: *mut ::std::os::raw::c_void,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_context_create(
         options: *const tiny_options,
         out: *mut *mut tiny_context,
@@ -239,6 +271,15 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_tensor_offset(tensor: *const tiny_tensor, out: *mut i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_tensor_device(
+        tensor: *const tiny_tensor,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_tensor_numel(tensor: *const tiny_tensor, out: *mut i64) -> tiny_status;
 }
 extern "C" {
@@ -249,10 +290,37 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_tensor_data(
+        tensor: *const tiny_tensor,
+        out: *mut *const ::std::os::raw::c_void,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_assign(target: *mut tiny_tensor, value: *const tiny_tensor) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_realize(tensors: *const *mut tiny_tensor, count: usize) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct DLManagedTensorVersioned {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_tensor_to_dlpack(
+        tensor: *const tiny_tensor,
+        out: *mut *mut DLManagedTensorVersioned,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_tensor_from_dlpack(
+        context: *mut tiny_context,
+        managed: *mut DLManagedTensorVersioned,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_dlpack_release(managed: *mut DLManagedTensorVersioned);
 }
 pub type tiny_unary_op = i32;
 pub const TINY_NEG: _bindgen_ty_3 = 0;

@@ -267,7 +267,7 @@ impl Context {
         Ok(Tensor::from_raw(out, self.clone()))
     }
 
-    /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted"}, "memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":{"lower","load","passes":{}}}. `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads.
+    /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted", "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds": {"schedule","lower","load","passes":{}}}. `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads.
     pub fn counters(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_counters(self.raw.as_ptr(), &mut out) })?;
@@ -362,6 +362,20 @@ impl Tensor {
         Ok(strides)
     }
 
+    /// Where element (0, 0, ..) is in the memory that the tensor shares with its views, in elements.
+    pub fn offset(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_tensor_offset(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// The name of the device that the tensor's memory is of ("cpu"); lives as long as its context.
+    pub fn device(&self) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_tensor_device(self.raw.as_ptr(), &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
     /// The number of elements.
     pub fn numel(&self) -> Result<i64> {
         let mut out: i64 = 0;
@@ -373,6 +387,13 @@ impl Tensor {
     pub fn read(&self, data: &mut [u8]) -> Result<()> {
         check(unsafe { ffi::tiny_tensor_read(self.raw.as_ptr(), mut_pointer(data), data.len()) })?;
         Ok(())
+    }
+
+    /// Computes `tensor` if needed; `out` is the address of its element (0, 0, ..), the others are at tiny_tensor_strides; NULL if it has none.  Only to be read, and until the tensor is released, assigned to, or written by a run: then the address may change or the memory be gone.  TINY_ERROR_DEVICE if the memory is not the host's.
+    pub fn data(&self) -> Result<*const std::ffi::c_void> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_tensor_data(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
     }
 
     /// From now on `target`, and every tensor that shares its elements (the tensor that it is a view of, other views), has `value` there: broadcast to its shape and converted to its dtype, which must be what the two promote to.  What was built from them before keeps the old elements.  The write happens when work runs that needs it; wrapped memory is written then.  Of a target whose elements share memory (an expanded axis) it is TINY_ERROR_INVALID_ARGUMENT.

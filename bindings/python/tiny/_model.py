@@ -1,0 +1,32 @@
+"""What Python users expect of a model beside the header's functions: arrays in, tensors out."""
+
+from . import native
+from ._operands import made
+from ._tensor import tensor
+from .native import Model, Tensor
+
+
+def _input(model, index, value):
+    if isinstance(value, Tensor):
+        return value
+    # Lists and numbers have no dtype of their own; a buffer has, and the model says if it is wrong.
+    wanted = model.input_dtype(index) if isinstance(value, (bool, int, float, list, tuple)) else None
+    return tensor(value, wanted, context=model.context)
+
+
+def _run(self, inputs):
+    """The outputs, in the model's order, for inputs in the model's order or in a dict by name: tensors,
+    NumPy arrays and other buffers (copied), nested lists, numbers."""
+    if isinstance(inputs, dict):
+        by_index = {self.input_index(name): value for name, value in inputs.items()}
+        missing = [self.input_name(i) for i in range(self.input_count) if i not in by_index]
+        if missing:
+            raise ValueError(f"inputs are missing: {', '.join(missing)}")
+        inputs = [by_index[i] for i in range(self.input_count)]
+    elif len(inputs) != self.input_count:
+        raise ValueError(f"the model has {self.input_count} inputs, not {len(inputs)}")
+    tensors = [_input(self, i, value) for i, value in enumerate(inputs)]
+    return [made(self, result) for result in native.tiny_model_run(self, tensors, self.output_count)]
+
+
+Model.run = _run

@@ -1,0 +1,245 @@
+#include "schedule/layout.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "schedule/schedule.h"
+#include "shape/movement_axis.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr double kContraction = 1;  // what a vote counts
+constexpr double kReduction = 0.5;
+constexpr double kFollower = 0.5;
+// A shorter axis is not worth an order of its own.
+constexpr int64_t kExtentMin = 8;
+
+class LayoutChoice {
+ public:
+  LayoutChoice(Decision& decision, std::span<const UOp> outputs)
+      : decision_(decision), fixed_(decision.stored.size()), votes_(decision.stored.size()) {
+    for (const UOp& out : outputs) {
+      UOp base = out;
+      fixed_[base.id()] = 1;
+      while (!is_buffer(base) && has(base.op(), kMovement))
+        fixed_[(base = UOp(base.src(0))).id()] = 1;
+    }
+    for (const UOp& u : decision.order) {
+      const bool is_write = u.op() == Op::Assign || u.op() == Op::After;
+      if (has_memory(u) || u.op() == Op::Contiguous || is_write) fixed_[u.id()] = 1;
+      if (u.op() == Op::AsStrided) fixed_[u.src(0).id()] = 1;
+    }
+  }
+
+  void run() {
+    // Readers come after what they read: from the end on, every vote is cast before it is counted.
+    for (size_t i = decision_.order.size(); i-- > 0;) {
+      const UOp& u = decision_.order[i];
+      if (!is_buffer(u) || has_memory(u)) continue;
+      if (decision_.slice_of[u.id()]) {
+        visit_kernel(u, innermost_[decision_.slice_of[u.id()].node()]);
+        continue;
+      }
+      const std::optional<size_t> axis = choose(u);
+      innermost_[u.node()] = axis;
+      visit_kernel(u, axis);
+    }
+  }
+
+ private:
+  using Axis = std::optional<size_t>;
+  struct Visit {
+    UOp node;
+    Axis axis;  // the one that the kernel's result has innermost
+  };
+
+  bool is_buffer(const UOp& u) const {
+    return has_memory(u) || decision_.stored[u.id()] || decision_.slice_of[u.id()];
+  }
+
+  static int64_t extent(const UOp& u, size_t axis) {
+    const Dim& d = shape_of(u)[axis];
+    return d.is_const() ? d.value() : kExtentMin;
+  }
+
+  // The innermost axis of a stored value, which gets its layout.
+  Axis choose(const UOp& u) {
+    const Shape& shape = shape_of(u);
+    if (shape.empty()) return std::nullopt;
+    const size_t last = shape.size() - 1;
+    if (fixed_[u.id()] || shape.size() < 3) return last;
+    std::vector<double>& votes = votes_[u.id()];
+    votes.resize(shape.size());
+    if (const Axis columns = columns_of(u)) votes[*columns] += kContraction;
+    size_t best = last;
+    for (size_t i = 0; i < last; ++i)
+      if (votes[i] > votes[best] && extent(u, i) >= kExtentMin) best = i;
+    if (best == last) return last;
+    Shape order;
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (i != best) order.push_back(shape[i]);
+    order.push_back(shape[best]);
+    const Shape strides = row_major(order).strides;
+    View view{shape, shape, 0};
+    for (size_t i = 0; i < shape.size(); ++i)
+      view.strides[i] = i == best ? strides.back() : strides[i < best ? i : i - 1];
+    decision_.layouts.emplace(u.node(), std::move(view));
+    return best;
+  }
+
+  // The axis of `u` along which the columns of the contraction run that its kernel ends with.
+  Axis columns_of(const UOp& u) const {
+    const auto rank = shape_of(u).size();
+    for (size_t axis = 0; axis < rank; ++axis) {
+      Visit at{u, axis};
+      bool first = true;
+      while (at.axis && (first || !is_buffer(at.node))) {
+        first = false;
+        if (const UOp* weights = weights_of(at.node)) {
+          const UOp& product = at.node.src(0);
+          const UOp& data = product.src(0) == *weights ? product.src(1) : product.src(0);
+          if (repeats(data, *at.axis) && !repeats(*weights, *at.axis)) return axis;
+          break;
+        }
+        if (at.node.src().empty()) break;
+        at = below(at, main_source(at.node));
+      }
+    }
+    return std::nullopt;
+  }
+
+  // The operand that continues towards the contraction: the largest, of equals the first.
+  static size_t main_source(const UOp& u) {
+    size_t best = 0;
+    for (size_t i = 1; i < sources(u); ++i)
+      if (size_of(u.src(i)) > size_of(u.src(best))) best = i;
+    return best;
+  }
+
+  static double size_of(const UOp& u) {
+    while (u.op() == Op::Expand) return size_of(u.src(0));
+    double n = 1;
+    for (const Dim& d : shape_of(u)) n *= static_cast<double>(upper_bound(d));
+    return n;
+  }
+
+  // Of a contraction, the operand that is not computed here while the other is; null if it has
+  // none.
+  const UOp* weights_of(const UOp& reduce) const {
+    if (reduce.op() != Op::ReduceAxis || reduce.reduce_arg().op != Op::Add) return nullptr;
+    const UOp& product = reduce.src(0);
+    if (product.op() != Op::Mul || is_buffer(product)) return nullptr;
+    const bool first = is_given(product.src(0));
+    const bool second = is_given(product.src(1));
+    if (first == second) return nullptr;
+    return &product.src(first ? 0 : 1);
+  }
+
+  static bool is_given(UOp u) {
+    while (!has_memory(u) && has(u.op(), kMovement)) u = UOp(u.src(0));
+    return has_memory(u);
+  }
+
+  // The sources that hold elements: the others of a movement are sizes.
+  static size_t sources(const UOp& u) { return has(u.op(), kMovement) ? 1 : u.src().size(); }
+
+  // Where an axis of a node's result is in one of its sources.
+  static Visit below(const Visit& at, size_t source) {
+    const UOp& s = at.node.src(source);
+    if (!at.axis) return {s, std::nullopt};
+    if (has(at.node.op(), kMovement)) return {s, axis_below(at.node, *at.axis)};
+    const bool keeps = has(at.node.op(), kElementwise) || at.node.op() == Op::ReduceAxis ||
+                       at.node.op() == Op::Contiguous || at.node.op() == Op::Concat;
+    const bool same = keeps && *at.axis < shape_of(s).size() &&
+                      (at.node.op() == Op::Concat || at.node.op() == Op::ReduceAxis ||
+                       shape_of(s)[*at.axis] == shape_of(at.node)[*at.axis]);
+    return {s, same ? at.axis : std::nullopt};
+  }
+
+  // Votes of the kernel of `root` on what it reads; `axis` is innermost in its result.
+  void visit_kernel(const UOp& root, const Axis& axis) {
+    std::vector<Visit> stack{{root, axis}};
+    std::unordered_map<const Node*, bool> seen;
+    bool first = true;
+    while (!stack.empty()) {
+      const Visit at = std::move(stack.back());
+      stack.pop_back();
+      if (!first && is_buffer(at.node)) {
+        vote(at, kFollower);
+        continue;
+      }
+      first = false;
+      if (!seen.emplace(at.node.node(), true).second) continue;
+      if (at.node.op() == Op::ReduceAxis && vote_of_reduction(at.node)) {
+        // Its operands are no longer followed along the result's axis.
+        for (const UOp& s : at.node.src()) stack.push_back({s, std::nullopt});
+        continue;
+      }
+      for (size_t i = 0; i < sources(at.node); ++i) stack.push_back(below(at, i));
+    }
+  }
+
+  // A contraction votes for the longest axis that it reduces, a row reduction for its last; false
+  // if no such axis was found.
+  bool vote_of_reduction(const UOp& reduce) {
+    const UOp* weights = weights_of(reduce);
+    const Ints& axes = reduce.reduce_arg().axes;
+    if (!weights) {
+      const auto axis = static_cast<size_t>(axes.back());
+      follow({reduce.src(0), axis}, kReduction);
+      return false;
+    }
+    const UOp& product = reduce.src(0);
+    const UOp& data = product.src(0) == *weights ? product.src(1) : product.src(0);
+    Axis longest;
+    for (int64_t a : axes) {
+      const auto axis = static_cast<size_t>(a);
+      if (extent(data, axis) >= kExtentMin &&
+          (!longest || extent(data, axis) > extent(data, *longest)))
+        longest = axis;
+    }
+    return longest && follow({data, longest}, kContraction);
+  }
+
+  // Casts a vote on each buffer that the axis leads to; false if there is none.
+  bool follow(Visit start, double weight) {
+    std::vector<Visit> stack{std::move(start)};
+    bool found = false;
+    for (int steps = 0; !stack.empty() && steps < 1000; ++steps) {
+      const Visit at = std::move(stack.back());
+      stack.pop_back();
+      if (!at.axis) continue;
+      if (is_buffer(at.node)) {
+        vote(at, weight);
+        found = true;
+        continue;
+      }
+      for (size_t i = 0; i < sources(at.node); ++i) stack.push_back(below(at, i));
+    }
+    return found;
+  }
+
+  void vote(const Visit& at, double weight) {
+    const UOp& base = decision_.slice_of[at.node.id()] ? decision_.slice_of[at.node.id()] : at.node;
+    if (!at.axis || has_memory(base)) return;
+    std::vector<double>& votes = votes_[base.id()];
+    votes.resize(shape_of(base).size());
+    votes[*at.axis] += weight;
+  }
+
+  Decision& decision_;
+  std::vector<uint8_t> fixed_;
+  std::vector<std::vector<double>> votes_;  // by id, per axis
+  std::unordered_map<const Node*, Axis> innermost_;
+};
+
+}  // namespace
+
+void choose_layouts(Decision& decision, std::span<const UOp> outputs) {
+  if (!decision.order.empty()) LayoutChoice(decision, outputs).run();
+}
+
+}  // namespace tiny

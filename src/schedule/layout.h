@@ -1,0 +1,18 @@
+// In which order the axes of stored values lie in memory.
+//
+// Every value that nobody outside sees may have another axis innermost than its last.  Contractions
+// with an operand that is not computed here (weights) vote: the reader for the axis that it
+// reduces, the writer for the axis along which its columns run, so that a chain of convolutions
+// settles on channels last.  What neither reads nor writes a contraction takes the axis that its
+// readers have.
+#pragma once
+
+#include <span>
+
+#include "schedule/decide.h"
+
+namespace tiny {
+
+void choose_layouts(Decision& decision, std::span<const UOp> outputs);
+
+}  // namespace tiny

@@ -1,0 +1,183 @@
+#include "schedule/pack_constants.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "schedule/schedule.h"
+#include "shape/movement_axis.h"
+#include "shape/shape.h"
+#include "shape/view.h"
+
+namespace tiny {
+
+namespace {
+
+// Smaller constants stay in the cache, however they lie.
+constexpr int64_t kElementsMin = 1024;
+
+// One operand of a contraction.
+class Operand {
+ public:
+  Operand(const UOp& value, const Ints& reduced, const Target& target)
+      : value_(value), target_(target), is_reduced_(shape_of(value).size()) {
+    for (int64_t axis : reduced) is_reduced_[static_cast<size_t>(axis)] = true;
+  }
+
+  // The operand made of a packed constant; none if it is no constant or would gain nothing.
+  std::optional<UOp> packed(const UOp& other, const std::vector<uint8_t>& is_constant) {
+    const auto stored = as_view(value_);
+    if (!stored || !is_constant[stored->base.id()] || !stored->view.offset.is_const())
+      return std::nullopt;
+    if (!find_axes(stored->view, other)) return std::nullopt;
+    UOp base = other;
+    while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
+    is_computed_ = !has_memory(base);
+    if (elements_ < kElementsMin || columns_axis_ == kNone || steps_ < 2) return std::nullopt;
+    if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
+    return pack(*stored);
+  }
+
+ private:
+  static constexpr size_t kNone = SIZE_MAX;
+
+  // False where something that matters is no number.
+  bool find_axes(const View& view, const UOp& other) {
+    int64_t columns = 0;
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      if (view.shape[i].is(1)) continue;
+      if (view.strides[i].is(0)) {
+        if (!is_reduced_[i]) rows_ *= upper_bound(view.shape[i]);
+        continue;
+      }
+      if (!view.shape[i].is_const() || !view.strides[i].is_const()) return false;
+      const int64_t size = view.shape[i].value();
+      const int64_t stride = view.strides[i].value();
+      elements_ *= size;
+      kept_.push_back(i);
+      if (is_reduced_[i]) {
+        steps_ *= size;
+        contiguous_steps_ |= stride == 1;
+      } else if (size > columns && size >= lanes() && repeats(other, i)) {
+        columns = size;
+        columns_axis_ = i;
+      }
+    }
+    return true;
+  }
+
+  int64_t lanes() const { return target_.vector_bytes / value_.dtype().bytes(); }
+
+  // Columns side by side: two vectors where they fill all blocks, else one, else all.
+  int64_t block(int64_t columns) const {
+    for (const int64_t vectors : {2, 1})
+      if (columns % (vectors * lanes()) == 0) return vectors * lanes();
+    return columns;
+  }
+
+  std::optional<UOp> pack(const StoredView& stored) const {
+    const Shape& shape = shape_of(value_);
+    // The elements without the axes that repeat; then with the columns split into blocks.
+    ViewArg elements{{}, {}, stored.view.offset.value()};
+    Shape narrow(shape.size(), 1);
+    Shape kept;
+    Shape split;
+    std::vector<size_t> outer;
+    std::vector<size_t> steps;
+    size_t blocks_at = 0;
+    for (size_t i : kept_) {
+      const int64_t size = shape[i].value();
+      elements.shape.push_back(size);
+      elements.strides.push_back(stored.view.strides[i].value());
+      narrow[i] = size;
+      kept.push_back(size);
+      if (i == columns_axis_) {
+        blocks_at = split.size();
+        split.push_back(size / block(size));
+        split.push_back(block(size));
+        continue;
+      }
+      (is_reduced_[i] ? steps : outer).push_back(split.size());
+      split.push_back(size);
+    }
+    // The longest axis of the reduction is the one that the other operand has innermost
+    // (schedule/layout.h).
+    const auto size = [&](size_t i) { return split[i].value(); };
+    const auto longest = std::max_element(steps.begin(), steps.end(),
+                                          [&](size_t a, size_t b) { return size(a) < size(b); });
+    if (is_computed_ && longest != steps.end()) std::rotate(longest, longest + 1, steps.end());
+    Ints order;
+    for (size_t i : outer) order.push_back(static_cast<int64_t>(i));
+    order.push_back(static_cast<int64_t>(blocks_at));
+    for (size_t i : steps) order.push_back(static_cast<int64_t>(i));
+    order.push_back(static_cast<int64_t>(blocks_at + 1));
+    Graph& graph = value_.graph();
+    const UOp given = graph.make(Op::AsStrided, {stored.base}, std::move(elements));
+    const UOp ordered = make_permute(make_reshape(given, split), order);
+    if (const auto lies = as_view(ordered);
+        lies && lies->view.offset.is(0) && is_row_major(lies->view))
+      return std::nullopt;
+    const UOp constant = graph.make(Op::Contiguous, {ordered});
+    Ints back(order.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    const UOp columns = make_reshape(make_permute(constant, back), kept);
+    return make_expand(make_reshape(columns, narrow), shape);
+  }
+
+  const UOp& value_;
+  const Target& target_;
+  std::vector<bool> is_reduced_;
+  std::vector<size_t> kept_;  // axes along which elements differ
+  size_t columns_axis_ = kNone;
+  int64_t elements_ = 1;
+  int64_t rows_ = 1;   // how often each element is read
+  int64_t steps_ = 1;  // of the reduction
+  bool contiguous_steps_ = false;
+  bool is_computed_ = false;  // the other operand
+};
+
+// A contraction's product of operands, one of them packed if it is a constant.
+std::optional<UOp> packed_product(const UOp& product, const Ints& axes, const Target& target,
+                                  const std::vector<uint8_t>& is_constant) {
+  if (product.op() != Op::Mul || !product.dtype().is_float()) return std::nullopt;
+  for (const size_t side : {1, 0}) {
+    const UOp& other = product.src(1 - side);
+    const auto packed = Operand(product.src(side), axes, target).packed(other, is_constant);
+    if (!packed) continue;
+    std::vector<UOp> src{product.src(0), product.src(1)};
+    src[side] = *packed;
+    return product.graph().make(Op::Mul, std::move(src));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
+                                const std::vector<uint8_t>& is_constant) {
+  std::vector<UOp> out(roots.begin(), roots.end());
+  if (out.empty()) return out;
+  std::vector<UOp> rebuilt(out.front().graph().id_limit());
+  for (const UOp& u : topological(roots, has_memory)) {
+    UOp next = u;
+    if (!has_memory(u)) {
+      std::vector<UOp> src;
+      bool changed = false;
+      for (const UOp& s : u.src()) {
+        src.push_back(rebuilt[s.id()]);
+        changed |= !(src.back() == s);
+      }
+      if (u.op() == Op::ReduceAxis && u.reduce_arg().op == Op::Add)
+        if (auto product = packed_product(src[0], u.reduce_arg().axes, target, is_constant)) {
+          src[0] = std::move(*product);
+          changed = true;
+        }
+      if (changed) next = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+    }
+    rebuilt[u.id()] = next;
+  }
+  for (UOp& root : out) root = rebuilt[root.id()];
+  return out;
+}
+
+}  // namespace tiny

@@ -1,0 +1,24 @@
+// Constants that contractions read, laid out once as their kernels read them: the columns that
+// lanes run along side by side, in blocks of a register tile, steps of the reduction after each
+// other.
+//
+//   weight [n, k]  ->  reshape(permute(C)),  C = contiguous [n / block, k, block]
+//
+// The result has the same values.  What is new depends on constants alone, so that a program
+// computes it once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/target.h"
+#include "ir/uop.h"
+
+namespace tiny {
+
+// `is_constant` says by id which nodes with memory hold what never changes.
+std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
+                                const std::vector<uint8_t>& is_constant);
+
+}  // namespace tiny

@@ -1,0 +1,114 @@
+// Which axis stored values have innermost.
+#include "schedule/layout.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/realize.h"
+#include "schedule/schedule.h"
+#include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/joining.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/reduce.h"
+#include "tensor/window.h"
+#include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
+
+namespace tiny {
+namespace {
+
+class LayoutTest : public ::testing::Test {
+ protected:
+  Tensor given(const Ints& shape) {
+    testing::Floats values;
+    for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
+      values.push_back(static_cast<float>((i * 5 + std::ssize(held_)) % 17 - 8) / 8);
+    held_.push_back(testing::floats(context_, values, shape));
+    return held_.back();
+  }
+  Tensor conv3(const Tensor& x, int64_t channels, int64_t groups = 1) {
+    WindowOptions same;
+    same.before = same.after = {1, 1};
+    const int64_t in = x.shape()[1].value();
+    return relu(conv(x, given({channels, in / groups, 3, 3}), Tensor(), same, groups));
+  }
+  // For each kernel, in order, the strides that its result has in memory.
+  std::vector<Ints> strides(const Tensor& t) {
+    const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
+    std::vector<Ints> out;
+    for (const ScheduledKernel& k : make_schedule({&wanted, 1}, avx512_target()).kernels)
+      out.push_back(const_dims(k.view.strides));
+    return out;
+  }
+  // Computed with and without layouts, the values are the oracle's.
+  void check(Tensor t) {
+    const reference::Values want = reference::evaluate(t.node());
+    testing::Floats got(want.size());
+    read(t, got.data(), std::ssize(got) * 4);
+    EXPECT_EQ(reference::difference(want, got.data()), "");
+  }
+
+  Ref<Context> context_ = testing::new_context("interp");
+  std::vector<Tensor> held_;
+};
+
+TEST_F(LayoutTest, AChainOfConvolutionsHasChannelsLast) {
+  const Tensor y = conv3(conv3(conv3(given({1, 8, 6, 7}), 16), 24), 16);
+  EXPECT_EQ(strides(y),
+            (std::vector<Ints>{{672, 1, 112, 16}, {1008, 1, 168, 24}, {672, 42, 7, 1}}));
+  check(y);
+}
+
+TEST_F(LayoutTest, WhatIsPooledOrAddedInBetweenFollows) {
+  const Tensor a = conv3(given({1, 8, 6, 8}), 16);
+  WindowOptions half;
+  half.strides = {2, 2};
+  const Tensor b = max_pool(a, {2, 2}, half);
+  const Tensor y = conv3(relu(add(conv3(b, 16), b)), 16);
+  for (const Ints& s : strides(y)) EXPECT_TRUE(s[1] == 1 || s == strides(y).back());
+  check(y);
+}
+
+TEST_F(LayoutTest, ChannelsOfADepthwiseConvolutionStayLast) {
+  const Tensor y = conv3(conv3(conv3(given({1, 8, 6, 7}), 16), 16, 16), 16);
+  EXPECT_EQ(strides(y)[1], (Ints{672, 1, 112, 16}));
+  check(y);
+}
+
+TEST_F(LayoutTest, TheSlicesOfAConcatenationShareItsLayout) {
+  const Tensor x = conv3(given({1, 8, 6, 7}), 16);
+  const Tensor parts[] = {conv3(x, 16), conv3(x, 8)};
+  const Tensor y = conv3(concat(parts, 1), 16);
+  const std::vector<Ints> all = strides(y);
+  EXPECT_EQ(std::count(all.begin(), all.end(), (Ints{1008, 1, 168, 24})), 2);
+  check(y);
+}
+
+TEST_F(LayoutTest, MatricesStayAsTheyAre) {
+  const Tensor x = neg(given({2, 12, 16}));
+  const Tensor y = matmul(relu(matmul(x, given({16, 24}))), given({24, 16}));
+  for (const Ints& s : strides(y)) EXPECT_EQ(s.back(), 1);
+  check(y);
+}
+
+TEST_F(LayoutTest, WhatACallerSeesIsRowMajor) {
+  Tensor a = conv3(given({1, 8, 6, 7}), 16);
+  Tensor b = conv3(a, 16);
+  Tensor* both[] = {&a, &b};
+  realize(both);
+  check(a);
+  check(b);
+  check(sum(mul(a, b), {1}));
+}
+
+TEST_F(LayoutTest, AFlattenedValueIsReadInItsOwnOrder) {
+  const Tensor x = conv3(conv3(given({1, 8, 5, 6}), 16), 16);
+  check(matmul(reshape(x, to_shape({1, 480})), given({480, 20})));
+}
+
+}  // namespace
+}  // namespace tiny

@@ -1,0 +1,93 @@
+// Constants of contractions are laid out in panels, and the graph has the same values.
+#include "schedule/pack_constants.h"
+
+#include <gtest/gtest.h>
+
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+#include "shape/view.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/window.h"
+#include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
+
+namespace tiny {
+namespace {
+
+class PackConstants : public ::testing::Test {
+ protected:
+  Tensor constant(const Ints& shape) {
+    testing::Floats values;
+    for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
+      values.push_back(static_cast<float>((i * 7 + std::ssize(held_)) % 23 - 11) / 4);
+    held_.push_back(testing::floats(context_, values, shape));
+    return held_.back();
+  }
+  // Computed data: nothing that a pack could take for a constant.
+  Tensor data(const Ints& shape) { return neg(constant(shape)); }
+
+  static UOp pack(const Tensor& t) {
+    std::vector<uint8_t> is_constant(t.graph().id_limit());
+    for (const UOp& u : topological({&t.node(), 1})) is_constant[u.id()] = has_memory(u) ? 1 : 0;
+    return pack_constants({&t.node(), 1}, avx512_target(), is_constant).front();
+  }
+  // The shapes of the constants that were laid out anew; values are the oracle's.
+  static std::vector<Ints> packed(const Tensor& t) {
+    const UOp out = pack(t);
+    const reference::Values want = reference::evaluate(t.node());
+    const reference::Values got = reference::evaluate(out);
+    EXPECT_EQ(got.shape, want.shape);
+    EXPECT_EQ(got.real, want.real);
+    std::vector<Ints> shapes;
+    for (const UOp& u : topological({&out, 1}))
+      if (u.op() == Op::Contiguous) shapes.push_back(const_dims(shape_of(u)));
+    return shapes;
+  }
+
+  Ref<Context> context_ = testing::new_context("interp");
+  std::vector<Tensor> held_;
+};
+
+TEST_F(PackConstants, AMatrixIsPanelsOfTwoVectors) {
+  EXPECT_EQ(packed(matmul(data({5, 24}), constant({24, 96}))), (std::vector<Ints>{{3, 24, 32}}));
+  const Tensor transposed = permute(constant({96, 24}), {1, 0});
+  EXPECT_EQ(packed(matmul(data({5, 24}), transposed)), (std::vector<Ints>{{3, 24, 32}}));
+}
+
+TEST_F(PackConstants, OneVectorOrAllColumnsWhereTwoDoNotFit) {
+  EXPECT_EQ(packed(matmul(data({5, 24}), constant({24, 48}))), (std::vector<Ints>{{3, 24, 16}}));
+  const Tensor odd = permute(constant({50, 24}), {1, 0});
+  EXPECT_EQ(packed(matmul(data({5, 24}), odd)), (std::vector<Ints>{{1, 24, 50}}));
+}
+
+TEST_F(PackConstants, AConvolutionsChannelsAreTheInnermostSteps) {
+  EXPECT_EQ(packed(conv(data({1, 16, 5, 6}), constant({64, 16, 3, 3}), Tensor(), {})),
+            (std::vector<Ints>{{2, 3, 3, 16, 32}}));
+}
+
+TEST_F(PackConstants, EachGroupHasItsPanels) {
+  const Tensor y = conv(data({1, 16, 5, 6}), constant({64, 8, 3, 3}), Tensor(), {}, 2);
+  EXPECT_EQ(packed(y), (std::vector<Ints>{{2, 1, 3, 3, 8, 32}}));
+}
+
+TEST_F(PackConstants, WhatGainsNothingStays) {
+  EXPECT_TRUE(packed(matmul(data({5, 8}), constant({8, 16}))).empty()) << "small";
+  EXPECT_TRUE(packed(matmul(data({5, 64}), data({64, 64}))).empty()) << "no constant";
+  EXPECT_TRUE(packed(matmul(data({5, 64}), constant({64, 32}))).empty()) << "one panel as it is";
+  const Tensor rows = permute(constant({64, 64}), {1, 0});
+  EXPECT_TRUE(packed(matmul(data({1, 64}), rows)).empty()) << "lanes run along its rows";
+  EXPECT_TRUE(packed(mul(data({64, 64}), constant({64, 64}))).empty()) << "no contraction";
+}
+
+TEST_F(PackConstants, APackedConstantIsNotPackedAgain) {
+  const Tensor y = matmul(data({5, 24}), constant({24, 96}));
+  const UOp once = pack(y);
+  const UOp twice = pack(y.with(once));
+  EXPECT_TRUE(once == twice);
+}
+
+}  // namespace
+}  // namespace tiny
