@@ -36,7 +36,7 @@ LARGE = ["resnet50", "bvlc_alexnet", "zfnet512", "vgg19"]
 EVERY_DEVICE = ["squeezenet", "shufflenet", "mobilenet_v2", "transformer"]
 # The most kernels that a network may become: of the encoder's four layers each 12.
 KERNELS = {"mobilenet_v2": 54, "resnet50": 58, "transformer": 4 * 12 + 5}
-TOLERANCE, TOP, DISTINCT = 1e-4, 5, 900
+TOLERANCE, TOP, DISTINCT, SPREAD = 1e-4, 5, 900, (1, 3)
 
 
 def load(path):
@@ -66,6 +66,8 @@ def disagreement(got, want):
             return f"other than the {TOP} greatest", error
         if len(np.unique(a)) < DISTINCT:
             return f"only {len(np.unique(a))} distinct values", error
+        if not SPREAD[0] <= float(b.std()) <= SPREAD[1]:
+            return f"a standard deviation of {float(b.std()):.2f} wanted", error
     return "", error
 
 
@@ -109,7 +111,7 @@ def main():
             subprocess.run([sys.executable, "-B", HERE / "make_models.py", arguments.models, "--only",
                             name], check=True)  # fmt: skip
         cases = [(i, "cpu") for i in range(3)]
-        cases += [(0, device) for device in ("interp", "c") if name in EVERY_DEVICE]
+        cases += [(i, device) for device in ("interp", "c") for i in range(3) if name in EVERY_DEVICE]
         with tempfile.TemporaryDirectory() as out:
             for data_set, device in cases:
                 line, right = check(arguments.models, name, data_set, device, pathlib.Path(out))
