@@ -52,8 +52,9 @@ void set_bare_variables(tiny_options* options) {
     int64_t number = 0;
     const char* end = value + std::string_view(value).size();
     if (const auto parsed = std::from_chars(value, end, number);
-        parsed.ec == std::errc() && parsed.ptr == end)
-      tiny_options_set_int(options, key, number);
+        parsed.ec == std::errc() && parsed.ptr == end &&
+        tiny_options_set_int(options, key, number) != TINY_OK)
+      warn(std::string(variable) + "=" + value + " is ignored: " + tiny_last_error());
   }
 }
 

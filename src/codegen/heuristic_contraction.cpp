@@ -245,7 +245,8 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   // Columns: blocks, panels, vectors, lanes.
   const size_t column_range = panel.column_range;
   const int64_t column_blocks = number(column_range);
-  const int64_t block = panel.in_place ? panel.columns / width : panel.columns;
+  const bool counts_panels = panel.in_place && column_range != lane;
+  const int64_t block = counts_panels ? panel.columns / width : panel.columns;
   int64_t panels = column_blocks;
   if (panel.steps && block < most(column_range)) panels = tile(column_blocks, block);
   int64_t vectors = panel.in_place ? number(lane) : panels;

@@ -107,7 +107,6 @@ class Planner {
         invariant(at != request_.variables.end(), "a program knows the variables of its kernels");
         entry.variables.push_back(static_cast<uint32_t>(at - request_.variables.begin()));
       }
-      plan_.interpreted += entry.info.interpreted ? 1 : 0;
       plan_.tape.push_back(std::move(entry));
     }
   }

@@ -71,7 +71,6 @@ struct Plan {
   int64_t live_bytes_max = 0;  // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
-  int64_t interpreted = 0;  // entries of the tape that are bytecode
   // Whether captured memory is written: then one run at a time.
   bool is_exclusive = false;
 };
@@ -79,13 +78,16 @@ struct Plan {
 class Program : public RefCounted, public Plan {
  public:
   Program() = default;
-  explicit Program(Plan plan) : Plan(std::move(plan)) {}
+  explicit Program(Plan plan) : Plan(std::move(plan)) {
+    for (const TapeEntry& entry : tape) interpreted += entry.info.interpreted ? 1 : 0;
+  }
 
   Device* device = nullptr;
   Observer* observer = nullptr;          // of the owner
   Ref<RefCounted> owner;                 // what keeps the device alive
   std::atomic<bool> is_running = false;  // only of an exclusive program
   int64_t time_limit = 0;                // milliseconds of an execution; 0: none
+  int64_t interpreted = 0;               // entries of the tape that are bytecode
 };
 
 // Whether the first bytes of two pieces of memory meet.

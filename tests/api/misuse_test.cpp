@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tiny.h"
@@ -368,6 +369,38 @@ TEST_F(Misuse, IndicesOutOfRangeEndTheRunWithIndex) {
       << tiny_last_error();
   tiny_tensor_release(out);
   tiny_tensor_release(index);
+}
+
+TEST_F(Misuse, SettingsHaveRangesAndDevicesNumbers) {
+  tiny_options* options = nullptr;
+  ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+  for (const int64_t threads : {int64_t{1} << 40, int64_t{20000}, int64_t{-5}}) {
+    EXPECT_EQ(tiny_options_set_int(options, "threads", threads), kArgument);
+    EXPECT_EQ(tiny_last_error(),
+              "tiny_options_set_int: option \"threads\" wants from 0 to 1024; got " +
+                  std::to_string(threads));
+  }
+  const std::pair<const char*, tiny_status> wanted[] = {
+      {"null:0", TINY_OK},  {"null:3", TINY_ERROR_DEVICE}, {"interp:00", TINY_OK},
+      {"null:", kArgument}, {"null:-1", kArgument},        {":0", kArgument}};
+  for (const auto& [device, status] : wanted) {
+    ASSERT_EQ(tiny_options_set_string(options, "device", device), TINY_OK);
+    tiny_context* context = nullptr;
+    EXPECT_EQ(tiny_context_create(options, &context), status) << device << tiny_last_error();
+    tiny_context_release(context);
+  }
+  tiny_options_release(options);
+}
+
+TEST_F(Misuse, AnErrorAboutAFileNamesIt) {
+  tiny_model* model = nullptr;
+  EXPECT_EQ(tiny_model_load(context_, "no/such.onnx", &model), TINY_ERROR_IO);
+  EXPECT_NE(std::string(tiny_last_error_json()).find("\"file\":\"no/such.onnx\""),
+            std::string::npos)
+      << tiny_last_error_json();
+  tiny_tensor* tensor = nullptr;
+  EXPECT_EQ(tiny_unary(TINY_NEG, nullptr, &tensor), kArgument);
+  EXPECT_EQ(std::string(tiny_last_error_json()).find("file"), std::string::npos);
 }
 
 TEST_F(Misuse, ErrorsAreOnePerThreadAndJsonSaysTheSame) {

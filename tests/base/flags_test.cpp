@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -75,8 +76,9 @@ TEST(Flags, AVariableOutOfRangeIsIgnored) {
       Flags::from_environment([](const std::string& line) { warnings.push_back(line); });
   unsetenv("TINY_THREADS");
   EXPECT_EQ(flags.threads, 0);
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0], "TINY_THREADS=20000 is not from 0 to 1024; ignored");
+  EXPECT_EQ(std::count(warnings.begin(), warnings.end(),
+                       "TINY_THREADS=20000 is not from 0 to 1024; ignored"),
+            1);
 }
 
 TEST(Flags, AnUnknownKeyListsAllAndOneOfTheOtherKindSaysSo) {

@@ -31,6 +31,13 @@ class Seeing(CliTest):
         self.assertEqual(self.told(DEBUG="much"), "")
         self.assertIn("  options none", self.told(DEBUG="3", NOOPT="1"))
 
+    def test_a_bare_name_out_of_range_is_told(self):
+        environment = {**os.environ, "DEBUG": "9"}
+        done = subprocess.run([TINY, "run", self.negation(), "--synth", "ones"], capture_output=True,
+                              text=True, timeout=60, env=environment)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "^tiny: DEBUG=9 is ignored: .* from 0 to 7; got 9\n$")
+
     def test_everything_goes_to_stderr(self):
         quiet = self.told("--json") or self.stdout
         self.told("--json", TINY_DEBUG="7")

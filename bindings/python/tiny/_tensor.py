@@ -2,6 +2,7 @@
 buffers, operators, indexing, NumPy and memoryviews."""
 
 import atexit
+import contextlib
 import os
 import threading
 
@@ -44,7 +45,8 @@ def _set_bare_names(settings):
     for name in _BARE_NAMES:
         value = os.environ.get(name, "")
         if value.isdecimal() and "TINY_" + name not in os.environ:
-            native.tiny_options_set_int(settings, name.lower(), int(value))
+            with contextlib.suppress(RuntimeError):  # a number that we do not take
+                native.tiny_options_set_int(settings, name.lower(), int(value))
 
 
 def _new_context(self, **options):

@@ -1,0 +1,93 @@
+// Contractions with constant operands have the oracle's values, whatever panels the constants lie
+// in and however the heuristic walks them.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "engine/compile.h"
+#include "shape/shape.h"
+#include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/program.h"
+#include "tensor/window.h"
+#include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/environment.h"
+#include "tests/support/tensors.h"
+
+namespace tiny {
+namespace {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : random_(seed) {}
+  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  int64_t one_of(const Ints& list) { return list[static_cast<size_t>(below(std::ssize(list)))]; }
+  Tensor tensor(const Ref<Context>& context, const Ints& shape) {
+    testing::Floats values;
+    for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
+      values.push_back(static_cast<float>(below(33) - 16) / 16);
+    return testing::floats(context, values, shape);
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+// Two contractions, one after the other: the second's operand is a value that has a layout.
+Tensor matrices(Random& random, const Tensor& x, int64_t k) {
+  const Ref<Context> context(&x.context());
+  const int64_t n = random.one_of({16, 32, 48, 50, 64, 96, 200});
+  const int64_t m = random.one_of({7, 16, 24, 40});
+  Tensor w = random.tensor(context, {k, n});
+  if (random.below(2)) w = permute(random.tensor(context, {n, k}), {1, 0});
+  return matmul(relu(matmul(x, w)), random.tensor(context, {n, m}));
+}
+
+Tensor convolutions(Random& random, const Tensor& x, int64_t channels) {
+  const Ref<Context> context(&x.context());
+  const int64_t groups = random.one_of({1, 1, 1, 2, channels});
+  const int64_t middle = random.one_of({16, 32, 48, 64}) * (groups == channels ? channels / 8 : 1);
+  const int64_t size = random.one_of({1, 3});
+  WindowOptions options;
+  options.before = options.after = {size / 2, size / 2};
+  if (random.below(3) == 0) options.strides = {2, 2};
+  const Tensor first = conv(x, random.tensor(context, {middle, channels / groups, size, size}),
+                            Tensor(), options, groups);
+  return conv(relu(first), random.tensor(context, {random.one_of({8, 32, 40}), middle, 1, 1}),
+              Tensor(), {});
+}
+
+TEST(PackedOperands, HaveTheOraclesValues) {
+  const uint64_t seeds = testing::number_from("SEEDS", 60);
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    Random random(seed);
+    Flags flags = testing::flags_for("cpu", random.below(2) ? "avx2" : "auto");
+    flags.threads = 1 + random.below(2);
+    const Ref<Context> context = make_ref<Context>(flags);
+    const bool is_conv = random.below(2) != 0;
+    const int64_t k = is_conv ? random.one_of({8, 16, 24}) : random.one_of({24, 64, 400, 600});
+    const int64_t rows = 1 + random.below(30);
+    const Ints shape =
+        is_conv ? Ints{1, k, 1 + random.below(12), 1 + random.below(12)} : Ints{rows, k};
+    const Tensor data = random.tensor(context, shape);
+    const Tensor input = make_placeholder(context, kFloat32, shape);
+    Random of_program = random;
+    const Tensor wanted = is_conv ? convolutions(random, data, k) : matrices(random, data, k);
+    const Tensor output =
+        is_conv ? convolutions(of_program, input, k) : matrices(of_program, input, k);
+    const Ref<const TensorProgram> program = compile_tensors(context, {&input, 1}, {&output, 1});
+    TensorRun run(context, program);
+    run.set_input(0, data);
+    run.execute();
+    const reference::Values want = reference::evaluate(wanted.node());
+    testing::Floats got(want.size());
+    run.read_output(0, got.data());
+    EXPECT_EQ(reference::difference(want, got.data()), "") << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace tiny
