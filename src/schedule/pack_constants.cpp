@@ -25,8 +25,9 @@ class Operand {
 
   // The operand made of a packed constant; none if it is no constant or would gain nothing.
   std::optional<UOp> packed(const UOp& other, const std::vector<uint8_t>& is_constant) {
-    const auto stored = as_view(value_);
-    if (!stored || !is_constant[stored->base.id()] || !stored->view.offset.is_const())
+    const auto stored = as_view(value_, is_constant);
+    if (!stored || stored->base.id() >= is_constant.size() || !is_constant[stored->base.id()] ||
+        !stored->view.offset.is_const())
       return std::nullopt;
     if (!find_axes(stored->view, other)) return std::nullopt;
     UOp base = other;
@@ -34,7 +35,7 @@ class Operand {
     is_computed_ = !has_memory(base);
     if (elements_ < kElementsMin || columns_axis_ == kNone || steps_ < 2) return std::nullopt;
     if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
-    return pack(*stored);
+    return pack(*stored, is_constant);
   }
 
  private:
@@ -74,7 +75,7 @@ class Operand {
     return columns;
   }
 
-  std::optional<UOp> pack(const StoredView& stored) const {
+  std::optional<UOp> pack(const StoredView& stored, const std::vector<uint8_t>& is_constant) const {
     const Shape& shape = shape_of(value_);
     // The elements without the axes that repeat; then with the columns split into blocks.
     ViewArg elements{{}, {}, stored.view.offset.value()};
@@ -113,7 +114,7 @@ class Operand {
     Graph& graph = value_.graph();
     const UOp given = graph.make(Op::AsStrided, {stored.base}, std::move(elements));
     const UOp ordered = make_permute(make_reshape(given, split), order);
-    if (const auto lies = as_view(ordered);
+    if (const auto lies = as_view(ordered, is_constant);
         lies && lies->view.offset.is(0) && is_row_major(lies->view))
       return std::nullopt;
     const UOp constant = graph.make(Op::Contiguous, {ordered});
