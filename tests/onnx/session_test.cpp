@@ -66,6 +66,15 @@ TEST(Session, RunsWithFreeDimensions) {
   }
 }
 
+TEST(Session, ShapesAreComputedOnTheHostWhereTheDeviceShowsItNoMemory) {
+  const Ref<LoadedModel> model =
+      load(tiny::testing::new_context("null"),
+           typed_graph({node("Shape", {"x"}, {"sizes"}), node("Gather", {"sizes", "order"}, {"to"}),
+                        node("Reshape", {"x", "to"}, {"y"})},
+                       {floats("x", {dim("N"), dim("M")})}, {"y"}, {int64s("order", {1, 0})}));
+  EXPECT_EQ(model->compile({{2, 5}})->outputs[0].shape, (Ints{5, 2}));
+}
+
 TEST(Session, NamesTheInputAndTheDimensionThatDoNotFit) {
   const Ref<Context> context = new_context();
   const Ref<LoadedModel> model =
