@@ -65,6 +65,7 @@ class Chooser {
     size_t column_range = 0;  // whose steps are panels (in_place), or columns
   };
   void contraction(const ClosureInfo& reduction);
+  void unroll_window(const ClosureInfo& reduction);
   void reduced_lanes(size_t lane, uint64_t outputs);
   struct TileCost {
     double vector_load = 1;  // in loads from the first level of cache

@@ -18,6 +18,7 @@ constexpr uint64_t bit(size_t i) {
 }
 
 constexpr int64_t kVectorsMax = 4;      // of a register tile
+constexpr int64_t kWindowMax = 9;       // steps of a window that are unrolled
 constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
 constexpr int64_t kReducedBlock = 256;  // elements of a reduced range in a panel..
 constexpr int64_t kReducedWhole = 384;  // ..unless that is all
@@ -383,6 +384,17 @@ void Chooser::contraction(const ClosureInfo& reduction) {
     kind(OptionKind::Upcast, inner);
   }
   vector_tile(lane, best.vectors);
+  if (row == none) unroll_window(reduction);
+}
+
+// The few steps of a pooling window, or of a filter for each channel, side by side.
+void Chooser::unroll_window(const ClosureInfo& reduction) {
+  int64_t steps = 1;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (reduction.own & bit(i)) steps *= const_extent(i);
+  if (steps == 0 || steps > kWindowMax) return;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (reduction.own & bit(i)) kind(OptionKind::Unroll, number(i));
 }
 
 }  // namespace tiny

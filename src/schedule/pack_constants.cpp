@@ -33,7 +33,8 @@ class Operand {
     UOp base = other;
     while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
     is_computed_ = !has_memory(base);
-    if (elements_ < kElementsMin || columns_axis_ == kNone || steps_ < 2) return std::nullopt;
+    if (columns_axis_ == kNone || steps_ < 2) return std::nullopt;
+    if (elements_ < (is_shared_ ? kElementsMin : lanes() * lanes())) return std::nullopt;
     if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
     return pack(*stored, is_constant);
   }
@@ -58,9 +59,15 @@ class Operand {
       if (is_reduced_[i]) {
         steps_ *= size;
         contiguous_steps_ |= stride == 1;
-      } else if (size > columns && size >= lanes() && repeats(other, i)) {
+        continue;
+      }
+      // Columns share what the other operand has; else (depthwise) it has elements for each.
+      const bool shared = repeats(other, i);
+      if (size < lanes() || (is_shared_ && !shared)) continue;
+      if (size > columns || (shared && !is_shared_)) {
         columns = size;
         columns_axis_ = i;
+        is_shared_ = shared;
       }
     }
     return true;
@@ -70,6 +77,7 @@ class Operand {
 
   // Columns side by side: two vectors where they fill all blocks, else one, else all.
   int64_t block(int64_t columns) const {
+    if (!is_shared_) return columns;
     for (const int64_t vectors : {2, 1})
       if (columns % (vectors * lanes()) == 0) return vectors * lanes();
     return columns;
@@ -134,6 +142,7 @@ class Operand {
   int64_t rows_ = 1;   // how often each element is read
   int64_t steps_ = 1;  // of the reduction
   bool contiguous_steps_ = false;
+  bool is_shared_ = false;    // every column reads the same elements of the other operand
   bool is_computed_ = false;  // the other operand
 };
 
