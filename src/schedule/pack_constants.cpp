@@ -150,7 +150,7 @@ class Operand {
 std::optional<UOp> packed_product(const UOp& product, const Ints& axes, const Target& target,
                                   const std::vector<uint8_t>& is_constant) {
   if (product.op() != Op::Mul || !product.dtype().is_float()) return std::nullopt;
-  for (const size_t side : {1, 0}) {
+  for (const size_t side : {size_t{1}, size_t{0}}) {
     const UOp& other = product.src(1 - side);
     const auto packed = Operand(product.src(side), axes, target).packed(other, is_constant);
     if (!packed) continue;
