@@ -13,7 +13,7 @@ import sys
 import peers
 import timing
 from kernels import environment
-from report import evaluate, geometric_mean, at_least, json_of, rows_text
+from report import at_least, evaluate, geometric_mean, json_of, rows_text
 
 TURN = 0.1  # seconds that a contender has before the other's turn
 PAUSE = 0.005  # before a turn, where threads may spin on after the last one
@@ -111,7 +111,7 @@ def run(arguments):
             evaluate(row)
         best, middle = (geometric_mean([row[key] for row in some])
                         for key in ("ratio", "ratio_median"))  # fmt: skip
-        name = f"geometric mean of {len(some)} models, {threads} threads"
+        name = f"geometric mean of {len(some)} models, threads {threads}"
         target = at_least("models: geometric mean", best)
         figures.append({"name": name, "ratio": best, "ratio_median": middle, "target": target})
         lines.append(f"{name}: ratio {best:.2f}, of medians {middle:.2f}. {target}")

@@ -287,9 +287,10 @@ def make_encoder(name, width, heads, hidden, layers, opset):
     x = norm(x, "embedding_norm")
     split = b.weight("split", np.array([0, 0, heads, width // heads], np.int64))
     merge = b.weight("merge", np.array([0, 0, width], np.int64))
-    root = b.weight("root", np.float32(math.sqrt(width // heads)))
-    sqrt2 = b.weight("sqrt2", np.float32(math.sqrt(2)))
-    half, unit = b.weight("half", np.float32(0.5)), b.weight("unit", np.float32(1))
+    if not has_operators:
+        root = b.weight("root", np.float32(math.sqrt(width // heads)))
+        sqrt2 = b.weight("sqrt2", np.float32(math.sqrt(2)))
+        half, unit = b.weight("half", np.float32(0.5)), b.weight("unit", np.float32(1))
     for i in range(layers):
         label = f"layer{i}"
 
