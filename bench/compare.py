@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import compiling
+import ladder
 import models
 from report import at_least, json_of, table
 
@@ -64,7 +65,8 @@ def kernels(arguments):
     return result, kernels_text(result)
 
 
-PARTS = {"kernels": kernels, "models": models.run, "compile": compiling.run}
+PARTS = {"kernels": kernels, "models": models.run, "compile": compiling.run,
+         "ladder": ladder.run}
 
 
 def main():

@@ -22,7 +22,7 @@ constexpr int64_t kVectors[] = {2, 4};
 constexpr int64_t kWholeMax = 16;  // a range of no more elements may be repeated whole
 constexpr int64_t kPadding = 16;   // elements that keep rows apart in a cache
 constexpr int64_t kCopiesMax = 64;
-constexpr size_t kRangesMax = 32;
+constexpr size_t kRangesMax = 20;  // more would need longer names for instances
 
 constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;

@@ -51,6 +51,8 @@ bool KernelCache::searches() const {
 
 namespace {
 
+constexpr double kSearchSecondsMax = 120;  // for one kernel, however wide the search
+
 std::string list_key(const std::string& kernel_key) {
   return "beam " + kernel_key;
 }
@@ -90,6 +92,7 @@ KernelCache::Found KernelCache::search(const Kernel& kernel) {
   if (!found) {
     SearchLimits limits;
     limits.width = flags_.beam;
+    limits.seconds = std::min(5.0 * static_cast<double>(1 + flags_.beam), kSearchSecondsMax);
     const SearchResult result =
         search_options(kernel, {backend_, observer_, stop_}, pipeline_options(), limits);
     ++observer_.compiles().searched;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "codegen/actions.h"
+#include "codegen/figures.h"
 #include "codegen/heuristic.h"
 #include "engine/trial.h"
 
@@ -15,11 +16,15 @@ namespace tiny {
 
 namespace {
 
-constexpr double kGainMin = 1.01;  // of a step, and of the result over the heuristic's
-constexpr double kHopeless = 3;    // so much slower than the best after one run: no second
+constexpr double kGainMin = 1.01;          // of a step, and of the result over the heuristic's
+constexpr double kHopeless = 3;            // so much slower than the best after one run: no second
+constexpr double kLongSeconds = 5e-3;      // from here on what is executed is counted first
+constexpr double kFirstRunSeconds = 0.05;  // the most that a start from no options may take, about
+constexpr double kNearSeconds = 1.25;      // so near to the heuristic's a result is timed again
 constexpr int kRuns = 4;
 constexpr double kWarmSeconds = 1e-3;
-constexpr double kRunsSeconds = 2e-3;  // short kernels run on until so much is spent
+constexpr double kRunsSeconds = 2e-3;     // short kernels run on until so much is spent
+constexpr double kRunsSecondsMax = 0.05;  // long ones are not run again
 constexpr int kShortRuns = 24;
 constexpr int kFinalRoundsMin = 6;
 constexpr int kFinalRoundsMax = 60;
@@ -35,6 +40,7 @@ struct Candidate {
   std::string name;
   SizeExpression threads_extent;
   Ref<Executable> code;
+  double executed = 0;  // ops of one launch
   double seconds = 0;
 };
 
@@ -74,12 +80,15 @@ class Search {
     List list;
     LinearProgram program;
     SizeExpression threads_extent;
+    double executed = 0;
   };
   std::optional<Lowered> lower(const List& list, bool must_fit = true);
   std::vector<Candidate> compile(std::vector<Lowered> batch);
   double time(Candidate& candidate, double best);
   std::vector<List> next_lists(const List& list) const;
   std::vector<List> expand(const std::vector<Candidate>& beam) const;
+  std::vector<Candidate> start(const List& list);
+  List plain_list(const Candidate& heuristic);
   std::vector<Candidate> try_all(const std::vector<List>& lists, const Candidate& parent,
                                  double until);
   Candidate climb(Candidate start, double until);
@@ -110,7 +119,8 @@ std::optional<Search::Lowered> Search::lower(const List& list, bool must_fit) {
     if (!seen_.emplace(hash_of(made.program, 1), hash_of(made.program, 2)).second)
       return std::nullopt;
     const SizeExpression extent(made.threads_extent, kernel_.variables);
-    return Lowered{list, std::move(made.program), extent};
+    const double executed = count_executed(made.program, trial_.value(extent));
+    return Lowered{list, std::move(made.program), extent, executed};
   } catch (const Error& e) {
     if (e.status() == Status::InvalidArgument || e.status() == Status::Unsupported ||
         e.status() == Status::Limit)
@@ -130,7 +140,12 @@ std::vector<Candidate> Search::compile(std::vector<Lowered> batch) {
   for (size_t i = 0; i < codes.size(); ++i) {
     if (codes[i].kind == CodeKind::Bytecode) continue;
     if (std::ssize(codes[i].bytes) > limits_.code_bytes_max) continue;
-    out.push_back({std::move(batch[i].list), programs[i].name, batch[i].threads_extent, {}, 0});
+    out.push_back({std::move(batch[i].list),
+                   programs[i].name,
+                   batch[i].threads_extent,
+                   {},
+                   batch[i].executed,
+                   0});
     kept.push_back(std::move(codes[i]));
   }
   const std::vector<LoadedKernel> loaded = place_.backend.load(kept);
@@ -146,6 +161,7 @@ double Search::time(Candidate& candidate, double best) {
   if (least < kWarmSeconds) sum = least = trial_.run(*candidate.code, candidate.threads_extent);
   if (best > 0 && least > kHopeless * best) return candidate.seconds = least;
   for (int runs = 1; runs < (sum < kRunsSeconds ? kShortRuns : kRuns); ++runs) {
+    if (sum > kRunsSecondsMax) break;
     const double seconds = trial_.run(*candidate.code, candidate.threads_extent);
     least = std::min(least, seconds);
     sum += seconds;
@@ -185,7 +201,11 @@ std::vector<Candidate> Search::try_all(const std::vector<List>& lists, const Can
   for (size_t i = 0; i < lists.size(); ++i) {
     place_.stop.check();
     if (spent() > until) break;
-    if (auto lowered = lower(lists[i])) batch.push_back(std::move(*lowered));
+    auto lowered = lower(lists[i]);
+    // What cannot be stopped once it runs is not begun if it would run for long.
+    const bool is_hopeless =
+        lowered && parent.seconds > kLongSeconds && lowered->executed > kHopeless * parent.executed;
+    if (lowered && !is_hopeless) batch.push_back(std::move(*lowered));
     if (batch.size() < kBatch && i + 1 < lists.size()) continue;
     for (Candidate& c : compile(std::move(batch))) {
       place_.stop.check();
@@ -249,17 +269,41 @@ void Search::tell_end(const SearchResult& result) const {
   place_.observer.tell(cat(text, result.is_better ? list : "the heuristic's stay", "\n"));
 }
 
+// The list compiled and timed; nothing if it cannot be.
+std::vector<Candidate> Search::start(const List& list) {
+  std::vector<Lowered> batch;
+  if (auto lowered = lower(list, false)) batch.push_back(std::move(*lowered));
+  std::vector<Candidate> made = compile(std::move(batch));
+  for (Candidate& c : made) time(c, heuristic_seconds_);
+  return made;
+}
+
+// No options; where that would run for too long, the steps from there that leave the least to
+// execute, until it does not.
+List Search::plain_list(const Candidate& heuristic) {
+  const double enough = heuristic.executed * kFirstRunSeconds / heuristic.seconds;
+  std::set<std::pair<uint64_t, uint64_t>> seen = seen_;
+  List list;
+  auto least = lower(list, false);
+  for (bool goes_on = true; goes_on && least && least->executed > enough;) {
+    goes_on = false;
+    for (const List& next : next_lists(list)) {
+      place_.stop.check();
+      if (spent() > limits_.seconds) break;
+      auto lowered = lower(next);
+      if (!lowered || lowered->executed > least->executed / kGainMin) continue;
+      least = std::move(lowered);
+      goes_on = true;
+    }
+    list = least->list;
+  }
+  seen_ = std::move(seen);  // what was looked at has not been timed
+  return list;
+}
+
 SearchResult Search::run() {
-  const auto start_of = [&](const List& list) {
-    auto lowered = lower(list, false);
-    std::vector<Lowered> one;
-    if (lowered) one.push_back(std::move(*lowered));
-    std::vector<Candidate> made = one.empty() ? std::vector<Candidate>() : compile(std::move(one));
-    for (Candidate& c : made) time(c, heuristic_seconds_);
-    return made;
-  };
   SearchResult result;
-  std::vector<Candidate> all = start_of(choose_options(prepared_, target()));
+  std::vector<Candidate> all = start(choose_options(prepared_, target()));
   if (all.empty()) return result;
   const Candidate heuristic = all.front();
   heuristic_seconds_ = heuristic.seconds;
@@ -268,10 +312,12 @@ SearchResult Search::run() {
                              limits_.width, ", from the heuristic's and from none:\n"));
   tell(1, 1, heuristic);
   all.push_back(climb(heuristic, limits_.seconds * kFirstShare));
-  for (Candidate& naive : start_of({})) {
-    tell(1, 1, naive);
-    all.push_back(climb(std::move(naive), limits_.seconds));
+  for (Candidate& plain : start(plain_list(heuristic))) {
+    tell(1, 1, plain);
+    all.push_back(climb(std::move(plain), limits_.seconds));
   }
+  std::erase_if(all,
+                [&](const Candidate& c) { return c.seconds > heuristic.seconds * kNearSeconds; });
   play_off(all);
   const auto best = std::min_element(
       all.begin(), all.end(),

@@ -74,8 +74,7 @@ Trial::Trial(Device& device, const Kernel& kernel)
     }
     if (smaller) wanted = sizes(kernel);
   }
-  bytes_ = total();
-  require(bytes_ <= kBytesMax, Status::Limit, "its buffers take ", bytes_, " bytes");
+  require(total() <= kBytesMax, Status::Limit, "its buffers take ", total(), " bytes");
   for (size_t i = 0; i < wanted.size(); ++i) {
     buffers_.push_back(device_.allocate(wanted[i]));
     patterns_.push_back(pattern_of(params_[i].element));

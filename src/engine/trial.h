@@ -22,7 +22,8 @@ class Trial {
 
   // Seconds of one launch; `threads_extent` is that of the code, 0 without a THREAD range.
   double run(Executable& code, const SizeExpression& threads_extent);
-  int64_t bytes() const { return bytes_; }
+  // A size as it is here.
+  int64_t value(const SizeExpression& size) const { return size.value(variables_); }
 
  private:
   std::vector<int64_t> sizes(const Kernel& kernel) const;  // bytes of each parameter
@@ -34,7 +35,6 @@ class Trial {
   std::vector<Ref<Buffer>> buffers_;
   std::vector<std::string> patterns_;  // bytes that fill each buffer, over and over
   Ref<Queue> queue_;
-  int64_t bytes_ = 0;
 };
 
 }  // namespace tiny
