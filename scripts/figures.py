@@ -1,20 +1,23 @@
 """Prints what a change should be weighed by, from build/release: the slowest translation units,
-lines and object code per folder, the size of the library, and the count of ctest's last run."""
+lines and object code per folder, the size of the library, and the count of ctest's last run.
+What ccache had takes no time: the figures of a clean build are those of scripts/cold-build.sh, the
+last of which are printed too.  figures.py --slowest FOLDER prints the slowest of that build alone."""
 
 import os
 import pathlib
 import re
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/release"
 CODE = {".h", ".c", ".cpp", ".def", ".py", ".sh", ".cs", ".i", ".rs"}
 
 
-def slowest(count):
+def slowest(build, count):
     """Seconds and object of the translation units that took longest when they were last built."""
     took = {}
-    for line in (BUILD / ".ninja_log").read_text().splitlines()[1:]:
+    for line in (build / ".ninja_log").read_text().splitlines()[1:]:
         start, end, _, output, _ = line.split("\t")
         if output.endswith(".o"):
             took[output] = (int(end) - int(start)) / 1000
@@ -65,11 +68,20 @@ def closing_line():
     return f"{total - failed - skipped + not_run} passed, {failed} failed, {skipped} skipped"
 
 
+def print_slowest(build):
+    for seconds, output in slowest(build, 10):
+        print(f"  {seconds:6.1f}  {output}")
+
+
 def main():
+    if len(sys.argv) > 1:
+        return print_slowest(pathlib.Path(sys.argv[2]))
     if (BUILD / ".ninja_log").exists():
         print("\nslowest translation units (s; 0.0 came from ccache)")
-        for seconds, output in slowest(10):
-            print(f"  {seconds:6.1f}  {output}")
+        print_slowest(BUILD)
+    cold = ROOT / "build/cold/times.txt"
+    print("\n" + (cold.read_text().rstrip() if cold.exists() else
+                  "no cold build yet: scripts/cold-build.sh makes one"))
     print("\nlines of code")
     for folder, count in sorted(lines().items()):
         print(f"  {count:7d}  {folder}")

@@ -74,22 +74,31 @@ void retain_nothing(void* user) {
   delete static_cast<SharedBytes*>(user);
 }
 
+// The bytes where they are; they stay for as long as the storage.
+Ref<Storage> wrapped(Context& context, const SharedBytes& bytes) {
+  auto keeper = std::make_unique<SharedBytes>(bytes);
+  // Kernels only read captured memory, so a read-only mapping serves.
+  Ref<Buffer> memory = context.device().wrap(const_cast<std::byte*>(bytes.data()), bytes.size());
+  Ref<Storage> storage = make_ref<Storage>(std::move(memory), 0, retain_nothing, keeper.get());
+  keeper.release();
+  return storage;
+}
+
+// A copy of the bytes in memory that the host sees too: shapes may be computed from them.
+Ref<Storage> copied(Context& context, const SharedBytes& bytes) {
+  Ref<Storage> storage = context.from_host(bytes.data(), bytes.size());
+  if (storage->memory().host()) return storage;
+  return wrapped(context, SharedBytes::own({bytes.view().begin(), bytes.view().end()}));
+}
+
 }  // namespace
 
 Ref<Storage> Weights::storage(Context& context, const HostTensor& tensor) {
   Ref<Storage>& known = storages_[tensor.bytes.data()];
   if (known) return known;
   const auto address = std::bit_cast<uintptr_t>(tensor.bytes.data());
-  if (address % static_cast<uintptr_t>(tensor.dtype.bytes()) != 0) {
-    known = context.from_host(tensor.bytes.data(), tensor.bytes.size());
-    return known;
-  }
-  // Kernels only read captured memory, so a read-only mapping serves.
-  auto keeper = std::make_unique<SharedBytes>(tensor.bytes);
-  Ref<Buffer> memory =
-      context.device().wrap(const_cast<std::byte*>(tensor.bytes.data()), tensor.bytes.size());
-  known = make_ref<Storage>(std::move(memory), 0, retain_nothing, keeper.get());
-  keeper.release();
+  const bool is_aligned = address % static_cast<uintptr_t>(tensor.dtype.bytes()) == 0;
+  known = is_aligned ? wrapped(context, tensor.bytes) : copied(context, tensor.bytes);
   return known;
 }
 
@@ -119,7 +128,7 @@ Value Importer::constant(const HostTensor& tensor) {
   }
   // Small ones are copied: what is folded on the way must not stay with the model.
   const Ref<Storage> storage = tensor.bytes.size() <= kCopiedMax
-                                   ? context_->from_host(tensor.bytes.data(), tensor.bytes.size())
+                                   ? copied(*context_, tensor.bytes)
                                    : weights_.storage(*context_, tensor);
   const UOp buffer = make_buffer(context_->graph(), storage, tensor.dtype, count);
   value.tensor = Tensor(context_, make_reshape(buffer, shape));

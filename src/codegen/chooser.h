@@ -64,6 +64,7 @@ class Chooser {
     size_t column_range = 0;  // whose steps are panels (in_place), or columns
   };
   void contraction(const ClosureInfo& reduction);
+  void unroll_window(const ClosureInfo& reduction);
   void reduced_lanes(size_t lane, uint64_t outputs);
   struct TileCost {
     double vector_load = 1;  // in loads from the first level of cache
@@ -79,6 +80,9 @@ class Chooser {
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
   void fill_along(const Option& stage);
+  void stage_factor(const std::vector<int64_t>& columns, const std::vector<int64_t>& steps,
+                    int64_t outer_row, int64_t inner_row);
+  void fill_with_lanes(const UOp& stage);
   void stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
                   int64_t inner_row);
 

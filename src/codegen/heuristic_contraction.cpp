@@ -18,6 +18,7 @@ constexpr uint64_t bit(size_t i) {
 }
 
 constexpr int64_t kVectorsMax = 4;      // of a register tile
+constexpr int64_t kWindowMax = 9;       // steps of a window that are unrolled
 constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
 constexpr int64_t kReducedBlock = 256;  // elements of a reduced range in a panel..
 constexpr int64_t kReducedWhole = 384;  // ..unless that is all
@@ -187,6 +188,41 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   return panel;
 }
 
+// Lanes for the fill of a stage, along the innermost of its ranges.
+void Chooser::fill_with_lanes(const UOp& stage) {
+  const UOp& range = stage.src(stage.src().size() - 1);
+  const int64_t copy = range.int_arg();
+  const bool is_one_vector = range.src(0).is_const_int(lanes_);
+  kind(OptionKind::Vec, is_one_vector ? copy : tile(copy, lanes_));
+}
+
+// A factor that is computed for each row and step, but is the same for all columns, is computed
+// once per row tile, with lanes along the steps.
+void Chooser::stage_factor(const std::vector<int64_t>& columns, const std::vector<int64_t>& steps,
+                           int64_t outer_row, int64_t inner_row) {
+  const std::vector<UOp> order = topological(current_.roots);
+  const auto reduce =
+      std::ranges::find_if(order, [](const UOp& u) { return u.op() == Op::Reduce; });
+  if (reduce == order.end() || reduce->src(0).op() != Op::Mul) return;
+  const UOp product = reduce->src(0);
+  for (const UOp& factor : product.src()) {
+    if (!has(factor.op(), kElementwise) || factor.op() == Op::Cast) continue;
+    std::vector<int64_t> below;
+    for (const UOp& u : topological({&factor, 1}))
+      if (u.op() == Op::Range) below.push_back(u.int_arg());
+    const auto depends = [&](int64_t range) { return std::ranges::count(below, range) > 0; };
+    std::vector<int64_t> walked;
+    std::ranges::copy_if(steps, std::back_inserter(walked), depends);
+    if (std::ranges::any_of(columns, depends) || walked.size() != 1 || !depends(inner_row))
+      continue;
+    const int64_t number = std::ranges::find(order, factor) - order.begin();
+    apply({OptionKind::Stage, outer_row, number, {inner_row, walked[0]}, 16, true});
+    for (const UOp& u : topological(current_.roots))
+      if (u.op() == Op::Stage && u.src(0).op() == factor.op()) return fill_with_lanes(u);
+    return;
+  }
+}
+
 // The operand that is broadcast, if its rows fall on each other in the cache.
 void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
                          int64_t inner_row) {
@@ -203,9 +239,7 @@ void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, 
     for (const UOp& u : topological(current_.roots)) {
       if (u.op() != Op::Stage || u.src(0).op() != Op::Load || !(u.src(0).src(0) == a.node.src(0)))
         continue;
-      const int64_t copy = u.src(u.src().size() - 1).int_arg();
-      kind(OptionKind::Vec, tile(copy, lanes_));
-      break;
+      return fill_with_lanes(u);
     }
     return;
   }
@@ -305,7 +339,11 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
   if (!along_steps && !panel.in_place) apply(stage);
-  if (inner_row != outer_row) stage_rows(reduction, lane, row, outer_row, inner_row);
+  if (inner_row == outer_row) return;
+  stage_rows(reduction, lane, row, outer_row, inner_row);
+  std::vector<int64_t> steps;
+  for (size_t i : reduced) steps.push_back(i == cut_range ? cut_ : number(i));
+  stage_factor({vectors, lane_number}, steps, outer_row, inner_row);
 }
 
 void Chooser::contraction(const ClosureInfo& reduction) {
@@ -346,6 +384,17 @@ void Chooser::contraction(const ClosureInfo& reduction) {
     kind(OptionKind::Upcast, inner);
   }
   vector_tile(lane, best.vectors);
+  if (row == none) unroll_window(reduction);
+}
+
+// The few steps of a pooling window, or of a filter for each channel, side by side.
+void Chooser::unroll_window(const ClosureInfo& reduction) {
+  int64_t steps = 1;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (reduction.own & bit(i)) steps *= const_extent(i);
+  if (steps == 0 || steps > kWindowMax) return;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (reduction.own & bit(i)) kind(OptionKind::Unroll, number(i));
 }
 
 }  // namespace tiny

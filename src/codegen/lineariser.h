@@ -98,6 +98,7 @@ class Lineariser {
   };
   LoopBounds loop_bounds(const std::vector<Task*>& group, size_t range);
   void emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits);
+  void close_inside(const std::vector<Task*>& group, size_t range);
   void emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value);
 
   // peel.cpp

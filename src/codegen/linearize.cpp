@@ -214,6 +214,18 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
   return out;
 }
 
+// Closes what the tasks of a loop have left to close inside of it.
+void Lineariser::close_inside(const std::vector<Task*>& group, size_t range) {
+  std::vector<Task> copies;
+  for (const Task* t : group) copies.push_back(*t);
+  std::vector<Task*> inside;
+  for (Task& t : copies) {
+    t.todo &= ~bit(range);
+    inside.push_back(&t);
+  }
+  close_tasks(inside);
+}
+
 void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range,
                            const LoopBounds& limits) {
   RangeState& state = states_[range];
@@ -224,14 +236,7 @@ void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range,
   state.loop = tree_.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
   open_ |= bit(range);
   for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
-  std::vector<Task> copies;
-  for (const Task* t : group) copies.push_back(*t);
-  std::vector<Task*> inside;
-  for (Task& t : copies) {
-    t.todo &= ~bit(range);
-    inside.push_back(&t);
-  }
-  close_tasks(inside);
+  close_inside(group, range);
   known_.resize(known_.size() - limits.facts.size());
   open_ &= ~bit(range);
   state.kind = RangeState::Closed;
@@ -253,14 +258,7 @@ void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, i
   state.kind = RangeState::Fixed;
   state.value = value;
   open_ |= bit(range);
-  std::vector<Task> copies;
-  for (const Task* t : group) copies.push_back(*t);
-  std::vector<Task*> inside;
-  for (Task& t : copies) {
-    t.todo &= ~bit(range);
-    inside.push_back(&t);
-  }
-  close_tasks(inside);
+  close_inside(group, range);
   open_ &= ~bit(range);
   state.kind = RangeState::Closed;
   if (threaded) tree_.close();

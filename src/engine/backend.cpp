@@ -142,7 +142,8 @@ class NullBackend : public Backend {
   explicit NullBackend(const Flags& flags)
       : device_(make_null_device()),
         target_(flags.isa == "avx2" ? avx2_target() : avx512_target()) {
-    limit_isa(CpuIsa::Avx512, flags.isa);  // refuses unknown names
+    require(limit_isa(CpuIsa::Avx512, flags.isa) != CpuIsa::None, Status::InvalidArgument,
+            "device null makes machine code: isa \"", flags.isa, "\" has none");
     target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : 1;
   }
   Device& device() override { return *device_; }

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "engine/constants.h"
 #include "engine/plan_graph.h"
 #include "engine/realize.h"
 #include "ir/spec.h"
-#include "schedule/pack_constants.h"
 #include "schedule/rewrite_onehot.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -21,49 +21,6 @@ class InputTag : public Storage {
  public:
   InputTag() : Storage(Ref<Buffer>(), 0) {}
 };
-
-// Values that no input reaches but that a value that inputs reach is made from.
-std::vector<UOp> constant_frontier(std::span<const UOp> outputs, const Captured& captured) {
-  const std::vector<UOp> order = topological(outputs, has_memory);
-  std::vector<uint8_t> varies(outputs.front().graph().id_limit());
-  // What is made of constants and positions alone by a few operations: no buffer is as cheap.
-  std::vector<uint8_t> light(varies.size());
-  for (const UOp& u : order) {
-    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After ||
-             (has_memory(u) && !captured.is_constant);
-    bool l = !has_memory(u) && !has(u.op(), kTranscendental) && u.op() != Op::ReduceAxis;
-    if (!has_memory(u))
-      for (const UOp& s : u.src()) {
-        v |= varies[s.id()] != 0;
-        l &= light[s.id()] != 0;
-      }
-    varies[u.id()] = v ? 1 : 0;
-    light[u.id()] = l ? 1 : 0;
-  }
-  std::vector<UOp> frontier;
-  const auto add = [&](const UOp& u) {
-    // Views cost nothing, and constants are better left where kernels can see them.
-    UOp base = u;
-    while (has(base.op(), kMovement) && base.op() != Op::Pad) base = UOp(base.src(0));
-    if (has_memory(base) || light[base.id()]) return;
-    if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
-      frontier.push_back(base);
-  };
-  for (const UOp& u : order) {
-    if (!varies[u.id()] || has_memory(u)) continue;
-    for (const UOp& s : u.src())
-      if (!varies[s.id()]) add(s);
-  }
-  return frontier;
-}
-
-// By id: the nodes with memory that no run binds.
-std::vector<uint8_t> constant_nodes(std::span<const UOp> roots) {
-  std::vector<uint8_t> flags(roots.front().graph().id_limit());
-  for (const UOp& u : topological(roots, has_memory))
-    flags[u.id()] = has_memory(u) && !is_input(u) ? 1 : 0;
-  return flags;
-}
 
 // Each output in a buffer of its own, row-major, then the versions.  What else reads an output
 // reads that buffer, so that the value is not stored twice; what is a view of memory is read from
@@ -126,17 +83,7 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   std::vector<UOp> roots = in_own_buffers(onehot_to_gather(outputs), captured.versions);
   Observer& observer = context.observer();
   const double start = observer.now();
-  const auto compute_constants = [&] {
-    const std::vector<UOp> frontier = constant_frontier(roots, captured);
-    if (!frontier.empty()) realize(context, frontier);
-  };
-  if (!roots.empty()) {
-    compute_constants();
-    if (captured.is_constant && context.flags().pack != 0) {
-      roots = pack_constants(roots, context.backend().target(), constant_nodes(roots));
-      compute_constants();
-    }
-  }
+  if (!roots.empty()) compute_constants(context, roots, captured);
   copy_what_is_stored(roots, outputs.size());
   out.init_seconds = observer.now() - start;
   if (context.flags().spec != 0)

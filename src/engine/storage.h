@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "base/ref.h"
@@ -48,6 +50,15 @@ class Storage : public RefCounted {
   void count_run() { first().runs_.fetch_add(1, std::memory_order_acq_rel); }
   // Whether no program has since this Storage was made.
   bool is_current() const { return first().runs_.load(std::memory_order_acquire) == runs_seen_; }
+  // What was computed from these elements alone, by how: it is kept as long as they are.  Belongs
+  // to the context's thread.
+  Ref<Storage> derived(const std::string& recipe) const {
+    const auto at = derived_.find(recipe);
+    return at == derived_.end() ? Ref<Storage>() : at->second;
+  }
+  void keep_derived(std::string recipe, Ref<Storage> result) {
+    derived_.insert_or_assign(std::move(recipe), std::move(result));
+  }
   // True for the first who asks: writes to the memory are theirs alone.
   bool claim() { return !std::exchange(claimed_, true); }
 
@@ -62,6 +73,7 @@ class Storage : public RefCounted {
   Ref<Buffer> memory_;
   int64_t byte_offset_ = 0;
   Ref<Storage> first_;  // of the same memory: it has the deleter
+  std::map<std::string, Ref<Storage>> derived_;
   bool claimed_ = false;
   std::atomic<int64_t> runs_{0};  // of the first Storage: programs' writes
   int64_t runs_seen_ = 0;

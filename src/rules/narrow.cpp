@@ -1,5 +1,7 @@
 #include "rules/narrow.h"
 
+#include <algorithm>
+
 #include "ir/build.h"
 
 namespace tiny {
@@ -34,6 +36,13 @@ UOp wide_op(const Match& m, DType operand) {
   return info(m.root().op()).result == OpResult::Bool ? value : cast(value, m.root().dtype());
 }
 
+// Whether a reduction may have no steps.
+bool may_be_empty(const UOp& reduce) {
+  return std::ranges::any_of(reduce.src().subspan(1), [](const UOp& range) {
+    return !range.src(0).is_const() || range.src(0).const_int() == 0;
+  });
+}
+
 }  // namespace
 
 UOp computed_wide(const Match& m) {
@@ -46,7 +55,16 @@ UOp reduced_wide(const Match& m) {
   if (!is_narrow_float(u.dtype()) && !is_narrow_int(u.dtype())) return {};
   std::vector<UOp> src(u.src().begin(), u.src().end());
   src[0] = widened(src[0]);
-  return cast(m.graph().make(Op::Reduce, std::move(src), u.arg()), u.dtype());
+  const DType to = src[0].dtype();
+  UOp value = m.graph().make(Op::Reduce, std::move(src), u.arg());
+  const Op op = u.reduce_arg().op;
+  // The wide identity is no value of the narrow dtype.
+  if (is_narrow_int(u.dtype()) && (op == Op::Min || op == Op::Max) && may_be_empty(u)) {
+    const DType narrow = u.dtype().element();
+    const uint64_t bits = op == Op::Min ? highest_bits(narrow) : lowest_bits(narrow);
+    value = elementwise(op, {value, cast(m.graph().constant_bits(u.dtype(), bits), to)});
+  }
+  return cast(value, u.dtype());
 }
 
 UOp cast_through_wide(const Match& m) {

@@ -155,7 +155,8 @@ class Joiner {
       : decision_(decision),
         target_(target),
         fixed_(decision.stored.size()),
-        users_(decision.stored.size()) {
+        users_(decision.stored.size()),
+        changes_(decision.stored.size()) {
     for (const UOp& u : decision.order) {
       if (has_memory(u)) continue;
       for (const UOp& s : u.src()) users_[s.id()].push_back(u);
@@ -207,9 +208,23 @@ class Joiner {
     return found;
   }
 
-  double work_of(const UOp& root) const {
+  // Arithmetic of the kernel of `root`, as it is now.
+  double work_of(const UOp& root) {
+    Work& known = work_[root.node()];
+    if (known.changes == changes_[root.id()]) return known.work;
     const ScheduledKernel kernel = lower_value(root, decision_);
-    return kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
+    known.changes = changes_[root.id()];
+    known.work = kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
+    return known.work;
+  }
+
+  // Whether these very kernels were found not to join before; notes that they are being tried.
+  bool was_tried(const UOp& u, const UOp& root) {
+    const Tried now{root.node(), changes_[root.id()], changes_[u.id()]};
+    Tried& last = tried_[u.node()];
+    if (last == now) return true;
+    last = now;
+    return false;
   }
 
   // Whether the kernels of `root` and of `u`, which it reads, are too large for one: known without
@@ -243,7 +258,7 @@ class Joiner {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
     const UOp& root = into.front();
-    if (too_many_ops(root, u)) return false;
+    if (was_tried(u, root) || too_many_ops(root, u)) return false;
     const double apart = work_of(u) + work_of(root);
     decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lower_value(root, decision_);
@@ -252,9 +267,11 @@ class Joiner {
       const double pay = (test.work() - apart) / target_.fma_rate - staging_saves(joined.kernel);
       const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
       const double save = saved_seconds(bytes, target_);
-      if (test.passes(joined.values.size()) && pay <= save) return true;
       const std::optional<double> fill = test.operand_seconds(joined.values.size());
-      if (fill && pay + *fill <= save) return true;
+      if ((test.passes(joined.values.size()) && pay <= save) || (fill && pay + *fill <= save)) {
+        ++changes_[root.id()];
+        return true;
+      }
     }
     decision_.stored[u.id()] = 1;
     return false;
@@ -264,6 +281,19 @@ class Joiner {
   const Target& target_;
   std::vector<uint8_t> fixed_;
   std::vector<std::vector<UOp>> users_;
+  std::vector<int64_t> changes_;  // by id: values that were joined into its kernel
+  struct Work {
+    int64_t changes = -1;  // of the kernel, when the work was found
+    double work = 0;
+  };
+  std::unordered_map<const Node*, Work> work_;
+  struct Tried {
+    const Node* root = nullptr;
+    int64_t root_changes = 0;
+    int64_t own_changes = 0;
+    bool operator==(const Tried&) const = default;
+  };
+  std::unordered_map<const Node*, Tried> tried_;  // the last time, by the value to join
 };
 
 }  // namespace

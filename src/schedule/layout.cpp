@@ -69,13 +69,14 @@ class LayoutChoice {
   Axis choose(const UOp& u) {
     const Shape& shape = shape_of(u);
     if (shape.empty()) return std::nullopt;
-    const size_t last = shape.size() - 1;
+    size_t last = shape.size() - 1;
+    while (last > 0 && shape[last].is(1)) --last;
     if (fixed_[u.id()] || shape.size() < 3) return last;
     std::vector<double>& votes = votes_[u.id()];
     votes.resize(shape.size());
     if (const Axis columns = columns_of(u)) votes[*columns] += kContraction;
     size_t best = last;
-    for (size_t i = 0; i < last; ++i)
+    for (size_t i = 0; i < shape.size(); ++i)
       if (votes[i] > votes[best] && extent(u, i) >= kExtentMin) best = i;
     if (best == last) return last;
     Shape order;

@@ -171,8 +171,7 @@ class Lowering {
     // What repeats along an axis does not depend on it: the axis is left out where the index is in
     // range anyway.
     for (size_t i = 0, axis = 0; i < index.size(); ++i) {
-      const UOp room = sub(sub(view.shape[axis].uop(graph_), index[i]), graph_.integer(1));
-      if (view.strides[axis].is(0) && prove_nonnegative(index[i]) && prove_nonnegative(room)) {
+      if (view.strides[axis].is(0) && in_range(index[i], view.shape[axis])) {
         view.shape.erase(view.shape.begin() + static_cast<int64_t>(axis));
         view.strides.erase(view.strides.begin() + static_cast<int64_t>(axis));
         continue;
@@ -183,6 +182,11 @@ class Lowering {
     const ViewArg arg = view_arg(view, src);
     out_.reads[read].load = graph_.make(Op::Load, std::move(src), arg, dtype);
     return out_.reads[read].load;
+  }
+
+  bool in_range(const UOp& index, const Dim& size) const {
+    const UOp room = sub(sub(size.uop(graph_), index), graph_.integer(1));
+    return prove_nonnegative(index) && prove_nonnegative(room);
   }
 
   static std::pair<int64_t, int64_t> extent_or_all(const View& view) {
@@ -268,10 +272,15 @@ class Lowering {
     if (value.op() != Op::Load) return false;
     const ViewArg& view = value.view_arg();
     const Shape& shape = shape_of(pad.src(0));
-    if (view.shape.size() != shape.size()) return false;
-    for (size_t i = 0; i < shape.size(); ++i)
-      if (!shape[i].is(view.shape[i]) || !(value.src(1 + i) == below[i])) return false;
-    return true;
+    // An axis that the load has not is one whose index is in range anyway.
+    size_t axis = 0;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const bool same = axis < view.shape.size() && shape[i].is(view.shape[axis]) &&
+                        value.src(1 + axis) == below[i];
+      if (!same && !in_range(below[i], shape[i])) return false;
+      axis += same ? 1 : 0;
+    }
+    return axis == view.shape.size();
   }
 
   UOp reduced(Frame& frame) {

@@ -25,16 +25,18 @@ class Operand {
 
   // The operand made of a packed constant; none if it is no constant or would gain nothing.
   std::optional<UOp> packed(const UOp& other, const std::vector<uint8_t>& is_constant) {
-    const auto stored = as_view(value_);
-    if (!stored || !is_constant[stored->base.id()] || !stored->view.offset.is_const())
+    const auto stored = as_view(value_, is_constant);
+    if (!stored || stored->base.id() >= is_constant.size() || !is_constant[stored->base.id()] ||
+        !stored->view.offset.is_const())
       return std::nullopt;
     if (!find_axes(stored->view, other)) return std::nullopt;
     UOp base = other;
     while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
     is_computed_ = !has_memory(base);
-    if (elements_ < kElementsMin || columns_axis_ == kNone || steps_ < 2) return std::nullopt;
+    if (columns_axis_ == kNone || steps_ < 2) return std::nullopt;
+    if (elements_ < (is_shared_ ? kElementsMin : lanes() * lanes())) return std::nullopt;
     if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
-    return pack(*stored);
+    return pack(*stored, is_constant);
   }
 
  private:
@@ -57,9 +59,15 @@ class Operand {
       if (is_reduced_[i]) {
         steps_ *= size;
         contiguous_steps_ |= stride == 1;
-      } else if (size > columns && size >= lanes() && repeats(other, i)) {
+        continue;
+      }
+      // Columns share what the other operand has; else (depthwise) it has elements for each.
+      const bool shared = repeats(other, i);
+      if (size < lanes() || (is_shared_ && !shared)) continue;
+      if (size > columns || (shared && !is_shared_)) {
         columns = size;
         columns_axis_ = i;
+        is_shared_ = shared;
       }
     }
     return true;
@@ -69,12 +77,13 @@ class Operand {
 
   // Columns side by side: two vectors where they fill all blocks, else one, else all.
   int64_t block(int64_t columns) const {
+    if (!is_shared_) return columns;
     for (const int64_t vectors : {2, 1})
       if (columns % (vectors * lanes()) == 0) return vectors * lanes();
     return columns;
   }
 
-  std::optional<UOp> pack(const StoredView& stored) const {
+  std::optional<UOp> pack(const StoredView& stored, const std::vector<uint8_t>& is_constant) const {
     const Shape& shape = shape_of(value_);
     // The elements without the axes that repeat; then with the columns split into blocks.
     ViewArg elements{{}, {}, stored.view.offset.value()};
@@ -113,7 +122,7 @@ class Operand {
     Graph& graph = value_.graph();
     const UOp given = graph.make(Op::AsStrided, {stored.base}, std::move(elements));
     const UOp ordered = make_permute(make_reshape(given, split), order);
-    if (const auto lies = as_view(ordered);
+    if (const auto lies = as_view(ordered, is_constant);
         lies && lies->view.offset.is(0) && is_row_major(lies->view))
       return std::nullopt;
     const UOp constant = graph.make(Op::Contiguous, {ordered});
@@ -133,6 +142,7 @@ class Operand {
   int64_t rows_ = 1;   // how often each element is read
   int64_t steps_ = 1;  // of the reduction
   bool contiguous_steps_ = false;
+  bool is_shared_ = false;    // every column reads the same elements of the other operand
   bool is_computed_ = false;  // the other operand
 };
 
@@ -140,7 +150,7 @@ class Operand {
 std::optional<UOp> packed_product(const UOp& product, const Ints& axes, const Target& target,
                                   const std::vector<uint8_t>& is_constant) {
   if (product.op() != Op::Mul || !product.dtype().is_float()) return std::nullopt;
-  for (const size_t side : {1, 0}) {
+  for (const size_t side : {size_t{1}, size_t{0}}) {
     const UOp& other = product.src(1 - side);
     const auto packed = Operand(product.src(side), axes, target).packed(other, is_constant);
     if (!packed) continue;

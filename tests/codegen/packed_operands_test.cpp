@@ -36,6 +36,13 @@ class Random {
   std::mt19937_64 random_;
 };
 
+// Sometimes what is read is computed on the way.
+Tensor prologue(Random& random, const Tensor& x, const Ints& shape) {
+  if (random.below(2)) return x;
+  return relu(mul(add(x, random.tensor(Ref<Context>(&x.context()), shape)),
+                  random.tensor(Ref<Context>(&x.context()), shape)));
+}
+
 // Two contractions, one after the other: the second's operand is a value that has a layout.
 Tensor matrices(Random& random, const Tensor& x, int64_t k) {
   const Ref<Context> context(&x.context());
@@ -43,7 +50,7 @@ Tensor matrices(Random& random, const Tensor& x, int64_t k) {
   const int64_t m = random.one_of({7, 16, 24, 40});
   Tensor w = random.tensor(context, {k, n});
   if (random.below(2)) w = permute(random.tensor(context, {n, k}), {1, 0});
-  return matmul(relu(matmul(x, w)), random.tensor(context, {n, m}));
+  return matmul(relu(matmul(prologue(random, x, {k}), w)), random.tensor(context, {n, m}));
 }
 
 Tensor convolutions(Random& random, const Tensor& x, int64_t channels) {
@@ -54,7 +61,8 @@ Tensor convolutions(Random& random, const Tensor& x, int64_t channels) {
   WindowOptions options;
   options.before = options.after = {size / 2, size / 2};
   if (random.below(3) == 0) options.strides = {2, 2};
-  const Tensor first = conv(x, random.tensor(context, {middle, channels / groups, size, size}),
+  const Tensor first = conv(prologue(random, x, {channels, 1, 1}),
+                            random.tensor(context, {middle, channels / groups, size, size}),
                             Tensor(), options, groups);
   return conv(relu(first), random.tensor(context, {random.one_of({8, 32, 40}), middle, 1, 1}),
               Tensor(), {});

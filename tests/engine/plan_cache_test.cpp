@@ -117,7 +117,7 @@ TEST_F(PlanCacheTest, NoneAreKeptIfSoWished) {
 TEST_F(PlanCacheTest, RandomGraphsOnOtherDataHaveTheOraclesValues) {
   context_ = make_context(1000);
   for (uint64_t seed = 1; seed <= 150; ++seed)
-    for (const uint64_t data : {1, 2}) {
+    for (const uint64_t data : {uint64_t{1}, uint64_t{2}}) {
       testing::GraphOptions options;
       options.steps = static_cast<int64_t>(2 + seed % 9);
       options.data_seed = data;

@@ -66,6 +66,15 @@ TEST(Session, RunsWithFreeDimensions) {
   }
 }
 
+TEST(Session, ShapesAreComputedOnTheHostWhereTheDeviceShowsItNoMemory) {
+  const Ref<LoadedModel> model =
+      load(tiny::testing::new_context("null"),
+           typed_graph({node("Shape", {"x"}, {"sizes"}), node("Gather", {"sizes", "order"}, {"to"}),
+                        node("Reshape", {"x", "to"}, {"y"})},
+                       {floats("x", {dim("N"), dim("M")})}, {"y"}, {int64s("order", {1, 0})}));
+  EXPECT_EQ(model->compile({{2, 5}})->outputs[0].shape, (Ints{5, 2}));
+}
+
 TEST(Session, NamesTheInputAndTheDimensionThatDoNotFit) {
   const Ref<Context> context = new_context();
   const Ref<LoadedModel> model =
@@ -97,6 +106,24 @@ TEST(Session, ProgramsAreCachedByShape) {
   EXPECT_NE(model->compile({{5}}).get(), four.get());
   for (int64_t n = 10; n < 40; ++n) model->compile({{n}});
   EXPECT_NE(model->compile({{4}}).get(), four.get()) << "the cache is bounded";
+}
+
+TEST(Session, ProgramsShareTheWeightsThatTheyLayOut) {
+  const Ref<Context> context = new_context();
+  std::vector<float> weight(480 * 64);
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i % 7) - 3;
+  const Ref<LoadedModel> model = load(
+      context, typed_graph({node("MatMul", {"x", "w"}, {"y"})}, {floats("x", {dim("N"), dim(480)})},
+                           {"y"}, {testing::float_tensor("w", {480, 64}, weight)}));
+  const auto captured = [](const TensorProgram& program) {
+    std::vector<Ref<Storage>> found;
+    for (const Slot& slot : program.compiled.program->slots)
+      if (slot.kind == SlotKind::Captured) found.push_back(slot.storage);
+    return found;
+  };
+  const std::vector<Ref<Storage>> first = captured(*model->compile({{8, 480}}));
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(captured(*model->compile({{9, 480}})), first);
 }
 
 TEST(Session, InputsThatDecideShapesAreReadFirst) {

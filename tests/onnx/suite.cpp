@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "onnx/reader.h"
 #include "tensor/create.h"
@@ -67,12 +68,15 @@ CaseResult run_light(const std::string& file, const Tolerance& tolerance) {
   if (wanted.size() != outputs.size())
     return {Verdict::Error, cat(outputs.size(), " outputs, ", wanted.size(), " recorded")};
   const std::string text = first_difference(outputs, wanted, tolerance);
-  return {text.empty() ? Verdict::Pass : Verdict::Fail, text};
+  return {text.empty() ? Verdict::Pass : Verdict::Fail, text, context->device().counts().launches,
+          context->observer().compiles().interpreted};
 }
 
-CaseResult run_case(const std::string& folder, const Tolerance& tolerance, Sizes sizes) {
+namespace {
+
+CaseResult verdict_of_case(const Ref<Context>& context, const std::string& folder,
+                           const Tolerance& tolerance, Sizes sizes) {
   try {
-    const Ref<Context> context = default_context();
     const std::string file = folder + "/model.onnx";
     const Ref<LoadedModel> model =
         sizes == Sizes::Fixed ? make_ref<LoadedModel>(context, file)
@@ -98,16 +102,34 @@ CaseResult run_case(const std::string& folder, const Tolerance& tolerance, Sizes
   }
 }
 
+}  // namespace
+
+CaseResult run_case(const std::string& folder, const Tolerance& tolerance, Sizes sizes) {
+  const Ref<Context> context = default_context();
+  CaseResult result = verdict_of_case(context, folder, tolerance, sizes);
+  result.kernels = context->device().counts().launches.load();
+  result.interpreted = context->observer().compiles().interpreted;
+  return result;
+}
+
 CaseResult run_case_apart(const std::string& folder, const Tolerance& tolerance, unsigned seconds,
                           Sizes sizes) {
   const Ended ended = run_apart(seconds, [&] {
     const CaseResult result = run_case(folder, tolerance, sizes);
-    return cat(static_cast<int>(result.verdict), result.reason);
+    return cat(static_cast<int>(result.verdict), " ", result.kernels, " ", result.interpreted, " ",
+               result.reason);
   });
   if (ended.signal() == SIGALRM) return {Verdict::Error, "out of time"};
   if (ended.signal()) return {Verdict::Error, cat("signal ", ended.signal())};
-  if (ended.text.empty()) return {Verdict::Error, "the child said nothing"};
-  return {static_cast<Verdict>(ended.text[0] - '0'), ended.text.substr(1)};
+  std::istringstream said(ended.text);
+  int verdict = 0;
+  CaseResult result;
+  if (!(said >> verdict >> result.kernels >> result.interpreted))
+    return {Verdict::Error, "the child said nothing"};
+  result.verdict = static_cast<Verdict>(verdict);
+  said.ignore();
+  std::getline(said, result.reason, '\0');
+  return result;
 }
 
 std::vector<std::string> cases_below(const std::string& folder) {

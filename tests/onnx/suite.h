@@ -14,6 +14,9 @@ const char* to_string(Verdict verdict);
 struct CaseResult {
   Verdict verdict = Verdict::Error;
   std::string reason;
+  // Kernels that ran, and those that were compiled to be interpreted.
+  int64_t kernels = 0;
+  int64_t interpreted = 0;
 };
 
 // Whether the dimensions of inputs are those of the file, or free (equal ones with one name).

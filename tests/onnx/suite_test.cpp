@@ -30,6 +30,29 @@ Tolerance tolerance_of(const std::string& name) {
   return tolerance;
 }
 
+// What a suite ran on; on device cpu nothing may be interpreted.
+class KernelTotals {
+ public:
+  void add(const CaseResult& result) {
+    kernels_ += result.kernels;
+    interpreted_ += result.interpreted;
+  }
+  void tell(const std::string& suite) const {
+    std::printf("%s: %lld kernels ran, %lld were compiled to be interpreted\n", suite.c_str(),
+                static_cast<long long>(kernels_), static_cast<long long>(interpreted_));
+    const std::vector<std::string> devices = tiny::testing::computing_devices();
+    const bool has_code = std::find(devices.begin(), devices.end(), "cpu") != devices.end();
+    if (has_code && Flags::from_environment(nullptr).device == "cpu") {
+      EXPECT_EQ(interpreted_, 0) << suite;
+    }
+    EXPECT_TRUE(kernels_ > 0 || !variable("SUITE_FILTER").empty());
+  }
+
+ private:
+  int64_t kernels_ = 0;
+  int64_t interpreted_ = 0;
+};
+
 class Suite : public ::testing::TestWithParam<const char*> {};
 
 // SUITE_FILTER chooses cases by a regular expression, SUITE_LOG names a file for a line per case.
@@ -40,11 +63,13 @@ TEST_P(Suite, PassesOrSaysUnsupported) {
   std::ofstream log;
   if (!variable("SUITE_LOG").empty()) log.open(variable("SUITE_LOG"), std::ios::app);
   int counts[4] = {};
+  KernelTotals totals;
   for (const std::string& folder : cases_below(package / "backend/test/data" / GetParam())) {
     const std::string name = fs::path(folder).filename();
     if (!std::regex_search(name, filter)) continue;
     const CaseResult result = run_case_apart(folder, tolerance_of(name), 60);
     ++counts[static_cast<int>(result.verdict)];
+    totals.add(result);
     if (log.is_open())
       log << GetParam() << ' ' << name << ' ' << to_string(result.verdict) << ' ' << result.reason
           << std::endl;
@@ -53,6 +78,7 @@ TEST_P(Suite, PassesOrSaysUnsupported) {
   }
   std::printf("%s: %d passed, %d unsupported, %d failed, %d errors\n", GetParam(), counts[0],
               counts[1], counts[2], counts[3]);
+  totals.tell(GetParam());
   EXPECT_TRUE(counts[0] > 0 || !variable("SUITE_FILTER").empty());
 }
 
@@ -75,14 +101,17 @@ TEST(SuiteWithFreeSizes, PassesAsWithFixedOnes) {
   const size_t step = tiny::testing::number_from("SUITE_STEP", 6);
   const std::vector<std::string> folders = cases_below(package / "backend/test/data/node");
   size_t passed = 0;
+  KernelTotals totals;
   for (size_t i = 0; i < folders.size(); i += step) {
     const std::string name = fs::path(folders[i]).filename();
     if (!std::regex_search(name, filter)) continue;
     const CaseResult result = run_case_apart(folders[i], tolerance_of(name), 60, Sizes::Free);
     passed += result.verdict == Verdict::Pass;
+    totals.add(result);
     EXPECT_TRUE(result.verdict == Verdict::Pass || result.verdict == Verdict::Unsupported)
         << name << ": " << result.reason;
   }
+  totals.tell("node with free sizes");
   EXPECT_TRUE(passed > 0 || !variable("SUITE_FILTER").empty());
 }
 
@@ -98,6 +127,9 @@ TEST_P(Light, GivesTheRecordedOutput) {
   const CaseResult result =
       run_light(package / cat("backend/test/data/light/light_", GetParam(), ".onnx"), {});
   EXPECT_EQ(result.verdict, Verdict::Pass) << result.reason;
+  KernelTotals totals;
+  totals.add(result);
+  totals.tell(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Onnx, Light,

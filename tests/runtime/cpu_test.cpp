@@ -239,6 +239,7 @@ TEST(Cpuid, AWishNeverAddsAnything) {
   EXPECT_EQ(limit_isa(CpuIsa::None, "avx2"), CpuIsa::None);
   EXPECT_EQ(limit_isa(CpuIsa::Avx512, "avx2"), CpuIsa::Avx2);
   EXPECT_EQ(limit_isa(CpuIsa::Avx512, "auto"), CpuIsa::Avx512);
+  EXPECT_EQ(limit_isa(CpuIsa::Avx512, "none"), CpuIsa::None);
   EXPECT_THROW(limit_isa(CpuIsa::Avx512, "sse9"), Error);
 }
 

@@ -24,6 +24,12 @@ TEST(Null, MemoryHasASizeAndNoBytes) {
   EXPECT_THROW(device->allocate(-1), Error);
 }
 
+TEST(Null, WrappedMemoryIsTheCallers) {
+  const std::unique_ptr<Device> device = make_null_device();
+  std::vector<uint8_t> data(16, 7);
+  EXPECT_EQ(device->wrap(data.data(), 16)->host(), reinterpret_cast<std::byte*>(data.data()));
+}
+
 TEST(Null, CountsWhatItIsAskedFor) {
   const std::unique_ptr<Device> device = make_null_device();
   const Ref<Buffer> buffer = device->allocate(64);

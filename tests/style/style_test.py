@@ -80,6 +80,18 @@ class Planted(unittest.TestCase):
         self.assertEqual([line.split(":")[0] for line in text.check(self.root)[0]],
                          ["a.cpp", "c.md", "d.py", "e.md"])
 
+    def test_code_for_one_processor_is_found(self):
+        self.write("src/a/header.cpp", "#include <immintrin.h>\n")
+        self.write("src/a/intrinsic.cpp", "auto x = _mm256_add_ps(a, b);\n")
+        self.write("src/a/builtin.h", "__builtin_ia32_pause();\n")
+        self.write("onnx/assembly.cpp", 'void f() { __asm__ volatile("nop"); }\n')
+        self.write("src/a/plain.cpp", 'int assembly = 0;  // asm("") is text\nauto s = "asm(x)";\n')
+        self.write("src/runtime/cpu/cpuid.cpp", "#include <cpuid.h>\n")
+        self.write("bench/peer.cpp", "#include <immintrin.h>\n")
+        self.assertEqual([line.split(":")[0] for line in text.check(self.root)[0]],
+                         ["onnx/assembly.cpp", "src/a/builtin.h", "src/a/header.cpp",
+                          "src/a/intrinsic.cpp"])
+
     def compile(self, name, code, *options):
         source = self.write(name + ".cpp", code)
         out = self.root / (name + ".o")

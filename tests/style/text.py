@@ -1,4 +1,5 @@
-"""Reads every text file: no work left without its number, no host of a package registry."""
+"""Reads every text file: no work left without its number, no host of a package registry.  Of the
+library: no intrinsics and no inline assembly but where the processor is asked what it is."""
 
 import re
 import sys
@@ -8,6 +9,15 @@ from repository import ROOT, files, finish
 CODE = (".h", ".c", ".cpp", ".def", ".py", ".sh", ".cs", ".i", ".rs")
 LEFT = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b(?!\(#\d+\))")
 HOST = re.compile(r"\b(?:pypi|pythonhosted|crates|npmjs|nuget|debian|golang)\.(?:org|io|com)\b")
+
+# What is made for one processor: its headers, its intrinsics, assembly.  Text that a renderer writes
+# is no code of ours.
+MACHINE = re.compile(r"#\s*include\s*<(?:cpuid|\w*intrin|arm_\w+|x86\w+|intrin)\.h>|\b_mm\d*_\w+|"
+                     r"\b__builtin_(?:ia32|arm|aarch64|neon)_\w+|\b__get_cpuid\w*|"
+                     r"\b(?:asm|__asm|__asm__)\b\s*(?:volatile|__volatile__|goto)?\s*[({]")
+STRING = re.compile(r'"(?:\\.|[^"\\])*"|//.*')
+LIBRARY = ("src/", "onnx/", "include/")
+CPUID = "src/runtime/cpu/cpuid.cpp"
 
 
 def check(root):
@@ -28,6 +38,8 @@ def check(root):
                 failures.append(f"{where}: work left without the number of its issue")
             if HOST.search(line):
                 failures.append(f"{where}: names the host of a package registry")
+            if path.startswith(LIBRARY) and path != CPUID and MACHINE.search(STRING.sub("", line)):
+                failures.append(f"{where}: intrinsics or assembly outside {CPUID}")
             if line != line.rstrip() and path.endswith(CODE):
                 failures.append(f"{where}: space at the end of the line")
     return failures, checked

@@ -95,6 +95,7 @@ CpuFacts cpu_facts() {
 
 CpuIsa limit_isa(CpuIsa detected, std::string_view wish) {
   if (wish == "auto" || wish.empty() || wish == "avx512") return detected;
+  if (wish == "none") return CpuIsa::None;
   require(wish == "avx2", Status::InvalidArgument, "isa \"", wish,
           "\": known are auto, avx512, avx2");
   return std::min(detected, CpuIsa::Avx2);

@@ -23,8 +23,9 @@ struct CpuFacts {
 // Detected anew at each call.
 CpuFacts cpu_facts();
 
-// The better of "auto", "avx512" or "avx2" and what the processor has: a wish never adds anything.
-// Error{InvalidArgument} lists the known names.
+// The lesser of "auto", "avx512" or "avx2" and what the processor has: a wish never adds anything.
+// "none", which only tests wish for, is a processor without AVX2.  Error{InvalidArgument} lists the
+// known names.
 CpuIsa limit_isa(CpuIsa detected, std::string_view wish);
 
 }  // namespace tiny

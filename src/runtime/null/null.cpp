@@ -8,12 +8,25 @@ namespace tiny {
 
 namespace {
 
+// The caller's memory, which is the host's on every device.
+class WrappedBuffer : public Buffer {
+ public:
+  WrappedBuffer(Device* device, void* data, int64_t bytes)
+      : Buffer(device, bytes), data_(static_cast<std::byte*>(data)) {}
+  std::byte* host() const override { return data_; }
+
+ private:
+  std::byte* data_;
+};
+
 class NullDevice : public Device {
  public:
   const std::string& name() const override { return name_; }
 
   Ref<Buffer> make_buffer(int64_t bytes) override { return make_ref<Buffer>(this, bytes); }
-  Ref<Buffer> wrap(void*, int64_t bytes) override { return make_ref<Buffer>(this, bytes); }
+  Ref<Buffer> wrap(void* data, int64_t bytes) override {
+    return make_ref<WrappedBuffer>(this, data, bytes);
+  }
 
   void copy_in(const Queue*, Buffer& to, int64_t offset, const void*, int64_t bytes) override {
     check_range(to, offset, bytes);

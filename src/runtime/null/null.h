@@ -1,6 +1,7 @@
-// A device that computes nothing: memory has a size but no bytes, launches return at once, what is
-// read back is zero.  Everything before the launch is real, so that schedules, generated code and
-// what a launch costs can be looked at without the processor that the code is for.
+// A device that computes nothing: memory of its own has a size but no bytes, launches return at
+// once, what is read back is zero.  Everything before the launch is real, so that schedules,
+// generated code and what a launch costs can be looked at without the processor that the code is
+// for.
 #pragma once
 
 #include <memory>

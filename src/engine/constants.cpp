@@ -1,0 +1,98 @@
+#include "engine/constants.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "engine/kernel_key.h"
+#include "engine/realize.h"
+#include "schedule/pack_constants.h"
+#include "schedule/schedule.h"
+
+namespace tiny {
+
+namespace {
+
+// Values that no input reaches but that a value that inputs reach is made from.
+std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_constant) {
+  const std::vector<UOp> order = topological(outputs, has_memory);
+  std::vector<uint8_t> varies(outputs.front().graph().id_limit());
+  // What is made of constants and positions alone by a few operations: no buffer is as cheap.
+  std::vector<uint8_t> light(varies.size());
+  for (const UOp& u : order) {
+    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After ||
+             (has_memory(u) && !memory_is_constant);
+    bool l = !has_memory(u) && !has(u.op(), kTranscendental) && u.op() != Op::ReduceAxis;
+    if (!has_memory(u))
+      for (const UOp& s : u.src()) {
+        v |= varies[s.id()] != 0;
+        l &= light[s.id()] != 0;
+      }
+    varies[u.id()] = v ? 1 : 0;
+    light[u.id()] = l ? 1 : 0;
+  }
+  std::vector<UOp> frontier;
+  const auto add = [&](const UOp& u) {
+    // Views cost nothing, and constants are better left where kernels can see them.
+    UOp base = u;
+    while (has(base.op(), kMovement) && base.op() != Op::Pad) base = UOp(base.src(0));
+    if (has_memory(base) || light[base.id()]) return;
+    if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
+      frontier.push_back(base);
+  };
+  for (const UOp& u : order) {
+    if (!varies[u.id()] || has_memory(u)) continue;
+    for (const UOp& s : u.src())
+      if (!varies[s.id()]) add(s);
+  }
+  return frontier;
+}
+
+// By id: the nodes with memory that no run binds.
+std::vector<uint8_t> constant_nodes(std::span<const UOp> roots) {
+  std::vector<uint8_t> flags(roots.front().graph().id_limit());
+  for (const UOp& u : topological(roots, has_memory))
+    flags[u.id()] = has_memory(u) && !is_input(u) ? 1 : 0;
+  return flags;
+}
+
+// The one memory that a value is made of, and how; none if there are several.
+struct Origin {
+  Ref<Storage> storage;
+  std::string recipe;
+};
+std::optional<Origin> origin_of(const UOp& value) {
+  GraphKey key = graph_key({&value, 1}, {}, {});
+  if (key.leaves.size() != 1) return std::nullopt;
+  return Origin{storage_of(key.leaves.front()), std::move(key.bytes)};
+}
+
+// Realises the values; those that were made of their constant before are taken from there.
+void compute(Context& context, const std::vector<UOp>& values) {
+  std::vector<UOp> missing;
+  std::vector<std::optional<Origin>> origins;
+  for (const UOp& value : values) {
+    std::optional<Origin> origin = origin_of(value);
+    const Ref<Storage> known = origin ? origin->storage->derived(origin->recipe) : nullptr;
+    if (known) {
+      value.node()->realized = known;
+      continue;
+    }
+    missing.push_back(value);
+    origins.push_back(std::move(origin));
+  }
+  if (!missing.empty()) realize(context, missing);
+  for (size_t i = 0; i < missing.size(); ++i)
+    if (origins[i] && missing[i].node()->realized)
+      origins[i]->storage->keep_derived(std::move(origins[i]->recipe), storage_of(missing[i]));
+}
+
+}  // namespace
+
+void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured) {
+  compute(context, constant_frontier(roots, captured.is_constant));
+  if (!captured.is_constant || context.flags().pack == 0) return;
+  roots = pack_constants(roots, context.backend().target(), constant_nodes(roots));
+  compute(context, constant_frontier(roots, captured.is_constant));
+}
+
+}  // namespace tiny

@@ -1,0 +1,17 @@
+// The init tape: what a program has of constants is computed once, before its first run.
+#pragma once
+
+#include <vector>
+
+#include "engine/compile.h"
+#include "engine/context.h"
+#include "ir/uop.h"
+
+namespace tiny {
+
+// Realises what no input of `roots` reaches, and lays constants out as contractions read them
+// (schedule/pack_constants.h): `roots` read the result.  What depends on one constant alone is kept
+// with that constant, so that other programs find it.
+void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured);
+
+}  // namespace tiny

@@ -1,0 +1,88 @@
+// How many kernels real networks become, and how well their memory is packed.  They are compiled
+// for a device that computes nothing: Magika as its package has it, the others as
+// tests/peers/make_models.py writes them below NETWORKS.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/text.h"
+#include "onnx/session.h"
+#include "tests/support/context.h"
+#include "tests/support/environment.h"
+
+namespace tiny::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The model file, empty where the environment names no folder that has it.
+fs::path magika() {
+  const fs::path package = tiny::testing::onnx_package();
+  const fs::path file = package.parent_path() / "magika/models/standard_v3_3/model.onnx";
+  return package.empty() || !fs::exists(file) ? fs::path() : file;
+}
+
+fs::path network(const std::string& name) {
+  const char* folder = std::getenv("NETWORKS");
+  if (!folder || !*folder) return {};
+  const fs::path file = fs::path(folder) / name / "model.onnx";
+  return fs::exists(file) ? file : fs::path();
+}
+
+constexpr const char* kNoModel = "scripts/setup.sh makes an environment that has it";
+
+class Networks : public ::testing::TestWithParam<const char*> {
+ protected:
+  // Kernels of one run for inputs of these shapes (none: the model fixes them), after a look at the
+  // memory: the arena is at most 1.25 of what must be there at once.
+  size_t kernels(const fs::path& file, std::vector<Ints> shapes = {}) {
+    const Ref<Context> context = tiny::testing::new_context("null", GetParam());
+    const Ref<LoadedModel> model = make_ref<LoadedModel>(context, file);
+    if (shapes.empty()) shapes = model->fixed_shapes();
+    const Program& program = *model->compile(shapes)->compiled.program;
+    const auto arena = static_cast<double>(program.arena_bytes);
+    const auto live = static_cast<double>(program.live_bytes_max);
+    EXPECT_GT(live, 0);
+    EXPECT_LE(arena, 1.25 * live) << file;
+    for (const TapeEntry& entry : program.tape) EXPECT_FALSE(entry.info.interpreted);
+    std::printf("%s, %s: %zu kernels, arena %.2f of the largest live sum\n",
+                file.parent_path().filename().c_str(), GetParam(), program.tape.size(),
+                arena / live);
+    return program.tape.size();
+  }
+};
+
+TEST_P(Networks, MagikaIsAtMostElevenKernels) {
+  if (magika().empty()) GTEST_SKIP() << kNoModel;
+  EXPECT_LE(kernels(magika(), {{1, 2048}}), 11U);
+  EXPECT_LE(kernels(magika(), {{10, 2048}}), 11U);
+}
+
+TEST_P(Networks, ResNet50IsAtMostFiftyEightKernels) {
+  if (network("resnet50").empty()) GTEST_SKIP() << kNoModel;
+  EXPECT_LE(kernels(network("resnet50")), 58U);
+}
+
+TEST_P(Networks, MobileNetV2IsAtMostFiftyFourKernels) {
+  if (network("mobilenet_v2").empty()) GTEST_SKIP() << kNoModel;
+  EXPECT_LE(kernels(network("mobilenet_v2")), 54U);
+}
+
+TEST_P(Networks, AnEncoderLayerIsAtMostTwelveKernels) {
+  const fs::path one = network("one_layer/transformer"), four = network("transformer");
+  if (one.empty() || four.empty()) GTEST_SKIP() << kNoModel;
+  for (const Ints& shape : {Ints{1, 128}, Ints{2, 37}}) {
+    const size_t first = kernels(one, {shape});
+    const size_t all = kernels(four, {shape});
+    ASSERT_GT(all, first);
+    EXPECT_LE(all - first, 3 * 12U) << shape[1] << " tokens";
+    EXPECT_LE(first, 12U + 5U) << "with what stands before and behind the layer";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(For, Networks, ::testing::Values("avx512", "avx2"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tiny::onnx
