@@ -9,14 +9,15 @@ import sys
 
 import compiling
 import kernels
+import ladder
 import models
 import sharing
 from report import missed
 
 PARTS = {"kernels": kernels.run, "models": models.run, "compile": compiling.run,
-         "sharing": sharing.run}  # fmt: skip
+         "sharing": sharing.run, "ladder": ladder.run}  # fmt: skip
 TITLES = {"kernels": "Kernels", "models": "Models", "compile": "Compiling and replaying",
-          "sharing": "Sharing the machine"}  # fmt: skip
+          "sharing": "Sharing the machine", "ladder": "The ladder"}  # fmt: skip
 FIGURES = "## Figures\n"  # what is below it in a document is made by --write
 QUICK_DURATION = 0.1
 
@@ -78,7 +79,8 @@ def main():
     texts = [f"{result['date'][:10]}, {result['cpu']}, `{result['command']}`, "
              f"revision {result['revision']}\n"]
     print(texts[0])
-    for name in PARTS if arguments.part == "all" else [arguments.part]:
+    everything = [name for name in PARTS if name != "ladder" or not arguments.quick]
+    for name in everything if arguments.part == "all" else [arguments.part]:
         result[name], text = PARTS[name](arguments)
         texts.append(part_text(name, result[name], text))
         print(texts[-1], flush=True)

@@ -23,7 +23,6 @@ class Chooser {
   std::vector<Option> run();
 
  private:
-  bool vectorises() const;
   double extent(size_t range) const { return table_.extents[range]; }
   int64_t const_extent(size_t range) const;  // 0: symbolic
   // The size, a symbolic one at its greatest.

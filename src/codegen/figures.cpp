@@ -1,6 +1,8 @@
 #include "codegen/figures.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +25,26 @@ double product_of(const Kernel& kernel, const Flags& ranges) {
 
 bool closes_ranges(const UOp& u) {
   return u.op() == Op::Reduce || u.op() == Op::Stage;
+}
+
+// Trips of a loop whose bounds the program does not tell.
+constexpr double kTripsUnknown = 8;
+
+// The most that an index of the linear program can be, where a constant says so.
+std::optional<double> most_of(const LinearProgram& program, LinearId id, int64_t threads_extent) {
+  const LinearOp& op = program.ops[id];
+  if (op.op == Op::Const) return static_cast<double>(op.imm);
+  if (op.op == Op::LaunchArg && op.imm < 2)
+    return op.imm == 0 ? 0 : static_cast<double>(threads_extent);
+  if (op.op != Op::Min) return std::nullopt;
+  std::optional<double> least;
+  for (size_t i = 0; i < 2; ++i) {
+    const LinearOp& s = program.ops[op.src[i]];
+    if (s.op != Op::Const) continue;
+    const auto value = static_cast<double>(s.imm);
+    least = least ? std::min(*least, value) : value;
+  }
+  return least;
 }
 
 }  // namespace
@@ -62,6 +84,28 @@ double count_bytes(const Kernel& kernel) {
       if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim)
         elements *= static_cast<double>(view.shape[i]);
     sum += elements * static_cast<double>((store ? u.src(1).dtype() : u.dtype()).bytes());
+  }
+  return sum;
+}
+
+double count_executed(const LinearProgram& program, int64_t threads_extent) {
+  double sum = 0;
+  std::vector<double> times{1};
+  for (const LinearOp& op : program.ops) {
+    if (op.op == Op::EndLoop) {
+      times.pop_back();
+      continue;
+    }
+    const bool is_apart = (op.op == Op::Load && op.dtype.lanes > 1 && op.aux != 1) ||
+                          (op.op == Op::Store && op.aux != 1);
+    const DType value = op.op == Op::Store ? program.ops[op.src[2]].dtype : op.dtype;
+    sum += times.back() * (is_apart ? static_cast<double>(value.lanes) : 1);
+    if (op.op != Op::Loop) continue;
+    const auto begin = most_of(program, op.src[0], threads_extent);
+    const auto end = most_of(program, op.src[1], threads_extent);
+    const double trips =
+        begin && end ? std::ceil((*end - *begin) / static_cast<double>(op.imm)) : kTripsUnknown;
+    times.push_back(times.back() * std::max(trips, 0.0));
   }
   return sum;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ir/kernel.h"
+#include "ir/linear.h"
 
 namespace tiny {
 
@@ -15,6 +16,10 @@ double count_operations(const Kernel& kernel);
 
 // Bytes of the buffers that one launch reads and writes, each once.
 double count_bytes(const Kernel& kernel);
+
+// Ops that one launch executes, roughly: those of a loop once a trip, a load or store of lanes that
+// lie apart once a lane.  `threads_extent`: trips of the loop that threads share.
+double count_executed(const LinearProgram& program, int64_t threads_extent);
 
 // "r_128_32_4": r with a reduction and E without, and the sizes of the ranges, outer to inner; n
 // for one that is not constant.  What a Stage is filled over is left out.

@@ -39,7 +39,7 @@ Chooser::Chooser(const Kernel& kernel, const Target& target)
 
 std::vector<Option> Chooser::run() {
   lanes_ = target_.vector_bytes / table_.widest_bytes;
-  if (lanes_ < 2 || !vectorises()) lanes_ = 1;
+  if (lanes_ < 2 || !vectorises(kernel_, target_)) lanes_ = 1;
   std::vector<const ClosureInfo*> reductions;
   for (const ClosureInfo& c : table_.closures)
     if (!c.store) reductions.push_back(&c);
@@ -56,16 +56,16 @@ std::vector<Option> Chooser::run() {
   return std::move(options_);
 }
 
-bool Chooser::vectorises() const {
-  for (const UOp& u : topological(kernel_.roots)) {
+bool vectorises(const Kernel& kernel, const Target& target) {
+  for (const UOp& u : topological(kernel.roots)) {
     if (u.op() == Op::Check) return false;
     if (!has(u.op(), kElementwise) || u.dtype() == kInt64 || u.src().empty()) continue;
     if (u.op() == Op::Less || u.op() == Op::LessEqual || u.op() == Op::Equal ||
         u.op() == Op::NotEqual) {
       if (u.src(0).dtype() == kInt64) continue;
     }
-    if (!target_.vectorises(u.op(), u.src(u.src().size() - 1).dtype())) return false;
-    if (u.op() == Op::Cast && !target_.vectorises(u.op(), u.dtype())) return false;
+    if (!target.vectorises(u.op(), u.src(u.src().size() - 1).dtype())) return false;
+    if (u.op() == Op::Cast && !target.vectorises(u.op(), u.dtype())) return false;
   }
   return true;
 }

@@ -12,4 +12,7 @@ namespace tiny {
 
 std::vector<Option> choose_options(const Kernel& kernel, const Target& target);
 
+// Whether the target has vectors for everything that the kernel computes.
+bool vectorises(const Kernel& kernel, const Target& target);
+
 }  // namespace tiny

@@ -121,6 +121,7 @@ DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
                 .text(build)
                 .text(target_key)
                 .number(flags.noopt)
+                .number(flags.beam)
                 .number(flags.fusion)
                 .text(flags.opts)
                 .result();

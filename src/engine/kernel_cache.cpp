@@ -1,10 +1,14 @@
 #include "engine/kernel_cache.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "codegen/options.h"
 #include "codegen/pipeline.h"
 #include "engine/kernel_key.h"
+#include "engine/search.h"
 #include "render/c/c.h"
 
 namespace tiny {
@@ -38,14 +42,85 @@ std::string KernelCache::unique_name(const std::string& shape) {
   return before == 0 ? shape : cat(shape, "n", before);
 }
 
+// Only what computes can be timed, and only optimisations that nobody has fixed are searched for.
+bool KernelCache::searches() const {
+  const std::string& device = backend_.device().name();
+  return flags_.beam > 0 && flags_.noopt == 0 && flags_.opts.empty() && device != "interp" &&
+         device != "null";
+}
+
+namespace {
+
+constexpr double kSearchSecondsMax = 120;  // for one kernel, however wide the search
+
+std::string list_key(const std::string& kernel_key) {
+  return "beam " + kernel_key;
+}
+
+void use_list(PipelineOptions& options, bool is_better, const std::string& list) {
+  if (!is_better) return;
+  options.options_text = list;
+  options.optimise = false;
+}
+
+}  // namespace
+
+// From memory or from disk; a list that does not fit the kernel is none.
+std::optional<KernelCache::Found> KernelCache::find_list(const Kernel& kernel,
+                                                         const std::string& key) const {
+  if (const auto known = lists_.find(key); known != lists_.end()) return known->second;
+  const auto content = disk_.find(list_key(key));
+  if (!content) return std::nullopt;
+  ByteReader in(*content);
+  Found found;
+  found.is_better = in.number<uint8_t>() != 0;
+  found.options = in.text();
+  if (!in.at_end()) return std::nullopt;
+  try {
+    apply_options(prepare_kernel(kernel), parse_options(found.options));
+  } catch (const Error& e) {
+    if (e.status() != Status::InvalidArgument) throw;
+    return std::nullopt;
+  }
+  return found;
+}
+
+// The list that is known, or that a search finds now.
+KernelCache::Found KernelCache::search(const Kernel& kernel) {
+  const std::string key = kernel_key(kernel);
+  std::optional<Found> found = find_list(kernel, key);
+  if (!found) {
+    SearchLimits limits;
+    limits.width = flags_.beam;
+    limits.seconds = std::min(5.0 * static_cast<double>(1 + flags_.beam), kSearchSecondsMax);
+    const SearchResult result =
+        search_options(kernel, {backend_, observer_, stop_}, pipeline_options(), limits);
+    ++observer_.compiles().searched;
+    observer_.compiles().candidates += result.candidates;
+    found = Found{result.is_better, result.options};
+    disk_.store(
+        list_key(key),
+        ByteWriter().number(static_cast<uint8_t>(found->is_better)).text(found->options).result());
+  }
+  if (std::ssize(lists_) > flags_.cache_kernels) lists_.clear();
+  lists_.insert_or_assign(key, *found);
+  return *found;
+}
+
 CodegenResult KernelCache::lower(const Kernel& kernel) const {
-  return generate(kernel, backend_.target(), pipeline_options());
+  PipelineOptions options = pipeline_options();
+  if (searches())
+    if (const auto found = find_list(kernel, kernel_key(kernel)))
+      use_list(options, found->is_better, found->options);
+  return generate(kernel, backend_.target(), options);
 }
 
 std::string KernelCache::source(const Executable* code, SourceStage stage) const {
   for (const auto& [key, entry] : entries_) {
     if (entry.compiled.executable.get() != code) continue;
-    CodegenResult result = lower(entry.kernel);
+    PipelineOptions options = pipeline_options();
+    use_list(options, true, entry.compiled.info.options);
+    CodegenResult result = generate(entry.kernel, backend_.target(), options);
     result.program.name = entry.compiled.info.name;
     switch (stage) {
       case SourceStage::Uops:
@@ -67,6 +142,16 @@ LinearProgram KernelCache::lower(Fresh& fresh) {
   const double begin = observer_.now();
   const Kernel& kernel = fresh.entry->kernel;
   PipelineOptions options = pipeline_options();
+  if (searches()) {
+    const Found found = search(kernel);
+    use_list(options, found.is_better, found.options);
+  } else if (flags_.beam > 0 && observer_.tells(1) && !std::exchange(told_, true)) {
+    observer_.tell(cat("no search for optimisations (TINY_BEAM=", flags_.beam, "): ",
+                       flags_.noopt != 0 || !flags_.opts.empty()
+                           ? std::string("the settings fix them")
+                           : cat("on ", backend_.device().name(), " nothing is to be gained"),
+                       "\n"));
+  }
   observer_.lowering(kernel);
   observer_.watch_passes(options);
   CodegenResult result = generate(kernel, backend_.target(), options);

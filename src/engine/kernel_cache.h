@@ -1,10 +1,12 @@
 // Kernels by structure: what was compiled once is not compiled again.  In memory kernels are
 // interned UOps, so equal structure is equal pointers; on disk they are bytes
-// (engine/disk_cache.h).
+// (engine/disk_cache.h).  With the setting `beam` the optimisations of each kernel are searched for
+// (engine/search.h), and the list that was found is kept beside its code.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,7 +46,8 @@ class KernelCache {
   const CompileCounts& times() const { return observer_.compiles(); }
   size_t size() const { return entries_.size(); }
   DiskCache& disk() { return disk_; }
-  // What compiling the kernel would give, without rendering and loading it.
+  // What compiling the kernel would give, without rendering and loading it; where a search would
+  // come first and has not, what the heuristic gives.
   CodegenResult lower(const Kernel& kernel) const;
   // The kernel with this code as text, made anew; Error{Unsupported} if the cache has dropped it.
   std::string source(const Executable* code, SourceStage stage) const;
@@ -66,6 +69,14 @@ class KernelCache {
   using Key = std::vector<const Node*>;
   static Key key_of(const Kernel& kernel);
   PipelineOptions pipeline_options() const;
+  // What a search has found for a kernel.
+  struct Found {
+    bool is_better = false;  // than the heuristic's
+    std::string options;     // if so
+  };
+  bool searches() const;
+  std::optional<Found> find_list(const Kernel& kernel, const std::string& key) const;
+  Found search(const Kernel& kernel);
   // "r_64_10", then "r_64_10n1", "r_64_10n2", ..
   std::string unique_name(const std::string& shape);
   LinearProgram lower(Fresh& fresh);
@@ -84,7 +95,9 @@ class KernelCache {
   std::map<Key, Entry> entries_;
   std::map<std::string, CompiledKernel> files_;  // what came from the disk cache, by file
   std::map<std::string, int64_t> names_;         // how often each was given
+  std::map<std::string, Found> lists_;           // by the key of the kernel
   int64_t calls_ = 0;
+  bool told_ = false;  // that there is no search
 };
 
 }  // namespace tiny

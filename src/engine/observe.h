@@ -35,6 +35,8 @@ struct CompileCounts {
   int64_t plans_on_disk = 0;             // for which an earlier process had made the plan
   int64_t on_disk = 0;                   // that an earlier process had compiled
   int64_t interpreted = 0;               // of those compiled, because machine code could not be had
+  int64_t searched = 0;                  // kernels whose optimisations were searched for
+  int64_t candidates = 0;                // that searches compiled
   double schedule = 0;                   // seconds from a graph to a list of kernels
   double lower = 0;                      // seconds from a kernel to its linear program
   double load = 0;                       // seconds of rendering and loading

@@ -115,5 +115,24 @@ TEST(Figures, APictureOfAChainIsNarrow) {
   EXPECT_LT(std::stoi(width), 1000);
 }
 
+// A loop's ops count once a trip; lanes that lie apart each.
+TEST(Figures, WhatIsExecutedCountsByTrip) {
+  LinearProgram p;
+  const LinearId x = p.add(Op::Param, kAddress);
+  const LinearId zero = p.add(Op::Const, kInt64);
+  const LinearId end = p.add(Op::LaunchArg, kInt64, {}, 1);
+  const LinearId ten = p.add(Op::Const, kInt64, {}, 10);
+  const LinearId outer = p.add(Op::Loop, kInt64, {zero, end}, 1);
+  const LinearId inner = p.add(Op::Loop, kInt64, {zero, ten}, 4);
+  const DType eight = kFloat32.with_lanes(8);
+  p.add(Op::Load, eight, {x, inner}, 0, 1);
+  p.add(Op::Load, eight, {x, inner}, 0, 5);
+  p.add(Op::EndLoop, kVoid, {inner});
+  p.add(Op::EndLoop, kVoid, {outer});
+  // Four before the loops and the outer loop itself; then seven times: a loop, three times two
+  // loads.
+  EXPECT_EQ(count_executed(p, 7), 5 + 7 * (1 + 3 * (1 + 8)));
+}
+
 }  // namespace
 }  // namespace tiny

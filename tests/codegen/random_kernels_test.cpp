@@ -7,6 +7,8 @@
 #include <random>
 
 #include "base/error.h"
+#include "codegen/actions.h"
+#include "codegen/heuristic.h"
 #include "codegen/options.h"
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
@@ -311,6 +313,36 @@ std::string random_options(uint64_t seed, const char* isa) {
   return kernel.ranges.empty() ? "" : OptionMaker(kernel, seed * 7919 + 1).make();
 }
 
+// A list that a search could come to: steps and changes from the heuristic's list or from none.
+std::string walked_options(uint64_t seed, const char* isa) {
+  const Ref<Context> context = context_with("cpu", isa, "", true);
+  Expression expression(context, seed);
+  const UOp node = expression.make().node();
+  const Target& target = context->backend().target();
+  const Schedule schedule = make_schedule({&node, 1}, target);
+  if (schedule.kernels.size() != 1) return "";
+  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel);
+  if (kernel.ranges.empty()) return "";
+  std::mt19937_64 random(seed * 104729 + 3);
+  std::vector<Option> list;
+  if (random() % 2) list = choose_options(kernel, target);
+  for (int step = 0; step < 4; ++step) {
+    std::vector<std::vector<Option>> next = changed_lists(kernel, list);
+    for (const Action& action : possible_actions(apply_options(kernel, list), target)) {
+      next.push_back(list);
+      next.back().insert(next.back().end(), action.begin(), action.end());
+    }
+    if (next.empty()) break;
+    const std::vector<Option>& chosen = next[random() % next.size()];
+    try {
+      if (fits_target(apply_options(kernel, chosen), target)) list = chosen;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.status(), Status::InvalidArgument) << e.message() << " of " << to_text(chosen);
+    }
+  }
+  return to_text(list);
+}
+
 struct Machine {
   const char* device;
   const char* isa;
@@ -350,7 +382,8 @@ TEST(RandomKernels, AreRightUnderTheHeuristicsOptions) {
   }
 }
 
-TEST(RandomKernels, AreRightUnderRandomOptions) {
+// Every machine's results under the lists that `make` gives for a seed and an instruction set.
+void check_lists(std::string (*make)(uint64_t seed, const char* isa)) {
   const uint64_t first = testing::number_from("KERNEL_SEED", 1);
   const uint64_t count = testing::number_from("KERNELS", 250);
   int failures = 0;
@@ -362,7 +395,7 @@ TEST(RandomKernels, AreRightUnderRandomOptions) {
       std::string error;
       std::string options;
       try {
-        options = random_options(seed, machine.isa);
+        options = make(seed, machine.isa);
         if (options.empty()) continue;
         ++tried;
         if (want.empty()) want = values_of(context_with("interp", "auto", "", false), seed, &exact);
@@ -380,6 +413,14 @@ TEST(RandomKernels, AreRightUnderRandomOptions) {
   if (count >= 100) {
     EXPECT_GT(tried, count);
   }
+}
+
+TEST(RandomKernels, AreRightUnderRandomOptions) {
+  check_lists(random_options);
+}
+
+TEST(RandomKernels, AreRightUnderListsThatASearchTries) {
+  check_lists(walked_options);
 }
 
 }  // namespace

@@ -1,0 +1,354 @@
+#include "engine/search.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codegen/actions.h"
+#include "codegen/figures.h"
+#include "codegen/heuristic.h"
+#include "engine/trial.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr double kGainMin = 1.01;          // of a step, and of the result over the heuristic's
+constexpr double kHopeless = 3;            // so much slower than the best after one run: no second
+constexpr double kLongSeconds = 5e-3;      // from here on what is executed is counted first
+constexpr double kFirstRunSeconds = 0.05;  // the most that a start from no options may take, about
+constexpr double kNearSeconds = 1.25;      // so near to the heuristic's a result is timed again
+constexpr int kRuns = 4;
+constexpr double kWarmSeconds = 1e-3;
+constexpr double kRunsSeconds = 2e-3;     // short kernels run on until so much is spent
+constexpr double kRunsSecondsMax = 0.05;  // long ones are not run again
+constexpr int kShortRuns = 24;
+constexpr int kFinalRoundsMin = 6;
+constexpr int kFinalRoundsMax = 60;
+constexpr double kFinalSeconds = 0.3;
+constexpr double kFirstShare = 0.6;  // of the time, for the climb from the heuristic's list
+constexpr size_t kBatch = 8;         // compiled at once
+
+using List = std::vector<Option>;
+
+// One list, compiled.
+struct Candidate {
+  List list;
+  std::string name;
+  SizeExpression threads_extent;
+  Ref<Executable> code;
+  double executed = 0;  // ops of one launch
+  double seconds = 0;
+};
+
+uint64_t hash_of(const LinearProgram& program, uint64_t seed) {
+  uint64_t h = hash_mix(seed, static_cast<uint64_t>(program.scratch_bytes));
+  h = hash_mix(h, program.threaded);
+  for (const LinearOp& op : program.ops) {
+    h = hash_mix(h, static_cast<uint64_t>(op.op) << 32 | op.count);
+    h = hash_mix(h, static_cast<uint64_t>(op.dtype.scalar) << 16 | op.dtype.lanes);
+    for (size_t i = 0; i < op.count; ++i) h = hash_mix(h, op.src[i]);
+    h = hash_mix(h, static_cast<uint64_t>(op.imm));
+    h = hash_mix(h, static_cast<uint64_t>(static_cast<int64_t>(op.aux)));
+  }
+  return h;
+}
+
+class Search {
+ public:
+  Search(const Kernel& kernel, const SearchPlace& place, const PipelineOptions& base,
+         const SearchLimits& limits)
+      : kernel_(kernel),
+        prepared_(prepare_kernel(kernel)),
+        place_(place),
+        limits_(limits),
+        trial_(place.backend.device(), kernel),
+        begin_(place.observer.now()) {
+    pipeline_.verify = base.verify;
+    pipeline_.optimise = false;
+  }
+
+  SearchResult run();
+
+ private:
+  double spent() const { return place_.observer.now() - begin_; }
+  const Target& target() const { return place_.backend.target(); }
+  struct Lowered {
+    List list;
+    LinearProgram program;
+    SizeExpression threads_extent;
+    double executed = 0;
+  };
+  std::optional<Lowered> lower(const List& list, bool must_fit = true);
+  std::vector<Candidate> compile(std::vector<Lowered> batch);
+  double time(Candidate& candidate, double best);
+  std::vector<List> next_lists(const List& list) const;
+  std::vector<List> expand(const std::vector<Candidate>& beam) const;
+  std::vector<Candidate> start(const List& list);
+  List plain_list(const Candidate& heuristic);
+  std::vector<Candidate> try_all(const std::vector<List>& lists, const Candidate& parent,
+                                 double until);
+  Candidate climb(Candidate start, double until);
+  void play_off(std::vector<Candidate>& all);
+  void tell(size_t from, size_t to, const Candidate& best) const;
+  void tell_end(const SearchResult& result) const;
+
+  const Kernel& kernel_;
+  Kernel prepared_;
+  SearchPlace place_;
+  SearchLimits limits_;
+  PipelineOptions pipeline_;
+  Trial trial_;
+  double begin_;
+  double heuristic_seconds_ = 0;
+  std::set<std::pair<uint64_t, uint64_t>> seen_;  // code that was compiled
+  int64_t candidates_ = 0;
+};
+
+// None if the list does not fit the kernel or asks too much of the target, or its code is known.
+std::optional<Search::Lowered> Search::lower(const List& list, bool must_fit) {
+  try {
+    if (must_fit && !fits_target(apply_options(prepared_, list), target())) return std::nullopt;
+    PipelineOptions options = pipeline_;
+    options.options_text = to_text(list);
+    CodegenResult made = generate(kernel_, target(), options);
+    if (std::ssize(made.program.ops) > target().linear_ops_max) return std::nullopt;
+    if (!seen_.emplace(hash_of(made.program, 1), hash_of(made.program, 2)).second)
+      return std::nullopt;
+    const SizeExpression extent(made.threads_extent, kernel_.variables);
+    const double executed = count_executed(made.program, trial_.value(extent));
+    return Lowered{list, std::move(made.program), extent, executed};
+  } catch (const Error& e) {
+    if (e.status() == Status::InvalidArgument || e.status() == Status::Unsupported ||
+        e.status() == Status::Limit)
+      return std::nullopt;
+    throw Error(e.status(), cat(e.message(), ", with the options \"", to_text(list), "\""));
+  }
+}
+
+// Those whose code is machine code, or C, and short.
+std::vector<Candidate> Search::compile(std::vector<Lowered> batch) {
+  std::vector<LinearProgram> programs;
+  for (Lowered& l : batch) programs.push_back(std::move(l.program));
+  std::vector<Code> codes = place_.backend.render(programs, Backend::Form::Best);
+  candidates_ += std::ssize(codes);
+  std::vector<Candidate> out;
+  std::vector<Code> kept;
+  for (size_t i = 0; i < codes.size(); ++i) {
+    if (codes[i].kind == CodeKind::Bytecode) continue;
+    if (std::ssize(codes[i].bytes) > limits_.code_bytes_max) continue;
+    out.push_back({std::move(batch[i].list),
+                   programs[i].name,
+                   batch[i].threads_extent,
+                   {},
+                   batch[i].executed,
+                   0});
+    kept.push_back(std::move(codes[i]));
+  }
+  const std::vector<LoadedKernel> loaded = place_.backend.load(kept);
+  for (size_t i = 0; i < out.size(); ++i) out[i].code = loaded[i].executable;
+  return out;
+}
+
+// The least of several runs; of one, if that is hopeless beside `best`.
+double Search::time(Candidate& candidate, double best) {
+  double least = trial_.run(*candidate.code, candidate.threads_extent);
+  double sum = least;
+  // The first run of short code is spent on memory that it touches for the first time.
+  if (least < kWarmSeconds) sum = least = trial_.run(*candidate.code, candidate.threads_extent);
+  if (best > 0 && least > kHopeless * best) return candidate.seconds = least;
+  for (int runs = 1; runs < (sum < kRunsSeconds ? kShortRuns : kRuns); ++runs) {
+    if (sum > kRunsSecondsMax) break;
+    const double seconds = trial_.run(*candidate.code, candidate.threads_extent);
+    least = std::min(least, seconds);
+    sum += seconds;
+  }
+  return candidate.seconds = least;
+}
+
+std::vector<List> Search::next_lists(const List& list) const {
+  std::vector<List> lists = changed_lists(prepared_, list);
+  for (const Action& action : possible_actions(apply_options(prepared_, list), target())) {
+    lists.push_back(list);
+    lists.back().insert(lists.back().end(), action.begin(), action.end());
+  }
+  return lists;
+}
+
+// What follows each of the beam, in turns: if the time is short, each has had its share.
+std::vector<List> Search::expand(const std::vector<Candidate>& beam) const {
+  std::vector<std::vector<List>> each;
+  for (const Candidate& c : beam) each.push_back(next_lists(c.list));
+  std::vector<List> lists;
+  for (size_t i = 0, more = 1; more > 0; ++i) {
+    more = 0;
+    for (std::vector<List>& next : each)
+      if (i < next.size()) lists.push_back(std::move(next[i])), ++more;
+  }
+  return lists;
+}
+
+std::vector<Candidate> Search::try_all(const std::vector<List>& lists, const Candidate& parent,
+                                       double until) {
+  std::vector<Candidate> timed;
+  std::vector<Lowered> batch;
+  // Where runs are long the first that halves the time is as good as the best.
+  const bool is_slow = parent.seconds * static_cast<double>(lists.size()) > (until - spent()) / 2;
+  double best = parent.seconds;
+  for (size_t i = 0; i < lists.size(); ++i) {
+    place_.stop.check();
+    if (spent() > until) break;
+    auto lowered = lower(lists[i]);
+    // What cannot be stopped once it runs is not begun if it would run for long.
+    const bool is_hopeless =
+        lowered && parent.seconds > kLongSeconds && lowered->executed > kHopeless * parent.executed;
+    if (lowered && !is_hopeless) batch.push_back(std::move(*lowered));
+    if (batch.size() < kBatch && i + 1 < lists.size()) continue;
+    for (Candidate& c : compile(std::move(batch))) {
+      place_.stop.check();
+      if (spent() > until) break;
+      best = std::min(best, time(c, best));
+      timed.push_back(std::move(c));
+    }
+    batch.clear();
+    if (is_slow && best < parent.seconds / 2) break;
+  }
+  return timed;
+}
+
+Candidate Search::climb(Candidate start, double until) {
+  std::vector<Candidate> beam;
+  beam.push_back(std::move(start));
+  while (spent() < until) {
+    const std::vector<List> lists = expand(beam);
+    const double before = beam.front().seconds;
+    std::vector<Candidate> timed = try_all(lists, beam.front(), until);
+    const size_t count = timed.size();
+    std::move(timed.begin(), timed.end(), std::back_inserter(beam));
+    std::stable_sort(beam.begin(), beam.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+    beam.resize(std::min(beam.size(), static_cast<size_t>(limits_.width)));
+    tell(lists.size(), count, beam.front());
+    if (before < beam.front().seconds * kGainMin) break;
+  }
+  return std::move(beam.front());
+}
+
+// Turn by turn, so that a change of the machine's speed meets all.
+void Search::play_off(std::vector<Candidate>& all) {
+  const double end = spent() + kFinalSeconds;
+  for (int round = 0; round < kFinalRoundsMax; ++round) {
+    if (round >= kFinalRoundsMin && spent() > end) return;
+    for (Candidate& c : all) {
+      place_.stop.check();
+      const double seconds = trial_.run(*c.code, c.threads_extent);
+      c.seconds = round == 0 ? seconds : std::min(c.seconds, seconds);
+    }
+  }
+}
+
+void Search::tell(size_t from, size_t to, const Candidate& best) const {
+  if (!place_.observer.tells(1)) return;
+  char text[160];
+  std::snprintf(text, sizeof text, "%7.2fs: %12.2f us from %4zu -> %4zu actions %8.2fx heuristic  ",
+                spent(), best.seconds * 1e6, from, to, heuristic_seconds_ / best.seconds);
+  place_.observer.tell(cat(text, best.name, "\n"));
+}
+
+void Search::tell_end(const SearchResult& result) const {
+  if (!place_.observer.tells(1)) return;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "%7.2fs: %12.2f us, the heuristic's %.2f us, %lld candidates: ", spent(),
+                result.seconds * 1e6, result.heuristic_seconds * 1e6,
+                static_cast<long long>(result.candidates));
+  const std::string list = result.options.empty() ? std::string("no options") : result.options;
+  place_.observer.tell(cat(text, result.is_better ? list : "the heuristic's stay", "\n"));
+}
+
+// The list compiled and timed; nothing if it cannot be.
+std::vector<Candidate> Search::start(const List& list) {
+  std::vector<Lowered> batch;
+  if (auto lowered = lower(list, false)) batch.push_back(std::move(*lowered));
+  std::vector<Candidate> made = compile(std::move(batch));
+  for (Candidate& c : made) time(c, heuristic_seconds_);
+  return made;
+}
+
+// No options; where that would run for too long, the steps from there that leave the least to
+// execute, until it does not.
+List Search::plain_list(const Candidate& heuristic) {
+  const double enough = heuristic.executed * kFirstRunSeconds / heuristic.seconds;
+  std::set<std::pair<uint64_t, uint64_t>> seen = seen_;
+  List list;
+  auto least = lower(list, false);
+  for (bool goes_on = true; goes_on && least && least->executed > enough;) {
+    goes_on = false;
+    for (const List& next : next_lists(list)) {
+      place_.stop.check();
+      if (spent() > limits_.seconds) break;
+      auto lowered = lower(next);
+      if (!lowered || lowered->executed > least->executed / kGainMin) continue;
+      least = std::move(lowered);
+      goes_on = true;
+    }
+    list = least->list;
+  }
+  seen_ = std::move(seen);  // what was looked at has not been timed
+  return list;
+}
+
+SearchResult Search::run() {
+  SearchResult result;
+  std::vector<Candidate> all = start(choose_options(prepared_, target()));
+  if (all.empty()) return result;
+  const Candidate heuristic = all.front();
+  heuristic_seconds_ = heuristic.seconds;
+  if (place_.observer.tells(1))
+    place_.observer.tell(cat("search for the optimisations of ", kernel_.name, ", width ",
+                             limits_.width, ", from the heuristic's and from none:\n"));
+  tell(1, 1, heuristic);
+  all.push_back(climb(heuristic, limits_.seconds * kFirstShare));
+  for (Candidate& plain : start(plain_list(heuristic))) {
+    tell(1, 1, plain);
+    all.push_back(climb(std::move(plain), limits_.seconds));
+  }
+  std::erase_if(all,
+                [&](const Candidate& c) { return c.seconds > heuristic.seconds * kNearSeconds; });
+  play_off(all);
+  const auto best = std::min_element(
+      all.begin(), all.end(),
+      [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+  result.candidates = candidates_;
+  result.heuristic_seconds = all.front().seconds;
+  result.is_better = best->seconds * kGainMin < all.front().seconds;
+  const Candidate& chosen = result.is_better ? *best : all.front();
+  result.seconds = chosen.seconds;
+  if (result.is_better) result.options = to_text(chosen.list);
+  tell_end(result);
+  return result;
+}
+
+}  // namespace
+
+SearchResult search_options(const Kernel& kernel, const SearchPlace& place,
+                            const PipelineOptions& base, const SearchLimits& limits) {
+  if (kernel.ranges.empty()) return {};
+  place.stop.check();
+  try {
+    return Search(kernel, place, base, limits).run();
+  } catch (const Error& e) {
+    place.stop.check();
+    const bool is_wanting = e.status() == Status::Limit || e.status() == Status::OutOfMemory ||
+                            e.status() == Status::Device;
+    if (!is_wanting) throw;
+    if (place.observer.tells(1))
+      place.observer.tell(cat("no search for ", kernel.name, ": ", e.message(), "\n"));
+    return {};
+  }
+}
+
+}  // namespace tiny

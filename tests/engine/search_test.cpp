@@ -1,0 +1,227 @@
+// A search finds optimisations that compute the same, keeps them, and ends when it is told to.
+#include "engine/search.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "base/error.h"
+#include "engine/context.h"
+#include "engine/realize.h"
+#include "schedule/schedule.h"
+#include "tensor/create.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/value.h"
+#include "tensor/window.h"
+#include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/failure.h"
+
+namespace tiny {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string told;  // by the last context
+void listen(void*, const char* text) {
+  told += text;
+}
+
+class SearchTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/tiny-search-test-XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    folder_ = path;
+    told.clear();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // A search of width 2 whose result may be kept; what is told is heard.
+  Flags flags(const std::string& device) const {
+    Flags f = testing::flags_for(device);
+    f.spec = 0;  // what is verified is not taken from disk
+    f.debug = 1;
+    f.log = {listen, nullptr};
+    f.cache_dir = folder_;
+    f.beam = 2;
+    return f;
+  }
+
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder_))
+      if (entry.path().extension() == ".tiny") found.push_back(entry.path());
+    return found;
+  }
+
+  std::string folder_;
+};
+
+Tensor data(const Ref<Context>& context, const Ints& shape, int64_t step) {
+  const int64_t count =
+      std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(static_cast<int64_t>(i) * step % 17 - 8);
+  return from_data(context, kFloat32, shape, values.data(), count * 4);
+}
+
+Tensor product(const Ref<Context>& context) {
+  return matmul(data(context, {37, 50}, 7), data(context, {50, 45}, 5));
+}
+
+Tensor convolution(const Ref<Context>& context) {
+  WindowOptions window;
+  window.strides = {1, 1};
+  window.dilations = {1, 1};
+  window.before = window.after = {1, 1};
+  return conv(data(context, {2, 3, 12, 20}, 7), data(context, {8, 3, 3, 3}, 5), Tensor(), window);
+}
+
+// What a new context makes of an expression, held against the oracle; what its cache did.
+CompileCounts compute(const Flags& flags, Tensor (*make)(const Ref<Context>&)) {
+  const Ref<Context> context = make_ref<Context>(flags);
+  Tensor t = make(context);
+  const reference::Values want = reference::evaluate(t.node());
+  std::vector<float> got(want.size());
+  read(t, got.data(), static_cast<int64_t>(got.size() * sizeof(float)));
+  EXPECT_EQ(reference::difference(want, got.data()), "");
+  return context->kernels().times();
+}
+
+TEST_F(SearchTest, WhatItFindsIsRight) {
+  for (const auto make : {product, convolution}) {
+    Flags verified = flags("cpu");
+    verified.spec = 1;
+    const CompileCounts counts = compute(verified, make);
+    EXPECT_EQ(counts.searched, 1);
+    EXPECT_GT(counts.candidates, 20);
+  }
+}
+
+TEST_F(SearchTest, ItTellsEachStepBesideTheHeuristic) {
+  compute(flags("cpu"), product);
+  EXPECT_NE(told.find("search for the optimisations of "), std::string::npos) << told;
+  EXPECT_NE(told.find("us from "), std::string::npos) << told;
+  EXPECT_NE(told.find(" actions "), std::string::npos) << told;
+  EXPECT_NE(told.find("x heuristic"), std::string::npos) << told;
+}
+
+TEST_F(SearchTest, ASecondContextTakesTheListFromDisk) {
+  const CompileCounts first = compute(flags("cpu"), product);
+  EXPECT_GT(first.candidates, 0);
+  const CompileCounts second = compute(flags("cpu"), product);
+  EXPECT_EQ(second.on_disk, 1);
+  EXPECT_EQ(second.searched, 0);
+  EXPECT_EQ(second.candidates, 0);
+  // Each width has a search of its own, and the heuristic's kernels stay what they are.
+  Flags other = flags("cpu");
+  other.beam = 1;
+  EXPECT_EQ(compute(other, product).searched, 1);
+  other.beam = 0;
+  EXPECT_EQ(compute(other, product).on_disk, 0);
+}
+
+TEST_F(SearchTest, TheListOutlivesTheCode) {
+  const Flags f = flags("cpu");
+  compute(f, product);
+  size_t left = 0;
+  for (const fs::path& path : files()) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    const bool is_list = bytes.find("beam ") != std::string::npos;
+    left += is_list ? 1 : 0;
+    if (!is_list) fs::remove(path);
+  }
+  EXPECT_EQ(left, 1u);
+  const CompileCounts counts = compute(f, product);
+  EXPECT_EQ(counts.compiled, 1);
+  EXPECT_EQ(counts.searched, 0);
+  EXPECT_EQ(counts.candidates, 0);
+}
+
+TEST_F(SearchTest, ADamagedListIsSearchedForAgain) {
+  const Flags f = flags("cpu");
+  EXPECT_EQ(compute(f, product).searched, 1);
+  for (const fs::path& path : files()) fs::resize_file(path, fs::file_size(path) / 2);
+  EXPECT_EQ(compute(f, product).searched, 1);
+  for (const fs::path& path : files()) std::ofstream(path, std::ios::trunc) << "not a list";
+  EXPECT_EQ(compute(f, product).searched, 1);
+  EXPECT_EQ(compute(f, product).searched, 0);
+}
+
+TEST_F(SearchTest, ItsTimeIsBoundedAlsoWhereCompilingIsSlow) {
+  const Flags f = flags("c");
+  const Ref<Context> context = make_ref<Context>(f);
+  const UOp node = product(context).node();
+  const Schedule schedule = make_schedule({&node, 1}, context->backend().target());
+  SearchLimits limits;
+  limits.seconds = 1;
+  const SearchResult result =
+      search_options(schedule.kernels.front().kernel,
+                     {context->backend(), context->observer(), context->stop()}, {}, limits);
+  EXPECT_GT(result.candidates, 0);
+  EXPECT_LE(result.seconds, result.heuristic_seconds);
+  EXPECT_LT(context->observer().now(), 20) << "a batch or two more, on a busy machine";
+}
+
+TEST_F(SearchTest, WhereNothingIsToBeGainedItSaysSo) {
+  for (const char* device : {"interp", "null"}) {
+    told.clear();
+    const Ref<Context> context = make_ref<Context>(flags(device));
+    Tensor t = product(context);
+    std::vector<float> out(37 * 45);
+    read(t, out.data(), static_cast<int64_t>(out.size() * sizeof(float)));
+    EXPECT_EQ(context->kernels().times().searched, 0) << device;
+    EXPECT_NE(told.find("no search for optimisations (TINY_BEAM=2)"), std::string::npos) << told;
+  }
+  Flags fixed = flags("cpu");
+  fixed.noopt = 1;
+  EXPECT_EQ(compute(fixed, product).searched, 0);
+}
+
+TEST_F(SearchTest, ATokenAndATimeLimitEndIt) {
+  Flags f = flags("cpu");
+  f.time_limit = 1;
+  {
+    const Ref<Context> context = make_ref<Context>(f);
+    Tensor t = product(context);
+    context->stop().begin(f.time_limit);
+    std::vector<float> out(37 * 45);
+    testing::expect_failure(testing::failure_of([&] { read(t, out.data(), 37 * 45 * 4); }),
+                            Status::Limit);
+  }
+  f.time_limit = 0;
+  const Ref<Context> context = make_ref<Context>(f);
+  Tensor t = product(context);
+  const auto token = make_ref<CancelToken>();
+  token->set();
+  context->stop().set_token(token);
+  std::vector<float> out(37 * 45);
+  testing::expect_failure(testing::failure_of([&] { read(t, out.data(), 37 * 45 * 4); }),
+                          Status::Cancelled);
+  token->clear();
+  read(t, out.data(), 37 * 45 * 4);
+  EXPECT_EQ(reference::difference(reference::evaluate(product(context).node()), out.data()), "");
+}
+
+// A kernel whose buffers cannot be had is compiled as the heuristic would.
+TEST_F(SearchTest, WithoutMemoryTheHeuristicsListStands) {
+  Flags f = flags("cpu");
+  f.cache = 0;
+  f.memory_limit = 64 << 10;
+  const CompileCounts counts = compute(f, product);
+  EXPECT_EQ(counts.searched, 1);
+  f.memory_limit = 24 << 10;  // the operands and the result
+  told.clear();
+  EXPECT_EQ(compute(f, product).candidates, 0);
+  EXPECT_NE(told.find("no search for "), std::string::npos) << told;
+}
+
+}  // namespace
+}  // namespace tiny
