@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -41,7 +40,7 @@ class ByteReader {
   T number() {
     T value{};
     const std::string_view bytes = take(sizeof value);
-    if (bytes.size() == sizeof value) std::memcpy(&value, bytes.data(), sizeof value);
+    if (bytes.size() == sizeof value) bytes.copy(reinterpret_cast<char*>(&value), sizeof value);
     return value;
   }
   // Points into the reader's bytes.
