@@ -63,7 +63,7 @@ std::optional<uint64_t> uniform_bits(const HostTensor& tensor) {
   const auto width = static_cast<size_t>(tensor.dtype.bytes());
   for (int64_t i = 1; i < count; ++i)
     if (std::memcmp(tensor.bytes.data(), tensor.bytes.data() + static_cast<size_t>(i) * width,
-                    width))
+                    width) != 0)
       return std::nullopt;
   uint64_t bits = 0;
   std::memcpy(&bits, tensor.bytes.data(), width);
