@@ -6,6 +6,8 @@
 #include "api/boundary.h"
 #include "api/model_handle.h"
 #include "base/json.h"
+#include "engine/backend.h"
+#include "engine/kernel_cache.h"
 #include "engine/records.h"
 
 namespace {

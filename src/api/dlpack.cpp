@@ -2,6 +2,7 @@
 #include "api/dlpack.h"
 
 #include "api/boundary.h"
+#include "engine/storage.h"
 #include "tensor/create.h"
 #include "tensor/movement.h"
 #include "tensor/value.h"

@@ -1,6 +1,7 @@
 #include "api/handle.h"
 
 #include "api/boundary.h"
+#include "engine/observe.h"
 
 namespace {
 

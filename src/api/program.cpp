@@ -2,6 +2,7 @@
 #include "tensor/program.h"
 #include "api/boundary.h"
 #include "api/model_handle.h"
+#include "engine/kernel_cache.h"
 #include "engine/records.h"
 #include "tensor/value.h"
 

@@ -5,11 +5,9 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <utility>
 
-#include "base/error.h"
 #include "base/ref.h"
 
 namespace tiny {
@@ -30,22 +28,14 @@ class StopSignal {
   const Ref<CancelToken>& token() const { return token_; }
 
   // The beginning of a call that may take this many milliseconds; 0: as long as it wants.
-  void begin(int64_t milliseconds) {
-    limit_ = milliseconds;
-    if (limit_ > 0) end_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_);
-  }
+  void begin(int64_t milliseconds);
   // Error{Cancelled} if the token is set, Error{Limit} if the time is up.
-  void check() const {
-    require(!token_ || !token_->is_set(), Status::Cancelled, "the cancel token was set");
-    require(limit_ <= 0 || std::chrono::steady_clock::now() < end_, Status::Limit,
-            "the call took more than the limit time_limit = ", limit_,
-            " milliseconds; a higher one is set with the option \"time_limit\"");
-  }
+  void check() const;
 
  private:
   Ref<CancelToken> token_;
   int64_t limit_ = 0;
-  std::chrono::steady_clock::time_point end_;
+  int64_t end_ = 0;  // nanoseconds of the steady clock
 };
 
 }  // namespace tiny

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "engine/constants.h"
+#include "engine/observe.h"
 #include "engine/plan_graph.h"
 #include "engine/realize.h"
 #include "ir/spec.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/backend.h"
 #include "engine/kernel_key.h"
 #include "engine/realize.h"
 #include "schedule/pack_constants.h"

@@ -1,6 +1,10 @@
 #include "engine/context.h"
 
-#include "base/error.h"
+#include "engine/backend.h"
+#include "engine/kernel_cache.h"
+#include "engine/observe.h"
+#include "engine/plan_cache.h"
+#include "engine/storage.h"
 
 namespace tiny {
 
@@ -10,12 +14,16 @@ Context::Context(Flags flags)
       backend_(make_backend(flags_)),
       observer_(std::make_unique<Observer>(flags_)),
       kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_, stop_)),
-      plans_(flags_.cache_plans) {
+      plans_(std::make_unique<PlanCache>(flags_.cache_plans)) {
   device().memory().set_limit(flags_.memory_limit);
   device().set_allocator(flags_.allocator);
   graph_->set_watch(observer_->watch());
   observer_->opened(*backend_);
 }
+
+Context::~Context() = default;
+
+Device& Context::device() { return backend_->device(); }
 
 Ref<Storage> Context::allocate(int64_t bytes) {
   return make_ref<Storage>(device().allocate(bytes), 0);

@@ -6,15 +6,17 @@
 #include "base/flags.h"
 #include "base/ref.h"
 #include "base/stop.h"
-#include "engine/backend.h"
 #include "engine/cell.h"
-#include "engine/kernel_cache.h"
-#include "engine/observe.h"
-#include "engine/plan_cache.h"
-#include "engine/storage.h"
 #include "ir/uop.h"
 
 namespace tiny {
+
+class Backend;
+class Device;
+class KernelCache;
+class Observer;
+class PlanCache;
+class Storage;
 
 // What was done to compute values, since the context began.
 struct Counters {
@@ -29,9 +31,9 @@ class Context : public RefCounted {
 
   Graph& graph() { return *graph_; }
   Backend& backend() { return *backend_; }
-  Device& device() { return backend_->device(); }
+  Device& device();
   KernelCache& kernels() { return *kernels_; }
-  PlanCache& plans() { return plans_; }
+  PlanCache& plans() { return *plans_; }
   Observer& observer() { return *observer_; }
   const Flags& flags() const { return flags_; }
   // What ends the building call in progress early.
@@ -49,14 +51,14 @@ class Context : public RefCounted {
 
  private:
   friend class Cell;
-  ~Context() override = default;
+  ~Context() override;
   Flags flags_;
   StopSignal stop_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Observer> observer_;
   std::unique_ptr<KernelCache> kernels_;  // holds UOps: dies before the graph
-  PlanCache plans_;                       // holds code of the device
+  std::unique_ptr<PlanCache> plans_;      // holds code of the device
   Cell* cells_ = nullptr;
   int64_t version_ = 0;
   Counters counters_;

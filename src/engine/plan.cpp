@@ -6,6 +6,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/kernel_cache.h"
+#include "engine/observe.h"
 #include "engine/realize.h"
 #include "engine/reuse.h"
 #include "shape/shape.h"

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "engine/backend.h"
+#include "engine/kernel_cache.h"
 #include "engine/kernel_key.h"
+#include "engine/observe.h"
 #include "engine/plan.h"
 #include "engine/plan_cache.h"
 #include "engine/realize.h"

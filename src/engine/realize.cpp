@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "engine/observe.h"
 #include "engine/plan_graph.h"
 #include "engine/versions.h"
 #include "ir/spec.h"

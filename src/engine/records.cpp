@@ -5,7 +5,11 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "codegen/pipeline.h"
+#include "engine/backend.h"
+#include "engine/kernel_cache.h"
 #include "engine/plan.h"
+#include "engine/plan_cache.h"
 #include "engine/versions.h"
 #include "schedule/schedule.h"
 

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/storage.h"
 #include "schedule/rewrite_onehot.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"

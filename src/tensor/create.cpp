@@ -4,7 +4,9 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/storage.h"
 #include "ir/build.h"
+#include "runtime/device.h"
 #include "shape/view.h"
 #include "tensor/movement.h"
 

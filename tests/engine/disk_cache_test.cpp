@@ -9,6 +9,7 @@
 
 #include "engine/compile.h"
 #include "engine/context.h"
+#include "engine/kernel_cache.h"
 #include "engine/realize.h"
 #include "ir/build.h"
 #include "shape/shape.h"

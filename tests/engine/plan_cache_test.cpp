@@ -1,4 +1,5 @@
 // A graph of a structure that came before is neither scheduled nor compiled again.
+#include "engine/observe.h"
 #include "engine/plan_cache.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // A search finds optimisations that compute the same, keeps them, and ends when it is told to.
+#include "engine/kernel_cache.h"
 #include "engine/search.h"
 
 #include <gtest/gtest.h>

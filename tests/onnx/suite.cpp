@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "engine/observe.h"
 #include "onnx/reader.h"
 #include "tensor/create.h"
 #include "tests/support/process.h"
