@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/checked.h"
+#include "base/error.h"
 #include "codegen/chooser.h"
 #include "codegen/stage_option.h"
 #include "ir/bounds.h"
@@ -45,11 +46,11 @@ std::vector<Option> Chooser::run() {
     if (!c.store) reductions.push_back(&c);
   if (reductions.size() == 2 && reads(*reductions[1], *reductions[0]))
     staged_operand(*reductions[0]);
-  else if (reductions.size() == 1)
+  else if (reductions.size() == 1 && !is_row(*reductions.front()))
     contraction(*reductions.front());
   else if (reductions.empty())
     elementwise();
-  else
+  else if (!row_tiles())
     rows();
   share_values();
   thread();
@@ -101,6 +102,16 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
 void Chooser::apply(Option option) {
   current_ = apply_option(current_, option);
   options_.push_back(std::move(option));
+}
+
+// The stage that the option makes.
+UOp Chooser::new_stage(Option option) {
+  const int64_t first = current_.next_range_number();
+  apply(std::move(option));
+  for (const UOp& u : topological(current_.roots))
+    if (u.op() == Op::Stage && u.src(u.src().size() - 1).int_arg() >= first) return u;
+  invariant(false, "a value over a tile of rows has a stage with ranges of its own");
+  return {};
 }
 
 int64_t Chooser::tile(int64_t range, int64_t size) {
@@ -181,6 +192,14 @@ void Chooser::rows() {
     taken |= bit(*best.range);
     vector_tile(*best.range, 4);
   }
+}
+
+// Whether every store walks ranges of its own with the reduction's result: the reduced range is
+// walked, and then another like it.
+bool Chooser::is_row(const ClosureInfo& reduction) const {
+  return std::ranges::all_of(table_.closures, [&](const ClosureInfo& c) {
+    return !c.store || (c.own & ~reduction.below) != 0;
+  });
 }
 
 // Whether `outer` reduces a value that is made of `inner`'s result and the same for every output.

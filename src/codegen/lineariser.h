@@ -174,7 +174,11 @@ class Lineariser {
   LinearProgram program_;
   BlockTree tree_;
   FreeRanges free_;
-  std::vector<uint64_t> radix_;                // of an instance's coordinates, by position
+  struct Digit {
+    size_t word = 0;
+    uint64_t radix = 1;
+  };
+  std::vector<Digit> digits_;                  // of an instance's coordinates, by position
   std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
   std::vector<UOp> kept_;                      // what the maps point to stays alive
   std::vector<RangeState> states_;             // by position

@@ -23,7 +23,9 @@ Context::Context(Flags flags)
 
 Context::~Context() = default;
 
-Device& Context::device() { return backend_->device(); }
+Device& Context::device() {
+  return backend_->device();
+}
 
 Ref<Storage> Context::allocate(int64_t bytes) {
   return make_ref<Storage>(device().allocate(bytes), 0);

@@ -25,6 +25,14 @@ double elements_of(const UOp& node) {
   return n;
 }
 
+constexpr double kRowTileMin = 4;        // rows that go through a chain of products at once
+constexpr double kStagesOfRows = 3;      // of a product's rows, kept at once
+constexpr double kWorkWorthKeeping = 6;  // multiply-adds of a value, as the heuristic has it
+
+bool is_reduce(const UOp& u) {
+  return u.op() == Op::Reduce;
+}
+
 // Whether a kernel with several reductions can run as loops over rows: each row is read, reduced
 // and written while it is in cache.
 class RowTest {
@@ -67,6 +75,47 @@ class RowTest {
         if ((free & (uint64_t{1} << i)) && kernel_.ranges[i].reduced) return false;
     }
     return fits(rows);
+  }
+
+  // Whether a kernel of products and of reductions of their rows can run as loops over tiles of
+  // rows: what the tile has in common is kept in scratch (codegen/heuristic_row_tiles.cpp).
+  bool passes_as_tiles(size_t inputs) const {
+    if (static_cast<int64_t>(inputs) > target_.inputs_max || ops() > target_.ops_max) return false;
+    uint64_t common = ~uint64_t{0};
+    for (const UOp& u : nodes_)
+      if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free_.at(u.node());
+    if (common == 0 || (common & (common + 1))) return false;
+    // A product is what the kernel ends in, or is wanted again and so kept.
+    std::unordered_set<const Node*> kept;
+    for (const SharedValue& shared : find_shared_values(
+             kernel_, static_cast<size_t>(std::countr_one(common)), kWorkWorthKeeping))
+      for (const UOp& u : topological(shared.images, is_reduce)) kept.insert(u.node());
+    uint64_t reduced = 0;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (kernel_.ranges[i].reduced) reduced |= uint64_t{1} << i;
+    double widest = 0;
+    for (const UOp& u : nodes_) {
+      if (u.op() != Op::Reduce) continue;
+      const uint64_t columns = free_.at(u.node()) & ~common;
+      if (columns == 0) continue;
+      if (!is_contraction(u) || ((columns & reduced) && !kept.contains(u.node()))) return false;
+      widest = std::max(widest, extent(columns) * static_cast<double>(u.dtype().bytes()));
+    }
+    // Rows are worth a tile if a matrix is the same for all of them, and is read from a cache.  One
+    // that is the same for all of the kernel wants panels for all, which the product alone has.
+    uint64_t row = common;
+    double operands = 0;
+    for (const UOp& u : nodes_) {
+      if (u.op() != Op::Load) continue;
+      const uint64_t walks = walked(u);
+      if ((walks & common) == common || std::popcount(walks & ~common) < 2) continue;
+      if (!(walks & common)) return false;
+      row &= ~walks;
+      operands += extent(walks & ~common) * static_cast<double>(u.dtype().bytes());
+    }
+    return operands > 0 && row && extent(std::bit_floor(row)) >= kRowTileMin &&
+           operands <= static_cast<double>(target_.l3_bytes) / 2 &&
+           kRowTileMin * kStagesOfRows * widest <= static_cast<double>(target_.l2_bytes) / 2;
   }
 
   // Seconds that each worker adds if a reduction inside another, the same for every output, is
@@ -243,15 +292,18 @@ class Joiner {
     return ops > target_.ops_max;
   }
 
-  // Seconds less for a value of rows that is wanted twice: it is computed once and kept in scratch.
+  // Seconds less for values of rows that are wanted again: they are computed once and kept in
+  // scratch.
   double staging_saves(const Kernel& kernel) const {
     const size_t place = common_outer_ranges(kernel);
-    const auto shared = place ? find_shared_value(kernel, place, 1) : std::nullopt;
-    if (!shared) return 0;
-    const double bytes = shared->elements * static_cast<double>(shared->value.dtype().bytes());
-    const double saved =
-        shared->work * shared->elements / target_.fma_rate - 2 * bytes / target_.l2_bandwidth;
-    return std::max(saved, 0.0);
+    if (place == 0) return 0;
+    double sum = 0;
+    for (const SharedValue& shared : find_shared_values(kernel, place, 1)) {
+      const double bytes = shared.elements * static_cast<double>(shared.value.dtype().bytes());
+      const double work = shared.work * shared.elements * static_cast<double>(shared.again);
+      sum += std::max(work / target_.fma_rate - 2 * bytes / target_.l2_bandwidth, 0.0);
+    }
+    return sum;
   }
 
   bool try_join(const UOp& u) {
@@ -268,7 +320,9 @@ class Joiner {
       const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
       const double save = saved_seconds(bytes, target_);
       const std::optional<double> fill = test.operand_seconds(joined.values.size());
-      if ((test.passes(joined.values.size()) && pay <= save) || (fill && pay + *fill <= save)) {
+      const size_t inputs = joined.values.size();
+      if (((test.passes(inputs) || test.passes_as_tiles(inputs)) && pay <= save) ||
+          (fill && pay + *fill <= save)) {
         ++changes_[root.id()];
         return true;
       }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/bounds.h"
@@ -289,10 +290,14 @@ class Lowering {
     if (!frame.begun) {
       const Shape& shape = shape_of(node.src(0));
       frame.below = frame.index;
-      for (int64_t axis : arg.axes) {
-        const UOp range = new_range(shape[static_cast<size_t>(axis)], true);
-        frame.below[static_cast<size_t>(axis)] = range;
-        if (range.op() == Op::Range) frame.more.push_back(range);
+      // A value that is reduced for several indices walks the same ranges for each.
+      std::vector<UOp>& ranges = reduced_over_[node.node()];
+      if (ranges.empty())
+        for (int64_t axis : arg.axes)
+          ranges.push_back(new_range(shape[static_cast<size_t>(axis)], true));
+      for (size_t i = 0; i < ranges.size(); ++i) {
+        frame.below[static_cast<size_t>(arg.axes[i])] = ranges[i];
+        if (ranges[i].op() == Op::Range) frame.more.push_back(ranges[i]);
       }
       frame.begun = true;
     }
@@ -374,6 +379,7 @@ class Lowering {
   ScheduledKernel out_;
   std::vector<UOp> checks_;
   std::map<Key, UOp> memo_;
+  std::unordered_map<const Node*, std::vector<UOp>> reduced_over_;  // by reduction: its ranges
   std::vector<Frame> missing_;  // what the value just asked for needs
   std::vector<UOp> kept_;
   std::vector<uint8_t> flags_;
