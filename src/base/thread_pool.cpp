@@ -11,13 +11,13 @@
 #include <chrono>
 #include <climits>
 #include <cstdlib>
-#include <fstream>
 #include <new>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "base/error.h"
+#include "base/read_text.h"
 
 namespace tiny {
 
@@ -57,8 +57,7 @@ int cores_by_affinity() {
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &set)) continue;
     const std::string topology = cat("/sys/devices/system/cpu/cpu", cpu, "/topology/");
-    std::string siblings;
-    std::ifstream(topology + "thread_siblings_list") >> siblings;
+    const std::string siblings = read_text(topology + "thread_siblings_list");
     cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
   }
   return static_cast<int>(cores.size());
@@ -71,25 +70,23 @@ int cores_by_quota() {
                                    : INT_MAX;
   };
   int cores = INT_MAX;
-  std::string group;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);)
-    if (line.starts_with("0::")) group = line.substr(3);
+  std::string group = read_text("/proc/self/cgroup");  // lines "0::/some/group" and of version 1
+  const size_t at = group.starts_with("0::") ? 0 : group.find("\n0::");
+  group.erase(0, at == std::string::npos ? at : group.find("0::", at) + 3);
+  group.resize(std::min(group.find('\n'), group.size()));
   // A quota of any enclosing group counts; in a container the group's own path may not be visible.
   for (;;) {
-    std::ifstream file("/sys/fs/cgroup" + group + "/cpu.max");
-    std::string quota;
-    double period = 0;
-    if (file >> quota >> period && quota != "max")
-      cores = std::min(cores, whole(std::atof(quota.c_str()), period));
+    const std::string limit = read_text("/sys/fs/cgroup" + group + "/cpu.max");  // "max 100000"
+    const size_t space = limit.find(' ');
+    if (space != std::string::npos && !limit.starts_with("max"))
+      cores = std::min(cores, whole(std::atof(limit.c_str()), std::atof(limit.c_str() + space)));
     const size_t slash = group.rfind('/');
     if (slash == std::string::npos) break;
     group.resize(slash);
   }
-  double quota = 0, period = 0;
-  std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
-  std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
-  return std::min(cores, whole(quota, period));
+  const std::string quota = read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  const std::string period = read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  return std::min(cores, whole(std::atof(quota.c_str()), std::atof(period.c_str())));
 }
 
 }  // namespace
