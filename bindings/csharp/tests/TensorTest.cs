@@ -107,12 +107,33 @@ static class TensorTest {
     Check(sum == 5150, "another thread releases while this one builds");
   }
 
+  static void Files(Context context) {
+    string path = System.IO.Path.GetTempFileName() + ".safetensors";
+    try {
+      using (var archive = Archive.Create(context)) {
+        archive.Set("a", Tensor.Of(context, new float[] {1, 2}));
+        archive.Set("b", Tensor.Of(context, new long[] {Far}));
+        archive.Save(path);
+      }
+      using (var archive = Archive.Load(context, path)) {
+        Check(archive.Count == 2, "the number of a file's tensors");
+        Same(archive.Get("a").ToArray<float>(), new float[] {1, 2}, "a tensor by name");
+        Same(archive.Get("b").ToArray<long>(), new long[] {Far}, "another");
+        var error = Throws<TinyException>(() => archive.Get("c"), "a name that is not there");
+        Check(error.Message.Contains("known:"), "the names that are");
+      }
+    } finally {
+      System.IO.File.Delete(path);
+    }
+  }
+
   static int Main() {
     using (var context = new Context()) {
       Arithmetic(context);
       Views(context);
       Dimensions(context);
       Errors(context);
+      Files(context);
     }
     Lifetimes();
     Console.WriteLine(checks - failures + " of " + checks + " facts hold");
