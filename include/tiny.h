@@ -138,6 +138,21 @@ TINY_API tiny_status tiny_options_set_allocator(tiny_options *options,
                                                 void *(*allocate)(void *user, size_t bytes, size_t alignment),
                                                 void (*release)(void *user, void *memory, size_t bytes), void *user);
 
+/* Kernels that are split run on the caller's threads instead of the library's: `run` calls task(data, i) once for each
+   i from 0 to count - 1, on any threads, at once or one after the other, and returns when all these calls have.
+   `count` is at most the option "threads".  It is called with `user` by the thread that builds or executes, for one
+   kernel at a time; what it leaves out, that thread does.  Neither it nor a task may call the library on that
+   context, and no task may be called after the context, its programs and its runs are gone.  `run` may be NULL: the
+   library's own threads again. */
+TINY_API tiny_status tiny_options_set_thread_pool(tiny_options *options,
+                                                  void (*run)(void *user, void (*task)(void *data, size_t index),
+                                                              void *data, size_t count),
+                                                  void *user);
+/* `deleter` is called with `user`, once, from any thread, when the options and all that was made with them are gone:
+   nothing calls the functions that were set any more.  It must not call the library.  Any number may be
+   added. */
+TINY_API tiny_status tiny_options_add_deleter(tiny_options *options, void (*deleter)(void *user), void *user);
+
 /* `options` may be NULL: the defaults, changed by the TINY_* environment variables. */
 TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_context **out);
 TINY_API void tiny_context_retain(tiny_context *context);

@@ -119,8 +119,10 @@ void release_##TYPE(void *handle) { TYPE##_release((TYPE *)handle); }
 
 %include "tiny_generated.i"
 
-%ignore tiny_options_set_log; /* called from any thread: for C */
+%ignore tiny_options_set_log; /* below, of delegates */
 %ignore tiny_options_set_allocator;
+%ignore tiny_options_set_thread_pool;
+%ignore tiny_options_add_deleter;
 %ignore tiny_tensor_to_dlpack; /* the exchange is Python's */
 %ignore tiny_tensor_from_dlpack;
 %ignore tiny_dlpack_release;

@@ -209,8 +209,10 @@ struct TYPE {};
 %include "tiny_generated.i"
 
 %ignore tiny_tensor_wrap; /* below, by the buffer protocol */
-%ignore tiny_options_set_log; /* called from any thread: for C */
+%ignore tiny_options_set_log; /* below, of Python's functions */
 %ignore tiny_options_set_allocator;
+%ignore tiny_options_set_thread_pool;
+%ignore tiny_options_add_deleter;
 %ignore tiny_tensor_to_dlpack; /* below, by capsules */
 %ignore tiny_tensor_from_dlpack;
 %ignore tiny_dlpack_release;

@@ -97,7 +97,10 @@ int available_cores() {
   return std::max(1, std::min(cores, cores_by_quota()));
 }
 
-ThreadPool::ThreadPool(int workers) : workers_(std::max(1, workers)) {
+ThreadPool::ThreadPool(int workers, const OwnThreads& own)
+    : workers_(std::max(1, workers)),
+      own_(own),
+      at_work_(own.run ? static_cast<size_t>(workers_) : 0) {
   threads_.reserve(static_cast<size_t>(workers_ - 1));
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -124,6 +127,7 @@ uint64_t ThreadPool::process() const {
 
 bool ThreadPool::try_acquire() {
   if (workers_ == 1) return false;
+  if (is_callers()) return !taken_.exchange(true, std::memory_order_acquire);
   const uint64_t running = process() << 2 | kRunning, starting = process() << 2 | kStarting;
   uint64_t state = state_->load(std::memory_order_acquire);
   if (state != running) {
@@ -205,12 +209,34 @@ void ThreadPool::wait_for_claimed(int64_t count) {
 }
 
 int64_t ThreadPool::run(int64_t count, Piece piece, void* context, bool wake) {
-  invariant(count >= 0 && count < UINT32_MAX, "a job has less than 2^32 pieces");
+  if (count == 0) {
+    release();
+    return 0;
+  }
+  invariant(count > 0 && count < UINT32_MAX, "a job has less than 2^32 pieces");
   publish(count, piece, context, wake);
-  const int64_t did = claim_all(0);
+  int64_t did = count / std::min<int64_t>(count, workers_);
+  if (is_callers())
+    run_on_callers(count);
+  else
+    did = claim_all(0);
   wait_for_claimed(count);
   release();
   return did;
+}
+
+// Comes late or twice, from a caller's pool that breaks its word, and finds nothing to claim, or
+// works on the job of the moment.
+void ThreadPool::own_task(void* pool, size_t index) {
+  auto& self = *static_cast<ThreadPool*>(pool);
+  if (index >= self.at_work_.size() || self.at_work_[index].exchange(true)) return;
+  self.claim_all(static_cast<int>(index));
+  self.at_work_[index].store(false);
+}
+
+void ThreadPool::run_on_callers(int64_t count) {
+  own_.run(own_.user, own_task, this, static_cast<size_t>(std::min<int64_t>(count, workers_)));
+  own_task(this, 0);
 }
 
 // False when the pool ends.

@@ -144,6 +144,29 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_options_set_thread_pool(
+        options: *mut tiny_options,
+        run: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                task: ::std::option::Option<
+                    unsafe extern "C" fn(data: *mut ::std::os::raw::c_void, index: usize),
+                >,
+                data: *mut ::std::os::raw::c_void,
+                count: usize,
+            ),
+        >,
+        user: *mut ::std::os::raw::c_void,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_options_add_deleter(
+        options: *mut tiny_options,
+        deleter: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void)>,
+        user: *mut ::std::os::raw::c_void,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_context_create(
         options: *const tiny_options,
         out: *mut *mut tiny_context,
