@@ -1,4 +1,5 @@
 // Any bytes are tensors or an error; what is read comes back from what is written of it.
+#include "base/error.h"
 #include "io/safetensors.h"
 
 namespace {
