@@ -16,7 +16,9 @@ Context::Context(Flags flags)
       kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_, stop_)),
       plans_(std::make_unique<PlanCache>(flags_.cache_plans)) {
   device().memory().set_limit(flags_.memory_limit);
-  device().set_allocator(flags_.allocator);
+  Allocator allocator = flags_.allocator;
+  allocator.owner = flags_.owner;  // buffers may outlive this
+  device().set_allocator(allocator);
   graph_->set_watch(observer_->watch());
   observer_->opened(*backend_);
 }
