@@ -83,6 +83,8 @@ class Chooser {
   void stage_factor(const std::vector<int64_t>& columns, const std::vector<int64_t>& steps,
                     int64_t outer_row, int64_t inner_row);
   void fill_with_lanes(const UOp& stage);
+  const AccessInfo* colliding_rows(const ClosureInfo& reduction, size_t lane, size_t row,
+                                   size_t* along) const;
   void stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
                   int64_t inner_row);
 

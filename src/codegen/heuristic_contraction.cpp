@@ -20,6 +20,7 @@ constexpr uint64_t bit(size_t i) {
 constexpr int64_t kVectorsMax = 4;      // of a register tile
 constexpr int64_t kWindowMax = 9;       // steps of a window that are unrolled
 constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
+constexpr double kPassesFew = 8;        // over a panel, by tiles of rows
 constexpr int64_t kReducedBlock = 256;  // elements of a reduced range in a panel..
 constexpr int64_t kReducedWhole = 384;  // ..unless that is all
 constexpr int64_t kPageBytes = 4096;    // rows this far apart fall into the same sets of a cache
@@ -169,7 +170,11 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   const int64_t others = steps / const_extent(longest);
   const int64_t room = target_.l2_bytes / 4 * 3 / bytes;
   if (!can_add_into_destination(kernel_) || rows < kReadAgainMin) return panel;
-  if (others == 1 && steps > kReducedWhole) {
+  // A panel in place costs no filling: a pass takes all steps of it, unless the rows must be laid
+  // out again for every pass.
+  const bool in_one_pass =
+      in_place && (rows < kPassesFew || !colliding_rows(reduction, lane, row, nullptr));
+  if (others == 1 && steps > kReducedWhole && !in_one_pass) {
     panel.steps = kReducedBlock;
   } else if (steps * width > room) {
     panel.steps = std::max<int64_t>(room / (others * width) / 16 * 16, 16);
@@ -223,25 +228,34 @@ void Chooser::stage_factor(const std::vector<int64_t>& columns, const std::vecto
   }
 }
 
-// The operand that is broadcast, if its rows fall on each other in the cache.
-void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
-                         int64_t inner_row) {
+// The operand that is broadcast, if its rows fall on each other in the cache; `along` is the range
+// whose steps lie side by side in them.
+const AccessInfo* Chooser::colliding_rows(const ClosureInfo& reduction, size_t lane, size_t row,
+                                          size_t* along) const {
   for (const AccessInfo& a : table_.accesses) {
     if (a.store || !a.inside_reduction || a.strides[lane] != 0 || a.strides[row] == 0) continue;
     if (!can_stage(a, row) || (a.strides[row] * table_.widest_bytes) % kPageBytes != 0) continue;
-    int64_t along = -1;
-    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if ((reduction.own & bit(i)) && a.strides[i] == 1 && const_extent(i) >= kReducedBlock)
-        along = static_cast<int64_t>(i);
-    if (along < 0) continue;
-    const int64_t steps = along == cut_range_ ? cut_ : number(static_cast<size_t>(along));
-    apply({OptionKind::Stage, outer_row, a.node.src(0).int_arg(), {inner_row, steps}, 16, false});
-    for (const UOp& u : topological(current_.roots)) {
-      if (u.op() != Op::Stage || u.src(0).op() != Op::Load || !(u.src(0).src(0) == a.node.src(0)))
+    for (size_t i = kernel_.ranges.size(); i-- > 0;) {
+      if (!(reduction.own & bit(i)) || a.strides[i] != 1 || const_extent(i) < kReducedBlock)
         continue;
-      return fill_with_lanes(u);
+      if (along) *along = i;
+      return &a;
     }
-    return;
+  }
+  return nullptr;
+}
+
+void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
+                         int64_t inner_row) {
+  size_t along = 0;
+  const AccessInfo* rows = colliding_rows(reduction, lane, row, &along);
+  if (!rows) return;
+  const int64_t steps = static_cast<int64_t>(along) == cut_range_ ? cut_ : number(along);
+  const UOp param = rows->node.src(0);
+  apply({OptionKind::Stage, outer_row, param.int_arg(), {inner_row, steps}, 16, false});
+  for (const UOp& u : topological(current_.roots)) {
+    if (u.op() != Op::Stage || u.src(0).op() != Op::Load || !(u.src(0).src(0) == param)) continue;
+    return fill_with_lanes(u);
   }
 }
 
