@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "codegen/chooser.h"
+#include "codegen/prefetch_option.h"
 #include "codegen/split_reduce.h"
 #include "ir/affine.h"
 
@@ -21,6 +22,7 @@ constexpr int64_t kVectorsMax = 4;      // of a register tile
 constexpr int64_t kWindowMax = 9;       // steps of a window that are unrolled
 constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
 constexpr double kPassesFew = 8;        // over a panel, by tiles of rows
+constexpr int64_t kPassesMany = 32;     // so many that the first does not matter
 constexpr int64_t kReducedBlock = 256;  // elements of a reduced range in a panel..
 constexpr int64_t kReducedWhole = 384;  // ..unless that is all
 constexpr int64_t kPageBytes = 4096;    // rows this far apart fall into the same sets of a cache
@@ -281,6 +283,22 @@ void Chooser::fill_along(const Option& stage) {
   }
 }
 
+// The panel after the one that is read is fetched while passes are made over that: a weight is in
+// memory, not in the cache, when its kernel comes.
+void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
+  bool is_inside = place < 0;
+  for (const KernelRange& r : current_.ranges) {
+    const int64_t at = r.range.int_arg();
+    const bool is_loop = is_inside && r.kind == RangeKind::Loop && !r.reduced;
+    is_inside |= at == place;
+    if (!is_loop || !r.range.src(0).is_const()) continue;
+    if (r.range.src(0).const_int() > kPassesMany) return;
+    const Option option{OptionKind::Prefetch, at, panel.load->node.src(0).int_arg(), {}, 0, false};
+    if (can_prefetch(current_, option)) apply(option);
+    return;
+  }
+}
+
 void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                                  const RegisterTile& best, const Panel& panel) {
   const int64_t width = best.vectors * lanes_;
@@ -353,6 +371,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
   if (!along_steps && !panel.in_place) apply(stage);
+  if (panel.in_place) prefetch_panel(panel, place);
   if (inner_row == outer_row) return;
   stage_rows(reduction, lane, row, outer_row, inner_row);
   std::vector<int64_t> steps;

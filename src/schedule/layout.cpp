@@ -16,9 +16,9 @@ constexpr double kReduction = 0.5;
 constexpr double kFollower = 0.5;
 // A shorter axis is not worth an order of its own.
 constexpr int64_t kExtentMin = 8;
-// Rows that start so many bytes apart fall into the same sets of a cache; a line more sets them
-// apart.
-constexpr int64_t kSetsBytes = 4096;
+// Rows that start so many bytes apart fall into the same sets of a cache, or every second one does
+// (a stride of two reads those); a line more sets them apart.
+constexpr int64_t kSetsBytes = 2048;
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kRowsMin = 8;  // fewer rows get along in a set
 

@@ -36,11 +36,17 @@ class HeuristicTest : public ::testing::Test {
     options.strides = {stride, stride};
     return relu(conv(x, constant({channels, x.shape()[1].value(), 1, 1}), Tensor(), options));
   }
-  // The name of kernel `number` of the program that makes `output` of `input`.
-  std::string loops(const Tensor& input, const Tensor& output, size_t number) {
+  // Kernel `number` of the program that makes `output` of `input`.
+  KernelInfo kernel(const Tensor& input, const Tensor& output, size_t number) {
     const Ref<const TensorProgram> program =
         testing::compile_with_constants(context_, input, output);
-    return program->compiled.program->tape.at(number).info.name;
+    return program->compiled.program->tape.at(number).info;
+  }
+  std::string loops(const Tensor& input, const Tensor& output, size_t number) {
+    return kernel(input, output, number).name;
+  }
+  std::string options(const Tensor& input, const Tensor& output, size_t number) {
+    return kernel(input, output, number).options;
   }
 
   Ref<Context> context_;
@@ -63,6 +69,16 @@ TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
 TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_256_13_2_16");
+}
+
+// A panel's successor is fetched while 14 tiles of rows are multiplied with it, as 98 would be too
+// many to gain from it.
+TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
+  EXPECT_TRUE(options(x, pointwise(pointwise(x, 1024), 64), 0).ends_with("; PREFETCH p1 r0"));
+  const Tensor wide = make_placeholder(context_, kFloat32, {1, 64, 56, 56});
+  const Tensor y = pointwise(pointwise(wide, 256), 64);
+  EXPECT_EQ(options(wide, y, 1).find("PREFETCH"), std::string::npos);
 }
 
 }  // namespace
