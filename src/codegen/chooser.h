@@ -108,10 +108,13 @@ class Chooser {
                      const RegisterTile& tile) const;
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
+  void prefetch_panel(const Panel& panel, int64_t place);
   void fill_along(const Option& stage);
   void stage_factor(const UOp& reduce, const std::vector<int64_t>& columns,
                     const std::vector<int64_t>& steps, int64_t outer_row, int64_t inner_row);
   void fill_with_lanes(const UOp& stage);
+  const AccessInfo* colliding_rows(const ClosureInfo& reduction, size_t lane, size_t row,
+                                   size_t* along) const;
   void stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
                   int64_t inner_row);
 

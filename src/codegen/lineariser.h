@@ -81,6 +81,7 @@ class Lineariser {
   void declare_accumulators(Task& task);
   void finish(Task& task);
   void instantiate(Task& task);
+  void prefetch();
   void accumulate(Task& task, size_t instance, const Guards& guards);
   // What an instance does with its value: Store's value is final, or a part of a sum.
   enum class Step : uint8_t { Close, AddDestination, StorePart };

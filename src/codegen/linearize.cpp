@@ -377,6 +377,26 @@ void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
   tree_.add(here, Op::Set, kVoid, {acc, sum});
 }
 
+// In the innermost loop of a reduction: what the kernel asks for, if all its loops are open.
+void Lineariser::prefetch() {
+  for (const KernelPrefetch& p : kernel_.prefetches) {
+    if (free_of(p.index) & loops_ & ~open_) continue;
+    const RangeSet first = pending_in(free_of(p.index)) & unrolled_;  // once, not for each
+    for (RangeSet set = first; set; set &= set - 1) {
+      RangeState& state = states_[static_cast<size_t>(std::countr_zero(set))];
+      state.kind = RangeState::Fixed;
+      state.value = 0;
+    }
+    relied_on_ = 0;
+    const int64_t bytes = p.element.bytes();
+    const Place at = place(value_of(p.param), p.index, bytes);
+    tree_.add(tree_.depth(), Op::Prefetch, kVoid, {at.address, at.index}, at.displacement,
+              static_cast<int32_t>(bytes));
+    for (RangeSet set = first; set; set &= set - 1)
+      states_[static_cast<size_t>(std::countr_zero(set))].kind = RangeState::Closed;
+  }
+}
+
 // Closes one instance of a task in the present block: its guards decide whether, and for which
 // lanes.
 void Lineariser::close_instance(Task& task, size_t instance, Step step) {
@@ -496,6 +516,7 @@ void Lineariser::instantiate(Task& task) {
     for_each_instance(all, [&](size_t instance) { close_instance(task, instance); });
     return;
   }
+  prefetch();
   // Steps that share accumulators come outermost.
   const RangeSet own_accumulator = all & (free_of(task.node) | grouped);
   for_each_instance(all & ~own_accumulator, [&](size_t) {
