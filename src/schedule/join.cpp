@@ -18,11 +18,24 @@ namespace tiny {
 
 namespace {
 
+// Positions that a value is chosen by where the values may share work.
+constexpr int64_t kChoicesMax = 8;
+
 double elements_of(const UOp& node) {
   double n = 1;
   for (const Dim& d : shape_of(node))
     n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
   return n;
+}
+
+// Whether a value is one of a few, by its position: such values share what they are made of as long
+// as nothing but elementwise work stands around them.
+bool chooses_by_position(const UOp& u) {
+  if (u.op() != Op::Where || u.src(0).op() != Op::Less || u.src(1).is_const()) return false;
+  const UOp& position = u.src(0).src(0);
+  if (position.dtype() != kInt64 || !u.src(0).src(1).is_const()) return false;
+  const Interval range = bounds(position);
+  return range.lo == 0 && range.hi < kChoicesMax && !u.src(2).is_const();
 }
 
 // Whether a kernel with several reductions can run as loops over rows: each row is read, reduced
@@ -55,6 +68,7 @@ class RowTest {
     const auto reductions = std::count_if(nodes_.begin(), nodes_.end(),
                                           [](const UOp& u) { return u.op() == Op::Reduce; });
     if (reductions == 0) return true;
+    if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return false;
     double rows = 1;
     for (const UOp& u : nodes_) {
       if (u.op() != Op::Reduce) continue;
@@ -78,6 +92,7 @@ class RowTest {
     for (const UOp& u : nodes_)
       if (u.op() == Op::Reduce) reductions.push_back(u);
     if (reductions.size() != 2) return std::nullopt;
+    if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
     const UOp& inner = reductions[0];
     const UOp& outer = reductions[1];
     const std::vector<UOp> below = topological({&outer, 1});
