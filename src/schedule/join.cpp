@@ -258,6 +258,35 @@ class Joiner {
     return ops > target_.ops_max;
   }
 
+  // Whether the kernel of `root` chooses values by position, or reduces.
+  struct Kind {
+    bool chooses = false;
+    bool reduces = false;
+  };
+  Kind kind_of(const UOp& root) const {
+    Kind kind;
+    std::unordered_set<const Node*> seen;
+    std::vector<UOp> stack{root};
+    while (!stack.empty()) {
+      const UOp node = std::move(stack.back());
+      stack.pop_back();
+      kind.chooses |= is_choice(node);
+      kind.reduces |= node.op() == Op::ReduceAxis && !(shape_of(node) == shape_of(node.src(0)));
+      for (const UOp& s : node.src())
+        if (!decision_.stored[s.id()] && seen.insert(s.node()).second) stack.push_back(s);
+    }
+    return kind;
+  }
+
+  // The same before lowering: one of two values, by the position along a short axis.
+  static bool is_choice(const UOp& u) {
+    if (u.op() != Op::Where || u.src(0).op() != Op::Less) return false;
+    UOp position = u.src(0).src(0);
+    while (position.op() == Op::Expand || position.op() == Op::Reshape)
+      position = UOp(position.src(0));
+    return position.op() == Op::Iota && upper_bound(shape_of(position)[0]) <= kChoicesMax;
+  }
+
   // Seconds less for a value of rows that is wanted twice: it is computed once and kept in scratch.
   double staging_saves(const Kernel& kernel) const {
     const size_t place = common_outer_ranges(kernel);
@@ -274,6 +303,8 @@ class Joiner {
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
     const UOp& root = into.front();
     if (was_tried(u, root) || too_many_ops(root, u)) return false;
+    const Kind own = kind_of(u);
+    if (own.chooses || (own.reduces && kind_of(root).chooses)) return false;
     const double apart = work_of(u) + work_of(root);
     decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lower_value(root, decision_);

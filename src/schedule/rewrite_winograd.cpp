@@ -24,8 +24,8 @@ constexpr int64_t kTaps = 3;
 // The cost model.  Shares of the target's rates that kernels reach, and what tiles must gain.
 constexpr double kSumRate = 0.8;
 constexpr double kProductRate = 0.75;
-constexpr double kStreamRate = 0.6;
-constexpr double kGainMin = 1.25;
+constexpr double kStreamRate = 0.8;
+constexpr double kGainMin = 1.2;
 constexpr int64_t kLanesMin = 8;
 // How far movement is followed.
 constexpr int kStepsMax = 64;
@@ -318,8 +318,7 @@ double tiled_seconds(const ConvolutionSize& size, int64_t m, const Target& targe
       static_cast<double>(size.batch * ceil_div(size.rows, m) * ceil_div(size.columns, m));
   const auto in = static_cast<double>(size.channels_in);
   const auto out = static_cast<double>(size.channels_out);
-  const double product =
-      points * tiles * in * out / (target.fma_rate * kProductRate * busy(tiles));
+  const double product = points * tiles * in * out / (target.fma_rate * kProductRate * busy(tiles));
   // Both intermediate values are written and read.
   const double bytes = 4 * points * tiles * (in + out);
   return product + constant_seconds(points * in * out, target) + saved_seconds(bytes, target) +

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <random>
 
 #include "engine/compile.h"
 #include "schedule/schedule.h"
+#include "schedule/winograd_tiles.h"
 #include "shape/shape.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
@@ -82,6 +84,27 @@ TEST_F(Winograd, TilesHaveTheValuesOfTheSum) {
   }
 }
 
+// The transforms with tiles of each size, without the choice.
+TEST_F(Winograd, BothSizesOfTilesMakeTheConvolution) {
+  const Tensor w = values({5, 3, 3, 3});
+  for (const int64_t m : {2, 4}) {
+    const Tensor x = data({2, 3, 3 * m, 2 * m});
+    const reference::Values want = reference::evaluate(conv(x, w, Tensor(), {}).node());
+    const UOp v = winograd_input(make_permute(x.node(), {0, 2, 3, 1}), {m});
+    const UOp u = winograd_filter(make_permute(w.node(), {2, 3, 0, 1}), {m});
+    const UOp y = winograd_output(winograd_product(v, u), {m});
+    ASSERT_EQ(shape_of(y), (Shape{Dim(2), Dim(2 * m), Dim(m), Dim(5)}));
+    const reference::Values got = reference::evaluate(make_permute(y, {0, 3, 1, 2}));
+    for (int64_t i = 0; i < std::ssize(got.real); ++i) {
+      const int64_t column = i % m;
+      const int64_t row = i / m % (2 * m);
+      const int64_t plane = i / (2 * m * m);
+      const int64_t same = (plane * (3 * m - 2) + row) * (2 * m - 2) + column;
+      ASSERT_NEAR(got.real[size_t(i)], want.real[size_t(same)], kErrorMax * 27) << "tiles of " << m;
+    }
+  }
+}
+
 TEST_F(Winograd, WhatIsCutAndPaddedBeforeIsSeen) {
   const Tensor x = slice(data({1, 4, 12, 12}), {0, 1, 2, 3}, {1, 3, 11, 12}, {1, 1, 1, 1});
   expect_same_values(conv(x, values({4, 2, 3, 3}), Tensor(), padded(1, 1)), 18);
@@ -122,6 +145,37 @@ TEST_F(Winograd, AllThatFollowsIsInTheLastOfThreeKernels) {
   out = out.graph().make(Op::Contiguous, {out});
   // The filters are transformed by one more.
   EXPECT_EQ(make_schedule({&out, 1}, avx512_target()).kernels.size(), 4U);
+}
+
+TEST_F(Winograd, AutoTakesTilesWhereTheyAreExpectedToBeFaster) {
+  const Target target = avx512_target();
+  const auto tile = [&](int64_t in, int64_t out, int64_t size) {
+    return winograd_tile({1, size, size, in, out}, target);
+  };
+  for (const auto& [in, out, size] : std::vector<std::array<int64_t, 3>>{{64, 64, 56},
+                                                                         {128, 128, 28},
+                                                                         {64, 64, 224},
+                                                                         {128, 128, 112},
+                                                                         {256, 256, 56},
+                                                                         {512, 512, 28},
+                                                                         {16, 64, 55},
+                                                                         {32, 128, 27},
+                                                                         {48, 192, 13},
+                                                                         {64, 256, 13},
+                                                                         {128, 32, 56},
+                                                                         {128, 32, 28},
+                                                                         {96, 128, 28},
+                                                                         {64, 192, 56}})
+    EXPECT_EQ(tile(in, out, size), 4) << in << " to " << out << " at " << size;
+  EXPECT_NE(tile(256, 256, 14), 0);
+  EXPECT_NE(tile(512, 512, 14), 0);
+  EXPECT_EQ(tile(512, 512, 7), 0) << "the transformed filters are too large for so few tiles";
+  EXPECT_EQ(tile(3, 64, 224), 0) << "few channels in";
+  EXPECT_EQ(tile(64, 3, 224), 0) << "few channels out";
+  EXPECT_EQ(tile(64, 64, 1), 0) << "a tile is mostly waste";
+  EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, generic_target()), 0) << "no lanes";
+  EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, avx2_target()), 4);
+  EXPECT_EQ(winograd_tile({8, 7, 7, 512, 512}, target), 4) << "a batch shares the filters";
 }
 
 // Convolutions with random sizes and what often stands around them.
