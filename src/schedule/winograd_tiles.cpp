@@ -24,19 +24,20 @@ UOp times(const UOp& x, double factor) {
   return mul(x, number_like(x, factor));
 }
 
-// The transforms along one axis.  Terms that two results share are one node each.
+// The transforms along one axis.  Terms that two results share are one node each; what is scaled is
+// added to something, so that the two become one operation.
 Values input_points(const Values& d) {
   if (d.size() == 4) return {sub(d[0], d[2]), add(d[1], d[2]), sub(d[2], d[1]), sub(d[1], d[3])};
-  const UOp even = sub(d[4], times(d[2], 4));
-  const UOp odd = sub(d[3], times(d[1], 4));
+  const UOp even = add(d[4], times(d[2], -4));
+  const UOp odd = add(d[3], times(d[1], -4));
   const UOp near = sub(d[4], d[2]);
-  const UOp apart = times(sub(d[3], d[1]), 2);
-  return {add(sub(times(d[0], 4), times(d[2], 5)), d[4]),
+  const UOp apart = sub(d[3], d[1]);
+  return {add(add(d[4], times(d[2], -5)), times(d[0], 4)),
           add(even, odd),
           sub(even, odd),
-          add(near, apart),
-          sub(near, apart),
-          add(sub(times(d[1], 4), times(d[3], 5)), d[5])};
+          add(near, times(apart, 2)),
+          add(near, times(apart, -2)),
+          add(add(d[5], times(d[3], -5)), times(d[1], 4))};
 }
 
 Values filter_points(const Values& g, int64_t points) {
@@ -62,7 +63,7 @@ Values output_values(const Values& m) {
   const UOp far = add(m[3], m[4]);
   const UOp apart = sub(m[3], m[4]);
   return {add(add(m[0], sum), far), add(difference, times(apart, 2)), add(sum, times(far, 4)),
-          add(add(difference, times(apart, 8)), m[5])};
+          add(add(difference, m[5]), times(apart, 8))};
 }
 
 // The value whose number the position along `axis` is: a tree of choices.
