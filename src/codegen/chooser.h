@@ -45,6 +45,8 @@ class Chooser {
     double cost = 0;
   };
   LaneChoice cheapest_lanes(uint64_t set, bool reduced) const;
+  uint64_t choosing_ranges() const;
+  void unroll_choices(uint64_t choices);
   void elementwise();
   void rows();
   void share_values();

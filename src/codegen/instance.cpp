@@ -211,6 +211,11 @@ LinearId Lineariser::compute(const UOp& node, std::span<const LinearId> src) {
   return elementwise_op(node.op(), node.dtype(), src);
 }
 
+// Whether the condition of a choice is known: then only what it chooses is computed.
+bool Lineariser::is_decided(const UOp& node, std::span<const LinearId> src) const {
+  return node.op() == Op::Where && !src.empty() && tree_.op(src[0]).op == Op::Const;
+}
+
 // Depth first without recursion: operands appear just before their first use.
 LinearId Lineariser::value_of(const UOp& node) {
   struct Frame {
@@ -246,12 +251,14 @@ LinearId Lineariser::value_of(const UOp& node) {
       top.relied_on = std::max(top.relied_on, relied_on_);
       ++top.next;
     }
-    if (top.next < top.node.src().size()) {
+    const bool chosen = is_decided(top.node, top.src);
+    if (top.next < top.node.src().size() && !(chosen && top.src.size() == 2)) {
+      if (chosen) top.next = tree_.op(top.src[0]).imm != 0 ? 1 : 2;
       const UOp next = top.node.src(top.next);
       entered = enter(next);
       continue;
     }
-    result = compute(top.node, top.src);
+    result = chosen ? widened(top.src[1], lanes_in(free_of(top.node))) : compute(top.node, top.src);
     relied_on_ = top.relied_on;
     kept_.push_back(top.node);
     tree_.remember(key_of(top.node), result, relied_on_);

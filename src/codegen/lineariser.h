@@ -130,6 +130,7 @@ class Lineariser {
   LinearId scalar_index(const UOp& expression);
   bool leaf(const UOp& node, LinearId* out);
   LinearId compute(const UOp& node, std::span<const LinearId> src);
+  bool is_decided(const UOp& node, std::span<const LinearId> src) const;
   LinearId elementwise_op(Op op, DType dtype, std::span<const LinearId> src);
   LinearId constant(DType dtype, uint64_t bits);
   LinearId index_constant(int64_t value) { return constant(kInt64, static_cast<uint64_t>(value)); }

@@ -18,6 +18,9 @@ namespace tiny {
 
 namespace {
 
+// Positions that a value is chosen by where the values may share work.
+constexpr int64_t kChoicesMax = 8;
+
 double elements_of(const UOp& node) {
   double n = 1;
   for (const Dim& d : shape_of(node))
@@ -31,6 +34,16 @@ constexpr double kWorkWorthKeeping = 6;  // multiply-adds of a value, as the heu
 
 bool is_reduce(const UOp& u) {
   return u.op() == Op::Reduce;
+}
+
+// Whether a value is one of a few, by its position: such values share what they are made of as long
+// as nothing but elementwise work stands around them.
+bool chooses_by_position(const UOp& u) {
+  if (u.op() != Op::Where || u.src(0).op() != Op::Less || u.src(1).is_const()) return false;
+  const UOp& position = u.src(0).src(0);
+  if (position.dtype() != kInt64 || !u.src(0).src(1).is_const()) return false;
+  const Interval range = bounds(position);
+  return range.lo == 0 && range.hi < kChoicesMax && !u.src(2).is_const();
 }
 
 // Whether a kernel with several reductions can run as loops over rows: each row is read, reduced
@@ -63,6 +76,7 @@ class RowTest {
     const auto reductions = std::count_if(nodes_.begin(), nodes_.end(),
                                           [](const UOp& u) { return u.op() == Op::Reduce; });
     if (reductions == 0) return true;
+    if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return false;
     double rows = 1;
     for (const UOp& u : nodes_) {
       if (u.op() != Op::Reduce) continue;
@@ -127,6 +141,7 @@ class RowTest {
     for (const UOp& u : nodes_)
       if (u.op() == Op::Reduce) reductions.push_back(u);
     if (reductions.size() != 2) return std::nullopt;
+    if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
     const UOp& inner = reductions[0];
     const UOp& outer = reductions[1];
     const std::vector<UOp> below = topological({&outer, 1});
@@ -292,6 +307,35 @@ class Joiner {
     return ops > target_.ops_max;
   }
 
+  // Whether the kernel of `root` chooses values by position, or reduces.
+  struct Kind {
+    bool chooses = false;
+    bool reduces = false;
+  };
+  Kind kind_of(const UOp& root) const {
+    Kind kind;
+    std::unordered_set<const Node*> seen;
+    std::vector<UOp> stack{root};
+    while (!stack.empty()) {
+      const UOp node = std::move(stack.back());
+      stack.pop_back();
+      kind.chooses |= is_choice(node);
+      kind.reduces |= node.op() == Op::ReduceAxis && !(shape_of(node) == shape_of(node.src(0)));
+      for (const UOp& s : node.src())
+        if (!decision_.stored[s.id()] && seen.insert(s.node()).second) stack.push_back(s);
+    }
+    return kind;
+  }
+
+  // The same before lowering: one of two values, by the position along a short axis.
+  static bool is_choice(const UOp& u) {
+    if (u.op() != Op::Where || u.src(0).op() != Op::Less) return false;
+    UOp position = u.src(0).src(0);
+    while (position.op() == Op::Expand || position.op() == Op::Reshape)
+      position = UOp(position.src(0));
+    return position.op() == Op::Iota && upper_bound(shape_of(position)[0]) <= kChoicesMax;
+  }
+
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
   double staging_saves(const Kernel& kernel) const {
@@ -311,6 +355,8 @@ class Joiner {
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
     const UOp& root = into.front();
     if (was_tried(u, root) || too_many_ops(root, u)) return false;
+    const Kind own = kind_of(u);
+    if (own.chooses || (own.reduces && kind_of(root).chooses)) return false;
     const double apart = work_of(u) + work_of(root);
     decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lower_value(root, decision_);

@@ -204,7 +204,7 @@ class Lowering {
       if (view.strides[i] == kSymbolicDim || view.shape[i] == kSymbolicDim) return {};
       sum = add(sum, mul(access.src(first + i), graph_.integer(view.strides[i])));
     }
-    return simplify_index(sum);
+    return simplify_(sum);
   }
 
   // Finds the reads of the memory that is written which have the store's own address.
@@ -256,9 +256,9 @@ class Lowering {
     if (!frame.begun) {
       std::vector<UOp> conditions;
       frame.below = apply_movement_op(node, frame.index, conditions);
-      for (UOp& e : frame.below) e = simplify_index(e);
+      for (UOp& e : frame.below) e = simplify_(e);
       for (const UOp& c : conditions) {
-        const UOp simple = simplify_index(c);
+        const UOp simple = simplify_(c);
         if (!simple.is_const() || simple.const_bits() == 0) frame.more.push_back(simple);
       }
       frame.begun = true;
@@ -349,7 +349,7 @@ class Lowering {
     for (size_t i = node.src().size(); i-- > 0;) {
       const Dim begin = end - shape_of(node.src(i))[axis];
       std::vector<UOp> below = index;
-      below[axis] = simplify_index(sub(index[axis], begin.uop(graph_)));
+      below[axis] = simplify_(sub(index[axis], begin.uop(graph_)));
       const UOp part = at(node.src(i), below);
       if (missing_.empty())
         value = value ? where(less(index[axis], end.uop(graph_)), part, value) : part;
@@ -383,6 +383,7 @@ class Lowering {
   std::vector<Frame> missing_;  // what the value just asked for needs
   std::vector<UOp> kept_;
   std::vector<uint8_t> flags_;
+  mutable IndexSimplifier simplify_;
 };
 
 }  // namespace
