@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "codegen/chooser.h"
+#include "codegen/prefetch_option.h"
 #include "codegen/split_reduce.h"
 #include "ir/affine.h"
 
@@ -20,6 +21,8 @@ constexpr uint64_t bit(size_t i) {
 constexpr int64_t kVectorsMax = 4;      // of a register tile
 constexpr int64_t kWindowMax = 9;       // steps of a window that are unrolled
 constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
+constexpr double kPassesFew = 8;        // over a panel, by tiles of rows
+constexpr int64_t kPassesMany = 32;     // so many that the first does not matter
 constexpr int64_t kReducedBlock = 256;  // elements of a reduced range in a panel..
 constexpr int64_t kReducedWhole = 384;  // ..unless that is all
 constexpr int64_t kPageBytes = 4096;    // rows this far apart fall into the same sets of a cache
@@ -169,7 +172,11 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   const int64_t others = steps / const_extent(longest);
   const int64_t room = target_.l2_bytes / 4 * 3 / bytes;
   if (!can_add_into_destination(kernel_) || rows < kReadAgainMin) return panel;
-  if (others == 1 && steps > kReducedWhole) {
+  // A panel in place costs no filling: a pass takes all steps of it, unless the rows must be laid
+  // out again for every pass.
+  const bool in_one_pass =
+      in_place && (rows < kPassesFew || !colliding_rows(reduction, lane, row, nullptr));
+  if (others == 1 && steps > kReducedWhole && !in_one_pass) {
     panel.steps = kReducedBlock;
   } else if (steps * width > room) {
     panel.steps = std::max<int64_t>(room / (others * width) / 16 * 16, 16);
@@ -198,13 +205,12 @@ void Chooser::fill_with_lanes(const UOp& stage) {
 
 // A factor that is computed for each row and step, but is the same for all columns, is computed
 // once per row tile, with lanes along the steps.
-void Chooser::stage_factor(const std::vector<int64_t>& columns, const std::vector<int64_t>& steps,
-                           int64_t outer_row, int64_t inner_row) {
+void Chooser::stage_factor(const UOp& reduce, const std::vector<int64_t>& columns,
+                           const std::vector<int64_t>& steps, int64_t outer_row,
+                           int64_t inner_row) {
   const std::vector<UOp> order = topological(current_.roots);
-  const auto reduce =
-      std::ranges::find_if(order, [](const UOp& u) { return u.op() == Op::Reduce; });
-  if (reduce == order.end() || reduce->src(0).op() != Op::Mul) return;
-  const UOp product = reduce->src(0);
+  const UOp product = reduce.src(0);
+  if (product.op() != Op::Mul) return;
   for (const UOp& factor : product.src()) {
     if (!has(factor.op(), kElementwise) || factor.op() == Op::Cast) continue;
     std::vector<int64_t> below;
@@ -216,32 +222,40 @@ void Chooser::stage_factor(const std::vector<int64_t>& columns, const std::vecto
     if (std::ranges::any_of(columns, depends) || walked.size() != 1 || !depends(inner_row))
       continue;
     const int64_t number = std::ranges::find(order, factor) - order.begin();
-    apply({OptionKind::Stage, outer_row, number, {inner_row, walked[0]}, 16, true});
-    for (const UOp& u : topological(current_.roots))
-      if (u.op() == Op::Stage && u.src(0).op() == factor.op()) return fill_with_lanes(u);
-    return;
+    const UOp stage =
+        new_stage({OptionKind::Stage, outer_row, number, {inner_row, walked[0]}, 16, true});
+    return row_tile_.inner < 0 ? fill_with_lanes(stage) : fill_rows(stage);
   }
 }
 
-// The operand that is broadcast, if its rows fall on each other in the cache.
-void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
-                         int64_t inner_row) {
+// The operand that is broadcast, if its rows fall on each other in the cache; `along` is the range
+// whose steps lie side by side in them.
+const AccessInfo* Chooser::colliding_rows(const ClosureInfo& reduction, size_t lane, size_t row,
+                                          size_t* along) const {
   for (const AccessInfo& a : table_.accesses) {
     if (a.store || !a.inside_reduction || a.strides[lane] != 0 || a.strides[row] == 0) continue;
     if (!can_stage(a, row) || (a.strides[row] * table_.widest_bytes) % kPageBytes != 0) continue;
-    int64_t along = -1;
-    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if ((reduction.own & bit(i)) && a.strides[i] == 1 && const_extent(i) >= kReducedBlock)
-        along = static_cast<int64_t>(i);
-    if (along < 0) continue;
-    const int64_t steps = along == cut_range_ ? cut_ : number(static_cast<size_t>(along));
-    apply({OptionKind::Stage, outer_row, a.node.src(0).int_arg(), {inner_row, steps}, 16, false});
-    for (const UOp& u : topological(current_.roots)) {
-      if (u.op() != Op::Stage || u.src(0).op() != Op::Load || !(u.src(0).src(0) == a.node.src(0)))
+    for (size_t i = kernel_.ranges.size(); i-- > 0;) {
+      if (!(reduction.own & bit(i)) || a.strides[i] != 1 || const_extent(i) < kReducedBlock)
         continue;
-      return fill_with_lanes(u);
+      if (along) *along = i;
+      return &a;
     }
-    return;
+  }
+  return nullptr;
+}
+
+void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
+                         int64_t inner_row) {
+  size_t along = 0;
+  const AccessInfo* rows = colliding_rows(reduction, lane, row, &along);
+  if (!rows) return;
+  const int64_t steps = static_cast<int64_t>(along) == cut_range_ ? cut_ : number(along);
+  const UOp param = rows->node.src(0);
+  apply({OptionKind::Stage, outer_row, param.int_arg(), {inner_row, steps}, 16, false});
+  for (const UOp& u : topological(current_.roots)) {
+    if (u.op() != Op::Stage || u.src(0).op() != Op::Load || !(u.src(0).src(0) == param)) continue;
+    return fill_with_lanes(u);
   }
 }
 
@@ -264,6 +278,22 @@ void Chooser::fill_along(const Option& stage) {
         return kind(OptionKind::Vec, inner);
       }
     }
+  }
+}
+
+// The panel after the one that is read is fetched while passes are made over that: a weight is in
+// memory, not in the cache, when its kernel comes.
+void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
+  bool is_inside = place < 0;
+  for (const KernelRange& r : current_.ranges) {
+    const int64_t at = r.range.int_arg();
+    const bool is_loop = is_inside && r.kind == RangeKind::Loop && !r.reduced;
+    is_inside |= at == place;
+    if (!is_loop || !r.range.src(0).is_const()) continue;
+    if (r.range.src(0).const_int() > kPassesMany) return;
+    const Option option{OptionKind::Prefetch, at, panel.load->node.src(0).int_arg(), {}, 0, false};
+    if (can_prefetch(current_, option)) apply(option);
+    return;
   }
 }
 
@@ -339,11 +369,14 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
   if (!along_steps && !panel.in_place) apply(stage);
+  if (panel.in_place) prefetch_panel(panel, place);
   if (inner_row == outer_row) return;
   stage_rows(reduction, lane, row, outer_row, inner_row);
   std::vector<int64_t> steps;
   for (size_t i : reduced) steps.push_back(i == cut_range ? cut_ : number(i));
-  stage_factor({vectors, lane_number}, steps, outer_row, inner_row);
+  const std::vector<UOp> nodes = topological(current_.roots);
+  const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
+  if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
 }
 
 void Chooser::contraction(const ClosureInfo& reduction) {

@@ -81,6 +81,7 @@ class Lineariser {
   void declare_accumulators(Task& task);
   void finish(Task& task);
   void instantiate(Task& task);
+  void prefetch();
   void accumulate(Task& task, size_t instance, const Guards& guards);
   // What an instance does with its value: Store's value is final, or a part of a sum.
   enum class Step : uint8_t { Close, AddDestination, StorePart };
@@ -129,6 +130,7 @@ class Lineariser {
   LinearId scalar_index(const UOp& expression);
   bool leaf(const UOp& node, LinearId* out);
   LinearId compute(const UOp& node, std::span<const LinearId> src);
+  bool is_decided(const UOp& node, std::span<const LinearId> src) const;
   LinearId elementwise_op(Op op, DType dtype, std::span<const LinearId> src);
   LinearId constant(DType dtype, uint64_t bits);
   LinearId index_constant(int64_t value) { return constant(kInt64, static_cast<uint64_t>(value)); }
@@ -174,7 +176,11 @@ class Lineariser {
   LinearProgram program_;
   BlockTree tree_;
   FreeRanges free_;
-  std::vector<uint64_t> radix_;                // of an instance's coordinates, by position
+  struct Digit {
+    size_t word = 0;
+    uint64_t radix = 1;
+  };
+  std::vector<Digit> digits_;                  // of an instance's coordinates, by position
   std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
   std::vector<UOp> kept_;                      // what the maps point to stays alive
   std::vector<RangeState> states_;             // by position

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "codegen/prefetch_option.h"
 #include "codegen/stage_option.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
@@ -14,7 +15,8 @@ namespace tiny {
 
 namespace {
 
-constexpr const char* kNames[] = {"TILE", "VEC", "UPCAST", "UNROLL", "THREAD", "ORDER", "STAGE"};
+constexpr const char* kNames[] = {"TILE",   "VEC",   "UPCAST", "UNROLL",
+                                  "THREAD", "ORDER", "STAGE",  "PREFETCH"};
 
 std::string range_text(int64_t number) {
   return number < 0 ? std::string("all") : cat("r", number);
@@ -31,6 +33,7 @@ std::string to_text(const Option& option) {
     for (int64_t r : option.list) text += " " + range_text(r);
     return option.padding ? cat(text, " pad ", option.padding) : text;
   }
+  if (option.kind == OptionKind::Prefetch) text += cat(" p", option.amount);
   text += " " + range_text(option.range);
   return option.kind == OptionKind::Tile ? cat(text, " ", option.amount) : text;
 }
@@ -87,7 +90,8 @@ class Parser {
 
   Option option(std::string_view name) {
     const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
-    if (found == std::end(kNames)) fail(name, "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER or STAGE");
+    if (found == std::end(kNames))
+      fail(name, "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE or PREFETCH");
     Option o;
     o.kind = static_cast<OptionKind>(found - std::begin(kNames));
     if (o.kind == OptionKind::Order) {
@@ -110,6 +114,11 @@ class Parser {
           o.list.push_back(range(word));
       }
       return o;
+    }
+    if (o.kind == OptionKind::Prefetch) {
+      const std::string_view what = next();
+      if (what.empty() || what[0] != 'p') fail(what, "a parameter such as p1");
+      o.amount = number(what.substr(1), "a parameter such as p1");
     }
     o.range = range(next());
     if (o.kind == OptionKind::Tile) o.amount = number(next(), "a tile size");
@@ -177,6 +186,7 @@ UOp split_node(const UOp& u, std::vector<UOp> src, const Split& split) {
 void split_range(Kernel& kernel, const Split& split) {
   std::vector<UOp> all = kernel.roots;
   all.insert(all.end(), kernel.facts.begin(), kernel.facts.end());
+  for (const KernelPrefetch& p : kernel.prefetches) all.push_back(p.index);
   std::unordered_map<const Node*, UOp> done;
   for (const UOp& u : topological(all)) {
     std::vector<UOp> src;
@@ -185,6 +195,7 @@ void split_range(Kernel& kernel, const Split& split) {
   }
   for (UOp& root : kernel.roots) root = done.at(root.node());
   for (UOp& fact : kernel.facts) fact = done.at(fact.node());
+  for (KernelPrefetch& p : kernel.prefetches) p.index = done.at(p.index.node());
 }
 
 Kernel tile(const Kernel& kernel, const Option& option) {
@@ -284,6 +295,8 @@ Kernel apply_option(const Kernel& kernel, const Option& option) {
       return reorder(kernel, option);
     case OptionKind::Stage:
       return apply_stage(kernel, option);
+    case OptionKind::Prefetch:
+      return apply_prefetch(kernel, option);
   }
   return kernel;
 }

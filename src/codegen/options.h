@@ -10,6 +10,8 @@
 //                the load of parameter p, or the value v by its number, is memoised in scratch over
 //                the ranges that are inside r (all: over all), laid out in the order a.. ; N more
 //                elements a row
+//   PREFETCH p r what lies after the block of parameter p that each step of the loop r reads is
+//                fetched while r runs
 //
 // A list is text too: "TILE r0 14; VEC r3".  New ranges are numbered from the kernel's highest, in
 // the order in which the options make them, so that text replays exactly.
@@ -25,12 +27,12 @@
 
 namespace tiny {
 
-enum class OptionKind : uint8_t { Tile, Vec, Upcast, Unroll, Thread, Order, Stage };
+enum class OptionKind : uint8_t { Tile, Vec, Upcast, Unroll, Thread, Order, Stage, Prefetch };
 
 struct Option {
   OptionKind kind = OptionKind::Tile;
-  int64_t range = -1;         // its number; STAGE: -1 is "over all"
-  int64_t amount = 0;         // TILE: T; STAGE: the parameter's slot, or the value's number
+  int64_t range = -1;  // its number; STAGE: -1 is "over all"
+  int64_t amount = 0;  // TILE: T; STAGE, PREFETCH: the parameter's slot, or the value's number
   std::vector<int64_t> list;  // ORDER: ranges; STAGE: the layout, outermost first
   int64_t padding = 0;     // STAGE: elements added to the stride of the outermost dimension but one
   bool by_number = false;  // STAGE: `amount` counts the kernel's nodes, sources first

@@ -54,8 +54,16 @@ int64_t peak_bytes(const std::vector<Lifetime>& lifetimes) {
   return peak;
 }
 
-int64_t bytes_of(const UOp& node) {
+Dim elements_of(const UOp& node, const Schedule& schedule) {
+  const auto found = schedule.elements.find(node.node());
+  return found == schedule.elements.end() ? product(shape_of(node)) : found->second;
+}
+
+int64_t bytes_of(const UOp& node, const Schedule& schedule) {
+  const auto found = schedule.elements.find(node.node());
   int64_t bytes = node.dtype().bytes();
+  if (found != schedule.elements.end())
+    return checked_mul(bytes, upper_bound(found->second), "a buffer's size");
   for (const Dim& d : shape_of(node)) bytes = checked_mul(bytes, upper_bound(d), "a buffer's size");
   return bytes;
 }
@@ -124,8 +132,8 @@ class Planner {
       const auto slot = slots_.find(input.node());
       if (slot == slots_.end() || last_use_.at(input.node()) != i) continue;
       if (plan_.slots[slot->second].kind != SlotKind::Arena) continue;
-      if (bytes_of(input) != bytes_of(value) ||
-          !(product(shape_of(input)) == product(shape_of(value))))
+      if (bytes_of(input, schedule_) != bytes_of(value, schedule_) ||
+          !(elements_of(input, schedule_) == elements_of(value, schedule_)))
         continue;
       slots_.emplace(value.node(), slot->second);
       return;
@@ -146,9 +154,9 @@ class Planner {
 
   Slot new_slot(const UOp& value) const {
     Slot slot;
-    slot.bytes = bytes_of(value);
-    slot.size =
-        SizeExpression(product(shape_of(value)) * Dim(value.dtype().bytes()), request_.variables);
+    slot.bytes = bytes_of(value, schedule_);
+    slot.size = SizeExpression(elements_of(value, schedule_) * Dim(value.dtype().bytes()),
+                               request_.variables);
     const auto number_in = [&](std::span<const UOp> list) {
       return std::find(list.begin(), list.end(), value) - list.begin();
     };

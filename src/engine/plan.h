@@ -19,8 +19,10 @@ struct PlanRequest {
   std::span<const UOp> leaves;  // nodes with memory, which number the captured slots
 };
 
-// The bytes of a node's value, symbolic sizes at their largest.
-int64_t bytes_of(const UOp& node);
+// The elements of the buffer that a schedule gives a node.
+Dim elements_of(const UOp& node, const Schedule& schedule);
+// The bytes of that buffer, symbolic sizes at their largest.
+int64_t bytes_of(const UOp& node, const Schedule& schedule);
 
 // Compiles the schedule's kernels and lays out their values.
 Plan make_plan(Context& context, const Schedule& schedule, const PlanRequest& request);

@@ -60,7 +60,7 @@ void put_ranges(JsonWriter& json, const Kernel& kernel) {
 // The buffers of a schedule, numbered as its kernels name them.
 class ScheduleBuffers {
  public:
-  explicit ScheduleBuffers(std::span<const UOp> outputs) {
+  ScheduleBuffers(const Schedule& schedule, std::span<const UOp> outputs) : schedule_(schedule) {
     for (const UOp& out : outputs) {
       UOp base = out;
       while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
@@ -72,10 +72,11 @@ class ScheduleBuffers {
     const char* kind = has_memory(value)              ? "memory"
                        : outputs_.count(value.node()) ? "output"
                                                       : "temporary";
-    return {number, kind, bytes_of(value)};
+    return {number, kind, bytes_of(value, schedule_)};
   }
 
  private:
+  const Schedule& schedule_;
   std::unordered_map<const Node*, size_t> numbers_;
   std::unordered_map<const Node*, bool> outputs_;
 };
@@ -88,7 +89,7 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
   const Schedule schedule =
       make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);
-  ScheduleBuffers buffers(outputs);
+  ScheduleBuffers buffers(schedule, outputs);
   std::map<std::string, int64_t> names;
   JsonWriter json;
   json.begin_object().key("kernels").begin_array();

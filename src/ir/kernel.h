@@ -39,12 +39,20 @@ struct KernelParam {
   bool written = false;
 };
 
+// What may be wanted soon: fetched in the innermost loop of the reduction.
+struct KernelPrefetch {
+  UOp param;
+  UOp index;  // of an element of its buffer; it need not be there
+  DType element;
+};
+
 struct Kernel {
   std::string name;
   std::vector<UOp> roots;
   std::vector<KernelRange> ranges;  // outer to inner
   std::vector<UOp> facts;           // int64 expressions known >= 0: what a split leaves out
   std::vector<KernelParam> params;
+  std::vector<KernelPrefetch> prefetches;
   std::vector<UOp> variables;  // Variable nodes, in the order of their values at launch
 
   // The position in `ranges` of a Range node.

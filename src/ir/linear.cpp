@@ -149,6 +149,10 @@ class Verifier {
       case Op::Store:
         law(op.count >= 3 && op.count <= 4, "store address, index, value [, mask]");
         return index_law(op, source(op, 2).dtype, 3);
+      case Op::Prefetch:
+        return law(op.count == 2 && source(op, 0).dtype == kAddress &&
+                       source(op, 1).dtype == kInt64 && op.aux > 0,
+                   "prefetch address, index of one lane, in units");
       case Op::Loop:
         return law(op.count == 2 && op.dtype == kInt64 && source(op, 0).dtype == kInt64 &&
                        source(op, 1).dtype == kInt64 && op.imm > 0,

@@ -18,6 +18,9 @@
 //                                                                   (index + l * aux) * size + imm
 // Store       address, index,         byte offset            stride -
 //             value [, mask]
+// Prefetch    address, index          byte offset            unit   - (bytes at address + index * aux
+//                                                                   + imm may be wanted soon; they
+//                                                                   need not be there)
 // Loop        begin, end (int64)      step > 0                      int64: begin, begin + step ..
 // EndLoop     loop                                                  -
 // If, EndIf   bool; the If                                          -

@@ -120,6 +120,8 @@ class NestReader {
         return "acc";
       case Op::Fold:
         return cat("fold ", info(static_cast<Op>(op.aux)).symbol);
+      case Op::Prefetch:
+        return "prefetch " + memory(op.src[0]);
       case Op::Check:
         return "check";
       default:

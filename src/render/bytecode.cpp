@@ -89,7 +89,8 @@ class Renderer {
     for (LinearId at = 0; at < ops().size(); ++at)
       if (is_leaf(ops()[at].op)) leaf(at);
     for (LinearId at = 0; at < ops().size(); ++at) {
-      if (!is_leaf(ops()[at].op)) instruction(at);
+      // An interpreter has nothing to gain from a prefetch.
+      if (!is_leaf(ops()[at].op) && ops()[at].op != Op::Prefetch) instruction(at);
       for (LinearId dead : dies_[at]) frame_.release(slots_[dead], slot_bytes(dead));
     }
     add({.op = BytecodeOp::End});

@@ -17,6 +17,7 @@ struct Decision {
   std::vector<uint8_t> stored;  // by node id: has a buffer, now or after its kernel
   std::vector<UOp> slice_of;  // by node id: the concatenation whose slice this node is stored into
   Layouts layouts;            // of buffers that are not row-major
+  BufferSizes elements;       // of buffers with gaps between rows
   std::vector<UOp> slot_of;   // by node id: of a version, what holds the memory that it shares
   // Reads of a version by the kernel of a node that go to a copy of its elements from `first` on.
   struct VersionCopy {

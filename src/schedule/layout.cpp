@@ -16,6 +16,11 @@ constexpr double kReduction = 0.5;
 constexpr double kFollower = 0.5;
 // A shorter axis is not worth an order of its own.
 constexpr int64_t kExtentMin = 8;
+// Rows that start so many bytes apart fall into the same sets of a cache, or every second one does
+// (a stride of two reads those); a line more sets them apart.
+constexpr int64_t kSetsBytes = 2048;
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kRowsMin = 8;  // fewer rows get along in a set
 
 class LayoutChoice {
  public:
@@ -71,24 +76,37 @@ class LayoutChoice {
     if (shape.empty()) return std::nullopt;
     size_t last = shape.size() - 1;
     while (last > 0 && shape[last].is(1)) --last;
-    if (fixed_[u.id()] || shape.size() < 3) return last;
+    if (fixed_[u.id()] || shape.size() < 2) return last;
     std::vector<double>& votes = votes_[u.id()];
     votes.resize(shape.size());
     if (const Axis columns = columns_of(u)) votes[*columns] += kContraction;
     size_t best = last;
     for (size_t i = 0; i < shape.size(); ++i)
-      if (votes[i] > votes[best] && extent(u, i) >= kExtentMin) best = i;
-    if (best == last) return last;
+      if (shape.size() > 2 && votes[i] > votes[best] && extent(u, i) >= kExtentMin) best = i;
+    const int64_t gap = votes[best] >= kContraction ? gap_after(u, best) : 0;
+    if (best == last && gap == 0) return last;
     Shape order;
     for (size_t i = 0; i < shape.size(); ++i)
       if (i != best) order.push_back(shape[i]);
-    order.push_back(shape[best]);
+    order.push_back(shape[best] + gap);
     const Shape strides = row_major(order).strides;
+    if (gap > 0) decision_.elements.emplace(u.node(), product(order));
     View view{shape, shape, 0};
     for (size_t i = 0; i < shape.size(); ++i)
       view.strides[i] = i == best ? strides.back() : strides[i < best ? i : i - 1];
     decision_.layouts.emplace(u.node(), std::move(view));
     return best;
+  }
+
+  // Elements to leave out after each row along `axis`.
+  static int64_t gap_after(const UOp& u, size_t axis) {
+    const Shape& shape = shape_of(u);
+    if (!shape[axis].is_const() || shape[axis].value() * u.dtype().bytes() % kSetsBytes != 0)
+      return 0;
+    double rows = 1;
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (i != axis) rows *= static_cast<double>(upper_bound(shape[i]));
+    return rows >= kRowsMin ? kLineBytes / u.dtype().bytes() : 0;
   }
 
   // The axis of `u` along which the columns of the contraction run that its kernel ends with.

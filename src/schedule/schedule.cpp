@@ -63,6 +63,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     }
   }
   order_writes(schedule, decision);
+  schedule.elements = std::move(decision.elements);
   return schedule;
 }
 

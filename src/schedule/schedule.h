@@ -40,6 +40,7 @@ struct ScheduledKernel {
 struct Schedule {
   std::vector<ScheduledKernel> kernels;  // each after what it reads
   std::vector<UOp> stored;               // nodes that need a buffer
+  BufferSizes elements;                  // of those whose buffer is larger than their value
   int64_t copies = 0;                    // of old versions, made because a write came too early
   int64_t copied_bytes = 0;
 };

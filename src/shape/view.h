@@ -35,6 +35,7 @@ struct StoredView {
   View view;
 };
 using Layouts = std::unordered_map<const Node*, View>;
+using BufferSizes = std::unordered_map<const Node*, Dim>;  // in elements
 std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored = {},
                                   const Layouts& layouts = {});
 

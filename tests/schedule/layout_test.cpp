@@ -84,6 +84,27 @@ TEST_F(LayoutTest, MatricesStayAsTheyAre) {
   check(y);
 }
 
+// The sets of a cache repeat every 4096 bytes.
+TEST_F(LayoutTest, RowsAPageApartHaveAGap) {
+  const auto product = [&](int64_t rows, int64_t columns) {
+    const Tensor x = relu(matmul(neg(given({rows, 16})), given({16, columns})));
+    return matmul(x, given({columns, 24}));
+  };
+  EXPECT_EQ(strides(product(12, 1024)).front(), (Ints{1040, 1}));
+  EXPECT_EQ(strides(product(12, 1008)).front(), (Ints{1008, 1}));
+  EXPECT_EQ(strides(product(4, 1024)).front(), (Ints{1024, 1}));  // few rows get along
+  check(product(12, 1024));
+}
+
+TEST_F(LayoutTest, RowsWithGapsAreReshapedAndJoined) {
+  const Tensor x = relu(matmul(neg(given({12, 16})), given({16, 1024})));
+  check(matmul(reshape(x, to_shape({24, 512})), given({512, 8})));
+  check(add(sum(reshape(x, to_shape({12, 4, 256})), {2}), matmul(x, given({1024, 4}))));
+  const Tensor parts[] = {x, neg(x)};
+  check(matmul(concat(parts, 0), given({1024, 8})));
+  check(matmul(concat(parts, 1), given({2048, 8})));
+}
+
 TEST_F(LayoutTest, WhatACallerSeesIsRowMajor) {
   Tensor a = conv3(given({1, 8, 6, 7}), 16);
   Tensor b = conv3(a, 16);

@@ -107,6 +107,9 @@ class Function {
         return line(cat(name(op, 0), " = ", name(op, 1), ";"));
       case Op::Store:
         return store(op);
+      case Op::Prefetch:
+        return line(cat("__builtin_prefetch((const void*)(", name(op, 0), " + ", name(op, 1), " * ",
+                        op.aux, displaced(op.imm), "), 0, 2);"));
       case Op::Check:
         return line(cat(helpers_.check(source(op, 0).dtype), "(args->status, ", name(op, 0), ", ",
                         op.aux, ", ", name(op, 1), ");"));

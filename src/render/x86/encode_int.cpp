@@ -37,6 +37,9 @@ bool Encoder::encode_int(const Inst& inst) {
     case Opcode::IStore:
       int_store(inst);
       return true;
+    case Opcode::Prefetch:
+      c_.prefetcht1(memory(inst.mem));
+      return true;
     case Opcode::IAdd:
     case Opcode::ISub:
     case Opcode::IMul:

@@ -182,6 +182,8 @@ void Selector::select_op(LinearId id) {
       return select_lane_range(id);
     case Op::Fold:
       return select_fold(id);
+    case Op::Prefetch:
+      return select_prefetch(id);
     case Op::Check:
       return select_check(id);
     default:

@@ -391,6 +391,12 @@ void Selector::select_store(LinearId id) {
   store_plain(d, mem, value);
 }
 
+void Selector::select_prefetch(LinearId id) {
+  const LinearOp& o = op(id);
+  const Mem mem = address(o.src[0], o.src[1], o.aux, o.imm);
+  emit(Opcode::Prefetch, 8).mem = mem;
+}
+
 void Selector::store_plain(DType dtype, const Mem& mem, VReg value) {
   const int64_t bytes = dtype.lanes * dtype.bytes();
   Inst& i = emit(in_int(dtype) ? Opcode::IStore : Opcode::VStore, bytes, kNoReg, value);

@@ -149,6 +149,7 @@ class Selector {
   VReg load_every_second_avx2(DType dtype, const Mem& mem);
   VReg load_gather(const LinearOp& o, const Mem& mem, VReg mask);
   void select_store(LinearId id);
+  void select_prefetch(LinearId id);
   void store_plain(DType dtype, const Mem& mem, VReg value);
   void store_masked(DType dtype, const Mem& mem, VReg value, VReg mask);
   void store_lanes(const LinearOp& o, DType dtype, const Mem& mem, VReg value, VReg bits);

@@ -1,0 +1,85 @@
+// The loops that the heuristic makes of named shapes with constant operands, 16 lanes and 32
+// registers: kernels are named after them.
+#include "codegen/heuristic.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/compile.h"
+#include "shape/shape.h"
+#include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/program.h"
+#include "tensor/window.h"
+#include "tests/support/constants.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
+
+namespace tiny {
+namespace {
+
+class HeuristicTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Flags flags = testing::flags_for("null");
+    flags.cache = 0;
+    flags.threads = 1;
+    context_ = make_ref<Context>(flags);
+  }
+  Tensor constant(const Ints& shape) {
+    return testing::floats(
+        context_, testing::Floats(static_cast<size_t>(product(to_shape(shape)).value()), 0.5F),
+        shape);
+  }
+  Tensor pointwise(const Tensor& x, int64_t channels, int64_t stride = 1) {
+    WindowOptions options;
+    options.strides = {stride, stride};
+    return relu(conv(x, constant({channels, x.shape()[1].value(), 1, 1}), Tensor(), options));
+  }
+  // Kernel `number` of the program that makes `output` of `input`.
+  KernelInfo kernel(const Tensor& input, const Tensor& output, size_t number) {
+    const Ref<const TensorProgram> program =
+        testing::compile_with_constants(context_, input, output);
+    return program->compiled.program->tape.at(number).info;
+  }
+  std::string loops(const Tensor& input, const Tensor& output, size_t number) {
+    return kernel(input, output, number).name;
+  }
+  std::string options(const Tensor& input, const Tensor& output, size_t number) {
+    return kernel(input, output, number).options;
+  }
+
+  Ref<Context> context_;
+};
+
+// Panels of 32 columns outermost, tiles of 14 rows, all steps: the panel stays in the cache.
+TEST_F(HeuristicTest, PanelsInPlaceAreWalkedInOnePass) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
+  const Tensor y = pointwise(pointwise(pointwise(x, 1024), 256), 64);
+  EXPECT_EQ(loops(x, y, 1), "r_8_14_1024_14_2_16");
+}
+
+TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
+  const Tensor x = make_placeholder(context_, kFloat32, {32, 768});
+  EXPECT_EQ(loops(x, matmul(relu(matmul(x, constant({768, 3072}))), constant({3072, 768})), 0),
+            "r_96_4_768_8_2_16");
+}
+
+// Rows of a caller lie as they do: those a page apart are copied for a block of steps at a time.
+TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
+  EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_256_13_2_16");
+}
+
+// A panel's successor is fetched while 14 tiles of rows are multiplied with it, as 98 would be too
+// many to gain from it.
+TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
+  EXPECT_TRUE(options(x, pointwise(pointwise(x, 1024), 64), 0).ends_with("; PREFETCH p1 r0"));
+  const Tensor wide = make_placeholder(context_, kFloat32, {1, 64, 56, 56});
+  const Tensor y = pointwise(pointwise(wide, 256), 64);
+  EXPECT_EQ(options(wide, y, 1).find("PREFETCH"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tiny
