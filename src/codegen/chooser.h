@@ -38,6 +38,7 @@ class Chooser {
   bool has_range(int64_t number) const;  // now
   bool reads(const ClosureInfo& outer, const ClosureInfo& inner) const;
   void staged_operand(const ClosureInfo& inner);
+  std::optional<size_t> lanes_of_fill(const ClosureInfo& fill) const;
   struct LaneChoice {
     std::optional<size_t> range;
     double cost = 0;
