@@ -138,6 +138,21 @@ TINY_API tiny_status tiny_options_set_allocator(tiny_options *options,
                                                 void *(*allocate)(void *user, size_t bytes, size_t alignment),
                                                 void (*release)(void *user, void *memory, size_t bytes), void *user);
 
+/* Kernels that are split run on the caller's threads instead of the library's: `run` calls task(data, i) once for each
+   i from 0 to count - 1, on any threads, at once or one after the other, and returns when all these calls have.
+   `count` is at most the option "threads".  It is called with `user` by the thread that builds or executes, for one
+   kernel at a time; what it leaves out, that thread does.  Neither it nor a task may call the library on that
+   context, and no task may be called after the context, its programs and its runs are gone.  `run` may be NULL: the
+   library's own threads again. */
+TINY_API tiny_status tiny_options_set_thread_pool(tiny_options *options,
+                                                  void (*run)(void *user, void (*task)(void *data, size_t index),
+                                                              void *data, size_t count),
+                                                  void *user);
+/* `deleter` is called with `user`, once, from any thread, when the options and all that was made with them are gone:
+   nothing calls the functions that were set any more.  It must not call the library.  Any number may be
+   added. */
+TINY_API tiny_status tiny_options_add_deleter(tiny_options *options, void (*deleter)(void *user), void *user);
+
 /* `options` may be NULL: the defaults, changed by the TINY_* environment variables. */
 TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_context **out);
 TINY_API void tiny_context_retain(tiny_context *context);
@@ -494,10 +509,40 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
 
 /* ---- Files of tensors ------------------------------------------------------------------------- */
 
-/* Reads .npy, or .pb (an ONNX TensorProto). */
+/* By the ending of `path`: .npy, .pb (an ONNX TensorProto), or .safetensors, of which it must be the only
+   tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several. */
 TINY_API tiny_status tiny_tensor_load(tiny_context *context, const char *path, tiny_tensor **out);
-/* Writes .npy or .pb, by the ending of `path`.  `name` (may be NULL) is the name in a .pb. */
+/* Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is
+   replaced once the new one is whole. */
 TINY_API tiny_status tiny_tensor_save(const tiny_tensor *tensor, const char *path, const char *name);
+
+typedef struct tiny_archive tiny_archive; /* tensors by name: those of a file, or those for one */
+
+/* An archive without tensors. */
+TINY_API tiny_status tiny_archive_create(tiny_context *context, tiny_archive **out);
+/* The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until
+   the archive is released: elements are read when a tensor is asked for, and it must not be changed in place
+   before.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong. */
+TINY_API tiny_status tiny_archive_load(tiny_context *context, const char *path, tiny_archive **out);
+TINY_API void tiny_archive_retain(tiny_archive *archive);
+TINY_API void tiny_archive_release(tiny_archive *archive);
+TINY_API tiny_status tiny_archive_count(const tiny_archive *archive, size_t *out);
+/* In the order of the file's header, then as they were set; lives as long as the archive. */
+TINY_API tiny_status tiny_archive_name(const tiny_archive *archive, size_t index, const char **out);
+/* {"tensors":[{"name","dtype","shape","bytes"}],"metadata":{}}; a dtype that is none of tiny_dtype as the file
+   spells it. */
+TINY_API tiny_status tiny_archive_info(const tiny_archive *archive, tiny_report **out);
+/* A tensor with a copy of the elements, or the very tensor that was set.  A name that is not there is
+   TINY_ERROR_INVALID_ARGUMENT with a message that lists the known; a dtype that is none of tiny_dtype is
+   TINY_ERROR_UNSUPPORTED. */
+TINY_API tiny_status tiny_archive_get(const tiny_archive *archive, const char *name, tiny_tensor **out);
+/* Adds the tensor, or puts it in another's place: what it holds when the archive is saved is written. */
+TINY_API tiny_status tiny_archive_set(tiny_archive *archive, const char *name, const tiny_tensor *tensor);
+/* A text under a key, for a .safetensors ("format": "pt"). */
+TINY_API tiny_status tiny_archive_set_metadata(tiny_archive *archive, const char *key, const char *value);
+/* Computes the tensors that were set, and writes all as tiny_tensor_save does: to a .safetensors, or a .npy or .pb
+   if there is one.  Names are UTF-8. */
+TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *path);
 
 /* ---- Models ----------------------------------------------------------------------------------- */
 

@@ -83,6 +83,94 @@ internal static class Memory {
   }
 }
 
+/// <summary>Gives the address of memory, aligned to a power of two, or zero if there is none.</summary>
+public delegate IntPtr Allocate(ulong bytes, ulong alignment);
+public delegate void Release(IntPtr memory, ulong bytes);
+/// <summary>Calls task(i) once for each i below count, on any threads, and returns when all have
+/// returned.</summary>
+public delegate void RunTasks(Action<ulong> task, ulong count);
+
+/// <summary>Delegates are called from any thread, and may not use the context that calls them.  An
+/// exception in one has nobody to catch it: it is written to Console.Error.  Each is kept for as long
+/// as something made with the options may call it.</summary>
+public sealed partial class Options {
+  [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+  delegate void LogFunction(IntPtr user, IntPtr text);
+  [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+  delegate IntPtr AllocateFunction(IntPtr user, UIntPtr bytes, UIntPtr alignment);
+  [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+  delegate void ReleaseFunction(IntPtr user, IntPtr memory, UIntPtr bytes);
+  [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+  delegate void TaskFunction(IntPtr data, UIntPtr index);
+  [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+  delegate void RunFunction(IntPtr user, IntPtr task, IntPtr data, UIntPtr count);
+
+  // Static: what the library holds of them must outlive every object.
+  static readonly Deleter drop = user => GCHandle.FromIntPtr(user).Free();
+  static readonly LogFunction callLog = (user, text) => Guard(
+      () => ((Action<string>)Kept(user))(Marshal.PtrToStringAnsi(text)));
+  static readonly AllocateFunction callAllocate = (user, bytes, alignment) => {
+    IntPtr memory = IntPtr.Zero;
+    Guard(() => memory = ((Tuple<Allocate, Release>)Kept(user)).Item1((ulong)bytes, (ulong)alignment));
+    return memory;
+  };
+  static readonly ReleaseFunction callRelease = (user, memory, bytes) => Guard(
+      () => ((Tuple<Allocate, Release>)Kept(user)).Item2(memory, (ulong)bytes));
+  static readonly RunFunction callRun = (user, task, data, count) => Guard(() => {
+    var call = (TaskFunction)Marshal.GetDelegateForFunctionPointer(task, typeof(TaskFunction));
+    ((RunTasks)Kept(user))(index => call(data, (UIntPtr)index), (ulong)count);
+  });
+
+  static object Kept(IntPtr user) { return GCHandle.FromIntPtr(user).Target; }
+
+  static void Guard(Action action) {
+    try {
+      action();
+    } catch (Exception error) {
+      Console.Error.WriteLine(error);
+    }
+  }
+
+  /// <summary>What the library passes to the functions: the object, kept until nothing calls.</summary>
+  IntPtr Keep(object kept) {
+    IntPtr user = GCHandle.ToIntPtr(GCHandle.Alloc(kept));
+    try {
+      Raw.options_add_deleter(handle, Marshal.GetFunctionPointerForDelegate(drop), user);
+    } catch {
+      GCHandle.FromIntPtr(user).Free();
+      throw;
+    }
+    return user;
+  }
+
+  /// <summary>What "debug" asks for goes there, whole lines, instead of to stderr; null: to stderr
+  /// again.</summary>
+  public void SetLog(Action<string> log) {
+    if (log == null) Raw.options_set_log(handle, IntPtr.Zero, IntPtr.Zero);
+    else Raw.options_set_log(handle, Marshal.GetFunctionPointerForDelegate(callLog), Keep(log));
+  }
+
+  /// <summary>Memory of tensors comes from the one and goes back to the other; both null: the
+  /// library's own again.</summary>
+  public void SetAllocator(Allocate allocate, Release release) {
+    if ((allocate == null) != (release == null))
+      throw new ArgumentException("allocate and release go together");
+    if (allocate == null)
+      Raw.options_set_allocator(handle, IntPtr.Zero, IntPtr.Zero, IntPtr.Zero);
+    else
+      Raw.options_set_allocator(handle, Marshal.GetFunctionPointerForDelegate(callAllocate),
+                                Marshal.GetFunctionPointerForDelegate(callRelease),
+                                Keep(Tuple.Create(allocate, release)));
+  }
+
+  /// <summary>Kernels that are split run there, at most as many tasks at once as the option "threads"
+  /// says; null: on the library's own threads again.</summary>
+  public void SetThreadPool(RunTasks run) {
+    if (run == null) Raw.options_set_thread_pool(handle, IntPtr.Zero, IntPtr.Zero);
+    else Raw.options_set_thread_pool(handle, Marshal.GetFunctionPointerForDelegate(callRun), Keep(run));
+  }
+}
+
 public sealed partial class Context {
   /// <summary>A context with the default options.</summary>
   public Context() : this(Open(null)) {}

@@ -119,8 +119,29 @@ void release_##TYPE(void *handle) { TYPE##_release((TYPE *)handle); }
 
 %include "tiny_generated.i"
 
-%ignore tiny_options_set_log; /* called from any thread: for C */
+/* ---- Delegates as functions of C ---- */
+%inline %{
+tiny_status options_add_deleter(tiny_options *options, void *deleter, void *user) {
+  return tiny_options_add_deleter(options, (void (*)(void *))deleter, user);
+}
+tiny_status options_set_log(tiny_options *options, void *log, void *user) {
+  return tiny_options_set_log(options, (void (*)(void *, const char *))log, user);
+}
+tiny_status options_set_allocator(tiny_options *options, void *allocate, void *release,
+                                  void *user) {
+  return tiny_options_set_allocator(options, (void *(*)(void *, size_t, size_t))allocate,
+                                    (void (*)(void *, void *, size_t))release, user);
+}
+tiny_status options_set_thread_pool(tiny_options *options, void *run, void *user) {
+  return tiny_options_set_thread_pool(
+      options, (void (*)(void *, void (*)(void *, size_t), void *, size_t))run, user);
+}
+%}
+
+%ignore tiny_options_set_log; /* below, of delegates */
 %ignore tiny_options_set_allocator;
+%ignore tiny_options_set_thread_pool;
+%ignore tiny_options_add_deleter;
 %ignore tiny_tensor_to_dlpack; /* the exchange is Python's */
 %ignore tiny_tensor_from_dlpack;
 %ignore tiny_dlpack_release;

@@ -209,8 +209,10 @@ struct TYPE {};
 %include "tiny_generated.i"
 
 %ignore tiny_tensor_wrap; /* below, by the buffer protocol */
-%ignore tiny_options_set_log; /* called from any thread: for C */
+%ignore tiny_options_set_log; /* below, of Python's functions */
 %ignore tiny_options_set_allocator;
+%ignore tiny_options_set_thread_pool;
+%ignore tiny_options_add_deleter;
 %ignore tiny_tensor_to_dlpack; /* below, by capsules */
 %ignore tiny_tensor_from_dlpack;
 %ignore tiny_dlpack_release;
@@ -221,6 +223,129 @@ struct TYPE {};
 %nothread tiny_to_capsule;
 %nothread tiny_from_capsule;
 %nothread tiny_set_error_class;
+%nothread tiny_set_log;
+%nothread tiny_set_allocator;
+%nothread tiny_set_thread_pool;
+%{
+/* ---- Functions of Python's that the library calls, from any thread ---- */
+
+/* The interpreter's lock, and the exception that this thread had before. */
+typedef struct {
+  PyGILState_STATE state;
+  PyObject *type, *value, *trace;
+} inside;
+
+/* 0: the interpreter is about to end, and nothing of Python's can be called. */
+static int enter(inside *python) {
+  if (!Py_IsInitialized() || _Py_IsFinalizing()) return 0;
+  python->state = PyGILState_Ensure();
+  PyErr_Fetch(&python->type, &python->value, &python->trace);
+  return 1;
+}
+
+/* An exception of the function has nobody to catch it: it is told as those of __del__ are. */
+static void leave(inside *python, PyObject *function) {
+  if (PyErr_Occurred()) PyErr_WriteUnraisable(function);
+  PyErr_Restore(python->type, python->value, python->trace);
+  PyGILState_Release(python->state);
+}
+
+static void drop_object(void *user) {
+  inside python;
+  if (!enter(&python)) return;
+  Py_DECREF((PyObject *)user);
+  leave(&python, NULL);
+}
+
+static void call_log(void *user, const char *text) {
+  inside python;
+  PyObject *line;
+  if (!enter(&python)) return;
+  line = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+  if (line != NULL) Py_XDECREF(PyObject_CallFunctionObjArgs((PyObject *)user, line, NULL));
+  Py_XDECREF(line);
+  leave(&python, (PyObject *)user);
+}
+
+static void *call_allocate(void *user, size_t bytes, size_t alignment) {
+  inside python;
+  PyObject *function = PyTuple_GET_ITEM((PyObject *)user, 0), *address;
+  void *memory = NULL;
+  if (!enter(&python)) return NULL;
+  address = PyObject_CallFunction(function, "nn", (Py_ssize_t)bytes, (Py_ssize_t)alignment);
+  if (address != NULL && address != Py_None) memory = PyLong_AsVoidPtr(address);
+  Py_XDECREF(address);
+  leave(&python, function);
+  return memory;
+}
+
+static void call_release(void *user, void *memory, size_t bytes) {
+  inside python;
+  PyObject *function = PyTuple_GET_ITEM((PyObject *)user, 1);
+  if (!enter(&python)) return;
+  Py_XDECREF(PyObject_CallFunction(function, "Nn", PyLong_FromVoidPtr(memory), (Py_ssize_t)bytes));
+  leave(&python, function);
+}
+
+/* A kernel whose tasks Python's pool may call: until the pool has returned. */
+typedef struct {
+  void (*task)(void *data, size_t index);
+  void *data;
+} job;
+
+static PyObject *call_task(PyObject *capsule, PyObject *index) {
+  job *its = (job *)PyCapsule_GetPointer(capsule, "tiny.job");
+  size_t i;
+  if (its == NULL) return NULL;
+  i = PyLong_AsSize_t(index);
+  if (PyErr_Occurred()) return NULL;
+  if (its->task == NULL) {
+    PyErr_SetString(PyExc_RuntimeError, "the pool has returned: its tasks may not be called any more");
+    return NULL;
+  }
+  void (*task)(void *data, size_t index) = its->task;
+  void *data = its->data;
+  Py_BEGIN_ALLOW_THREADS
+  task(data, i);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+static PyMethodDef task_method = {"task", call_task, METH_O, "Does one task, without the lock."};
+
+static void free_job(PyObject *capsule) {
+  PyMem_Free(PyCapsule_GetPointer(capsule, "tiny.job"));
+}
+
+static void call_pool(void *user, void (*task)(void *data, size_t index), void *data, size_t count) {
+  inside python;
+  job *its;
+  PyObject *capsule = NULL, *function = NULL;
+  if (!enter(&python)) return; /* what is left out the library does */
+  its = (job *)PyMem_Malloc(sizeof(job));
+  if (its != NULL) {
+    its->task = task;
+    its->data = data;
+    capsule = PyCapsule_New(its, "tiny.job", free_job);
+    if (capsule == NULL) PyMem_Free(its);
+  }
+  if (capsule != NULL) function = PyCFunction_New(&task_method, capsule);
+  if (function != NULL)
+    Py_XDECREF(PyObject_CallFunction((PyObject *)user, "On", function, (Py_ssize_t)count));
+  if (capsule != NULL) its->task = NULL;
+  Py_XDECREF(function);
+  Py_XDECREF(capsule);
+  leave(&python, (PyObject *)user);
+}
+
+/* The options, and all that is made with them, keep the object. */
+static tiny_status keep_object(tiny_options *options, PyObject *object) {
+  tiny_status status;
+  Py_INCREF(object);
+  status = tiny_options_add_deleter(options, drop_object, object);
+  if (status != TINY_OK) Py_DECREF(object);
+  return status;
+}
+%}
 %{
 #define CAPSULE "dltensor_versioned"
 
@@ -299,6 +424,29 @@ tiny_status tiny_wrap_buffer(tiny_context *context, tiny_dtype dtype, PyObject *
     PyMem_Free(view);
   }
   return status;
+}
+
+/* Python's functions for the options; None: the library's own again. */
+tiny_status tiny_set_log(tiny_options *options, PyObject *function) {
+  tiny_status status = TINY_OK;
+  if (function == Py_None) return tiny_options_set_log(options, NULL, NULL);
+  status = keep_object(options, function);
+  return status != TINY_OK ? status : tiny_options_set_log(options, call_log, function);
+}
+
+tiny_status tiny_set_allocator(tiny_options *options, PyObject *pair) {
+  tiny_status status = TINY_OK;
+  if (pair == Py_None) return tiny_options_set_allocator(options, NULL, NULL, NULL);
+  status = keep_object(options, pair);
+  if (status != TINY_OK) return status;
+  return tiny_options_set_allocator(options, call_allocate, call_release, pair);
+}
+
+tiny_status tiny_set_thread_pool(tiny_options *options, PyObject *function) {
+  tiny_status status = TINY_OK;
+  if (function == Py_None) return tiny_options_set_thread_pool(options, NULL, NULL);
+  status = keep_object(options, function);
+  return status != TINY_OK ? status : tiny_options_set_thread_pool(options, call_pool, function);
 }
 
 void tiny_set_error_class(PyObject *object) {

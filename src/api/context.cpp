@@ -101,6 +101,25 @@ tiny_status tiny_options_set_allocator(
   });
 }
 
+tiny_status tiny_options_set_thread_pool(tiny_options* options,
+                                         void (*run)(void* user,
+                                                     void (*task)(void* data, size_t index),
+                                                     void* data, size_t count),
+                                         void* user) {
+  return tiny::guarded(
+      __func__, [&] { tiny::required(options, "options").flags.threads_of_caller = {run, user}; });
+}
+
+tiny_status tiny_options_add_deleter(tiny_options* options, void (*deleter)(void* user),
+                                     void* user) {
+  return tiny::guarded(__func__, [&] {
+    tiny::Flags& flags = tiny::required(options, "options").flags;
+    tiny::require(deleter != nullptr, tiny::Status::InvalidArgument, "deleter is NULL");
+    if (!flags.owner) flags.owner = tiny::make_ref<tiny::CallbackOwner>();
+    flags.owner->add(deleter, user);
+  });
+}
+
 tiny_status tiny_context_create(const tiny_options* options, tiny_context** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;

@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/ref.h"
+#include "base/thread_pool.h"
 
 namespace tiny {
 
@@ -19,11 +23,28 @@ struct Log {
   void tell(const std::string& text) const;
 };
 
+// What the caller's functions need, as long as one of them may be called: its end tells the caller.
+class CallbackOwner : public RefCounted {
+ public:
+  void add(void (*deleter)(void* user), void* user) { deleters_.push_back({deleter, user}); }
+
+ private:
+  ~CallbackOwner() override {
+    for (const Deleter& d : deleters_) d.call(d.user);
+  }
+  struct Deleter {
+    void (*call)(void* user);
+    void* user;
+  };
+  std::vector<Deleter> deleters_;
+};
+
 // The caller's own memory for buffers; both are called from any thread.
 struct Allocator {
   void* (*allocate)(void* user, size_t bytes, size_t alignment) = nullptr;  // null: the device's
   void (*release)(void* user, void* memory, size_t bytes) = nullptr;
   void* user = nullptr;
+  Ref<CallbackOwner> owner{};  // may be null
 };
 
 struct Flags {
@@ -35,6 +56,8 @@ struct Flags {
 #undef FLAG_Text
   Log log;
   Allocator allocator;
+  OwnThreads threads_of_caller;
+  Ref<CallbackOwner> owner;  // of what the three need; may be null
 
   // Defaults, overridden by TINY_* variables.  A variable that is malformed, out of range or
   // unknown is reported through `warning` (one line each) and otherwise ignored.

@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace tiny {
 
@@ -46,6 +47,80 @@ std::string list_text(const std::vector<int64_t>& values) {
   items.reserve(values.size());
   for (int64_t v : values) items.push_back(std::to_string(v));
   return cat("[", join(items, ", "), "]");
+}
+
+namespace {
+
+// `text` is what printf("%.*e") makes of a number, in any locale: once more as "1.25e-07" or, if
+// that is no longer, without an exponent.
+std::string without_locale(const char* text) {
+  std::string digits, out;
+  if (*text == '-') out += *text++;
+  for (; *text && *text != 'e'; ++text)
+    if (*text >= '0' && *text <= '9') digits += *text;
+  const int power = std::atoi(text + 1);
+  const auto n = static_cast<int>(digits.size());
+  std::string scientific = digits.substr(0, 1);
+  if (n > 1) scientific += cat(".", digits.substr(1));
+  scientific += cat(power < 0 ? "e-" : "e+", std::abs(power) < 10 ? "0" : "", std::abs(power));
+  std::string fixed;
+  if (power > 20 || power < -20)
+    return out + scientific;
+  else if (power < 0)
+    fixed = cat("0.", std::string(static_cast<size_t>(-power - 1), '0'), digits);
+  else if (n <= power + 1)
+    fixed = digits + std::string(static_cast<size_t>(power + 1 - n), '0');
+  else
+    fixed = cat(digits.substr(0, static_cast<size_t>(power + 1)), ".",
+                digits.substr(static_cast<size_t>(power + 1)));
+  return out + (fixed.size() <= scientific.size() ? fixed : scientific);
+}
+
+}  // namespace
+
+std::string shortest(double value) {
+  char text[64];
+  for (int behind_point = 0; behind_point < 17; ++behind_point) {
+    std::snprintf(text, sizeof text, "%.*e", behind_point, value);
+    if (std::strtod(text, nullptr) == value) break;
+  }
+  return without_locale(text);
+}
+
+std::string shortest(float value) {
+  char text[64];
+  for (int behind_point = 0; behind_point < 9; ++behind_point) {
+    std::snprintf(text, sizeof text, "%.*e", behind_point, static_cast<double>(value));
+    if (std::strtof(text, nullptr) == value) break;
+  }
+  return without_locale(text);
+}
+
+size_t utf8_bytes(std::string_view text) {
+  const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = at(0);
+  const size_t n = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead >= 0x80 && (lead < 0xC2 || lead > 0xF4)) return 0;
+  if (text.size() < n) return 0;
+  for (size_t i = 1; i < n; ++i)
+    if ((at(i) & 0xC0) != 0x80) return 0;
+  // Overlong forms, surrogates and what lies beyond U+10FFFF.
+  if (n > 1) {
+    const unsigned char second = at(1);
+    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second >= 0xA0) ||
+        (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second >= 0x90))
+      return 0;
+  }
+  return n;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t n = utf8_bytes(text);
+    if (n == 0) return false;
+    text.remove_prefix(n);
+  }
+  return true;
 }
 
 }  // namespace tiny

@@ -49,4 +49,13 @@ std::string list_text(const std::vector<int64_t>& values);
 // `items` joined by `separator`.
 std::string join(const std::vector<std::string>& items, std::string_view separator);
 
+// The shortest decimal that reads back as the finite `value`, like "0.1" and "1e+300", in every
+// locale.
+std::string shortest(double value);
+std::string shortest(float value);
+
+// The bytes of the UTF-8 character at the start of `text`, which is not empty; 0 if there is none.
+size_t utf8_bytes(std::string_view text);
+bool is_utf8(std::string_view text);
+
 }  // namespace tiny

@@ -11,13 +11,13 @@
 #include <chrono>
 #include <climits>
 #include <cstdlib>
-#include <fstream>
 #include <new>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "base/error.h"
+#include "base/read_text.h"
 
 namespace tiny {
 
@@ -57,8 +57,7 @@ int cores_by_affinity() {
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &set)) continue;
     const std::string topology = cat("/sys/devices/system/cpu/cpu", cpu, "/topology/");
-    std::string siblings;
-    std::ifstream(topology + "thread_siblings_list") >> siblings;
+    const std::string siblings = read_text(topology + "thread_siblings_list");
     cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
   }
   return static_cast<int>(cores.size());
@@ -71,25 +70,23 @@ int cores_by_quota() {
                                    : INT_MAX;
   };
   int cores = INT_MAX;
-  std::string group;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);)
-    if (line.starts_with("0::")) group = line.substr(3);
+  std::string group = read_text("/proc/self/cgroup");  // lines "0::/some/group" and of version 1
+  const size_t at = group.starts_with("0::") ? 0 : group.find("\n0::");
+  group.erase(0, at == std::string::npos ? at : group.find("0::", at) + 3);
+  group.resize(std::min(group.find('\n'), group.size()));
   // A quota of any enclosing group counts; in a container the group's own path may not be visible.
   for (;;) {
-    std::ifstream file("/sys/fs/cgroup" + group + "/cpu.max");
-    std::string quota;
-    double period = 0;
-    if (file >> quota >> period && quota != "max")
-      cores = std::min(cores, whole(std::atof(quota.c_str()), period));
+    const std::string limit = read_text("/sys/fs/cgroup" + group + "/cpu.max");  // "max 100000"
+    const size_t space = limit.find(' ');
+    if (space != std::string::npos && !limit.starts_with("max"))
+      cores = std::min(cores, whole(std::atof(limit.c_str()), std::atof(limit.c_str() + space)));
     const size_t slash = group.rfind('/');
     if (slash == std::string::npos) break;
     group.resize(slash);
   }
-  double quota = 0, period = 0;
-  std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
-  std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
-  return std::min(cores, whole(quota, period));
+  const std::string quota = read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  const std::string period = read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  return std::min(cores, whole(std::atof(quota.c_str()), std::atof(period.c_str())));
 }
 
 }  // namespace
@@ -100,7 +97,10 @@ int available_cores() {
   return std::max(1, std::min(cores, cores_by_quota()));
 }
 
-ThreadPool::ThreadPool(int workers) : workers_(std::max(1, workers)) {
+ThreadPool::ThreadPool(int workers, const OwnThreads& own)
+    : workers_(std::max(1, workers)),
+      own_(own),
+      at_work_(own.run ? static_cast<size_t>(workers_) : 0) {
   threads_.reserve(static_cast<size_t>(workers_ - 1));
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -127,6 +127,7 @@ uint64_t ThreadPool::process() const {
 
 bool ThreadPool::try_acquire() {
   if (workers_ == 1) return false;
+  if (is_callers()) return !taken_.exchange(true, std::memory_order_acquire);
   const uint64_t running = process() << 2 | kRunning, starting = process() << 2 | kStarting;
   uint64_t state = state_->load(std::memory_order_acquire);
   if (state != running) {
@@ -208,12 +209,34 @@ void ThreadPool::wait_for_claimed(int64_t count) {
 }
 
 int64_t ThreadPool::run(int64_t count, Piece piece, void* context, bool wake) {
-  invariant(count >= 0 && count < UINT32_MAX, "a job has less than 2^32 pieces");
+  if (count == 0) {
+    release();
+    return 0;
+  }
+  invariant(count > 0 && count < UINT32_MAX, "a job has less than 2^32 pieces");
   publish(count, piece, context, wake);
-  const int64_t did = claim_all(0);
+  int64_t did = count / std::min<int64_t>(count, workers_);
+  if (is_callers())
+    run_on_callers(count);
+  else
+    did = claim_all(0);
   wait_for_claimed(count);
   release();
   return did;
+}
+
+// Comes late or twice, from a caller's pool that breaks its word, and finds nothing to claim, or
+// works on the job of the moment.
+void ThreadPool::own_task(void* pool, size_t index) {
+  auto& self = *static_cast<ThreadPool*>(pool);
+  if (index >= self.at_work_.size() || self.at_work_[index].exchange(true)) return;
+  self.claim_all(static_cast<int>(index));
+  self.at_work_[index].store(false);
+}
+
+void ThreadPool::run_on_callers(int64_t count) {
+  own_.run(own_.user, own_task, this, static_cast<size_t>(std::min<int64_t>(count, workers_)));
+  own_task(this, 0);
 }
 
 // False when the pool ends.

@@ -4,12 +4,14 @@
 // Threads start with the first job, spin for a moment after one and then sleep.  A job is done when
 // all its claimed pieces are; a thread that comes late finds nothing to claim.  Whoever finds the
 // pool taken does its work alone.  A forked child starts threads of its own with its first job. The
-// pool never allocates while a job runs.
+// pool never allocates while a job runs.  Threads of the caller's may take the place of its own:
+// each of their tasks is a worker that claims pieces, and the caller does what they left.
 #pragma once
 
 #include <pthread.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,25 +21,35 @@ namespace tiny {
 // than the cgroup's quota; at least 1.
 int available_cores();
 
+// Threads of the caller's: run(user, task, data, count) calls task(data, i) once for each i below
+// `count`, on any threads, and returns when these calls have.
+struct OwnThreads {
+  void (*run)(void* user, void (*task)(void* data, size_t index), void* data,
+              size_t count) = nullptr;  // null: the pool has threads itself
+  void* user = nullptr;
+};
+
 class ThreadPool {
  public:
   // Does piece `piece`; `worker` is 0 for the caller of run, else below workers().
   using Piece = void (*)(void* context, int64_t piece, int worker) noexcept;
 
   // `workers` counts the caller of run; 1 makes a pool without threads.
-  explicit ThreadPool(int workers);
+  explicit ThreadPool(int workers, const OwnThreads& own = {});
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   // Joins the threads; no job may be running.
   ~ThreadPool();
 
   int workers() const { return workers_; }
+  // Nobody can tell whether the caller's threads sleep.
+  bool is_callers() const { return own_.run != nullptr; }
   // True: the pool is the caller's until its run() returns, or release().  Never waits.
   bool try_acquire();
   void release();
-  // Runs pieces 0 .. count-1, in no order, and returns how many the calling thread did.  Needs
-  // try_acquire, and releases.  With `wake` sleeping threads are woken; without, only those that
-  // still spin help.
+  // Runs pieces 0 .. count-1, in no order, and returns how many the calling thread did (of the
+  // caller's threads: how many each did, about).  Needs try_acquire, and releases.  With `wake`
+  // sleeping threads are woken; without, only those that still spin help.
   int64_t run(int64_t count, Piece piece, void* context, bool wake);
 
  private:
@@ -50,6 +62,8 @@ class ThreadPool {
 
   void start();
   static void* thread_main(void* thread);
+  static void own_task(void* pool, size_t index);
+  void run_on_callers(int64_t count);
   void publish(int64_t count, Piece piece, void* context, bool wake);
   int64_t claim_all(int worker);
   void wait_for_claimed(int64_t count);
@@ -57,6 +71,9 @@ class ThreadPool {
   uint64_t process() const;
 
   const int workers_;
+  const OwnThreads own_;
+  // Of the caller's threads, who is at work: whatever they do, no worker is two at once.
+  std::vector<std::atomic<bool>> at_work_;
   // On a page that a forked child finds zeroed, which is kFresh; above the state, process().
   std::atomic<uint64_t>* state_ = nullptr;
   bool wiped_on_fork_ = false;

@@ -2,6 +2,7 @@
 // outer block, before the loop that is being written.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <unordered_map>
@@ -17,8 +18,8 @@ namespace tiny {
 // that it depends on.
 struct InstanceKey {
   const Node* node = nullptr;
-  uint64_t coordinates = 0;  // as one number
-  uint64_t use = 0;          // 0: the node's value; else what is made from it
+  std::array<uint64_t, 2> coordinates{};  // as two numbers
+  uint64_t use = 0;                       // 0: the node's value; else what is made from it
   bool operator==(const InstanceKey&) const = default;
 };
 
@@ -60,7 +61,9 @@ class BlockTree {
   };
   struct KeyHash {
     size_t operator()(const InstanceKey& k) const {
-      return hash_mix(hash_mix(reinterpret_cast<uintptr_t>(k.node), k.coordinates), k.use);
+      return hash_mix(hash_mix(hash_mix(reinterpret_cast<uintptr_t>(k.node), k.coordinates[0]),
+                               k.coordinates[1]),
+                      k.use);
     }
   };
   size_t current(size_t depth) const { return depth == 0 ? 0 : open_[depth - 1]; }

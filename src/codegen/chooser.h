@@ -32,10 +32,12 @@ class Chooser {
   double lane_cost(size_t range, bool reduced, double steps = 1) const;
 
   void apply(Option option);
+  UOp new_stage(Option option);
   int64_t tile(int64_t range, int64_t size);  // the number of the inner range
   void kind(OptionKind what, int64_t range) { apply({what, range, 0, {}, 0, false}); }
   void vector_tile(size_t range, int64_t vectors);
   bool has_range(int64_t number) const;  // now
+  bool is_row(const ClosureInfo& reduction) const;
   bool reads(const ClosureInfo& outer, const ClosureInfo& inner) const;
   void staged_operand(const ClosureInfo& inner);
   std::optional<size_t> lanes_of_fill(const ClosureInfo& fill) const;
@@ -44,10 +46,39 @@ class Chooser {
     double cost = 0;
   };
   LaneChoice cheapest_lanes(uint64_t set, bool reduced) const;
+  uint64_t choosing_ranges() const;
+  void unroll_choices(uint64_t choices);
   void elementwise();
   void rows();
   void share_values();
   void thread();
+
+  // heuristic_row_tiles.cpp
+  struct RowTile {
+    int64_t rows = 1;
+    int64_t vectors = 1;  // of the columns of a product
+    int64_t place = -1;   // the number of the range outside of a tile of rows
+    int64_t inner = -1;   // of the rows of a tile
+  };
+  // The numbers of the ranges that columns are cut into; -1 where there is none.
+  struct Columns {
+    int64_t tiles = -1;
+    int64_t vectors = -1;
+    int64_t lane = -1;
+  };
+  bool row_tiles();
+  bool has_columns(const ClosureInfo& closure, uint64_t common) const;
+  void cut_rows(size_t row, uint64_t common);
+  void stage_shared_values();
+  bool is_opaque(size_t position) const;
+  Columns cut_columns(int64_t range);
+  void give_lanes(const Columns& columns);
+  void fill_rows(const UOp& stage);
+  void product(const UOp& reduce, int64_t column, int64_t row);
+  void stage_panel(const std::vector<int64_t>& steps, const Columns& columns);
+  void finish_rows();
+  void lanes_along_rows();
+  RowTile row_tile_;
 
   // heuristic_contraction.cpp
   struct RegisterTile {
@@ -82,8 +113,8 @@ class Chooser {
                           const RegisterTile& tile, const Panel& panel);
   void prefetch_panel(const Panel& panel, int64_t place);
   void fill_along(const Option& stage);
-  void stage_factor(const std::vector<int64_t>& columns, const std::vector<int64_t>& steps,
-                    int64_t outer_row, int64_t inner_row);
+  void stage_factor(const UOp& reduce, const std::vector<int64_t>& columns,
+                    const std::vector<int64_t>& steps, int64_t outer_row, int64_t inner_row);
   void fill_with_lanes(const UOp& stage);
   const AccessInfo* colliding_rows(const ClosureInfo& reduction, size_t lane, size_t row,
                                    size_t* along) const;

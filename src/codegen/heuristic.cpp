@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/checked.h"
+#include "base/error.h"
 #include "codegen/chooser.h"
 #include "codegen/stage_option.h"
 #include "ir/bounds.h"
@@ -30,6 +31,8 @@ constexpr double kSharedWorkMin = 6;
 constexpr double kLaneCostMax = 30;
 // Vectors of a staged value that are computed side by side.
 constexpr int64_t kFillVectors = 4;
+// Choices by position that are unrolled together.
+constexpr int64_t kChoicesMax = 36;
 // Vectors of rows that are computed side by side.
 constexpr int64_t kRowVectors = 4;
 
@@ -47,11 +50,11 @@ std::vector<Option> Chooser::run() {
     if (!c.store) reductions.push_back(&c);
   if (reductions.size() == 2 && reads(*reductions[1], *reductions[0]))
     staged_operand(*reductions[0]);
-  else if (reductions.size() == 1)
+  else if (reductions.size() == 1 && !is_row(*reductions.front()))
     contraction(*reductions.front());
   else if (reductions.empty())
     elementwise();
-  else
+  else if (!row_tiles())
     rows();
   share_values();
   thread();
@@ -105,6 +108,16 @@ void Chooser::apply(Option option) {
   options_.push_back(std::move(option));
 }
 
+// The stage that the option makes.
+UOp Chooser::new_stage(Option option) {
+  const int64_t first = current_.next_range_number();
+  apply(std::move(option));
+  for (const UOp& u : topological(current_.roots))
+    if (u.op() == Op::Stage && u.src(u.src().size() - 1).int_arg() >= first) return u;
+  invariant(false, "a value over a tile of rows has a stage with ranges of its own");
+  return {};
+}
+
 int64_t Chooser::tile(int64_t range, int64_t size) {
   const int64_t made = current_.next_range_number();
   apply({OptionKind::Tile, range, size, {}, 0, false});
@@ -134,18 +147,53 @@ void Chooser::vector_tile(size_t range, int64_t vectors) {
   kind(OptionKind::Vec, inner);
 }
 
+// The short ranges that choose among values which do not depend on them.
+uint64_t Chooser::choosing_ranges() const {
+  FreeRanges free;
+  add_free_ranges(kernel_, kernel_.roots, free);
+  uint64_t known = 0;
+  for (const UOp& u : topological(kernel_.roots)) {
+    if (u.op() != Op::Where) continue;
+    const uint64_t decides = free.at(u.src(0).node());
+    const uint64_t values = free.at(u.src(1).node()) | free.at(u.src(2).node());
+    if (std::has_single_bit(decides) && !(decides & values)) known |= decides;
+  }
+  uint64_t found = 0;
+  int64_t copies = 1;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    if (!(known & bit(i)) || const_extent(i) < 2) continue;
+    if (const_extent(i) > kChoicesMax / copies) continue;
+    copies *= const_extent(i);
+    found |= bit(i);
+  }
+  return found;
+}
+
+// These ranges side by side and innermost, so that what their values share is computed once.
+void Chooser::unroll_choices(uint64_t choices) {
+  std::vector<int64_t> order;
+  for (const bool inner : {false, true})
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (((choices & bit(i)) != 0) == inner) order.push_back(number(i));
+  apply({OptionKind::Order, -1, 0, order, 0, false});
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (choices & bit(i)) kind(OptionKind::Upcast, number(i));
+}
+
 void Chooser::elementwise() {
   if (lanes_ < 2) return;
   const size_t none = kernel_.ranges.size();
+  const uint64_t choices = choosing_ranges();
   size_t best = none;
   double best_cost = 0;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-    if (const_extent(i) == 1) continue;
+    if (const_extent(i) == 1 || (choices & bit(i))) continue;
     const double cost = lane_cost(i, false);
     if (best == none || cost <= best_cost) best = i, best_cost = cost;
   }
-  if (best == none || best_cost > 40) return;
-  vector_tile(best, 4);
+  if (choices) unroll_choices(choices);
+  if (best == none || (!choices && best_cost > 40)) return;
+  vector_tile(best, choices ? 1 : 4);
 }
 
 // The cheapest lanes among the ranges of `set`; none if it has no range of more than one element.
@@ -183,6 +231,14 @@ void Chooser::rows() {
     taken |= bit(*best.range);
     vector_tile(*best.range, 4);
   }
+}
+
+// Whether every store walks ranges of its own with the reduction's result: the reduced range is
+// walked, and then another like it.
+bool Chooser::is_row(const ClosureInfo& reduction) const {
+  return std::ranges::all_of(table_.closures, [&](const ClosureInfo& c) {
+    return !c.store || (c.own & ~reduction.below) != 0;
+  });
 }
 
 // Whether `outer` reduces a value that is made of `inner`'s result and the same for every output.

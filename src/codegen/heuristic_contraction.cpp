@@ -205,13 +205,12 @@ void Chooser::fill_with_lanes(const UOp& stage) {
 
 // A factor that is computed for each row and step, but is the same for all columns, is computed
 // once per row tile, with lanes along the steps.
-void Chooser::stage_factor(const std::vector<int64_t>& columns, const std::vector<int64_t>& steps,
-                           int64_t outer_row, int64_t inner_row) {
+void Chooser::stage_factor(const UOp& reduce, const std::vector<int64_t>& columns,
+                           const std::vector<int64_t>& steps, int64_t outer_row,
+                           int64_t inner_row) {
   const std::vector<UOp> order = topological(current_.roots);
-  const auto reduce =
-      std::ranges::find_if(order, [](const UOp& u) { return u.op() == Op::Reduce; });
-  if (reduce == order.end() || reduce->src(0).op() != Op::Mul) return;
-  const UOp product = reduce->src(0);
+  const UOp product = reduce.src(0);
+  if (product.op() != Op::Mul) return;
   for (const UOp& factor : product.src()) {
     if (!has(factor.op(), kElementwise) || factor.op() == Op::Cast) continue;
     std::vector<int64_t> below;
@@ -223,10 +222,9 @@ void Chooser::stage_factor(const std::vector<int64_t>& columns, const std::vecto
     if (std::ranges::any_of(columns, depends) || walked.size() != 1 || !depends(inner_row))
       continue;
     const int64_t number = std::ranges::find(order, factor) - order.begin();
-    apply({OptionKind::Stage, outer_row, number, {inner_row, walked[0]}, 16, true});
-    for (const UOp& u : topological(current_.roots))
-      if (u.op() == Op::Stage && u.src(0).op() == factor.op()) return fill_with_lanes(u);
-    return;
+    const UOp stage =
+        new_stage({OptionKind::Stage, outer_row, number, {inner_row, walked[0]}, 16, true});
+    return row_tile_.inner < 0 ? fill_with_lanes(stage) : fill_rows(stage);
   }
 }
 
@@ -376,7 +374,9 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   stage_rows(reduction, lane, row, outer_row, inner_row);
   std::vector<int64_t> steps;
   for (size_t i : reduced) steps.push_back(i == cut_range ? cut_ : number(i));
-  stage_factor({vectors, lane_number}, steps, outer_row, inner_row);
+  const std::vector<UOp> nodes = topological(current_.roots);
+  const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
+  if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
 }
 
 void Chooser::contraction(const ClosureInfo& reduction) {

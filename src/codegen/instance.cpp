@@ -20,7 +20,7 @@ RangeSet Lineariser::free_of(const UOp& node) {
 }
 
 InstanceKey Lineariser::key_of(const UOp& node) {
-  uint64_t coordinates = 0;
+  InstanceKey key{node.node(), {}, 0};
   for (RangeSet set = free_of(node); set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));
     if (states_[i].kind != RangeState::Fixed) continue;
@@ -28,9 +28,9 @@ InstanceKey Lineariser::key_of(const UOp& node) {
     int64_t digit = states_[i].value + 1;
     if ((loops_ & (RangeSet{1} << i)) && digit > kPeeledMax)
       digit = kPeeledMax + kernel_.ranges[i].range.src(0).const_int() - states_[i].value;
-    coordinates += radix_[i] * static_cast<uint64_t>(digit);
+    key.coordinates[digits_[i].word] += digits_[i].radix * static_cast<uint64_t>(digit);
   }
-  return {node.node(), coordinates};
+  return key;
 }
 
 int64_t Lineariser::lanes_in(RangeSet set) const {
@@ -65,7 +65,7 @@ LinearId Lineariser::constant(DType dtype, uint64_t bits) {
   // Constants are remembered by their node, which interning makes unique.
   Graph& graph = kernel_.roots.front().graph();
   const UOp node = graph.constant_bits(dtype, bits);
-  const InstanceKey key{node.node(), 0, static_cast<uint64_t>(dtype.lanes)};
+  const InstanceKey key{node.node(), {}, static_cast<uint64_t>(dtype.lanes)};
   if (const LinearId* known = tree_.find(key)) return *known;
   kept_.push_back(node);
   const LinearId id = tree_.add(0, Op::Const, dtype, {}, static_cast<int64_t>(bits));
@@ -79,7 +79,7 @@ LinearId Lineariser::widened(LinearId id, int64_t lanes) {
   invariant(op.dtype.lanes == 1, "a value is widened from one lane");
   const DType wide = op.dtype.with_lanes(lanes);
   if (op.op == Op::Const) return constant(wide, static_cast<uint64_t>(op.imm));
-  const InstanceKey key{nullptr, id, static_cast<uint64_t>(lanes)};
+  const InstanceKey key{nullptr, {id, 0}, static_cast<uint64_t>(lanes)};
   if (const LinearId* known = tree_.find(key)) return *known;
   const LinearId out = tree_.add(depth_of(id), Op::Broadcast, wide, {id});
   tree_.remember(key, out);
@@ -211,6 +211,11 @@ LinearId Lineariser::compute(const UOp& node, std::span<const LinearId> src) {
   return elementwise_op(node.op(), node.dtype(), src);
 }
 
+// Whether the condition of a choice is known: then only what it chooses is computed.
+bool Lineariser::is_decided(const UOp& node, std::span<const LinearId> src) const {
+  return node.op() == Op::Where && !src.empty() && tree_.op(src[0]).op == Op::Const;
+}
+
 // Depth first without recursion: operands appear just before their first use.
 LinearId Lineariser::value_of(const UOp& node) {
   struct Frame {
@@ -246,12 +251,14 @@ LinearId Lineariser::value_of(const UOp& node) {
       top.relied_on = std::max(top.relied_on, relied_on_);
       ++top.next;
     }
-    if (top.next < top.node.src().size()) {
+    const bool chosen = is_decided(top.node, top.src);
+    if (top.next < top.node.src().size() && !(chosen && top.src.size() == 2)) {
+      if (chosen) top.next = tree_.op(top.src[0]).imm != 0 ? 1 : 2;
       const UOp next = top.node.src(top.next);
       entered = enter(next);
       continue;
     }
-    result = compute(top.node, top.src);
+    result = chosen ? widened(top.src[1], lanes_in(free_of(top.node))) : compute(top.node, top.src);
     relied_on_ = top.relied_on;
     kept_.push_back(top.node);
     tree_.remember(key_of(top.node), result, relied_on_);

@@ -130,6 +130,7 @@ class Lineariser {
   LinearId scalar_index(const UOp& expression);
   bool leaf(const UOp& node, LinearId* out);
   LinearId compute(const UOp& node, std::span<const LinearId> src);
+  bool is_decided(const UOp& node, std::span<const LinearId> src) const;
   LinearId elementwise_op(Op op, DType dtype, std::span<const LinearId> src);
   LinearId constant(DType dtype, uint64_t bits);
   LinearId index_constant(int64_t value) { return constant(kInt64, static_cast<uint64_t>(value)); }
@@ -175,7 +176,11 @@ class Lineariser {
   LinearProgram program_;
   BlockTree tree_;
   FreeRanges free_;
-  std::vector<uint64_t> radix_;                // of an instance's coordinates, by position
+  struct Digit {
+    size_t word = 0;
+    uint64_t radix = 1;
+  };
+  std::vector<Digit> digits_;                  // of an instance's coordinates, by position
   std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
   std::vector<UOp> kept_;                      // what the maps point to stays alive
   std::vector<RangeState> states_;             // by position

@@ -43,13 +43,19 @@ Lineariser::Lineariser(const Kernel& kernel, const UOp& outer, const Target& tar
       states_(kernel.ranges.size()) {
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
   invariant(!kernel.roots.empty(), "a kernel has a root");
-  // An instance's coordinates are one number with a digit a range: 0 while it is not fixed.
-  int64_t radix = 1;
+  // An instance's coordinates are numbers with a digit a range: 0 while it is not fixed.
+  Digit next;
   for (const KernelRange& r : kernel.ranges) {
-    radix_.push_back(static_cast<uint64_t>(radix));
     const bool unrolled = r.kind == RangeKind::Upcast || r.kind == RangeKind::Unroll;
     const int64_t digits = unrolled ? r.range.src(0).const_int() : 2 * kPeeledMax;
-    radix = checked_mul(radix, digits + 1, "the number of a kernel's instances");
+    uint64_t above = 0;
+    if (__builtin_mul_overflow(next.radix, static_cast<uint64_t>(digits) + 1, &above)) {
+      next = {next.word + 1, 1};
+      above = static_cast<uint64_t>(digits) + 1;
+    }
+    require(next.word < 2, Status::Limit, "a kernel has too many instances of its values");
+    digits_.push_back(next);
+    next.radix = above;
   }
   for (size_t i = 0; i < kernel.ranges.size(); ++i) {
     switch (kernel.ranges[i].kind) {
@@ -81,7 +87,7 @@ LinearProgram Lineariser::run() {
     Graph& graph = kernel_.roots.front().graph();
     const UOp param = graph.make(Op::Param, {}, static_cast<int64_t>(i), kernel_.params[i].element);
     kept_.push_back(param);
-    tree_.remember({param.node(), 0},
+    tree_.remember({param.node(), {}, 0},
                    tree_.add(0, Op::Param, kAddress, {}, static_cast<int64_t>(i)));
   }
   std::vector<Task> tasks;

@@ -34,15 +34,31 @@ bool is_access(const UOp& u) {
   return u.op() == Op::Load || u.op() == Op::Store;
 }
 
-// A range and the divisor at which to split it.
+bool is_reduced(const Kernel& kernel, const UOp& range) {
+  return kernel.ranges[kernel.position(range)].reduced;
+}
+
+// Divisors up to this may leave a rest.
+constexpr int64_t kTileMax = 8;
+
+// A range and the divisor at which to split it: one that divides its size, or a short one by whose
+// remainder values are chosen.
 std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
-  for (const UOp& u : topological(kernel.roots)) {
+  const std::vector<UOp> order = topological(kernel.roots);
+  const auto chooses = [&](const UOp& remainder) {
+    return std::any_of(order.begin(), order.end(), [&](const UOp& u) {
+      return u.op() == Op::Where && u.src(0).op() == Op::Less && u.src(0).src(0) == remainder;
+    });
+  };
+  for (const UOp& u : order) {
     if ((u.op() != Op::FloorDiv && u.op() != Op::FloorMod) || !u.src(1).is_const()) continue;
     const UOp& r = u.src(0);
     const int64_t c = u.src(1).const_int();
     if (r.op() != Op::Range || !r.src(0).is_const() || c < 2) continue;
     const int64_t size = r.src(0).const_int();
-    if (size > c && size % c == 0) return std::pair(UOp(r), c);
+    if (size <= c) continue;
+    const bool tiles = c <= kTileMax && u.op() == Op::FloorMod && !is_reduced(kernel, r);
+    if (size % c == 0 || (tiles && chooses(u))) return std::pair(UOp(r), c);
   }
   return std::nullopt;
 }

@@ -72,7 +72,8 @@ Target cpu_target(const CpuFacts& facts, CpuIsa isa) {
 class CpuBackend : public Backend {
  public:
   CpuBackend(const Flags& flags, const CpuFacts& facts, CpuIsa isa)
-      : device_(make_cpu_device({static_cast<int>(flags.threads), flags.perf_map != 0})),
+      : device_(make_cpu_device(
+            {static_cast<int>(flags.threads), flags.perf_map != 0, flags.threads_of_caller})),
         target_(cpu_target(facts, isa)) {
     target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
   }

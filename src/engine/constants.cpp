@@ -7,6 +7,7 @@
 #include "engine/kernel_key.h"
 #include "engine/realize.h"
 #include "schedule/pack_constants.h"
+#include "schedule/rewrite_winograd.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -48,11 +49,17 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_
   return frontier;
 }
 
-// By id: the nodes with memory that no run binds.
+// By id: the nodes with memory that no run binds, and what is to be stored of them alone.
 std::vector<uint8_t> constant_nodes(std::span<const UOp> roots) {
   std::vector<uint8_t> flags(roots.front().graph().id_limit());
-  for (const UOp& u : topological(roots, has_memory))
-    flags[u.id()] = has_memory(u) && !is_input(u) ? 1 : 0;
+  std::vector<uint8_t> varies(flags.size());
+  for (const UOp& u : topological(roots, has_memory)) {
+    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After;
+    if (!has_memory(u))
+      for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
+    varies[u.id()] = v ? 1 : 0;
+    flags[u.id()] = !v && (has_memory(u) || u.op() == Op::Contiguous) ? 1 : 0;
+  }
   return flags;
 }
 
@@ -91,8 +98,11 @@ void compute(Context& context, const std::vector<UOp>& values) {
 
 void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured) {
   compute(context, constant_frontier(roots, captured.is_constant));
-  if (!captured.is_constant || context.flags().pack == 0) return;
-  roots = pack_constants(roots, context.backend().target(), constant_nodes(roots));
+  if (!captured.is_constant) return;
+  const Target& target = context.backend().target();
+  roots =
+      rewrite_winograd(roots, target, constant_nodes(roots), winograd_use(context.flags().wino));
+  if (context.flags().pack != 0) roots = pack_constants(roots, target, constant_nodes(roots));
   compute(context, constant_frontier(roots, captured.is_constant));
 }
 

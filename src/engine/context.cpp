@@ -16,14 +16,18 @@ Context::Context(Flags flags)
       kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_, stop_)),
       plans_(std::make_unique<PlanCache>(flags_.cache_plans)) {
   device().memory().set_limit(flags_.memory_limit);
-  device().set_allocator(flags_.allocator);
+  Allocator allocator = flags_.allocator;
+  allocator.owner = flags_.owner;  // buffers may outlive this
+  device().set_allocator(allocator);
   graph_->set_watch(observer_->watch());
   observer_->opened(*backend_);
 }
 
 Context::~Context() = default;
 
-Device& Context::device() { return backend_->device(); }
+Device& Context::device() {
+  return backend_->device();
+}
 
 Ref<Storage> Context::allocate(int64_t bytes) {
   return make_ref<Storage>(device().allocate(bytes), 0);

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -96,6 +98,58 @@ SharedBytes map_descriptor(int fd, const std::string& path, int64_t bytes_max) {
   return {owner, view};
 }
 
+[[noreturn]] void refuse_write(const std::string& path, int error) {
+  throw Error(Status::Io, cat("cannot write ", path, ": ", system_message(error))).in_file(path);
+}
+
+// A file that is written: beside the regular file that it replaces at the end, if there is one.
+class Replacement {
+ public:
+  explicit Replacement(const std::string& path) : path_(path), fd_(-1) {
+    struct stat old{};
+    if (stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode)) open_beside(old);
+    if (fd_.get() < 0)
+      fd_.reset(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (fd_.get() < 0) refuse_write(path, errno);
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+  ~Replacement() {
+    if (!beside_.empty()) unlink(beside_.c_str());
+  }
+
+  int descriptor() const { return fd_.get(); }
+  void finish() {
+    if (close(fd_.give()) != 0) refuse_write(path_, errno);
+    if (beside_.empty()) return;
+    if (rename(beside_.c_str(), target_.c_str()) != 0) refuse_write(path_, errno);
+    beside_.clear();
+  }
+
+ private:
+  void open_beside(const struct stat& old) {
+    char* real = realpath(path_.c_str(), nullptr);  // a link stays one
+    if (!real) return;
+    target_ = real;
+    std::free(real);
+    std::string name = target_ + ".XXXXXX";
+    fd_.reset(mkostemp(name.data(), O_CLOEXEC));
+    if (fd_.get() < 0) return;
+    if (access(path_.c_str(), W_OK) == 0 && fchmod(fd_.get(), old.st_mode & 07777) == 0) {
+      beside_ = std::move(name);
+      return;
+    }
+    const int error = errno;
+    unlink(name.c_str());
+    refuse_write(path_, error);
+  }
+
+  const std::string& path_;
+  std::string target_;
+  std::string beside_;  // "" if there is none, or no longer
+  Descriptor fd_;
+};
+
 std::vector<std::string> components_of(const std::string& location) {
   std::vector<std::string> parts;
   size_t begin = 0;
@@ -170,17 +224,21 @@ SharedBytes map_file(const std::string& path, int64_t bytes_max) {
   return map_descriptor(fd.get(), path, bytes_max);
 }
 
-void write_file(const std::string& path, std::string_view bytes) {
+void write_file(const std::string& path, std::span<const std::string_view> parts) {
   require(path.find('\0') == std::string::npos, Status::Io, "a path contains a NUL byte");
-  Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  require(fd.get() >= 0, Status::Io, "cannot write ", path, ": ", system_message(errno));
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    require(n > 0, Status::Io, "cannot write ", path, ": ", system_message(errno));
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  require(close(fd.give()) == 0, Status::Io, "cannot write ", path, ": ", system_message(errno));
+  Replacement file(path);
+  for (std::string_view bytes : parts)
+    while (!bytes.empty()) {
+      const ssize_t n = write(file.descriptor(), bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) refuse_write(path, errno);
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+  file.finish();
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  write_file(path, std::span(&bytes, 1));
 }
 
 int open_beneath(int folder, const std::string& location, bool use_openat2) {

@@ -46,7 +46,10 @@ class SharedBytes {
 // Maps the regular file at `path`, or throws Error{Io}; more than `bytes_max` is Error{Limit}.
 SharedBytes map_file(const std::string& path, int64_t bytes_max = INT64_MAX);
 
-// Writes or replaces the file at `path`, or throws Error{Io}.
+// Writes the parts, one after the other, into the file at `path`, or throws Error{Io}.  A file that
+// is there is replaced once the new one is whole: who has it mapped keeps it, and it stays if this
+// fails; only where its folder takes no other file it is written in place.
+void write_file(const std::string& path, std::span<const std::string_view> parts);
 void write_file(const std::string& path, std::string_view bytes);
 
 // Opens the regular file `location` below the open folder for reading and returns its descriptor.

@@ -17,4 +17,16 @@ int64_t element_count(const Ints& shape, const char* what) {
   return empty ? 0 : product;
 }
 
+bool has_odd_bools(const SharedBytes& bytes) {
+  const auto view = bytes.view();
+  return std::any_of(view.begin(), view.end(), [](std::byte b) { return b > std::byte{1}; });
+}
+
+SharedBytes normal_bools(const SharedBytes& bytes) {
+  const auto view = bytes.view();
+  std::vector<std::byte> normal(view.begin(), view.end());
+  for (std::byte& b : normal) b = std::min(b, std::byte{1});
+  return SharedBytes::own(std::move(normal));
+}
+
 }  // namespace tiny

@@ -23,4 +23,9 @@ struct HostTensor {
 // ones beyond 63 bits is Error{Limit}, so that strides cannot overflow either.
 int64_t element_count(const Ints& shape, const char* what);
 
+// Whether there is a byte that is neither 0 nor 1, which no bool may be; and the bytes with 1 for
+// each of those.
+bool has_odd_bools(const SharedBytes& bytes);
+SharedBytes normal_bools(const SharedBytes& bytes);
+
 }  // namespace tiny

@@ -205,17 +205,13 @@ HostTensor parse_npy(const SharedBytes& bytes) {
   HostTensor tensor{dtype, header.shape, bytes.part(static_cast<int64_t>(begin + length), size)};
   if (header.fortran && header.shape.size() > 1 && count > 1)
     tensor.bytes = SharedBytes::own(row_major(tensor.bytes, header.shape, dtype.bytes()));
-  const auto view = tensor.bytes.view();
-  const bool odd_bools = dtype.is_bool() && std::any_of(view.begin(), view.end(), [](std::byte b) {
-                           return b > std::byte{1};
-                         });
-  if (reversed || odd_bools) {
+  if (reversed) {
+    const auto view = tensor.bytes.view();
     std::vector<std::byte> copy(view.begin(), view.end());
-    if (reversed) reverse_elements(copy, dtype.bytes());
-    for (std::byte& b : copy)
-      if (odd_bools && b > std::byte{1}) b = std::byte{1};
+    reverse_elements(copy, dtype.bytes());
     tensor.bytes = SharedBytes::own(std::move(copy));
   }
+  if (dtype.is_bool() && has_odd_bools(tensor.bytes)) tensor.bytes = normal_bools(tensor.bytes);
   return tensor;
 }
 

@@ -206,17 +206,6 @@ std::vector<std::string> read_strings(const WireReader& message, const TensorDat
   return strings;
 }
 
-// A bool is 0 or 1: other bytes would break what kernels assume.
-SharedBytes normal_bools(const SharedBytes& bytes, Budget& budget) {
-  const auto view = bytes.view();
-  if (std::none_of(view.begin(), view.end(), [](std::byte b) { return b > std::byte{1}; }))
-    return bytes;
-  budget.charge_converted(bytes.size(), "bool tensors");
-  std::vector<std::byte> normal(view.begin(), view.end());
-  for (std::byte& b : normal) b = b == std::byte{0} ? b : std::byte{1};
-  return SharedBytes::own(std::move(normal));
-}
-
 bool has_field(const WireReader& message, uint32_t number) {
   WireReader reader = message.again();
   while (reader.next())
@@ -276,7 +265,10 @@ TensorData read_tensor(WireReader& reader, const TensorSource& source) {
       tensor.bytes = read_integers(reader, type, size);
     }
   }
-  if (type.number == kBoolType) tensor.bytes = normal_bools(tensor.bytes, reader.budget());
+  if (type.number == kBoolType && has_odd_bools(tensor.bytes)) {
+    reader.budget().charge_converted(tensor.bytes.size(), "bool tensors");
+    tensor.bytes = normal_bools(tensor.bytes);
+  }
   return tensor;
 }
 

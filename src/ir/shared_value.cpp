@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/bounds.h"
@@ -20,28 +21,76 @@ bool closes(const UOp& u) {
   return u.op() == Op::Reduce || u.op() == Op::Stage;
 }
 
+bool is_stage(const UOp& u) {
+  return u.op() == Op::Stage;
+}
+
+// Inside of which everything that closes ranges lies, but for what a stage holds.
+RangeSet common_ranges(const Kernel& kernel, const FreeRanges& free) {
+  RangeSet common = ~RangeSet{0};
+  for (const UOp& u : topological(kernel.roots, is_stage))
+    if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free.at(u.node());
+  return common;
+}
+
+RangeSet common_ranges(const Kernel& kernel) {
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  return common_ranges(kernel, free);
+}
+
 class Finder {
  public:
   Finder(const Kernel& kernel, size_t place)
       : kernel_(kernel), place_(place), order_(topological(kernel.roots)) {
     add_free_ranges(kernel, kernel.roots, free_);
+    common_ = common_ranges(kernel, free_);
   }
 
-  std::optional<SharedValue> run(double work_min) {
+  // The one that saves most.
+  std::optional<SharedValue> best(double work_min) const {
     std::optional<SharedValue> best;
     for (const UOp& reduce : order_) {
       if (reduce.op() != Op::Reduce) continue;
       const RangeSet home = closed_by(reduce);
       if (inside(home) != home) continue;
+      Wanted wanted;
       for (const UOp& closer : order_)
         if ((closer.op() == Op::Reduce || closer.op() == Op::Store) && !(closer == reduce))
-          compare(reduce, home, closer, best ? best->work : work_min, best);
+          compare(reduce, home, closer, wanted);
+      for (const UOp& u : order_) {
+        const auto found = wanted.find(u.node());
+        if (found == wanted.end() || found->second.work < work_min) continue;
+        if (!best || saved(found->second) > saved(*best)) best = found->second;
+      }
     }
     return best;
   }
 
+  // From now on the value takes no work, over whatever ranges.
+  void keep(SharedValue& shared) {
+    shared.images = {shared.value};
+    const RangeSet home = inside(free_.at(shared.value.node()));
+    for (const UOp& closer : order_) {
+      if (closer.op() != Op::Reduce && closer.op() != Op::Store) continue;
+      const Renaming to_home = renaming(closer, home);
+      if (to_home.empty()) continue;
+      const UOp value = value_of(closer);
+      for (const UOp& u : topological({&value, 1}, closes))
+        if (u.op() == shared.value.op() && substitute(u, to_home) == shared.value)
+          shared.images.push_back(u);
+    }
+    for (const UOp& u : shared.images) kept_.insert(u.node());
+  }
+
  private:
-  RangeSet inside(RangeSet set) const { return set >> place_ << place_; }
+  using Wanted = std::unordered_map<const Node*, SharedValue>;
+  static double saved(const SharedValue& s) { return s.work * static_cast<double>(s.again); }
+
+  static UOp value_of(const UOp& closer) { return closer.src(closer.op() == Op::Store ? 1 : 0); }
+
+  // Ranges that everything is inside of are the same for every user, wherever they stand.
+  RangeSet inside(RangeSet set) const { return (set >> place_ << place_) & ~common_; }
 
   RangeSet closed_by(const UOp& closer) const {
     if (closer.op() == Op::Store) return free_.at(closer.node());
@@ -51,12 +100,13 @@ class Finder {
     return own;
   }
 
+  using Renaming = std::vector<std::pair<UOp, UOp>>;
   // The ranges of `closer` inside the place, each with the one of `home` that it becomes; nothing
   // if they are not alike.
-  std::vector<std::pair<UOp, UOp>> renaming(const UOp& closer, RangeSet home) const {
+  Renaming renaming(const UOp& closer, RangeSet home) const {
     const std::vector<size_t> from = positions(inside(closed_by(closer)));
     const std::vector<size_t> to = positions(home);
-    std::vector<std::pair<UOp, UOp>> out;
+    Renaming out;
     if (from.size() != to.size() || from == to) return out;
     for (size_t i = 0; i < from.size(); ++i) {
       const KernelRange& a = kernel_.ranges[from[i]];
@@ -67,33 +117,52 @@ class Finder {
     return out;
   }
 
-  // What of `reduce`'s value `closer` wants too, with more than `work`.
-  void compare(const UOp& reduce, RangeSet home, const UOp& closer, double work,
-               std::optional<SharedValue>& best) const {
-    const auto to_home = renaming(closer, home);
+  // The nodes of a value down to loads, to what is kept, and to what closes ranges.
+  std::vector<UOp> body(const UOp& value) const {
+    std::vector<UOp> out{value};
+    std::unordered_set<const Node*> seen{value.node()};
+    for (size_t i = 0; i < out.size(); ++i) {
+      const UOp u = out[i];
+      if (u.op() == Op::Load || closes(u) || kept_.contains(u.node())) continue;
+      for (const UOp& s : u.src())
+        if (seen.insert(s.node()).second) out.push_back(s);
+    }
+    return out;
+  }
+
+  // What of `reduce`'s value `closer` wants too.
+  void compare(const UOp& reduce, RangeSet home, const UOp& closer, Wanted& wanted) const {
+    const Renaming to_home = renaming(closer, home);
     if (to_home.empty()) return;
-    const UOp image = substitute(closer.src(closer.op() == Op::Store ? 1 : 0), to_home);
+    const UOp image = substitute(value_of(closer), to_home);
     // What a reduction or a stage below closes is not wanted here.
-    std::unordered_set<const Node*> wanted;
-    const std::vector<UOp> below = topological({&image, 1}, closes);
-    for (const UOp& u : below) wanted.insert(u.node());
-    const UOp value = reduce.src(0);
-    for (const UOp& u : topological({&value, 1}, closes)) {
-      if (!has(u.op(), kElementwise) || inside(free_.at(u.node())) != home) continue;
-      if (!wanted.contains(u.node())) continue;
-      const double takes = work_of(u, home);
-      if (takes < work || (best && takes <= best->work)) continue;
-      best = SharedValue{u, std::find(order_.begin(), order_.end(), u) - order_.begin(), takes,
-                         elements(free_.at(u.node()))};
+    std::unordered_set<const Node*> images;
+    for (const UOp& u : topological({&image, 1}, closes)) images.insert(u.node());
+    for (const UOp& u : body(reduce.src(0))) {
+      if (!has(u.op(), kElementwise) && u.op() != Op::Reduce) continue;
+      if (kept_.contains(u.node()) || inside(free_.at(u.node())) != home) continue;
+      if (!images.contains(u.node())) continue;
+      const auto [at, is_new] = wanted.try_emplace(u.node());
+      if (is_new)
+        at->second = {u,
+                      std::find(order_.begin(), order_.end(), u) - order_.begin(),
+                      work_of(u, home),
+                      elements(free_.at(u.node())),
+                      0,
+                      {}};
+      ++at->second.again;
     }
   }
 
+  // Multiply-adds for one element; a reduction's count for each of its steps.
   double work_of(const UOp& value, RangeSet ranges) const {
-    const auto stop = [](const UOp& u) { return u.op() == Op::Load || closes(u); };
     double sum = 0;
-    for (const UOp& u : topological({&value, 1}, stop))
-      if (has(u.op(), kElementwise) && (free_.at(u.node()) & ranges) && u.dtype() != kInt64)
-        sum += op_weight(u.op());
+    for (const UOp& u : body(value)) {
+      if (!(free_.at(u.node()) & ranges) || kept_.contains(u.node())) continue;
+      if (has(u.op(), kElementwise) && u.dtype() != kInt64) sum += op_weight(u.op());
+      if (u.op() == Op::Reduce)
+        sum += work_of(u.src(0), ranges | closed_by(u)) * elements(closed_by(u));
+    }
     return sum;
   }
 
@@ -108,21 +177,9 @@ class Finder {
   size_t place_;
   std::vector<UOp> order_;
   FreeRanges free_;
+  RangeSet common_ = 0;
+  std::unordered_set<const Node*> kept_;
 };
-
-}  // namespace
-
-namespace {
-
-// Inside of which everything that closes ranges lies.
-RangeSet common_ranges(const Kernel& kernel) {
-  FreeRanges free;
-  add_free_ranges(kernel, kernel.roots, free);
-  RangeSet common = ~RangeSet{0};
-  for (const UOp& u : topological(kernel.roots))
-    if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free.at(u.node());
-  return common;
-}
 
 }  // namespace
 
@@ -144,7 +201,17 @@ void put_rows_outermost(Kernel& kernel) {
 }
 
 std::optional<SharedValue> find_shared_value(const Kernel& kernel, size_t place, double work_min) {
-  return Finder(kernel, place).run(work_min);
+  return Finder(kernel, place).best(work_min);
+}
+
+std::vector<SharedValue> find_shared_values(const Kernel& kernel, size_t place, double work_min) {
+  Finder finder(kernel, place);
+  std::vector<SharedValue> all;
+  while (auto found = finder.best(work_min)) {
+    finder.keep(*found);
+    all.push_back(std::move(*found));
+  }
+  return all;
 }
 
 }  // namespace tiny

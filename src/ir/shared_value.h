@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "ir/kernel.h"
 
@@ -16,14 +17,20 @@ size_t common_outer_ranges(const Kernel& kernel);
 void put_rows_outermost(Kernel& kernel);
 
 struct SharedValue {
-  UOp value;            // as the reduction computes it
-  int64_t number = 0;   // among the kernel's nodes, sources first
-  double work = 0;      // multiply-adds that make one element
-  double elements = 1;  // of it in one launch, symbolic sizes at their largest
+  UOp value;                // as the reduction computes it
+  int64_t number = 0;       // among the kernel's nodes, sources first
+  double work = 0;          // multiply-adds that make one element
+  double elements = 1;      // of it in one launch, symbolic sizes at their largest
+  int64_t again = 1;        // how often it is wanted beside
+  std::vector<UOp> images;  // it, and the same over other ranges; only from find_shared_values
 };
 
-// The value over ranges from position `place` on that takes the most work, at least `work_min`, is
-// computed by a reduction, and is wanted again over other ranges; none if there is none.
+// The value over ranges from position `place` on that a reduction computes, that takes at least
+// `work_min`, and that is wanted again over other ranges: of several the one that saves the most
+// work; none if there is none.
 std::optional<SharedValue> find_shared_value(const Kernel& kernel, size_t place, double work_min);
+
+// All of them, each as if those before it were kept already.
+std::vector<SharedValue> find_shared_values(const Kernel& kernel, size_t place, double work_min);
 
 }  // namespace tiny

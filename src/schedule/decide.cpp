@@ -29,6 +29,9 @@ double saved_seconds(double bytes, const Target& target) {
 
 namespace {
 
+// What is made of positions by so many operations costs no more than reading it would.
+constexpr int64_t kLightOps = 8;
+
 double size_of(const UOp& node) {
   double n = 1;
   for (const Dim& d : shape_of(node))
@@ -65,6 +68,7 @@ class Decider {
     for (const UOp& out : outputs) force_base(out);
     for (const UOp& u : decision_.order)
       if (u.op() == Op::Concat && !has_memory(u)) place_parts(u);
+    find_meetings();
   }
 
   Decision run() {
@@ -133,11 +137,31 @@ class Decider {
       cone.inputs = std::move(both);
     }
     cone.ops += 1;
+    if (cone.ops >= target_.ops_max && u.src().size() > 1) cone.ops = distinct_ops(u);
     if (has(u.op(), kElementwise)) {
       cone.weight += op_weight(u.op());
       cone.transcendental |= has(u.op(), kTranscendental);
     }
     return cone;
+  }
+
+  // The nodes below `u` down to buffers, each once, and `u`.
+  int64_t distinct_ops(const UOp& u) {
+    ++visit_;
+    visited_.resize(decision_.stored.size());
+    std::vector<const UOp*> stack{&u};
+    int64_t ops = 0;
+    while (!stack.empty()) {
+      const UOp& node = *stack.back();
+      stack.pop_back();
+      ++ops;
+      for (const UOp& s : node.src()) {
+        if (decision_.stored[s.id()] || visited_[s.id()] == visit_) continue;
+        visited_[s.id()] = visit_;
+        stack.push_back(&s);
+      }
+    }
+    return ops;
   }
 
   // A reduction is followed by elementwise work of its own size that nothing else reads.  Movement
@@ -165,6 +189,34 @@ class Decider {
     return true;
   }
 
+  // Where all uses of a value meet again, each at the value's own index: the nearest elementwise
+  // node through which all of them go.
+  void find_meetings() {
+    meetings_.resize(users_.size());
+    for (size_t i = decision_.order.size(); i-- > 0;) {
+      const UOp& u = decision_.order[i];
+      const auto& users = users_[u.id()];
+      if (has_memory(u) || users.empty() || forced_[u.id()] || decision_.slice_of[u.id()]) continue;
+      if (!has(u.op(), kElementwise)) continue;
+      const UOp* meeting = &users.front();
+      for (const UOp& user : users) {
+        const bool same = has(user.op(), kElementwise) && !has_memory(user);
+        meeting = same ? common_meeting(meeting, &user) : nullptr;
+        if (!meeting) break;
+      }
+      if (meeting) meetings_[u.id()] = {meeting, meetings_[meeting->id()].depth + 1};
+    }
+  }
+
+  // The first that both are or meet at; null if there is none.
+  const UOp* common_meeting(const UOp* a, const UOp* b) const {
+    while (a && b && !(*a == *b)) {
+      const UOp*& deeper = meetings_[a->id()].depth >= meetings_[b->id()].depth ? a : b;
+      deeper = meetings_[deeper->id()].node;
+    }
+    return a && b ? a : nullptr;
+  }
+
   // How often an element of `u` would be computed if it had no buffer.
   double evaluations(const UOp& u) {
     double sum = 0;
@@ -187,7 +239,8 @@ class Decider {
   }
 
   bool worth_storing(const UOp& u, const Cone& cone) {
-    if (cone.weight == 0) return false;
+    if (cone.weight == 0 || meetings_[u.id()].node) return false;
+    if (cone.inputs.empty() && cone.ops <= kLightOps) return false;
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
@@ -223,6 +276,13 @@ class Decider {
   std::vector<Cone> cones_;
   std::vector<std::vector<UOp>> users_;
   std::vector<uint8_t> forced_;
+  struct Meeting {
+    const UOp* node = nullptr;
+    int64_t depth = 0;  // how many follow
+  };
+  std::vector<Meeting> meetings_;  // by id
+  std::vector<int64_t> visited_;   // by id: the walk that was there last
+  int64_t visit_ = 0;
 };
 
 }  // namespace

@@ -18,11 +18,32 @@ namespace tiny {
 
 namespace {
 
+// Positions that a value is chosen by where the values may share work.
+constexpr int64_t kChoicesMax = 8;
+
 double elements_of(const UOp& node) {
   double n = 1;
   for (const Dim& d : shape_of(node))
     n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
   return n;
+}
+
+constexpr double kRowTileMin = 4;        // rows that go through a chain of products at once
+constexpr double kStagesOfRows = 3;      // of a product's rows, kept at once
+constexpr double kWorkWorthKeeping = 6;  // multiply-adds of a value, as the heuristic has it
+
+bool is_reduce(const UOp& u) {
+  return u.op() == Op::Reduce;
+}
+
+// Whether a value is one of a few, by its position: such values share what they are made of as long
+// as nothing but elementwise work stands around them.
+bool chooses_by_position(const UOp& u) {
+  if (u.op() != Op::Where || u.src(0).op() != Op::Less || u.src(1).is_const()) return false;
+  const UOp& position = u.src(0).src(0);
+  if (position.dtype() != kInt64 || !u.src(0).src(1).is_const()) return false;
+  const Interval range = bounds(position);
+  return range.lo == 0 && range.hi < kChoicesMax && !u.src(2).is_const();
 }
 
 // Whether a kernel with several reductions can run as loops over rows: each row is read, reduced
@@ -55,6 +76,7 @@ class RowTest {
     const auto reductions = std::count_if(nodes_.begin(), nodes_.end(),
                                           [](const UOp& u) { return u.op() == Op::Reduce; });
     if (reductions == 0) return true;
+    if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return false;
     double rows = 1;
     for (const UOp& u : nodes_) {
       if (u.op() != Op::Reduce) continue;
@@ -69,6 +91,47 @@ class RowTest {
     return fits(rows);
   }
 
+  // Whether a kernel of products and of reductions of their rows can run as loops over tiles of
+  // rows: what the tile has in common is kept in scratch (codegen/heuristic_row_tiles.cpp).
+  bool passes_as_tiles(size_t inputs) const {
+    if (static_cast<int64_t>(inputs) > target_.inputs_max || ops() > target_.ops_max) return false;
+    uint64_t common = ~uint64_t{0};
+    for (const UOp& u : nodes_)
+      if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free_.at(u.node());
+    if (common == 0 || (common & (common + 1))) return false;
+    // A product is what the kernel ends in, or is wanted again and so kept.
+    std::unordered_set<const Node*> kept;
+    for (const SharedValue& shared : find_shared_values(
+             kernel_, static_cast<size_t>(std::countr_one(common)), kWorkWorthKeeping))
+      for (const UOp& u : topological(shared.images, is_reduce)) kept.insert(u.node());
+    uint64_t reduced = 0;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (kernel_.ranges[i].reduced) reduced |= uint64_t{1} << i;
+    double widest = 0;
+    for (const UOp& u : nodes_) {
+      if (u.op() != Op::Reduce) continue;
+      const uint64_t columns = free_.at(u.node()) & ~common;
+      if (columns == 0) continue;
+      if (!is_contraction(u) || ((columns & reduced) && !kept.contains(u.node()))) return false;
+      widest = std::max(widest, extent(columns) * static_cast<double>(u.dtype().bytes()));
+    }
+    // Rows are worth a tile if a matrix is the same for all of them, and is read from a cache.  One
+    // that is the same for all of the kernel wants panels for all, which the product alone has.
+    uint64_t row = common;
+    double operands = 0;
+    for (const UOp& u : nodes_) {
+      if (u.op() != Op::Load) continue;
+      const uint64_t walks = walked(u);
+      if ((walks & common) == common || std::popcount(walks & ~common) < 2) continue;
+      if (!(walks & common)) return false;
+      row &= ~walks;
+      operands += extent(walks & ~common) * static_cast<double>(u.dtype().bytes());
+    }
+    return operands > 0 && row && extent(std::bit_floor(row)) >= kRowTileMin &&
+           operands <= static_cast<double>(target_.l3_bytes) / 2 &&
+           kRowTileMin * kStagesOfRows * widest <= static_cast<double>(target_.l2_bytes) / 2;
+  }
+
   // Seconds that each worker adds if a reduction inside another, the same for every output, is
   // computed once before the loops; none if the kernel is not of that kind.
   std::optional<double> operand_seconds(size_t inputs) const {
@@ -78,6 +141,7 @@ class RowTest {
     for (const UOp& u : nodes_)
       if (u.op() == Op::Reduce) reductions.push_back(u);
     if (reductions.size() != 2) return std::nullopt;
+    if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
     const UOp& inner = reductions[0];
     const UOp& outer = reductions[1];
     const std::vector<UOp> below = topological({&outer, 1});
@@ -243,15 +307,47 @@ class Joiner {
     return ops > target_.ops_max;
   }
 
-  // Seconds less for a value of rows that is wanted twice: it is computed once and kept in scratch.
+  // Whether the kernel of `root` chooses values by position, or reduces.
+  struct Kind {
+    bool chooses = false;
+    bool reduces = false;
+  };
+  Kind kind_of(const UOp& root) const {
+    Kind kind;
+    std::unordered_set<const Node*> seen;
+    std::vector<UOp> stack{root};
+    while (!stack.empty()) {
+      const UOp node = std::move(stack.back());
+      stack.pop_back();
+      kind.chooses |= is_choice(node);
+      kind.reduces |= node.op() == Op::ReduceAxis && !(shape_of(node) == shape_of(node.src(0)));
+      for (const UOp& s : node.src())
+        if (!decision_.stored[s.id()] && seen.insert(s.node()).second) stack.push_back(s);
+    }
+    return kind;
+  }
+
+  // The same before lowering: one of two values, by the position along a short axis.
+  static bool is_choice(const UOp& u) {
+    if (u.op() != Op::Where || u.src(0).op() != Op::Less) return false;
+    UOp position = u.src(0).src(0);
+    while (position.op() == Op::Expand || position.op() == Op::Reshape)
+      position = UOp(position.src(0));
+    return position.op() == Op::Iota && upper_bound(shape_of(position)[0]) <= kChoicesMax;
+  }
+
+  // Seconds less for values of rows that are wanted again: they are computed once and kept in
+  // scratch.
   double staging_saves(const Kernel& kernel) const {
     const size_t place = common_outer_ranges(kernel);
-    const auto shared = place ? find_shared_value(kernel, place, 1) : std::nullopt;
-    if (!shared) return 0;
-    const double bytes = shared->elements * static_cast<double>(shared->value.dtype().bytes());
-    const double saved =
-        shared->work * shared->elements / target_.fma_rate - 2 * bytes / target_.l2_bandwidth;
-    return std::max(saved, 0.0);
+    if (place == 0) return 0;
+    double sum = 0;
+    for (const SharedValue& shared : find_shared_values(kernel, place, 1)) {
+      const double bytes = shared.elements * static_cast<double>(shared.value.dtype().bytes());
+      const double work = shared.work * shared.elements * static_cast<double>(shared.again);
+      sum += std::max(work / target_.fma_rate - 2 * bytes / target_.l2_bandwidth, 0.0);
+    }
+    return sum;
   }
 
   bool try_join(const UOp& u) {
@@ -259,6 +355,8 @@ class Joiner {
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
     const UOp& root = into.front();
     if (was_tried(u, root) || too_many_ops(root, u)) return false;
+    const Kind own = kind_of(u);
+    if (own.chooses || (own.reduces && kind_of(root).chooses)) return false;
     const double apart = work_of(u) + work_of(root);
     decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lower_value(root, decision_);
@@ -268,7 +366,9 @@ class Joiner {
       const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
       const double save = saved_seconds(bytes, target_);
       const std::optional<double> fill = test.operand_seconds(joined.values.size());
-      if ((test.passes(joined.values.size()) && pay <= save) || (fill && pay + *fill <= save)) {
+      const size_t inputs = joined.values.size();
+      if (((test.passes(inputs) || test.passes_as_tiles(inputs)) && pay <= save) ||
+          (fill && pay + *fill <= save)) {
         ++changes_[root.id()];
         return true;
       }

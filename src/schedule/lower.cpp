@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/bounds.h"
@@ -203,7 +204,7 @@ class Lowering {
       if (view.strides[i] == kSymbolicDim || view.shape[i] == kSymbolicDim) return {};
       sum = add(sum, mul(access.src(first + i), graph_.integer(view.strides[i])));
     }
-    return simplify_index(sum);
+    return simplify_(sum);
   }
 
   // Finds the reads of the memory that is written which have the store's own address.
@@ -255,9 +256,9 @@ class Lowering {
     if (!frame.begun) {
       std::vector<UOp> conditions;
       frame.below = apply_movement_op(node, frame.index, conditions);
-      for (UOp& e : frame.below) e = simplify_index(e);
+      for (UOp& e : frame.below) e = simplify_(e);
       for (const UOp& c : conditions) {
-        const UOp simple = simplify_index(c);
+        const UOp simple = simplify_(c);
         if (!simple.is_const() || simple.const_bits() == 0) frame.more.push_back(simple);
       }
       frame.begun = true;
@@ -289,10 +290,14 @@ class Lowering {
     if (!frame.begun) {
       const Shape& shape = shape_of(node.src(0));
       frame.below = frame.index;
-      for (int64_t axis : arg.axes) {
-        const UOp range = new_range(shape[static_cast<size_t>(axis)], true);
-        frame.below[static_cast<size_t>(axis)] = range;
-        if (range.op() == Op::Range) frame.more.push_back(range);
+      // A value that is reduced for several indices walks the same ranges for each.
+      std::vector<UOp>& ranges = reduced_over_[node.node()];
+      if (ranges.empty())
+        for (int64_t axis : arg.axes)
+          ranges.push_back(new_range(shape[static_cast<size_t>(axis)], true));
+      for (size_t i = 0; i < ranges.size(); ++i) {
+        frame.below[static_cast<size_t>(arg.axes[i])] = ranges[i];
+        if (ranges[i].op() == Op::Range) frame.more.push_back(ranges[i]);
       }
       frame.begun = true;
     }
@@ -344,7 +349,7 @@ class Lowering {
     for (size_t i = node.src().size(); i-- > 0;) {
       const Dim begin = end - shape_of(node.src(i))[axis];
       std::vector<UOp> below = index;
-      below[axis] = simplify_index(sub(index[axis], begin.uop(graph_)));
+      below[axis] = simplify_(sub(index[axis], begin.uop(graph_)));
       const UOp part = at(node.src(i), below);
       if (missing_.empty())
         value = value ? where(less(index[axis], end.uop(graph_)), part, value) : part;
@@ -374,9 +379,11 @@ class Lowering {
   ScheduledKernel out_;
   std::vector<UOp> checks_;
   std::map<Key, UOp> memo_;
+  std::unordered_map<const Node*, std::vector<UOp>> reduced_over_;  // by reduction: its ranges
   std::vector<Frame> missing_;  // what the value just asked for needs
   std::vector<UOp> kept_;
   std::vector<uint8_t> flags_;
+  mutable IndexSimplifier simplify_;
 };
 
 }  // namespace

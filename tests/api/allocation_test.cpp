@@ -19,6 +19,7 @@
 #include <new>
 #include <string>
 
+#include "io/safetensors.h"
 #include "tests/onnx/model_writer.h"
 #include "tests/support/environment.h"
 #include "tiny.h"
@@ -164,6 +165,16 @@ std::string model_bytes() {
       .bytes();
 }
 
+constexpr int64_t kStored = 6;  // floats of a tensor in a file
+
+std::string archive_bytes() {
+  const std::vector<float> values(kStored, 0.5f);
+  const SharedBytes bytes = SharedBytes::copy(
+      {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+  const Archive archive{{{"weight", {kFloat32, {2, 3}, bytes}, ""}}, {{"format", "pt"}}};
+  return safetensors_header(archive).bytes + std::string(bytes.text());
+}
+
 // How the first call that failed ended.
 struct Ending {
   tiny_status status = TINY_OK;
@@ -182,6 +193,9 @@ struct Handles {
   tiny_program* program = nullptr;
   tiny_run* run = nullptr;
   tiny_report* info = nullptr;
+  tiny_archive* archive = nullptr;
+  tiny_report* names = nullptr;
+  tiny_tensor* stored = nullptr;
 
   Handles() = default;
   Handles(const Handles&) = delete;
@@ -197,11 +211,15 @@ struct Handles {
     tiny_tensor_release(doubled);
     tiny_tensor_release(output);
     tiny_report_release(info);
+    tiny_archive_release(archive);
+    tiny_tensor_release(stored);
+    tiny_report_release(names);
   }
 };
 
-// Loads, compiles, runs, and computes on: `got` receives twice the model's output.
-Ending attempt(const char* device, const char* path, float* got) {
+// Loads, compiles, runs, computes on, reads tensors of a file and writes it anew: `got` receives
+// twice the model's output.
+Ending attempt(const char* device, const char* path, const char* weights, float* got) {
   const int64_t dims[] = {kRows, kInner}, whole[] = {kRows + 1, kInner}, begin[] = {1, 0};
   float x[(kRows + 1) * kInner];
   for (int i = 0; i < (kRows + 1) * kInner; ++i) x[i] = static_cast<float>(i % 5) - 2;
@@ -228,6 +246,13 @@ Ending attempt(const char* device, const char* path, float* got) {
   STEP(model_run, h.model, &h.input, 1, &h.output, 1);
   STEP(binary, TINY_ADD, h.output, h.output, &h.doubled);
   STEP(tensor_read, h.doubled, got, sizeof y);
+  STEP(archive_load, h.context, weights, &h.archive);
+  STEP(archive_info, h.archive, &h.names);
+  STEP(archive_get, h.archive, "weight", &h.stored);
+  STEP(archive_set, h.archive, "doubled", h.doubled);
+  STEP(archive_set, h.archive, "doubled", h.stored);
+  STEP(archive_set_metadata, h.archive, "a longer key", "and a longer text");
+  STEP(archive_save, h.archive, weights);
 #undef STEP
   for (int i = 0; i < kRows * kColumns; ++i)
     if (got[i] != 2 * y[i]) return {TINY_ERROR_INTERNAL, "a result that is wrong"};
@@ -239,21 +264,27 @@ class Allocation : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     path_ = (fs::temp_directory_path() / cat("tiny_allocation_", getpid(), ".onnx")).string();
     write_file(path_, model_bytes());
+    weights_ = path_ + ".safetensors";
+    write_file(weights_, archive_bytes());
   }
-  void TearDown() override { fs::remove(path_); }
+  void TearDown() override {
+    fs::remove(path_);
+    fs::remove(weights_);
+  }
 
   // Fails every `stride`th point until nothing was left to fail; the number of points.
   int64_t try_every_point(bool all_from_there) {
     const uint64_t usual = std::strcmp(GetParam(), "cpu") == 0 ? 1 : 7;
     const auto stride = static_cast<int64_t>(testing::number_from("ALLOCATION_STRIDE", usual));
     float got[kRows * kColumns];
-    EXPECT_EQ(attempt(GetParam(), path_.c_str(), got).status, TINY_OK) << tiny_last_error();
+    EXPECT_EQ(attempt(GetParam(), path_.c_str(), weights_.c_str(), got).status, TINY_OK)
+        << tiny_last_error();
     const int64_t held = live;
     for (int64_t n = 1;; n += stride) {
       refused = 0;
       for_good = all_from_there;
       countdown = n;
-      const Ending ending = attempt(GetParam(), path_.c_str(), got);
+      const Ending ending = attempt(GetParam(), path_.c_str(), weights_.c_str(), got);
       countdown = 0;
       for_good = false;
       const int64_t kept = live;
@@ -272,6 +303,7 @@ class Allocation : public ::testing::TestWithParam<const char*> {
   }
 
   std::string path_;
+  std::string weights_;
   int64_t unharmed_ = 0;  // attempts that did without what was refused
 };
 

@@ -1,6 +1,6 @@
 // A graph of a structure that came before is neither scheduled nor compiled again.
-#include "engine/observe.h"
 #include "engine/plan_cache.h"
+#include "engine/observe.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // A search finds optimisations that compute the same, keeps them, and ends when it is told to.
-#include "engine/kernel_cache.h"
 #include "engine/search.h"
+#include "engine/kernel_cache.h"
 
 #include <gtest/gtest.h>
 

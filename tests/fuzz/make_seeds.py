@@ -4,6 +4,7 @@ Needs the wheels of scripts/requirements.txt.  The files are committed; run this
 """
 
 import io
+import json
 import pathlib
 
 import numpy as np
@@ -64,6 +65,24 @@ def arrays():
     yield "columns", np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3))
 
 
+def named(data, **header):
+    text = json.dumps(header, ensure_ascii=False).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def archives():
+    def tensor(dtype, shape, begin, end):
+        return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+    yield "none", named(b"")
+    yield "two", named(bytes(28), w=tensor("F32", [2, 3], 4, 28), b=tensor("BOOL", [4], 0, 4))
+    yield "metadata", named(b"ab", __metadata__={"format": "pt", "k": ""}, x=tensor("BF16", [], 0, 2))
+    yield "others", named(bytes(4), h=tensor("F8_E4M3", [2], 0, 2), f=tensor("F4", [4], 2, 4),
+                          e=tensor("I64", [0, 5], 2, 2))  # fmt: skip
+    text = b'{"\\u00e9\\ud83d\\ude42\\n":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}   '
+    yield "escapes", len(text).to_bytes(8, "little") + text + b"x"
+
+
 OPTIONS = [
     "TILE r0 4; UPCAST r3",
     "TILE r0 6; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5",
@@ -85,6 +104,8 @@ def main():
                          ("UINT64", [9, 10]), ("STRING", [b"a\0b", b"c"])):  # fmt: skip
         tensor = helper.make_tensor(f"typed_{kind}", getattr(TensorProto, kind), [2], values)
         put("pb", tensor.name, tensor.SerializeToString())
+    for name, content in archives():
+        put("safetensors", name, content)
     for i, text in enumerate(OPTIONS):
         put("options", f"list{i}", f"{text}\n".encode())
 

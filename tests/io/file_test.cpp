@@ -153,5 +153,45 @@ TEST_F(Files, DescriptorsAreClosed) {
   EXPECT_EQ(open_count(), before);
 }
 
+size_t entries_of(const fs::path& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+TEST_F(Files, AFileIsReplacedAndWhoHasItMappedKeepsIt) {
+  const std::string path = root_ / "model/weights";
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  const size_t before = entries_of(root_ / "model");
+  const SharedBytes mapped = map_file(path);
+  const std::string_view parts[] = {"ab", "", "c"};
+  write_file(path, parts);
+  EXPECT_EQ(mapped.text(), "0123456789");
+  EXPECT_EQ(map_file(path).text(), "abc");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0640));
+  EXPECT_EQ(entries_of(root_ / "model"), before);
+}
+
+TEST_F(Files, ALinkStaysOneWhenItsFileIsReplaced) {
+  write_file(root_ / "model/link_in", "new");
+  EXPECT_TRUE(fs::is_symlink(root_ / "model/link_in"));
+  EXPECT_EQ(map_file(root_ / "model/weights").text(), "new");
+}
+
+TEST_F(Files, WhatIsNoFileIsWrittenInPlace) {
+  write_file("/dev/null", "gone");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(Files, AFileThatCannotBeWrittenIsAnErrorThatNamesItAndLeavesNothing) {
+  const size_t before = entries_of(root_ / "model");
+  for (const std::string path : {root_ / "none/x", root_ / "model/sub"}) {
+    const Error error = failure_of([&] { write_file(path, "x"); });
+    expect_failure(error, Status::Io, {path});
+    EXPECT_EQ(error.file(), path);
+  }
+  const Error error = failure_of([&] { write_file("/dev/full", "x"); });
+  expect_failure(error, Status::Io, {"/dev/full"});
+  EXPECT_EQ(entries_of(root_ / "model"), before);
+}
+
 }  // namespace
 }  // namespace tiny

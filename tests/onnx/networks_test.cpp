@@ -36,8 +36,11 @@ class Networks : public ::testing::TestWithParam<const char*> {
  protected:
   // Kernels of one run for inputs of these shapes (none: the model fixes them), after a look at the
   // memory: the arena is at most 1.25 of what must be there at once.
-  size_t kernels(const fs::path& file, std::vector<Ints> shapes = {}) {
-    const Ref<Context> context = tiny::testing::new_context("null", GetParam());
+  // Convolutions are not computed in tiles unless `wino` says so: that is three kernels for one.
+  size_t kernels(const fs::path& file, std::vector<Ints> shapes = {}, const char* wino = "0") {
+    Flags flags = tiny::testing::flags_for("null", GetParam());
+    flags.wino = wino;
+    const Ref<Context> context = make_ref<Context>(flags);
     const Ref<LoadedModel> model = make_ref<LoadedModel>(context, file);
     if (shapes.empty()) shapes = model->fixed_shapes();
     const Program& program = *model->compile(shapes)->compiled.program;
@@ -62,6 +65,14 @@ TEST_P(Networks, MagikaIsAtMostElevenKernels) {
 TEST_P(Networks, ResNet50IsAtMostFiftyEightKernels) {
   if (network("resnet50").empty()) GTEST_SKIP() << kNoModel;
   EXPECT_LE(kernels(network("resnet50")), 58U);
+}
+
+// Two more for each of the eleven convolutions 3x3 that tiles make faster.
+TEST_P(Networks, ResNet50InTilesIsAtMostTwentyTwoMore) {
+  if (network("resnet50").empty()) GTEST_SKIP() << kNoModel;
+  const size_t tiled = kernels(network("resnet50"), {}, "auto");
+  EXPECT_LE(tiled, 56U + 22U);
+  EXPECT_GE(tiled, 56U + 10U);
 }
 
 TEST_P(Networks, MobileNetV2IsAtMostFiftyFourKernels) {

@@ -1,6 +1,8 @@
 // The C# package end to end: memory in and out, operators, errors, lifetimes.
 using System;
 using System.Collections.Generic;
+using System.IO;
+using System.Runtime.InteropServices;
 using System.Threading;
 using Tiny;
 
@@ -107,14 +109,103 @@ static class TensorTest {
     Check(sum == 5150, "another thread releases while this one builds");
   }
 
+  static void Files(Context context) {
+    string path = System.IO.Path.GetTempFileName() + ".safetensors";
+    try {
+      using (var archive = Archive.Create(context)) {
+        archive.Set("a", Tensor.Of(context, new float[] {1, 2}));
+        archive.Set("b", Tensor.Of(context, new long[] {Far}));
+        archive.Save(path);
+      }
+      using (var archive = Archive.Load(context, path)) {
+        Check(archive.Count == 2, "the number of a file's tensors");
+        Same(archive.Get("a").ToArray<float>(), new float[] {1, 2}, "a tensor by name");
+        Same(archive.Get("b").ToArray<long>(), new long[] {Far}, "another");
+        var error = Throws<TinyException>(() => archive.Get("c"), "a name that is not there");
+        Check(error.Message.Contains("known:"), "the names that are");
+      }
+    } finally {
+      System.IO.File.Delete(path);
+    }
+  }
+
+  static float Total(Options options) {
+    using (var context = new Context(options))
+      return context.Arange(Dtype.Float32, 1 << 10).Sum().ToArray<float>()[0];
+  }
+
+  static void Callbacks() {
+    const float want = 1023 * 1024 / 2;
+    string told = "";
+    using (var options = Options.Create()) {
+      options.SetInt("debug", 2);
+      options.SetLog(text => { lock (options) told += text; });
+      GC.Collect();  // nothing but the library refers to the delegate
+      Check(Total(options) == want && told.EndsWith("\n"), "the log is told");
+      int length = told.Length;
+      options.SetLog(text => { throw new Exception("told by a log that throws"); });
+      TextWriter before = Console.Error;
+      var error = new StringWriter();
+      Console.SetError(TextWriter.Synchronized(error));
+      Check(Total(options) == want && told.Length == length, "a log that throws harms nothing");
+      Console.SetError(before);
+      Check(error.ToString().Contains("told by a log that throws"), "and is told of");
+    }
+    var live = new Dictionary<IntPtr, IntPtr>();
+    using (var options = Options.Create()) {
+      options.SetAllocator((bytes, alignment) => {
+        IntPtr whole = Marshal.AllocHGlobal((IntPtr)(long)(bytes + alignment));
+        long at = (whole.ToInt64() + (long)alignment - 1) / (long)alignment * (long)alignment;
+        lock (live) live[(IntPtr)at] = whole;
+        return (IntPtr)at;
+      }, (memory, bytes) => {
+        lock (live) {
+          Marshal.FreeHGlobal(live[memory]);
+          live.Remove(memory);
+        }
+      });
+      using (var context = new Context(options)) {
+        var kept = Tensor.Of(context, new float[] {1, 2});
+        Check(live.Count == 1, "memory is the allocator's");
+        kept.Dispose();
+        Check(live.Count == 0, "and goes back");
+      }
+      Throws<ArgumentException>(() => options.SetAllocator(null, (memory, bytes) => {}), "one of two");
+      options.SetAllocator((bytes, alignment) => { return IntPtr.Zero; }, (memory, bytes) => {});
+      var error = Throws<TinyException>(() => Total(options), "no memory");
+      Check(error.Status == Status.ErrorOutOfMemory, "the status of no memory");
+    }
+    ulong most = 0;
+    using (var options = Options.Create()) {
+      options.SetInt("threads", 3);
+      options.SetThreadPool((task, count) => {
+        most = Math.Max(most, count);
+        var threads = new List<Thread>();
+        for (ulong i = 0; i < count; ++i) {
+          ulong index = i;
+          threads.Add(new Thread(() => task(index)));
+        }
+        threads.ForEach(thread => thread.Start());
+        threads.ForEach(thread => thread.Join());
+      });
+      using (var context = new Context(options)) {
+        var a = context.Full(Dtype.Float32, new long[] {256, 256}, 2);
+        Same(a.Matmul(a).Sum().ToArray<float>(), new float[] {256f * 256 * 256 * 4}, "a product");
+      }
+      Check(most > 1 && most <= 3, "the pool is asked for " + most + " tasks");
+    }
+  }
+
   static int Main() {
     using (var context = new Context()) {
       Arithmetic(context);
       Views(context);
       Dimensions(context);
       Errors(context);
+      Files(context);
     }
     Lifetimes();
+    Callbacks();
     Console.WriteLine(checks - failures + " of " + checks + " facts hold");
     return failures == 0 ? 0 : 1;
   }

@@ -50,11 +50,16 @@ def _set_bare_names(settings):
 
 
 def _new_context(self, **options):
-    """Context(threads=2, device="interp", ..): the options of tiny_options_set_int and _string."""
+    """Context(threads=2, device="interp", ..): the options of tiny_options_set_int and _string; log,
+    thread_pool and allocator=(allocate, release) are functions, as Options.set_log takes them."""
     settings = native.tiny_options_create()
     _set_bare_names(settings)
     for key, value in options.items():
-        if isinstance(value, str):
+        if key in ("log", "thread_pool"):
+            getattr(settings, f"set_{key}")(value)
+        elif key == "allocator":
+            settings.set_allocator(*(value or (None, None)))
+        elif isinstance(value, str):
             native.tiny_options_set_string(settings, key, value)
         else:
             native.tiny_options_set_int(settings, key, value)

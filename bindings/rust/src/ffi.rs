@@ -144,6 +144,29 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_options_set_thread_pool(
+        options: *mut tiny_options,
+        run: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                task: ::std::option::Option<
+                    unsafe extern "C" fn(data: *mut ::std::os::raw::c_void, index: usize),
+                >,
+                data: *mut ::std::os::raw::c_void,
+                count: usize,
+            ),
+        >,
+        user: *mut ::std::os::raw::c_void,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_options_add_deleter(
+        options: *mut tiny_options,
+        deleter: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void)>,
+        user: *mut ::std::os::raw::c_void,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_context_create(
         options: *const tiny_options,
         out: *mut *mut tiny_context,
@@ -871,6 +894,73 @@ extern "C" {
         tensor: *const tiny_tensor,
         path: *const ::std::os::raw::c_char,
         name: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_archive {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_archive_create(
+        context: *mut tiny_context,
+        out: *mut *mut tiny_archive,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_load(
+        context: *mut tiny_context,
+        path: *const ::std::os::raw::c_char,
+        out: *mut *mut tiny_archive,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_retain(archive: *mut tiny_archive);
+}
+extern "C" {
+    pub fn tiny_archive_release(archive: *mut tiny_archive);
+}
+extern "C" {
+    pub fn tiny_archive_count(archive: *const tiny_archive, out: *mut usize) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_name(
+        archive: *const tiny_archive,
+        index: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_info(
+        archive: *const tiny_archive,
+        out: *mut *mut tiny_report,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_get(
+        archive: *const tiny_archive,
+        name: *const ::std::os::raw::c_char,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_set(
+        archive: *mut tiny_archive,
+        name: *const ::std::os::raw::c_char,
+        tensor: *const tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_set_metadata(
+        archive: *mut tiny_archive,
+        key: *const ::std::os::raw::c_char,
+        value: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_save(
+        archive: *const tiny_archive,
+        path: *const ::std::os::raw::c_char,
     ) -> tiny_status;
 }
 #[repr(C)]

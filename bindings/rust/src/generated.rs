@@ -1132,7 +1132,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Reads .npy, or .pb (an ONNX TensorProto).
+    /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), or .safetensors, of which it must be the only tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several.
     pub fn load(context: &Context, path: &str) -> Result<Tensor> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1140,7 +1140,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, context.clone()))
     }
 
-    /// Writes .npy or .pb, by the ending of `path`.  `name` (may be NULL) is the name in a .pb.
+    /// Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is replaced once the new one is whole.
     pub fn save(&self, path: &str, name: Option<&str>) -> Result<()> {
         let path = c_text(Some(path))?;
         let name = c_text(name)?;
@@ -1237,6 +1237,105 @@ impl Clone for Cancel {
     fn clone(&self) -> Cancel {
         unsafe { ffi::tiny_cancel_retain(self.raw.as_ptr()) }
         Cancel::from_raw(self.raw.as_ptr())
+    }
+}
+
+pub struct Archive {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_archive>,
+    pub(crate) context: Context,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Archive {}
+unsafe impl Sync for Archive {}
+
+impl Archive {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_archive, context: Context) -> Archive {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Archive { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// An archive without tensors.
+    pub fn create(context: &Context) -> Result<Archive> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_archive_create(context.raw.as_ptr(), &mut out) })?;
+        Ok(Archive::from_raw(out, context.clone()))
+    }
+
+    /// The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until the archive is released: elements are read when a tensor is asked for, and it must not be changed in place before.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
+    pub fn load(context: &Context, path: &str) -> Result<Archive> {
+        let path = c_text(Some(path))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_archive_load(context.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Archive::from_raw(out, context.clone()))
+    }
+
+    pub fn count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_archive_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// In the order of the file's header, then as they were set; lives as long as the archive.
+    pub fn name(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_archive_name(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    /// {"tensors":\[{"name","dtype","shape","bytes"}\],"metadata":{}}; a dtype that is none of tiny_dtype as the file spells it.
+    pub fn info(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_archive_info(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    /// A tensor with a copy of the elements, or the very tensor that was set.  A name that is not there is TINY_ERROR_INVALID_ARGUMENT with a message that lists the known; a dtype that is none of tiny_dtype is TINY_ERROR_UNSUPPORTED.
+    pub fn get(&self, name: &str) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_archive_get(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Adds the tensor, or puts it in another's place: what it holds when the archive is saved is written.
+    pub fn set(&self, name: &str, tensor: &Tensor) -> Result<()> {
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_archive_set(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), tensor.raw.as_ptr()) })?;
+        Ok(())
+    }
+
+    /// A text under a key, for a .safetensors ("format": "pt").
+    pub fn set_metadata(&self, key: &str, value: &str) -> Result<()> {
+        let key = c_text(Some(key))?;
+        let value = c_text(Some(value))?;
+        check(unsafe { ffi::tiny_archive_set_metadata(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
+
+    /// Computes the tensors that were set, and writes all as tiny_tensor_save does: to a .safetensors, or a .npy or .pb if there is one.  Names are UTF-8.
+    pub fn save(&self, path: &str) -> Result<()> {
+        let path = c_text(Some(path))?;
+        check(unsafe { ffi::tiny_archive_save(self.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
+}
+
+impl Drop for Archive {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_archive_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Archive {
+    /// Another reference to the same object.
+    fn clone(&self) -> Archive {
+        unsafe { ffi::tiny_archive_retain(self.raw.as_ptr()) }
+        Archive::from_raw(self.raw.as_ptr(), self.context.clone())
     }
 }
 

@@ -4,6 +4,7 @@
 //! crate, under its own name; the operations of a family (`TINY_EXP`, `TINY_ADD`) are methods too.
 //! Handles are released by `Drop`, in any order and on any thread.  Raw functions are in [`ffi`].
 
+mod callbacks;
 #[allow(non_camel_case_types, non_upper_case_globals, dead_code)]
 #[rustfmt::skip]
 pub mod ffi;

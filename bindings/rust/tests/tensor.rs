@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use tiny::{Context, Dtype, Status, Tensor};
+use tiny::{Archive, Context, Dtype, Status, Tensor};
 
 const FAR: i64 = (1 << 31) + 7;
 
@@ -50,6 +50,25 @@ fn dimensions_above_two_to_the_31_survive() -> tiny::Result<()> {
     assert_eq!(far.numel()?, FAR);
     assert_eq!(far.slice(&[FAR - 2], &[FAR], None)?.to_vec::<i64>()?, [5, 5]);
     assert!(far.as_strided(&[1, 1], &[1], 0).is_err());
+    Ok(())
+}
+
+#[test]
+fn a_file_holds_tensors_by_name() -> tiny::Result<()> {
+    let context = context();
+    let path = std::env::temp_dir().join(format!("tiny_{}.safetensors", std::process::id()));
+    let path = path.to_str().unwrap();
+    let archive = Archive::create(&context)?;
+    archive.set("a", &Tensor::of(&context, &[1f32, 2.0], &[2])?)?;
+    archive.set("b", &Tensor::of(&context, &[FAR], &[1])?)?;
+    archive.save(path)?;
+    let back = Archive::load(&context, path)?;
+    std::fs::remove_file(path).unwrap();
+    assert_eq!((back.count()?, back.name(0)?), (2, archive.name(1)?));
+    assert_eq!(back.get("a")?.to_vec::<f32>()?, [1.0, 2.0]);
+    assert_eq!(back.get("b")?.to_vec::<i64>()?, [FAR]);
+    let error = back.get("c").expect_err("no such name");
+    assert!(error.message.contains("known: "), "{error}");
     Ok(())
 }
 

@@ -10,12 +10,9 @@
 namespace tiny::c {
 namespace {
 
-// The shortest decimal that reads back as the value, whatever the locale.
 template <class F>
 std::string decimal(F value) {
-  char text[64];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  std::string out(text, end);
+  std::string out = shortest(value);
   if (out.find_first_of(".e") == std::string::npos) out += ".0";
   return out;
 }

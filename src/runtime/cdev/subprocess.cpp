@@ -7,25 +7,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
+#include "base/read_text.h"
 #include "base/text.h"
 
 namespace tiny {
-namespace {
-
-constexpr size_t kMessageBytes = 4096;
-
-std::string file_head(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(kMessageBytes, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(in.gcount()));
-  return text;
-}
-
-}  // namespace
-
 ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& messages) {
   std::vector<char*> argv;
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
@@ -45,10 +31,10 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const std::
   do waited = waitpid(pid, &status, 0);
   while (waited < 0 && errno == EINTR);
   // A host that ignores SIGCHLD has no status to give; then the output's existence must tell.
-  if (waited < 0) return {true, file_head(messages)};
+  if (waited < 0) return {true, read_text(messages)};
   if (WIFSIGNALED(status))
     return {false, cat(arguments[0], " was killed by signal ", WTERMSIG(status))};
-  return {WIFEXITED(status) && WEXITSTATUS(status) == 0, file_head(messages)};
+  return {WIFEXITED(status) && WEXITSTATUS(status) == 0, read_text(messages)};
 }
 
 }  // namespace tiny

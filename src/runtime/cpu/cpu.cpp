@@ -159,7 +159,7 @@ class CpuDevice : public HostDevice {
   explicit CpuDevice(const CpuOptions& options)
       : HostDevice("cpu"),
         options_(options),
-        pool_(options.threads > 0 ? options.threads : available_cores()),
+        pool_(options.threads > 0 ? options.threads : available_cores(), options.own),
         worker_scratch_(static_cast<size_t>(pool_.workers())) {}
   ~CpuDevice() override {
     for (auto& slot : caller_scratch_) delete slot.load();
@@ -223,7 +223,8 @@ class CpuDevice : public HostDevice {
     const double expected =
         each == 0 ? 1e12 : static_cast<double>(each) / 16.0 * static_cast<double>(iterations);
     const int64_t start = now();
-    if (expected < static_cast<double>(kSplitNanoseconds) || !pool_.try_acquire()) {
+    const int64_t worth = pool_.is_callers() ? kWakeNanoseconds : kSplitNanoseconds;
+    if (expected < static_cast<double>(worth) || !pool_.try_acquire()) {
       executable.run(args);
       executable.measured(now() - start, iterations);
       return;

@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "base/thread_pool.h"
 #include "runtime/device.h"
 
 namespace tiny {
@@ -16,6 +17,7 @@ namespace tiny {
 struct CpuOptions {
   int threads = 0;        // of the pool, the caller's included; 0: the cores available
   bool perf_map = false;  // name kernels in /tmp/perf-PID.map
+  OwnThreads own{};       // the caller's, in place of the pool's
 };
 
 // Its `load` takes machine code, and throws Error{Device} where memory cannot be made executable;

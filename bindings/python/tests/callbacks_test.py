@@ -1,0 +1,149 @@
+"""Functions of Python's that the engine calls: the log, the allocator, the pool of threads."""
+
+import concurrent.futures
+import ctypes
+import gc
+import sys
+import threading
+import unittest
+import weakref
+
+import tiny
+
+
+class Unraisable:
+    """What nobody could catch, while it is entered."""
+
+    def __enter__(self):
+        self.seen, self.before = [], sys.unraisablehook
+        # Not the exception itself, whose frames hold the context.
+        sys.unraisablehook = lambda it: self.seen.append((it.exc_type, str(it.exc_value)))
+        return self.seen
+
+    def __exit__(self, *_):
+        sys.unraisablehook = self.before
+
+
+def total(context, count=100000):
+    return context.arange(tiny.float32, count).sum().item()
+
+
+class Log(unittest.TestCase):
+    def test_it_gets_whole_lines_until_the_context_goes(self):
+        lines = []
+        context = tiny.Context(debug=2, log=lines.append)
+        total(context)
+        told = len(lines)
+        self.assertGreater(told, 0)
+        del context
+        gc.collect()
+        self.assertGreater(len(lines), told)  # what a context tells at its end
+        self.assertTrue(all(line.endswith("\n") for line in lines))
+
+    def test_an_exception_in_it_harms_nothing(self):
+        def log(text):
+            raise ValueError("in the log")
+
+        with Unraisable() as seen:
+            context = tiny.Context(debug=2, log=log)
+            self.assertEqual(total(context, 10), 45)
+            del context
+            gc.collect()
+        self.assertEqual(set(seen), {(ValueError, "in the log")})
+
+    def test_a_call_that_fails_keeps_its_own_error(self):
+        context = tiny.Context(debug=4, log=lambda text: None)
+        with self.assertRaises(tiny.Error) as caught:
+            context.arange(tiny.float32, 4).reshape([3]).tolist()
+        self.assertEqual(caught.exception.name, "SHAPE")
+
+    def test_it_lives_as_long_as_the_context_and_no_longer(self):
+        class Log:
+            def __call__(self, text):
+                pass
+
+        log = Log()
+        alive = weakref.ref(log)
+        context = tiny.Context(debug=1, log=log)
+        tensor = context.arange(tiny.float32, 3)
+        del log, context
+        gc.collect()
+        self.assertIsNotNone(alive())
+        del tensor
+        gc.collect()
+        self.assertIsNone(alive())
+
+    def test_only_functions_are_taken(self):
+        for wrong in ({"log": 1}, {"thread_pool": "no"}, {"allocator": (len, None)}, {"allocator": (1, 2)}):
+            with self.assertRaises(TypeError):
+                tiny.Context(**wrong)
+        self.assertEqual(total(tiny.Context(log=None, thread_pool=None, allocator=None), 10), 45)
+
+
+class Allocator(unittest.TestCase):
+    def setUp(self):
+        self.live = {}
+
+    def allocate(self, size, alignment):
+        memory = (ctypes.c_char * (size + alignment))()
+        address = (ctypes.addressof(memory) + alignment - 1) // alignment * alignment
+        self.live[address] = memory, size
+        return address
+
+    def release(self, address, size):
+        assert self.live.pop(address)[1] == size
+
+    def test_memory_comes_from_it_and_goes_back(self):
+        context = tiny.Context(allocator=(self.allocate, self.release))
+        tensor = context.arange(tiny.float32, 1000) * 2
+        whole = tensor.sum()
+        self.assertEqual(whole.item(), 999000)
+        self.assertTrue(self.live)
+        thread = threading.Thread(target=lambda made: None, args=(context.arange(tiny.int32, 5),))
+        thread.start()
+        thread.join()
+        del context, tensor, whole, thread
+        gc.collect()
+        self.assertEqual(self.live, {})
+
+    def test_without_memory_it_is_an_error(self):
+        for allocate in (lambda size, alignment: None, lambda size, alignment: 0):
+            context = tiny.Context(allocator=(allocate, self.release))
+            with self.assertRaises(tiny.Error) as caught:
+                total(context)
+            self.assertEqual(caught.exception.name, "OUT_OF_MEMORY")
+        with Unraisable() as seen, self.assertRaises(tiny.Error):
+            total(tiny.Context(allocator=(lambda: 1, self.release)))
+        self.assertIs(seen[0][0], TypeError)
+
+
+class ThreadPool(unittest.TestCase):
+    def run_with(self, run):
+        context = tiny.Context(threads=3, thread_pool=run)
+        a = context.arange(tiny.float32, 512 * 512).reshape([512, 512]) % 8
+        product = a.matmul(context.full(tiny.float32, [512, 512], 1.0))
+        for row in (0, 511):
+            self.assertEqual(product[row, 7].item(), 64 * sum(range(8)))
+
+    def test_an_executor_does_the_work(self):
+        counts = []
+        with concurrent.futures.ThreadPoolExecutor(2) as executor:
+            def run(task, count):
+                counts.append(count)
+                list(executor.map(task, range(count)))
+
+            self.run_with(run)
+        self.assertTrue(counts and max(counts) <= 3 and min(counts) > 1)
+
+    def test_what_it_leaves_out_is_done(self):
+        tasks = []
+        self.run_with(lambda task, count: tasks.append(task))
+        with self.assertRaisesRegex(RuntimeError, "has returned"):
+            tasks[0](0)
+        with Unraisable() as seen:
+            self.run_with(lambda task, count: task("no number"))
+        self.assertIs(seen[0][0], TypeError)
+
+
+if __name__ == "__main__":
+    unittest.main()

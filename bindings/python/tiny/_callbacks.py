@@ -1,0 +1,40 @@
+"""Python's functions that the engine calls: what it tells, its memory, its threads.
+
+They are called from any thread, with the interpreter's lock, and may not use the context that calls
+them.  An exception has nobody to catch it: sys.unraisablehook gets it.  What is set is kept for as long
+as something made with the options may call it.
+"""
+
+from . import native
+from .native import Options
+
+
+def _checked(function, what):
+    if function is not None and not callable(function):
+        raise TypeError(f"{what} is to be called, not {type(function).__name__}")
+    return function
+
+
+def _set_log(self, log):
+    """What "debug" asks for goes to log(text) instead of stderr; None: to stderr again."""
+    native.tiny_set_log(self, _checked(log, "log"))
+
+
+def _set_allocator(self, allocate, release):
+    """Memory of tensors comes from allocate(bytes, alignment), an address, 0 or None if there is none,
+    and goes back to release(address, bytes); both None: the library's own again."""
+    if (allocate is None) != (release is None):
+        raise TypeError("allocate and release go together")
+    pair = (_checked(allocate, "allocate"), _checked(release, "release"))
+    native.tiny_set_allocator(self, None if allocate is None else pair)
+
+
+def _set_thread_pool(self, run):
+    """run(task, count) calls task(i) for each i below count, on any threads, and returns when all have:
+    `lambda task, count: list(executor.map(task, range(count)))`.  None: the library's own threads again."""
+    native.tiny_set_thread_pool(self, _checked(run, "run"))
+
+
+Options.set_log = _set_log
+Options.set_allocator = _set_allocator
+Options.set_thread_pool = _set_thread_pool

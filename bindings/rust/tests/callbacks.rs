@@ -1,0 +1,90 @@
+//! Closures that the library calls: the log, the allocator, the pool of threads.
+
+use std::alloc::{alloc, dealloc, Layout};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use tiny::{Context, Dtype, Options, Tensor};
+
+fn total(options: &Options) -> tiny::Result<f32> {
+    let context = Context::create(Some(options))?;
+    let whole = context.arange(Dtype::FLOAT32, 1000)?.sum(None, false)?;
+    Ok(whole.to_vec::<f32>()?[0])
+}
+
+#[test]
+fn the_log_is_told_and_dropped_with_the_last_context() -> tiny::Result<()> {
+    let told = Arc::new(Mutex::new(String::new()));
+    let options = Options::create()?;
+    options.set_int("debug", 2)?;
+    let log = told.clone();
+    options.set_log(move |text| log.lock().unwrap().push_str(text))?;
+    assert_eq!(total(&options)?, 499500.0);
+    assert!(told.lock().unwrap().ends_with('\n'));
+    let context = Context::create(Some(&options))?;
+    drop(options);
+    assert_eq!(Arc::strong_count(&told), 2);
+    drop(context);
+    assert_eq!(Arc::strong_count(&told), 1);
+    Ok(())
+}
+
+#[test]
+fn a_log_that_panics_harms_nothing() -> tiny::Result<()> {
+    let options = Options::create()?;
+    options.set_int("debug", 2)?;
+    options.set_log(|_| panic!("in the log"))?;
+    assert_eq!(total(&options)?, 499500.0);
+    Ok(())
+}
+
+#[test]
+fn memory_comes_from_the_allocator_and_goes_back() -> tiny::Result<()> {
+    let live = Arc::new(AtomicI64::new(0));
+    let (taken, given) = (live.clone(), live.clone());
+    let options = Options::create()?;
+    unsafe {
+        options.set_allocator(
+            move |bytes, alignment| {
+                taken.fetch_add(1, Ordering::SeqCst);
+                alloc(Layout::from_size_align(bytes, 256.max(alignment)).unwrap()) as *mut _
+            },
+            move |memory, bytes| {
+                given.fetch_sub(1, Ordering::SeqCst);
+                dealloc(memory as *mut u8, Layout::from_size_align(bytes, 256).unwrap())
+            },
+        )?;
+    }
+    let context = Context::create(Some(&options))?;
+    let kept = Tensor::of(&context, &[1f32, 2.0], &[2])?;
+    assert_eq!(live.load(Ordering::SeqCst), 1);
+    drop((kept, context, options));
+    assert_eq!(live.load(Ordering::SeqCst), 0);
+    let options = Options::create()?;
+    unsafe { options.set_allocator(|_, _| panic!("no memory"), |_, _| ())? };
+    let error = total(&options).expect_err("there is no memory");
+    assert_eq!(error.status, tiny::Status::ERROR_OUT_OF_MEMORY);
+    Ok(())
+}
+
+#[test]
+fn a_pool_of_the_callers_does_the_work() -> tiny::Result<()> {
+    let most = Arc::new(AtomicUsize::new(0));
+    let seen = most.clone();
+    let options = Options::create()?;
+    options.set_int("threads", 3)?;
+    options.set_thread_pool(move |task, count| {
+        seen.fetch_max(count, Ordering::SeqCst);
+        thread::scope(|scope| {
+            for index in 0..count {
+                scope.spawn(move || task(index));
+            }
+        })
+    })?;
+    let context = Context::create(Some(&options))?;
+    let a = context.full(Dtype::FLOAT32, &[256, 256], 2.0)?;
+    let product = a.matmul(&a)?;
+    assert!(product.to_vec::<f32>()?.iter().all(|&x| x == 1024.0));
+    assert!((2..=3).contains(&most.load(Ordering::SeqCst)));
+    Ok(())
+}

@@ -1,0 +1,150 @@
+#include "base/json_reader.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+void append_utf8(std::string& out, uint32_t code) {
+  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | ((code >> shift) & 0x3F)); };
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xC0 | (code >> 6));
+    tail(0);
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xE0 | (code >> 12));
+    tail(6);
+    tail(0);
+  } else {
+    out += static_cast<char>(0xF0 | (code >> 18));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
+}  // namespace
+
+void JsonReader::fail_with(const std::string& message) const {
+  throw Error(Status::InvalidModel, cat("byte ", at_, ": ", message));
+}
+
+char JsonReader::peek() {
+  at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
+  return at_ < text_.size() ? text_[at_] : '\0';
+}
+
+void JsonReader::expect(char c, const char* what) {
+  if (peek() != c) fail(what, " is due");
+  ++at_;
+}
+
+void JsonReader::begin(char bracket) {
+  expect(bracket, bracket == '{' ? "an object" : "a list");
+  first_ = true;
+}
+
+bool JsonReader::next(char closing) {
+  if (peek() == closing) {
+    ++at_;
+    first_ = false;
+    return false;
+  }
+  if (!first_)
+    expect(',', closing == '}' ? "a comma or the object's end" : "a comma or the list's end");
+  first_ = false;
+  return true;
+}
+
+bool JsonReader::next_key(std::string& key) {
+  if (!next('}')) return false;
+  key = text();
+  expect(':', "a colon");
+  return true;
+}
+
+uint32_t JsonReader::hex_digits() {
+  uint32_t value = 0;
+  const std::string_view digits = text_.substr(at_, 4);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  if (error != std::errc() || end != digits.data() + 4) fail("\\u needs four hexadecimal digits");
+  at_ += 4;
+  return value;
+}
+
+void JsonReader::append_escape(std::string& out) {
+  constexpr std::string_view kLetters = "\"\\/bfnrt";
+  constexpr std::string_view kValues = "\"\\/\b\f\n\r\t";
+  const char letter = at_ < text_.size() ? text_[at_] : '\0';
+  const size_t known = kLetters.find(letter);
+  if (known != std::string_view::npos) {
+    out += kValues[known];
+    ++at_;
+    return;
+  }
+  if (letter != 'u') fail("an unknown escape");
+  ++at_;
+  uint32_t code = hex_digits();
+  if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_, 2) == "\\u") {
+    at_ += 2;
+    const uint32_t low = hex_digits();
+    if (low < 0xDC00 || low > 0xDFFF) fail("half a surrogate pair");
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+  }
+  if (code >= 0xD800 && code < 0xE000) fail("half a surrogate pair");
+  append_utf8(out, code);
+}
+
+std::string JsonReader::text() {
+  expect('"', "a string");
+  std::string out;
+  for (;;) {
+    if (at_ == text_.size()) fail("a string does not end");
+    const char c = text_[at_];
+    if (c == '"') break;
+    if (c == '\\') {
+      ++at_;
+      append_escape(out);
+      continue;
+    }
+    if (static_cast<unsigned char>(c) < 0x20) fail("a control character in a string");
+    const size_t n = utf8_bytes(text_.substr(at_));
+    if (n == 0) fail("a string that is not UTF-8");
+    out += text_.substr(at_, n);
+    at_ += n;
+  }
+  ++at_;
+  return out;
+}
+
+int64_t JsonReader::natural() {
+  const char first = peek();
+  if (!is_digit(first)) fail("an integer that is not negative is due");
+  int64_t value = 0;
+  const char* begin = text_.data() + at_;
+  const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+  if (error != std::errc()) fail("an integer beyond 63 bits");
+  const auto digits = static_cast<size_t>(end - begin);
+  if (first == '0' && digits > 1) fail("an integer with a leading zero");
+  at_ += digits;
+  if (at_ < text_.size() && (text_[at_] == '.' || (text_[at_] | 0x20) == 'e'))
+    fail("an integer is due, not a fraction or a power");
+  return value;
+}
+
+void JsonReader::end() {
+  peek();
+  if (at_ != text_.size()) fail("text behind the value");
+}
+
+}  // namespace tiny

@@ -1,0 +1,55 @@
+// Reads JSON text strictly (RFC 8259), one value after the other, as its caller asks for them.
+// Nothing is kept and nothing recurs, so the caller's own nesting is the deepest that is read; what
+// is not the value that was asked for is Error{InvalidModel} with its place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace tiny {
+
+class JsonReader {
+ public:
+  // The text is borrowed.
+  explicit JsonReader(std::string_view text) : text_(text) {}
+
+  // An object: begin_object(), then a key and its value for as long as next_key() is true.
+  void begin_object() { begin('{'); }
+  bool next_key(std::string& key);
+  // A list: begin_array(), then a value for as long as next_item() is true.
+  void begin_array() { begin('['); }
+  bool next_item() { return next(']'); }
+
+  // A string, its escapes resolved, as UTF-8.
+  std::string text();
+  // An integer from 0 to 2^63 - 1, written with digits alone.
+  int64_t natural();
+  // Nothing but white space is left.
+  void end();
+
+  // Error{InvalidModel}: "byte 17: " and the parts.
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    fail_with(cat(parts...));
+  }
+
+ private:
+  [[noreturn]] void fail_with(const std::string& message) const;
+  // The next character that is no white space; NUL at the end.
+  char peek();
+  void expect(char c, const char* what);
+  void begin(char bracket);
+  bool next(char closing);
+  void append_escape(std::string& out);
+  uint32_t hex_digits();
+
+  std::string_view text_;
+  size_t at_ = 0;
+  bool first_ = false;  // of the innermost object or list nothing was read yet
+};
+
+}  // namespace tiny

@@ -1,0 +1,270 @@
+// The options of kernels whose reductions all lie inside of rows, some of them contractions: a
+// product, what is reduced of its rows, a product of that.  A tile of rows goes through all of it
+// at once; what is wanted more than once of the tile is kept in scratch, its columns side by side.
+#include <algorithm>
+#include <bit>
+
+#include "codegen/chooser.h"
+#include "codegen/stage_option.h"
+#include "ir/bounds.h"
+#include "ir/shared_value.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr uint64_t bit(size_t i) {
+  return uint64_t{1} << i;
+}
+
+constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
+constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
+constexpr int64_t kVectorsMax = 4;
+constexpr double kStagesOfRows = 3;  // that are kept at once
+constexpr double kSharedWorkMin = 6;
+
+bool is_stage(const UOp& u) {
+  return u.op() == Op::Stage;
+}
+
+std::vector<int64_t> closed_by(const UOp& closer) {
+  std::vector<int64_t> numbers;
+  for (const UOp& r : closer.src().subspan(1)) numbers.push_back(r.int_arg());
+  return numbers;
+}
+
+}  // namespace
+
+// Whether a reduction has columns beside the rows that everything lies inside of.
+bool Chooser::has_columns(const ClosureInfo& closure, uint64_t common) const {
+  return !closure.store && (closure.below & ~closure.own & ~common) != 0;
+}
+
+bool Chooser::row_tiles() {
+  const size_t count = common_outer_ranges(kernel_);
+  const uint64_t common = bit(count) - 1;
+  if (std::ranges::none_of(table_.closures,
+                           [&](const ClosureInfo& c) { return has_columns(c, common); }))
+    return false;
+  // The rows that an operand of a product is the same for.
+  size_t row = kernel_.ranges.size();
+  for (size_t i = 0; i < count; ++i)
+    for (const AccessInfo& a : table_.accesses)
+      if (a.inside_reduction && a.strides[i] == 0 && most(i) > 1) row = i;
+  if (row == kernel_.ranges.size()) return false;
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < count; ++i)
+    if (i != row) order.push_back(number(i));
+  if (!order.empty()) row_tile_.place = order.back();
+  order.push_back(number(row));
+  if (row + 1 != count) apply({OptionKind::Order, -1, 0, order, 0, false});
+  cut_rows(row, common);
+  stage_shared_values();
+  finish_rows();
+  return true;
+}
+
+void Chooser::cut_rows(size_t row, uint64_t common) {
+  double columns = 1;
+  for (const ClosureInfo& c : table_.closures)
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (c.store && (c.own & ~common & bit(i))) columns = std::max(columns, extent(i));
+  RegisterTile best{kScalarRows, 1, 0};
+  if (lanes_ > 1) best = register_tile(extent(row), columns, {4, kVectorsMax});
+  double widest = 1;
+  for (const ClosureInfo& c : table_.closures) {
+    double wide = 1;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (!c.store && (c.below & ~c.own & ~common & bit(i))) wide *= extent(i);
+    widest = std::max(widest, wide);
+  }
+  const double row_bytes = kStagesOfRows * widest * static_cast<double>(table_.widest_bytes);
+  const auto fit = static_cast<int64_t>(static_cast<double>(target_.l2_bytes) / 2 / row_bytes);
+  row_tile_.rows = std::min({best.rows, most(row), std::max<int64_t>(fit, 1)});
+  row_tile_.vectors = best.vectors;
+  row_tile_.inner = number(row);
+  if (row_tile_.rows == const_extent(row)) return;
+  row_tile_.place = number(row);
+  row_tile_.inner = tile(number(row), row_tile_.rows);
+}
+
+// What is wanted again of a tile of rows; largest savings first, so that products come before what
+// is made of them.
+void Chooser::stage_shared_values() {
+  for (int count = 0; count < 4; ++count) {
+    size_t place = 0;
+    while (current_.ranges[place].range.int_arg() != row_tile_.inner) ++place;
+    const auto shared = find_shared_value(current_, place, kSharedWorkMin);
+    if (!shared) return;
+    fill_rows(
+        new_stage({OptionKind::Stage, row_tile_.place, shared->number, {}, kRowPadding, true}));
+  }
+}
+
+// Whether something is read along the range in steps that are no number.
+bool Chooser::is_opaque(size_t position) const {
+  const AccessTable table = access_table(current_);
+  return std::ranges::any_of(table.accesses, [&](const AccessInfo& a) {
+    return a.node.op() != Op::Index && a.strides[position] == kOpaqueStride;
+  });
+}
+
+// Splits columns into tiles of vectors.
+Chooser::Columns Chooser::cut_columns(int64_t range) {
+  Columns out;
+  if (lanes_ < 2) return out;
+  size_t at = 0;
+  while (current_.ranges[at].range.int_arg() != range) ++at;
+  if (is_opaque(at)) return out;
+  const UOp size = current_.ranges[at].range.src(0);
+  const int64_t n = size.is_const() ? size.const_int() : 0;
+  int64_t lanes = lanes_;
+  int64_t vectors = row_tile_.vectors;
+  if (n > 0 && n < lanes) lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
+  if (n > 0) vectors = std::clamp<int64_t>(vectors, 1, (n + lanes - 1) / lanes);
+  if (lanes < 2) return out;
+  int64_t inner = range;
+  if (n != vectors * lanes) inner = tile(range, vectors * lanes);
+  if (inner != range && has_range(range)) out.tiles = range;
+  out.lane = vectors > 1 ? tile(inner, lanes) : inner;
+  if (vectors > 1) out.vectors = inner;
+  return out;
+}
+
+void Chooser::give_lanes(const Columns& columns) {
+  if (columns.lane >= 0) kind(OptionKind::Vec, columns.lane);
+  if (columns.vectors >= 0) kind(OptionKind::Upcast, columns.vectors);
+}
+
+void Chooser::fill_rows(const UOp& stage) {
+  const UOp column = stage.src(stage.src().size() - 1);
+  FreeRanges free;
+  add_free_ranges(current_, {&stage.src(0), 1}, free);
+  const RangeSet columns = bit(current_.position(column));
+  for (const UOp& u : topological({&stage.src(0), 1}, is_stage))
+    if (u.op() == Op::Reduce && (free.at(u.node()) & columns))
+      return product(u, column.int_arg(), stage.src(1).int_arg());
+  give_lanes(cut_columns(column.int_arg()));
+}
+
+// The register tile of a product: columns with lanes, rows beside each other, steps outside.
+void Chooser::product(const UOp& reduce, int64_t column, int64_t row) {
+  const std::vector<int64_t> steps = closed_by(reduce);
+  const Columns columns = cut_columns(column);
+  if (columns.lane < 0) return;
+  std::vector<int64_t> order;
+  const auto add = [&](int64_t r) {
+    if (r >= 0) order.push_back(r);
+  };
+  add(columns.tiles);
+  order.insert(order.end(), steps.begin(), steps.end());
+  if (row != column) add(row);
+  add(columns.vectors);
+  add(columns.lane);
+  apply({OptionKind::Order, -1, 0, order, 0, false});
+  stage_panel(steps, columns);
+  give_lanes(columns);
+  if (row != column) kind(OptionKind::Upcast, row);
+}
+
+// The operand that has the columns, if they lie apart: one panel for all tiles of rows.
+void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& columns) {
+  const AccessTable table = access_table(current_);
+  const auto position = [&](int64_t number) {
+    size_t at = 0;
+    while (current_.ranges[at].range.int_arg() != number) ++at;
+    return at;
+  };
+  const size_t lane = position(columns.lane);
+  for (const AccessInfo& a : table.accesses) {
+    if (a.node.op() != Op::Load || a.strides[lane] == 0 || a.strides[lane] == 1) continue;
+    if (std::ranges::any_of(a.strides, [](int64_t s) { return s == kOpaqueStride; })) continue;
+    const int64_t slot = a.node.src(0).int_arg();
+    const auto same = std::ranges::count_if(table.accesses, [&](const AccessInfo& other) {
+      return !other.store && other.node.op() == Op::Load && other.node.src(0).int_arg() == slot;
+    });
+    if (same != 1 || a.elements * static_cast<double>(a.node.dtype().bytes()) >
+                         static_cast<double>(target_.l3_bytes) / 4)
+      continue;
+    std::vector<int64_t> layout;
+    if (columns.tiles >= 0) layout.push_back(columns.tiles);
+    layout.insert(layout.end(), steps.begin(), steps.end());
+    if (columns.vectors >= 0) layout.push_back(columns.vectors);
+    layout.push_back(columns.lane);
+    int64_t place = -1;
+    for (size_t i = 0; i < current_.ranges.size(); ++i) {
+      const int64_t r = current_.ranges[i].range.int_arg();
+      if (r == row_tile_.place || r == row_tile_.inner) break;
+      if (a.strides[i] != 0) place = r;
+    }
+    fill_along({OptionKind::Stage, place, slot, layout, 0, false});
+    return;
+  }
+}
+
+// What the tiles of rows end in, and the lanes of reductions along rows.
+void Chooser::finish_rows() {
+  const UOp store = current_.roots.front();
+  FreeRanges free;
+  add_free_ranges(current_, current_.roots, free);
+  // The column that lies side by side in memory.
+  const AccessTable table = access_table(current_);
+  int64_t column = -1;
+  for (const AccessInfo& a : table.accesses)
+    for (size_t i = 0; a.store && i < current_.ranges.size(); ++i) {
+      const KernelRange& r = current_.ranges[i];
+      const bool outside =
+          r.range.int_arg() == row_tile_.inner || r.range.int_arg() == row_tile_.place;
+      if (a.strides[i] == 1 && !outside && r.kind == RangeKind::Loop) column = r.range.int_arg();
+    }
+  if (column >= 0) {
+    size_t at = 0;
+    while (current_.ranges[at].range.int_arg() != column) ++at;
+    UOp reduce;
+    for (const UOp& u : topological(current_.roots, is_stage))
+      if (u.op() == Op::Reduce && (free.at(u.node()) & bit(at))) reduce = u;
+    if (reduce) {
+      const std::vector<int64_t> steps = closed_by(reduce);
+      product(reduce, column, row_tile_.inner);
+      FreeRanges now;
+      add_free_ranges(current_, current_.roots, now);
+      for (const UOp& u : topological(current_.roots, is_stage))
+        if (u.op() == Op::Reduce && closed_by(u) == steps) {
+          stage_factor(u, {column}, steps, row_tile_.place, row_tile_.inner);
+          break;
+        }
+    } else {
+      give_lanes(cut_columns(column));
+    }
+  }
+  lanes_along_rows();
+}
+
+// Reductions of what lies in scratch have lanes along it.
+void Chooser::lanes_along_rows() {
+  if (lanes_ < 2) return;
+  std::vector<int64_t> ranges;
+  const AccessTable table = access_table(current_);
+  for (const ClosureInfo& c : table.closures) {
+    if (c.store || std::popcount(c.own) != 1) continue;
+    const auto at = static_cast<size_t>(std::countr_zero(c.own));
+    const KernelRange& r = current_.ranges[at];
+    if (r.kind != RangeKind::Loop || bounds(r.range.src(0)).hi < lanes_) continue;
+    bool contiguous = true;
+    for (const AccessInfo& a : table.accesses)
+      contiguous =
+          contiguous && (a.node.op() == Op::Index || a.strides[at] == 0 || a.strides[at] == 1);
+    // Nothing may have the lanes of two ranges.
+    uint64_t lanes = 0;
+    for (size_t i = 0; i < current_.ranges.size(); ++i)
+      if (current_.ranges[i].kind == RangeKind::Vec) lanes |= bit(i);
+    const bool beside = std::ranges::any_of(table.closures, [&](const ClosureInfo& other) {
+      return (other.below & bit(at)) && (other.below & lanes);
+    });
+    if (contiguous && !beside && std::ranges::count(ranges, r.range.int_arg()) == 0)
+      ranges.push_back(r.range.int_arg());
+  }
+  for (int64_t r : ranges) give_lanes(cut_columns(r));
+}
+
+}  // namespace tiny

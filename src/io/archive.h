@@ -1,0 +1,38 @@
+// Files of tensors, by the ending of their path: .npy and .pb (an ONNX TensorProto) hold one,
+// .safetensors any number by name.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/host_tensor.h"
+
+namespace tiny {
+
+struct NamedTensor {
+  std::string name;         // "" in a .npy
+  HostTensor value;         // dtype Void: one that the engine does not have
+  std::string unsupported;  // the file's word for such a dtype
+};
+
+struct Archive {
+  std::vector<NamedTensor> tensors;
+  std::vector<std::pair<std::string, std::string>> metadata;  // of a .safetensors: key and text
+};
+
+// The file's tensors, where they lie in it; its errors name the file.
+Archive read_archive(const std::string& path);
+// Writes them; a file for one tensor takes no other number, and no metadata.
+void write_archive(const std::string& path, const Archive& archive);
+
+// Error{InvalidArgument} unless the path has one of the endings.
+void check_ending(const std::string& path);
+
+// The tensor's value, which has a dtype of the engine, or Error{Unsupported} that names its own.
+const HostTensor& supported(const NamedTensor& tensor);
+
+// "a", "b", .. and how many more: for messages.
+std::string names_text(const std::vector<std::string>& names);
+
+}  // namespace tiny

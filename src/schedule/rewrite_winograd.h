@@ -1,0 +1,44 @@
+// Convolutions with constant 3x3 filters computed with fewer multiplications (Winograd).
+//
+// The output is cut into tiles of m x m; with p = m + 2, B, G and A the matrices of F(m, 3):
+//
+//   V [p, p, tiles, channels in]     =  B^T d B    elementwise over views of the input
+//   M [p, p, tiles, channels out]    =  V * U      a batch of matrix products, U = G g G^T constant
+//   Y [tiles, m, m, channels out]    =  A^T M A    elementwise, with all that follows
+//
+// A convolution is recognised by the indices of its operands, never by a name.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/target.h"
+#include "ir/uop.h"
+
+namespace tiny {
+
+enum class WinogradUse : uint8_t { Never, WhereFaster, WhereLegal };
+
+// "0", "auto" or "1"; Error{InvalidArgument} for other text.
+WinogradUse winograd_use(std::string_view text);
+
+// What decides about one convolution.
+struct ConvolutionSize {
+  int64_t batch = 1;
+  int64_t rows = 1;  // of the output
+  int64_t columns = 1;
+  int64_t channels_in = 1;
+  int64_t channels_out = 1;
+};
+
+// The m of the tiles that are expected to be fastest on the target; 0: the sum as it stands.
+int64_t winograd_tile(const ConvolutionSize& size, const Target& target);
+
+// `roots` with every sum of that kind replaced that `use` allows.  `is_constant` says by id which
+// nodes with memory hold what never changes.
+std::vector<UOp> rewrite_winograd(std::span<const UOp> roots, const Target& target,
+                                  const std::vector<uint8_t>& is_constant, WinogradUse use);
+
+}  // namespace tiny

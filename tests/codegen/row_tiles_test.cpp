@@ -1,0 +1,120 @@
+// Chains of products and reductions of their rows are one kernel with the oracle's values, whatever
+// their sizes, masks and orders of axes.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "engine/compile.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+#include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/reduce.h"
+#include "tensor/value.h"
+#include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/environment.h"
+#include "tests/support/tensors.h"
+
+namespace tiny {
+namespace {
+
+class Attention {
+ public:
+  Attention(const Ref<Context>& context, uint64_t seed) : context_(context), random_(seed) {}
+
+  // softmax(q k' + mask) v, in one of several forms.
+  Tensor make() {
+    heads_ = one_of({1, 2, 3, 8});
+    rows_ = one_of({1, 4, 13, 20, 33, 64});
+    keys_ = one_of({1, 7, 16, 40, 64, 100, 130});
+    width_ = one_of({4, 16, 20, 64, 72});
+    const int64_t depth = one_of({8, 16, 33, 64});
+    const Tensor q = values(heads_, rows_, width_);
+    // The keys lie as they are multiplied, or across.
+    const Tensor k = below(2) ? values(heads_, width_, keys_)
+                              : permute(values(heads_, keys_, width_), {0, 2, 1});
+    Tensor scores = matmul(q, k);
+    if (below(2)) scores = mul(scores, number(0.25F));
+    if (below(2)) scores = add(scores, tensor({keys_}));
+    if (below(3) == 0) scores = add(scores, tensor({rows_, keys_}));
+    return matmul(weights(scores), values(heads_, keys_, depth));
+  }
+
+ private:
+  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  int64_t one_of(const Ints& list) { return list[static_cast<size_t>(below(std::ssize(list)))]; }
+  Tensor number(float value) { return testing::floats(context_, {value}); }
+  Tensor tensor(const Ints& shape) {
+    testing::Floats data;
+    for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
+      data.push_back(static_cast<float>(below(33) - 16) / 16);
+    return testing::floats(context_, data, shape);
+  }
+  // A matrix a head; heads lie outside, or between rows and columns.
+  Tensor values(int64_t heads, int64_t rows, int64_t columns) {
+    if (below(2)) return tensor({heads, rows, columns});
+    return permute(tensor({rows, heads, columns}), {1, 0, 2});
+  }
+  Tensor weights(const Tensor& scores) {
+    switch (below(3)) {
+      case 0: {  // without the maximum, each row divided by its sum
+        const Tensor e = mul(scores, scores);
+        return div(e, add(sum(e, {2}, true), number(1)));
+      }
+      case 1:  // what lies below the middle of its row counts for nothing
+        return relu(sub(scores, mean(scores, {2}, true)));
+      default:
+        return softmax(scores, 2);
+    }
+  }
+
+  Ref<Context> context_;
+  std::mt19937_64 random_;
+  int64_t heads_ = 0;
+  int64_t rows_ = 0;
+  int64_t keys_ = 0;
+  int64_t width_ = 0;
+};
+
+// SEEDS says how many.
+TEST(RowTiles, HaveTheOraclesValues) {
+  const uint64_t seeds = testing::number_from("SEEDS", 60);
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const char* isa = seed % 3 == 0 ? "avx2" : "auto";
+    Flags flags = testing::flags_for(seed % 5 == 0 ? "interp" : "cpu", seed % 5 == 0 ? "" : isa);
+    flags.threads = 1 + static_cast<int64_t>(seed % 2);
+    const Ref<Context> context = make_ref<Context>(flags);
+    const Tensor output = Attention(context, seed).make();
+    const reference::Values want = reference::evaluate(output.node());
+    EXPECT_EQ(reference::difference(want, testing::floats_of(output).data()), "");
+  }
+}
+
+size_t kernels(const Tensor& t) {
+  const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
+  return make_schedule({&wanted, 1}, avx512_target()).kernels.size();
+}
+
+Tensor attention(const Ref<Context>& context, int64_t rows, int64_t keys) {
+  const auto input = [&](const Ints& shape) { return testing::float_input(context, shape); };
+  const Tensor scores = matmul(input({12, rows, 64}), permute(input({12, keys, 64}), {0, 2, 1}));
+  return matmul(softmax(scores, 2), input({12, keys, 64}));
+}
+
+TEST(RowTiles, AreOneKernelWhileATileFitsTheCache) {
+  const Ref<Context> context = testing::new_context("interp", "avx512");
+  EXPECT_EQ(kernels(attention(context, 128, 128)), 1U);
+  EXPECT_EQ(kernels(attention(context, 64, 64)), 1U);
+  EXPECT_EQ(kernels(attention(context, 2048, 2048)), 1U);
+  // The scores of a few rows alone are more than the cache holds.
+  EXPECT_GT(kernels(attention(context, 64, 65536)), 1U);
+  // One row has nothing to share.
+  EXPECT_GT(kernels(attention(context, 1, 128)), 1U);
+}
+
+}  // namespace
+}  // namespace tiny
