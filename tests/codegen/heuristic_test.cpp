@@ -94,5 +94,13 @@ TEST_F(HeuristicTest, AStagedMeanHasLanesAlongChannels) {
   EXPECT_TRUE(list.ends_with("VEC r6; TILE r3 64; TILE r7 16; UPCAST r7; VEC r8")) << list;
 }
 
+// A row that is computed is computed once, before it is multiplied with any panel.
+TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 28, 28, 256});
+  const Tensor normal = mul(permute(x, {0, 3, 1, 2}), constant({256, 1, 1}));
+  const Tensor y = permute(pointwise(relu(normal), 128), {0, 2, 3, 1});
+  EXPECT_EQ(loops(x, y, 0), "r_56_4_256_14_2_16");
+}
+
 }  // namespace
 }  // namespace tiny
