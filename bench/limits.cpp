@@ -8,65 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include "limits_vectors.h"
+
 namespace {
 
-constexpr int kChains = 24;        // independent accumulators: enough for any latency
-constexpr int kNarrowChains = 12;  // there are sixteen registers
-constexpr double kWideStep = 2.0 * 16 * kChains;
+constexpr double kWideStep = 2.0 * 16 * kWideChains;
 constexpr double kNarrowStep = 2.0 * 8 * kNarrowChains;
-
-// The sum keeps the compiler from dropping the chains.
-__attribute__((target("avx512f"))) float fma_512(int64_t steps) {
-  __m512 chain[kChains];
-  for (int i = 0; i < kChains; ++i) chain[i] = _mm512_set1_ps(static_cast<float>(i));
-  const __m512 factor = _mm512_set1_ps(0.999F);
-  for (int64_t s = 0; s < steps; ++s)
-#pragma GCC unroll 24
-    for (int i = 0; i < kChains; ++i) chain[i] = _mm512_fmadd_ps(chain[i], factor, factor);
-  for (int i = 1; i < kChains; ++i) chain[0] = _mm512_add_ps(chain[0], chain[i]);
-  float lanes[16];
-  _mm512_storeu_ps(lanes, chain[0]);
-  return lanes[0] + lanes[15];
-}
-
-__attribute__((target("avx2,fma"))) float fma_256(int64_t steps) {
-  __m256 chain[kNarrowChains];
-  for (int i = 0; i < kNarrowChains; ++i) chain[i] = _mm256_set1_ps(static_cast<float>(i));
-  const __m256 factor = _mm256_set1_ps(0.999F);
-  for (int64_t s = 0; s < steps; ++s)
-#pragma GCC unroll 12
-    for (int i = 0; i < kNarrowChains; ++i) chain[i] = _mm256_fmadd_ps(chain[i], factor, factor);
-  for (int i = 1; i < kNarrowChains; ++i) chain[0] = _mm256_add_ps(chain[0], chain[i]);
-  float lanes[8];
-  _mm256_storeu_ps(lanes, chain[0]);
-  return lanes[0] + lanes[7];
-}
-
-__attribute__((target("avx2"))) float read_256(const float* from, size_t count) {
-  __m256 sums[8];
-  for (__m256& sum : sums) sum = _mm256_setzero_ps();
-  for (size_t i = 0; i + 64 <= count; i += 64)
-#pragma GCC unroll 8
-    for (size_t k = 0; k < 8; ++k)
-      sums[k] = _mm256_add_ps(sums[k], _mm256_loadu_ps(from + i + 8 * k));
-  for (size_t k = 1; k < 8; ++k) sums[0] = _mm256_add_ps(sums[0], sums[k]);
-  float lanes[8];
-  _mm256_storeu_ps(lanes, sums[0]);
-  return lanes[0] + lanes[7];
-}
-
-__attribute__((target("avx512f"))) float read_512(const float* from, size_t count) {
-  __m512 sums[8];
-  for (__m512& sum : sums) sum = _mm512_setzero_ps();
-  for (size_t i = 0; i + 128 <= count; i += 128)
-#pragma GCC unroll 8
-    for (size_t k = 0; k < 8; ++k)
-      sums[k] = _mm512_add_ps(sums[k], _mm512_loadu_ps(from + i + 16 * k));
-  for (size_t k = 1; k < 8; ++k) sums[0] = _mm512_add_ps(sums[0], sums[k]);
-  float lanes[16];
-  _mm512_storeu_ps(lanes, sums[0]);
-  return lanes[0] + lanes[15];
-}
 
 __attribute__((target("avx2"))) void stream_256(char* to, const char* from, size_t bytes) {
   size_t done = (32 - reinterpret_cast<uintptr_t>(to) % 32) % 32;

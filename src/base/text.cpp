@@ -58,8 +58,8 @@ std::string without_locale(const char* text) {
   if (*text == '-') out += *text++;
   for (; *text && *text != 'e'; ++text)
     if (*text >= '0' && *text <= '9') digits += *text;
-  const int power = std::atoi(text + 1);
-  const auto n = static_cast<int>(digits.size());
+  const int64_t power = std::atoi(text + 1);
+  const auto n = static_cast<int64_t>(digits.size());
   std::string scientific = digits.substr(0, 1);
   if (n > 1) scientific += cat(".", digits.substr(1));
   scientific += cat(power < 0 ? "e-" : "e+", std::abs(power) < 10 ? "0" : "", std::abs(power));

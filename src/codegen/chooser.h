@@ -40,6 +40,7 @@ class Chooser {
   bool is_row(const ClosureInfo& reduction) const;
   bool reads(const ClosureInfo& outer, const ClosureInfo& inner) const;
   void staged_operand(const ClosureInfo& inner);
+  std::optional<size_t> lanes_of_fill(const ClosureInfo& fill) const;
   struct LaneChoice {
     std::optional<size_t> range;
     double cost = 0;
@@ -112,6 +113,15 @@ class Chooser {
                           const RegisterTile& tile, const Panel& panel);
   void prefetch_panel(const Panel& panel, int64_t place);
   void fill_along(const Option& stage);
+  struct Factor {
+    UOp value;
+    int64_t walked = 0;  // the number of its reduced range
+  };
+  static std::optional<Factor> computed_factor(const UOp& reduce,
+                                               const std::vector<int64_t>& columns,
+                                               const std::vector<int64_t>& steps, int64_t row);
+  bool are_rows_first(const ClosureInfo& reduction, size_t lane, size_t row,
+                      const RegisterTile& tile, const Panel& panel) const;
   void stage_factor(const UOp& reduce, const std::vector<int64_t>& columns,
                     const std::vector<int64_t>& steps, int64_t outer_row, int64_t inner_row);
   void fill_with_lanes(const UOp& stage);

@@ -29,6 +29,8 @@ bool contains(const UOp& user, const UOp& node) {
 constexpr double kSharedWorkMin = 6;
 // Lanes that cost more than this are not worth having where there are several reductions.
 constexpr double kLaneCostMax = 30;
+// Vectors of a staged value that are computed side by side.
+constexpr int64_t kFillVectors = 4;
 // Choices by position that are unrolled together.
 constexpr int64_t kChoicesMax = 36;
 // Vectors of rows that are computed side by side.
@@ -245,19 +247,36 @@ bool Chooser::reads(const ClosureInfo& outer, const ClosureInfo& inner) const {
   return contains(outer.node, inner.node) && free && (free & ~outer.own) == 0;
 }
 
+// The range along which a staged reduction and what it fills cost the least.
+std::optional<size_t> Chooser::lanes_of_fill(const ClosureInfo& fill) const {
+  std::optional<size_t> best;
+  double best_cost = kLaneCostMax;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    if (!(fill.below & bit(i)) || const_extent(i) * 2 < lanes_ || table_.opaque & bit(i)) continue;
+    double cost = fill.own & bit(i) ? 1 : 0;  // they are folded
+    for (const AccessInfo& a : table_.accesses) {
+      if (a.store || !contains(fill.node, a.node)) continue;
+      const int64_t stride = a.strides[i];
+      cost += stride == 0 ? 0 : stride == 1 ? 1 : stride == kOpaqueStride ? 64 : 16;
+    }
+    const auto lanes = static_cast<double>(lanes_);
+    cost *= std::ceil(extent(i) / lanes) * lanes / extent(i);
+    if (cost < best_cost) best = i, best_cost = cost;
+  }
+  return best;
+}
+
 // Such a value is computed once, before the contraction that reads it; what is left is one
 // reduction.
 void Chooser::staged_operand(const ClosureInfo& inner) {
   const std::vector<UOp> order = topological(kernel_.roots);
   const int64_t value = std::find(order.begin(), order.end(), inner.node) - order.begin();
   apply({OptionKind::Stage, -1, value, {}, 0, true});
-  size_t lane = kernel_.ranges.size();
-  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-    for (const AccessInfo& a : table_.accesses)
-      if ((inner.own & bit(i)) && a.strides[i] == 1 && const_extent(i) * 2 >= lanes_) lane = i;
-  if (lane < kernel_.ranges.size() && lanes_ > 1) vector_tile(lane, 4);
   kernel_ = current_;
   table_ = access_table(kernel_);
+  // The first reduction is the one that fills the stage now.
+  const auto fill = std::ranges::find_if(table_.closures, [](const auto& c) { return !c.store; });
+  const std::optional<size_t> lane = lanes_of_fill(*fill);
   for (const ClosureInfo& c : table_.closures) {
     const bool outermost =
         !c.store &&
@@ -265,10 +284,12 @@ void Chooser::staged_operand(const ClosureInfo& inner) {
           return !other.store && !(other.node == c.node) && contains(other.node, c.node);
         });
     if (outermost) {
-      const ClosureInfo outer = c;
-      return contraction(outer);
+      contraction(c);
+      break;
     }
   }
+  // Last, since a dimension of the stage that is split is no longer read as it lies.
+  if (lane && lanes_ > 1) vector_tile(*lane, kFillVectors);
 }
 
 // A value that a row's reduction computes and that is wanted again after it is kept for the row.

@@ -203,14 +203,14 @@ void Chooser::fill_with_lanes(const UOp& stage) {
   kind(OptionKind::Vec, is_one_vector ? copy : tile(copy, lanes_));
 }
 
-// A factor that is computed for each row and step, but is the same for all columns, is computed
-// once per row tile, with lanes along the steps.
-void Chooser::stage_factor(const UOp& reduce, const std::vector<int64_t>& columns,
-                           const std::vector<int64_t>& steps, int64_t outer_row,
-                           int64_t inner_row) {
-  const std::vector<UOp> order = topological(current_.roots);
+// A factor that is computed for each row and step of one reduced range, but is the same for all
+// columns.
+std::optional<Chooser::Factor> Chooser::computed_factor(const UOp& reduce,
+                                                        const std::vector<int64_t>& columns,
+                                                        const std::vector<int64_t>& steps,
+                                                        int64_t row) {
   const UOp product = reduce.src(0);
-  if (product.op() != Op::Mul) return;
+  if (product.op() != Op::Mul) return std::nullopt;
   for (const UOp& factor : product.src()) {
     if (!has(factor.op(), kElementwise) || factor.op() == Op::Cast) continue;
     std::vector<int64_t> below;
@@ -219,13 +219,38 @@ void Chooser::stage_factor(const UOp& reduce, const std::vector<int64_t>& column
     const auto depends = [&](int64_t range) { return std::ranges::count(below, range) > 0; };
     std::vector<int64_t> walked;
     std::ranges::copy_if(steps, std::back_inserter(walked), depends);
-    if (std::ranges::any_of(columns, depends) || walked.size() != 1 || !depends(inner_row))
-      continue;
-    const int64_t number = std::ranges::find(order, factor) - order.begin();
-    const UOp stage =
-        new_stage({OptionKind::Stage, outer_row, number, {inner_row, walked[0]}, 16, true});
-    return row_tile_.inner < 0 ? fill_with_lanes(stage) : fill_rows(stage);
+    if (std::ranges::any_of(columns, depends) || walked.size() != 1 || !depends(row)) continue;
+    return Factor{factor, walked[0]};
   }
+  return std::nullopt;
+}
+
+// Whether a tile of rows is multiplied with all panels before the next: what is computed for it is
+// computed once then, and the panels stay near enough.
+bool Chooser::are_rows_first(const ClosureInfo& reduction, size_t lane, size_t row,
+                             const RegisterTile& tile, const Panel& panel) const {
+  if (!panel.in_place || panel.steps) return false;
+  if (extent(row) < kPassesFew * static_cast<double>(tile.rows)) return false;
+  const double bytes = panel.load->elements * static_cast<double>(table_.widest_bytes);
+  if (bytes > 2 * static_cast<double>(target_.l2_bytes)) return false;
+  std::vector<int64_t> steps;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (reduction.own & bit(i)) steps.push_back(number(i));
+  const std::vector<int64_t> columns{number(lane), number(panel.column_range)};
+  return computed_factor(reduction.node, columns, steps, number(row)).has_value();
+}
+
+// Such a factor is computed once per row tile, with lanes along the steps.
+void Chooser::stage_factor(const UOp& reduce, const std::vector<int64_t>& columns,
+                           const std::vector<int64_t>& steps, int64_t outer_row,
+                           int64_t inner_row) {
+  const std::vector<UOp> order = topological(current_.roots);
+  const std::optional<Factor> factor = computed_factor(reduce, columns, steps, inner_row);
+  if (!factor) return;
+  const int64_t number = std::ranges::find(order, factor->value) - order.begin();
+  const UOp stage =
+      new_stage({OptionKind::Stage, outer_row, number, {inner_row, factor->walked}, 16, true});
+  row_tile_.inner < 0 ? fill_with_lanes(stage) : fill_rows(stage);
 }
 
 // The operand that is broadcast, if its rows fall on each other in the cache; `along` is the range
@@ -331,7 +356,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
       add(order, number(i));
   if (panels != column_blocks) add(order, column_blocks);
   if (panel.steps) add(order, blocks);
-  const bool panels_inside = panel.steps != 0;
+  const bool panels_inside = panel.steps != 0 || are_rows_first(reduction, lane, row, best, panel);
   if (!panels_inside && vectors != panels) add(order, panels);
   const int64_t place = order.empty() ? -1 : order.back();
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
@@ -369,7 +394,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
   if (!along_steps && !panel.in_place) apply(stage);
-  if (panel.in_place) prefetch_panel(panel, place);
+  if (panel.in_place && (panel.steps || !panels_inside)) prefetch_panel(panel, place);
   if (inner_row == outer_row) return;
   stage_rows(reduction, lane, row, outer_row, inner_row);
   std::vector<int64_t> steps;

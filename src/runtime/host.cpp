@@ -34,9 +34,7 @@ class WrappedBuffer : public Buffer {
 
 // The address of a range of a buffer that must lie in it.
 std::byte* range(const Buffer& buffer, int64_t offset, int64_t bytes) {
-  require(offset >= 0 && bytes >= 0 && offset <= buffer.bytes() && bytes <= buffer.bytes() - offset,
-          Status::InvalidArgument, "bytes ", offset, " to ", offset, " + ", bytes,
-          " are outside a buffer of ", buffer.bytes());
+  check_range(buffer, offset, bytes);
   std::byte* data = buffer.host();
   require(data != nullptr || bytes == 0, Status::Device, "the buffer is not in host memory");
   return data == nullptr ? nullptr : data + offset;
@@ -47,6 +45,12 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
 }
 
 }  // namespace
+
+void check_range(const Buffer& buffer, int64_t offset, int64_t bytes) {
+  require(offset >= 0 && bytes >= 0 && offset <= buffer.bytes() && bytes <= buffer.bytes() - offset,
+          Status::InvalidArgument, "bytes ", offset, " to ", offset, " + ", bytes,
+          " are outside a buffer of ", buffer.bytes());
+}
 
 AlignedMemory::AlignedMemory(int64_t size) : bytes(size) {
   require(size >= 0, Status::InvalidArgument, "a buffer of ", size, " bytes");

@@ -37,6 +37,9 @@ class HostExecutable : public Executable {
   int64_t scratch_bytes_;
 };
 
+// Error{InvalidArgument} unless the bytes from `offset` on are inside the buffer.
+void check_range(const Buffer& buffer, int64_t offset, int64_t bytes);
+
 class HostDevice : public Device {
  public:
   explicit HostDevice(std::string name) : name_(std::move(name)) {}

@@ -134,6 +134,19 @@ Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, d
               result_dtype(x));
 }
 
+namespace {
+
+// Quarters of powers are roots of a positive base: a general power of float32 is made in float64.
+Tensor power_of_base(const Tensor& base, double exponent) {
+  if (exponent == 0.5) return sqrt(base);
+  if (exponent != 0.25 && exponent != 0.75) return pow(base, number(base, exponent));
+  const Tensor root = sqrt(base);
+  const Tensor fourth = sqrt(root);
+  return exponent == 0.25 ? fourth : mul(root, fourth);
+}
+
+}  // namespace
+
 Tensor lrn(const Tensor& x, int64_t size, double alpha, double beta, double k) {
   require(x.rank() >= 2, Status::Shape, "lrn of shape ", to_string(x.shape()));
   require(size >= 1, Status::InvalidArgument, "lrn: size is ", size);
@@ -149,7 +162,7 @@ Tensor lrn(const Tensor& x, int64_t size, double alpha, double beta, double k) {
   const Tensor total = transpose(reduce_as_is(view, Op::Add, {-1}, false), 1, -1);
   const Tensor base =
       add(mul(total, number(total, alpha / static_cast<double>(size))), number(total, k));
-  return cast(div(value, pow(base, number(base, beta))), result_dtype(x));
+  return cast(div(value, power_of_base(base, beta)), result_dtype(x));
 }
 
 }  // namespace tiny

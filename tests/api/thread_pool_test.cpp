@@ -113,9 +113,10 @@ TEST_P(OwnThreads, ComputeWhatIsSplit) {
   for (int i = 0; i < 20; ++i) {
     ASSERT_EQ(tiny_run_execute(run), TINY_OK) << tiny_last_error();
     ASSERT_EQ(tiny_run_read_output(run, 0, got.data(), got.size() * sizeof(float)), TINY_OK);
-    for (int64_t r = 0; r < kSide; ++r)
-      ASSERT_EQ(got[static_cast<size_t>(r * kSide + r)],
-                static_cast<float>(r * kSide * kSide + kSide * (kSide - 1) / 2));
+    for (int64_t r = 0; r < kSide; ++r) {
+      const int64_t sum = r * kSide * kSide + kSide * (kSide - 1) / 2;
+      ASSERT_EQ(got[static_cast<size_t>(r * kSide + r)], static_cast<float>(sum));
+    }
   }
   EXPECT_GT(calls_.jobs, 0);
   EXPECT_GE(calls_.tasks, 2 * calls_.jobs);

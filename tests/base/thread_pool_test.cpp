@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <numeric>
 #include <thread>
 
@@ -153,6 +155,66 @@ TEST(ThreadPool, TheProcessMayExitWhileAJobRuns) {
     exit(0);
   });
   EXPECT_EQ(child.status, 0);
+}
+
+using Task = void (*)(void* data, size_t index);
+
+// Threads that live on between jobs and come late to the tasks of each, as a pool that breaks its
+// word has them.
+struct Stragglers {
+  std::vector<std::thread> threads;
+  std::atomic<Task> task{nullptr};
+  std::atomic<void*> data{nullptr};
+  std::atomic<bool> stop{false};
+
+  explicit Stragglers(size_t count) {
+    for (size_t index = 0; index < count; ++index)
+      threads.emplace_back([this, index] {
+        while (!stop.load()) {
+          if (const Task t = task.load()) t(data.load(), index);
+          std::this_thread::yield();
+        }
+      });
+  }
+  ~Stragglers() {
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+  }
+  static void run(void* user, Task task, void* data, size_t) {
+    auto& self = *static_cast<Stragglers*>(user);
+    self.data = data;
+    self.task = task;
+  }
+};
+
+void run_one_by_one(void* user, Task task, void* data, size_t count) {
+  *static_cast<size_t*>(user) = count;
+  for (size_t i = 0; i < count; ++i) task(data, i);
+}
+
+TEST(ThreadPool, TheCallersThreadsAreAskedForAsManyTasksAsThereAreWorkersOrPieces) {
+  size_t asked = 0;
+  ThreadPool pool(3, {run_one_by_one, &asked});
+  for (size_t n : {1u, 2u, 3u, 50u}) {
+    Job job(n);
+    ASSERT_TRUE(pool.try_acquire());
+    EXPECT_FALSE(pool.try_acquire());
+    pool.run(static_cast<int64_t>(n), Job::piece, &job, true);
+    EXPECT_TRUE(job.each_once()) << n;
+    EXPECT_EQ(asked, std::min<size_t>(n, 3));
+  }
+}
+
+TEST(ThreadPool, TasksThatComeLateOrNeverChangeNothing) {
+  std::unique_ptr<Stragglers> stragglers = std::make_unique<Stragglers>(3);
+  ThreadPool pool(3, {Stragglers::run, stragglers.get()});
+  for (int i = 0; i < 3000; ++i) {
+    Job job(static_cast<size_t>(i % 9));
+    run_all(pool, job);
+    ASSERT_TRUE(job.each_once()) << i;
+    ASSERT_LT(job.worker_max.load(), 3);
+  }
+  stragglers.reset();  // before the pool
 }
 
 TEST(ThreadPool, AtLeastOneCoreIsAvailable) {

@@ -9,7 +9,9 @@
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
+#include "tensor/movement.h"
 #include "tensor/program.h"
+#include "tensor/reduce.h"
 #include "tensor/window.h"
 #include "tests/support/constants.h"
 #include "tests/support/context.h"
@@ -79,6 +81,25 @@ TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
   const Tensor wide = make_placeholder(context_, kFloat32, {1, 64, 56, 56});
   const Tensor y = pointwise(pointwise(wide, 256), 64);
   EXPECT_EQ(options(wide, y, 1).find("PREFETCH"), std::string::npos);
+}
+
+// The means of 256 channels, side by side in memory, are computed once, with lanes along them; the
+// products of the classifier have lanes along what they sum.
+TEST_F(HeuristicTest, AStagedMeanHasLanesAlongChannels) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 64, 7, 7});
+  const Tensor means = reshape(mean(pointwise(x, 256), {2, 3}), to_shape({1, 256}));
+  const Tensor weights = permute(constant({1000, 256}), {1, 0});
+  const std::string list = options(x, matmul(means, weights), 1);
+  EXPECT_TRUE(list.starts_with("STAGE v"));
+  EXPECT_TRUE(list.ends_with("VEC r6; TILE r3 64; TILE r7 16; UPCAST r7; VEC r8")) << list;
+}
+
+// A row that is computed is computed once, before it is multiplied with any panel.
+TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 28, 28, 256});
+  const Tensor normal = mul(permute(x, {0, 3, 1, 2}), constant({256, 1, 1}));
+  const Tensor y = permute(pointwise(relu(normal), 128), {0, 2, 3, 1});
+  EXPECT_EQ(loops(x, y, 0), "r_56_4_256_14_2_16");
 }
 
 }  // namespace

@@ -206,6 +206,7 @@ class Evaluator {
       case Op::If:
         return lanes(op, 0)[0] ? at + 1 : after_block(at);
       case Op::EndIf:
+      case Op::Prefetch:
         break;
       case Op::Set:
         values_[op.src[0]] = Lanes(lanes(op, 1));

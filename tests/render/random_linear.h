@@ -222,6 +222,9 @@ class RandomLinear {
   Value load(DType t) {
     const size_t i = type_index(t);
     const int64_t size = t.bytes();
+    // A hint may name any address, there or not.
+    if (chance(5))
+      emit(Op::Prefetch, kVoid, {inputs_[i], pick(kInt64).id}, size, static_cast<int32_t>(size));
     if (t.lanes == 1) {
       const LinearId index = emit(Op::Add, kInt64, {small_index(), int64(128)});
       return keep(

@@ -15,21 +15,13 @@
 #include "tensor/reduce.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
-#include "tests/support/context.h"
-#include "tests/support/tensors.h"
+#include "tests/support/graph_test.h"
 
 namespace tiny {
 namespace {
 
-class LayoutTest : public ::testing::Test {
+class LayoutTest : public testing::GraphTest {
  protected:
-  Tensor given(const Ints& shape) {
-    testing::Floats values;
-    for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
-      values.push_back(static_cast<float>((i * 5 + std::ssize(held_)) % 17 - 8) / 8);
-    held_.push_back(testing::floats(context_, values, shape));
-    return held_.back();
-  }
   Tensor conv3(const Tensor& x, int64_t channels, int64_t groups = 1) {
     WindowOptions same;
     same.before = same.after = {1, 1};
@@ -51,9 +43,6 @@ class LayoutTest : public ::testing::Test {
     read(t, got.data(), std::ssize(got) * 4);
     EXPECT_EQ(reference::difference(want, got.data()), "");
   }
-
-  Ref<Context> context_ = testing::new_context("interp");
-  std::vector<Tensor> held_;
 };
 
 TEST_F(LayoutTest, AChainOfConvolutionsHasChannelsLast) {

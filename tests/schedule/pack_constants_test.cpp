@@ -11,21 +11,14 @@
 #include "tensor/movement.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
-#include "tests/support/context.h"
-#include "tests/support/tensors.h"
+#include "tests/support/graph_test.h"
 
 namespace tiny {
 namespace {
 
-class PackConstants : public ::testing::Test {
+class PackConstants : public testing::GraphTest {
  protected:
-  Tensor constant(const Ints& shape) {
-    testing::Floats values;
-    for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
-      values.push_back(static_cast<float>((i * 7 + std::ssize(held_)) % 23 - 11) / 4);
-    held_.push_back(testing::floats(context_, values, shape));
-    return held_.back();
-  }
+  Tensor constant(const Ints& shape) { return given(shape); }
   // Computed data: nothing that a pack could take for a constant.
   Tensor data(const Ints& shape) { return neg(constant(shape)); }
 
@@ -46,9 +39,6 @@ class PackConstants : public ::testing::Test {
       if (u.op() == Op::Contiguous) shapes.push_back(const_dims(shape_of(u)));
     return shapes;
   }
-
-  Ref<Context> context_ = testing::new_context("interp");
-  std::vector<Tensor> held_;
 };
 
 TEST_F(PackConstants, AMatrixIsPanelsOfTwoVectors) {

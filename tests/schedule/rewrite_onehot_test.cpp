@@ -11,20 +11,13 @@
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tests/reference/reference.h"
-#include "tests/support/context.h"
-#include "tests/support/tensors.h"
+#include "tests/support/graph_test.h"
 
 namespace tiny {
 namespace {
 
-class RewriteOnehot : public ::testing::Test {
+class RewriteOnehot : public testing::GraphTest {
  protected:
-  Tensor floats(const Ints& shape) {
-    std::vector<float> values;
-    for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
-      values.push_back(static_cast<float>((i * 7) % 23 - 11) / 4);
-    return testing::floats(context_, values, shape);
-  }
   Tensor ints(const Ints& values, const Ints& shape) {
     return from_data(context_, kInt64, shape, values.data(), std::ssize(values) * 8);
   }
@@ -50,32 +43,30 @@ class RewriteOnehot : public ::testing::Test {
   static void expect_unchanged(const Tensor& t) {
     EXPECT_TRUE(onehot_to_gather(t.node()) == t.node());
   }
-
-  Ref<Context> context_ = testing::new_context("interp");
 };
 
 TEST_F(RewriteOnehot, AProductWithAMatrixIsAnEmbedding) {
-  expect_gather(matmul(hot(ints({3, 0, 4, 2}, {4}), 5), floats({5, 3})));
+  expect_gather(matmul(hot(ints({3, 0, 4, 2}, {4}), 5), given({5, 3})));
 }
 
 TEST_F(RewriteOnehot, AnIndexOutOfRangeGivesZeros) {
-  expect_gather(matmul(hot(ints({3, 9, -7, -1}, {4}), 5), floats({5, 3})));
+  expect_gather(matmul(hot(ints({3, 9, -7, -1}, {4}), 5), given({5, 3})));
 }
 
 TEST_F(RewriteOnehot, AxesOfTheIndexStay) {
-  expect_gather(matmul(hot(ints({3, 0, 4, 2, 1, 1}, {2, 3}), 5), floats({5, 3})));
+  expect_gather(matmul(hot(ints({3, 0, 4, 2, 1, 1}, {2, 3}), 5), given({5, 3})));
 }
 
 TEST_F(RewriteOnehot, RowsThatBothShareAreReadAtTheirOwnPlace) {
   const Tensor mask = hot(ints({3, 0, 4, 2}, {4}), 5);
-  expect_gather(sum(mul(mask, floats({4, 5})), {1}));
-  expect_gather(sum(mul(floats({4, 5}), mask), {-1}, true));
+  expect_gather(sum(mul(mask, given({4, 5})), {1}));
+  expect_gather(sum(mul(given({4, 5}), mask), {-1}, true));
 }
 
 TEST_F(RewriteOnehot, WhatElseIsSummedIsSummed) {
   const Tensor mask = hot(ints({3, 0, 4, 2}, {4}), 5);
-  expect_gather(reshape(sum(mul(mask, floats({4, 5})), {1}), {2, 2}));
-  const Tensor all = sum(mul(mask, floats({4, 5})), {0, 1});
+  expect_gather(reshape(sum(mul(mask, given({4, 5})), {1}), {2, 2}));
+  const Tensor all = sum(mul(mask, given({4, 5})), {0, 1});
   const UOp out = onehot_to_gather(all.node());
   EXPECT_EQ(count(out, Op::Gather), 1);
   EXPECT_EQ(reference::evaluate(out).real, reference::evaluate(all.node()).real);
@@ -85,13 +76,13 @@ TEST_F(RewriteOnehot, AMaskThatChoosesIsAReadToo) {
   const Tensor iota = arange(context_, kInt64, 5);
   const Tensor index = ints({3, 0, 7}, {3, 1});
   expect_gather(
-      sum(where(equal(iota, index), floats({3, 5}), full(context_, kFloat32, {}, 0)), {1}));
+      sum(where(equal(iota, index), given({3, 5}), full(context_, kFloat32, {}, 0)), {1}));
 }
 
 TEST_F(RewriteOnehot, AnIotaMayStartElsewhere) {
   const Tensor iota = add(arange(context_, kInt64, 5), Tensor::weak_int(context_, 2));
   const Tensor index = ints({3, 1, 6}, {3, 1});
-  expect_gather(sum(mul(cast(equal(index, iota), kFloat32), floats({5})), {1}));
+  expect_gather(sum(mul(cast(equal(index, iota), kFloat32), given({5})), {1}));
 }
 
 TEST_F(RewriteOnehot, IntegersAndCastsMatch) {
@@ -101,7 +92,7 @@ TEST_F(RewriteOnehot, IntegersAndCastsMatch) {
 
 TEST_F(RewriteOnehot, OtherSumsStay) {
   const Tensor iota = arange(context_, kInt64, 5);
-  const Tensor a = floats({5, 5});
+  const Tensor a = given({5, 5});
   // The index moves with the axis; the mask is not 1; the axis is not the counted one.
   expect_unchanged(sum(mul(cast(equal(iota, flip(iota, {0})), kFloat32), a), {1}));
   expect_unchanged(

@@ -92,6 +92,14 @@ class Planted(unittest.TestCase):
                          ["onnx/assembly.cpp", "src/a/builtin.h", "src/a/header.cpp",
                           "src/a/intrinsic.cpp"])
 
+    def test_the_stream_library_is_found(self):
+        for number, header in enumerate(("iostream", "fstream", "sstream", "iomanip", "locale")):
+            self.write(f"src/a/{number}.cpp", f"#include <{header}>\n")
+        self.write("src/a/none.cpp", '#include <string>\n#include "engine/stream.h"\n')
+        self.write("tools/a.cpp", "#include <iostream>\n")
+        self.assertEqual([line.split(":")[0] for line in text.check(self.root)[0]],
+                         [f"src/a/{number}.cpp" for number in range(5)])
+
     def compile(self, name, code, *options):
         source = self.write(name + ".cpp", code)
         out = self.root / (name + ".o")

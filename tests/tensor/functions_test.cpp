@@ -500,19 +500,22 @@ Case case_instance_norm(const Maker& make) {
   return {instance_norm(make(x), make(scale), Tensor(), 0.5),
           generate(x.shape, [&](const Ints& i) { return normal.at(i) * scale.at({i[1]}); }), 4e-6};
 }
-Case case_lrn(const Maker& make) {
+Case lrn_with(const Maker& make, double beta) {
   const Array x = sample({2, 5, 3}, 1);
-  return {lrn(make(x), 4, 0.5, 0.75, 2),
+  return {lrn(make(x), 4, 0.5, beta, 2),
           generate(x.shape,
-                   [&](const Ints& i) {
+                   [=](const Ints& i) {
                      double s = 0;
                      for (int64_t c = i[1] - 1; c <= i[1] + 2; ++c) {
                        const double v = x.at_or({i[0], c, i[2]}, 0);
                        s += v * v;
                      }
-                     return x.at(i) / std::pow(2 + 0.5 / 4 * s, 0.75);
+                     return x.at(i) / std::pow(2 + 0.5 / 4 * s, beta);
                    }),
           2e-6};
+}
+Case case_lrn(const Maker& make) {
+  return lrn_with(make, 0.75);
 }
 
 const std::map<std::string, Function>& cases() {
@@ -525,10 +528,7 @@ const std::map<std::string, Function>& cases() {
 
 class FunctionTest : public ::testing::TestWithParam<std::string> {};
 
-// A row without a case does not compile.
-TEST_P(FunctionTest, HasItsDefinitionsValues) {
-  const Maker make(new_context("interp"));
-  const Case c = cases().at(GetParam())(make);
+void expect_definition(const Case& c) {
   ASSERT_EQ(to_string(c.got.shape()), to_string(to_shape(c.want.shape)));
   const reference::Values values = reference::evaluate(c.got.node());
   for (size_t i = 0; i < c.want.values.size(); ++i) {
@@ -541,6 +541,16 @@ TEST_P(FunctionTest, HasItsDefinitionsValues) {
       EXPECT_NEAR(got, want, c.tolerance * std::max(1.0, std::abs(want))) << "element " << i;
     }
   }
+}
+
+// A row without a case does not compile.
+TEST_P(FunctionTest, HasItsDefinitionsValues) {
+  expect_definition(cases().at(GetParam())(Maker(new_context("interp"))));
+}
+
+TEST(Functions, LrnTakesAnyPower) {
+  const Maker make(new_context("interp"));
+  for (const double beta : {0.25, 0.5, 0.6, 1.0, 2.0}) expect_definition(lrn_with(make, beta));
 }
 
 TEST_P(FunctionTest, IsComputedAsTheOracleDoes) {

@@ -2,32 +2,18 @@
 
 #include <cstring>
 
-#include "base/error.h"
+#include "runtime/host.h"
 
 namespace tiny {
 
 namespace {
 
-// The caller's memory, which is the host's on every device.
-class WrappedBuffer : public Buffer {
+// Its own buffers have no memory; the caller's, where they are wrapped, stay what they are.
+class NullDevice : public HostDevice {
  public:
-  WrappedBuffer(Device* device, void* data, int64_t bytes)
-      : Buffer(device, bytes), data_(static_cast<std::byte*>(data)) {}
-  std::byte* host() const override { return data_; }
-
- private:
-  std::byte* data_;
-};
-
-class NullDevice : public Device {
- public:
-  const std::string& name() const override { return name_; }
+  NullDevice() : HostDevice("null") {}
 
   Ref<Buffer> make_buffer(int64_t bytes) override { return make_ref<Buffer>(this, bytes); }
-  Ref<Buffer> wrap(void* data, int64_t bytes) override {
-    return make_ref<WrappedBuffer>(this, data, bytes);
-  }
-
   void copy_in(const Queue*, Buffer& to, int64_t offset, const void*, int64_t bytes) override {
     check_range(to, offset, bytes);
     counts().copied(bytes);
@@ -51,18 +37,6 @@ class NullDevice : public Device {
     return loaded;
   }
   void launch(const Queue*, const Launch&) override {}
-  Ref<Queue> make_queue() override { return make_ref<Queue>(); }
-  void wait(const Queue*) override {}
-
- private:
-  static void check_range(const Buffer& buffer, int64_t offset, int64_t bytes) {
-    require(
-        offset >= 0 && bytes >= 0 && offset <= buffer.bytes() && bytes <= buffer.bytes() - offset,
-        Status::InvalidArgument, "bytes ", offset, " to ", offset, " + ", bytes,
-        " are outside a buffer of ", buffer.bytes());
-  }
-
-  std::string name_ = "null";
 };
 
 }  // namespace
