@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 
 #include "base/error.h"
@@ -81,6 +82,12 @@ void Run::set_argument(size_t slot, Argument argument) {
     }
 }
 
+// Vectors that are masked out are read from before and behind a value, by a row of a picture or so:
+// a processor takes hundreds of cycles for each where no memory is.  Small arenas are left as they
+// are.
+constexpr int64_t kArenaMargin = 64 << 10;
+constexpr int64_t kMarginFrom = 256 << 10;
+
 // Where the arena's values lie and what the tape's loops count, for the present values.
 void Run::fit_to_variables() {
   const Program& p = *program_;
@@ -91,11 +98,18 @@ void Run::fit_to_variables() {
   }
   const int64_t bytes =
       p.variables.empty() ? p.arena_bytes : place_lifetimes(lives, kArenaAlignment);
+  const int64_t margin = bytes >= kMarginFrom ? kArenaMargin : 0;
   // Values without elements need a place too.
-  if (!lives.empty() && (!arena_ || arena_->bytes() < bytes)) arena_ = p.device->allocate(bytes);
+  if (!lives.empty() && (!arena_ || arena_->bytes() < bytes + 2 * margin)) {
+    arena_ = p.device->allocate(bytes + 2 * margin);
+    const std::vector<std::byte> touched(static_cast<size_t>(margin));
+    for (const int64_t at : {int64_t{0}, margin + bytes})
+      if (margin > 0) p.device->copy_in(nullptr, *arena_, at, touched.data(), margin);
+  }
   size_t next = 0;
   for (size_t i = 0; i < p.slots.size(); ++i)
-    if (p.slots[i].kind == SlotKind::Arena) set_argument(i, {arena_.get(), lives[next++].offset});
+    if (p.slots[i].kind == SlotKind::Arena)
+      set_argument(i, {arena_.get(), margin + lives[next++].offset});
   size_t variable = 0;
   for (size_t i = 0; i < p.tape.size(); ++i) {
     const std::span known = std::span(entry_values_).subspan(variable, p.tape[i].variables.size());

@@ -84,18 +84,66 @@ class LayoutChoice {
     for (size_t i = 0; i < shape.size(); ++i)
       if (shape.size() > 2 && votes[i] > votes[best] && extent(u, i) >= kExtentMin) best = i;
     const int64_t gap = votes[best] >= kContraction ? gap_after(u, best) : 0;
-    if (best == last && gap == 0) return last;
-    Shape order;
-    for (size_t i = 0; i < shape.size(); ++i)
-      if (i != best) order.push_back(shape[i]);
-    order.push_back(shape[best] + gap);
-    const Shape strides = row_major(order).strides;
-    if (gap > 0) decision_.elements.emplace(u.node(), product(order));
+    const size_t planes = chosen_axes(u);
+    const int64_t apart = best >= planes ? gap_between(u, planes, best, gap) : 0;
+    if (best == last && gap == 0 && apart == 0) return last;
+    // The strides, from the innermost axis on.
     View view{shape, shape, 0};
-    for (size_t i = 0; i < shape.size(); ++i)
-      view.strides[i] = i == best ? strides.back() : strides[i < best ? i : i - 1];
+    view.strides[best] = 1;
+    Dim stride = shape[best] + gap;
+    for (size_t i = shape.size(); i-- > 0;) {
+      if (i + 1 == planes) stride = stride + apart;
+      if (i == best) continue;
+      view.strides[i] = stride;
+      stride = stride * shape[i];
+    }
+    if (gap > 0 || apart > 0) decision_.elements.emplace(u.node(), stride);
     decision_.layouts.emplace(u.node(), std::move(view));
     return best;
+  }
+
+  // How many of the outermost axes number values that are stored side by side in time: one kernel
+  // chooses among them by position (rewrite_winograd.h).
+  static size_t chosen_axes(const UOp& u) {
+    UOp node = u;
+    while (node.op() == Op::ReduceAxis || node.op() == Op::Reshape) {
+      const Shape& below = shape_of(node.src(0));
+      if (below.size() < 2 || !std::equal(below.begin(), below.begin() + 2, shape_of(u).begin()))
+        return 0;
+      node = UOp(node.src(0));
+    }
+    size_t count = 0;
+    while (node.op() == Op::Where && node.src(0).op() == Op::Less) {
+      const std::optional<size_t> axis = position_axis(node.src(0).src(0));
+      if (!axis || *axis > count) break;
+      count = std::max(count, *axis + 1);
+      node = UOp(node.src(1));
+    }
+    return count;
+  }
+
+  // The axis whose positions these are.
+  static std::optional<size_t> position_axis(const UOp& positions) {
+    if (positions.op() != Op::Expand || positions.src(0).op() != Op::Reshape ||
+        positions.src(0).src(0).op() != Op::Iota)
+      return std::nullopt;
+    const Shape& narrow = shape_of(positions.src(0));
+    for (size_t i = 0; i < narrow.size(); ++i)
+      if (!narrow[i].is(1)) return i;
+    return std::nullopt;
+  }
+
+  // Elements to leave out after each plane, so that planes start in sets of their own: their
+  // distance is an odd number of lines.
+  static int64_t gap_between(const UOp& u, size_t planes, size_t innermost, int64_t gap) {
+    const Shape& shape = shape_of(u);
+    if (planes == 0 || !all_const(shape)) return 0;
+    const int64_t line = kLineBytes / u.dtype().bytes();
+    int64_t plane = shape[innermost].value() + gap;
+    int64_t count = 1;
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (i != innermost) (i < planes ? count : plane) *= shape[i].value();
+    return count >= kRowsMin && plane % (2 * line) == 0 ? line : 0;
   }
 
   // Elements to leave out after each row along `axis`.

@@ -23,8 +23,7 @@ namespace {
 constexpr int64_t kTaps = 3;
 // The cost model.  Shares of the target's rates that kernels reach, and what tiles must gain.
 constexpr double kSumRate = 0.8;
-constexpr double kProductRate = 0.75;
-constexpr double kStreamRate = 0.8;
+constexpr double kStreamRate = 0.6;
 constexpr double kGainMin = 1.2;
 constexpr int64_t kLanesMin = 8;
 // How far movement is followed.
@@ -279,21 +278,31 @@ UOp placed_output(const UOp& y, const Convolution& c, const UOp& reduce,
   return make_reshape(make_permute(make_reshape(cut, sizes), order), shape_of(reduce));
 }
 
-// The sum computed in tiles.  It stays a sum, over axes that now have one element: what the
-// scheduler does not compute twice.
+// `x` as a sum over an axis of one element: what the scheduler does not compute twice.
+UOp kept_whole(const UOp& x) {
+  const Shape& shape = shape_of(x);
+  Shape longer = shape;
+  longer.emplace_back(1);
+  const auto last = static_cast<int64_t>(shape.size());
+  return make_reshape(make_reduce(make_reshape(x, longer), Op::Add, {last}), shape);
+}
+
+// The sum computed in tiles.
 UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
   const Shape& shape = shape_of(reduce.src(0));
   const ConvolutionSize size = size_of(c, shape);
   Graph& graph = reduce.graph();
   const auto stored = [&](const UOp& x) { return graph.make(Op::Contiguous, {x}); };
-  const UOp v = stored(winograd_input(input_of(c, size, tile), tile));
+  const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
   const UOp u = stored(winograd_filter(filter_of(c, shape, size), tile));
   const UOp m = stored(winograd_product(v, u));
+  // A sum as before, over axes that now have one element.
   const UOp y = placed_output(winograd_output(m, tile), c, reduce, size);
   return make_reduce(y, Op::Add, reduce.reduce_arg().axes);
 }
 
-// Constants come from memory: a network has more of them than a cache holds.
+// Constants come from memory, while what is there already is multiplied: a network has more of them
+// than a cache holds.
 double constant_seconds(double elements, const Target& target) {
   const double bytes = 4 * elements;
   return bytes / (bytes > static_cast<double>(target.l2_bytes) / 2
@@ -309,7 +318,7 @@ double busy(double rows) {
 double direct_seconds(const ConvolutionSize& size, const Target& target) {
   const auto places = static_cast<double>(size.batch * size.rows * size.columns);
   const double filter = 9 * static_cast<double>(size.channels_in * size.channels_out);
-  return places * filter / (target.fma_rate * kSumRate) + constant_seconds(filter, target);
+  return std::max(places * filter / (target.fma_rate * kSumRate), constant_seconds(filter, target));
 }
 
 double tiled_seconds(const ConvolutionSize& size, int64_t m, const Target& target) {
@@ -318,11 +327,11 @@ double tiled_seconds(const ConvolutionSize& size, int64_t m, const Target& targe
       static_cast<double>(size.batch * ceil_div(size.rows, m) * ceil_div(size.columns, m));
   const auto in = static_cast<double>(size.channels_in);
   const auto out = static_cast<double>(size.channels_out);
-  const double product = points * tiles * in * out / (target.fma_rate * kProductRate * busy(tiles));
+  const double product = points * tiles * in * out / (target.fma_rate * kSumRate * busy(tiles));
   // Both intermediate values are written and read.
   const double bytes = 4 * points * tiles * (in + out);
-  return product + constant_seconds(points * in * out, target) + saved_seconds(bytes, target) +
-         target.launch_seconds;
+  return std::max(product, constant_seconds(points * in * out, target)) +
+         saved_seconds(bytes, target) + target.launch_seconds;
 }
 
 }  // namespace

@@ -67,11 +67,11 @@ TEST_P(Networks, ResNet50IsAtMostFiftyEightKernels) {
   EXPECT_LE(kernels(network("resnet50")), 58U);
 }
 
-// Two more for each of the eleven convolutions 3x3 that tiles make faster.
-TEST_P(Networks, ResNet50InTilesIsAtMostTwentyTwoMore) {
+// Two more for each of the thirteen convolutions 3x3 that tiles make faster.
+TEST_P(Networks, ResNet50InTilesIsAtMostTwentySixMore) {
   if (network("resnet50").empty()) GTEST_SKIP() << kNoModel;
   const size_t tiled = kernels(network("resnet50"), {}, "auto");
-  EXPECT_LE(tiled, 56U + 22U);
+  EXPECT_LE(tiled, 56U + 26U);
   EXPECT_GE(tiled, 56U + 10U);
 }
 

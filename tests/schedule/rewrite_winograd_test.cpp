@@ -222,15 +222,34 @@ TEST_F(Winograd, AutoTakesTilesWhereTheyAreExpectedToBeFaster) {
                                                                          {96, 128, 28},
                                                                          {64, 192, 56}})
     EXPECT_EQ(tile(in, out, size), 4) << in << " to " << out << " at " << size;
-  EXPECT_NE(tile(256, 256, 14), 0);
-  EXPECT_NE(tile(512, 512, 14), 0);
-  EXPECT_EQ(tile(512, 512, 7), 0) << "the transformed filters are too large for so few tiles";
+  EXPECT_EQ(tile(256, 256, 14), 4);
+  EXPECT_EQ(tile(512, 512, 14), 4);
+  EXPECT_EQ(tile(512, 512, 7), 2) << "filters for larger tiles take longer to read than they save";
+  EXPECT_EQ(tile(512, 512, 3), 0) << "filters for so few results";
   EXPECT_EQ(tile(3, 64, 224), 0) << "few channels in";
   EXPECT_EQ(tile(64, 3, 224), 0) << "few channels out";
   EXPECT_EQ(tile(64, 64, 1), 0) << "a tile is mostly waste";
   EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, generic_target()), 0) << "no lanes";
   EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, avx2_target()), 4);
   EXPECT_EQ(winograd_tile({8, 7, 7, 512, 512}, target), 4) << "a batch shares the filters";
+}
+
+// Planes whose distance is a multiple of 4 KB would fall into the same sets of a cache.
+TEST_F(Winograd, PlanesOfTransformedTilesStartInSetsOfTheirOwn) {
+  const Tensor x = testing::float_input(context_, {1, 128, 14, 14});
+  UOp out = rewritten(conv(x, values({32, 128, 3, 3}), Tensor(), padded(1, 1)));
+  out = out.graph().make(Op::Contiguous, {out});
+  const Schedule schedule = make_schedule({&out, 1}, avx512_target());
+  int64_t found = 0;
+  for (const ScheduledKernel& kernel : schedule.kernels) {
+    if (!schedule.elements.contains(kernel.destination.node())) continue;
+    ++found;
+    const int64_t plane = kernel.view.strides[1].value();
+    EXPECT_EQ(plane, 16 * 128 + 16);
+    EXPECT_EQ(kernel.view.strides[0].value(), 6 * plane);
+    EXPECT_TRUE(schedule.elements.at(kernel.destination.node()).is(36 * plane));
+  }
+  EXPECT_EQ(found, 1);
 }
 
 // Convolutions with random sizes and what often stands around them.
