@@ -1,7 +1,6 @@
 #include "schedule/join.h"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -10,6 +9,7 @@
 #include "ir/bounds.h"
 #include "ir/shared_value.h"
 #include "schedule/lower.h"
+#include "schedule/row_test.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "shape/view.h"
@@ -18,200 +18,12 @@ namespace tiny {
 
 namespace {
 
-// Positions that a value is chosen by where the values may share work.
-constexpr int64_t kChoicesMax = 8;
-
 double elements_of(const UOp& node) {
   double n = 1;
   for (const Dim& d : shape_of(node))
     n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
   return n;
 }
-
-constexpr double kRowTileMin = 4;        // rows that go through a chain of products at once
-constexpr double kStagesOfRows = 3;      // of a product's rows, kept at once
-constexpr double kWorkWorthKeeping = 6;  // multiply-adds of a value, as the heuristic has it
-
-bool is_reduce(const UOp& u) {
-  return u.op() == Op::Reduce;
-}
-
-// Whether a value is one of a few, by its position: such values share what they are made of as long
-// as nothing but elementwise work stands around them.
-bool chooses_by_position(const UOp& u) {
-  if (u.op() != Op::Where || u.src(0).op() != Op::Less || u.src(1).is_const()) return false;
-  const UOp& position = u.src(0).src(0);
-  if (position.dtype() != kInt64 || !u.src(0).src(1).is_const()) return false;
-  const Interval range = bounds(position);
-  return range.lo == 0 && range.hi < kChoicesMax && !u.src(2).is_const();
-}
-
-// Whether a kernel with several reductions can run as loops over rows: each row is read, reduced
-// and written while it is in cache.
-class RowTest {
- public:
-  RowTest(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {
-    for (const UOp& u : topological(kernel.roots)) {
-      uint64_t free = u.op() == Op::Range ? uint64_t{1} << kernel.position(u) : 0;
-      for (const UOp& s : u.src()) free |= free_.at(s.node());
-      if (u.op() == Op::Reduce)
-        for (size_t i = 1; i < u.src().size(); ++i) free &= ~free_.at(u.src(i).node());
-      free_.emplace(u.node(), free);
-      nodes_.push_back(u);
-    }
-  }
-
-  // Arithmetic of one launch, in multiply-adds: what is inside a reduction counts for each of its
-  // iterations.
-  double work() const {
-    double sum = 0;
-    for (const UOp& u : nodes_)
-      if (has(u.op(), kElementwise) && u.dtype() != kInt64)
-        sum += op_weight(u.op()) * extent(free_.at(u.node()));
-    return sum;
-  }
-
-  bool passes(size_t inputs) const {
-    if (static_cast<int64_t>(inputs) > target_.inputs_max || ops() > target_.ops_max) return false;
-    const auto reductions = std::count_if(nodes_.begin(), nodes_.end(),
-                                          [](const UOp& u) { return u.op() == Op::Reduce; });
-    if (reductions == 0) return true;
-    if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return false;
-    double rows = 1;
-    for (const UOp& u : nodes_) {
-      if (u.op() != Op::Reduce) continue;
-      const uint64_t free = free_.at(u.node());
-      // The ranges outside of a reduction are the kernel's outermost ones.
-      if (free & (free + 1)) return false;
-      if (reductions > 1 && is_contraction(u)) return false;
-      rows = std::max(rows, extent(free));
-      for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-        if ((free & (uint64_t{1} << i)) && kernel_.ranges[i].reduced) return false;
-    }
-    return fits(rows);
-  }
-
-  // Whether a kernel of products and of reductions of their rows can run as loops over tiles of
-  // rows: what the tile has in common is kept in scratch (codegen/heuristic_row_tiles.cpp).
-  bool passes_as_tiles(size_t inputs) const {
-    if (static_cast<int64_t>(inputs) > target_.inputs_max || ops() > target_.ops_max) return false;
-    uint64_t common = ~uint64_t{0};
-    for (const UOp& u : nodes_)
-      if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free_.at(u.node());
-    if (common == 0 || (common & (common + 1))) return false;
-    // A product is what the kernel ends in, or is wanted again and so kept.
-    std::unordered_set<const Node*> kept;
-    for (const SharedValue& shared : find_shared_values(
-             kernel_, static_cast<size_t>(std::countr_one(common)), kWorkWorthKeeping))
-      for (const UOp& u : topological(shared.images, is_reduce)) kept.insert(u.node());
-    uint64_t reduced = 0;
-    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if (kernel_.ranges[i].reduced) reduced |= uint64_t{1} << i;
-    double widest = 0;
-    for (const UOp& u : nodes_) {
-      if (u.op() != Op::Reduce) continue;
-      const uint64_t columns = free_.at(u.node()) & ~common;
-      if (columns == 0) continue;
-      if (!is_contraction(u) || ((columns & reduced) && !kept.contains(u.node()))) return false;
-      widest = std::max(widest, extent(columns) * static_cast<double>(u.dtype().bytes()));
-    }
-    // Rows are worth a tile if a matrix is the same for all of them, and is read from a cache.  One
-    // that is the same for all of the kernel wants panels for all, which the product alone has.
-    uint64_t row = common;
-    double operands = 0;
-    for (const UOp& u : nodes_) {
-      if (u.op() != Op::Load) continue;
-      const uint64_t walks = walked(u);
-      if ((walks & common) == common || std::popcount(walks & ~common) < 2) continue;
-      if (!(walks & common)) return false;
-      row &= ~walks;
-      operands += extent(walks & ~common) * static_cast<double>(u.dtype().bytes());
-    }
-    return operands > 0 && row && extent(std::bit_floor(row)) >= kRowTileMin &&
-           operands <= static_cast<double>(target_.l3_bytes) / 2 &&
-           kRowTileMin * kStagesOfRows * widest <= static_cast<double>(target_.l2_bytes) / 2;
-  }
-
-  // Seconds that each worker adds if a reduction inside another, the same for every output, is
-  // computed once before the loops; none if the kernel is not of that kind.
-  std::optional<double> operand_seconds(size_t inputs) const {
-    if (static_cast<int64_t>(inputs) > target_.inputs_max || ops() > target_.ops_max)
-      return std::nullopt;
-    std::vector<UOp> reductions;
-    for (const UOp& u : nodes_)
-      if (u.op() == Op::Reduce) reductions.push_back(u);
-    if (reductions.size() != 2) return std::nullopt;
-    if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
-    const UOp& inner = reductions[0];
-    const UOp& outer = reductions[1];
-    const std::vector<UOp> below = topological({&outer, 1});
-    if (std::find(below.begin(), below.end(), inner) == below.end()) return std::nullopt;
-    const uint64_t free = free_.at(inner.node());
-    uint64_t own = 0;
-    for (size_t i = 1; i < outer.src().size(); ++i) own |= free_.at(outer.src(i).node());
-    if (free == 0 || (free & ~own) != 0) return std::nullopt;
-    const double bytes = extent(free) * static_cast<double>(inner.dtype().bytes());
-    if (bytes > static_cast<double>(target_.l1_bytes) / 2) return std::nullopt;
-    uint64_t all = free;
-    for (size_t i = 1; i < inner.src().size(); ++i) all |= free_.at(inner.src(i).node());
-    return extent(all) / target_.fma_rate * (1 - 1.0 / target_.cores);
-  }
-
- private:
-  int64_t ops() const {
-    int64_t n = 0;
-    for (const UOp& u : nodes_)
-      if (has(u.op(), kElementwise) && u.dtype() != kInt64)
-        n += has(u.op(), kTranscendental) ? 20 : 1;
-    return n;
-  }
-
-  double extent(uint64_t set) const {
-    double n = 1;
-    for (; set; set &= set - 1) {
-      const auto i = static_cast<size_t>(std::countr_zero(set));
-      n *= static_cast<double>(std::max<int64_t>(bounds(kernel_.ranges[i].range.src(0)).hi, 1));
-    }
-    return n;
-  }
-
-  // The ranges along which a load moves through memory: a stride of 0 repeats.
-  uint64_t walked(const UOp& load) const {
-    const ViewArg& view = load.view_arg();
-    uint64_t set = 0;
-    for (size_t i = 0; i < view.strides.size(); ++i)
-      if (view.strides[i] != 0) set |= free_.at(load.src(1 + i).node());
-    return set;
-  }
-
-  // A reduction whose operands are read more than once: it wants register tiles of its own.
-  bool is_contraction(const UOp& reduce) const {
-    uint64_t all = free_.at(reduce.node());
-    for (size_t i = 1; i < reduce.src().size(); ++i) all |= free_.at(reduce.src(i).node());
-    double largest = 1;
-    const UOp value = reduce.src(0);
-    for (const UOp& u : topological({&value, 1}))
-      if (u.op() == Op::Load) largest = std::max(largest, extent(walked(u) & all));
-    return extent(all) > 1.5 * largest;
-  }
-
-  bool fits(double rows) const {
-    double bytes = 0;
-    double stored = 0;
-    for (const UOp& u : nodes_) {
-      if (u.op() == Op::Load) bytes += extent(walked(u)) * static_cast<double>(u.dtype().bytes());
-      if (u.op() == Op::Store)
-        stored += extent(free_.at(u.node())) * static_cast<double>(u.src(1).dtype().bytes());
-    }
-    if ((bytes + stored) / rows > static_cast<double>(target_.l2_bytes) / 2) return false;
-    return rows >= target_.tiles_min || bytes + stored <= 64 * 1024;
-  }
-
-  const Kernel& kernel_;
-  const Target& target_;
-  std::vector<UOp> nodes_;
-  std::unordered_map<const Node*, uint64_t> free_;
-};
 
 class Joiner {
  public:

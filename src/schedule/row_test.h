@@ -1,0 +1,49 @@
+// Whether the kernel that a join makes can run as loops over rows, and what it costs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/kernel.h"
+#include "ir/target.h"
+
+namespace tiny {
+
+// Positions that a value is chosen by where the values may share work.
+inline constexpr int64_t kChoicesMax = 8;
+
+class RowTest {
+ public:
+  // The kernel and the target must outlive it.
+  RowTest(const Kernel& kernel, const Target& target);
+
+  // Arithmetic of one launch, in multiply-adds: what is inside a reduction counts for each of its
+  // iterations.
+  double work() const;
+  // Whether a kernel that reads so many buffers can run as loops over rows: each row is read,
+  // reduced and written while it is in cache.  Without reductions: whether it is small enough.
+  bool passes(size_t inputs) const;
+  // Whether a kernel of products and of reductions of their rows can run as loops over tiles of
+  // rows: what the tile has in common is kept in scratch (codegen/heuristic_row_tiles.cpp).
+  bool passes_as_tiles(size_t inputs) const;
+  // Seconds that each worker adds if a reduction inside another, the same for every output, is
+  // computed once before the loops; none if the kernel is not of that kind.
+  std::optional<double> operand_seconds(size_t inputs) const;
+
+ private:
+  bool is_small(size_t inputs) const;
+  double extent(RangeSet set) const;
+  RangeSet walked(const UOp& load) const;
+  bool is_contraction(const UOp& reduce) const;
+  bool keeps_its_products(RangeSet common) const;
+  bool fits(double rows) const;
+
+  const Kernel& kernel_;
+  const Target& target_;
+  std::vector<UOp> nodes_;
+  std::unordered_map<const Node*, RangeSet> free_;
+};
+
+}  // namespace tiny
