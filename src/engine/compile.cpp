@@ -7,6 +7,7 @@
 #include "engine/observe.h"
 #include "engine/plan_graph.h"
 #include "engine/realize.h"
+#include "ir/rebuild.h"
 #include "ir/spec.h"
 #include "schedule/rewrite_onehot.h"
 #include "schedule/schedule.h"
@@ -32,24 +33,10 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UO
   if (roots.empty()) return roots;
   std::vector<uint8_t> is_output(roots.front().graph().id_limit());
   for (const UOp& u : outputs) is_output[u.id()] = as_view(u) ? 0 : 1;
-  std::vector<UOp> rebuilt(is_output.size());
-  for (const UOp& u : topological(roots, has_memory)) {
-    UOp next = u;
-    if (!has_memory(u)) {
-      std::vector<UOp> src;
-      bool changed = false;
-      for (const UOp& s : u.src()) {
-        src.push_back(rebuilt[s.id()]);
-        changed |= !(src.back() == s);
-      }
-      if (changed) next = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
-    }
-    if (is_output[u.id()] && next.op() != Op::Contiguous)
-      next = u.graph().make(Op::Contiguous, {next});
-    rebuilt[u.id()] = next;
-  }
-  for (UOp& root : roots) root = rebuilt[root.id()];
-  return roots;
+  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+    if (!is_output[node.id()] || now.op() == Op::Contiguous) return now;
+    return now.graph().make(Op::Contiguous, {now});
+  });
 }
 
 // The first `count` of the roots are to be stored anew: what has memory already, or is stored for

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/rebuild.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "shape/shape.h"
@@ -165,29 +166,12 @@ std::optional<UOp> packed_product(const UOp& product, const Ints& axes, const Ta
 
 std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
                                 const std::vector<uint8_t>& is_constant) {
-  std::vector<UOp> out(roots.begin(), roots.end());
-  if (out.empty()) return out;
-  std::vector<UOp> rebuilt(out.front().graph().id_limit());
-  for (const UOp& u : topological(roots, has_memory)) {
-    UOp next = u;
-    if (!has_memory(u)) {
-      std::vector<UOp> src;
-      bool changed = false;
-      for (const UOp& s : u.src()) {
-        src.push_back(rebuilt[s.id()]);
-        changed |= !(src.back() == s);
-      }
-      if (u.op() == Op::ReduceAxis && u.reduce_arg().op == Op::Add)
-        if (auto product = packed_product(src[0], u.reduce_arg().axes, target, is_constant)) {
-          src[0] = std::move(*product);
-          changed = true;
-        }
-      if (changed) next = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
-    }
-    rebuilt[u.id()] = next;
-  }
-  for (UOp& root : out) root = rebuilt[root.id()];
-  return out;
+  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+    if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add)
+      return now;
+    const auto product = packed_product(now.src(0), now.reduce_arg().axes, target, is_constant);
+    return product ? make_reduce(*product, Op::Add, now.reduce_arg().axes) : now;
+  });
 }
 
 }  // namespace tiny

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ir/affine.h"
 #include "ir/build.h"
+#include "ir/rebuild.h"
 #include "rules/symbolic.h"
 #include "schedule/decide.h"
 #include "schedule/schedule.h"
@@ -359,34 +360,17 @@ int64_t winograd_tile(const ConvolutionSize& size, const Target& target) {
 
 std::vector<UOp> rewrite_winograd(std::span<const UOp> roots, const Target& target,
                                   const std::vector<uint8_t>& is_constant, WinogradUse use) {
-  std::vector<UOp> out(roots.begin(), roots.end());
-  if (out.empty() || use == WinogradUse::Never) return out;
-  const auto changed_sum = [&](const UOp& u) -> UOp {
-    const auto c = Matcher(u, is_constant).run();
-    if (!c) return {};
-    int64_t m = winograd_tile(size_of(*c, shape_of(u.src(0))), target);
+  if (use == WinogradUse::Never) return {roots.begin(), roots.end()};
+  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+    if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add ||
+        now.src(0).op() != Op::Mul || has_memory(now) || has_memory(now.src(0)))
+      return now;
+    const auto c = Matcher(now, is_constant).run();
+    if (!c) return now;
+    int64_t m = winograd_tile(size_of(*c, shape_of(now.src(0))), target);
     if (m == 0 && use == WinogradUse::WhereLegal) m = 4;
-    return m == 0 ? UOp() : computed_in_tiles(u, *c, {m});
-  };
-  std::vector<UOp> rebuilt(out.front().graph().id_limit());
-  for (const UOp& u : topological(roots, has_memory)) {
-    UOp next = u;
-    if (!has_memory(u)) {
-      std::vector<UOp> src;
-      bool changed = false;
-      for (const UOp& s : u.src()) {
-        src.push_back(rebuilt[s.id()]);
-        changed |= !(src.back() == s);
-      }
-      if (changed) next = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
-      if (next.op() == Op::ReduceAxis && next.reduce_arg().op == Op::Add &&
-          next.src(0).op() == Op::Mul && !has_memory(next) && !has_memory(next.src(0)))
-        if (UOp tiles = changed_sum(next)) next = std::move(tiles);
-    }
-    rebuilt[u.id()] = next;
-  }
-  for (UOp& root : out) root = rebuilt[root.id()];
-  return out;
+    return m == 0 ? now : computed_in_tiles(now, *c, {m});
+  });
 }
 
 }  // namespace tiny

@@ -1,0 +1,27 @@
+#include "ir/rebuild.h"
+
+namespace tiny {
+
+std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
+                         const std::function<UOp(const UOp& node, const UOp& now)>& change) {
+  std::vector<UOp> out(roots.begin(), roots.end());
+  if (out.empty()) return out;
+  std::vector<UOp> rebuilt(out.front().graph().id_limit());
+  for (const UOp& u : topological(roots, stop)) {
+    UOp now = u;
+    if (!stop(u)) {
+      std::vector<UOp> src;
+      bool changed = false;
+      for (const UOp& s : u.src()) {
+        src.push_back(rebuilt[s.id()]);
+        changed |= !(src.back() == s);
+      }
+      if (changed) now = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+    }
+    rebuilt[u.id()] = change(u, now);
+  }
+  for (UOp& root : out) root = rebuilt[root.id()];
+  return out;
+}
+
+}  // namespace tiny
