@@ -72,14 +72,16 @@ def compile_rows(tiny, path, count):
 
 def watched(command, env):
     """Milliseconds of a whole process, the most memory that it had in MB, and what it printed."""
-    start = time.perf_counter()
-    with subprocess.Popen([str(part) for part in command], env=env, stdout=subprocess.PIPE) as process:
-        printed = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise RuntimeError(f"{command[0]} ended with {process.returncode}")
-    return (time.perf_counter() - start) * 1e3, usage.ru_maxrss / 1024, json.loads(printed)
+    helper = pathlib.Path(command[0]).parents[1] / "bench" / "bench_peak_memory"
+    with tempfile.NamedTemporaryFile() as peak:
+        start = time.perf_counter()
+        done = subprocess.run([str(part) for part in (helper, peak.name, *command)], env=env,
+                              stdout=subprocess.PIPE, check=False)
+        ms = (time.perf_counter() - start) * 1e3
+        if done.returncode != 0:
+            raise RuntimeError(f"{command[0]} ended with {done.returncode}")
+        kilobytes = int(pathlib.Path(peak.name).read_text(encoding="utf-8"))
+    return ms, kilobytes / 1024, json.loads(done.stdout)
 
 
 def cold_rows(tiny, path, count):

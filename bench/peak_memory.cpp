@@ -1,0 +1,38 @@
+// Runs a command and writes the most memory that it had, in KB, to a file: peak_memory FILE COMMAND..
+//
+// The kernel counts what a process had before exec() as its own, so a process that Python starts
+// seems to have all of Python's memory; one that this small program starts does not.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+int main(int count, char** arguments) {
+  if (count < 3) {
+    std::fprintf(stderr, "peak_memory FILE COMMAND..\n");
+    return 2;
+  }
+  const pid_t child = fork();
+  if (child < 0) {
+    std::perror("fork");
+    return 1;
+  }
+  if (child == 0) {
+    execvp(arguments[2], arguments + 2);
+    std::perror(arguments[2]);
+    _exit(127);
+  }
+  int status = 0;
+  rusage usage{};
+  if (wait4(child, &status, 0, &usage) != child) {
+    std::perror("wait4");
+    return 1;
+  }
+  std::FILE* file = std::fopen(arguments[1], "w");
+  if (!file || std::fprintf(file, "%ld\n", usage.ru_maxrss) < 0 || std::fclose(file) != 0) {
+    std::perror(arguments[1]);
+    return 1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
