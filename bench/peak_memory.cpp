@@ -1,4 +1,5 @@
-// Runs a command and writes the most memory that it had, in KB, to a file: peak_memory FILE COMMAND..
+// Runs a command and writes the most memory that it had, in KB, to a file: peak_memory FILE
+// COMMAND..
 //
 // The kernel counts what a process had before exec() as its own, so a process that Python starts
 // seems to have all of Python's memory; one that this small program starts does not.
