@@ -5,6 +5,23 @@
 
 namespace tiny {
 
+namespace {
+
+// `digits` of a number as printf writes it, with a point in the place of the locale's.
+void append_number(const char* digits, std::string& out) {
+  for (bool in_point = false; *digits; ++digits) {
+    const bool plain = (*digits >= '0' && *digits <= '9') || (*digits >= 'a' && *digits <= 'z') ||
+                       *digits == '-' || *digits == '+';
+    if (plain)
+      out += *digits;
+    else if (!in_point)
+      out += '.';
+    in_point = !plain;
+  }
+}
+
+}  // namespace
+
 void TextPart::append_to(std::string& out) const {
   char digits[32];
   switch (kind_) {
@@ -22,7 +39,7 @@ void TextPart::append_to(std::string& out) const {
       break;
     case Kind::Float:
       std::snprintf(digits, sizeof digits, "%g", float_);
-      break;
+      return append_number(digits, out);
   }
   out += digits;
 }

@@ -37,7 +37,8 @@ class TextPart {
 
 std::string cat_parts(std::initializer_list<TextPart> parts);
 
-// The parts, one after the other: integers in decimal, bools as 0 and 1, floats with six digits.
+// The parts, one after the other: integers in decimal, bools as 0 and 1, floats with six digits,
+// in every locale.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   return cat_parts({TextPart(parts)...});

@@ -67,7 +67,6 @@ class Chooser {
     int64_t lane = -1;
   };
   bool row_tiles();
-  bool has_columns(const ClosureInfo& closure, uint64_t common) const;
   void cut_rows(size_t row, uint64_t common);
   void stage_shared_values();
   bool is_opaque(size_t position) const;

@@ -25,8 +25,6 @@ bool contains(const UOp& user, const UOp& node) {
   return std::find(below.begin(), below.end(), node) != below.end();
 }
 
-// What a value that is wanted again must cost at least to be kept: reading it back is not free.
-constexpr double kSharedWorkMin = 6;
 // Lanes that cost more than this are not worth having where there are several reductions.
 constexpr double kLaneCostMax = 30;
 // Vectors of a staged value that are computed side by side.
@@ -125,8 +123,7 @@ int64_t Chooser::tile(int64_t range, int64_t size) {
 }
 
 bool Chooser::has_range(int64_t number) const {
-  return std::any_of(current_.ranges.begin(), current_.ranges.end(),
-                     [&](const KernelRange& r) { return r.range.int_arg() == number; });
+  return current_.find_range(number) < current_.ranges.size();
 }
 
 // Lanes over a range, `vectors` of them in registers; what is left of the range stays a loop.
@@ -299,7 +296,7 @@ void Chooser::share_values() {
   while (place < common && current_.ranges[place].kind == RangeKind::Loop) ++place;
   if (place == 0) return;
   for (int count = 0; count < 4; ++count) {
-    const std::optional<SharedValue> shared = find_shared_value(current_, place, kSharedWorkMin);
+    const std::optional<SharedValue> shared = find_shared_value(current_, place, kWorkWorthKeeping);
     if (!shared) return;
     Option option{
         OptionKind::Stage, current_.ranges[place - 1].range.int_arg(), shared->number, {}, 0, true};

@@ -20,12 +20,6 @@ constexpr uint64_t bit(size_t i) {
 constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
 constexpr int64_t kVectorsMax = 4;
-constexpr double kStagesOfRows = 3;  // that are kept at once
-constexpr double kSharedWorkMin = 6;
-
-bool is_stage(const UOp& u) {
-  return u.op() == Op::Stage;
-}
 
 std::vector<int64_t> closed_by(const UOp& closer) {
   std::vector<int64_t> numbers;
@@ -35,17 +29,13 @@ std::vector<int64_t> closed_by(const UOp& closer) {
 
 }  // namespace
 
-// Whether a reduction has columns beside the rows that everything lies inside of.
-bool Chooser::has_columns(const ClosureInfo& closure, uint64_t common) const {
-  return !closure.store && (closure.below & ~closure.own & ~common) != 0;
-}
-
 bool Chooser::row_tiles() {
   const size_t count = common_outer_ranges(kernel_);
   const uint64_t common = bit(count) - 1;
-  if (std::ranges::none_of(table_.closures,
-                           [&](const ClosureInfo& c) { return has_columns(c, common); }))
-    return false;
+  const auto has_columns = [&](const ClosureInfo& closure) {
+    return !closure.store && (closure.below & ~closure.own & ~common) != 0;
+  };
+  if (std::ranges::none_of(table_.closures, has_columns)) return false;
   // The rows that an operand of a product is the same for.
   size_t row = kernel_.ranges.size();
   for (size_t i = 0; i < count; ++i)
@@ -92,9 +82,8 @@ void Chooser::cut_rows(size_t row, uint64_t common) {
 // is made of them.
 void Chooser::stage_shared_values() {
   for (int count = 0; count < 4; ++count) {
-    size_t place = 0;
-    while (current_.ranges[place].range.int_arg() != row_tile_.inner) ++place;
-    const auto shared = find_shared_value(current_, place, kSharedWorkMin);
+    const auto shared =
+        find_shared_value(current_, current_.find_range(row_tile_.inner), kWorkWorthKeeping);
     if (!shared) return;
     fill_rows(
         new_stage({OptionKind::Stage, row_tile_.place, shared->number, {}, kRowPadding, true}));
@@ -113,8 +102,7 @@ bool Chooser::is_opaque(size_t position) const {
 Chooser::Columns Chooser::cut_columns(int64_t range) {
   Columns out;
   if (lanes_ < 2) return out;
-  size_t at = 0;
-  while (current_.ranges[at].range.int_arg() != range) ++at;
+  const size_t at = current_.find_range(range);
   if (is_opaque(at)) return out;
   const UOp size = current_.ranges[at].range.src(0);
   const int64_t n = size.is_const() ? size.const_int() : 0;
@@ -170,12 +158,7 @@ void Chooser::product(const UOp& reduce, int64_t column, int64_t row) {
 // The operand that has the columns, if they lie apart: one panel for all tiles of rows.
 void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& columns) {
   const AccessTable table = access_table(current_);
-  const auto position = [&](int64_t number) {
-    size_t at = 0;
-    while (current_.ranges[at].range.int_arg() != number) ++at;
-    return at;
-  };
-  const size_t lane = position(columns.lane);
+  const size_t lane = current_.find_range(columns.lane);
   for (const AccessInfo& a : table.accesses) {
     if (a.node.op() != Op::Load || a.strides[lane] == 0 || a.strides[lane] == 1) continue;
     if (std::ranges::any_of(a.strides, [](int64_t s) { return s == kOpaqueStride; })) continue;
@@ -218,8 +201,7 @@ void Chooser::finish_rows() {
       if (a.strides[i] == 1 && !outside && r.kind == RangeKind::Loop) column = r.range.int_arg();
     }
   if (column >= 0) {
-    size_t at = 0;
-    while (current_.ranges[at].range.int_arg() != column) ++at;
+    const size_t at = current_.find_range(column);
     UOp reduce;
     for (const UOp& u : topological(current_.roots, is_stage))
       if (u.op() == Op::Reduce && (free.at(u.node()) & bit(at))) reduce = u;

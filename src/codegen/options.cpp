@@ -136,9 +136,9 @@ class Parser {
 }
 
 size_t find_range(const Kernel& kernel, const Option& option, int64_t number) {
-  for (size_t i = 0; i < kernel.ranges.size(); ++i)
-    if (kernel.ranges[i].range.int_arg() == number) return i;
-  refuse(option, cat("it has no range r", number));
+  const size_t at = kernel.find_range(number);
+  if (at == kernel.ranges.size()) refuse(option, cat("it has no range r", number));
+  return at;
 }
 
 // The split of a range: its value, and the two ranges that the value is a sum of.

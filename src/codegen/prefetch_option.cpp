@@ -48,12 +48,11 @@ class Prefetcher {
   }
 
   void find_loop() {
-    const auto at = std::ranges::find_if(
-        kernel_.ranges, [&](const KernelRange& r) { return r.range.int_arg() == option_.range; });
-    if (at == kernel_.ranges.end()) refuse("it has no such range");
-    place_ = static_cast<size_t>(at - kernel_.ranges.begin());
-    loop_ = at->range;
-    if (at->kind != RangeKind::Loop || at->reduced || !loop_.src(0).is_const())
+    place_ = kernel_.find_range(option_.range);
+    if (place_ == kernel_.ranges.size()) refuse("it has no such range");
+    const KernelRange& range = kernel_.ranges[place_];
+    loop_ = range.range;
+    if (range.kind != RangeKind::Loop || range.reduced || !loop_.src(0).is_const())
       refuse("the range is no loop of known size over elements that are stored");
     rounds_ = loop_.src(0).const_int();
   }

@@ -83,9 +83,9 @@ class Stager {
   }
 
   size_t position_of(int64_t number) const {
-    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if (kernel_.ranges[i].range.int_arg() == number) return i;
-    refuse(cat("it has no range r", number));
+    const size_t at = kernel_.find_range(number);
+    if (at == kernel_.ranges.size()) refuse(cat("it has no range r", number));
+    return at;
   }
 
   // Of a node that the kernel need not hold.

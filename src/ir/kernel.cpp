@@ -1,5 +1,7 @@
 #include "ir/kernel.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tiny {
@@ -9,6 +11,11 @@ size_t Kernel::position(const UOp& range) const {
     if (ranges[i].range == range) return i;
   invariant(false, "the range belongs to the kernel");
   return 0;
+}
+
+size_t Kernel::find_range(int64_t number) const {
+  const auto has_number = [&](const KernelRange& r) { return r.range.int_arg() == number; };
+  return static_cast<size_t>(std::ranges::find_if(ranges, has_number) - ranges.begin());
 }
 
 int64_t Kernel::next_range_number() const {

@@ -57,6 +57,8 @@ struct Kernel {
 
   // The position in `ranges` of a Range node.
   size_t position(const UOp& range) const;
+  // The position of the range with this number; ranges.size() if there is none.
+  size_t find_range(int64_t number) const;
   int64_t next_range_number() const;
 };
 
@@ -64,6 +66,10 @@ using RangeSet = uint64_t;  // bit i: the kernel's range i
 
 // The ranges below each node that no Reduce or Stage below it closes.
 using FreeRanges = std::unordered_map<const Node*, RangeSet>;
+// Where a walk ends that stays within the loops of a root: what a stage holds is computed apart.
+inline bool is_stage(const UOp& u) {
+  return u.op() == Op::Stage;
+}
 // Adds `roots` and all below them to `known`; the nodes must outlive it.
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known);
 

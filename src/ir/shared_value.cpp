@@ -21,10 +21,6 @@ bool closes(const UOp& u) {
   return u.op() == Op::Reduce || u.op() == Op::Stage;
 }
 
-bool is_stage(const UOp& u) {
-  return u.op() == Op::Stage;
-}
-
 // Inside of which everything that closes ranges lies, but for what a stage holds.
 RangeSet common_ranges(const Kernel& kernel, const FreeRanges& free) {
   RangeSet common = ~RangeSet{0};

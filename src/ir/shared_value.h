@@ -16,6 +16,11 @@ size_t common_outer_ranges(const Kernel& kernel);
 // order: the rows of a softmax along a leading axis.
 void put_rows_outermost(Kernel& kernel);
 
+// The least work, in multiply-adds, of a value that is worth keeping: reading it back is not free.
+inline constexpr double kWorkWorthKeeping = 6;
+// The values of a tile of rows that are kept at once when products make them.
+inline constexpr double kStagesOfRows = 3;
+
 struct SharedValue {
   UOp value;                // as the reduction computes it
   int64_t number = 0;       // among the kernel's nodes, sources first

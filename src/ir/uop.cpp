@@ -1,6 +1,7 @@
 #include "ir/uop.h"
 
 #include <bit>
+#include <memory>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -86,7 +87,7 @@ DType result_dtype(Op op, const std::vector<UOp>& src, DType declared) {
 }  // namespace
 
 // Open addressing with linear probing over the nodes' hashes; deletion shifts back.
-struct Graph::Table {
+struct Graph::Table : RefCounted {
   std::vector<const Node*> slots = std::vector<const Node*>(64);
   std::vector<uint32_t> free_ids;
   size_t count = 0;
@@ -125,7 +126,7 @@ struct Graph::Table {
   }
 };
 
-Graph::Graph() : table_(std::make_unique<Table>()) {
+Graph::Graph() : table_(make_ref<Table>()) {
 }
 Graph::~Graph() = default;
 size_t Graph::size() const {

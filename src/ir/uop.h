@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -71,7 +70,7 @@ struct Node {
   std::vector<UOp> src;
   // What others attach to a node, dying with it: its shape (src/shape) and the buffer that holds
   // its value once realised (src/engine).
-  mutable std::shared_ptr<const void> shape;
+  mutable Ref<RefCounted> shape;
   mutable Ref<RefCounted> realized;
 };
 
@@ -155,7 +154,7 @@ class Graph {
   friend class UOp;
   struct Table;
   void release(const Node* node);
-  std::unique_ptr<Table> table_;
+  Ref<Table> table_;
   RewriteWatch* watch_ = nullptr;
 };
 

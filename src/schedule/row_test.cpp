@@ -11,9 +11,7 @@ namespace tiny {
 
 namespace {
 
-constexpr double kRowTileMin = 4;        // rows that go through a chain of products at once
-constexpr double kStagesOfRows = 3;      // of a product's rows, kept at once
-constexpr double kWorkWorthKeeping = 6;  // multiply-adds of a value, as the heuristic has it
+constexpr double kRowTileMin = 4;  // rows that go through a chain of products at once
 
 bool is_reduce(const UOp& u) {
   return u.op() == Op::Reduce;

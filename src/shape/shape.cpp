@@ -303,6 +303,12 @@ Shape infer(const UOp& node) {
   }
 }
 
+// A shape as it lies with its node.
+struct KnownShape : RefCounted {
+  explicit KnownShape(Shape known) : shape(std::move(known)) {}
+  const Shape shape;
+};
+
 }  // namespace
 
 const Shape& shape_of(const UOp& node) {
@@ -320,11 +326,11 @@ const Shape& shape_of(const UOp& node) {
         stack.push_back(*missing);
         continue;
       }
-      if (!top.node()->shape) top.node()->shape = std::make_shared<const Shape>(infer(top));
+      if (!top.node()->shape) top.node()->shape = make_ref<KnownShape>(infer(top));
       stack.pop_back();
     }
   }
-  return *static_cast<const Shape*>(n->shape.get());
+  return static_cast<const KnownShape*>(n->shape.get())->shape;
 }
 
 Shape movement_dims(const UOp& node) {

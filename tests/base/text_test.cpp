@@ -79,6 +79,7 @@ TEST(Text, ANumberIsTheSameInEveryLocale) {
     if (!std::setlocale(LC_NUMERIC, locale)) continue;
     EXPECT_EQ(shortest(0.5), "0.5");
     EXPECT_EQ(shortest(1234.75f), "1234.75");
+    EXPECT_EQ(cat(-1234.75, " ", 2.5e-7f), "-1234.75 2.5e-07");
   }
   std::setlocale(LC_NUMERIC, "C");
 }
