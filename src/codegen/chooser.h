@@ -19,8 +19,11 @@ inline constexpr double kStagedReuseMin = 32;
 
 class Chooser {
  public:
-  Chooser(const Kernel& kernel, const Target& target);
+  // `use_dots`: whether words are formed where the target has instructions for them.
+  Chooser(const Kernel& kernel, const Target& target, bool use_dots);
   std::vector<Option> run();
+  // Whether words were formed of steps that lie apart and are not laid out again.
+  bool has_scattered_words() const { return scattered_; }
 
  private:
   double extent(size_t range) const { return table_.extents[range]; }
@@ -52,6 +55,11 @@ class Chooser {
   void rows();
   void share_values();
   void thread();
+
+  // heuristic_words.cpp
+  void form_words(const UOp& reduce);
+  std::optional<size_t> word_range(const UOp& reduce, int64_t steps) const;
+  void count_in_words(int64_t steps);
 
   // heuristic_row_tiles.cpp
   struct RowTile {
@@ -138,6 +146,10 @@ class Chooser {
   uint64_t space_ = ~uint64_t{0};  // the ranges that the contraction runs over
   int64_t cut_range_ = -1;         // the position of the reduced range that a panel cuts
   int64_t cut_ = -1;               // the number of its inner part
+  bool use_dots_;
+  bool scattered_ = false;
+  int64_t word_ = -1;      // the number of the range of a word's steps
+  UOp scattered_operand_;  // the parameter whose steps of a word lie apart
 };
 
 }  // namespace tiny

@@ -36,13 +36,20 @@ constexpr int64_t kRowVectors = 4;
 
 }  // namespace
 
-Chooser::Chooser(const Kernel& kernel, const Target& target)
-    : kernel_(kernel), target_(target), table_(access_table(kernel)), current_(kernel) {
+Chooser::Chooser(const Kernel& kernel, const Target& target, bool use_dots)
+    : kernel_(kernel),
+      target_(target),
+      table_(access_table(kernel)),
+      current_(kernel),
+      use_dots_(use_dots) {
 }
 
 std::vector<Option> Chooser::run() {
   lanes_ = target_.vector_bytes / table_.widest_bytes;
   if (lanes_ < 2 || !vectorises(kernel_, target_)) lanes_ = 1;
+  const auto is_reduction = [](const ClosureInfo& c) { return !c.store; };
+  const auto found = std::ranges::find_if(table_.closures, is_reduction);
+  if (std::ranges::count_if(table_.closures, is_reduction) == 1) form_words(UOp(found->node));
   std::vector<const ClosureInfo*> reductions;
   for (const ClosureInfo& c : table_.closures)
     if (!c.store) reductions.push_back(&c);
@@ -323,7 +330,9 @@ void Chooser::thread() {
 }
 
 std::vector<Option> choose_options(const Kernel& kernel, const Target& target) {
-  return Chooser(kernel, target).run();
+  Chooser words(kernel, target, true);
+  std::vector<Option> options = words.run();
+  return words.has_scattered_words() ? Chooser(kernel, target, false).run() : options;
 }
 
 }  // namespace tiny

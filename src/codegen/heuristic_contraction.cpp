@@ -360,7 +360,8 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (!panels_inside && vectors != panels) add(order, panels);
   const int64_t place = order.empty() ? -1 : order.back();
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-    if (i != lane && i != row && !(reduction.own & bit(i)) && panel.load->strides[i] == 0)
+    if (i != lane && i != row && !(reduction.own & bit(i)) && panel.load->strides[i] == 0 &&
+        number(i) != word_)
       add(order, number(i));
   if (inner_row != outer_row) add(order, outer_row);
   if (panels_inside && vectors != panels) {
@@ -385,6 +386,12 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (vectors != lane_number) add(layout, vectors);
   add(order, lane_number);
   add(layout, lane_number);
+  if (word_ >= 0) {
+    add(order, word_);
+    add(layout, word_);
+    const bool is_other = scattered_operand_ && !(scattered_operand_ == panel.load->node.src(0));
+    if (scattered_operand_ && !is_other) scattered_ = panel.in_place;
+  }
   apply({OptionKind::Order, -1, 0, order, 0, false});
   const Option stage{OptionKind::Stage, place, panel.load->node.src(0).int_arg(), layout, 0, false};
   // Lanes that lie apart are read along the steps instead, and stored apart: scratch is near.

@@ -83,6 +83,7 @@ class Lineariser {
   void instantiate(Task& task);
   void prefetch();
   void accumulate(Task& task, size_t instance, const Guards& guards);
+  std::vector<UOp> word_facts(const Task& task);
   // What an instance does with its value: Store's value is final, or a part of a sum.
   enum class Step : uint8_t { Close, AddDestination, StorePart };
   void close_instance(Task& task, size_t instance, Step step = Step::Close);
@@ -139,6 +140,14 @@ class Lineariser {
   InstanceKey key_of(const UOp& node);
   bool is_index(const UOp& node);  // integers made of ranges, variables and constants alone
 
+  // words.cpp
+  void accumulate_words(Task& task, LinearId acc, const Guards& guards);
+  void fill_words(Task& task, const UOp& flat, const Guards& guards, int64_t lanes);
+  LinearId word_of(const UOp& value, std::span<const UOp> facts);
+  std::optional<LinearId> load_word(const UOp& value, std::span<const UOp> facts);
+  LinearId join_steps(const UOp& value, size_t range, std::span<const UOp> facts);
+  std::optional<size_t> dot_range_of(const UOp& value);
+
   // access.cpp
   IndexForm form_of(const UOp& expression);
   Condition condition(const UOp& nonnegative, int64_t lanes);
@@ -159,6 +168,7 @@ class Lineariser {
     int32_t lane_stride = 0;   // elements; 0: the index has lanes
   };
   Place place(LinearId base, const UOp& flat, int64_t element_bytes);
+  std::optional<Place> word_place(LinearId base, const UOp& flat, size_t range, int64_t bytes);
   UOp flat_index(const UOp& access, size_t first_index);
   UOp sum_expression(std::span<const IndexTerm> terms);
   LinearId scalar_of(const IndexForm& form);  // without its lanes
@@ -187,6 +197,7 @@ class Lineariser {
   RangeSet loops_ = 0;                         // positions by kind
   RangeSet unrolled_ = 0;
   RangeSet vec_ = 0;
+  RangeSet dots_ = 0;
   RangeSet open_ = 0;  // loops that are open, or fixed by peeling
   struct Known {
     UOp fact;  // >= 0 in the block at this depth and within

@@ -46,7 +46,8 @@ Lineariser::Lineariser(const Kernel& kernel, const UOp& outer, const Target& tar
   // An instance's coordinates are numbers with a digit a range: 0 while it is not fixed.
   Digit next;
   for (const KernelRange& r : kernel.ranges) {
-    const bool unrolled = r.kind == RangeKind::Upcast || r.kind == RangeKind::Unroll;
+    const bool unrolled =
+        r.kind == RangeKind::Upcast || r.kind == RangeKind::Unroll || r.kind == RangeKind::Dot;
     const int64_t digits = unrolled ? r.range.src(0).const_int() : 2 * kPeeledMax;
     uint64_t above = 0;
     if (__builtin_mul_overflow(next.radix, static_cast<uint64_t>(digits) + 1, &above)) {
@@ -66,6 +67,9 @@ Lineariser::Lineariser(const Kernel& kernel, const UOp& outer, const Target& tar
       case RangeKind::Upcast:
       case RangeKind::Unroll:
         unrolled_ |= bit(i);
+        break;
+      case RangeKind::Dot:
+        dots_ |= bit(i);
         break;
       case RangeKind::Vec:
         vec_ |= bit(i);
@@ -186,6 +190,7 @@ void Lineariser::close_tasks(std::vector<Task*> tasks) {
 // What must hold for a task to close an iteration: the facts of the splits that made its ranges.
 bool Lineariser::guards(const UOp& fact, const Task& task) {
   const RangeSet free = free_of(fact);
+  if (free & dots_) return false;  // the steps of a word are guarded one by one
   return (free & task.own) && !(free & ~(task.own | free_of(task.node)));
 }
 
@@ -193,6 +198,17 @@ std::vector<UOp> Lineariser::guards_of_task(const Task& task) {
   std::vector<UOp> facts;
   for (const UOp& fact : kernel_.facts)
     if (guards(fact, task)) facts.push_back(fact);
+  return facts;
+}
+
+// The same of facts on the steps of a word.
+std::vector<UOp> Lineariser::word_facts(const Task& task) {
+  std::vector<UOp> facts;
+  for (const UOp& fact : kernel_.facts) {
+    const RangeSet free = free_of(fact);
+    if ((free & task.own & dots_) && !(free & ~(task.own | free_of(task.node))))
+      facts.push_back(fact);
+  }
   return facts;
 }
 
@@ -364,6 +380,7 @@ void Lineariser::declare_accumulators(Task& task) {
 
 void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
   const LinearId acc = task.accumulators[instance];
+  if (task.own & dots_) return accumulate_words(task, acc, guards);
   const DType dtype = tree_.op(acc).dtype;
   const Op op = task.node.reduce_arg().op;
   LinearId value = widened(value_of(task.node.src(0)), dtype.lanes);
@@ -381,7 +398,8 @@ void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
 void Lineariser::prefetch() {
   for (const KernelPrefetch& p : kernel_.prefetches) {
     if (free_of(p.index) & loops_ & ~open_) continue;
-    const RangeSet first = pending_in(free_of(p.index)) & unrolled_;  // once, not for each
+    const RangeSet first =
+        pending_in(free_of(p.index)) & (unrolled_ | dots_);  // once, not for each
     for (RangeSet set = first; set; set &= set - 1) {
       RangeState& state = states_[static_cast<size_t>(std::countr_zero(set))];
       state.kind = RangeState::Fixed;
@@ -430,6 +448,7 @@ void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step
     UOp flat = graph.integer(0);
     for (size_t i = 1; i < node.src().size(); ++i)
       flat = add(flat, mul(node.src(i), node.ints()[i - 1]));
+    if (task.own & dots_) return fill_words(task, flat, guards, lanes);
     store(node, task.accumulators.front(), flat, value_of(node.src(0)), guards.mask, lanes);
   } else if (node.op() == Op::Check) {
     const LinearId ok = value_of(node.src(0));

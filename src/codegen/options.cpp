@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <unordered_map>
 
 #include "base/checked.h"
@@ -10,13 +11,14 @@
 #include "codegen/stage_option.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
+#include "ir/dot.h"
 
 namespace tiny {
 
 namespace {
 
-constexpr const char* kNames[] = {"TILE",   "VEC",   "UPCAST", "UNROLL",
-                                  "THREAD", "ORDER", "STAGE",  "PREFETCH"};
+constexpr const char* kNames[] = {"TILE",  "VEC",   "UPCAST",   "UNROLL", "THREAD",
+                                  "ORDER", "STAGE", "PREFETCH", "DOT"};
 
 std::string range_text(int64_t number) {
   return number < 0 ? std::string("all") : cat("r", number);
@@ -91,7 +93,7 @@ class Parser {
   Option option(std::string_view name) {
     const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
     if (found == std::end(kNames))
-      fail(name, "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE or PREFETCH");
+      fail(name, "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE, PREFETCH or DOT");
     Option o;
     o.kind = static_cast<OptionKind>(found - std::begin(kNames));
     if (o.kind == OptionKind::Order) {
@@ -252,6 +254,37 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   return out;
 }
 
+// Every sum over the range is one of products whose factors have its steps; nothing else that is
+// computed once for several steps stands between.
+Kernel set_dot(const Kernel& kernel, const Option& option) {
+  Kernel out = kernel;
+  const size_t at = find_range(kernel, option, option.range);
+  const UOp& r = kernel.ranges[at].range;
+  if (kernel.ranges[at].kind != RangeKind::Loop) refuse(option, "the range has a kind already");
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  const auto depends = [&](const UOp& u) { return (free.at(u.node()) & (RangeSet{1} << at)) != 0; };
+  bool any = false;
+  for (const UOp& u : topological(kernel.roots)) {
+    const bool closes = (u.op() == Op::Reduce || u.op() == Op::Stage) && closed_at(u, r) != 0;
+    if (!closes) {
+      if (depends(u) && (u.op() == Op::Reduce || u.op() == Op::Stage || u.op() == Op::Store))
+        refuse(option, "a value depends on it that is no factor of a sum");
+      continue;
+    }
+    const std::optional<DotProduct> product = dot_product(u);
+    if (!product) refuse(option, "what it closes is no sum of products of narrow values");
+    if (!r.src(0).is_const_int(dot_steps(product->kind)))
+      refuse(option, cat("a word has ", dot_steps(product->kind), " steps"));
+    if (!depends(product->a) || !depends(product->b))
+      refuse(option, "a factor does not depend on it");
+    any = true;
+  }
+  if (!any) refuse(option, "no sum closes it");
+  out.ranges[at].kind = RangeKind::Dot;
+  return out;
+}
+
 Kernel reorder(const Kernel& kernel, const Option& option) {
   Kernel out = kernel;
   std::vector<size_t> places;
@@ -293,6 +326,8 @@ Kernel apply_option(const Kernel& kernel, const Option& option) {
       return set_kind(kernel, option, RangeKind::Thread);
     case OptionKind::Order:
       return reorder(kernel, option);
+    case OptionKind::Dot:
+      return set_dot(kernel, option);
     case OptionKind::Stage:
       return apply_stage(kernel, option);
     case OptionKind::Prefetch:

@@ -10,6 +10,8 @@
 //                the load of parameter p, or the value v by its number, is memoised in scratch over
 //                the ranges that are inside r (all: over all), laid out in the order a.. ; N more
 //                elements a row
+//   DOT r        a word: the steps of r, as many as one holds, are multiplied and added by one
+//                instruction; r is closed by sums of products of narrow values alone (ir/dot.h)
 //   PREFETCH p r what lies after the block of parameter p that each step of the loop r reads is
 //                fetched while r runs
 //
@@ -27,7 +29,7 @@
 
 namespace tiny {
 
-enum class OptionKind : uint8_t { Tile, Vec, Upcast, Unroll, Thread, Order, Stage, Prefetch };
+enum class OptionKind : uint8_t { Tile, Vec, Upcast, Unroll, Thread, Order, Stage, Prefetch, Dot };
 
 struct Option {
   OptionKind kind = OptionKind::Tile;

@@ -65,7 +65,8 @@ std::vector<UOp> Lineariser::void_outside(const Task& task) {
 void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits) {
   const RangeSet self = RangeSet{1} << range;
   const RangeSet free = free_of(condition);
-  if (!(free & self) || (free & ~self & (loops_ & ~open_)) || (free & (unrolled_ | vec_))) return;
+  if (!(free & self) || (free & ~self & (loops_ & ~open_)) || (free & (unrolled_ | vec_ | dots_)))
+    return;
   if (proven(condition)) return;
   const UOp& r = kernel_.ranges[range].range;
   std::optional<Affine> sum = affine(condition);
@@ -85,7 +86,7 @@ void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits)
 
 // The unrolled ranges and lanes among `free` that have no coordinate yet.
 RangeSet Lineariser::pending_in(RangeSet free) const {
-  RangeSet pending = free & (unrolled_ | vec_);
+  RangeSet pending = free & (unrolled_ | vec_ | dots_);
   for (RangeSet set = pending; set; set &= set - 1)
     if (states_[static_cast<size_t>(std::countr_zero(set))].kind == RangeState::Fixed)
       pending &= ~(set & -set);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "codegen/figures.h"
 #include "codegen/heuristic.h"
@@ -9,6 +10,7 @@
 #include "codegen/linearize.h"
 #include "codegen/options.h"
 #include "codegen/ranges.h"
+#include "ir/dot.h"
 #include "ir/spec.h"
 #include "rules/decompositions.h"
 
@@ -52,7 +54,7 @@ class PassLog {
 }  // namespace
 
 std::string uops_text(const Kernel& kernel) {
-  static constexpr const char* kKinds[] = {"", "/UPCAST", "/UNROLL", "/VEC", "/THREAD"};
+  static constexpr const char* kKinds[] = {"", "/UPCAST", "/UNROLL", "/VEC", "/THREAD", "/DOT"};
   std::string out = "order";
   for (const KernelRange& r : kernel.ranges)
     out += cat(" r", r.range.int_arg(), ":", expression_text(r.range.src(0)),
@@ -68,6 +70,22 @@ Kernel decomposed(const Kernel& kernel) {
   Kernel out = kernel;
   out.roots = decompose(kernel.roots);
   return out;
+}
+
+// Only lists from outside ask for what the target cannot do.
+void require_dots(const Kernel& kernel, const Target& target) {
+  RangeSet words = 0;
+  for (size_t i = 0; i < kernel.ranges.size(); ++i)
+    if (kernel.ranges[i].kind == RangeKind::Dot) words |= RangeSet{1} << i;
+  if (!words) return;
+  for (const UOp& u : topological(kernel.roots)) {
+    const std::optional<DotProduct> product = dot_product(u);
+    if (!product || target.has_dot(product->kind)) continue;
+    for (const UOp& r : u.src().subspan(1))
+      require(!(words >> kernel.position(r) & 1), Status::InvalidArgument, "option DOT r",
+              r.int_arg(), ": target ", target.name, " has no dot products ",
+              to_string(product->kind));
+  }
 }
 
 }  // namespace
@@ -97,6 +115,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   else if (options.optimise)
     chosen = choose_options(current, target);
   current = apply_options(current, chosen);
+  require_dots(current, target);
   current.name = shape_name(current);
   if (options.verify) verify_decomposed(current.roots, "options");
   result.options = to_text(chosen);

@@ -60,6 +60,7 @@ class Stager {
     const size_t staged = home.value_or(0);
     std::vector<Dimension> dims = home ? own_ranges(occurrences_[staged]) : copies(value);
     arrange(dims);
+    unroll_split_words(dims);
     const UOp stage = make_stage(home ? occurrences_[staged].value : renamed_, dims);
     Kernel out = kernel_;
     Renaming replaced;
@@ -203,7 +204,7 @@ class Stager {
 
   // Lanes are filled as lanes; a few registers as so many steps.
   static RangeKind copied_kind(const KernelRange& r) {
-    if (r.kind == RangeKind::Vec) return r.kind;
+    if (r.kind == RangeKind::Vec || r.kind == RangeKind::Dot) return r.kind;
     const bool few = r.kind == RangeKind::Upcast && r.range.src(0).const_int() <= 4;
     return few ? RangeKind::Unroll : RangeKind::Loop;
   }
@@ -339,6 +340,16 @@ class Stager {
       dims.erase(found);
     }
     dims.insert(dims.end(), named.begin(), named.end());
+  }
+
+  // A word is filled at once where its steps lie side by side; elsewhere one step after the other.
+  void unroll_split_words(std::vector<Dimension>& dims) const {
+    for (Dimension& d : dims) {
+      if (d.kind != RangeKind::Dot) continue;
+      const bool whole =
+          d.range == dims.back().range && option_.padding % d.range.src(0).const_int() == 0;
+      if (!whole) d.kind = RangeKind::Unroll;
+    }
   }
 
   UOp make_stage(const UOp& value, const std::vector<Dimension>& dims) const {

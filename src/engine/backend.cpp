@@ -15,6 +15,18 @@
 
 namespace tiny {
 
+DotSet dots_of(const CpuFacts& facts, CpuIsa isa) {
+  DotSet dots = 0;
+  if (isa == CpuIsa::Avx512) {
+    if (facts.has_byte_dots) dots |= dot_bit(DotKind::U8S8);
+    if (facts.has_bfloat_dots) dots |= dot_bit(DotKind::Bf16);
+  } else {
+    if (facts.has_byte_dots_avx2) dots |= dot_bit(DotKind::U8S8);
+    if (facts.has_signed_dots_avx2) dots |= kIntegerDots;
+  }
+  return dots;
+}
+
 namespace {
 
 Code to_code(Rendered rendered) {
@@ -38,11 +50,18 @@ Code to_code(Rendered rendered) {
   return code;
 }
 
+// Those that give what the products and sums would, and the others where they are allowed.
+DotSet allowed(DotSet dots, const Flags& flags) {
+  return flags.bf16_dots != 0 ? dots : static_cast<DotSet>(dots & kIntegerDots);
+}
+
 // Bytecode on the interpreter: every program, on every processor.
 class InterpreterBackend : public Backend {
  public:
-  InterpreterBackend() : device_(make_interpreter_device()), target_(generic_target(64)) {
+  explicit InterpreterBackend(const Flags& flags)
+      : device_(make_interpreter_device()), target_(generic_target(64)) {
     target_.name = "interp";
+    target_.dots = allowed(kAllDots, flags);
   }
   Device& device() override { return *device_; }
   const Target& target() const override { return target_; }
@@ -60,8 +79,9 @@ class InterpreterBackend : public Backend {
 };
 
 // What the processor can do, as data for codegen.
-Target cpu_target(const CpuFacts& facts, CpuIsa isa) {
+Target cpu_target(const CpuFacts& facts, CpuIsa isa, const Flags& flags) {
   Target target = isa == CpuIsa::Avx512 ? avx512_target() : avx2_target();
+  target.dots = allowed(dots_of(facts, isa), flags);
   target.l1_bytes = facts.l1_bytes;
   target.l2_bytes = facts.l2_bytes;
   target.l3_bytes = std::max(facts.l3_bytes, facts.l2_bytes);
@@ -74,7 +94,7 @@ class CpuBackend : public Backend {
   CpuBackend(const Flags& flags, const CpuFacts& facts, CpuIsa isa)
       : device_(make_cpu_device(
             {static_cast<int>(flags.threads), flags.perf_map != 0, flags.threads_of_caller})),
-        target_(cpu_target(facts, isa)) {
+        target_(cpu_target(facts, isa, flags)) {
     target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
   }
   Device& device() override { return *device_; }
@@ -108,9 +128,10 @@ class CpuBackend : public Backend {
 // C compiled by the system's compiler: a batch is one translation unit.
 class CBackend : public Backend {
  public:
-  explicit CBackend(const std::string& compiler)
-      : device_(make_c_device({compiler, "/tmp", {}})), target_(generic_target(64)) {
+  explicit CBackend(const Flags& flags)
+      : device_(make_c_device({flags.cc, "/tmp", {}})), target_(generic_target(64)) {
     target_.name = "c";
+    target_.dots = allowed(kAllDots, flags);
   }
   Device& device() override { return *device_; }
   const Target& target() const override { return target_; }
@@ -190,15 +211,15 @@ std::vector<LoadedKernel> Backend::load(std::span<const Code> codes) {
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   const std::string device = kind_of_device(flags.device);
-  if (device == "c") return std::make_unique<CBackend>(flags.cc);
+  if (device == "c") return std::make_unique<CBackend>(flags);
   if (device == "null") return std::make_unique<NullBackend>(flags);
-  if (device == "interp") return std::make_unique<InterpreterBackend>();
+  if (device == "interp") return std::make_unique<InterpreterBackend>(flags);
   if (device == "cpu") {
     const CpuFacts facts = cpu_facts();
     const CpuIsa isa = limit_isa(facts.isa, flags.isa);
     if (isa != CpuIsa::None) return std::make_unique<CpuBackend>(flags, facts, isa);
     // Without AVX2 the interpreter does the work, and every kernel says so.
-    return std::make_unique<InterpreterBackend>();
+    return std::make_unique<InterpreterBackend>(flags);
   }
   std::vector<std::string> names;
   for (const BackendInfo& info : known_backends()) names.push_back(info.name);

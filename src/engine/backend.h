@@ -10,6 +10,7 @@
 #include "base/flags.h"
 #include "ir/linear.h"
 #include "ir/target.h"
+#include "runtime/cpu/cpuid.h"
 #include "runtime/device.h"
 
 namespace tiny {
@@ -34,6 +35,9 @@ class Backend {
   // C.
   virtual std::string listing(const LinearProgram& program) = 0;
 };
+
+// The dot products that machine code for `isa` has on such a processor.
+DotSet dots_of(const CpuFacts& facts, CpuIsa isa);
 
 // Error{InvalidArgument} that lists the known names; Error{Unsupported} if this machine lacks it.
 std::unique_ptr<Backend> make_backend(const Flags& flags);

@@ -6,6 +6,7 @@
 #include "engine/backend.h"
 #include "engine/kernel_key.h"
 #include "engine/realize.h"
+#include "schedule/narrow_operands.h"
 #include "schedule/pack_constants.h"
 #include "schedule/rewrite_winograd.h"
 #include "schedule/schedule.h"
@@ -15,7 +16,8 @@ namespace tiny {
 namespace {
 
 // Values that no input reaches but that a value that inputs reach is made from.
-std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_constant) {
+std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_constant,
+                                   const Target& target) {
   const std::vector<UOp> order = topological(outputs, has_memory);
   std::vector<uint8_t> varies(outputs.front().graph().id_limit());
   // What is made of constants and positions alone by a few operations: no buffer is as cheap.
@@ -32,11 +34,13 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_
     varies[u.id()] = v ? 1 : 0;
     light[u.id()] = l ? 1 : 0;
   }
+  const std::vector<uint8_t> stays_narrow = casts_of_factors(outputs, target);
   std::vector<UOp> frontier;
   const auto add = [&](const UOp& u) {
     // Views cost nothing, and constants are better left where kernels can see them.
     UOp base = u;
-    while (has(base.op(), kMovement) && base.op() != Op::Pad) base = UOp(base.src(0));
+    while ((has(base.op(), kMovement) && base.op() != Op::Pad) || stays_narrow[base.id()])
+      base = UOp(base.src(0));
     if (has_memory(base) || light[base.id()]) return;
     if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
       frontier.push_back(base);
@@ -97,13 +101,13 @@ void compute(Context& context, const std::vector<UOp>& values) {
 }  // namespace
 
 void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured) {
-  compute(context, constant_frontier(roots, captured.is_constant));
-  if (!captured.is_constant) return;
   const Target& target = context.backend().target();
+  compute(context, constant_frontier(roots, captured.is_constant, target));
+  if (!captured.is_constant) return;
   roots =
       rewrite_winograd(roots, target, constant_nodes(roots), winograd_use(context.flags().wino));
   if (context.flags().pack != 0) roots = pack_constants(roots, target, constant_nodes(roots));
-  compute(context, constant_frontier(roots, captured.is_constant));
+  compute(context, constant_frontier(roots, captured.is_constant, target));
 }
 
 }  // namespace tiny

@@ -41,7 +41,7 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
 }
 
 std::string to_string(const Kernel& kernel) {
-  static constexpr const char* kKinds[] = {"", "/U", "/R", "/V", "/T"};
+  static constexpr const char* kKinds[] = {"", "/U", "/R", "/V", "/T", "/D"};
   std::string out = "kernel " + kernel.name + "\n  order";
   for (const KernelRange& r : kernel.ranges)
     out += cat(" r", r.range.int_arg(), ":", expression_text(r.range.src(0)),

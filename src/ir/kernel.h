@@ -25,7 +25,8 @@
 
 namespace tiny {
 
-enum class RangeKind : uint8_t { Loop, Upcast, Unroll, Vec, Thread };
+// Dot: the steps of a word (ir/dot.h), which one instruction takes.
+enum class RangeKind : uint8_t { Loop, Upcast, Unroll, Vec, Thread, Dot };
 
 struct KernelRange {
   UOp range;

@@ -1,6 +1,7 @@
 #include "ir/linear.h"
 
 #include "base/error.h"
+#include "ir/dot.h"
 
 namespace tiny {
 
@@ -23,6 +24,10 @@ namespace {
 
 bool names_op(int32_t aux) {
   return aux >= 0 && static_cast<size_t>(aux) < kOpCount;
+}
+
+bool names_dot(int32_t aux) {
+  return aux >= 0 && aux < kDotKinds;
 }
 
 }  // namespace
@@ -54,6 +59,8 @@ std::string to_string(const LinearProgram& program) {
       out += cat(" ", op.imm);
     if (op.op == Op::Fold && names_op(op.aux))
       out += cat(" ", info(static_cast<Op>(op.aux)).name);
+    else if (op.op == Op::Dot && names_dot(op.aux))
+      out += cat(" ", to_string(static_cast<DotKind>(op.aux)));
     else if (op.aux)
       out += cat(" /", op.aux);
     out += "\n";
@@ -188,6 +195,8 @@ class Verifier {
                        has(static_cast<Op>(op.aux), kAssociative),
                    "fold takes a power of two of lanes to one");
       }
+      case Op::Dot:
+        return dot_law(op);
       case Op::Check:
         return law(op.count == 2 && source(op, 0).dtype.scalar == ScalarType::Bool &&
                        source(op, 1).dtype == kInt64,
@@ -195,6 +204,17 @@ class Verifier {
       default:
         return elementwise_law(op);
     }
+  }
+
+  void dot_law(const LinearOp& op) const {
+    const DType words = kUInt32.with_lanes(op.dtype.lanes);
+    law(op.count == 3 && source(op, 0).dtype == words && source(op, 1).dtype == words,
+        "dot words, words, sum: uint32 of the sum's lanes");
+    law(names_dot(op.aux) && op.dtype == source(op, 2).dtype, "the dtype is the sum's");
+    const DType sum = op.dtype.element();
+    law(static_cast<DotKind>(op.aux) == DotKind::Bf16 ? sum == kFloat32
+                                                      : sum == kInt32 || sum == kUInt32,
+        "the sum is float32 of bfloat16, else an integer of 32 bits");
   }
 
   void elementwise_law(const LinearOp& op) const {

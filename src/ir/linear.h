@@ -31,6 +31,8 @@
 // LaneRange   low, high (int64)                                     bool: low <= l < high
 // Fold        many lanes                                     Op     one lane: halves are combined,
 //                                                                   l with l + n/2, to the last
+// Dot         words, words, sum               DotKind              sum + the products of the words'
+//                                                                   steps (ir/dot.h); words: uint32
 // Check       bool, position          check number                  - (the status word, if any is
 //                                                                   false and none failed before)
 // clang-format on

@@ -128,7 +128,7 @@ class NestReader {
         break;
     }
     const bool index = op.dtype.element() == kInt64 || op.dtype.is_bool();
-    return has(op.op, kElementwise) && !index ? info(op.op).symbol : "";
+    return (has(op.op, kElementwise) || op.op == Op::Dot) && !index ? info(op.op).symbol : "";
   }
 
   // Equal statements of a run are one: "fma x28".

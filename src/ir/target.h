@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "ir/dot.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
 
@@ -16,6 +17,7 @@ struct Target {
   Isa isa = Isa::Generic;
   int32_t vector_bytes = 4;  // of the widest register; 4: no vectors
   int32_t vector_registers = 16;
+  DotSet dots = 0;  // products that it multiplies and adds in groups
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 1 << 20;
   int64_t l3_bytes = 8 << 20;
@@ -32,6 +34,7 @@ struct Target {
 
   // Whether `op` on operands of `dtype` exists for vectors; without it codegen keeps one lane.
   bool vectorises(Op op, DType dtype) const;
+  bool has_dot(DotKind kind) const { return (dots & dot_bit(kind)) != 0; }
   // Lanes of a full register of `dtype`; at least 1.
   int64_t lanes(DType dtype) const {
     return vector_bytes / dtype.bytes() > 0 ? vector_bytes / dtype.bytes() : 1;

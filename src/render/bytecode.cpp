@@ -254,6 +254,9 @@ class Renderer {
       case Op::Where:
         i.op = BytecodeOp::Where;
         return;
+      case Op::Dot:
+        i.op = BytecodeOp::Dot;
+        return;
       default:
         i.op = arithmetic_op(op.op);
         i.type = type_of(source(op, 0));

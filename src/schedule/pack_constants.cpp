@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/build.h"
 #include "ir/rebuild.h"
+#include "schedule/narrow_operands.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "shape/shape.h"
@@ -19,8 +21,9 @@ constexpr int64_t kElementsMin = 1024;
 // One operand of a contraction.
 class Operand {
  public:
-  Operand(const UOp& value, const Ints& reduced, const Target& target)
-      : value_(value), target_(target), is_reduced_(shape_of(value).size()) {
+  // `word`: steps that lie side by side, as many as a word holds; 1 where each stands alone.
+  Operand(const UOp& value, const Ints& reduced, const Target& target, int64_t word)
+      : value_(value), target_(target), word_(word), is_reduced_(shape_of(value).size()) {
     for (int64_t axis : reduced) is_reduced_[static_cast<size_t>(axis)] = true;
   }
 
@@ -74,7 +77,7 @@ class Operand {
     return true;
   }
 
-  int64_t lanes() const { return target_.vector_bytes / value_.dtype().bytes(); }
+  int64_t lanes() const { return target_.vector_bytes / (value_.dtype().bytes() * word_); }
 
   // Columns side by side: two vectors where they fill all blocks, else one, else all.
   int64_t block(int64_t columns) const {
@@ -115,11 +118,23 @@ class Operand {
     const auto longest = std::max_element(steps.begin(), steps.end(),
                                           [&](size_t a, size_t b) { return size(a) < size(b); });
     if (is_computed_ && longest != steps.end()) std::rotate(longest, longest + 1, steps.end());
+    size_t word_at = split.size();
+    if (word_ > 1) {
+      if (steps.empty() || size(steps.back()) % word_ != 0) return std::nullopt;
+      word_at = steps.back() + 1;
+      split[steps.back()] = size(steps.back()) / word_;
+      split.insert(split.begin() + static_cast<int64_t>(word_at), word_);
+      const auto make_room = [word_at](size_t& i) { i += i >= word_at ? 1 : 0; };
+      std::ranges::for_each(outer, make_room);
+      std::ranges::for_each(steps, make_room);
+      make_room(blocks_at);
+    }
     Ints order;
     for (size_t i : outer) order.push_back(static_cast<int64_t>(i));
     order.push_back(static_cast<int64_t>(blocks_at));
     for (size_t i : steps) order.push_back(static_cast<int64_t>(i));
     order.push_back(static_cast<int64_t>(blocks_at + 1));
+    if (word_ > 1) order.push_back(static_cast<int64_t>(word_at));
     Graph& graph = value_.graph();
     const UOp given = graph.make(Op::AsStrided, {stored.base}, std::move(elements));
     const UOp ordered = make_permute(make_reshape(given, split), order);
@@ -134,8 +149,9 @@ class Operand {
     return make_expand(make_reshape(columns, narrow), shape);
   }
 
-  const UOp& value_;
+  const UOp value_;
   const Target& target_;
+  const int64_t word_;
   std::vector<bool> is_reduced_;
   std::vector<size_t> kept_;  // axes along which elements differ
   size_t columns_axis_ = kNone;
@@ -148,15 +164,20 @@ class Operand {
 };
 
 // A contraction's product of operands, one of them packed if it is a constant.
-std::optional<UOp> packed_product(const UOp& product, const Ints& axes, const Target& target,
+std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
                                   const std::vector<uint8_t>& is_constant) {
-  if (product.op() != Op::Mul || !product.dtype().is_float()) return std::nullopt;
+  const UOp& product = reduce.src(0);
+  const Ints& axes = reduce.reduce_arg().axes;
+  const std::optional<DotKind> kind = dot_kind_of(reduce, target);
+  if (product.op() != Op::Mul || (!product.dtype().is_float() && !kind)) return std::nullopt;
+  const int64_t word = kind ? dot_steps(*kind) : 1;
   for (const size_t side : {size_t{1}, size_t{0}}) {
     const UOp& other = product.src(1 - side);
-    const auto packed = Operand(product.src(side), axes, target).packed(other, is_constant);
+    const UOp value = kind ? without_cast(product.src(side)) : UOp(product.src(side));
+    const auto packed = Operand(value, axes, target, word).packed(other, is_constant);
     if (!packed) continue;
     std::vector<UOp> src{product.src(0), product.src(1)};
-    src[side] = *packed;
+    src[side] = kind ? cast(*packed, product.dtype()) : *packed;
     return product.graph().make(Op::Mul, std::move(src));
   }
   return std::nullopt;
@@ -169,7 +190,7 @@ std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add)
       return now;
-    const auto product = packed_product(now.src(0), now.reduce_arg().axes, target, is_constant);
+    const auto product = packed_product(now, target, is_constant);
     return product ? make_reduce(*product, Op::Add, now.reduce_arg().axes) : now;
   });
 }

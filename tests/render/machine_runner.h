@@ -7,7 +7,9 @@
 #include <cstring>
 #include <random>
 
+#include "engine/backend.h"
 #include "render/x86/x86.h"
+#include "runtime/cpu/cpuid.h"
 #include "tests/render/naive_linear.h"
 
 namespace tiny::test {
@@ -40,6 +42,9 @@ inline std::vector<Target> targets_here() {
   std::vector<Target> targets;
   if (__builtin_cpu_supports("avx2")) targets.push_back(avx2_target());
   if (has_avx512()) targets.push_back(avx512_target());
+  const CpuFacts facts = cpu_facts();
+  for (Target& target : targets)
+    target.dots = dots_of(facts, target.isa == Isa::Avx512 ? CpuIsa::Avx512 : CpuIsa::Avx2);
   return targets;
 }
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "base/kernel_abi.h"
+#include "ir/dot.h"
 #include "ir/linear.h"
 
 namespace tiny::naive {
@@ -166,6 +168,34 @@ inline uint64_t arithmetic(Op op, DType operand, uint64_t x, uint64_t y = 0, uin
   return integer_op(op, operand, x, y);
 }
 
+// A product added with one rounding, where denormals count as zero: in float64 the product is
+// exact, and so is the sum where it decides whether it rounds to a normal number.
+inline float flushed_fma(float a, float b, float c) {
+  const auto flushed = [](float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
+  const float x = flushed(a), y = flushed(b), z = flushed(c);
+  const double sum = double{x} * y + z;
+  if (std::abs(sum) < 0x1p-126 - 0x1p-151) return static_cast<float>(std::copysign(0.0, sum));
+  return std::fma(x, y, z);
+}
+
+inline uint64_t dot(DotKind kind, uint32_t a, uint32_t b, uint32_t c) {
+  if (kind == DotKind::Bf16) {
+    float sum = std::bit_cast<float>(c);
+    for (const int half : {1, 0})
+      sum = flushed_fma(float_from_bfloat(static_cast<uint16_t>(a >> (16 * half))),
+                        float_from_bfloat(static_cast<uint16_t>(b >> (16 * half))), sum);
+    return std::bit_cast<uint32_t>(sum);
+  }
+  int64_t sum = c;
+  for (int s = 0; s < 4; ++s) {
+    const auto x = static_cast<uint8_t>(a >> (8 * s)), y = static_cast<uint8_t>(b >> (8 * s));
+    const int64_t left = kind == DotKind::S8S8 ? static_cast<int8_t>(x) : x;
+    const int64_t right = kind == DotKind::U8U8 ? y : static_cast<int8_t>(y);
+    sum += left * right;
+  }
+  return static_cast<uint32_t>(sum);
+}
+
 class Evaluator {
  public:
   Evaluator(const LinearProgram& program, const KernelArgs& args)
@@ -306,6 +336,9 @@ class Evaluator {
         return cast(op.dtype.element(), type(op, 0), x(0));
       case Op::Bitcast:
         return x(0);
+      case Op::Dot:
+        return dot(static_cast<DotKind>(op.aux), static_cast<uint32_t>(x(0)),
+                   static_cast<uint32_t>(x(1)), static_cast<uint32_t>(x(2)));
       default:
         return arithmetic(op.op, type(op, 0), x(0), x(1), x(2));
     }

@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "base/kernel_abi.h"
+#include "ir/dot.h"
 #include "ir/linear.h"
 #include "ir/target.h"
 
@@ -42,6 +43,7 @@ struct RandomLinearOptions {
   bool masks = true;       // masked loads and stores, LaneRange
   bool gathers = true;     // gathers and scatters
   bool checks = true;
+  DotSet dots = kAllDots;
   const Target* target = nullptr;  // vector ops only where this target has them
 };
 
@@ -277,8 +279,22 @@ class RandomLinear {
     if (chance(70)) observe(v);
   }
 
+  // Words of any bits.
+  void dot() {
+    const auto kind = static_cast<DotKind>(below(kDotKinds));
+    const int64_t lanes = some_lanes();
+    const DType sum = kind == DotKind::Bf16 ? kFloat32 : chance(50) ? kInt32 : kUInt32;
+    if (!(options_.dots & dot_bit(kind))) return elementwise();
+    const DType words = kUInt32.with_lanes(lanes);
+    made(emit(Op::Dot, sum.with_lanes(lanes),
+              {pick(words).id, pick(words).id, pick(sum.with_lanes(lanes)).id}, 0,
+              static_cast<int32_t>(kind)),
+         !sum.is_float());
+  }
+
   void step() {
     const uint64_t kind = below(100);
+    if (chance(4)) return dot();
     if (kind < 48) return elementwise();
     if (kind < 56) return conversion();
     if (kind < 60) return choice();

@@ -182,6 +182,8 @@ class Function {
         return call(helpers_.lane_range(op.dtype), op);
       case Op::Fold:
         return call(helpers_.fold(static_cast<Op>(op.aux), from), op);
+      case Op::Dot:
+        return call(helpers_.dot(static_cast<DotKind>(op.aux), op.dtype), op);
       case Op::Where:
         if (op.dtype.lanes == 1) return cat(name(op, 0), " ? ", name(op, 1), " : ", name(op, 2));
         return call(helpers_.where(op.dtype), op);

@@ -338,6 +338,52 @@ std::string Helpers::flip_sign(DType dtype) {
   return name;
 }
 
+// By one lane of words: bytes are extended by their sign; of bfloat16 the upper half comes first,
+// each product is added with one rounding and denormals count as zero.
+std::string Helpers::dot(DotKind kind, DType sum) {
+  const DType one = sum.element();
+  const std::string t = type(one), name = cat("dot_", to_string(kind), "_", t);
+  if (kind == DotKind::Bf16 && first(name)) {
+    write(
+        "INLINE f32 dot_flushed(f32 x) {\n"
+        "  return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0, x) : x;\n"
+        "}\n"
+        "INLINE f32 dot_half(u32 bits) {\n"
+        "  f32 x;\n"
+        "  __builtin_memcpy(&x, &bits, sizeof x);\n"
+        "  return dot_flushed(x);\n"
+        "}\n"
+        "INLINE f32 dot_add(f32 a, f32 b, f32 c) {\n"
+        "  f64 exact = (f64)a * b + c;\n"
+        "  if (__builtin_fabs(exact) < 0x1p-126 - 0x1p-151)\n"
+        "    return (f32)__builtin_copysign(0, exact);\n"
+        "  return __builtin_fmaf(a, b, c);\n"
+        "}");
+    write(
+        fill("INLINE f32 $0(u32 a, u32 b, f32 c) {\n"
+             "  c = dot_add(dot_half(a & 0xffff0000u), dot_half(b & 0xffff0000u), "
+             "dot_flushed(c));\n"
+             "  return dot_add(dot_half(a << 16), dot_half(b << 16), c);\n"
+             "}",
+             {name}));
+  } else if (kind != DotKind::Bf16 && first(name)) {
+    const char* a = kind == DotKind::S8S8 ? "i8" : "u8";
+    const char* b = kind == DotKind::U8U8 ? "u8" : "i8";
+    write(
+        fill("INLINE $0 $1(u32 a, u32 b, $0 c) {\n"
+             "  u32 sum = (u32)c;\n"
+             "  for (int s = 0; s < 32; s += 8) sum += (u32)(($2)(a >> s) * ($3)(b >> s));\n"
+             "  return ($0)sum;\n"
+             "}",
+             {t, name, a, b}));
+  }
+  if (sum.lanes == 1) return name;
+  const std::string words = type(kUInt32.with_lanes(sum.lanes));
+  return by_lane(cat("dot_", to_string(kind), "_", type(sum)), sum,
+                 cat(words, " a, ", words, " b, ", type(sum), " c"),
+                 cat(name, "(a[l], b[l], c[l])"));
+}
+
 std::string Helpers::where(DType dtype) {
   const DType mask = kBool.with_lanes(dtype.lanes), integers = signed_of(dtype);
   const std::string t = type(dtype), m = type(mask), w = type(integers);

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "ir/dot.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
 
@@ -24,6 +25,7 @@ class Helpers {
   // The expression of an elementwise op other than Where, Cast and Bitcast.
   std::string arithmetic(Op op, DType operand, const std::string& a, const std::string& b = "",
                          const std::string& c = "");
+  std::string dot(DotKind kind, DType sum);   // (words, words, sum)
   std::string where(DType dtype);             // (condition, a, b)
   std::string cast(DType from, DType to);     // (x)
   std::string bitcast(DType from, DType to);  // (x)

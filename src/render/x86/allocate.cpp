@@ -297,6 +297,7 @@ class Spiller {
         for (int s : {1, 0, 2})
           if (inst.src[static_cast<size_t>(s)] == v) return s;
         return -1;
+      case Opcode::Dot:
       case Opcode::IAdd:
       case Opcode::ISub:
       case Opcode::IMul:

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/dot.h"
 
 namespace tiny::x86 {
 
@@ -71,6 +72,9 @@ bool Encoder::encode_vector(const Inst& inst) {
     case Opcode::Fma:
     case Opcode::FmaScalar:
       fma(inst);
+      return true;
+    case Opcode::Dot:
+      dot(inst);
       return true;
     case Opcode::VGather:
     case Opcode::VScatter:
@@ -362,6 +366,25 @@ void Encoder::fma(const Inst& inst) {
   if (in_dst(factor) && !in_dst(2)) return put(k132, reg(2), m);
   if (!in_dst(2)) c_.vmovaps(dst, reg(2));
   put(k231, reg(factor), m);
+}
+
+// AVX-512 has a form of its own for bytes, AVX2 that of AVX-VNNI.
+void Encoder::dot(const Inst& inst) {
+  const Zmm d = vec_of(inst.dst, inst.width), a = vec_of(inst.src[0], inst.width);
+  const auto put = [&](const Xbyak::Operand& b) {
+    switch (static_cast<DotKind>(inst.width2)) {
+      case DotKind::U8U8:
+        return c_.vpdpbuud(d, a, b);
+      case DotKind::U8S8:
+        return c_.vpdpbusd(d, a, b, program_.avx512 ? Xbyak::EvexEncoding : Xbyak::VexEncoding);
+      case DotKind::S8S8:
+        return c_.vpdpbssd(d, a, b);
+      case DotKind::Bf16:
+        return c_.vdpbf16ps(d, a, b);
+    }
+  };
+  if (has_memory(inst)) return put(memory(inst.mem));
+  put(vec_of(inst.src[1], inst.width));
 }
 
 void Encoder::gather(const Inst& inst) {

@@ -77,6 +77,7 @@ class Encoder {
   void broadcast_int(const Inst& inst);
   void blend(const Inst& inst);
   void fma(const Inst& inst);
+  void dot(const Inst& inst);
   void gather(const Inst& inst);
   void convert_scalar(const Inst& inst);
 

@@ -27,6 +27,8 @@ bool ends_epoch(Op op) {
 bool computes_in_place(const LinearOp& o) {
   if (o.dtype.is_bool()) return false;
   switch (o.op) {
+    case Op::Dot:
+      return o.dtype.lanes > 1;
     case Op::Add:
     case Op::Sub:
     case Op::Mul:
@@ -107,7 +109,8 @@ void Selector::find_targets() {
           break;
         facts_[v].target = acc;
         const LinearOp& made = op(v);
-        v = made.op == Op::Fma ? made.src[2] : std::max(made.src[0], made.src[1]);
+        v = made.op == Op::Fma || made.op == Op::Dot ? made.src[2]
+                                                     : std::max(made.src[0], made.src[1]);
       }
       last_read[acc] = i;
       continue;
@@ -182,6 +185,8 @@ void Selector::select_op(LinearId id) {
       return select_lane_range(id);
     case Op::Fold:
       return select_fold(id);
+    case Op::Dot:
+      return select_dot(id);
     case Op::Prefetch:
       return select_prefetch(id);
     case Op::Check:

@@ -305,4 +305,33 @@ void Selector::select_fma(LinearId id) {
   set(id, dst);
 }
 
+// The sum is overwritten; one lane is computed in a vector register.
+void Selector::select_dot(LinearId id) {
+  const LinearOp& o = op(id);
+  const auto kind = static_cast<DotKind>(o.aux);
+  if (avx512_ ? kind == DotKind::U8U8 || kind == DotKind::S8S8 : kind == DotKind::Bf16)
+    unsupported("has no instruction");
+  const int64_t width = width_of(o.dtype);
+  const auto as_vector = [&](LinearId s) {
+    const VReg from = use(s);
+    if (!in_int(op(s).dtype)) return from;
+    const VReg low = vec_reg(16);
+    emit(Opcode::VFromInt, 16, low, from).width2 = 4;
+    return low;
+  };
+  const VReg a = as_vector(o.src[0]);
+  const Operand b =
+      o.dtype.lanes == 1 ? Operand(as_vector(o.src[1])) : use_vector_operand(o.src[1]);
+  VReg dst = target_of(id);
+  const VReg sum = as_vector(o.src[2]);
+  if (dst != sum || dst == kNoReg) dst = move(RegClass::Vec, width, sum, dst);
+  Inst& i = emit(Opcode::Dot, width, dst, a);
+  put(i, 1, b);
+  i.width2 = static_cast<uint8_t>(kind);
+  if (!in_int(o.dtype)) return set(id, dst);
+  const VReg low = int_reg();
+  emit(Opcode::VToInt, 16, low, dst).width2 = 4;
+  set(id, low);
+}
+
 }  // namespace tiny::x86

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ir/dot.h"
 #include "ir/target.h"
 #include "render/x86/machine.h"
 
@@ -183,6 +184,7 @@ class Selector {
   VReg mul_int64(int64_t width, VReg a, VReg b);
   void select_binary(LinearId id);
   void select_fma(LinearId id);
+  void select_dot(LinearId id);
   bool select_max_of_constant(LinearId id);
   bool select_shift_by_constant(LinearId id);
   bool never_nan(LinearId id) const;

@@ -38,6 +38,16 @@ CpuIsa detect_isa() {
   return avx512 ? CpuIsa::Avx512 : CpuIsa::Avx2;
 }
 
+void detect_dots(CpuFacts& facts) {
+  const Leaf features = leaf(7, 0), more = leaf(7, 1);
+  if (facts.isa == CpuIsa::None) return;
+  facts.has_byte_dots_avx2 = (more.a & (1u << 4)) != 0;
+  facts.has_signed_dots_avx2 = (more.d & (1u << 4)) != 0;
+  if (facts.isa != CpuIsa::Avx512) return;
+  facts.has_byte_dots = (features.c & (1u << 11)) != 0;
+  facts.has_bfloat_dots = (more.a & (1u << 5)) != 0;
+}
+
 std::string brand_string() {
   if (__get_cpuid_max(0x80000000u, nullptr) < 0x80000004u) return "unknown x86-64 processor";
   char text[49] = {};
@@ -76,6 +86,7 @@ CpuFacts cpu_facts() {
   CpuFacts facts;
   facts.brand = brand_string();
   facts.isa = detect_isa();
+  detect_dots(facts);
   const bool has_twin = __get_cpuid_max(0x80000000u, nullptr) >= 0x8000001Du;
   if (!has_twin || !read_caches(0x8000001Du, facts)) read_caches(4, facts);
   facts.cores = available_cores();

@@ -14,7 +14,12 @@ enum class CpuIsa : uint8_t { None, Avx2, Avx512 };
 struct CpuFacts {
   std::string brand;
   CpuIsa isa = CpuIsa::None;
-  int64_t l1_bytes = 32 << 10;  // of one core's data cache
+  // Dot products of bytes, in the encoding of `isa`, and with operands of any sign; of bfloat16.
+  bool has_byte_dots = false;         // AVX512_VNNI
+  bool has_bfloat_dots = false;       // AVX512_BF16
+  bool has_byte_dots_avx2 = false;    // AVX-VNNI
+  bool has_signed_dots_avx2 = false;  // AVX-VNNI-INT8
+  int64_t l1_bytes = 32 << 10;        // of one core's data cache
   int64_t l2_bytes = 256 << 10;
   int64_t l3_bytes = 0;  // shared; 0: none
   int cores = 1;         // that this process may use
