@@ -38,8 +38,8 @@ void Lineariser::accumulate_words(Task& task, LinearId acc, const Guards& guards
   invariant(product.has_value(), "the steps of a word are those of a sum of products");
   const std::vector<UOp> facts = word_facts(task);
   const auto word = [&](const UOp& operand, bool is_guarded) {
-    const LinearId id =
-        widened(word_of(operand, is_guarded ? std::span(facts) : std::span<const UOp>()), dtype.lanes);
+    const LinearId id = widened(
+        word_of(operand, is_guarded ? std::span(facts) : std::span<const UOp>()), dtype.lanes);
     if (!guards.mask || !is_guarded) return id;
     const LinearId chosen[] = {*guards.mask, id, constant(kUInt32.with_lanes(dtype.lanes), 0)};
     return elementwise_op(Op::Where, kUInt32, chosen);

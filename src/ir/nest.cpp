@@ -133,9 +133,9 @@ class NestReader {
 
   // Equal statements of a run are one: "fma x28".
   static void count(Block& block, const std::string& what) {
-    for (size_t i = block.items.size(); i-- > 0 && !block.items[i].what.empty();)
-      if (block.items[i].what == what) {
-        ++block.items[i].count;
+    for (size_t i = block.items.size(); i > 0 && !block.items[i - 1].what.empty(); --i)
+      if (block.items[i - 1].what == what) {
+        ++block.items[i - 1].count;
         return;
       }
     block.items.push_back({what, 1, 0});

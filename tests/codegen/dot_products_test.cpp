@@ -316,10 +316,10 @@ TEST(DotProducts, OfBfloat16StayNearTheSum) {
     read(product, out.data(), static_cast<int64_t>(out.size() * sizeof(float)));
     results.push_back(std::move(out));
   }
-  for (int64_t i = 0; i < kSize; ++i)
-    for (int64_t j = 0; j < kSize; ++j) {
+  for (size_t i = 0; i < kSize; ++i)
+    for (size_t j = 0; j < kSize; ++j) {
       double sum = 0, magnitude = 0;
-      for (int64_t k = 0; k < kSize; ++k) {
+      for (size_t k = 0; k < kSize; ++k) {
         const double term = static_cast<double>(float_from_bfloat(a[i * kSize + k])) *
                             float_from_bfloat(b[j * kSize + k]);
         sum += term;
