@@ -38,7 +38,8 @@ std::vector<UnsupportedNode> find_unsupported(const Model& model);
 std::vector<size_t> host_input_candidates(const Model& model, const std::vector<size_t>& inputs);
 
 // A model's weights as memory of the device: in place in the mapped file, at whatever address, but
-// for small ones that are not aligned to vectors, which are copied.  Shared by all programs of a model; holds no nodes.
+// for small ones that are not aligned to vectors, which are copied.  Shared by all programs of a
+// model; holds no nodes.
 class Weights {
  public:
   Ref<Storage> storage(Context& context, const HostTensor& tensor);

@@ -85,7 +85,7 @@ struct Batch {
 };
 
 void compute_batch(Context& context, Batch& batch) {
-  if (!batch.values.empty()) realize(context, batch.values);
+  if (!batch.values.empty()) realize(context, batch.values, Placement::Together);
   for (size_t i = 0; i < batch.values.size(); ++i) {
     if (!batch.origins[i]) continue;
     Storage& origin = *batch.origins[i]->storage;

@@ -21,7 +21,8 @@ namespace tiny {
 // What holds bytes that others look at.
 class BytesOwner : public RefCounted {
  public:
-  // Nobody is likely to look at these bytes of it soon: their memory may go if they can be had again.
+  // Nobody is likely to look at these bytes of it soon: their memory may go if they can be had
+  // again.
   virtual void unload(std::span<const std::byte>) const {}
 };
 
