@@ -88,6 +88,7 @@ Owned<tiny_context> new_context(int threads, const std::string& isa) {
   const Owned<tiny_options> owner(options);
   check(tiny_options_set_int(options, "threads", threads));
   check(tiny_options_set_string(options, "isa", isa.c_str()));
+  check(tiny_options_set_int(options, "bf16_dots", 1));  // what the other libraries use
   tiny_context* context = nullptr;
   check(tiny_context_create(options, &context));
   return Owned<tiny_context>(context);
