@@ -9,6 +9,7 @@
 #include "schedule/narrow_operands.h"
 #include "schedule/pack_constants.h"
 #include "schedule/rewrite_winograd.h"
+#include "schedule/rewrite_zero_points.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -53,17 +54,24 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_
   return frontier;
 }
 
-// By id: the nodes with memory that no run binds, and what is to be stored of them alone.
-std::vector<uint8_t> constant_nodes(std::span<const UOp> roots) {
-  std::vector<uint8_t> flags(roots.front().graph().id_limit());
-  std::vector<uint8_t> varies(flags.size());
+// By id: the nodes that a run binds or that such nodes reach.
+std::vector<uint8_t> varying_nodes(std::span<const UOp> roots) {
+  std::vector<uint8_t> varies(roots.front().graph().id_limit());
   for (const UOp& u : topological(roots, has_memory)) {
     bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After;
     if (!has_memory(u))
       for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
     varies[u.id()] = v ? 1 : 0;
-    flags[u.id()] = !v && (has_memory(u) || u.op() == Op::Contiguous) ? 1 : 0;
   }
+  return varies;
+}
+
+// By id: the nodes with memory that no run binds, and what is to be stored of them alone.
+std::vector<uint8_t> constant_nodes(std::span<const UOp> roots) {
+  const std::vector<uint8_t> varies = varying_nodes(roots);
+  std::vector<uint8_t> flags(varies.size());
+  for (const UOp& u : topological(roots, has_memory))
+    flags[u.id()] = !varies[u.id()] && (has_memory(u) || u.op() == Op::Contiguous) ? 1 : 0;
   return flags;
 }
 
@@ -124,6 +132,7 @@ void compute(Context& context, const std::vector<UOp>& values) {
 
 void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured) {
   const Target& target = context.backend().target();
+  if (captured.is_constant) roots = rewrite_zero_points(roots, target, varying_nodes(roots));
   compute(context, constant_frontier(roots, captured.is_constant, target));
   if (!captured.is_constant) return;
   roots =

@@ -1,0 +1,238 @@
+#include "schedule/rewrite_zero_points.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "ir/build.h"
+#include "ir/dot.h"
+#include "ir/rebuild.h"
+#include "schedule/narrow_operands.h"
+#include "schedule/schedule.h"
+#include "shape/movement_axis.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr int kShiftDepth = 6;   // operations that make a shift of a constant
+constexpr int64_t kUsesMin = 8;  // of each element, for corrections to pay
+
+bool is_byte(DType dtype) {
+  return dtype == kInt8 || dtype == kUInt8;
+}
+
+// The movement above `node` on the way from `top`, outermost first.
+std::vector<UOp> moves_above(const UOp& top) {
+  std::vector<UOp> moves;
+  for (UOp node = top; has(node.op(), kMovement); node = UOp(node.src(0))) moves.push_back(node);
+  return moves;
+}
+
+UOp moved(const std::vector<UOp>& moves, UOp value) {
+  for (size_t i = moves.size(); i-- > 0;) {
+    std::vector<UOp> src(moves[i].src().begin(), moves[i].src().end());
+    src[0] = value;
+    value = value.graph().make(moves[i].op(), std::move(src), moves[i].arg());
+  }
+  return value;
+}
+
+// Whether all elements along the axis are equal, as far as a few operations show.
+bool is_same_along(const UOp& value, size_t axis, int depth = kShiftDepth) {
+  UOp node = value;
+  std::optional<size_t> at = axis;
+  for (; has(node.op(), kMovement); node = UOp(node.src(0))) {
+    if (repeats(node, *at)) return true;
+    at = axis_below(node, *at);
+    if (!at || node.op() == Op::Pad) return false;
+  }
+  if (node.is_const() || shape_of(node)[*at].is(1)) return true;
+  if (depth == 0 || !has(node.op(), kElementwise)) return false;
+  return std::ranges::all_of(node.src(),
+                             [&](const UOp& s) { return is_same_along(s, *at, depth - 1); });
+}
+
+// Whether it is 0, perhaps negated and repeated.
+bool is_zero(const UOp& value) {
+  UOp node = value;
+  while (has(node.op(), kMovement) || node.op() == Op::Neg) node = UOp(node.src(0));
+  return node.is_const_int(0);
+}
+
+// The first element along these axes.
+UOp first_along(const UOp& value, const std::vector<bool>& axes) {
+  const Shape& shape = shape_of(value);
+  Shape end = shape;
+  bool any = false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (!axes[i] || shape[i].is(1)) continue;
+    end[i] = 1;
+    any = true;
+  }
+  return any ? make_shrink(value, Shape(shape.size(), 0), end) : value;
+}
+
+// A factor: bytes under movement, widened, and what is added to them.
+struct Factor {
+  std::vector<UOp> moves;  // above the widened value
+  std::vector<UOp> inner;  // between that and its bytes
+  UOp bytes;
+  UOp shift;  // of the factor's shape; none: 0
+
+  UOp value() const { return moved(moves, moved(inner, bytes)); }
+  UOp widened(DType dtype) const { return moved(moves, cast(moved(inner, bytes), dtype)); }
+};
+
+std::optional<Factor> factor_of(const UOp& u) {
+  Factor out;
+  out.moves = moves_above(u);
+  UOp node = out.moves.empty() ? u : UOp(out.moves.back().src(0));
+  UOp shift;
+  if (node.op() == Op::Add) {
+    for (const size_t side : {size_t{0}, size_t{1}}) {
+      const std::vector<UOp> inner = moves_above(node.src(side));
+      const UOp widened = inner.empty() ? UOp(node.src(side)) : UOp(inner.back().src(0));
+      if (widened.op() != Op::Cast || !is_byte(widened.src(0).dtype())) continue;
+      out.inner = inner;
+      shift = UOp(node.src(1 - side));
+      node = widened;
+      break;
+    }
+  }
+  if (node.op() != Op::Cast || !is_byte(node.src(0).dtype())) return std::nullopt;
+  out.bytes = UOp(node.src(0));
+  if (shift && !is_zero(shift)) out.shift = moved(out.moves, shift);
+  return out;
+}
+
+class Rewriter {
+ public:
+  Rewriter(const UOp& reduce, const Target& target, const std::vector<uint8_t>& varies)
+      : reduce_(reduce),
+        target_(target),
+        varies_(varies),
+        shape_(shape_of(reduce.src(0))),
+        is_reduced_(shape_.size()) {
+    for (int64_t axis : reduce.reduce_arg().axes) is_reduced_[static_cast<size_t>(axis)] = true;
+  }
+
+  // What takes the sum's place; none if it is no such sum or stands well.
+  std::optional<UOp> run() {
+    if (reduce_.reduce_arg().op != Op::Add || reduce_.src(0).op() != Op::Mul) return std::nullopt;
+    if (reduce_.dtype() != kInt32 && reduce_.dtype() != kUInt32) return std::nullopt;
+    std::optional<Factor> a = factor_of(reduce_.src(0).src(0));
+    std::optional<Factor> b = factor_of(reduce_.src(0).src(1));
+    if (!a || !b) return std::nullopt;
+    const bool has_dot = target_has(a->bytes.dtype(), b->bytes.dtype());
+    if (has_dot && dot_kind_of(reduce_, target_)) return std::nullopt;
+    if (!shifts_fit(*a) || !shifts_fit(*b) || uses(*a, *b) < kUsesMin) return std::nullopt;
+    if (!has_dot && !flip_one(*a, *b)) return std::nullopt;
+    return corrected(*a, *b);
+  }
+
+ private:
+  bool target_has(DType a, DType b) const {
+    bool swapped = false;
+    const auto kind = dot_kind(a, b, reduce_.dtype(), &swapped);
+    return kind && target_.has_dot(*kind);
+  }
+
+  bool shifts_fit(const Factor& f) const {
+    if (!f.shift) return true;
+    for (size_t i = 0; i < shape_.size(); ++i)
+      if (is_reduced_[i] && !is_same_along(f.shift, i)) return false;
+    return true;
+  }
+
+  // How often the element that is used the least is used.
+  int64_t uses(const Factor& a, const Factor& b) const {
+    int64_t of_a = 1, of_b = 1;
+    const UOp x = a.value(), y = b.value();
+    for (size_t i = 0; i < shape_.size(); ++i) {
+      if (is_reduced_[i]) continue;
+      const int64_t n = std::min<int64_t>(upper_bound(shape_[i]), 1 << 20);
+      if (repeats(x, i)) of_a = std::min<int64_t>(of_a * n, 1 << 20);
+      if (repeats(y, i)) of_b = std::min<int64_t>(of_b * n, 1 << 20);
+    }
+    return is_constant(b.bytes) ? of_a : is_constant(a.bytes) ? of_b : std::min(of_a, of_b);
+  }
+
+  bool is_constant(const UOp& u) const { return u.id() < varies_.size() && !varies_[u.id()]; }
+
+  // One operand with the other sign, if that is a constant.
+  bool flip_one(Factor& a, Factor& b) const {
+    for (Factor* f : {&b, &a}) {
+      const Factor& other = f == &b ? a : b;
+      const DType flipped = f->bytes.dtype() == kInt8 ? kUInt8 : kInt8;
+      if (!is_constant(f->bytes) || !target_has(flipped, other.bytes.dtype())) continue;
+      Graph& graph = f->bytes.graph();
+      const UOp bits = bitcast(f->bytes, kUInt8);
+      const UOp sign = spread(graph.constant_int(kUInt8, 0x80), shape_of(bits));
+      const UOp turned = elementwise(Op::Xor, {bits, sign}, kUInt8);
+      f->bytes = graph.make(Op::Contiguous, {bitcast(turned, flipped)});
+      const int64_t by = flipped == kUInt8 ? -128 : 128;
+      const UOp offset = spread(graph.constant_int(reduce_.dtype(), by), shape_);
+      f->shift = f->shift ? add(f->shift, offset) : offset;
+      return true;
+    }
+    return false;
+  }
+
+  static UOp spread(const UOp& number, const Shape& shape) {
+    return make_expand(make_reshape(number, Shape(shape.size(), 1)), shape);
+  }
+
+  // The sum of a factor's bytes, for each coordinate that it differs along; stored, since it is
+  // read again and again.
+  UOp total(const Factor& f) const {
+    const UOp bytes = f.value();
+    std::vector<bool> same(shape_.size());
+    for (size_t i = 0; i < shape_.size(); ++i) same[i] = !is_reduced_[i] && repeats(bytes, i);
+    const UOp wide = cast(first_along(bytes, same), reduce_.dtype());
+    const UOp sum = make_reduce(wide, Op::Add, reduce_.reduce_arg().axes);
+    return make_expand(sum.graph().make(Op::Contiguous, {sum}), shape_of(reduce_));
+  }
+
+  UOp corrected(const Factor& a, const Factor& b) const {
+    const DType dtype = reduce_.dtype();
+    UOp out =
+        make_reduce(mul(a.widened(dtype), b.widened(dtype)), Op::Add, reduce_.reduce_arg().axes);
+    const auto at_steps = [&](const UOp& shift) { return first_along(shift, is_reduced_); };
+    if (a.shift) out = add(out, mul(at_steps(a.shift), total(b)));
+    if (b.shift) out = add(out, mul(at_steps(b.shift), total(a)));
+    if (!a.shift || !b.shift) return out;
+    int64_t steps = 1;
+    for (size_t i = 0; i < shape_.size(); ++i)
+      if (is_reduced_[i]) steps *= shape_[i].value();
+    const UOp count = spread(out.graph().constant_int(dtype, steps), shape_of(reduce_));
+    return add(out, mul(mul(at_steps(a.shift), at_steps(b.shift)), count));
+  }
+
+  const UOp reduce_;
+  const Target& target_;
+  const std::vector<uint8_t>& varies_;
+  const Shape shape_;
+  std::vector<bool> is_reduced_;
+};
+
+bool has_constant_steps(const UOp& reduce) {
+  const Shape& shape = shape_of(reduce.src(0));
+  return std::ranges::all_of(reduce.reduce_arg().axes, [&](int64_t axis) {
+    return shape[static_cast<size_t>(axis)].is_const();
+  });
+}
+
+}  // namespace
+
+std::vector<UOp> rewrite_zero_points(std::span<const UOp> roots, const Target& target,
+                                     const std::vector<uint8_t>& varies) {
+  if (!(target.dots & kIntegerDots)) return {roots.begin(), roots.end()};
+  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+    if (has_memory(node) || now.op() != Op::ReduceAxis || !has_constant_steps(now)) return now;
+    return Rewriter(now, target, varies).run().value_or(now);
+  });
+}
+
+}  // namespace tiny
