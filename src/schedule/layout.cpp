@@ -206,7 +206,7 @@ class LayoutChoice {
   }
 
   static bool is_given(UOp u) {
-    while (!has_memory(u) && has(u.op(), kMovement)) u = UOp(u.src(0));
+    while (!has_memory(u) && (has(u.op(), kMovement) || u.op() == Op::Cast)) u = UOp(u.src(0));
     return has_memory(u);
   }
 

@@ -172,7 +172,8 @@ std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
   if (product.op() != Op::Mul || (!product.dtype().is_float() && !kind)) return std::nullopt;
   const int64_t word = kind ? dot_steps(*kind) : 1;
   for (const size_t side : {size_t{1}, size_t{0}}) {
-    const UOp& other = product.src(1 - side);
+    const UOp& factor = product.src(1 - side);
+    const UOp other = kind ? without_cast(factor) : UOp(factor);
     const UOp value = kind ? without_cast(product.src(side)) : UOp(product.src(side));
     const auto packed = Operand(value, axes, target, word).packed(other, is_constant);
     if (!packed) continue;

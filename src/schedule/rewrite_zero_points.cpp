@@ -82,7 +82,6 @@ struct Factor {
   UOp shift;  // of the factor's shape; none: 0
 
   UOp value() const { return moved(moves, moved(inner, bytes)); }
-  UOp widened(DType dtype) const { return moved(moves, cast(moved(inner, bytes), dtype)); }
 };
 
 std::optional<Factor> factor_of(const UOp& u) {
@@ -126,7 +125,7 @@ class Rewriter {
     std::optional<Factor> b = factor_of(reduce_.src(0).src(1));
     if (!a || !b) return std::nullopt;
     const bool has_dot = target_has(a->bytes.dtype(), b->bytes.dtype());
-    if (has_dot && dot_kind_of(reduce_, target_)) return std::nullopt;
+    if (has_dot && dot_kind_of(reduce_, target_) && !pads(*a) && !pads(*b)) return std::nullopt;
     if (!shifts_fit(*a) || !shifts_fit(*b) || uses(*a, *b) < kUsesMin) return std::nullopt;
     if (!has_dot && !flip_one(*a, *b)) return std::nullopt;
     return corrected(*a, *b);
@@ -137,6 +136,11 @@ class Rewriter {
     bool swapped = false;
     const auto kind = dot_kind(a, b, reduce_.dtype(), &swapped);
     return kind && target_.has_dot(*kind);
+  }
+
+  // Zeros are put around bytes instead of what they are widened to: loads give them for nothing.
+  static bool pads(const Factor& f) {
+    return std::ranges::any_of(f.moves, [](const UOp& u) { return u.op() == Op::Pad; });
   }
 
   bool shifts_fit(const Factor& f) const {
@@ -197,8 +201,8 @@ class Rewriter {
 
   UOp corrected(const Factor& a, const Factor& b) const {
     const DType dtype = reduce_.dtype();
-    UOp out =
-        make_reduce(mul(a.widened(dtype), b.widened(dtype)), Op::Add, reduce_.reduce_arg().axes);
+    UOp out = make_reduce(mul(cast(a.value(), dtype), cast(b.value(), dtype)), Op::Add,
+                          reduce_.reduce_arg().axes);
     const auto at_steps = [&](const UOp& shift) { return first_along(shift, is_reduced_); };
     if (a.shift) out = add(out, mul(at_steps(a.shift), total(b)));
     if (b.shift) out = add(out, mul(at_steps(b.shift), total(a)));

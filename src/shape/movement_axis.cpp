@@ -42,7 +42,11 @@ std::optional<size_t> axis_below(const UOp& movement, size_t axis) {
 bool repeats(const UOp& x, size_t axis) {
   UOp node = x;
   std::optional<size_t> at = axis;
-  while (at && has(node.op(), kMovement)) {
+  while (at && (has(node.op(), kMovement) || node.op() == Op::Cast)) {
+    if (node.op() == Op::Cast) {
+      node = UOp(node.src(0));
+      continue;
+    }
     const bool grows =
         node.op() == Op::Expand && shape_of(node.src(0))[*at].is(1) && !shape_of(node)[*at].is(1);
     if (grows) return true;

@@ -12,7 +12,7 @@ namespace tiny {
 // is made of several, or of none.
 std::optional<size_t> axis_below(const UOp& movement, size_t axis);
 
-// Whether movement alone makes all elements along the axis the same one.
+// Whether movement and casts alone make all elements along the axis the same one.
 bool repeats(const UOp& x, size_t axis);
 
 }  // namespace tiny
