@@ -296,7 +296,8 @@ std::vector<std::string> data_files(const std::string& folder, const std::string
   closedir(opened);
   std::vector<std::string> files;
   for (;;) {
-    const std::string path = folder + "/" + kind + "_" + std::to_string(files.size()) + ".pb";
+    std::string path = folder;
+    path.append("/").append(kind).append("_").append(std::to_string(files.size())).append(".pb");
     if (!is_file(path)) return files;
     files.push_back(path);
   }

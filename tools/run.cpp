@@ -112,7 +112,8 @@ void save_outputs(const Context& context, const std::string& target,
     if (!used.insert(name).second) name += "%" + std::to_string(i);
     // NumPy's format has no bfloat16.
     const char* suffix = arrays[i].dtype == TINY_BFLOAT16 ? ".pb" : ".npy";
-    save_tensor(context, arrays[i], target + "/" + name + suffix);
+    name.insert(0, target + "/");
+    save_tensor(context, arrays[i], name.append(suffix));
   }
 }
 

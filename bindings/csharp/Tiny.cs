@@ -202,6 +202,11 @@ public sealed partial class Context {
   }
 }
 
+public sealed partial class Variable {
+  /// <summary>The number that stands for it, for arrays of dimensions: new long[] {n, 3}.</summary>
+  public static implicit operator long(Variable variable) { return variable.Dim; }
+}
+
 public sealed partial class Tensor {
   static readonly Deleter Unpin = user => GCHandle.FromIntPtr(user).Free();
 

@@ -272,19 +272,12 @@ void TensorRun::renew_outputs() {
 }
 
 void TensorRun::bind_outputs() {
-  fits_ = true;
-  if (!run_) return;
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const TensorProgram::Port& port = output_ports_[i];
-    outputs_[i] = port.captured;
-    if (port.number < 0) continue;
-    const auto same = std::ranges::find(output_ports_, port.number, &TensorProgram::Port::number);
-    const auto first = static_cast<size_t>(same - output_ports_.begin());
-    if (first == i)
-      bind_output(port.number);
-    else
-      outputs_[i] = outputs_[first];
+  for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i] = output_ports_[i].captured;
+  for (auto port = output_ports_.begin(); run_ && port != output_ports_.end(); ++port) {
+    const auto first = std::ranges::find(output_ports_, port->number, &TensorProgram::Port::number);
+    if (port->number >= 0 && port == first) bind_output(port->number);
   }
+  fits_ = true;
 }
 
 // Binds the memory of the first tensor that was set for an output of this number, or new memory.
@@ -328,15 +321,16 @@ void require_fit(const TensorProgram::Port& port, const char* what, const Tensor
 void TensorRun::set_input(size_t index, const Tensor& tensor) {
   require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
           " inputs; got index ", index);
-  const TensorProgram::Port& port = input_ports_[index];
   if (program_->variables.empty()) {
-    require_fit(port, "input", tensor);
+    require_fit(input_ports_[index], "input", tensor);
   } else {
-    require_dtype(port, "input", tensor);
+    require_dtype(input_ports_[index], "input", tensor);
     bound_[index] = false;
     input_shapes_[index] = const_dims(tensor.shape());
     learn(index, input_shapes_[index]);
+    if (fits_) require_shape(input_ports_[index], "input", input_shapes_[index]);
   }
+  const TensorProgram::Port& port = input_ports_[index];  // made anew for other values
   if (port.number >= 0 && run_) {
     const Ref<Storage> memory = storage_for(tensor);
     const int64_t bytes = element_count(tensor) * port.dtype.bytes();
@@ -356,7 +350,6 @@ void TensorRun::set_output(size_t index, Tensor* tensor) {
   if (tensor) {
     require_variables();
     require_fit(port, "output", *tensor);
-    given_shapes_[index] = const_dims(tensor->shape());
   }
   if (port.number < 0) return;  // without elements
   Ref<Storage> memory;
@@ -366,6 +359,7 @@ void TensorRun::set_output(size_t index, Tensor* tensor) {
     if (!queue_) queue_ = context_->device().make_queue();
   }
   given_[index] = memory;
+  if (tensor) given_shapes_[index] = const_dims(tensor->shape());
   if (fits_) bind_output(port.number);
 }
 

@@ -116,7 +116,8 @@ TEST_F(Variable, IsBoundByTheShapesOfInputs) {
     const std::vector<float> sums = output(0, static_cast<size_t>(size * 3));
     std::vector<float> totals(3);
     for (int64_t i = 0; i < size * 3; ++i) {
-      const auto want = static_cast<float>(i + 1 + i / 3 + 1);
+      const int64_t row = i / 3;
+      const auto want = static_cast<float>(i + 1 + row + 1);
       ASSERT_EQ(sums[static_cast<size_t>(i)], want) << "N = " << size << " at " << i;
       totals[static_cast<size_t>(i % 3)] += want;
     }

@@ -141,6 +141,30 @@ TEST_P(VariableProgram, OutputsOfOneValueAreSetAtTheRunsSize) {
   EXPECT_EQ(testing::floats_of(run->take_output(1)), (Floats{8, 10}));
 }
 
+TEST_P(VariableProgram, InputsWhoseSizeIsAFormulaFitTheVariables) {
+  const Dim n = variable("N", 2, 50);
+  const Tensor x = input({n}), pairs = input({n + n});
+  const Ref<const TensorProgram> program =
+      compile_tensors(context_, {{x, pairs}}, {{add(sum(x, {0}), sum(pairs, {0}))}});
+  const Ref<TensorRun> run = make_ref<TensorRun>(context_, program);
+  run->set_input(1, full(context_, kFloat32, {6}, 10));
+  EXPECT_THROW(run->execute(), Error);  // what is N?
+  EXPECT_EQ(this->run(*run, {full(context_, kFloat32, {3}, 1)}), Floats{63});
+  // Whether the variables had their values before or get them after.
+  for (const int64_t size : {5, 7, 8}) {
+    EXPECT_THROW(run->set_input(1, full(context_, kFloat32, {size}, 10)), Error);
+    EXPECT_THROW(run->execute(), Error);
+  }
+  run->set_input(1, full(context_, kFloat32, {6}, 10));
+  run->set_input(0, full(context_, kFloat32, {4}, 1));
+  EXPECT_THROW(run->execute(), Error);
+  run->set_input(1, full(context_, kFloat32, {8}, 10));
+  run->execute();
+  float total = 0;
+  run->read_output(0, &total);
+  EXPECT_EQ(total, 84);
+}
+
 TEST_P(VariableProgram, CannotBeRealised) {
   const Dim n = variable("N", 2, 50);
   for (Tensor t : {sum(arange(context_, kFloat32, n), {0}), sum(input({n}), {0})}) {

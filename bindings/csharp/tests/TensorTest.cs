@@ -180,7 +180,7 @@ static class TensorTest {
   static void Variables(Context context) {
     using (var n = Variable.Create(context, "N", 2, 64)) {
       Check(n.Name == "N" && n.Range.min == 2 && n.Range.max == 64, "a variable's name and range");
-      var x = context.Input(Dtype.Float32, new long[] {n.Dim, 2});
+      var x = context.Input(Dtype.Float32, new long[] {n, 2});
       Same(x.Shape, new long[] {n.Dim, 2}, "a variable among dimensions");
       var program = Program.Compile(new[] {x}, new[] {(x * 2.0).Sum(new long[] {0})});
       var run = Run.Create(program);
