@@ -24,9 +24,9 @@ struct JoinTrial {
 };
 
 struct JoinSettings {
-  std::vector<int64_t> flipped;            // numbers of joins that are decided against their cost
+  std::vector<int64_t> flipped;              // numbers of joins that are decided against their cost
   std::vector<JoinTrial>* trials = nullptr;  // gets the legal ones, as they were decided last
-  const StopSignal* stop = nullptr;        // null: never
+  const StopSignal* stop = nullptr;          // null: never
 };
 
 // "3,17" as numbers; Error{InvalidArgument} for anything else.

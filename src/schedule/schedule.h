@@ -49,8 +49,8 @@ struct Schedule {
 // with a buffer already (Node::realized) is read, not computed.  Writes (After, Assign) happen in
 // the buffer that their version comes from, in order: every kernel sees the version that it reads,
 // if need be as a copy.
-// `fusion` off: kernels are not joined, and every buffer is row-major.  The joins' `stop` is checked
-// between kernels too.
+// `fusion` off: kernels are not joined, and every buffer is row-major.  The joins' `stop` is
+// checked between kernels too.
 Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion = true,
                        const JoinSettings& joins = {});
 
