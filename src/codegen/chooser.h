@@ -51,6 +51,7 @@ class Chooser {
   void elementwise();
   void rows();
   void share_values();
+  void bypass();
   void thread();
 
   // heuristic_row_tiles.cpp

@@ -55,6 +55,7 @@ std::vector<Option> Chooser::run() {
   else if (!row_tiles())
     rows();
   share_values();
+  bypass();
   thread();
   return std::move(options_);
 }
@@ -303,6 +304,31 @@ void Chooser::share_values() {
     const Kernel staged = apply_option(current_, option);
     if (staged_bytes(staged) > target_.l2_bytes / 2) return;
     apply(std::move(option));
+  }
+}
+
+// What does not fit the last cache is not there when it is read: it is stored past the caches, so
+// that its lines are not fetched first.
+void Chooser::bypass() {
+  const auto is_large = [&](const AccessInfo& a) {
+    return a.node.op() == Op::Store &&
+           a.elements * static_cast<double>(a.node.src(1).dtype().bytes()) >
+               static_cast<double>(target_.bypass_bytes);
+  };
+  if (target_.bypass_bytes == 0 || std::ranges::none_of(table_.accesses, is_large)) return;
+  for (const AccessInfo& a : access_table(current_).accesses) {
+    if (!is_large(a)) continue;
+    const int64_t param = a.node.src(0).int_arg();
+    const KernelParam& p = current_.params[static_cast<size_t>(param)];
+    if (p.read || p.bypass) continue;
+    const int64_t bytes = p.element.bytes();
+    // Whole lines: lanes side by side in memory.
+    for (size_t i = 0; i < current_.ranges.size(); ++i) {
+      const KernelRange& r = current_.ranges[i];
+      if (r.kind != RangeKind::Vec || a.strides[i] != 1) continue;
+      if (r.range.src(0).const_int() * bytes >= target_.vector_bytes)
+        apply({OptionKind::Bypass, -1, param, {}, 0, false});
+    }
   }
 }
 

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/pipeline.h"
 #include "engine/compile.h"
+#include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
@@ -71,6 +73,25 @@ TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
 TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_256_13_2_16");
+}
+
+// What is stored does not fit the last cache: it need not pass through it.
+TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
+  const auto list = [&](const Tensor& value, int64_t bypass_bytes, Target target) {
+    target.bypass_bytes = bypass_bytes;
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel), target));
+  };
+  const Tensor x = testing::float_input(context_, {4096, 1024});
+  constexpr int64_t kBytes = int64_t{4096} * 1024 * 4;
+  for (const Tensor& value : {relu(x), softmax(x, 1)})
+    for (const Target& target : {avx512_target(), avx2_target()}) {
+      EXPECT_NE(list(value, kBytes - 1, target).find("BYPASS p1"), std::string::npos);
+      EXPECT_EQ(list(value, kBytes, target).find("BYPASS"), std::string::npos);
+      EXPECT_EQ(list(value, 0, target).find("BYPASS"), std::string::npos);
+    }
+  EXPECT_EQ(list(relu(x), 1, generic_target()).find("BYPASS"), std::string::npos);  // no vectors
 }
 
 // A panel's successor is fetched while 14 tiles of rows are multiplied with it, as 98 would be too

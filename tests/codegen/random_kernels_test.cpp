@@ -242,7 +242,7 @@ class OptionMaker {
     static constexpr int64_t kSizes[] = {2, 3, 4, 6, 8, 14, 16, 32};
     Option option;
     option.range = range();
-    switch (below(10)) {
+    switch (below(11)) {
       case 0:
       case 1:
       case 2:
@@ -267,6 +267,10 @@ class OptionMaker {
       case 8:
         option.kind = OptionKind::Thread;
         option.range = kernel_.ranges.front().range.int_arg();
+        return option;
+      case 9:
+        option.kind = OptionKind::Bypass;
+        option.amount = below(std::ssize(kernel_.params));
         return option;
       default:
         option.kind = OptionKind::Stage;
