@@ -11,7 +11,7 @@
 //                the ranges that are inside r (all: over all), laid out in the order a.. ; N more
 //                elements a row
 //   PREFETCH p r what lies after the block of parameter p that each step of the loop r reads is
-//                fetched while r runs
+//                fetched while r runs; where each step reads another block, during the step before
 //   BYPASS p     what is stored to parameter p, which the kernel does not read, may pass the caches
 //
 // A list is text too: "TILE r0 14; VEC r3".  New ranges are numbered from the kernel's highest, in

@@ -12,6 +12,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/normalization.h"
 #include "tensor/program.h"
 #include "tensor/reduce.h"
 #include "tensor/window.h"
@@ -73,6 +74,23 @@ TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
 TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_256_13_2_16");
+}
+
+// A row is walked in the cache: meanwhile the next one comes, unless all rows are there anyway.
+TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
+  const auto list = [&](const Tensor& value) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
+    return to_text(
+        choose_options(prepare_kernel(schedule.kernels.front().kernel), avx512_target()));
+  };
+  const Tensor x = testing::float_input(context_, {4096, 1024});
+  const Tensor few = testing::float_input(context_, {64, 1024});
+  EXPECT_NE(list(softmax(x, 1)).find("PREFETCH p0 r0"), std::string::npos);
+  EXPECT_NE(list(layer_norm(x, Tensor(), Tensor(), 1, 1e-5)).find("PREFETCH p0 r0"),
+            std::string::npos);
+  EXPECT_EQ(list(softmax(few, 1)).find("PREFETCH"), std::string::npos);
+  EXPECT_EQ(list(softmax(x, 0)).find("PREFETCH"), std::string::npos);  // rows are lanes
 }
 
 // What is stored does not fit the last cache: it need not pass through it.
