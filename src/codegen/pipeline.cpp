@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "codegen/figures.h"
 #include "codegen/heuristic.h"
+#include "codegen/interleave.h"
 #include "codegen/linear_passes.h"
 #include "codegen/linearize.h"
 #include "codegen/options.h"
@@ -110,6 +111,9 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
     if (options.verify) verify(result.program);
     log.done(pass.name, linear);
   }
+  interleave(result.program, target);  // of what the passes have left
+  if (options.verify) verify(result.program);
+  log.done("interleave", linear);
   return result;
 }
 
