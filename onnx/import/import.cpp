@@ -55,6 +55,11 @@ std::string missing_row(const Node& node) {
              " are)");
 }
 
+constexpr uintptr_t kVectorBytes = 64;
+// Bytes of what kernels read again and again, vectors across cache lines and all, if it stays where
+// it is; larger weights are laid out anew or read once a run.
+constexpr int64_t kReadAgainMax = 64 << 10;
+
 // The bits of a tensor whose elements all have the same.
 std::optional<uint64_t> uniform_bits(const HostTensor& tensor) {
   constexpr int64_t kMostLookedAt = 4096;
@@ -70,8 +75,11 @@ std::optional<uint64_t> uniform_bits(const HostTensor& tensor) {
   return bits;
 }
 
-void retain_nothing(void* user) {
+void drop_bytes(void* user) {
   delete static_cast<SharedBytes*>(user);
+}
+void unload_bytes(void* user) {
+  static_cast<SharedBytes*>(user)->unload();
 }
 
 // The bytes where they are; they stay for as long as the storage.
@@ -79,8 +87,9 @@ Ref<Storage> wrapped(Context& context, const SharedBytes& bytes) {
   auto keeper = std::make_unique<SharedBytes>(bytes);
   // Kernels only read captured memory, so a read-only mapping serves.
   Ref<Buffer> memory = context.device().wrap(const_cast<std::byte*>(bytes.data()), bytes.size());
-  Ref<Storage> storage = make_ref<Storage>(std::move(memory), 0, retain_nothing, keeper.get());
+  Ref<Storage> storage = make_ref<Storage>(std::move(memory), 0, drop_bytes, keeper.get());
   keeper.release();
+  storage->set_unload(unload_bytes);
   return storage;
 }
 
@@ -97,8 +106,8 @@ Ref<Storage> Weights::storage(Context& context, const HostTensor& tensor) {
   Ref<Storage>& known = storages_[tensor.bytes.data()];
   if (known) return known;
   const auto address = std::bit_cast<uintptr_t>(tensor.bytes.data());
-  const bool is_aligned = address % static_cast<uintptr_t>(tensor.dtype.bytes()) == 0;
-  known = is_aligned ? wrapped(context, tensor.bytes) : copied(context, tensor.bytes);
+  const bool in_place = address % kVectorBytes == 0 || tensor.bytes.size() > kReadAgainMax;
+  known = in_place ? wrapped(context, tensor.bytes) : copied(context, tensor.bytes);
   return known;
 }
 

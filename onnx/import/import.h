@@ -37,8 +37,9 @@ std::vector<UnsupportedNode> find_unsupported(const Model& model);
 // Inputs of the graph (positions) whose elements decide shapes and so must be known to compile.
 std::vector<size_t> host_input_candidates(const Model& model, const std::vector<size_t>& inputs);
 
-// A model's weights as memory of the device: in place in the mapped file where they are aligned to
-// their elements, copied otherwise.  Shared by all programs of a model; holds no nodes.
+// A model's weights as memory of the device: in place in the mapped file, at whatever address, but
+// for small ones that are not aligned to vectors, which are copied.  Shared by all programs of a
+// model; holds no nodes.
 class Weights {
  public:
   Ref<Storage> storage(Context& context, const HostTensor& tensor);

@@ -18,14 +18,16 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
-constexpr int64_t kVectorsMax = 4;      // of a register tile
-constexpr int64_t kWindowMax = 9;       // steps of a window that are unrolled
-constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
-constexpr double kPassesFew = 8;        // over a panel, by tiles of rows
-constexpr int64_t kPassesMany = 32;     // so many that the first does not matter
-constexpr int64_t kReducedBlock = 256;  // elements of a reduced range in a panel..
-constexpr int64_t kReducedWhole = 384;  // ..unless that is all
-constexpr int64_t kPageBytes = 4096;    // rows this far apart fall into the same sets of a cache
+constexpr int64_t kVectorsMax = 4;       // of a register tile
+constexpr int64_t kLongRunVectors = 12;  // where each step reads from another page,
+constexpr double kFewRows = 4;           // which that many rows share
+constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
+constexpr double kReadAgainMin = 4;      // before a panel that lies well enough is copied
+constexpr double kPassesFew = 8;         // over a panel, by tiles of rows
+constexpr int64_t kPassesMany = 32;      // so many that the first does not matter
+constexpr int64_t kReducedBlock = 256;   // elements of a reduced range in a panel..
+constexpr int64_t kReducedWhole = 384;   // ..unless that is all
+constexpr int64_t kPageBytes = 4096;     // rows this far apart fall into the same sets of a cache
 
 }  // namespace
 
@@ -404,6 +406,22 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
 }
 
+// Whether the operand with lanes, too large for the cache and hardly read again, lies in rows that
+// are pages apart: such rows are fetched at the speed of memory only in long runs.
+bool Chooser::reads_pages(const ClosureInfo& reduction, size_t lane) const {
+  return std::ranges::any_of(table_.accesses, [&](const AccessInfo& a) {
+    const auto bytes = static_cast<int64_t>(a.node.dtype().bytes());
+    if (a.store || a.strides[lane] != 1 || reuse(a) > kFewRows) return false;
+    if (a.elements * static_cast<double>(bytes) <= static_cast<double>(target_.l2_bytes))
+      return false;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if ((reduction.own & bit(i)) && a.strides[i] != kOpaqueStride &&
+          std::abs(a.strides[i]) * bytes >= kPageBytes)
+        return true;
+    return false;
+  });
+}
+
 void Chooser::contraction(const ClosureInfo& reduction) {
   if (lanes_ < 2) return;
   uint64_t outputs = 0;
@@ -425,8 +443,11 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   if (lane == none || lane_price > 60) return;
   if (reduction.own & bit(lane)) return reduced_lanes(lane, outputs);
   const size_t row = row_range(lane, outputs);
-  RegisterTile best = register_tile(row == none ? 1 : extent(row), extent(lane), {});
-  if (row == none) best.vectors = std::clamp<int64_t>(most(lane) / lanes_, 1, 4);
+  TileCost in_registers;
+  if (reads_pages(reduction, lane)) in_registers.vectors_max = kLongRunVectors;
+  RegisterTile best = register_tile(row == none ? 1 : extent(row), extent(lane), in_registers);
+  if (row == none)
+    best.vectors = std::clamp<int64_t>(most(lane) / lanes_, 1, in_registers.vectors_max);
   if (row != none && most(lane) >= lanes_) {
     // A panel is read from the second level; lanes that are stored apart need a line each.
     TileCost cost{4, kVectorsMax};

@@ -74,10 +74,31 @@ std::optional<Origin> origin_of(const UOp& value) {
   return Origin{storage_of(key.leaves.front()), std::move(key.bytes)};
 }
 
+// Bytes of mapped files that are read before their memory is given back.
+constexpr int64_t kLoadedMax = 4 << 20;
+
+// Values with where they come from, computed together.
+struct Batch {
+  std::vector<UOp> values;
+  std::vector<std::optional<Origin>> origins;
+  int64_t loaded = 0;  // bytes of their origins that need not stay in memory
+};
+
+void compute_batch(Context& context, Batch& batch) {
+  if (!batch.values.empty()) realize(context, batch.values, Placement::Together);
+  for (size_t i = 0; i < batch.values.size(); ++i) {
+    if (!batch.origins[i]) continue;
+    Storage& origin = *batch.origins[i]->storage;
+    if (batch.values[i].node()->realized)
+      origin.keep_derived(std::move(batch.origins[i]->recipe), storage_of(batch.values[i]));
+    origin.unload();
+  }
+  batch = {};
+}
+
 // Realises the values; those that were made of their constant before are taken from there.
 void compute(Context& context, const std::vector<UOp>& values) {
-  std::vector<UOp> missing;
-  std::vector<std::optional<Origin>> origins;
+  Batch batch;
   for (const UOp& value : values) {
     std::optional<Origin> origin = origin_of(value);
     const Ref<Storage> known = origin ? origin->storage->derived(origin->recipe) : nullptr;
@@ -85,13 +106,14 @@ void compute(Context& context, const std::vector<UOp>& values) {
       value.node()->realized = known;
       continue;
     }
-    missing.push_back(value);
-    origins.push_back(std::move(origin));
+    const int64_t loaded =
+        origin && origin->storage->can_unload() ? origin->storage->memory().bytes() : 0;
+    if (batch.loaded + loaded > kLoadedMax) compute_batch(context, batch);
+    batch.loaded += loaded;
+    batch.values.push_back(value);
+    batch.origins.push_back(std::move(origin));
   }
-  if (!missing.empty()) realize(context, missing);
-  for (size_t i = 0; i < missing.size(); ++i)
-    if (origins[i] && missing[i].node()->realized)
-      origins[i]->storage->keep_derived(std::move(origins[i]->recipe), storage_of(missing[i]));
+  compute_batch(context, batch);
 }
 
 }  // namespace

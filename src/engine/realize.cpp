@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "engine/observe.h"
 #include "engine/plan_graph.h"
@@ -41,6 +43,30 @@ std::optional<StoredView> stored_view(const UOp& node) {
   return as_view(node, flags);
 }
 
+// Gives out memory for results: parts of one piece for the outputs among `together`.
+class ResultMemory {
+ public:
+  ResultMemory(Context& context, std::span<const Slot> together) : context_(context) {
+    int64_t bytes = 0;
+    for (const Slot& slot : together)
+      if (slot.kind == SlotKind::Output)
+        bytes = checked_add(bytes, round_up(slot.bytes, kAlignment), "the results' size");
+    if (bytes > 0) whole_ = context.allocate(bytes);
+  }
+
+  Ref<Storage> allocate(int64_t bytes) {
+    if (!whole_) return context_.allocate(bytes);
+    const int64_t offset = std::exchange(used_, used_ + round_up(bytes, kAlignment));
+    return make_ref<Storage>(Ref<Buffer>(&whole_->memory()), offset);
+  }
+
+ private:
+  static constexpr int64_t kAlignment = 256;  // as devices align what they allocate
+  Context& context_;
+  Ref<Storage> whole_;
+  int64_t used_ = 0;
+};
+
 }  // namespace
 
 void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs) {
@@ -58,7 +84,7 @@ void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs) {
   }
 }
 
-void realize(Context& context, std::span<const UOp> outputs) {
+void realize(Context& context, std::span<const UOp> outputs, Placement placement) {
   std::vector<UOp> missing;
   for (const UOp& out : outputs)
     if (!stored_view(out)) missing.push_back(out);
@@ -77,11 +103,13 @@ void realize(Context& context, std::span<const UOp> outputs) {
   program->is_exclusive = false;  // its writes are versions, which the graph knows
   const Ref<Run> run = make_ref<Run>(program);
   std::vector<Ref<Storage>> memory(kept.size());
+  ResultMemory results(context,
+                       placement == Placement::Together ? program->slots : std::span<const Slot>());
   for (const Slot& slot : program->slots) {
     if (slot.kind != SlotKind::Output) continue;
     Ref<Storage>& storage = memory[static_cast<size_t>(slot.number)];
     storage = versions.memory_for(kept[static_cast<size_t>(slot.number)]);
-    if (!storage) storage = context.allocate(slot.bytes);
+    if (!storage) storage = results.allocate(slot.bytes);
     run->bind_output(slot.number, storage);
   }
   Counters& counters = context.counters();

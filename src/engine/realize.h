@@ -1,6 +1,7 @@
 // From tensor-graph nodes to memory that holds their values.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -10,9 +11,13 @@
 
 namespace tiny {
 
+// Where results lie: each in memory of its own, or all in one piece, which goes with the last of
+// them: large pages serve many small ones.
+enum class Placement : uint8_t { Apart, Together };
+
 // Computes what `outputs` need, in one schedule.  Afterwards the base of every output is realised:
 // as_view(output) finds its memory.  What was realised before is not computed again.
-void realize(Context& context, std::span<const UOp> outputs);
+void realize(Context& context, std::span<const UOp> outputs, Placement = Placement::Apart);
 
 // Error{InvalidArgument} if something below `outputs` has no value to be computed from: an input of
 // a program that is not one of `inputs`, or what a program has overwritten.

@@ -46,6 +46,14 @@ class Storage : public RefCounted {
     deleter_ = deleter;
     user_ = user;
   }
+  // How the memory can go until it is read again; called with the deleter's `user`.
+  void set_unload(void (*unload)(void*)) { unload_ = unload; }
+  bool can_unload() const { return unload_ != nullptr; }
+  // For elements that are hardly read again, such as a weight that now lies elsewhere as kernels
+  // want it.
+  void unload() const {
+    if (unload_) unload_(user_);
+  }
   // A program has written to the memory.
   void count_run() { first().runs_.fetch_add(1, std::memory_order_acq_rel); }
   // Whether no program has since this Storage was made.
@@ -78,6 +86,7 @@ class Storage : public RefCounted {
   std::atomic<int64_t> runs_{0};  // of the first Storage: programs' writes
   int64_t runs_seen_ = 0;
   void (*deleter_)(void*) = nullptr;
+  void (*unload_)(void*) = nullptr;
   void* user_ = nullptr;
 };
 

@@ -19,7 +19,7 @@ namespace tiny {
 
 namespace {
 
-class OwnedBytes final : public RefCounted {
+class OwnedBytes final : public BytesOwner {
  public:
   explicit OwnedBytes(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
   std::span<const std::byte> view() const { return bytes_; }
@@ -62,7 +62,7 @@ int open_retrying(int folder, const char* path, int flags) {
   return fd;
 }
 
-class MappedFile final : public RefCounted {
+class MappedFile final : public BytesOwner {
  public:
   MappedFile(int fd, size_t size, const std::string& path) : size_(size) {
     address_ = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -74,6 +74,15 @@ class MappedFile final : public RefCounted {
   ~MappedFile() override { munmap(address_, size_); }
   std::span<const std::byte> view() const {
     return {static_cast<const std::byte*>(address_), size_};
+  }
+  // Pages that also hold other bytes stay.
+  void unload(std::span<const std::byte> bytes) const override {
+    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+    const uintptr_t first = (begin + page - 1) / page * page;
+    const uintptr_t last = (begin + bytes.size()) / page * page;
+    // The mapping is read-only, so that nothing of it is only in memory.
+    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
   }
 
  private:

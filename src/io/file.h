@@ -18,11 +18,19 @@
 
 namespace tiny {
 
+// What holds bytes that others look at.
+class BytesOwner : public RefCounted {
+ public:
+  // Nobody is likely to look at these bytes of it soon: their memory may go if they can be had
+  // again.
+  virtual void unload(std::span<const std::byte>) const {}
+};
+
 // A read-only view of bytes together with a reference to what holds them.  May be unaligned.
 class SharedBytes {
  public:
   SharedBytes() = default;
-  SharedBytes(Ref<const RefCounted> owner, std::span<const std::byte> view)
+  SharedBytes(Ref<const BytesOwner> owner, std::span<const std::byte> view)
       : owner_(std::move(owner)), view_(view) {}
   // Takes the vector's memory.
   static SharedBytes own(std::vector<std::byte> bytes);
@@ -34,12 +42,16 @@ class SharedBytes {
   std::string_view text() const {
     return {reinterpret_cast<const char*>(view_.data()), view_.size()};
   }
-  const Ref<const RefCounted>& owner() const { return owner_; }
+  const Ref<const BytesOwner>& owner() const { return owner_; }
+  // Bytes of a mapped file leave memory; whoever looks at them reads them from the file again.
+  void unload() const {
+    if (owner_) owner_->unload(view_);
+  }
   // The bytes [offset, offset + size), which must lie inside.
   SharedBytes part(int64_t offset, int64_t size) const;
 
  private:
-  Ref<const RefCounted> owner_;
+  Ref<const BytesOwner> owner_;
   std::span<const std::byte> view_;
 };
 

@@ -46,7 +46,7 @@ struct TensorData {
 
 // Where the bytes behind a reader live, and the files a tensor may name.
 struct TensorSource {
-  Ref<const RefCounted> owner;
+  Ref<const BytesOwner> owner;
   ExternalFiles* external = nullptr;  // null: external data is refused
 };
 

@@ -112,6 +112,15 @@ TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
   EXPECT_EQ(list(relu(x), 1, generic_target()).find("BYPASS"), std::string::npos);  // no vectors
 }
 
+// A matrix whose rows are pages apart is read in runs of 12 lines, one that is read from the cache
+// in tiles as wide as any.
+TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
+  const Tensor large = make_placeholder(context_, kFloat32, {768, 3072});
+  EXPECT_EQ(loops(large, matmul(constant({1, 768}), large), 0), "r_16_12_16_768");
+  const Tensor small = make_placeholder(context_, kFloat32, {128, 1024});
+  EXPECT_EQ(loops(small, matmul(constant({1, 128}), small), 0), "r_16_4_16_128");
+}
+
 // A panel's successor is fetched while 14 tiles of rows are multiplied with it, as 98 would be too
 // many to gain from it.
 TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "tests/support/failure.h"
+#include "tests/support/resident.h"
 
 namespace tiny {
 namespace {
@@ -168,6 +169,24 @@ TEST_F(Files, AFileIsReplacedAndWhoHasItMappedKeepsIt) {
   EXPECT_EQ(map_file(path).text(), "abc");
   EXPECT_EQ(fs::status(path).permissions(), fs::perms(0640));
   EXPECT_EQ(entries_of(root_ / "model"), before);
+}
+
+TEST_F(Files, UnloadedBytesLeaveMemoryAndAreThereWhenTheyAreReadAgain) {
+  std::string text;
+  for (int i = 0; text.size() < (4 << 20); ++i) text += std::to_string(i);
+  write_file(root_ / "large", text);
+  const SharedBytes bytes = map_file(root_ / "large");
+  const auto size = static_cast<int64_t>(text.size());
+  ASSERT_TRUE(bytes.text() == text);
+  EXPECT_GE(testing::resident_bytes(bytes.data()), size);
+  // Not aligned to pages: those at its ends hold bytes of others.
+  bytes.part(100, size / 2).unload();
+  EXPECT_LT(testing::resident_bytes(bytes.data()), size / 2 + 3 * 4096);
+  EXPECT_TRUE(bytes.text() == text);
+  // What is nowhere else stays.
+  const SharedBytes own = SharedBytes::copy(text);
+  own.unload();
+  EXPECT_TRUE(own.text() == text);
 }
 
 TEST_F(Files, ALinkStaysOneWhenItsFileIsReplaced) {

@@ -5,21 +5,31 @@
 #include <cstring>
 #include <filesystem>
 
+#include "onnx/import/host_value.h"
 #include "onnx/reader.h"
+#include "onnx/session.h"
+#include "tensor/create.h"
 #include "tests/onnx/model_writer.h"
+#include "tests/onnx/running.h"
+#include "tests/support/context.h"
 #include "tests/support/failure.h"
+#include "tests/support/resident.h"
 
 namespace tiny::onnx {
 namespace {
 
 namespace fs = std::filesystem;
 namespace t = field::TensorProto;
+using testing::dim;
+using testing::floats;
 using testing::graph;
 using testing::kFloatType;
 using testing::kInt64Type;
 using testing::Message;
+using testing::node;
 using testing::shared;
 using testing::tensor;
+using testing::typed_graph;
 using tiny::testing::expect_failure;
 using tiny::testing::failure_of;
 
@@ -90,6 +100,46 @@ TEST_F(External, WeightsBesideTheModelAreFound) {
             "456789ab");
   EXPECT_EQ(weight({{"location", "./sub/weights.bin"}, {"offset", "8"}, {"checksum", "?"}}),
             "89abcdef");
+}
+
+// A product with a weight at an odd address of a mapped file.
+TEST_F(External, AWeightThatIsLaidOutAnewLeavesMemory) {
+  constexpr int64_t kSize = 1024;
+  std::vector<float> values(kSize * kSize);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 8191) - 4000.5f;
+  std::string bytes = "?";
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  write_file(root_ / "model/weights", bytes);
+  Message w = tensor("w", kFloatType, {kSize, kSize});
+  w.message(t::external_data, Message().text(1, "location").text(2, "weights"));
+  w.message(t::external_data, Message().text(1, "offset").text(2, "1"));
+  w.number(t::data_location, 1);
+  const Message g = typed_graph({node("MatMul", {"x", "w"}, {"y"})},
+                                {floats("x", {dim("N"), dim(kSize)})}, {"y"}, {w});
+  write_file(root_ / "model/model.onnx", testing::model(g).bytes());
+  for (const std::string& device : tiny::testing::computing_devices()) {
+    const Ref<Context> context = tiny::testing::new_context(device);
+    const auto model = make_ref<LoadedModel>(context, root_ / "model/model.onnx");
+    const std::byte* weight = model->model().graph.initializers.at(0).bytes.data();
+    const int64_t before = tiny::testing::resident_bytes(weight);
+    // The second program reads the weight again, or takes what the first made of it.
+    for (const int64_t rows : {2, 33}) {
+      std::vector<float> x(static_cast<size_t>(rows * kSize));
+      for (int64_t i = 0; i < rows; ++i) x[static_cast<size_t>(i * kSize + 7 * i)] = 2;
+      const HostTensor y = testing::host_tensor(
+          model->run({from_data(context, kFloat32, {rows, kSize}, x.data(), std::ssize(x) * 4)})
+              .at(0));
+      const std::vector<double> got = reals_of(y);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < kSize; ++j)
+          ASSERT_EQ(got[static_cast<size_t>(i * kSize + j)],
+                    2.0 * static_cast<double>(values[static_cast<size_t>(7 * i * kSize + j)]))
+              << device;
+    }
+    if (device == "cpu") {
+      EXPECT_LT(tiny::testing::resident_bytes(weight), before + (1 << 20));
+    }
+  }
 }
 
 TEST_F(External, LocationsOutsideTheFolderAreRefused) {

@@ -22,8 +22,9 @@ from repository import ROOT, finish
 
 LAST_COMMITS = 5
 MOST_UNITS = 30  # that tidy looks at: about three minutes on two processors
-# Flags of gcc that clang does not know, and what it warns of inside gcc's library (CMakeLists.txt).
-UNKNOWN = {"-Wno-restrict"}
+# Flags of gcc that clang does not know or that spare a unit its includes, and what it warns of inside gcc's library (CMakeLists.txt).
+UNKNOWN = {"-Wno-restrict", "-Winvalid-pch", "-fpch-preprocess"}
+COMPILERS = {"cc", "c++", "gcc", "g++", "clang-19", "clang++-19"}
 MORE = ["-Wno-deprecated-declarations"]
 
 
@@ -35,7 +36,11 @@ def units(commands):
         if path.startswith(("..", "build/")):
             continue
         words = shlex.split(entry["command"])
-        words = words[1:] if os.path.basename(words[0]) == "ccache" else words
+        compiler = next(i for i, word in enumerate(words) if os.path.basename(word) in COMPILERS)
+        words = words[compiler:]
+        while "-include" in words:
+            at = words.index("-include")
+            del words[at : at + 2]
         output = words.index("-o")
         arguments = [w for w in words[1:output] + words[output + 2:] if w not in UNKNOWN]
         found[path] = [w for w in arguments if w not in ("-c", entry["file"])] + MORE

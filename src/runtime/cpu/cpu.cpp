@@ -54,7 +54,12 @@ class HugeBuffer : public Buffer {
             " bytes");
     const auto start = reinterpret_cast<uintptr_t>(base_);
     const uintptr_t aligned = (start + kHugePage - 1) / kHugePage * kHugePage;
-    madvise(reinterpret_cast<void*>(aligned), mapped_ - (aligned - start), MADV_HUGEPAGE);
+    // A last page of which little is wanted would take its 2 MB all the same.
+    const uintptr_t end = aligned + static_cast<uintptr_t>(bytes + stagger);
+    const uintptr_t huge_end = (end + kHugePage / 2) / kHugePage * kHugePage;
+    if (huge_end > aligned)
+      madvise(reinterpret_cast<void*>(aligned), huge_end - aligned, MADV_HUGEPAGE);
+    if (end > huge_end) madvise(reinterpret_cast<void*>(huge_end), end - huge_end, MADV_NOHUGEPAGE);
     data_ = reinterpret_cast<std::byte*>(aligned) + stagger;
   }
   std::byte* host() const override { return data_; }
