@@ -81,8 +81,8 @@ TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
   const auto list = [&](const Tensor& value) {
     const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
     const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
-    return to_text(
-        choose_options(prepare_kernel(schedule.kernels.front().kernel), avx512_target()));
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, avx512_target()),
+                                  avx512_target()));
   };
   const Tensor x = testing::float_input(context_, {4096, 1024});
   const Tensor few = testing::float_input(context_, {64, 1024});
@@ -99,7 +99,7 @@ TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
     target.bypass_bytes = bypass_bytes;
     const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
     const Schedule schedule = make_schedule({&stored, 1}, target);
-    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel), target));
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
   };
   const Tensor x = testing::float_input(context_, {4096, 1024});
   constexpr int64_t kBytes = int64_t{4096} * 1024 * 4;
