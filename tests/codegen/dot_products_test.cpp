@@ -116,8 +116,10 @@ std::vector<uint32_t> bits_of_product(const Ref<Context>& context, uint64_t seed
 // The one kernel of a seed's product, as options find it; no roots if there are several.
 Kernel kernel_of(const Ref<Context>& context, uint64_t seed) {
   const UOp node = Product(context, seed).make().node();
-  const Schedule schedule = make_schedule({&node, 1}, context->backend().target());
-  return schedule.kernels.size() == 1 ? prepare_kernel(schedule.kernels.front().kernel) : Kernel();
+  const Target& target = context->backend().target();
+  const Schedule schedule = make_schedule({&node, 1}, target);
+  return schedule.kernels.size() == 1 ? prepare_kernel(schedule.kernels.front().kernel, target)
+                                      : Kernel();
 }
 
 std::optional<DotProduct> product_in(const Kernel& kernel) {
@@ -241,7 +243,7 @@ std::vector<Option> chosen_for(DotSet dots, DType a, DType b, DType wide) {
   Target target = avx512_target();
   target.dots = dots;
   const Schedule schedule = make_schedule({&node, 1}, target);
-  return choose_options(prepare_kernel(schedule.kernels.front().kernel), target);
+  return choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target);
 }
 
 bool names_word(const std::vector<Option>& options) {
@@ -278,7 +280,8 @@ TEST(DotProducts, OptionsThatMakeNoWordAreRefused) {
   const auto refused = [&](const Tensor& t, const char* options, const char* why) {
     const UOp node = t.node();
     const Schedule schedule = make_schedule({&node, 1}, context->backend().target());
-    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel);
+    const Kernel kernel =
+        prepare_kernel(schedule.kernels.front().kernel, context->backend().target());
     try {
       apply_options(kernel, parse_options(options));
       ADD_FAILURE() << options << " is not refused";
