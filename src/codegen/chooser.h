@@ -1,5 +1,6 @@
-// The state of one choice of options; shared by heuristic.cpp (what all kernels have) and
-// heuristic_contraction.cpp (kernels with one reduction).
+// The state of one choice of options; shared by heuristic.cpp (what all kernels have),
+// heuristic_contraction.cpp (kernels with one reduction), heuristic_row_tiles.cpp (tiles of rows
+// through several) and heuristic_window.cpp (windows over what they reduce).
 //
 // Options are applied as they are chosen, so that later ones can name the ranges that earlier ones
 // made.  Positions are of the kernel as it came; numbers name ranges for good.
@@ -78,6 +79,37 @@ class Chooser {
   void finish_rows();
   void lanes_along_rows();
   RowTile row_tile_;
+
+  // heuristic_window.cpp
+  // One load of a window's sum as a tile of outputs along the window's axis sees it.
+  struct WindowLoad {
+    double steps = 1;    // of the reduction, at which it has different elements
+    bool moves = false;  // with the outputs
+    double taps = 0;     // steps along the axis; 0: outputs share nothing
+    double stride = 1;   // outputs are so many steps apart
+
+    // Different elements that so many outputs read.
+    double elements(double rows) const {
+      if (!moves) return steps;
+      return taps == 0 ? steps * rows : steps / taps * ((rows - 1) * stride + taps);
+    }
+  };
+  struct WindowLoads {
+    std::vector<WindowLoad> loads;
+    size_t window = 0;         // the position of the window's range along the axis
+    bool are_streams = false;  // outputs read far from each other
+  };
+  struct WindowTile {
+    int64_t range = -1;  // of the outputs
+    int64_t rows = 1;
+    int64_t taps = -1;  // the window's range along the same axis
+    bool unrolls_all = false;
+  };
+  std::optional<WindowLoads> window_loads(const AccessTable& table, const ClosureInfo& reduction,
+                                          size_t lane, size_t along) const;
+  int64_t window_rows(const WindowLoads& seen, double size, double steps, double beside) const;
+  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane) const;
+  void apply_window(const WindowTile& window, const UOp& reduce);
 
   // heuristic_contraction.cpp
   struct RegisterTile {

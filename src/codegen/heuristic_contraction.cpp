@@ -442,6 +442,10 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   }
   if (lane == none || lane_price > 60) return;
   if (reduction.own & bit(lane)) return reduced_lanes(lane, outputs);
+  if (const auto window = window_tile(reduction.node, number(lane))) {
+    apply_window(*window, reduction.node);
+    return vector_tile(lane, 1);
+  }
   const size_t row = row_range(lane, outputs);
   TileCost in_registers;
   if (reads_pages(reduction, lane)) in_registers.vectors_max = kLongRunVectors;
