@@ -71,11 +71,13 @@ class Chooser {
   void cut_rows(size_t row, uint64_t common);
   void stage_shared_values();
   bool is_opaque(size_t position) const;
-  Columns cut_columns(int64_t range);
+  Columns cut_columns(int64_t range, int64_t vectors);
   void give_lanes(const Columns& columns);
   void fill_rows(const UOp& stage);
+  std::vector<int64_t> panels_of(const UOp& reduce, int64_t column, int64_t row) const;
   void product(const UOp& reduce, int64_t column, int64_t row);
   void stage_panel(const std::vector<int64_t>& steps, const Columns& columns);
+  int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
   void lanes_along_rows();
   RowTile row_tile_;
@@ -108,8 +110,10 @@ class Chooser {
   std::optional<WindowLoads> window_loads(const AccessTable& table, const ClosureInfo& reduction,
                                           size_t lane, size_t along) const;
   int64_t window_rows(const WindowLoads& seen, double size, double steps, double beside) const;
-  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane) const;
+  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among) const;
+  int64_t window_tile_range(const WindowTile& window);
   void apply_window(const WindowTile& window, const UOp& reduce);
+  bool fill_window(const UOp& stage, const UOp& reduce);
 
   // heuristic_contraction.cpp
   struct RegisterTile {

@@ -18,16 +18,16 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
-constexpr int64_t kVectorsMax = 4;      // of a register tile
+constexpr int64_t kVectorsMax = 4;       // of a register tile
 constexpr int64_t kLongRunVectors = 12;  // where each step reads from another page,
 constexpr double kFewRows = 4;           // which that many rows share
-constexpr int64_t kWindowMax = 9;       // steps of a window that are unrolled
-constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
-constexpr double kPassesFew = 8;        // over a panel, by tiles of rows
-constexpr int64_t kPassesMany = 32;     // so many that the first does not matter
-constexpr int64_t kReducedBlock = 256;  // elements of a reduced range in a panel..
-constexpr int64_t kReducedWhole = 384;  // ..unless that is all
-constexpr int64_t kPageBytes = 4096;    // rows this far apart fall into the same sets of a cache
+constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
+constexpr double kReadAgainMin = 4;      // before a panel that lies well enough is copied
+constexpr double kPassesFew = 8;         // over a panel, by tiles of rows
+constexpr int64_t kPassesMany = 32;      // so many that the first does not matter
+constexpr int64_t kReducedBlock = 256;   // elements of a reduced range in a panel..
+constexpr int64_t kReducedWhole = 384;   // ..unless that is all
+constexpr int64_t kPageBytes = 4096;     // rows this far apart fall into the same sets of a cache
 
 }  // namespace
 
@@ -214,7 +214,8 @@ std::optional<Chooser::Factor> Chooser::computed_factor(const UOp& reduce,
   const UOp product = reduce.src(0);
   if (product.op() != Op::Mul) return std::nullopt;
   for (const UOp& factor : product.src()) {
-    if (!has(factor.op(), kElementwise) || factor.op() == Op::Cast) continue;
+    const bool is_computed = has(factor.op(), kElementwise) || factor.op() == Op::Reduce;
+    if (!is_computed || factor.op() == Op::Cast) continue;
     std::vector<int64_t> below;
     for (const UOp& u : topological({&factor, 1}))
       if (u.op() == Op::Range) below.push_back(u.int_arg());
@@ -406,8 +407,8 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
 }
 
-// Whether the operand with lanes, too large for the cache and hardly read again, lies in rows that are
-// pages apart: such rows are fetched at the speed of memory only in long runs.
+// Whether the operand with lanes, too large for the cache and hardly read again, lies in rows that
+// are pages apart: such rows are fetched at the speed of memory only in long runs.
 bool Chooser::reads_pages(const ClosureInfo& reduction, size_t lane) const {
   return std::ranges::any_of(table_.accesses, [&](const AccessInfo& a) {
     const auto bytes = static_cast<int64_t>(a.node.dtype().bytes());
@@ -442,7 +443,7 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   }
   if (lane == none || lane_price > 60) return;
   if (reduction.own & bit(lane)) return reduced_lanes(lane, outputs);
-  if (const auto window = window_tile(reduction.node, number(lane))) {
+  if (const auto window = window_tile(reduction.node, number(lane), outputs)) {
     apply_window(*window, reduction.node);
     return vector_tile(lane, 1);
   }

@@ -99,7 +99,7 @@ bool Chooser::is_opaque(size_t position) const {
 }
 
 // Splits columns into tiles of vectors.
-Chooser::Columns Chooser::cut_columns(int64_t range) {
+Chooser::Columns Chooser::cut_columns(int64_t range, int64_t vectors) {
   Columns out;
   if (lanes_ < 2) return out;
   const size_t at = current_.find_range(range);
@@ -107,7 +107,6 @@ Chooser::Columns Chooser::cut_columns(int64_t range) {
   const UOp size = current_.ranges[at].range.src(0);
   const int64_t n = size.is_const() ? size.const_int() : 0;
   int64_t lanes = lanes_;
-  int64_t vectors = row_tile_.vectors;
   if (n > 0 && n < lanes) lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
   if (n > 0) vectors = std::clamp<int64_t>(vectors, 1, (n + lanes - 1) / lanes);
   if (lanes < 2) return out;
@@ -130,17 +129,34 @@ void Chooser::fill_rows(const UOp& stage) {
   add_free_ranges(current_, {&stage.src(0), 1}, free);
   const RangeSet columns = bit(current_.position(column));
   for (const UOp& u : topological({&stage.src(0), 1}, is_stage))
-    if (u.op() == Op::Reduce && (free.at(u.node()) & columns))
-      return product(u, column.int_arg(), stage.src(1).int_arg());
-  give_lanes(cut_columns(column.int_arg()));
+    if (u.op() == Op::Reduce && (free.at(u.node()) & columns)) {
+      if (!fill_window(stage, u)) product(u, column.int_arg(), stage.src(1).int_arg());
+      return;
+    }
+  give_lanes(cut_columns(column.int_arg(), row_tile_.vectors));
+}
+
+// Outer columns that a product has beside those with lanes: panels that lie in place.
+std::vector<int64_t> Chooser::panels_of(const UOp& reduce, int64_t column, int64_t row) const {
+  FreeRanges free;
+  add_free_ranges(current_, {&reduce, 1}, free);
+  const size_t tiles = current_.find_range(row_tile_.inner);
+  std::vector<int64_t> out;
+  for (size_t i = tiles + 1; i < current_.ranges.size(); ++i) {
+    const int64_t r = current_.ranges[i].range.int_arg();
+    const bool is_loop = current_.ranges[i].kind == RangeKind::Loop;
+    if (is_loop && (free.at(reduce.node()) & bit(i)) && r != column && r != row) out.push_back(r);
+  }
+  return out;
 }
 
 // The register tile of a product: columns with lanes, rows beside each other, steps outside.
 void Chooser::product(const UOp& reduce, int64_t column, int64_t row) {
   const std::vector<int64_t> steps = closed_by(reduce);
-  const Columns columns = cut_columns(column);
+  const std::vector<int64_t> panels = panels_of(reduce, column, row);
+  const Columns columns = cut_columns(column, row_tile_.vectors);
   if (columns.lane < 0) return;
-  std::vector<int64_t> order;
+  std::vector<int64_t> order = panels;
   const auto add = [&](int64_t r) {
     if (r >= 0) order.push_back(r);
   };
@@ -152,7 +168,9 @@ void Chooser::product(const UOp& reduce, int64_t column, int64_t row) {
   apply({OptionKind::Order, -1, 0, order, 0, false});
   stage_panel(steps, columns);
   give_lanes(columns);
-  if (row != column) kind(OptionKind::Upcast, row);
+  // A stage of a few rows has them side by side already.
+  const bool is_loop = current_.ranges[current_.find_range(row)].kind == RangeKind::Loop;
+  if (row != column && is_loop) kind(OptionKind::Upcast, row);
 }
 
 // The operand that has the columns, if they lie apart: one panel for all tiles of rows.
@@ -161,6 +179,8 @@ void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& colu
   const size_t lane = current_.find_range(columns.lane);
   for (const AccessInfo& a : table.accesses) {
     if (a.node.op() != Op::Load || a.strides[lane] == 0 || a.strides[lane] == 1) continue;
+    const auto is_walked = [&](int64_t step) { return a.strides[current_.find_range(step)] != 0; };
+    if (!std::ranges::all_of(steps, is_walked)) continue;
     if (std::ranges::any_of(a.strides, [](int64_t s) { return s == kOpaqueStride; })) continue;
     const int64_t slot = a.node.src(0).int_arg();
     const auto same = std::ranges::count_if(table.accesses, [&](const AccessInfo& other) {
@@ -185,6 +205,19 @@ void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& colu
   }
 }
 
+// The output range along which an operand lies side by side, where none does in what is stored.
+int64_t Chooser::column_of_product(const AccessTable& table) const {
+  uint64_t outputs = 0;
+  for (const ClosureInfo& c : table.closures)
+    if (c.store) outputs |= c.own;
+  for (size_t i = current_.find_range(row_tile_.inner) + 1; i < current_.ranges.size(); ++i)
+    for (const AccessInfo& a : table.accesses)
+      if ((outputs & bit(i)) && !a.store && a.strides[i] == 1 &&
+          current_.ranges[i].kind == RangeKind::Loop)
+        return current_.ranges[i].range.int_arg();
+  return -1;
+}
+
 // What the tiles of rows end in, and the lanes of reductions along rows.
 void Chooser::finish_rows() {
   const UOp store = current_.roots.front();
@@ -200,6 +233,7 @@ void Chooser::finish_rows() {
           r.range.int_arg() == row_tile_.inner || r.range.int_arg() == row_tile_.place;
       if (a.strides[i] == 1 && !outside && r.kind == RangeKind::Loop) column = r.range.int_arg();
     }
+  if (column < 0) column = column_of_product(table);
   if (column >= 0) {
     const size_t at = current_.find_range(column);
     UOp reduce;
@@ -216,7 +250,7 @@ void Chooser::finish_rows() {
           break;
         }
     } else {
-      give_lanes(cut_columns(column));
+      give_lanes(cut_columns(column, row_tile_.vectors));
     }
   }
   lanes_along_rows();
@@ -246,7 +280,7 @@ void Chooser::lanes_along_rows() {
     if (contiguous && !beside && std::ranges::count(ranges, r.range.int_arg()) == 0)
       ranges.push_back(r.range.int_arg());
   }
-  for (int64_t r : ranges) give_lanes(cut_columns(r));
+  for (int64_t r : ranges) give_lanes(cut_columns(r, row_tile_.vectors));
 }
 
 }  // namespace tiny

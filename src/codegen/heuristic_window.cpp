@@ -84,9 +84,10 @@ int64_t Chooser::window_rows(const WindowLoads& seen, double size, double steps,
   return best;
 }
 
-// Along the outermost range that has one: what neighbours along it read again has left the first
-// level of cache when they come later.
-std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64_t lane) const {
+// Along the outermost of the ranges that has one: what neighbours along it read again has left the
+// first level of cache when they come later.
+std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64_t lane,
+                                                        RangeSet among) const {
   const AccessTable table = access_table(current_);
   const auto closure =
       std::ranges::find_if(table.closures, [&](const ClosureInfo& c) { return c.node == reduce; });
@@ -100,7 +101,8 @@ std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64
   const bool unrolls_all = steps <= kWindowMax;
   for (size_t i = 0; i < current_.ranges.size(); ++i) {
     const KernelRange& r = current_.ranges[i];
-    if (!(closure->below & ~closure->own & bit(i)) || r.range.int_arg() == lane) continue;
+    if (!(closure->below & ~closure->own & among & bit(i))) continue;
+    if (r.range.int_arg() == lane) continue;
     if (r.reduced || r.kind != RangeKind::Loop || !r.range.src(0).is_const()) continue;
     const auto seen = window_loads(table, *closure, current_.find_range(lane), i);
     if (!seen) continue;
@@ -113,16 +115,43 @@ std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64
   return std::nullopt;
 }
 
+// The number of the range that the tile's outputs are.
+int64_t Chooser::window_tile_range(const WindowTile& window) {
+  const UOp size = current_.ranges[current_.find_range(window.range)].range.src(0);
+  return size.is_const_int(window.rows) ? window.range : tile(window.range, window.rows);
+}
+
 // Outputs side by side, and the steps of the window that they share.
 void Chooser::apply_window(const WindowTile& window, const UOp& reduce) {
   std::vector<int64_t> steps;
   for (const UOp& r : reduce.src().subspan(1)) steps.push_back(r.int_arg());
-  const UOp size = current_.ranges[current_.find_range(window.range)].range.src(0);
-  const int64_t inner =
-      size.is_const_int(window.rows) ? window.range : tile(window.range, window.rows);
-  kind(OptionKind::Upcast, inner);
+  kind(OptionKind::Upcast, window_tile_range(window));
   for (int64_t r : steps)
     if (window.unrolls_all || r == window.taps) kind(OptionKind::Unroll, r);
+}
+
+// The same of a stage that holds such sums for a tile of rows.  Only steps along the rows are side
+// by side: at an edge across them a loop is shorter, which needs no copy of all that follows.
+bool Chooser::fill_window(const UOp& stage, const UOp& reduce) {
+  const int64_t column = stage.src(stage.src().size() - 1).int_arg();
+  RangeSet filled = 0;
+  for (const UOp& r : stage.src().subspan(1)) filled |= bit(current_.position(r));
+  const auto window = window_tile(reduce, column, filled);
+  if (!window) return false;
+  const Columns columns = cut_columns(column, 1);
+  if (columns.lane < 0) return false;
+  const int64_t inner = window_tile_range(*window);
+  std::vector<int64_t> order;
+  if (columns.tiles >= 0) order.push_back(columns.tiles);
+  if (inner != window->range) order.push_back(window->range);
+  for (const UOp& r : reduce.src().subspan(1))
+    if (r.int_arg() != window->taps) order.push_back(r.int_arg());
+  order.insert(order.end(), {window->taps, inner, columns.lane});
+  apply({OptionKind::Order, -1, 0, order, 0, false});
+  give_lanes(columns);
+  kind(OptionKind::Upcast, inner);
+  kind(OptionKind::Unroll, window->taps);
+  return true;
 }
 
 }  // namespace tiny

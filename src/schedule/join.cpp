@@ -179,8 +179,9 @@ class Joiner {
       const double save = saved_seconds(bytes, target_);
       const std::optional<double> fill = test.operand_seconds(joined.values.size());
       const size_t inputs = joined.values.size();
+      const std::optional<double> rows = test.computed_rows_seconds(inputs);
       if (((test.passes(inputs) || test.passes_as_tiles(inputs)) && pay <= save) ||
-          (fill && pay + *fill <= save)) {
+          (fill && pay + *fill <= save) || (rows && pay + *rows <= save)) {
         ++changes_[root.id()];
         return true;
       }
