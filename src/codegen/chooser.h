@@ -60,6 +60,9 @@ class Chooser {
     int64_t vectors = 1;  // of the columns of a product
     int64_t place = -1;   // the number of the range outside of a tile of rows
     int64_t inner = -1;   // of the rows of a tile
+    int64_t rows_max = 1;  // that registers hold
+    int64_t beside = -1;   // the number of the range of more rows of the tile
+    bool are_beside_in_registers = false;
   };
   // The numbers of the ranges that columns are cut into; -1 where there is none.
   struct Columns {
@@ -69,6 +72,8 @@ class Chooser {
   };
   bool row_tiles();
   void cut_rows(size_t row, uint64_t common);
+  void cut_rows_beside(int64_t range, size_t row);
+  int64_t place_outside(size_t at) const;
   void stage_shared_values();
   bool is_opaque(size_t position) const;
   Columns cut_columns(int64_t range, int64_t vectors);

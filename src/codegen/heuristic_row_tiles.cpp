@@ -20,6 +20,7 @@ constexpr uint64_t bit(size_t i) {
 constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
 constexpr int64_t kVectorsMax = 4;
+constexpr int64_t kRowsBeside = 2;  // rows of another range in a tile
 
 std::vector<int64_t> closed_by(const UOp& closer) {
   std::vector<int64_t> numbers;
@@ -49,6 +50,7 @@ bool Chooser::row_tiles() {
   order.push_back(number(row));
   if (row + 1 != count) apply({OptionKind::Order, -1, 0, order, 0, false});
   cut_rows(row, common);
+  if (order.size() > 1) cut_rows_beside(order[order.size() - 2], row);
   stage_shared_values();
   finish_rows();
   return true;
@@ -71,11 +73,53 @@ void Chooser::cut_rows(size_t row, uint64_t common) {
   const double row_bytes = kStagesOfRows * widest * static_cast<double>(table_.widest_bytes);
   const auto fit = static_cast<int64_t>(static_cast<double>(target_.l2_bytes) / 2 / row_bytes);
   row_tile_.rows = std::min({best.rows, most(row), std::max<int64_t>(fit, 1)});
+  row_tile_.rows_max = (target_.vector_registers - 2 - best.vectors) / best.vectors;
   row_tile_.vectors = best.vectors;
   row_tile_.inner = number(row);
   if (row_tile_.rows == const_extent(row)) return;
   row_tile_.place = number(row);
   row_tile_.inner = tile(number(row), row_tile_.rows);
+}
+
+// Rows of another range in the same tile, where the operand that all rows share is the same for
+// them and what is computed for the tile is the product's other operand: beside each other in
+// registers if the row is short, else one after the other with the same panel.
+void Chooser::cut_rows_beside(int64_t range, size_t row) {
+  const ClosureInfo* product = nullptr;
+  double reductions = 0;
+  for (const ClosureInfo& c : table_.closures)
+    if (!c.store) product = &c, ++reductions;
+  const size_t at = current_.find_range(range);
+  size_t beside = 0;
+  while (number(beside) != range) ++beside;
+  if (reductions != 2 || std::popcount(product->own) != 1 || const_extent(beside) < 2) return;
+  const auto steps = static_cast<size_t>(std::countr_zero(product->own));
+  bool is_computed = false;
+  for (const UOp& factor : product->node.src(0).src())
+    is_computed |= std::ranges::any_of(topological({&factor, 1}),
+                                       [](const UOp& u) { return u.op() == Op::Reduce; });
+  const bool is_shared = std::ranges::none_of(table_.accesses, [&](const AccessInfo& a) {
+    return a.inside_reduction && a.strides[row] == 0 && a.strides[beside] != 0;
+  });
+  if (!is_computed || !is_shared) return;
+  const bool in_registers = row_tile_.rows * kRowsBeside <= row_tile_.rows_max;
+  const double bytes = static_cast<double>(row_tile_.rows * kRowsBeside) * extent(steps) *
+                       static_cast<double>(table_.widest_bytes);
+  if (!in_registers && bytes > static_cast<double>(target_.l1_bytes) / 2) return;
+  row_tile_.are_beside_in_registers = in_registers;
+  row_tile_.beside = const_extent(beside) == kRowsBeside ? range : tile(range, kRowsBeside);
+  const bool is_cut = row_tile_.inner != number(row);
+  std::vector<int64_t> order;
+  if (row_tile_.beside != range) order.push_back(range);
+  if (is_cut) order.push_back(number(row));
+  row_tile_.place = order.empty() ? place_outside(at) : order.back();
+  order.insert(order.end(), {row_tile_.beside, row_tile_.inner});
+  apply({OptionKind::Order, -1, 0, order, 0, false});
+}
+
+// The number of the range right outside of a position; -1 if there is none.
+int64_t Chooser::place_outside(size_t at) const {
+  return at == 0 ? -1 : current_.ranges[at - 1].range.int_arg();
 }
 
 // What is wanted again of a tile of rows; largest savings first, so that products come before what
@@ -130,7 +174,8 @@ void Chooser::fill_rows(const UOp& stage) {
   const RangeSet columns = bit(current_.position(column));
   for (const UOp& u : topological({&stage.src(0), 1}, is_stage))
     if (u.op() == Op::Reduce && (free.at(u.node()) & columns)) {
-      if (!fill_window(stage, u)) product(u, column.int_arg(), stage.src(1).int_arg());
+      const UOp& row = stage.src(stage.src().size() - 2);
+      if (!fill_window(stage, u)) product(u, column.int_arg(), row.int_arg());
       return;
     }
   give_lanes(cut_columns(column.int_arg(), row_tile_.vectors));
@@ -161,7 +206,10 @@ void Chooser::product(const UOp& reduce, int64_t column, int64_t row) {
     if (r >= 0) order.push_back(r);
   };
   add(columns.tiles);
+  const bool is_tile = row == row_tile_.inner && row != column;
+  if (is_tile && !row_tile_.are_beside_in_registers) add(row_tile_.beside);
   order.insert(order.end(), steps.begin(), steps.end());
+  if (is_tile && row_tile_.are_beside_in_registers) add(row_tile_.beside);
   if (row != column) add(row);
   add(columns.vectors);
   add(columns.lane);
@@ -249,6 +297,8 @@ void Chooser::finish_rows() {
           stage_factor(u, {column}, steps, row_tile_.place, row_tile_.inner);
           break;
         }
+      // Later than the stage, which has loops for its rows so.
+      if (row_tile_.are_beside_in_registers) kind(OptionKind::Upcast, row_tile_.beside);
     } else {
       give_lanes(cut_columns(column, row_tile_.vectors));
     }

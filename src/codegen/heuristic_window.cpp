@@ -18,7 +18,7 @@ constexpr uint64_t bit(size_t i) {
 
 constexpr double kWindowMax = 9;       // steps of a window that are unrolled
 constexpr int64_t kWindowRowsMax = 8;  // outputs of a tile
-constexpr double kStreamBytes = 2048;  // rows that far apart are streams of their own..
+constexpr double kStreamBytes = 4096;  // rows that far apart are streams of their own..
 constexpr double kStreamsMax = 12;     // ..of which a set of the cache holds that many
 constexpr double kGainMin = 1.1;
 
@@ -134,14 +134,14 @@ void Chooser::apply_window(const WindowTile& window, const UOp& reduce) {
 // by side: at an edge across them a loop is shorter, which needs no copy of all that follows.
 bool Chooser::fill_window(const UOp& stage, const UOp& reduce) {
   const int64_t column = stage.src(stage.src().size() - 1).int_arg();
-  RangeSet filled = 0;
-  for (const UOp& r : stage.src().subspan(1)) filled |= bit(current_.position(r));
-  const auto window = window_tile(reduce, column, filled);
+  const UOp& row = stage.src(stage.src().size() - 2);
+  const auto window = window_tile(reduce, column, bit(current_.position(row)));
   if (!window) return false;
+  std::vector<int64_t> order;
+  for (const UOp& r : stage.src().subspan(1, stage.src().size() - 3)) order.push_back(r.int_arg());
   const Columns columns = cut_columns(column, 1);
   if (columns.lane < 0) return false;
   const int64_t inner = window_tile_range(*window);
-  std::vector<int64_t> order;
   if (columns.tiles >= 0) order.push_back(columns.tiles);
   if (inner != window->range) order.push_back(window->range);
   for (const UOp& r : reduce.src().subspan(1))

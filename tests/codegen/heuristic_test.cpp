@@ -124,11 +124,15 @@ TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   EXPECT_EQ(options(x, y, 0), "TILE r0 4; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
-// Fourteen outputs of a window for all channels, then all panels of the product.
+// Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows
+// are beside each other in registers.
 TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(pointwise(relu(depthwise(permute(x, {0, 3, 1, 2}))), 128));
-  EXPECT_EQ(loops(x, y, 0), "r_56_4_4_128_14_2_16_3_3");
+  EXPECT_EQ(loops(x, y, 0), "r_28_4_4_2_128_14_2_16_3_3");
+  const Tensor small = make_placeholder(context_, kFloat32, {1, 7, 7, 960});
+  const Tensor z = stored(pointwise(relu(depthwise(permute(small, {0, 3, 1, 2}))), 160));
+  EXPECT_EQ(loops(small, z, 0), "r_4_5_960_2_7_2_16_3_3");
 }
 
 }  // namespace
