@@ -16,8 +16,7 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
-constexpr double kWindowMax = 9;       // steps of a window that are unrolled
-constexpr int64_t kWindowRowsMax = 8;  // outputs of a tile
+constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
 constexpr double kStreamBytes = 4096;  // rows that far apart are streams of their own..
 constexpr double kStreamsMax = 12;     // ..of which a set of the cache holds that many
 constexpr double kGainMin = 1.1;
@@ -87,7 +86,7 @@ int64_t Chooser::window_rows(const WindowLoads& seen, double size, double steps,
 // Along the outermost of the ranges that has one: what neighbours along it read again has left the
 // first level of cache when they come later.
 std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64_t lane,
-                                                        RangeSet among) const {
+                                                        RangeSet among, double unrolled) const {
   const AccessTable table = access_table(current_);
   const auto closure =
       std::ranges::find_if(table.closures, [&](const ClosureInfo& c) { return c.node == reduce; });
@@ -98,7 +97,7 @@ std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64
       if (!current_.ranges[k].range.src(0).is_const()) return std::nullopt;
       steps *= table.extents[k];
     }
-  const bool unrolls_all = steps <= kWindowMax;
+  const bool unrolls_all = steps <= unrolled;
   for (size_t i = 0; i < current_.ranges.size(); ++i) {
     const KernelRange& r = current_.ranges[i];
     if (!(closure->below & ~closure->own & among & bit(i))) continue;
@@ -135,15 +134,16 @@ void Chooser::apply_window(const WindowTile& window, const UOp& reduce) {
 bool Chooser::fill_window(const UOp& stage, const UOp& reduce) {
   const int64_t column = stage.src(stage.src().size() - 1).int_arg();
   const UOp& row = stage.src(stage.src().size() - 2);
-  const auto window = window_tile(reduce, column, bit(current_.position(row)));
+  const auto window = window_tile(reduce, column, bit(current_.position(row)), 1);
   if (!window) return false;
   std::vector<int64_t> order;
   for (const UOp& r : stage.src().subspan(1, stage.src().size() - 3)) order.push_back(r.int_arg());
   const Columns columns = cut_columns(column, 1);
   if (columns.lane < 0) return false;
   const int64_t inner = window_tile_range(*window);
-  if (columns.tiles >= 0) order.push_back(columns.tiles);
+  // Columns last, which lie side by side: what is read comes from memory in its order.
   if (inner != window->range) order.push_back(window->range);
+  if (columns.tiles >= 0) order.push_back(columns.tiles);
   for (const UOp& r : reduce.src().subspan(1))
     if (r.int_arg() != window->taps) order.push_back(r.int_arg());
   order.insert(order.end(), {window->taps, inner, columns.lane});
