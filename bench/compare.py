@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import compiling
+import joins
 import kernels
 import ladder
 import models
@@ -15,9 +16,10 @@ import sharing
 from report import missed
 
 PARTS = {"kernels": kernels.run, "models": models.run, "compile": compiling.run,
-         "sharing": sharing.run, "ladder": ladder.run}  # fmt: skip
+         "sharing": sharing.run, "ladder": ladder.run, "joins": joins.run}  # fmt: skip
 TITLES = {"kernels": "Kernels", "models": "Models", "compile": "Compiling and replaying",
-          "sharing": "Sharing the machine", "ladder": "The ladder"}  # fmt: skip
+          "sharing": "Sharing the machine", "ladder": "The ladder",
+          "joins": "Joins"}  # fmt: skip
 FIGURES = "## Figures\n"  # what is below it in a document is made by --write
 QUICK_DURATION = 0.1
 
@@ -79,7 +81,7 @@ def main():
     texts = [f"{result['date'][:10]}, {result['cpu']}, `{result['command']}`, "
              f"revision {result['revision']}\n"]
     print(texts[0])
-    everything = [name for name in PARTS if name != "ladder" or not arguments.quick]
+    everything = [name for name in PARTS if name not in ("ladder", "joins") or not arguments.quick]
     for name in everything if arguments.part == "all" else [arguments.part]:
         result[name], text = PARTS[name](arguments)
         texts.append(part_text(name, result[name], text))

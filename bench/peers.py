@@ -52,10 +52,10 @@ def onnxruntime_contender(session, arrays, name="onnxruntime"):
 class TinyModel:
     """A model compiled for the arrays' shapes, with a run that they are bound to."""
 
-    def __init__(self, path, arrays, threads):
+    def __init__(self, path, arrays, threads, **options):
         import tiny
 
-        self.context = tiny.Context(threads=threads)
+        self.context = tiny.Context(threads=threads, **options)
         self.model = tiny.Model.load(self.context, str(path))
         names = [self.model.input_name(i) for i in range(self.model.input_count)]
         ordered = [arrays[name] for name in names]

@@ -148,6 +148,13 @@ TINY_API tiny_status tiny_options_set_thread_pool(tiny_options *options,
                                                   void (*run)(void *user, void (*task)(void *data, size_t index),
                                                               void *data, size_t count),
                                                   void *user);
+/* Long work tells how far it is: `progress` is called between two kernels that are compiled, with `what` "compile NAME",
+   and between two candidates of a search for optimisations (the option "beam"), with "search NAME"; `done` of `total`
+   are done, and a new `what` may begin at 0 again.  It is called with `user` by the thread that builds, in the call
+   that builds; `what` lasts for the call.  A result other than 0 ends that call with TINY_ERROR_CANCELLED.  It must not
+   call the library on that context.  `progress` may be NULL: nobody is told again. */
+TINY_API tiny_status tiny_options_set_progress(
+    tiny_options *options, int32_t (*progress)(void *user, const char *what, int64_t done, int64_t total), void *user);
 /* `deleter` is called with `user`, once, from any thread, when the options and all that was made with them are gone:
    nothing calls the functions that were set any more.  It must not call the library.  Any number may be
    added. */
@@ -203,7 +210,8 @@ TINY_API void tiny_tensor_release(tiny_tensor *tensor);
 TINY_API tiny_status tiny_tensor_context(const tiny_tensor *tensor, tiny_context **out);
 TINY_API tiny_status tiny_tensor_dtype(const tiny_tensor *tensor, tiny_dtype *out);
 TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
-/* Writes min(rank, capacity) dimensions; `rank` gets their full number. */
+/* Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on a
+   variable (tiny_variable_create) is the number that stands for it. */
 TINY_API tiny_status tiny_tensor_shape(const tiny_tensor *tensor, int64_t *dims, size_t capacity, size_t *rank);
 /* Strides in elements, as tiny_tensor_shape writes dimensions. */
 TINY_API tiny_status tiny_tensor_strides(const tiny_tensor *tensor, int64_t *strides, size_t capacity, size_t *rank);
@@ -590,10 +598,30 @@ TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, 
 TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
                                     tiny_tensor **outputs, size_t output_count);
 
+/* ---- Variables: dimensions that each run of a program binds -------------------------------------
+** A number below any size stands for a dimension that is a variable, or depends on one: tiny_variable_dim gives
+** it, tiny_tensor_shape too.  It is taken, within the context, where tiny_input, tiny_full, tiny_reshape, tiny_expand
+** take a dimension, and as tiny_arange's count.  What must know such a size, or whether two are equal, is
+** TINY_ERROR_UNSUPPORTED. */
+
+typedef struct tiny_variable tiny_variable; /* a size from a range, given anew to every run */
+
+/* A whole number from `min` to `max`, 1 <= min < max; `name` is for messages, and tells it from a program's other
+   variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts. */
+TINY_API tiny_status tiny_variable_create(tiny_context *context, const char *name, int64_t min, int64_t max,
+                                          tiny_variable **out);
+TINY_API void tiny_variable_retain(tiny_variable *variable);
+TINY_API void tiny_variable_release(tiny_variable *variable);
+/* Lives as long as the variable. */
+TINY_API tiny_status tiny_variable_name(const tiny_variable *variable, const char **out);
+TINY_API tiny_status tiny_variable_range(const tiny_variable *variable, int64_t *min, int64_t *max);
+/* The number that stands for it among dimensions. */
+TINY_API tiny_status tiny_variable_dim(const tiny_variable *variable, int64_t *out);
+
 /* ---- Programs and runs ------------------------------------------------------------------------ */
 
 /* A stand-in for a tensor that every run of a program is given.  It can be used like any tensor, but has no
-   value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT. */
+   value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT.  A dimension may be a variable's. */
 TINY_API tiny_status tiny_input(tiny_context *context, tiny_dtype dtype, const int64_t *dims, size_t ndim,
                                 tiny_tensor **out);
 /* Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing.
@@ -623,8 +651,13 @@ TINY_API tiny_status tiny_program_times(const tiny_program *program, double *sch
 
 TINY_API tiny_status tiny_run_create(tiny_program *program, tiny_run **out);
 TINY_API void tiny_run_release(tiny_run *run);
-/* The tensor's dtype and shape must be the program's; it is computed now if it is not yet. */
+/* The tensor's dtype and shape must be the program's; it is computed now if it is not yet.  A variable that is a
+   dimension of the input has the tensor's size from now on: TINY_ERROR_SHAPE names it if that is out of its range. */
 TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_tensor *tensor);
+/* Gives a variable its value, which inputs with it as a dimension do by themselves.  At an execution every variable
+   has a value and all inputs and outputs fit them (TINY_ERROR_SHAPE otherwise).  When one has changed, outputs
+   of the last execution are gone, and the next may allocate. */
+TINY_API tiny_status tiny_run_set_variable(tiny_run *run, const tiny_variable *variable, int64_t value);
 /* From now on executions write output `index` into the memory of `tensor`, which has the result then; `tensor` may
    be NULL: into memory of the run's own again.  Its dtype and shape must be the program's, its elements row-major
    (those of tiny_tensor_wrap without strides, of any computed tensor), and it must share no memory with an input
@@ -632,7 +665,7 @@ TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_
    the two.  It is computed now if it is not yet.  After an execution, what was built on the tensor before and not
    computed is TINY_ERROR_INVALID_ARGUMENT.  Nothing else may use the tensor while the run executes. */
 TINY_API tiny_status tiny_run_set_output(tiny_run *run, size_t index, tiny_tensor *tensor);
-/* Runs the kernels on the calling thread and the pool.  Allocates nothing. */
+/* Runs the kernels on the calling thread and the pool.  Allocates nothing, unless a variable has changed. */
 TINY_API tiny_status tiny_run_execute(tiny_run *run);
 /* `cancel` (may be NULL: none) ends an execution between two kernels, with TINY_ERROR_CANCELLED; the run can be
    executed again. */
@@ -642,6 +675,7 @@ TINY_API tiny_status tiny_run_read_output(tiny_run *run, size_t index, void *dat
 /* An output of the last execution as a tensor, without a copy: the next execution has memory of its own. */
 TINY_API tiny_status tiny_run_output_tensor(tiny_run *run, size_t index, tiny_tensor **out);
 TINY_API tiny_status tiny_run_output_dtype(const tiny_run *run, size_t index, tiny_dtype *out);
+/* With the variables' values, which every variable must have. */
 TINY_API tiny_status tiny_run_output_shape(const tiny_run *run, size_t index, int64_t *dims, size_t capacity,
                                            size_t *rank);
 /* on != 0: the next executions are timed kernel by kernel. */

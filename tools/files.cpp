@@ -9,6 +9,8 @@
 #include <memory>
 
 #include "failure.h"
+#include "npz.h"
+#include "session.h"
 
 namespace tiny::cli {
 namespace {
@@ -54,19 +56,69 @@ std::string ending(const std::string& path) {
   return text;
 }
 
+namespace {
+
+// Whatever is wrong, it is the file that is wrong.
+void check_file(tiny_status status, const std::string& path) {
+  if (status == TINY_OK) return;
+  Failure failure = last_failure(status, path);
+  if (failure.exit != Exit::Limit && failure.exit != Exit::Internal &&
+      failure.exit != Exit::Unsupported)
+    failure.exit = Exit::File;
+  throw failure;
+}
+
+// The places that are wanted of arrays with these names: see load_archive.
+std::vector<size_t> chosen_places(const std::string& path, const std::vector<std::string>& names,
+                                  const std::string& name, bool or_only) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (name.empty() || names[i] == name) places.push_back(i);
+  if (places.empty() && or_only && names.size() == 1) return {0};
+  if (places.empty() && !name.empty())
+    throw file_failure(path, "no array '" + name + "'; it has " + list_text(names));
+  return places;
+}
+
+}  // namespace
+
 Array load_tensor(const Context& context, const std::string& path) {
   if (!is_file(path)) throw file_failure(path, "no such file");
   Tensor tensor;
-  const tiny_status status = tiny_tensor_load(context.get(), path.c_str(), out(tensor));
-  if (status != TINY_OK) {
-    // Whatever is wrong with it, it is the file that is wrong.
-    Failure failure = last_failure(status, path);
-    if (failure.exit != Exit::Limit && failure.exit != Exit::Internal &&
-        failure.exit != Exit::Unsupported)
-      failure.exit = Exit::File;
-    throw failure;
-  }
+  check_file(tiny_tensor_load(context.get(), path.c_str(), out(tensor)), path);
   return read_tensor(tensor.get(), path);
+}
+
+bool is_archive(const std::string& path) {
+  return ending(path) == ".npz" || ending(path) == ".safetensors";
+}
+
+std::vector<Array> load_archive(const Context& context, const std::string& path,
+                                const std::string& name, bool or_only) {
+  std::vector<std::string> names;
+  std::vector<Array> arrays;
+  if (ending(path) == ".npz") {
+    std::vector<Array> all = read_npz(path);
+    for (const Array& array : all) names.push_back(array.name);
+    for (const size_t i : chosen_places(path, names, name, or_only))
+      arrays.push_back(std::move(all[i]));
+    return arrays;
+  }
+  Archive archive;
+  size_t count = 0;
+  check_file(tiny_archive_load(context.get(), path.c_str(), out(archive)), path);
+  check_file(tiny_archive_count(archive.get(), &count), path);
+  for (size_t i = 0; i < count; ++i) {
+    const char* text = nullptr;
+    check_file(tiny_archive_name(archive.get(), i, &text), path);
+    names.emplace_back(text);
+  }
+  for (const size_t i : chosen_places(path, names, name, or_only)) {
+    Tensor tensor;
+    check_file(tiny_archive_get(archive.get(), names[i].c_str(), out(tensor)), path);
+    arrays.push_back(read_tensor(tensor.get(), names[i]));
+  }
+  return arrays;
 }
 
 Array load_raw(const std::string& path, tiny_dtype dtype, std::vector<int64_t> shape) {

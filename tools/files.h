@@ -1,4 +1,5 @@
-// Tensors in files: .npy and ONNX's .pb through the library, .npz and .bin by hand, pictures.
+// Tensors in files: .npy, .safetensors and ONNX's .pb through the library, .npz and .bin by hand,
+// pictures.
 #pragma once
 
 #include <optional>
@@ -29,6 +30,12 @@ void write_file(const std::string& path, std::string_view content);
 std::string ending(const std::string& path);
 bool is_picture(const std::string& path);
 
+// Whether the ending is that of a file of several arrays by name: .npz or .safetensors.
+bool is_archive(const std::string& path);
+// Its arrays in its order; with a name that one alone, or, if `or_only`, the only one that there
+// is.
+std::vector<Array> load_archive(const Context& context, const std::string& path,
+                                const std::string& name = {}, bool or_only = false);
 // One tensor from .npy or .pb.
 Array load_tensor(const Context& context, const std::string& path);
 // Raw elements; the file must be of their exact size.

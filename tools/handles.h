@@ -17,6 +17,7 @@ using Handle = std::unique_ptr<T, Release<T, release>>;
 using Options = Handle<tiny_options, tiny_options_release>;
 using Context = Handle<tiny_context, tiny_context_release>;
 using Tensor = Handle<tiny_tensor, tiny_tensor_release>;
+using Archive = Handle<tiny_archive, tiny_archive_release>;
 using Model = Handle<tiny_model, tiny_model_release>;
 using Program = Handle<tiny_program, tiny_program_release>;
 using Run = Handle<tiny_run, tiny_run_release>;

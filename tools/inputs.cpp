@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "failure.h"
-#include "npz.h"
 #include "process.h"
 
 namespace tiny::cli {
@@ -140,9 +139,10 @@ class Reader {
     const Phase phase("reading inputs");
     if (!flags_.data.empty()) read_data();
     for (const std::string& text : flags_.files) {
-      const auto [name, path] = split_file(text);
-      if (!is_file(path)) throw file_failure(path.empty() ? text : path, "no such file");
-      read_file(name, path);
+      const FileArgument file = split_file(text);
+      if (!is_file(file.path))
+        throw file_failure(file.path.empty() ? text : file.path, "no such file");
+      read_file(file);
     }
     return complete();
   }
@@ -160,10 +160,14 @@ class Reader {
     for (size_t i = 0; i < files.size(); ++i) add(i, load_tensor(context_, files[i]), files[i]);
   }
 
-  void read_file(const std::string& name, const std::string& path) {
-    if (ending(path) == ".npz") return read_archive(name, path);
-    const size_t index = name.empty() ? first_missing(path) : model_.input_index(name);
-    add(index, load(index, path), path);
+  void read_file(const FileArgument& file) {
+    if (is_archive(file.path)) return read_archive(file);
+    const size_t index = place_of(file);
+    add(index, load(index, file.path), file.path);
+  }
+
+  size_t place_of(const FileArgument& file) const {
+    return file.name.empty() ? first_missing(file.path) : model_.input_index(file.name);
   }
 
   Array load(size_t index, const std::string& path) const {
@@ -179,15 +183,18 @@ class Reader {
     return load_raw(path, port.dtype, shape);
   }
 
-  // With a name, its member, or the only one; else members by name, or arr_0, arr_1, .. in order.
-  void read_archive(const std::string& name, const std::string& path) {
-    std::vector<Array> members = read_npz(path);
-    if (!name.empty()) {
-      const size_t index = model_.input_index(name);
-      for (Array& member : members)
-        if (member.name == name || members.size() == 1) return add(index, std::move(member), path);
-      throw file_failure(path, "no member '" + name + "'");
+  // The member that is said; with a name, its member, or the only one; else members by name, or
+  // arr_0, arr_1, .. in order.
+  void read_archive(const FileArgument& file) {
+    const std::string& path = file.path;
+    if (!file.member.empty() || !file.name.empty()) {
+      const size_t index = place_of(file);
+      const bool is_said = !file.member.empty();
+      std::vector<Array> one =
+          load_archive(context_, path, is_said ? file.member : file.name, !is_said);
+      return add(index, std::move(one.front()), is_said ? path + ":" + file.member : path);
     }
+    std::vector<Array> members = load_archive(context_, path);
     for (size_t i = 0; i < members.size(); ++i) {
       const bool unnamed = members[i].name == "arr_" + std::to_string(i);
       const size_t index = unnamed ? first_missing(path) : model_.input_index(members[i].name);
@@ -254,13 +261,32 @@ std::vector<Array> arrays_of(const std::vector<Input>& inputs) {
   return arrays;
 }
 
-std::pair<std::string, std::string> split_file(const std::string& text) {
+namespace {
+
+// FILE or FILE:MEMBER, if there is such a file.
+std::optional<FileArgument> existing_file(const std::string& text) {
+  if (is_file(text)) return FileArgument{"", text, ""};
+  for (size_t at = text.find(':'); at != std::string::npos; at = text.find(':', at + 1)) {
+    const std::string path = text.substr(0, at);
+    if (is_archive(path) && is_file(path) && at + 1 < text.size())
+      return FileArgument{"", path, text.substr(at + 1)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+FileArgument split_file(const std::string& text) {
   for (size_t at = text.rfind('='); at != std::string::npos && at > 0; at = text.rfind('=', at - 1))
-    if (is_file(text.substr(at + 1))) return {text.substr(0, at), text.substr(at + 1)};
-  if (is_file(text) || text.find('=') == std::string::npos) return {"", text};
+    if (auto file = existing_file(text.substr(at + 1))) {
+      file->name = text.substr(0, at);
+      return *file;
+    }
+  if (const auto file = existing_file(text)) return *file;
   // No such file; the message should name the one that was most likely meant.
   const size_t at = text.rfind('=');
-  return {text.substr(0, at), text.substr(at + 1)};
+  if (at == std::string::npos) return {"", text, ""};
+  return {text.substr(0, at), text.substr(at + 1), ""};
 }
 
 std::vector<std::string> data_files(const std::string& folder, const std::string& kind) {
@@ -270,7 +296,8 @@ std::vector<std::string> data_files(const std::string& folder, const std::string
   closedir(opened);
   std::vector<std::string> files;
   for (;;) {
-    const std::string path = folder + "/" + kind + "_" + std::to_string(files.size()) + ".pb";
+    std::string path = folder;
+    path.append("/").append(kind).append("_").append(std::to_string(files.size())).append(".pb");
     if (!is_file(path)) return files;
     files.push_back(path);
   }

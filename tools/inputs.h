@@ -11,7 +11,7 @@
 namespace tiny::cli {
 
 struct InputFlags {
-  std::vector<std::string> files;  // [NAME=]FILE
+  std::vector<std::string> files;  // [NAME=]FILE[:MEMBER]
   std::string data;                // the folder of a test data set
   std::string synth;               // "" : a missing input is an error
   PictureFlags picture;
@@ -29,8 +29,13 @@ std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
 void check_shapes(const LoadedModel& model, const CommonFlags& common);
 std::vector<Array> arrays_of(const std::vector<Input>& inputs);
 
-// [NAME=]FILE, split at the last '=' that leaves an existing file; no name if none does.
-std::pair<std::string, std::string> split_file(const std::string& text);
+struct FileArgument {
+  std::string name;  // of an input or output; may be empty
+  std::string path;
+  std::string member;  // of an archive; may be empty
+};
+// [NAME=]FILE[:MEMBER], split at the last '=' that leaves an existing file; no name if none does.
+FileArgument split_file(const std::string& text);
 
 // DIR/input_0.pb, DIR/input_1.pb, .. while they exist; the same for "output".
 std::vector<std::string> data_files(const std::string& folder, const std::string& kind);

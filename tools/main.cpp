@@ -14,6 +14,7 @@ constexpr const char* kExamples = R"(
 Examples:
   tiny run resnet.onnx --input cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top 5
   tiny run model.onnx --input x=x.npy --expect y=y.npy --json
+  tiny run model.onnx --input x=batch.safetensors:images.0
   tiny run model.onnx --data test_data_set_0
   tiny info model.onnx --check
   tiny bench model.onnx --threads 1,2 --dim N=8 --profile
@@ -102,10 +103,11 @@ void add_threads(CLI::App& app, CommonFlags& flags) {
 }
 
 void add_inputs(CLI::App& app, InputFlags& flags, Arguments& all) {
-  add_list(
-      app, "--input", flags.files,
-      "[NAME=]FILE: .npy .npz .pb .bin .png .jpg .bmp .ppm; without NAME in the model's order; "
-      "may be repeated")
+  add_list(app, "--input", flags.files,
+           "[NAME=]FILE: .npy .npz .safetensors .pb .bin .png .jpg .bmp .ppm; without NAME in the "
+           "model's "
+           "order; FILE.npz:MEMBER and FILE.safetensors:MEMBER take one array of several; may be "
+           "repeated")
       ->group("Inputs");
   app.add_option("--data", flags.data,
                  "A test_data_set folder: input_*.pb, compared with output_*.pb")
@@ -142,7 +144,8 @@ void add_run(CLI::App& root, Arguments& all) {
       *root.add_subcommand("run", "Run a model once; show, compare and save its outputs");
   app.add_option("MODEL", flags.model, "An ONNX file")->required();
   add_inputs(app, flags.input, all);
-  add_list(app, "--expect", flags.expect, "[NAME=]FILE that an output must equal; may be repeated");
+  add_list(app, "--expect", flags.expect,
+           "[NAME=]FILE[:MEMBER] that an output must equal; may be repeated");
   add_tolerance(app, flags.tolerance);
   add_list(app, "--outputs", flags.outputs, "NAME,.. of the outputs to report; all without it");
   app.add_option("--save", flags.save, "Write the outputs: DIR, FILE.npz or FILE.pb");

@@ -26,6 +26,7 @@ namespace {
 struct Watched {
   std::mutex lock;  // of stdout and of the members below
   std::string phase, failed_phase;
+  std::string step;  // how far the phase is; may be empty
   Clock::time_point phase_start;
   bool shown = false;  // a progress line stands on the terminal
   bool quiet = false;
@@ -68,8 +69,9 @@ void show_progress(Watched& state) {
   const std::lock_guard guard(state.lock);
   const double ms = ms_since(state.phase_start);
   if (state.phase.empty() || ms < 1000 || state.quiet) return;
-  const std::string line =
-      "\r\033[K" + state.phase + " .. " + std::to_string(static_cast<int64_t>(ms / 1000)) + " s";
+  const std::string line = "\r\033[K" + state.phase + (state.step.empty() ? "" : ": ") +
+                           state.step + " .. " + std::to_string(static_cast<int64_t>(ms / 1000)) +
+                           " s";
   write_all(STDERR_FILENO, line);
   state.shown = true;
 }
@@ -160,6 +162,7 @@ Phase::Phase(std::string what) {
   Watched& state = watched();
   const std::lock_guard guard(state.lock);
   state.phase = std::move(what);
+  state.step.clear();
   state.phase_start = Clock::now();
 }
 
@@ -169,6 +172,13 @@ Phase::~Phase() {
   if (std::uncaught_exceptions() > 0) state.failed_phase.swap(state.phase);
   state.phase.clear();
   clear_progress(state);
+}
+
+void note_progress(std::string_view what, int64_t done, int64_t total) {
+  Watched& state = watched();
+  const std::lock_guard guard(state.lock);
+  state.step.assign(what);
+  state.step += ", " + std::to_string(done) + " of " + std::to_string(total);
 }
 
 std::string failed_phase() {

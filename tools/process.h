@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,8 @@ class Phase {
   ~Phase();
   Phase(const Phase&) = delete;
 };
+// How far the phase is, for the progress line: `done` of `total` steps of `what`.
+void note_progress(std::string_view what, int64_t done, int64_t total);
 // The phase that the latest exception ended, "" if there was none.
 std::string failed_phase();
 

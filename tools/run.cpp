@@ -66,18 +66,23 @@ std::vector<Expected> read_expected(const LoadedModel& model, const RunFlags& fl
   const size_t of_data = expected.size();
   size_t unnamed = 0;
   for (const std::string& text : flags.expect) {
-    const auto [name, path] = split_file(text);
+    const auto [name, path, member] = split_file(text);
     if (!is_file(path)) throw file_failure(path, "no such file");
-    if (ending(path) == ".npz") {
-      for (Array& member : read_npz(path)) {
-        if (!name.empty() && member.name != name) continue;
-        const bool by_order = member.name == "arr_" + std::to_string(unnamed);
-        const size_t index = by_order ? unnamed++ : model.output_index(member.name);
-        add(index, std::move(member), path);
+    if (is_archive(path) && member.empty() && name.empty()) {
+      for (Array& array : load_archive(context, path)) {
+        const bool by_order = array.name == "arr_" + std::to_string(unnamed);
+        const size_t index = by_order ? unnamed++ : model.output_index(array.name);
+        add(index, std::move(array), path);
       }
       continue;
     }
     const size_t index = name.empty() ? unnamed++ : model.output_index(name);
+    if (is_archive(path)) {
+      const bool is_said = !member.empty();
+      std::vector<Array> one = load_archive(context, path, is_said ? member : name, !is_said);
+      add(index, std::move(one.front()), path);
+      continue;
+    }
     add(index, load_tensor(context, path), path);
   }
   // A data set has files for all outputs, chosen or not; the others were named.
@@ -107,7 +112,8 @@ void save_outputs(const Context& context, const std::string& target,
     if (!used.insert(name).second) name += "%" + std::to_string(i);
     // NumPy's format has no bfloat16.
     const char* suffix = arrays[i].dtype == TINY_BFLOAT16 ? ".pb" : ".npy";
-    save_tensor(context, arrays[i], target + "/" + name + suffix);
+    name.insert(0, target + "/");
+    save_tensor(context, arrays[i], name.append(suffix));
   }
 }
 

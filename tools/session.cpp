@@ -138,11 +138,20 @@ Json kernels_json(uint64_t count, uint64_t interpreted, uint64_t cached) {
   return kernels.set("cached", cached).set("interpreted", interpreted);
 }
 
+int32_t tell_progress(void*, const char* what, int64_t done, int64_t total) noexcept {
+  try {
+    note_progress(what, done, total);
+  } catch (const std::exception&) {  // without memory there is no line; the work goes on
+  }
+  return 0;
+}
+
 }  // namespace
 
 Context open_context(const CommonFlags& flags) {
   Options options;
   check(tiny_options_create(out(options)));
+  check(tiny_options_set_progress(options.get(), tell_progress, nullptr));
   set_bare_variables(options.get());
   for (const std::string& text : flags.options) {
     const auto [key, value] = split_pair(text, "--option");

@@ -90,6 +90,9 @@ public delegate void Release(IntPtr memory, ulong bytes);
 /// returned.</summary>
 public delegate void RunTasks(Action<ulong> task, ulong count);
 
+/// <summary>Told that done of total steps of the work are done; true ends it.</summary>
+public delegate bool Progress(string what, long done, long total);
+
 /// <summary>Delegates are called from any thread, and may not use the context that calls them.  An
 /// exception in one has nobody to catch it: it is written to Console.Error.  Each is kept for as long
 /// as something made with the options may call it.</summary>
@@ -101,6 +104,8 @@ public sealed partial class Options {
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
   delegate void ReleaseFunction(IntPtr user, IntPtr memory, UIntPtr bytes);
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+  delegate int ProgressFunction(IntPtr user, IntPtr what, long done, long total);
+  [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
   delegate void TaskFunction(IntPtr data, UIntPtr index);
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
   delegate void RunFunction(IntPtr user, IntPtr task, IntPtr data, UIntPtr count);
@@ -109,6 +114,11 @@ public sealed partial class Options {
   static readonly Deleter drop = user => GCHandle.FromIntPtr(user).Free();
   static readonly LogFunction callLog = (user, text) => Guard(
       () => ((Action<string>)Kept(user))(Marshal.PtrToStringAnsi(text)));
+  static readonly ProgressFunction callProgress = (user, what, done, total) => {
+    bool ends = true;
+    Guard(() => ends = ((Progress)Kept(user))(Marshal.PtrToStringAnsi(what), done, total));
+    return ends ? 1 : 0;
+  };
   static readonly AllocateFunction callAllocate = (user, bytes, alignment) => {
     IntPtr memory = IntPtr.Zero;
     Guard(() => memory = ((Tuple<Allocate, Release>)Kept(user)).Item1((ulong)bytes, (ulong)alignment));
@@ -150,6 +160,14 @@ public sealed partial class Options {
     else Raw.options_set_log(handle, Marshal.GetFunctionPointerForDelegate(callLog), Keep(log));
   }
 
+  /// <summary>Called between kernels that are compiled and candidates that a search tries, by the
+  /// thread that builds; true, or an exception, ends the call with Status.ErrorCancelled.  Null: nobody
+  /// is told again.</summary>
+  public void SetProgress(Progress progress) {
+    if (progress == null) Raw.options_set_progress(handle, IntPtr.Zero, IntPtr.Zero);
+    else Raw.options_set_progress(handle, Marshal.GetFunctionPointerForDelegate(callProgress), Keep(progress));
+  }
+
   /// <summary>Memory of tensors comes from the one and goes back to the other; both null: the
   /// library's own again.</summary>
   public void SetAllocator(Allocate allocate, Release release) {
@@ -182,6 +200,11 @@ public sealed partial class Context {
     Raw.tiny_context_create(Options.HandleOf(options), out made);
     return made;
   }
+}
+
+public sealed partial class Variable {
+  /// <summary>The number that stands for it, for arrays of dimensions: new long[] {n, 3}.</summary>
+  public static implicit operator long(Variable variable) { return variable.Dim; }
 }
 
 public sealed partial class Tensor {
@@ -242,6 +265,27 @@ public sealed partial class Tensor {
     }
     return new Tensor(made, context);
   }
+
+  /// <summary>The tensor's memory, computed if need be, as the address of a DLPack struct
+  /// (DLManagedTensorVersioned).  It is the caller's: it keeps the memory until one taker calls the
+  /// struct's deleter, as FromDlpack's tensor does, or ReleaseDlpack gives it back.</summary>
+  public IntPtr ToDlpack() {
+    IntPtr managed;
+    Raw.tensor_to_dlpack(handle, out managed);
+    return managed;
+  }
+
+  /// <summary>A tensor of the memory of a DLPack struct, without a copy.  The struct is the tensor's
+  /// from then on; if this throws it is still the caller's.</summary>
+  public static Tensor FromDlpack(Context context, IntPtr managed) {
+    if (context == null) throw new ArgumentNullException("context");
+    TensorHandle made;
+    Raw.tensor_from_dlpack(context.handle, managed, out made);
+    return new Tensor(made, context);
+  }
+
+  /// <summary>Gives back what no taker has; zero is a no-op.</summary>
+  public static void ReleaseDlpack(IntPtr managed) { Raw.dlpack_release(managed); }
 
   /// <summary>The elements, computed and copied row-major.</summary>
   public T[] ToArray<T>() where T : struct {

@@ -136,13 +136,31 @@ tiny_status options_set_thread_pool(tiny_options *options, void *run, void *user
   return tiny_options_set_thread_pool(
       options, (void (*)(void *, void (*)(void *, size_t), void *, size_t))run, user);
 }
+tiny_status options_set_progress(tiny_options *options, void *progress, void *user) {
+  return tiny_options_set_progress(
+      options, (int32_t(*)(void *, const char *, int64_t, int64_t))progress, user);
+}
 %}
 
-%ignore tiny_options_set_log; /* below, of delegates */
+/* ---- DLPack: the struct is an address ---- */
+%inline %{
+tiny_status tensor_to_dlpack(const tiny_tensor *tensor, const void **out) {
+  return tiny_tensor_to_dlpack(tensor, (struct DLManagedTensorVersioned **)out);
+}
+tiny_status tensor_from_dlpack(tiny_context *context, void *managed, tiny_tensor **out) {
+  return tiny_tensor_from_dlpack(context, (struct DLManagedTensorVersioned *)managed, out);
+}
+void dlpack_release(void *managed) {
+  tiny_dlpack_release((struct DLManagedTensorVersioned *)managed);
+}
+%}
+
+%ignore tiny_options_set_log; /* above, of delegates */
 %ignore tiny_options_set_allocator;
 %ignore tiny_options_set_thread_pool;
+%ignore tiny_options_set_progress;
 %ignore tiny_options_add_deleter;
-%ignore tiny_tensor_to_dlpack; /* the exchange is Python's */
+%ignore tiny_tensor_to_dlpack; /* above, by addresses */
 %ignore tiny_tensor_from_dlpack;
 %ignore tiny_dlpack_release;
 #define TINY_API

@@ -43,7 +43,7 @@ def plain(comment):
 
 def parameter(text):
     text = " ".join(text.split())
-    pointer = re.fullmatch(r"(void \*?)\(\*\s*(\w+)\)\((.*)\)", text)
+    pointer = re.fullmatch(r"(\w+ \*?)\(\*\s*(\w+)\)\((.*)\)", text)
     if pointer:
         return Parameter(f"{pointer[1]}(*)({pointer[3]})", pointer[2])
     found = re.fullmatch(r"(.*?)\s*((?:\*\s*(?:const\s*)?)*)(\w+)", text)

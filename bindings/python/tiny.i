@@ -212,6 +212,7 @@ struct TYPE {};
 %ignore tiny_options_set_log; /* below, of Python's functions */
 %ignore tiny_options_set_allocator;
 %ignore tiny_options_set_thread_pool;
+%ignore tiny_options_set_progress;
 %ignore tiny_options_add_deleter;
 %ignore tiny_tensor_to_dlpack; /* below, by capsules */
 %ignore tiny_tensor_from_dlpack;
@@ -226,6 +227,7 @@ struct TYPE {};
 %nothread tiny_set_log;
 %nothread tiny_set_allocator;
 %nothread tiny_set_thread_pool;
+%nothread tiny_set_progress;
 %{
 /* ---- Functions of Python's that the library calls, from any thread ---- */
 
@@ -335,6 +337,19 @@ static void call_pool(void *user, void (*task)(void *data, size_t index), void *
   Py_XDECREF(function);
   Py_XDECREF(capsule);
   leave(&python, (PyObject *)user);
+}
+
+/* An exception ends the work, too. */
+static int32_t call_progress(void *user, const char *what, int64_t done, int64_t total) {
+  inside python;
+  PyObject *result;
+  int32_t ends = 1;
+  if (!enter(&python)) return ends;
+  result = PyObject_CallFunction((PyObject *)user, "sLL", what, (long long)done, (long long)total);
+  if (result != NULL) ends = PyObject_IsTrue(result);
+  Py_XDECREF(result);
+  leave(&python, (PyObject *)user);
+  return ends;
 }
 
 /* The options, and all that is made with them, keep the object. */
@@ -447,6 +462,13 @@ tiny_status tiny_set_thread_pool(tiny_options *options, PyObject *function) {
   if (function == Py_None) return tiny_options_set_thread_pool(options, NULL, NULL);
   status = keep_object(options, function);
   return status != TINY_OK ? status : tiny_options_set_thread_pool(options, call_pool, function);
+}
+
+tiny_status tiny_set_progress(tiny_options *options, PyObject *function) {
+  tiny_status status = TINY_OK;
+  if (function == Py_None) return tiny_options_set_progress(options, NULL, NULL);
+  status = keep_object(options, function);
+  return status != TINY_OK ? status : tiny_options_set_progress(options, call_progress, function);
 }
 
 void tiny_set_error_class(PyObject *object) {

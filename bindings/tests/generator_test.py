@@ -94,8 +94,9 @@ class Everything(unittest.TestCase):
     def test_each_language_offers_every_function_of_tiny_h(self):
         read = model.Model(header.parse((ROOT / "include/tiny.h").read_text()))
         by_hand = ["tiny_options_set_log", "tiny_options_set_allocator",
-                   "tiny_options_set_thread_pool", "tiny_options_add_deleter", "tiny_tensor_wrap",
-                   "tiny_tensor_to_dlpack", "tiny_tensor_from_dlpack"]
+                   "tiny_options_set_thread_pool", "tiny_options_set_progress",
+                   "tiny_options_add_deleter", "tiny_tensor_wrap", "tiny_tensor_to_dlpack",
+                   "tiny_tensor_from_dlpack"]
         self.assertEqual([name for name, _ in read.unwrapped], by_hand)
         offered = {call.function for call in read.calls}
         for function in read.header.functions:

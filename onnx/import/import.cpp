@@ -89,7 +89,7 @@ Ref<Storage> wrapped(Context& context, const SharedBytes& bytes) {
   Ref<Buffer> memory = context.device().wrap(const_cast<std::byte*>(bytes.data()), bytes.size());
   Ref<Storage> storage = make_ref<Storage>(std::move(memory), 0, drop_bytes, keeper.get());
   keeper.release();
-  storage->set_unload(unload_bytes);
+  if (bytes.can_unload()) storage->set_unload(unload_bytes);
   return storage;
 }
 

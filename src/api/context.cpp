@@ -110,6 +110,14 @@ tiny_status tiny_options_set_thread_pool(tiny_options* options,
       __func__, [&] { tiny::required(options, "options").flags.threads_of_caller = {run, user}; });
 }
 
+tiny_status tiny_options_set_progress(tiny_options* options,
+                                      int32_t (*progress)(void* user, const char* what,
+                                                          int64_t done, int64_t total),
+                                      void* user) {
+  return tiny::guarded(
+      __func__, [&] { tiny::required(options, "options").flags.progress = {progress, user}; });
+}
+
 tiny_status tiny_options_add_deleter(tiny_options* options, void (*deleter)(void* user),
                                      void* user) {
   return tiny::guarded(__func__, [&] {

@@ -8,10 +8,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "base/flags.h"
 #include "engine/context.h"
+#include "tensor/marks.h"
 #include "tensor/tensor.h"
 #include "tiny.h"
 
@@ -36,6 +38,22 @@ struct tiny_context {
   std::atomic<const void*> builder{nullptr};    // a mark of the thread that last built
   std::atomic<tiny_tensor*> released{nullptr};  // handles that await drain()
   tiny::Ref<tiny::Context> core;
+  tiny::DimensionMarks marks;  // holds nodes: dies before the graph
+};
+
+// Holds no nodes: any thread may release it.
+struct tiny_variable {
+  tiny_variable(tiny_context& c, std::string n, int64_t low, int64_t high, int64_t m)
+      : context(&c), name(std::move(n)), min(low), max(high), mark(m) {
+    c.retain();
+  }
+
+  std::atomic<int64_t> references{1};
+  tiny_context* context;
+  std::string name;
+  int64_t min;
+  int64_t max;
+  int64_t mark;  // the dimension, in the context's marks
 };
 
 struct tiny_cancel : tiny::CancelToken {};

@@ -85,8 +85,9 @@ tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor* a, const int64_t* 
 
 tiny_status tiny_reshape(const tiny_tensor* a, const int64_t* dims, size_t ndim,
                          tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::reshape(a->value, to_shape(numbers(dims, ndim, "dims"))); });
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    return tiny::reshape(a->value, a->context->marks.shape(numbers(dims, ndim, "dims")));
+  });
 }
 
 tiny_status tiny_permute(const tiny_tensor* a, const int64_t* axes, size_t naxes,
@@ -96,8 +97,9 @@ tiny_status tiny_permute(const tiny_tensor* a, const int64_t* axes, size_t naxes
 }
 
 tiny_status tiny_expand(const tiny_tensor* a, const int64_t* dims, size_t ndim, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::expand(a->value, to_shape(numbers(dims, ndim, "dims"))); });
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    return tiny::expand(a->value, a->context->marks.shape(numbers(dims, ndim, "dims")));
+  });
 }
 
 tiny_status tiny_flip(const tiny_tensor* a, const int64_t* axes, size_t naxes, tiny_tensor** out) {

@@ -48,6 +48,23 @@ const TensorProgram::Port& output_at(const tiny_run* run, size_t index) {
   return outputs[index];
 }
 
+// The variable's place in the run's program.
+size_t index_of(const tiny_run& run, const tiny_variable& variable) {
+  require(variable.context == run.context, Status::InvalidArgument,
+          "variable comes from another context");
+  std::vector<std::string> known;
+  const std::vector<tiny::ProgramVariable>& variables = run.value->program().variables;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const tiny::ProgramVariable& v = variables[i];
+    if (v.name == variable.name && v.min == variable.min && v.max == variable.max) return i;
+    known.push_back(tiny::cat('"', v.name, "\" from ", v.min, " to ", v.max));
+  }
+  throw tiny::Error(Status::InvalidArgument,
+                    tiny::cat("the program has no variable \"", variable.name, "\" from ",
+                              variable.min, " to ", variable.max, "; it has ",
+                              known.empty() ? std::string("none") : tiny::join(known, ", ")));
+}
+
 struct StageName {
   const char* name;
   tiny::SourceStage stage;
@@ -87,7 +104,7 @@ tiny_status tiny_input(tiny_context* context, tiny_dtype dtype, const int64_t* d
                        tiny_tensor** out) {
   return tiny::produce(__func__, out, context, [&] {
     return tiny::make_placeholder(context->core, tiny::dtype_argument(dtype),
-                                  tiny::numbers(dims, ndim, "dims"));
+                                  context->marks.shape(tiny::numbers(dims, ndim, "dims")));
   });
 }
 
@@ -207,6 +224,15 @@ tiny_status tiny_run_set_input(tiny_run* run, size_t index, const tiny_tensor* t
   });
 }
 
+tiny_status tiny_run_set_variable(tiny_run* run, const tiny_variable* variable, int64_t value) {
+  return guarded(__func__, [&] {
+    tiny_run& r = tiny::required(run, "run");
+    const size_t index = index_of(r, tiny::required(variable, "variable"));
+    const Using use(r);
+    r.value->set_variable(index, value);
+  });
+}
+
 tiny_status tiny_run_set_output(tiny_run* run, size_t index, tiny_tensor* tensor) {
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
@@ -238,6 +264,7 @@ tiny_status tiny_run_set_cancel(tiny_run* run, tiny_cancel* cancel) {
 tiny_status tiny_run_read_output(tiny_run* run, size_t index, void* data, size_t bytes) {
   return guarded(__func__, [&] {
     const TensorProgram::Port& port = output_at(run, index);
+    run->value->require_variables();
     require(bytes == static_cast<size_t>(port.bytes), Status::Shape, "output \"", port.name,
             "\" of shape ", tiny::list_text(port.shape), " has ", port.bytes, " bytes; got ",
             bytes);
@@ -269,6 +296,7 @@ tiny_status tiny_run_output_shape(const tiny_run* run, size_t index, int64_t* di
     require(dims != nullptr || capacity == 0, Status::InvalidArgument,
             "dims is NULL but has room for ", capacity);
     const tiny::Ints& shape = output_at(run, index).shape;
+    run->value->require_variables();
     for (size_t i = 0; i < shape.size() && i < capacity; ++i) dims[i] = shape[i];
     return shape.size();
   });

@@ -72,13 +72,14 @@ tiny_status tiny_full(tiny_context* context, tiny_dtype dtype, const int64_t* di
                       double value, tiny_tensor** out) {
   return produce(__func__, out, context, [&] {
     return tiny::full(context->core, tiny::dtype_argument(dtype),
-                      tiny::to_shape(numbers(dims, ndim, "dims")), value);
+                      context->marks.shape(numbers(dims, ndim, "dims")), value);
   });
 }
 
 tiny_status tiny_arange(tiny_context* context, tiny_dtype dtype, int64_t count, tiny_tensor** out) {
-  return produce(__func__, out, context,
-                 [&] { return tiny::arange(context->core, tiny::dtype_argument(dtype), count); });
+  return produce(__func__, out, context, [&] {
+    return tiny::arange(context->core, tiny::dtype_argument(dtype), context->marks.dim(count));
+  });
 }
 
 void tiny_tensor_retain(tiny_tensor* tensor) {
@@ -112,7 +113,10 @@ tiny_status tiny_tensor_shape(const tiny_tensor* tensor, int64_t* dims, size_t c
                               size_t* rank) {
   return answer(__func__, rank, {{tensor, "tensor"}}, [&] {
     size_t n = 0;
-    write_numbers(tiny::const_dims(tensor->value.shape()), dims, capacity, &n);
+    Ints shape;
+    for (const tiny::Dim& d : tensor->value.shape())
+      shape.push_back(tensor->context->marks.mark(d));
+    write_numbers(shape, dims, capacity, &n);
     return n;
   });
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "base/stop.h"
 #include "base/thread_pool.h"
 
 namespace tiny {
@@ -57,7 +58,8 @@ struct Flags {
   Log log;
   Allocator allocator;
   OwnThreads threads_of_caller;
-  Ref<CallbackOwner> owner;  // of what the three need; may be null
+  Progress progress;
+  Ref<CallbackOwner> owner;  // of what these need; may be null
 
   // Defaults, overridden by TINY_* variables.  A variable that is malformed, out of range or
   // unknown is reported through `warning` (one line each) and otherwise ignored.

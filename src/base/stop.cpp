@@ -27,4 +27,13 @@ void StopSignal::check() const {
           " milliseconds; a higher one is set with the option \"time_limit\"");
 }
 
+void StopSignal::step(const char* verb, const std::string& subject, int64_t done,
+                      int64_t total) const {
+  check();
+  if (!progress_.tell) return;
+  const std::string what = cat(verb, " ", subject);
+  require(progress_.tell(progress_.user, what.c_str(), done, total) == 0, Status::Cancelled,
+          "the progress function ended it: \"", what, "\", ", done, " of ", total, " done");
+}
+
 }  // namespace tiny

@@ -1,11 +1,13 @@
-// Work that ends early: because somebody set a token, or because a call has taken too long.
+// Work that ends early: because somebody set a token, because a call has taken too long, or because
+// whoever is told of its progress says so.
 //
-// Long work calls check() between its steps.  A token may be set and cleared by any thread; a
-// signal belongs to the thread that works.
+// Long work calls check() between its steps, or step() where they can be counted.  A token may be
+// set and cleared by any thread; a signal belongs to the thread that works.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "base/ref.h"
@@ -22,8 +24,16 @@ class CancelToken : public RefCounted {
   std::atomic<bool> set_{false};
 };
 
+// Whom long work tells how far it is, on the thread that works: `done` of `total` steps of `what`.
+// What is not 0 ends it.
+struct Progress {
+  int32_t (*tell)(void* user, const char* what, int64_t done, int64_t total) = nullptr;
+  void* user = nullptr;
+};
+
 class StopSignal {
  public:
+  void set_progress(const Progress& progress) { progress_ = progress; }
   void set_token(Ref<CancelToken> token) { token_ = std::move(token); }
   const Ref<CancelToken>& token() const { return token_; }
 
@@ -31,9 +41,13 @@ class StopSignal {
   void begin(int64_t milliseconds);
   // Error{Cancelled} if the token is set, Error{Limit} if the time is up.
   void check() const;
+  // check(), and tells that `done` of `total` steps of `verb subject` are done; Error{Cancelled} if
+  // that is to be the end.
+  void step(const char* verb, const std::string& subject, int64_t done, int64_t total) const;
 
  private:
   Ref<CancelToken> token_;
+  Progress progress_;
   int64_t limit_ = 0;
   int64_t end_ = 0;  // nanoseconds of the steady clock
 };

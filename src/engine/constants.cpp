@@ -6,6 +6,7 @@
 #include "engine/backend.h"
 #include "engine/kernel_key.h"
 #include "engine/realize.h"
+#include "ir/rebuild.h"
 #include "schedule/pack_constants.h"
 #include "schedule/rewrite_winograd.h"
 #include "schedule/schedule.h"
@@ -14,53 +15,83 @@ namespace tiny {
 
 namespace {
 
-// Values that no input reaches but that a value that inputs reach is made from.
-std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_constant) {
-  const std::vector<UOp> order = topological(outputs, has_memory);
-  std::vector<uint8_t> varies(outputs.front().graph().id_limit());
-  // What is made of constants and positions alone by a few operations: no buffer is as cheap.
-  std::vector<uint8_t> light(varies.size());
+// By id, of nodes in order: whether an input reaches them.
+std::vector<uint8_t> varying(std::span<const UOp> order, bool memory_is_constant) {
+  std::vector<uint8_t> varies(order.front().graph().id_limit());
   for (const UOp& u : order) {
     bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After ||
              (has_memory(u) && !memory_is_constant);
+    if (!has_memory(u))
+      for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
+    varies[u.id()] = v ? 1 : 0;
+  }
+  return varies;
+}
+
+// What a value is a view of.
+UOp base_of(UOp value) {
+  while (has(value.op(), kMovement) && value.op() != Op::Pad && !has_memory(value))
+    value = UOp(value.src(0));
+  return value;
+}
+
+// Values that no input reaches but that a value that inputs reach is made from.
+std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_constant) {
+  const std::vector<UOp> order = topological(outputs, has_memory);
+  const std::vector<uint8_t> varies = varying(order, memory_is_constant);
+  // What is made of constants and positions alone by a few operations: no buffer is as cheap.
+  std::vector<uint8_t> light(varies.size());
+  for (const UOp& u : order) {
     bool l = !has_memory(u) && !has(u.op(), kTranscendental) && u.op() != Op::ReduceAxis;
     if (!has_memory(u))
-      for (const UOp& s : u.src()) {
-        v |= varies[s.id()] != 0;
-        l &= light[s.id()] != 0;
-      }
-    varies[u.id()] = v ? 1 : 0;
+      for (const UOp& s : u.src()) l &= light[s.id()] != 0;
     light[u.id()] = l ? 1 : 0;
   }
   std::vector<UOp> frontier;
-  const auto add = [&](const UOp& u) {
-    // Views cost nothing, and constants are better left where kernels can see them.
-    UOp base = u;
-    while (has(base.op(), kMovement) && base.op() != Op::Pad) base = UOp(base.src(0));
-    if (has_memory(base) || light[base.id()]) return;
-    if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
-      frontier.push_back(base);
-  };
   for (const UOp& u : order) {
     if (!varies[u.id()] || has_memory(u)) continue;
-    for (const UOp& s : u.src())
-      if (!varies[s.id()]) add(s);
+    for (const UOp& s : u.src()) {
+      // Views cost nothing, and constants are better left where kernels can see them.
+      const UOp base = base_of(s);
+      if (varies[s.id()] || has_memory(base) || light[base.id()]) continue;
+      if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
+        frontier.push_back(base);
+    }
   }
   return frontier;
 }
 
 // By id: the nodes with memory that no run binds, and what is to be stored of them alone.
 std::vector<uint8_t> constant_nodes(std::span<const UOp> roots) {
-  std::vector<uint8_t> flags(roots.front().graph().id_limit());
-  std::vector<uint8_t> varies(flags.size());
-  for (const UOp& u : topological(roots, has_memory)) {
-    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After;
-    if (!has_memory(u))
-      for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
-    varies[u.id()] = v ? 1 : 0;
-    flags[u.id()] = !v && (has_memory(u) || u.op() == Op::Contiguous) ? 1 : 0;
-  }
+  const std::vector<UOp> order = topological(roots, has_memory);
+  const std::vector<uint8_t> varies = varying(order, true);
+  std::vector<uint8_t> flags(varies.size());
+  for (const UOp& u : order)
+    flags[u.id()] = !varies[u.id()] && (has_memory(u) || u.op() == Op::Contiguous) ? 1 : 0;
   return flags;
+}
+
+// The memory of a device may have larger pages than a mapped file: what kernels walk through from
+// end to end, and is at least as large as such a page, is copied.  What they pick from is not.
+constexpr int64_t kWalkedMin = 2 << 20;
+
+std::vector<UOp> copy_walked(std::span<const UOp> roots) {
+  const std::vector<UOp> order = topological(roots, has_memory);
+  const std::vector<uint8_t> varies = varying(order, true);
+  std::vector<uint8_t> walked(varies.size());
+  for (const UOp& u : order) {
+    if (!varies[u.id()] || has_memory(u) || u.op() == Op::Gather) continue;
+    for (const UOp& s : u.src())
+      if (const UOp base = base_of(s); !varies[s.id()] && base.op() == Op::Buffer) {
+        const Ref<Storage> storage = storage_of(base);
+        walked[base.id()] =
+            storage->can_unload() && storage->memory().bytes() >= kWalkedMin ? 1 : 0;
+      }
+  }
+  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+    const bool copy = node.id() < walked.size() && walked[node.id()];
+    return copy ? node.graph().make(Op::Contiguous, {now}) : now;
+  });
 }
 
 // The one memory that a value is made of, and how; none if there are several.
@@ -124,7 +155,10 @@ void compute_constants(Context& context, std::vector<UOp>& roots, const Captured
   const Target& target = context.backend().target();
   roots =
       rewrite_winograd(roots, target, constant_nodes(roots), winograd_use(context.flags().wino));
-  if (context.flags().pack != 0) roots = pack_constants(roots, target, constant_nodes(roots));
+  if (context.flags().pack != 0) {
+    roots = pack_constants(roots, target, constant_nodes(roots));
+    roots = copy_walked(roots);
+  }
   compute(context, constant_frontier(roots, captured.is_constant));
 }
 

@@ -123,6 +123,7 @@ DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
                 .number(flags.noopt)
                 .number(flags.beam)
                 .number(flags.fusion)
+                .text(flags.flip_joins)
                 .text(flags.opts)
                 .result();
 }

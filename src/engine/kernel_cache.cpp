@@ -201,11 +201,12 @@ void KernelCache::compile_fresh(std::vector<Fresh>& fresh) {
   const double start = observer_.now();
   CompileCounts& times = observer_.compiles();
   std::vector<LinearProgram> programs;
+  int64_t done = 0;
   for (Fresh& f : fresh) {
-    stop_.check();
+    stop_.step("compile", f.entry->kernel.name, done++, std::ssize(fresh));
     if (!take_from_disk(f)) programs.push_back(lower(f));
   }
-  stop_.check();
+  stop_.step("compile", fresh.back().entry->kernel.name, done, done);
   times.lower += observer_.now() - start;
   if (!programs.empty()) {
     std::vector<Code> codes = backend_.render(programs, Backend::Form::Best);

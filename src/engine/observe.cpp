@@ -15,6 +15,8 @@
 #include "ir/nest.h"
 #include "ir/tree.h"
 #include "render/c/c.h"
+#include "schedule/join.h"
+#include "shape/shape.h"
 
 namespace tiny {
 
@@ -98,6 +100,14 @@ void Observer::opened(Backend& backend) const {
   if (backend.device().name() != flags_.device.substr(0, flags_.device.find(':')))
     text += cat("device ", flags_.device, " cannot run here: every kernel is interpreted\n");
   tell(text);
+}
+
+void Observer::joined(std::span<const JoinTrial> trials) const {
+  if (!tells(5)) return;
+  for (const JoinTrial& t : trials)
+    tell(cat("join ", t.number, ": ", info(t.value.op()).name, " ", to_string(shape_of(t.value)),
+             format(", saves %.2f us, pays %.2f us: ", t.save * 1e6, t.pay * 1e6),
+             t.joined ? "joined\n" : "apart\n"));
 }
 
 void Observer::lowering(const Kernel& kernel) {

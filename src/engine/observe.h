@@ -26,6 +26,7 @@ namespace tiny {
 class Backend;
 struct Plan;
 struct KernelInfo;
+struct JoinTrial;
 
 // What was compiled since the context began.
 struct CompileCounts {
@@ -59,6 +60,8 @@ class Observer {
 
   CompileCounts& compiles() { return compiles_; }
   const CompileCounts& compiles() const { return compiles_; }
+  // What was joined of a graph's kernels, and what was not.
+  void joined(std::span<const JoinTrial> trials) const;
   // The beginning of a kernel's compilation: what the scheduler made.
   void lowering(const Kernel& kernel);
   // What generate() is to report to.

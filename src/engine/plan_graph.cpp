@@ -87,9 +87,13 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, const GraphKe
   GraphPlan out;
   Observer& observer = context.observer();
   const double begin = observer.now();
-  const Schedule schedule = make_schedule(request.roots, context.backend().target(),
-                                          context.flags().fusion != 0, &context.stop());
+  std::vector<JoinTrial> trials;
+  const JoinSettings joins{parse_joins(context.flags().flip_joins),
+                           observer.tells(5) ? &trials : nullptr, &context.stop()};
+  const Schedule schedule =
+      make_schedule(request.roots, context.backend().target(), context.flags().fusion != 0, joins);
   const double scheduled = observer.now();
+  observer.joined(trials);
   observer.span("schedule", "schedule", begin, scheduled);
   observer.compiles().schedule += scheduled - begin;
   if (request.outputs < 0)

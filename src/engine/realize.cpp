@@ -69,8 +69,13 @@ class ResultMemory {
 
 }  // namespace
 
-void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs) {
+void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs,
+                    std::span<const UOp> variables) {
   for (const UOp& u : topological(outputs, has_memory)) {
+    if (u.op() == Op::Variable)
+      require(std::ranges::count(variables, u) > 0, Status::InvalidArgument,
+              "the value depends on the variable \"", u.variable_arg().name,
+              "\", which runs of a program bind: compile a program and read its run");
     if (!has_memory(u) || std::ranges::count(inputs, u)) continue;
     const Ref<Storage> storage = storage_of(u);
     require(storage->has_memory() || u.op() != Op::Buffer, Status::InvalidArgument,

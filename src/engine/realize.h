@@ -20,8 +20,10 @@ enum class Placement : uint8_t { Apart, Together };
 void realize(Context& context, std::span<const UOp> outputs, Placement = Placement::Apart);
 
 // Error{InvalidArgument} if something below `outputs` has no value to be computed from: an input of
-// a program that is not one of `inputs`, or what a program has overwritten.
-void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs);
+// a program that is not one of `inputs`, a Variable that is not one of `variables`, or what a
+// program has overwritten.
+void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs,
+                    std::span<const UOp> variables = {});
 
 // The memory of a Buffer node or of a realised node; null if it has none.
 Ref<Storage> storage_of(const UOp& node);

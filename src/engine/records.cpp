@@ -88,7 +88,8 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   const Versions versions(context, outputs);
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
   const Schedule schedule =
-      make_schedule(wanted, context.backend().target(), context.flags().fusion != 0);
+      make_schedule(wanted, context.backend().target(), context.flags().fusion != 0,
+                    {parse_joins(context.flags().flip_joins), nullptr, nullptr});
   ScheduleBuffers buffers(schedule, outputs);
   std::map<std::string, int64_t> names;
   JsonWriter json;

@@ -199,7 +199,7 @@ std::vector<Candidate> Search::try_all(const std::vector<List>& lists, const Can
   const bool is_slow = parent.seconds * static_cast<double>(lists.size()) > (until - spent()) / 2;
   double best = parent.seconds;
   for (size_t i = 0; i < lists.size(); ++i) {
-    place_.stop.check();
+    place_.stop.step("search", kernel_.name, static_cast<int64_t>(i), std::ssize(lists));
     if (spent() > until) break;
     auto lowered = lower(lists[i]);
     // What cannot be stopped once it runs is not begun if it would run for long.

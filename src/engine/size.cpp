@@ -50,6 +50,11 @@ SizeExpression::SizeExpression(const Dim& dim, std::span<const UOp> variables) {
   }
 }
 
+std::optional<size_t> SizeExpression::variable() const {
+  if (steps_.size() != 1 || steps_.front().op != Op::Variable) return std::nullopt;
+  return static_cast<size_t>(steps_.front().number);
+}
+
 void SizeExpression::write(ByteWriter& out) const {
   out.number(value_).number(static_cast<uint32_t>(steps_.size()));
   for (const Step& step : steps_) out.number(step.op).number(step.number);

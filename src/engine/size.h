@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,8 @@ class SizeExpression {
   size_t variables_used() const;
 
   bool is_const() const { return steps_.empty(); }
+  // The place of the variable that the size is; none for a number or a formula.
+  std::optional<size_t> variable() const;
   // The size for these values; allocates nothing.
   int64_t value(std::span<const int64_t> variables) const;
 

@@ -75,6 +75,7 @@ class MappedFile final : public BytesOwner {
   std::span<const std::byte> view() const {
     return {static_cast<const std::byte*>(address_), size_};
   }
+  bool can_unload() const override { return true; }
   // Pages that also hold other bytes stay.
   void unload(std::span<const std::byte> bytes) const override {
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));

@@ -21,8 +21,9 @@ namespace tiny {
 // What holds bytes that others look at.
 class BytesOwner : public RefCounted {
  public:
-  // Nobody is likely to look at these bytes of it soon: their memory may go if they can be had
-  // again.
+  // Whether bytes that have left memory can be had again.
+  virtual bool can_unload() const { return false; }
+  // Nobody is likely to look at these bytes of it soon: their memory may go.
   virtual void unload(std::span<const std::byte>) const {}
 };
 
@@ -43,6 +44,7 @@ class SharedBytes {
     return {reinterpret_cast<const char*>(view_.data()), view_.size()};
   }
   const Ref<const BytesOwner>& owner() const { return owner_; }
+  bool can_unload() const { return owner_ && owner_->can_unload(); }
   // Bytes of a mapped file leave memory; whoever looks at them reads them from the file again.
   void unload() const {
     if (owner_) owner_->unload(view_);

@@ -1,6 +1,7 @@
 #include "schedule/join.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "ir/bounds.h"
 #include "ir/shared_value.h"
+#include "schedule/decide.h"
 #include "schedule/lower.h"
 #include "schedule/row_test.h"
 #include "schedule/schedule.h"
@@ -27,9 +29,11 @@ double elements_of(const UOp& node) {
 
 class Joiner {
  public:
-  Joiner(Decision& decision, std::span<const UOp> outputs, const Target& target)
+  Joiner(Decision& decision, std::span<const UOp> outputs, const Target& target,
+         const JoinSettings& settings)
       : decision_(decision),
         target_(target),
+        settings_(settings),
         fixed_(decision.stored.size()),
         users_(decision.stored.size()),
         changes_(decision.stored.size()) {
@@ -48,7 +52,7 @@ class Joiner {
     }
   }
 
-  void run(const StopSignal* stop) {
+  void run() {
     std::vector<UOp> candidates;
     for (const UOp& u : decision_.order)
       if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[u.id()]) candidates.push_back(u);
@@ -56,9 +60,10 @@ class Joiner {
                      [](const UOp& a, const UOp& b) { return elements_of(a) > elements_of(b); });
     for (int round = 0; round < 8; ++round) {
       bool changed = false;
-      for (const UOp& u : candidates) {
-        if (stop) stop->check();
-        if (decision_.stored[u.id()]) changed |= try_join(u);
+      for (size_t i = 0; i < candidates.size(); ++i) {
+        if (settings_.stop) settings_.stop->check();
+        if (decision_.stored[candidates[i].id()])
+          changed |= try_join(candidates[i], static_cast<int64_t>(i));
       }
       if (!changed) return;
     }
@@ -162,7 +167,22 @@ class Joiner {
     return sum;
   }
 
-  bool try_join(const UOp& u) {
+  // Tells of a legal join, and whether it is made.
+  bool decide(JoinTrial trial) {
+    trial.joined =
+        (trial.pay <= trial.save) != (std::ranges::count(settings_.flipped, trial.number) > 0);
+    if (settings_.trials) {
+      std::vector<JoinTrial>& trials = *settings_.trials;
+      const auto last = std::ranges::find(trials, trial.number, &JoinTrial::number);
+      if (last == trials.end())
+        trials.push_back(trial);
+      else
+        *last = trial;
+    }
+    return trial.joined;
+  }
+
+  bool try_join(const UOp& u, int64_t number) {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
     const UOp& root = into.front();
@@ -176,12 +196,11 @@ class Joiner {
       const RowTest test(joined.kernel, target_);
       const double pay = (test.work() - apart) / target_.fma_rate - staging_saves(joined.kernel);
       const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
-      const double save = saved_seconds(bytes, target_);
-      const std::optional<double> fill = test.operand_seconds(joined.values.size());
       const size_t inputs = joined.values.size();
-      const std::optional<double> rows = test.computed_rows_seconds(inputs);
-      if (((test.passes(inputs) || test.passes_as_tiles(inputs)) && pay <= save) ||
-          (fill && pay + *fill <= save) || (rows && pay + *rows <= save)) {
+      const bool in_rows = test.passes(inputs) || test.passes_as_tiles(inputs);
+      std::optional<double> fill = in_rows ? 0 : test.operand_seconds(inputs);
+      if (!fill) fill = test.computed_rows_seconds(inputs);
+      if (fill && decide({number, u, saved_seconds(bytes, target_), pay + *fill, false})) {
         ++changes_[root.id()];
         return true;
       }
@@ -192,6 +211,7 @@ class Joiner {
 
   Decision& decision_;
   const Target& target_;
+  const JoinSettings& settings_;
   std::vector<uint8_t> fixed_;
   std::vector<std::vector<UOp>> users_;
   std::vector<int64_t> changes_;  // by id: values that were joined into its kernel
@@ -211,9 +231,23 @@ class Joiner {
 
 }  // namespace
 
+std::vector<int64_t> parse_joins(std::string_view text) {
+  std::vector<int64_t> numbers;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find(','));
+    int64_t number = -1;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), number);
+    require(error == std::errc() && end == item.data() + item.size() && number >= 0,
+            Status::InvalidArgument, "flip_joins \"", text, "\": numbers and commas are wanted");
+    numbers.push_back(number);
+    text.remove_prefix(std::min(item.size() + 1, text.size()));
+  }
+  return numbers;
+}
+
 void join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
-                  const StopSignal* stop) {
-  if (!decision.order.empty()) Joiner(decision, outputs, target).run(stop);
+                  const JoinSettings& settings) {
+  if (!decision.order.empty()) Joiner(decision, outputs, target, settings).run();
 }
 
 }  // namespace tiny

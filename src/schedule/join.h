@@ -1,17 +1,42 @@
 // Joins of kernels: values that need no buffer between a kernel and its only reader.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
 #include "base/stop.h"
 #include "ir/target.h"
-#include "schedule/decide.h"
+#include "ir/uop.h"
 
 namespace tiny {
+
+struct Decision;
+
+// A join that was looked at: what it saves and what it costs, in seconds.
+struct JoinTrial {
+  int64_t number = 0;  // of the stored value, the largest first
+  UOp value;
+  double save = 0;
+  double pay = 0;
+  bool joined = false;
+};
+
+struct JoinSettings {
+  std::vector<int64_t> flipped;              // numbers of joins that are decided against their cost
+  std::vector<JoinTrial>* trials = nullptr;  // gets the legal ones, as they were decided last
+  const StopSignal* stop = nullptr;          // null: never
+};
+
+// "3,17" as numbers; Error{InvalidArgument} for anything else.
+std::vector<int64_t> parse_joins(std::string_view text);
 
 // Takes the buffer away from every stored value whose only reader can compute it in its own loops:
 // largest first, until nothing changes.  A joined kernel has its reductions in its outer loops,
 // keeps enough of their iterations, evaluates no contraction beside another reduction, and stays
 // within the target's bounds.
 void join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
-                  const StopSignal* stop);
+                  const JoinSettings& settings);
 
 }  // namespace tiny

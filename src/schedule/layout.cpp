@@ -1,7 +1,9 @@
 #include "schedule/layout.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
@@ -229,7 +231,7 @@ class LayoutChoice {
   // Votes of the kernel of `root` on what it reads; `axis` is innermost in its result.
   void visit_kernel(const UOp& root, const Axis& axis) {
     std::vector<Visit> stack{{root, axis}};
-    std::unordered_map<const Node*, bool> seen;
+    std::map<const Node*, std::set<Axis>> seen;  // the axes that each was reached along
     bool first = true;
     while (!stack.empty()) {
       const Visit at = std::move(stack.back());
@@ -239,7 +241,7 @@ class LayoutChoice {
         continue;
       }
       first = false;
-      if (!seen.emplace(at.node.node(), true).second) continue;
+      if (!seen[at.node.node()].insert(at.axis).second) continue;
       if (at.node.op() == Op::ReduceAxis && vote_of_reduction(at.node)) {
         // Its operands are no longer followed along the result's axis.
         for (const UOp& s : at.node.src()) stack.push_back({s, std::nullopt});

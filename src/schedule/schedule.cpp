@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "schedule/decide.h"
 #include "schedule/hazards.h"
-#include "schedule/join.h"
 #include "schedule/layout.h"
 #include "schedule/lower.h"
 #include "shape/shape.h"
@@ -32,18 +31,18 @@ bool is_empty(const UOp& node) {
 }  // namespace
 
 Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion,
-                       const StopSignal* stop) {
+                       const JoinSettings& joins) {
   Schedule schedule;
   Decision decision = decide_stored(outputs, target);
   if (fusion) {
-    join_kernels(decision, outputs, target, stop);
+    join_kernels(decision, outputs, target, joins);
     choose_layouts(decision, outputs);
   }
   const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
     if (!is_empty(node)) schedule.kernels.push_back(lower_store(node, destination, view, decision));
   };
   for (const UOp& u : decision.order) {
-    if (stop && decision.stored[u.id()]) stop->check();
+    if (joins.stop && decision.stored[u.id()]) joins.stop->check();
     if (has_memory(u) || !decision.stored[u.id()] || u.op() == Op::After) continue;
     if (decision.slice_of[u.id()]) continue;  // written with its concatenation's other parts
     if (u.op() == Op::Assign) {

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/stop.h"
 #include "ir/kernel.h"
 #include "ir/target.h"
 #include "ir/uop.h"
+#include "schedule/join.h"
 #include "shape/view.h"
 
 namespace tiny {
@@ -49,10 +49,10 @@ struct Schedule {
 // with a buffer already (Node::realized) is read, not computed.  Writes (After, Assign) happen in
 // the buffer that their version comes from, in order: every kernel sees the version that it reads,
 // if need be as a copy.
-// `fusion` off: kernels are not joined, and every buffer is row-major.  `stop` (may be null) is
-// checked between kernels.
+// `fusion` off: kernels are not joined, and every buffer is row-major.  The joins' `stop` is
+// checked between kernels too.
 Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion = true,
-                       const StopSignal* stop = nullptr);
+                       const JoinSettings& joins = {});
 
 // Whether a node holds memory: a Buffer, or realised before.
 bool has_memory(const UOp& node);

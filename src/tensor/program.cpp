@@ -92,24 +92,51 @@ TensorProgram::Port make_port(std::string name, DType dtype, const Shape& shape,
 
 namespace {
 
-TensorProgram::Port port_of(const Tensor& tensor, std::string name) {
-  require(all_const(tensor.shape()), Status::Unsupported, name, " has the shape ",
-          to_string(tensor.shape()), "; its dimensions must be numbers");
-  return make_port(std::move(name), tensor.dtype(), tensor.shape(), {});
+// The Variables of the inputs' shapes, then those below the outputs.
+std::vector<UOp> variables_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  std::vector<UOp> sizes;
+  std::vector<UOp> values;
+  for (const std::span<const Tensor> tensors : {inputs, outputs})
+    for (const Tensor& t : tensors)
+      for (const Dim& d : t.shape())
+        if (!d.is_const()) sizes.push_back(d.expression());
+  for (const Tensor& t : outputs) values.push_back(t.node());
+  std::vector<UOp> found;
+  const auto collect = [&](const std::vector<UOp>& order) {
+    for (const UOp& u : order) {
+      if (u.op() != Op::Variable || std::ranges::count(found, u)) continue;
+      for (const UOp& other : found)
+        require(other.variable_arg().name != u.variable_arg().name, Status::InvalidArgument,
+                "two variables with the name \"", u.variable_arg().name,
+                "\" and different ranges; a program tells variables by their names");
+      found.push_back(u);
+    }
+  };
+  collect(topological(sizes));
+  collect(topological(values, has_memory));
+  return found;
 }
 
 }  // namespace
 
-Tensor make_placeholder(const Ref<Context>& context, DType dtype, const Ints& shape) {
-  check_shape(to_shape(shape), dtype);
-  const UOp node = make_input(*context, dtype, product(to_shape(shape)));
-  return Tensor(context, make_reshape(node, to_shape(shape)));
+Tensor make_placeholder(const Ref<Context>& context, DType dtype, const Shape& shape) {
+  check_shape(shape, dtype);
+  const UOp node = make_input(*context, dtype, product(shape));
+  return Tensor(context, make_reshape(node, shape));
 }
 
 Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
                                          std::span<const Tensor> inputs,
                                          std::span<const Tensor> outputs) {
   const Ref<TensorProgram> program = make_ref<TensorProgram>();
+  const std::vector<UOp> variables = variables_of(inputs, outputs);
+  for (const UOp& v : variables) {
+    const VariableArg& arg = v.variable_arg();
+    program->variables.push_back({arg.name, arg.min, arg.max});
+  }
+  const auto port_of = [&](const Tensor& tensor, std::string name) {
+    return make_port(std::move(name), tensor.dtype(), tensor.shape(), variables);
+  };
   std::vector<UOp> placeholders;
   for (size_t i = 0; i < inputs.size(); ++i) {
     TensorProgram::Port port = port_of(inputs[i], cat("inputs[", i, "]"));
@@ -138,9 +165,9 @@ Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
     program->outputs.push_back(std::move(port));
   }
   if (all.empty()) return program;
-  require_values(all, placeholders);
+  require_values(all, placeholders, variables);
   const std::vector<UOp> versions = pending_versions(all);
-  program->compiled = compile_program(*context, copied, placeholders, {}, {false, versions});
+  program->compiled = compile_program(*context, copied, placeholders, variables, {false, versions});
   take_versions(*context, versions);
   return program;
 }
@@ -150,32 +177,107 @@ Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
 TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program, const Ints& values)
     : context_(std::move(context)),
       program_(std::move(program)),
-      values_(values),
-      input_ports_(bound_ports(program_->inputs, values)),
-      output_ports_(bound_ports(program_->outputs, values)),
-      bound_(program_->inputs.size()) {
+      values_(program_->variables.size()),
+      is_known_(program_->variables.size()),
+      input_ports_(program_->inputs),
+      output_ports_(program_->outputs),
+      bound_(program_->inputs.size()),
+      input_shapes_(program_->inputs.size()),
+      given_shapes_(program_->outputs.size()) {
   outputs_.resize(program_->outputs.size());
   given_.resize(program_->outputs.size());
   if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
-  for (size_t i = 0; run_ && i < values_.size(); ++i)
-    run_->bind_variable(static_cast<int64_t>(i), values_[i]);
-  renew_outputs();
+  for (size_t i = 0; i < values.size(); ++i) take_value(i, values[i]);
+  if (std::ranges::count(is_known_, 0) == 0) renew_outputs();
+}
+
+void TensorRun::require_variables() const {
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < values_.size(); ++i)
+    if (!is_known_[i]) missing.push_back(cat('"', program_->variables[i].name, '"'));
+  require(missing.empty(), Status::InvalidArgument,
+          "variables without a value: ", join(missing, ", "),
+          "; an input whose shape has one gives it, or it is set");
+}
+
+void TensorRun::set_variable(size_t index, int64_t value) {
+  const ProgramVariable& v = program_->variables[index];
+  require(value >= v.min && value <= v.max, Status::InvalidArgument, "the variable \"", v.name,
+          "\" is from ", v.min, " to ", v.max, "; got ", value);
+  take_value(index, value);
+}
+
+// A value within the variable's range.  What the run holds for others is let go.
+void TensorRun::take_value(size_t variable, int64_t value) {
+  if (is_known_[variable] && values_[variable] == value) return;
+  if (run_) run_->bind_variable(static_cast<int64_t>(variable), value);
+  is_known_[variable] = 1;
+  values_[variable] = value;
+  fits_ = false;
+  outputs_.assign(outputs_.size(), nullptr);
+  if (std::ranges::count(is_known_, 0) > 0) return;
+  input_ports_ = bound_ports(program_->inputs, values_);
+  output_ports_ = bound_ports(program_->outputs, values_);
+}
+
+// Holds an input's shape against the program's, and takes the values of variables from it.
+void TensorRun::learn(size_t index, const Ints& shape) {
+  const TensorProgram::Port& port = program_->inputs[index];
+  require(shape.size() == port.sizes.size(), Status::Shape, "input \"", port.name, "\" has ",
+          port.sizes.size(), " dimensions; got the shape ", list_text(shape));
+  std::vector<std::pair<size_t, int64_t>> values;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const SizeExpression& size = port.sizes[axis];
+    const int64_t got = shape[axis];
+    require(!size.is_const() || size.value({}) == got, Status::Shape, "dimension ", axis,
+            " of input \"", port.name, "\" is ", size.is_const() ? size.value({}) : 0,
+            "; got the shape ", list_text(shape));
+    const auto variable = size.variable();
+    if (!variable) continue;
+    const ProgramVariable& v = program_->variables[*variable];
+    require(got >= v.min && got <= v.max, Status::Shape, "dimension ", axis, " of input \"",
+            port.name, "\" is the variable \"", v.name, "\", from ", v.min, " to ", v.max,
+            "; got the shape ", list_text(shape));
+    const auto before = std::ranges::find(values, *variable, &std::pair<size_t, int64_t>::first);
+    require(before == values.end() || before->second == got, Status::Shape, "the variable \"",
+            v.name, "\" has two values in the shape ", list_text(shape), " of input \"", port.name,
+            "\"");
+    values.emplace_back(*variable, got);
+  }
+  for (const auto& [variable, value] : values) take_value(variable, value);
+}
+
+namespace {
+
+void require_shape(const TensorProgram::Port& port, const char* what, const Ints& shape) {
+  require(shape == port.shape, Status::Shape, what, " \"", port.name, "\" has the shape ",
+          list_text(port.shape), " with the variables' values; got ", list_text(shape));
+}
+
+}  // namespace
+
+// The values of the variables are final: what is bound must fit, and outputs get memory.
+void TensorRun::fit() {
+  require_variables();
+  for (size_t i = 0; i < input_ports_.size(); ++i)
+    require_shape(input_ports_[i], "input", input_shapes_[i]);
+  for (size_t i = 0; i < given_.size(); ++i)
+    if (given_[i]) require_shape(output_ports_[i], "output", given_shapes_[i]);
+  bind_outputs();
 }
 
 void TensorRun::renew_outputs() {
-  if (!run_) return;
   given_.assign(given_.size(), nullptr);
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const TensorProgram::Port& port = output_ports_[i];
-    outputs_[i] = port.captured;
-    if (port.number < 0) continue;
-    const auto same = std::ranges::find(output_ports_, port.number, &TensorProgram::Port::number);
-    const auto first = static_cast<size_t>(same - output_ports_.begin());
-    if (first == i)
-      bind_output(port.number);
-    else
-      outputs_[i] = outputs_[first];
+  bind_outputs();
+}
+
+void TensorRun::bind_outputs() {
+  for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i] = output_ports_[i].captured;
+  for (auto port = output_ports_.begin(); run_ && port != output_ports_.end(); ++port) {
+    const auto first = std::ranges::find(output_ports_, port->number, &TensorProgram::Port::number);
+    if (port->number >= 0 && port == first) bind_output(port->number);
   }
+  fits_ = true;
 }
 
 // Binds the memory of the first tensor that was set for an output of this number, or new memory.
@@ -202,10 +304,14 @@ void TensorRun::let_go() {
 
 namespace {
 
-// The program's dtype and shape are wanted.
-void require_fit(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
+void require_dtype(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
   require(tensor.dtype() == port.dtype, Status::DType, what, " \"", port.name, "\" is of type ",
           to_string(port.dtype), "; got ", to_string(tensor.dtype()));
+}
+
+// The program's dtype and shape are wanted.
+void require_fit(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
+  require_dtype(port, what, tensor);
   require(tensor.shape() == to_shape(port.shape), Status::Shape, what, " \"", port.name,
           "\" has the shape ", list_text(port.shape), "; got ", to_string(tensor.shape()));
 }
@@ -215,12 +321,21 @@ void require_fit(const TensorProgram::Port& port, const char* what, const Tensor
 void TensorRun::set_input(size_t index, const Tensor& tensor) {
   require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
           " inputs; got index ", index);
-  const TensorProgram::Port& port = input_ports_[index];
-  require_fit(port, "input", tensor);
+  if (program_->variables.empty()) {
+    require_fit(input_ports_[index], "input", tensor);
+  } else {
+    require_dtype(input_ports_[index], "input", tensor);
+    bound_[index] = false;
+    input_shapes_[index] = const_dims(tensor.shape());
+    learn(index, input_shapes_[index]);
+    if (fits_) require_shape(input_ports_[index], "input", input_shapes_[index]);
+  }
+  const TensorProgram::Port& port = input_ports_[index];  // made anew for other values
   if (port.number >= 0 && run_) {
     const Ref<Storage> memory = storage_for(tensor);
+    const int64_t bytes = element_count(tensor) * port.dtype.bytes();
     for (size_t i = 0; i < given_.size(); ++i)
-      require(!given_[i] || !overlap(*memory, port.bytes, *given_[i], output_ports_[i].bytes),
+      require(!given_[i] || !overlap(*memory, bytes, *given_[i], output_ports_[i].bytes),
               Status::InvalidArgument, "input \"", port.name,
               "\": the tensor shares memory with that of output \"", output_ports_[i].name, "\"");
     run_->bind_input(port.number, memory);
@@ -232,7 +347,10 @@ void TensorRun::set_output(size_t index, Tensor* tensor) {
   const TensorProgram::Port& port = output_ports_[index];
   require(!port.captured, Status::InvalidArgument, "output \"", port.name,
           "\" is a tensor that the program writes: no other can be set");
-  if (tensor) require_fit(port, "output", *tensor);
+  if (tensor) {
+    require_variables();
+    require_fit(port, "output", *tensor);
+  }
   if (port.number < 0) return;  // without elements
   Ref<Storage> memory;
   if (tensor) {
@@ -241,7 +359,8 @@ void TensorRun::set_output(size_t index, Tensor* tensor) {
     if (!queue_) queue_ = context_->device().make_queue();
   }
   given_[index] = memory;
-  bind_output(port.number);
+  if (tensor) given_shapes_[index] = const_dims(tensor->shape());
+  if (fits_) bind_output(port.number);
 }
 
 // Kernels read and write in an order of their own: an output shares no memory with what they read.
@@ -262,9 +381,16 @@ void TensorRun::require_apart(size_t index, const Storage& memory) const {
             "\": the tensor shares memory with that of output \"", output_ports_[i].name, "\"");
 }
 
+void TensorRun::require_output(size_t index) const {
+  require(static_cast<bool>(outputs_[index]), Status::InvalidArgument, "output \"",
+          output_ports_[index].name,
+          "\" is that of other values of the variables: the run is to be executed first");
+}
+
 void TensorRun::read_output(size_t index, void* data) const {
   const TensorProgram::Port& port = output_ports_[index];
-  if (!outputs_[index]) return;
+  if (port.bytes == 0) return;
+  require_output(index);
   Device& device = context_->device();
   const Ref<Queue> queue = device.make_queue();
   device.copy_out(queue.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
@@ -279,6 +405,7 @@ Tensor TensorRun::take_output(size_t index) {
   if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
   require(!given_[index], Status::InvalidArgument, "output ", index,
           " is written into a tensor that was set: use that tensor");
+  require_output(index);
   const Ref<Storage> taken = outputs_[index];
   const Ref<Storage> next = context_->allocate(port.bytes);
   for (size_t i = 0; i < outputs_.size(); ++i)
@@ -309,6 +436,7 @@ void TensorRun::execute() {
     if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
   require(missing.empty(), Status::InvalidArgument,
           "inputs that were not set: ", join(missing, ", "));
+  if (!fits_) fit();
   if (!run_) return;
   run_->execute();
   copy_outputs();

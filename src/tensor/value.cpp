@@ -16,8 +16,8 @@ namespace tiny {
 namespace {
 
 Ints numbers(const Shape& shape) {
-  require(all_const(shape), Status::Unsupported, "a tensor of shape ", to_string(shape),
-          " has no value outside a program");
+  require(all_const(shape), Status::InvalidArgument, "a tensor of shape ", to_string(shape),
+          " has a value in runs of a program alone, which bind its variables");
   return const_dims(shape);
 }
 

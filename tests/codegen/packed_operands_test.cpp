@@ -83,7 +83,7 @@ TEST(PackedOperands, HaveTheOraclesValues) {
     const Ints shape =
         is_conv ? Ints{1, k, 1 + random.below(12), 1 + random.below(12)} : Ints{rows, k};
     const Tensor data = random.tensor(context, shape);
-    const Tensor input = make_placeholder(context, kFloat32, shape);
+    const Tensor input = make_placeholder(context, kFloat32, to_shape(shape));
     Random of_program = random;
     const Tensor wanted = is_conv ? convolutions(random, data, k) : matrices(random, data, k);
     const Tensor output =

@@ -5,15 +5,13 @@
 #include <cstring>
 #include <filesystem>
 
-#include "onnx/import/host_value.h"
 #include "onnx/reader.h"
 #include "onnx/session.h"
-#include "tensor/create.h"
 #include "tests/onnx/model_writer.h"
-#include "tests/onnx/running.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
 #include "tests/support/resident.h"
+#include "tests/support/tensors.h"
 
 namespace tiny::onnx {
 namespace {
@@ -23,6 +21,7 @@ namespace t = field::TensorProto;
 using testing::dim;
 using testing::floats;
 using testing::graph;
+using testing::int_attribute;
 using testing::kFloatType;
 using testing::kInt64Type;
 using testing::Message;
@@ -30,6 +29,7 @@ using testing::node;
 using testing::shared;
 using testing::tensor;
 using testing::typed_graph;
+using testing::with;
 using tiny::testing::expect_failure;
 using tiny::testing::failure_of;
 
@@ -102,9 +102,10 @@ TEST_F(External, WeightsBesideTheModelAreFound) {
             "89abcdef");
 }
 
-// A product with a weight at an odd address of a mapped file.
+// Products with a weight at an odd address of a mapped file, which lies in panels afterwards or,
+// where one row is multiplied with each of its rows, as it is, but in the device's memory.
 TEST_F(External, AWeightThatIsLaidOutAnewLeavesMemory) {
-  constexpr int64_t kSize = 1024;
+  constexpr size_t kSize = 1024;
   std::vector<float> values(kSize * kSize);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 8191) - 4000.5f;
   std::string bytes = "?";
@@ -114,30 +115,34 @@ TEST_F(External, AWeightThatIsLaidOutAnewLeavesMemory) {
   w.message(t::external_data, Message().text(1, "location").text(2, "weights"));
   w.message(t::external_data, Message().text(1, "offset").text(2, "1"));
   w.number(t::data_location, 1);
-  const Message g = typed_graph({node("MatMul", {"x", "w"}, {"y"})},
-                                {floats("x", {dim("N"), dim(kSize)})}, {"y"}, {w});
-  write_file(root_ / "model/model.onnx", testing::model(g).bytes());
-  for (const std::string& device : tiny::testing::computing_devices()) {
-    const Ref<Context> context = tiny::testing::new_context(device);
-    const auto model = make_ref<LoadedModel>(context, root_ / "model/model.onnx");
-    const std::byte* weight = model->model().graph.initializers.at(0).bytes.data();
-    const int64_t before = tiny::testing::resident_bytes(weight);
-    // The second program reads the weight again, or takes what the first made of it.
-    for (const int64_t rows : {2, 33}) {
-      std::vector<float> x(static_cast<size_t>(rows * kSize));
-      for (int64_t i = 0; i < rows; ++i) x[static_cast<size_t>(i * kSize + 7 * i)] = 2;
-      const HostTensor y = testing::host_tensor(
-          model->run({from_data(context, kFloat32, {rows, kSize}, x.data(), std::ssize(x) * 4)})
-              .at(0));
-      const std::vector<double> got = reals_of(y);
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < kSize; ++j)
-          ASSERT_EQ(got[static_cast<size_t>(i * kSize + j)],
-                    2.0 * static_cast<double>(values[static_cast<size_t>(7 * i * kSize + j)]))
-              << device;
-    }
-    if (device == "cpu") {
-      EXPECT_LT(tiny::testing::resident_bytes(weight), before + (1 << 20));
+  for (const bool transposed : {false, true}) {
+    const Message product = transposed
+                                ? with(node("Gemm", {"x", "w"}, {"y"}), int_attribute("transB", 1))
+                                : node("MatMul", {"x", "w"}, {"y"});
+    const auto rows = transposed ? dim(1) : dim("N");
+    const Message g = typed_graph({product}, {floats("x", {rows, dim(kSize)})}, {"y"}, {w});
+    write_file(root_ / "model/model.onnx", testing::model(g).bytes());
+    for (const std::string& device : tiny::testing::computing_devices()) {
+      const auto model =
+          make_ref<LoadedModel>(tiny::testing::new_context(device), root_ / "model/model.onnx");
+      const std::byte* weight = model->model().graph.initializers.at(0).bytes.data();
+      const int64_t before = tiny::testing::resident_bytes(weight);
+      for (const size_t count : transposed ? std::vector<size_t>{1} : std::vector<size_t>{2, 33}) {
+        std::vector<float> x(count * kSize);
+        for (size_t i = 0; i < count; ++i) x[i * kSize + 7 * i + 1] = 2;
+        const Tensor in =
+            tiny::testing::floats(model->context(), x, {static_cast<int64_t>(count), kSize});
+        const std::vector<float> y = tiny::testing::floats_of(model->run({in}).at(0));
+        for (size_t i = 0; i < count; ++i)
+          for (size_t j = 0; j < kSize; ++j) {
+            const size_t row = 7 * i + 1;
+            ASSERT_EQ(y[i * kSize + j], 2 * values[transposed ? j * kSize + row : row * kSize + j])
+                << device;
+          }
+      }
+      if (device == "cpu") {
+        EXPECT_LT(tiny::testing::resident_bytes(weight), before + (1 << 20));
+      }
     }
   }
 }

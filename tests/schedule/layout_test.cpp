@@ -12,6 +12,7 @@
 #include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/normalization.h"
 #include "tensor/reduce.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
@@ -59,6 +60,18 @@ TEST_F(LayoutTest, WhatIsPooledOrAddedInBetweenFollows) {
   const Tensor b = max_pool(a, {2, 2}, half);
   const Tensor y = conv3(relu(add(conv3(b, 16), b)), 16);
   for (const Ints& s : strides(y)) EXPECT_TRUE(s[1] == 1 || s == strides(y).back());
+  check(y);
+}
+
+// The pooled value is read along the channels and, to be summed over neighbours, along none.
+TEST_F(LayoutTest, WhatIsNormalisedAcrossChannelsHasThemLast) {
+  WindowOptions half;
+  half.strides = {2, 2};
+  const Tensor pooled = max_pool(conv3(given({1, 8, 8, 8}), 16), {2, 2}, half);
+  const Tensor y = conv3(lrn(pooled, 5), 16);
+  const std::vector<Ints> all = strides(y);
+  ASSERT_GE(all.size(), 4U);
+  for (size_t i = 0; i + 1 < all.size(); ++i) EXPECT_EQ(all[i][1], 1) << i;
   check(y);
 }
 

@@ -27,7 +27,7 @@ class GraphProgram : public ::testing::TestWithParam<std::string> {
   Tensor make(const Floats& values, const Ints& shape = {}) {
     return testing::floats(context_, values, shape);
   }
-  Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, shape); }
+  Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, to_shape(shape)); }
   Tensor scalar(double value) { return Tensor::weak_float(context_, value); }
   Ref<TensorRun> run_of(const Ref<const TensorProgram>& program) {
     return make_ref<TensorRun>(context_, program);

@@ -1,5 +1,6 @@
 """Files of tensors and pictures, read and written by tiny run."""
 
+import json
 import struct
 import unittest
 import zipfile
@@ -25,6 +26,18 @@ def png(path, pixels):
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if pixels.ndim == 3 else 0, 0, 0, 0)
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
                      chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+    return path
+
+
+def safetensors(path, **arrays):
+    """A .safetensors file of arrays of float32."""
+    header, data = {}, b""
+    for name, array in arrays.items():
+        header[name] = {"dtype": "F32", "shape": list(array.shape),
+                        "data_offsets": [len(data), len(data) + array.nbytes]}
+        data += array.tobytes()
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
     return path
 
 
@@ -73,6 +86,33 @@ class Tensors(CliTest):
         self.json("run", model, "--input", "named.npz", "--expect", "expected.npz")
         numpy.savez(self.folder / "expected.npz", sum=a + b, product=a + b)
         self.json("run", model, "--input", "named.npz", "--expect", "expected.npz", code=1)
+
+    def test_safetensors_and_members_of_archives(self):
+        a, b = numpy.array([[1, 2, 3]], "float32"), numpy.array([[4, 5, 6]], "float32")
+        model = self.arithmetic()
+        safetensors(self.folder / "named.safetensors", b=b, a=a)
+        safetensors(self.folder / "batch.safetensors", **{"x.0": a, "x:1": b, "y": a + b, "z": a * b})
+        numpy.savez(self.folder / "batch.npz", first=a, second=b)
+        for flags in (["--input", "named.safetensors"],
+                      ["--input", "a=named.safetensors", "--input", "b=named.safetensors"],
+                      ["--input", "b=batch.safetensors:x:1", "--input", "a=batch.safetensors:x.0"],
+                      ["--input", "batch.safetensors:x.0", "--input", "batch.safetensors:x:1"],
+                      ["--input", "a=batch.npz:first", "--input", "b=batch.npz:second"]):
+            with self.subTest(flags=flags):
+                result = self.json("run", model, *flags, "--expect", "sum=batch.safetensors:y",
+                                   "--expect", "product=batch.safetensors:z")
+                self.assertEqual(result["outputs"][0]["values"], [5, 7, 9])
+        self.json("run", model, "--input", "named.safetensors", "--expect",
+                  "sum=batch.safetensors:z", code=1)
+        for file in ("batch.safetensors", "batch.npz"):
+            message = self.json("run", model, "--input", f"a={file}:none", code=5)["error"]["message"]
+            self.assertIn("no array 'none'", message)
+        self.assertIn("no array 'a'; it has x.0, x:1, y, z", self.json(
+            "run", model, "--input", "a=batch.safetensors", code=5)["error"]["message"])
+        (self.folder / "bad.safetensors").write_bytes(b"\xff" * 20)
+        self.json("run", model, "--input", "bad.safetensors:x", code=5)
+        self.json("run", model, "--input", "a=none.safetensors:x", code=5)
+        self.json("bench", model, "--input", "named.safetensors", "--runs", "1")
 
     def test_damaged_archives(self):
         array = numpy.arange(1000, dtype="float32")

@@ -129,6 +129,73 @@ static class TensorTest {
     }
   }
 
+  static void Dlpack(Context context) {
+    var live = new HashSet<IntPtr>();
+    using (var options = Options.Create()) {
+      options.SetAllocator((bytes, alignment) => {
+        IntPtr memory = IntPtr.Zero;
+        Check(posix_memalign(out memory, (UIntPtr)alignment, (UIntPtr)bytes) == 0, "memory");
+        lock (live) live.Add(memory);
+        return memory;
+      }, (memory, bytes) => {
+        lock (live) live.Remove(memory);
+        free(memory);
+      });
+      IntPtr managed;
+      using (var owner = new Context(options))
+      using (var whole = Tensor.Of(owner, new float[,] {{1, 2, 3}, {4, 5, 6}}))
+      using (var lent = whole.Permute(new long[] {1, 0})) managed = lent.ToDlpack();
+      GC.Collect();
+      GC.WaitForPendingFinalizers();
+      Check(live.Count == 1, "a struct keeps the memory");
+      var taken = Tensor.FromDlpack(context, managed);
+      Same(taken.Shape, new long[] {3, 2}, "the shape of a taken tensor");
+      Same(taken.ToArray<float>(), new float[] {1, 4, 2, 5, 3, 6}, "strides and elements");
+      taken.Dispose();
+      Check(live.Count == 0, "and gives it back, once");
+      using (var owner = new Context(options)) {
+        managed = Tensor.Of(owner, new float[] {7}).ToDlpack();
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
+        Same(Tensor.FromDlpack(owner, Tensor.Of(owner, new long[] {Far}).ToDlpack()).ToArray<long>(),
+             new long[] {Far}, "within a context");
+        Tensor.ReleaseDlpack(managed);
+        Tensor.ReleaseDlpack(IntPtr.Zero);
+      }
+    }
+    var refused = Tensor.Of(context, new float[] {8}).ToDlpack();
+    Marshal.WriteInt32(refused, 2);  // another version of the struct
+    var error = Throws<TinyException>(() => Tensor.FromDlpack(context, refused), "a strange version");
+    Check(error.Status == Status.ErrorUnsupported, "the status of a strange version");
+    Tensor.ReleaseDlpack(refused);
+    Throws<TinyException>(() => Tensor.FromDlpack(context, IntPtr.Zero), "no struct");
+    Throws<TinyException>(() => context.ScalarFloat(1).ToDlpack(), "a scalar has no memory");
+  }
+
+  [DllImport("libc")]
+  static extern int posix_memalign(out IntPtr memory, UIntPtr alignment, UIntPtr bytes);
+  [DllImport("libc")]
+  static extern void free(IntPtr memory);
+
+  static void Variables(Context context) {
+    using (var n = Variable.Create(context, "N", 2, 64)) {
+      Check(n.Name == "N" && n.Range.min == 2 && n.Range.max == 64, "a variable's name and range");
+      var x = context.Input(Dtype.Float32, new long[] {n, 2});
+      Same(x.Shape, new long[] {n.Dim, 2}, "a variable among dimensions");
+      var program = Program.Compile(new[] {x}, new[] {(x * 2.0).Sum(new long[] {0})});
+      var run = Run.Create(program);
+      foreach (int rows in new[] {3, 64}) {
+        var data = new float[rows, 2];
+        for (int i = 0; i < rows; ++i) data[i, 1] = i;
+        run.SetInput(0, Tensor.Of(context, data));
+        run.Execute();
+        Same(run.OutputTensor(0).ToArray<float>(), new float[] {0, rows * (rows - 1)}, "a run's size");
+      }
+      var error = Throws<TinyException>(() => run.SetVariable(n, 65), "out of its range");
+      Check(error.Message.Contains("\"N\" is from 2 to 64; got 65"), "names and range: " + error.Message);
+    }
+  }
+
   static float Total(Options options) {
     using (var context = new Context(options))
       return context.Arange(Dtype.Float32, 1 << 10).Sum().ToArray<float>()[0];
@@ -175,6 +242,22 @@ static class TensorTest {
       var error = Throws<TinyException>(() => Total(options), "no memory");
       Check(error.Status == Status.ErrorOutOfMemory, "the status of no memory");
     }
+    var steps = new List<string>();
+    using (var options = Options.Create()) {
+      options.SetInt("cache", 0);
+      options.SetProgress((what, done, total) => {
+        steps.Add(what + " " + done + "/" + total);
+        return steps.Count > 100;
+      });
+      Check(Total(options) == want && steps.Count > 1, "progress is told");
+      Check(steps[0].StartsWith("compile ") && steps[0].EndsWith(" 0/" + (steps.Count - 1)),
+            "as " + steps[0]);
+      options.SetProgress((what, done, total) => true);
+      var error = Throws<TinyException>(() => Total(options), "progress ends the call");
+      Check(error.Status == Status.ErrorCancelled, "the status of an end");
+      options.SetProgress(null);
+      Check(Total(options) == want, "nobody is told");
+    }
     ulong most = 0;
     using (var options = Options.Create()) {
       options.SetInt("threads", 3);
@@ -203,6 +286,8 @@ static class TensorTest {
       Dimensions(context);
       Errors(context);
       Files(context);
+      Dlpack(context);
+      Variables(context);
     }
     Lifetimes();
     Callbacks();

@@ -74,10 +74,26 @@ class Log(unittest.TestCase):
         self.assertIsNone(alive())
 
     def test_only_functions_are_taken(self):
-        for wrong in ({"log": 1}, {"thread_pool": "no"}, {"allocator": (len, None)}, {"allocator": (1, 2)}):
+        for wrong in ({"log": 1}, {"progress": 1}, {"thread_pool": "no"}, {"allocator": (len, None)}, {"allocator": (1, 2)}):
             with self.assertRaises(TypeError):
                 tiny.Context(**wrong)
         self.assertEqual(total(tiny.Context(log=None, thread_pool=None, allocator=None), 10), 45)
+
+
+class Progress(unittest.TestCase):
+    def test_it_is_told_of_kernels(self):
+        told = []
+        context = tiny.Context(cache=0, progress=lambda *step: told.append(step))
+        self.assertEqual(total(context, 10), 45)
+        self.assertEqual([step[1:] for step in told], [(i, len(told) - 1) for i in range(len(told))])
+        self.assertTrue(told and all(what.startswith("compile ") for what, _, _ in told))
+
+    def test_true_and_exceptions_end_the_call(self):
+        for progress, exceptions in ((lambda *step: True, 0), (lambda: None, 1)):
+            with Unraisable() as seen, self.assertRaises(tiny.Error) as caught:
+                total(tiny.Context(cache=0, progress=progress), 10)
+            self.assertEqual(caught.exception.name, "CANCELLED")
+            self.assertEqual(len(seen), exceptions)
 
 
 class Allocator(unittest.TestCase):

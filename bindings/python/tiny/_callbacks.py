@@ -1,4 +1,4 @@
-"""Python's functions that the engine calls: what it tells, its memory, its threads.
+"""Python's functions that the engine calls: what it tells, how far it is, its memory, its threads.
 
 They are called from any thread, with the interpreter's lock, and may not use the context that calls
 them.  An exception has nobody to catch it: sys.unraisablehook gets it.  What is set is kept for as long
@@ -35,6 +35,14 @@ def _set_thread_pool(self, run):
     native.tiny_set_thread_pool(self, _checked(run, "run"))
 
 
+def _set_progress(self, progress):
+    """progress(what, done, total) is called between kernels that are compiled and candidates that a search
+    tries, by the thread that builds; a true result, or an exception, ends the call with tiny.Error,
+    CANCELLED.  None: nobody is told again."""
+    native.tiny_set_progress(self, _checked(progress, "progress"))
+
+
 Options.set_log = _set_log
+Options.set_progress = _set_progress
 Options.set_allocator = _set_allocator
 Options.set_thread_pool = _set_thread_pool

@@ -8,7 +8,7 @@ import threading
 
 from . import native
 from .methods import Dtype
-from .native import Context, Tensor
+from .native import Context, Tensor, Variable
 
 # The buffer protocol's letters for the element types that have one.
 LETTERS = {Dtype.BOOL: "?", Dtype.INT8: "b", Dtype.INT16: "h", Dtype.INT32: "i", Dtype.INT64: "q",
@@ -50,12 +50,12 @@ def _set_bare_names(settings):
 
 
 def _new_context(self, **options):
-    """Context(threads=2, device="interp", ..): the options of tiny_options_set_int and _string; log,
+    """Context(threads=2, device="interp", ..): the options of tiny_options_set_int and _string; log, progress,
     thread_pool and allocator=(allocate, release) are functions, as Options.set_log takes them."""
     settings = native.tiny_options_create()
     _set_bare_names(settings)
     for key, value in options.items():
-        if key in ("log", "thread_pool"):
+        if key in ("log", "progress", "thread_pool"):
             getattr(settings, f"set_{key}")(value)
         elif key == "allocator":
             settings.set_allocator(*(value or (None, None)))
@@ -286,6 +286,8 @@ def _attach():
         setattr(Tensor, f"__{name}__", _operator(getattr(Tensor, method)))
     for name, method in UNARY.items():
         setattr(Tensor, f"__{name}__", getattr(Tensor, method))
+    Variable.__index__ = lambda self: self.dim  # n among dims: context.input(float32, [n, 3])
+    Variable.__repr__ = lambda self: "<tiny.Variable {} from {} to {}>".format(self.name, *self.range)
     Tensor.__hash__ = object.__hash__
     Tensor.__getitem__ = _index
     Tensor.__repr__ = _repr

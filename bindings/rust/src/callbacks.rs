@@ -1,7 +1,7 @@
-//! Closures that the library calls: what it tells, its memory, its threads.
+//! Closures that the library calls: what it tells, how far it is, its memory, its threads.
 //!
 //! They are called from any thread and may not use the context that calls them.  A panic in one ends
-//! there: what it was to do counts as not done.  Each is kept for as long as something made with the
+//! there: what it was to do counts as not done, and work whose progress was told ends.  Each is kept for as long as something made with the
 //! options may call it.
 
 use crate::support::{check, text};
@@ -23,6 +23,15 @@ unsafe extern "C" fn call_log<F: Fn(&str)>(user: *mut c_void, line: *const c_cha
     let _ = catch_unwind(AssertUnwindSafe(|| {
         (*(user as *const F))(&text(line).unwrap_or_default())
     }));
+}
+
+unsafe extern "C" fn call_progress<F: Fn(&str, i64, i64) -> bool>(
+    user: *mut c_void, what: *const c_char, done: i64, total: i64,
+) -> i32 {
+    catch_unwind(AssertUnwindSafe(|| {
+        (*(user as *const F))(&text(what).unwrap_or_default(), done, total)
+    }))
+    .unwrap_or(true) as i32
 }
 
 unsafe extern "C" fn call_allocate<A, R>(
@@ -86,6 +95,18 @@ impl Options {
     {
         let user = self.keep(log)?;
         check(unsafe { ffi::tiny_options_set_log(self.raw.as_ptr(), Some(call_log::<F>), user) })
+    }
+
+    /// `progress(what, done, total)` is called between kernels that are compiled and candidates that a
+    /// search tries, by the thread that builds; true ends the call with `ERROR_CANCELLED`.
+    pub fn set_progress<F>(&self, progress: F) -> Result<()>
+    where
+        F: Fn(&str, i64, i64) -> bool + Send + Sync + 'static,
+    {
+        let user = self.keep(progress)?;
+        check(unsafe {
+            ffi::tiny_options_set_progress(self.raw.as_ptr(), Some(call_progress::<F>), user)
+        })
     }
 
     /// Memory of tensors comes from `allocate(bytes, alignment)` and goes back to

@@ -160,6 +160,20 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_options_set_progress(
+        options: *mut tiny_options,
+        progress: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                what: *const ::std::os::raw::c_char,
+                done: i64,
+                total: i64,
+            ) -> i32,
+        >,
+        user: *mut ::std::os::raw::c_void,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_options_add_deleter(
         options: *mut tiny_options,
         deleter: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void)>,
@@ -1069,6 +1083,42 @@ extern "C" {
         output_count: usize,
     ) -> tiny_status;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_variable {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_variable_create(
+        context: *mut tiny_context,
+        name: *const ::std::os::raw::c_char,
+        min: i64,
+        max: i64,
+        out: *mut *mut tiny_variable,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_variable_retain(variable: *mut tiny_variable);
+}
+extern "C" {
+    pub fn tiny_variable_release(variable: *mut tiny_variable);
+}
+extern "C" {
+    pub fn tiny_variable_name(
+        variable: *const tiny_variable,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_variable_range(
+        variable: *const tiny_variable,
+        min: *mut i64,
+        max: *mut i64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_variable_dim(variable: *const tiny_variable, out: *mut i64) -> tiny_status;
+}
 extern "C" {
     pub fn tiny_input(
         context: *mut tiny_context,
@@ -1142,6 +1192,13 @@ extern "C" {
         run: *mut tiny_run,
         index: usize,
         tensor: *const tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_set_variable(
+        run: *mut tiny_run,
+        variable: *const tiny_variable,
+        value: i64,
     ) -> tiny_status;
 }
 extern "C" {

@@ -274,7 +274,7 @@ impl Context {
         Ok(Report::from_raw(out))
     }
 
-    /// A stand-in for a tensor that every run of a program is given.  It can be used like any tensor, but has no value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT.
+    /// A stand-in for a tensor that every run of a program is given.  It can be used like any tensor, but has no value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT.  A dimension may be a variable's.
     pub fn input(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;
         let mut out = ptr::null_mut();
@@ -336,7 +336,7 @@ impl Tensor {
         Ok(out)
     }
 
-    /// Writes min(rank, capacity) dimensions; `rank` gets their full number.
+    /// Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on a variable (tiny_variable_create) is the number that stands for it.
     pub fn shape(&self) -> Result<Vec<i64>> {
         let mut dims_count = 0usize;
         let mut dims: Vec<i64> = vec![0; GUESS];
@@ -1583,9 +1583,15 @@ impl Run {
         Ok(Run::from_raw(out, program.context.clone()))
     }
 
-    /// The tensor's dtype and shape must be the program's; it is computed now if it is not yet.
+    /// The tensor's dtype and shape must be the program's; it is computed now if it is not yet.  A variable that is a dimension of the input has the tensor's size from now on: TINY_ERROR_SHAPE names it if that is out of its range.
     pub fn set_input(&self, index: usize, tensor: &Tensor) -> Result<()> {
         check(unsafe { ffi::tiny_run_set_input(self.raw.as_ptr(), index, tensor.raw.as_ptr()) })?;
+        Ok(())
+    }
+
+    /// Gives a variable its value, which inputs with it as a dimension do by themselves.  At an execution every variable has a value and all inputs and outputs fit them (TINY_ERROR_SHAPE otherwise).  When one has changed, outputs of the last execution are gone, and the next may allocate.
+    pub fn set_variable(&self, variable: &Variable, value: i64) -> Result<()> {
+        check(unsafe { ffi::tiny_run_set_variable(self.raw.as_ptr(), variable.raw.as_ptr(), value) })?;
         Ok(())
     }
 
@@ -1595,7 +1601,7 @@ impl Run {
         Ok(())
     }
 
-    /// Runs the kernels on the calling thread and the pool.  Allocates nothing.
+    /// Runs the kernels on the calling thread and the pool.  Allocates nothing, unless a variable has changed.
     pub fn execute(&self) -> Result<()> {
         check(unsafe { ffi::tiny_run_execute(self.raw.as_ptr()) })?;
         Ok(())
@@ -1626,6 +1632,7 @@ impl Run {
         Ok(Dtype(out))
     }
 
+    /// With the variables' values, which every variable must have.
     pub fn output_shape(&self, index: usize) -> Result<Vec<i64>> {
         let mut dims_count = 0usize;
         let mut dims: Vec<i64> = vec![0; GUESS];
@@ -1661,6 +1668,69 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         unsafe { ffi::tiny_run_release(self.raw.as_ptr()) }
+    }
+}
+
+pub struct Variable {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_variable>,
+    pub(crate) context: Context,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Variable {}
+unsafe impl Sync for Variable {}
+
+impl Variable {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_variable, context: Context) -> Variable {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Variable { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// A whole number from `min` to `max`, 1 \<= min \< max; `name` is for messages, and tells it from a program's other variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts.
+    pub fn create(context: &Context, name: &str, min: i64, max: i64) -> Result<Variable> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_variable_create(context.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), min, max, &mut out) })?;
+        Ok(Variable::from_raw(out, context.clone()))
+    }
+
+    /// Lives as long as the variable.
+    pub fn name(&self) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_variable_name(self.raw.as_ptr(), &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    pub fn range(&self) -> Result<(i64, i64)> {
+        let mut min: i64 = 0;
+        let mut max: i64 = 0;
+        check(unsafe { ffi::tiny_variable_range(self.raw.as_ptr(), &mut min, &mut max) })?;
+        Ok((min, max))
+    }
+
+    /// The number that stands for it among dimensions.
+    pub fn dim(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_variable_dim(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+}
+
+impl Drop for Variable {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_variable_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Variable {
+    /// Another reference to the same object.
+    fn clone(&self) -> Variable {
+        unsafe { ffi::tiny_variable_retain(self.raw.as_ptr()) }
+        Variable::from_raw(self.raw.as_ptr(), self.context.clone())
     }
 }
 

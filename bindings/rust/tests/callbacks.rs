@@ -1,4 +1,4 @@
-//! Closures that the library calls: the log, the allocator, the pool of threads.
+//! Closures that the library calls: the log, progress, the allocator, the pool of threads.
 
 use std::alloc::{alloc, dealloc, Layout};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -86,5 +86,26 @@ fn a_pool_of_the_callers_does_the_work() -> tiny::Result<()> {
     let product = a.matmul(&a)?;
     assert!(product.to_vec::<f32>()?.iter().all(|&x| x == 1024.0));
     assert!((2..=3).contains(&most.load(Ordering::SeqCst)));
+    Ok(())
+}
+
+#[test]
+fn progress_is_told_and_ends_the_call() -> tiny::Result<()> {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let options = Options::create()?;
+    options.set_int("cache", 0)?;
+    let list = told.clone();
+    options.set_progress(move |what, done, total| {
+        list.lock().unwrap().push((what.to_string(), done, total));
+        false
+    })?;
+    assert_eq!(total(&options)?, 499500.0);
+    let last = told.lock().unwrap().last().cloned().expect("something was compiled");
+    assert!(last.0.starts_with("compile ") && last.1 == last.2 && last.2 > 0);
+    for ending in [|_: &str, _, _| true, |_: &str, _, _| panic!("in the progress")] {
+        options.set_progress(ending)?;
+        let error = total(&options).expect_err("it is ended");
+        assert_eq!(error.status, tiny::Status::ERROR_CANCELLED);
+    }
     Ok(())
 }

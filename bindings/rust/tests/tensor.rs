@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use tiny::{Archive, Context, Dtype, Status, Tensor};
+use tiny::{Archive, Context, Dtype, Program, Run, Status, Tensor, Variable};
 
 const FAR: i64 = (1 << 31) + 7;
 
@@ -129,4 +129,25 @@ fn tensors_are_shared_between_threads() {
     let other = a.clone();
     let shape = thread::spawn(move || other.shape().unwrap()).join().unwrap();
     assert_eq!(shape, a.shape().unwrap());
+}
+
+#[test]
+fn one_program_serves_every_size_of_a_variable() -> tiny::Result<()> {
+    let context = Context::new()?;
+    let n = Variable::create(&context, "N", 2, 64)?;
+    assert_eq!((n.name()?.as_deref(), n.range()?), (Some("N"), (2, 64)));
+    let x = context.input(Dtype::FLOAT32, &[n.dim()?, 2])?;
+    assert_eq!(x.shape()?, [n.dim()?, 2]);
+    let program = Program::compile(&[&x], &[&x.sum(Some(&[0]), false)?])?;
+    let run = Run::create(&program)?;
+    for rows in [3i64, 64] {
+        let data: Vec<f32> = (0..2 * rows).map(|i| i as f32).collect();
+        run.set_input(0, &Tensor::of(&context, &data, &[rows, 2])?)?;
+        run.execute()?;
+        let even = (rows * (rows - 1)) as f32;
+        assert_eq!(run.output_tensor(0)?.to_vec::<f32>()?, [even, even + rows as f32]);
+    }
+    let error = run.set_variable(&n, 65).expect_err("out of its range");
+    assert!(error.message.contains("\"N\" is from 2 to 64; got 65"), "{error}");
+    Ok(())
 }

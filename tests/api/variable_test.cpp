@@ -1,0 +1,277 @@
+// Programs with variables, made by hand through the C ABI: one program for every size.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tiny.h"
+
+namespace {
+
+class Variable : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    tiny_options* options = nullptr;
+    ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+    ASSERT_EQ(tiny_options_set_string(options, "device", "cpu"), TINY_OK);
+    ASSERT_EQ(tiny_options_set_int(options, "cache", 0), TINY_OK);
+    ASSERT_EQ(tiny_context_create(options, &context_), TINY_OK) << tiny_last_error();
+    tiny_options_release(options);
+  }
+  void TearDown() override {
+    for (tiny_tensor* t : tensors_) tiny_tensor_release(t);
+    for (tiny_variable* v : variables_) tiny_variable_release(v);
+    tiny_run_release(run_);
+    tiny_program_release(program_);
+    tiny_context_release(context_);
+  }
+
+  tiny_variable* variable(const char* name, int64_t min, int64_t max) {
+    tiny_variable* out = nullptr;
+    EXPECT_EQ(tiny_variable_create(context_, name, min, max, &out), TINY_OK) << tiny_last_error();
+    variables_.push_back(out);
+    return out;
+  }
+  int64_t dim(const tiny_variable* v) {
+    int64_t out = 0;
+    EXPECT_EQ(tiny_variable_dim(v, &out), TINY_OK);
+    return out;
+  }
+  tiny_tensor* keep(tiny_status status, tiny_tensor* t) {
+    EXPECT_EQ(status, TINY_OK) << tiny_last_error();
+    tensors_.push_back(t);
+    return t;
+  }
+  tiny_tensor* input(const std::vector<int64_t>& dims) {
+    tiny_tensor* out = nullptr;
+    const tiny_status status = tiny_input(context_, TINY_FLOAT32, dims.data(), dims.size(), &out);
+    return keep(status, out);
+  }
+  tiny_tensor* binary(tiny_binary_op op, tiny_tensor* a, tiny_tensor* b) {
+    tiny_tensor* out = nullptr;
+    const tiny_status status = tiny_binary(op, a, b, &out);
+    return keep(status, out);
+  }
+  // 1, 2, 3, ..
+  tiny_tensor* counted(const std::vector<int64_t>& dims) {
+    std::vector<float> data(1);
+    for (int64_t d : dims) data.resize(data.size() * static_cast<size_t>(d));
+    std::iota(data.begin(), data.end(), 1.f);
+    tiny_tensor* out = nullptr;
+    const tiny_status status =
+        tiny_tensor_from_data(context_, TINY_FLOAT32, dims.data(), dims.size(), data.data(),
+                              data.size() * sizeof(float), &out);
+    return keep(status, out);
+  }
+  void compile(const std::vector<tiny_tensor*>& inputs, const std::vector<tiny_tensor*>& outputs) {
+    ASSERT_EQ(tiny_program_compile(inputs.data(), inputs.size(), outputs.data(), outputs.size(),
+                                   &program_),
+              TINY_OK)
+        << tiny_last_error();
+    ASSERT_EQ(tiny_run_create(program_, &run_), TINY_OK);
+  }
+  std::vector<int64_t> output_shape(size_t index) {
+    std::vector<int64_t> dims(8);
+    size_t rank = 0;
+    EXPECT_EQ(tiny_run_output_shape(run_, index, dims.data(), dims.size(), &rank), TINY_OK)
+        << tiny_last_error();
+    dims.resize(rank);
+    return dims;
+  }
+  std::vector<float> output(size_t index, size_t count) {
+    std::vector<float> out(count);
+    EXPECT_EQ(tiny_run_read_output(run_, index, out.data(), count * sizeof(float)), TINY_OK)
+        << tiny_last_error();
+    return out;
+  }
+  void expect_error(tiny_status got, tiny_status want, const std::vector<std::string>& words) {
+    EXPECT_EQ(got, want) << tiny_last_error();
+    for (const std::string& word : words)
+      EXPECT_NE(std::string(tiny_last_error()).find(word), std::string::npos)
+          << word << " in: " << tiny_last_error();
+  }
+
+  tiny_context* context_ = nullptr;
+  tiny_program* program_ = nullptr;
+  tiny_run* run_ = nullptr;
+  std::vector<tiny_tensor*> tensors_;
+  std::vector<tiny_variable*> variables_;
+};
+
+TEST_F(Variable, IsBoundByTheShapesOfInputs) {
+  tiny_variable* n = variable("N", 2, 64);
+  tiny_tensor* x = input({dim(n), 3});
+  tiny_tensor* y = input({dim(n), 1});
+  tiny_tensor *sum = binary(TINY_ADD, x, y), *total = nullptr;
+  const int64_t axis = 0;
+  ASSERT_EQ(tiny_reduce(TINY_SUM, sum, &axis, 1, 0, &total), TINY_OK) << tiny_last_error();
+  tensors_.push_back(total);
+  compile({x, y}, {sum, total});
+  for (const int64_t size : {5, 2, 64, 5}) {
+    ASSERT_EQ(tiny_run_set_input(run_, 0, counted({size, 3})), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_set_input(run_, 1, counted({size, 1})), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+    EXPECT_EQ(output_shape(0), (std::vector<int64_t>{size, 3}));
+    const std::vector<float> sums = output(0, static_cast<size_t>(size * 3));
+    std::vector<float> totals(3);
+    for (int64_t i = 0; i < size * 3; ++i) {
+      const int64_t row = i / 3;
+      const auto want = static_cast<float>(i + 1 + row + 1);
+      ASSERT_EQ(sums[static_cast<size_t>(i)], want) << "N = " << size << " at " << i;
+      totals[static_cast<size_t>(i % 3)] += want;
+    }
+    EXPECT_EQ(output(1, 3), totals);
+  }
+}
+
+TEST_F(Variable, IsSetWhereNoInputHasIt) {
+  tiny_variable* n = variable("N", 1, 100);
+  tiny_tensor *count = nullptr, *twos = nullptr, *total = nullptr;
+  const int64_t dims[] = {dim(n)};
+  ASSERT_EQ(tiny_arange(context_, TINY_FLOAT32, dim(n), &count), TINY_OK) << tiny_last_error();
+  tensors_.push_back(count);
+  ASSERT_EQ(tiny_full(context_, TINY_FLOAT32, dims, 1, 2, &twos), TINY_OK) << tiny_last_error();
+  tensors_.push_back(twos);
+  tiny_tensor* product = binary(TINY_MUL, count, twos);
+  ASSERT_EQ(tiny_reduce(TINY_SUM, product, nullptr, 0, 0, &total), TINY_OK) << tiny_last_error();
+  tensors_.push_back(total);
+  float value = 0;
+  expect_error(tiny_tensor_read(total, &value, sizeof value), TINY_ERROR_INVALID_ARGUMENT,
+               {"\"N\"", "program"});
+  expect_error(tiny_realize(&product, 1), TINY_ERROR_INVALID_ARGUMENT, {"N", "program"});
+  compile({}, {total, product});
+  expect_error(tiny_run_execute(run_), TINY_ERROR_INVALID_ARGUMENT, {"\"N\""});
+  for (const int64_t size : {1, 100, 7}) {
+    ASSERT_EQ(tiny_run_set_variable(run_, n, size), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+    EXPECT_EQ(output(0, 1)[0], static_cast<float>(size * (size - 1)));
+    EXPECT_EQ(output_shape(1), std::vector<int64_t>{size});
+  }
+}
+
+TEST_F(Variable, DimensionsThatDependOnItGoFromShapesToDims) {
+  tiny_variable* n = variable("N", 2, 16);
+  tiny_tensor *x = input({dim(n), 4}), *joined = nullptr, *flat = nullptr, *back = nullptr;
+  tiny_tensor* twice[] = {x, x};
+  ASSERT_EQ(tiny_concat(twice, 2, 0, &joined), TINY_OK) << tiny_last_error();
+  tensors_.push_back(joined);
+  int64_t dims[2];
+  size_t rank = 0;
+  ASSERT_EQ(tiny_tensor_shape(x, dims, 2, &rank), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(dims[0], dim(n));
+  EXPECT_EQ(dims[1], 4);
+  ASSERT_EQ(tiny_tensor_shape(joined, dims, 2, &rank), TINY_OK) << tiny_last_error();
+  EXPECT_NE(dims[0], dim(n));
+  EXPECT_LT(dims[0], -1);
+  const int64_t all = -1;
+  ASSERT_EQ(tiny_reshape(joined, &all, 1, &flat), TINY_OK) << tiny_last_error();
+  tensors_.push_back(flat);
+  ASSERT_EQ(tiny_reshape(flat, dims, 2, &back), TINY_OK) << tiny_last_error();
+  tensors_.push_back(back);
+  compile({x}, {back});
+  ASSERT_EQ(tiny_run_set_input(run_, 0, counted({3, 4})), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(output_shape(0), (std::vector<int64_t>{6, 4}));
+  const std::vector<float> got = output(0, 24);
+  for (size_t i = 0; i < 24; ++i) EXPECT_EQ(got[i], static_cast<float>(i % 12 + 1));
+}
+
+TEST_F(Variable, OutOfItsRangeIsAnErrorThatNamesIt) {
+  tiny_variable* n = variable("rows", 2, 8);
+  tiny_tensor* x = input({dim(n), 2});
+  compile({x}, {binary(TINY_ADD, x, x)});
+  for (const int64_t size : {1, 9}) {
+    expect_error(tiny_run_set_input(run_, 0, counted({size, 2})), TINY_ERROR_SHAPE,
+                 {"\"rows\"", "from 2 to 8"});
+    expect_error(tiny_run_set_variable(run_, n, size), TINY_ERROR_INVALID_ARGUMENT,
+                 {"\"rows\"", "from 2 to 8", std::to_string(size)});
+  }
+  expect_error(tiny_run_set_input(run_, 0, counted({3, 3})), TINY_ERROR_SHAPE, {"dimension 1"});
+  expect_error(tiny_run_set_input(run_, 0, counted({6})), TINY_ERROR_SHAPE, {"2 dimensions"});
+  expect_error(tiny_run_execute(run_), TINY_ERROR_INVALID_ARGUMENT, {"inputs[0]"});
+  expect_error(tiny_run_set_variable(run_, variable("columns", 2, 8), 3),
+               TINY_ERROR_INVALID_ARGUMENT, {"\"columns\"", "\"rows\" from 2 to 8"});
+}
+
+TEST_F(Variable, InputsMustAgreeOnItWhenTheRunExecutes) {
+  tiny_variable* n = variable("N", 2, 8);
+  tiny_tensor *x = input({dim(n)}), *y = input({dim(n)});
+  compile({x, y}, {binary(TINY_MUL, x, y)});
+  ASSERT_EQ(tiny_run_set_input(run_, 0, counted({4})), TINY_OK);
+  ASSERT_EQ(tiny_run_set_input(run_, 1, counted({5})), TINY_OK);
+  expect_error(tiny_run_execute(run_), TINY_ERROR_SHAPE, {"inputs[0]", "[5]", "[4]"});
+  ASSERT_EQ(tiny_run_set_input(run_, 0, counted({5})), TINY_OK);
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(output(0, 5), (std::vector<float>{1, 4, 9, 16, 25}));
+  ASSERT_EQ(tiny_run_set_variable(run_, n, 3), TINY_OK);
+  float gone[3];
+  expect_error(tiny_run_read_output(run_, 0, gone, sizeof gone), TINY_ERROR_INVALID_ARGUMENT,
+               {"executed"});
+  expect_error(tiny_run_execute(run_), TINY_ERROR_SHAPE, {"inputs[0]"});
+}
+
+TEST_F(Variable, OutputsAreTakenAndSetAtTheRunsSize) {
+  tiny_variable* n = variable("N", 2, 300);
+  tiny_tensor* x = input({dim(n), 3});
+  compile({x}, {binary(TINY_ADD, x, x)});
+  tiny_tensor *mine = nullptr, *taken = nullptr;
+  const std::vector<int64_t> dims = {100, 3};
+  ASSERT_EQ(tiny_full(context_, TINY_FLOAT32, dims.data(), 2, 0, &mine), TINY_OK);
+  tensors_.push_back(mine);
+  expect_error(tiny_run_set_output(run_, 0, mine), TINY_ERROR_INVALID_ARGUMENT, {"\"N\""});
+  ASSERT_EQ(tiny_run_set_input(run_, 0, counted(dims)), TINY_OK);
+  ASSERT_EQ(tiny_run_set_output(run_, 0, mine), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  std::vector<float> got(300);
+  ASSERT_EQ(tiny_tensor_read(mine, got.data(), got.size() * sizeof(float)), TINY_OK);
+  for (size_t i = 0; i < 300; ++i) ASSERT_EQ(got[i], static_cast<float>(2 * i + 2));
+  ASSERT_EQ(tiny_run_set_input(run_, 0, counted({7, 3})), TINY_OK);
+  expect_error(tiny_run_execute(run_), TINY_ERROR_SHAPE, {"outputs[0]", "[100, 3]", "[7, 3]"});
+  ASSERT_EQ(tiny_run_set_output(run_, 0, nullptr), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_output_tensor(run_, 0, &taken), TINY_OK) << tiny_last_error();
+  tensors_.push_back(taken);
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(output(0, 21).back(), 42.f);
+}
+
+TEST_F(Variable, WhatMustKnowASizeSaysSo) {
+  tiny_variable *n = variable("N", 2, 8), *m = variable("M", 2, 8);
+  tiny_tensor *x = input({dim(n)}), *y = input({dim(m)}), *sum = nullptr;
+  expect_error(tiny_binary(TINY_ADD, x, y, &sum), TINY_ERROR_UNSUPPORTED, {"N", "M"});
+  int64_t count = 0;
+  expect_error(tiny_tensor_numel(x, &count), TINY_ERROR_UNSUPPORTED, {"N"});
+  tiny_tensor* wide = input({dim(variable("N", 2, 9))});
+  tiny_tensor* both[] = {x, wide};
+  expect_error(tiny_program_compile(both, 2, both, 2, &program_), TINY_ERROR_INVALID_ARGUMENT,
+               {"\"N\"", "two variables"});
+}
+
+TEST_F(Variable, IsOneOfItsNameAndRange) {
+  tiny_variable *n = variable("N", 2, 8), *same = variable("N", 2, 8);
+  EXPECT_EQ(dim(n), dim(same));
+  EXPECT_NE(dim(n), dim(variable("N", 2, 9)));
+  const char* name = nullptr;
+  int64_t min = 0, max = 0;
+  ASSERT_EQ(tiny_variable_name(n, &name), TINY_OK);
+  EXPECT_STREQ(name, "N");
+  ASSERT_EQ(tiny_variable_range(n, &min, &max), TINY_OK);
+  EXPECT_EQ(min, 2);
+  EXPECT_EQ(max, 8);
+  tiny_variable* out = n;
+  for (const auto& [low, high] :
+       {std::pair<int64_t, int64_t>{0, 4}, {5, 5}, {7, 3}, {2, INT64_MAX}})
+    expect_error(tiny_variable_create(context_, "K", low, high, &out), TINY_ERROR_INVALID_ARGUMENT,
+                 {"\"K\"", std::to_string(low), std::to_string(high)});
+  EXPECT_EQ(out, nullptr);
+  expect_error(tiny_variable_create(context_, "", 2, 3, &out), TINY_ERROR_INVALID_ARGUMENT,
+               {"name"});
+  expect_error(tiny_variable_create(context_, nullptr, 2, 3, &out), TINY_ERROR_INVALID_ARGUMENT,
+               {"name"});
+  tiny_tensor* x = nullptr;
+  const int64_t unknown = INT64_MIN + 1000;
+  expect_error(tiny_input(context_, TINY_FLOAT32, &unknown, 1, &x), TINY_ERROR_SHAPE, {"negative"});
+}
+
+}  // namespace
