@@ -105,7 +105,7 @@ void Chooser::cut_rows_beside(int64_t range, size_t row) {
   const bool in_registers = row_tile_.rows * kRowsBeside <= row_tile_.rows_max;
   const double bytes = static_cast<double>(row_tile_.rows * kRowsBeside) * extent(steps) *
                        static_cast<double>(table_.widest_bytes);
-  if (!in_registers && bytes > static_cast<double>(target_.l1_bytes) / 2) return;
+  if (!in_registers && bytes > static_cast<double>(target_.l1_bytes)) return;
   row_tile_.are_beside_in_registers = in_registers;
   row_tile_.beside = const_extent(beside) == kRowsBeside ? range : tile(range, kRowsBeside);
   const bool is_cut = row_tile_.inner != number(row);

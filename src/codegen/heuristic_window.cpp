@@ -136,14 +136,14 @@ bool Chooser::fill_window(const UOp& stage, const UOp& reduce) {
   const UOp& row = stage.src(stage.src().size() - 2);
   const auto window = window_tile(reduce, column, bit(current_.position(row)), 1);
   if (!window) return false;
-  std::vector<int64_t> order;
-  for (const UOp& r : stage.src().subspan(1, stage.src().size() - 3)) order.push_back(r.int_arg());
   const Columns columns = cut_columns(column, 1);
   if (columns.lane < 0) return false;
   const int64_t inner = window_tile_range(*window);
-  // Columns last, which lie side by side: what is read comes from memory in its order.
+  // Columns before other rows of the stage, whose windows lie on the same elements.
+  std::vector<int64_t> order;
   if (inner != window->range) order.push_back(window->range);
   if (columns.tiles >= 0) order.push_back(columns.tiles);
+  for (const UOp& r : stage.src().subspan(1, stage.src().size() - 3)) order.push_back(r.int_arg());
   for (const UOp& r : reduce.src().subspan(1))
     if (r.int_arg() != window->taps) order.push_back(r.int_arg());
   order.insert(order.end(), {window->taps, inner, columns.lane});
