@@ -57,9 +57,9 @@ class Chooser {
   // heuristic_row_tiles.cpp
   struct RowTile {
     int64_t rows = 1;
-    int64_t vectors = 1;  // of the columns of a product
-    int64_t place = -1;   // the number of the range outside of a tile of rows
-    int64_t inner = -1;   // of the rows of a tile
+    int64_t vectors = 1;   // of the columns of a product
+    int64_t place = -1;    // the number of the range outside of a tile of rows
+    int64_t inner = -1;    // of the rows of a tile
     int64_t rows_max = 1;  // that registers hold
     int64_t beside = -1;   // the number of the range of more rows of the tile
     bool are_beside_in_registers = false;

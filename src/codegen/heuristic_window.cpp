@@ -17,8 +17,8 @@ constexpr uint64_t bit(size_t i) {
 }
 
 constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
-constexpr double kStreamBytes = 4096;  // rows that far apart are streams of their own..
-constexpr double kStreamsMax = 12;     // ..of which a set of the cache holds that many
+constexpr double kStreamBytes = 4096;   // rows that far apart are streams of their own..
+constexpr double kStreamsMax = 12;      // ..of which a set of the cache holds that many
 constexpr double kGainMin = 1.1;
 
 }  // namespace
