@@ -115,8 +115,8 @@ class Chooser {
   std::optional<WindowLoads> window_loads(const AccessTable& table, const ClosureInfo& reduction,
                                           size_t lane, size_t along) const;
   int64_t window_rows(const WindowLoads& seen, double size, double steps, double beside) const;
-  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among,
-                                        double unrolled) const;
+  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among) const;
+  void unroll_taps(const WindowTile& window, const UOp& reduce);
   int64_t window_tile_range(const WindowTile& window);
   void apply_window(const WindowTile& window, const UOp& reduce);
   bool fill_window(const UOp& stage, const UOp& reduce);

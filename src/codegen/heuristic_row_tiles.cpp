@@ -174,7 +174,7 @@ void Chooser::fill_rows(const UOp& stage) {
   const RangeSet columns = bit(current_.position(column));
   for (const UOp& u : topological({&stage.src(0), 1}, is_stage))
     if (u.op() == Op::Reduce && (free.at(u.node()) & columns)) {
-      const UOp& row = stage.src(stage.src().size() - 2);
+      const UOp& row = stage.src(std::max<size_t>(stage.src().size() - 2, 1));
       if (!fill_window(stage, u)) product(u, column.int_arg(), row.int_arg());
       return;
     }

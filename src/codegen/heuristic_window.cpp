@@ -16,6 +16,7 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
+constexpr double kWindowMax = 9;        // steps of a window that are unrolled
 constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
 constexpr double kStreamBytes = 4096;   // rows that far apart are streams of their own..
 constexpr double kStreamsMax = 12;      // ..of which a set of the cache holds that many
@@ -86,7 +87,7 @@ int64_t Chooser::window_rows(const WindowLoads& seen, double size, double steps,
 // Along the outermost of the ranges that has one: what neighbours along it read again has left the
 // first level of cache when they come later.
 std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64_t lane,
-                                                        RangeSet among, double unrolled) const {
+                                                        RangeSet among) const {
   const AccessTable table = access_table(current_);
   const auto closure =
       std::ranges::find_if(table.closures, [&](const ClosureInfo& c) { return c.node == reduce; });
@@ -97,7 +98,7 @@ std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64
       if (!current_.ranges[k].range.src(0).is_const()) return std::nullopt;
       steps *= table.extents[k];
     }
-  const bool unrolls_all = steps <= unrolled;
+  const bool unrolls_all = steps <= kWindowMax;
   for (size_t i = 0; i < current_.ranges.size(); ++i) {
     const KernelRange& r = current_.ranges[i];
     if (!(closure->below & ~closure->own & among & bit(i))) continue;
@@ -120,21 +121,23 @@ int64_t Chooser::window_tile_range(const WindowTile& window) {
   return size.is_const_int(window.rows) ? window.range : tile(window.range, window.rows);
 }
 
-// Outputs side by side, and the steps of the window that they share.
-void Chooser::apply_window(const WindowTile& window, const UOp& reduce) {
-  std::vector<int64_t> steps;
-  for (const UOp& r : reduce.src().subspan(1)) steps.push_back(r.int_arg());
-  kind(OptionKind::Upcast, window_tile_range(window));
-  for (int64_t r : steps)
-    if (window.unrolls_all || r == window.taps) kind(OptionKind::Unroll, r);
+void Chooser::unroll_taps(const WindowTile& window, const UOp& reduce) {
+  for (const UOp& r : reduce.src().subspan(1))
+    if (window.unrolls_all || r.int_arg() == window.taps) kind(OptionKind::Unroll, r.int_arg());
 }
 
-// The same of a stage that holds such sums for a tile of rows.  Only steps along the rows are side
-// by side: at an edge across them a loop is shorter, which needs no copy of all that follows.
+// Outputs side by side, and the steps of the window that they share.
+void Chooser::apply_window(const WindowTile& window, const UOp& reduce) {
+  kind(OptionKind::Upcast, window_tile_range(window));
+  unroll_taps(window, reduce);
+}
+
+// The same of a stage that holds such sums for a tile of rows.
 bool Chooser::fill_window(const UOp& stage, const UOp& reduce) {
+  if (stage.src().size() < 3) return false;
   const int64_t column = stage.src(stage.src().size() - 1).int_arg();
   const UOp& row = stage.src(stage.src().size() - 2);
-  const auto window = window_tile(reduce, column, bit(current_.position(row)), 1);
+  const auto window = window_tile(reduce, column, bit(current_.position(row)));
   if (!window) return false;
   const Columns columns = cut_columns(column, 1);
   if (columns.lane < 0) return false;
@@ -150,7 +153,7 @@ bool Chooser::fill_window(const UOp& stage, const UOp& reduce) {
   apply({OptionKind::Order, -1, 0, order, 0, false});
   give_lanes(columns);
   kind(OptionKind::Upcast, inner);
-  kind(OptionKind::Unroll, window->taps);
+  unroll_taps(*window, reduce);
   return true;
 }
 
