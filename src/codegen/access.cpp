@@ -314,12 +314,18 @@ void Lineariser::store(const UOp& node, LinearId base, const UOp& flat, LinearId
   const Place p =
       place(base, flat, node.dtype() == kVoid ? node.src(1).dtype().bytes() : node.dtype().bytes());
   value = widened(value, lanes);
-  if (mask)
+  if (mask) {
     tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value, *mask}, p.displacement,
               p.lane_stride);
-  else
-    tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value}, p.displacement,
-              p.lane_stride);
+    return;
+  }
+  const LinearId stored = tree_.add(tree_.depth(), Op::Store, kVoid, {p.address, p.index, value},
+                                    p.displacement, p.lane_stride);
+  // What is read again by the next trip of a reduction stays.
+  const bool is_final = node.op() == Op::Store && !outer_;
+  if (is_final && lanes > 1 && p.lane_stride == 1 &&
+      kernel_.params[static_cast<size_t>(node.src(0).int_arg())].bypass)
+    tree_.set_bypass(stored);
 }
 
 // What a Store's place holds; zero in lanes that are masked.

@@ -51,6 +51,7 @@ class Maker {
       orders(i);
     }
     stages();
+    bypasses();
     return std::move(actions_);
   }
 
@@ -159,6 +160,21 @@ class Maker {
     for (size_t i = place; i < kernel_.ranges.size(); ++i)
       if (load.strides[i] != 0) option.list.push_back(number(i));
     if (!option.list.empty()) add({std::move(option)});
+  }
+
+  // Where the target has such stores at all; smaller results are found in a cache when they are
+  // read.
+  void bypasses() {
+    if (target_.bypass_bytes == 0) return;
+    for (const AccessInfo& a : table_.accesses) {
+      if (a.node.op() != Op::Store) continue;
+      const int64_t param = a.node.src(0).int_arg();
+      const KernelParam& p = kernel_.params[static_cast<size_t>(param)];
+      if (!p.read && !p.bypass &&
+          a.elements * static_cast<double>(p.element.bytes()) * 2 >
+              static_cast<double>(target_.bypass_bytes))
+        add({{OptionKind::Bypass, -1, param, {}, 0, false}});
+    }
   }
 
   // What several reductions compute alike, and reductions that others read.

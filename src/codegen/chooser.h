@@ -52,6 +52,8 @@ class Chooser {
   void elementwise();
   void rows();
   void share_values();
+  void bypass();
+  void prefetch_rows();
   void thread();
 
   // heuristic_row_tiles.cpp
@@ -178,6 +180,7 @@ class Chooser {
   Kernel current_;
   std::vector<Option> options_;
   int64_t lanes_ = 1;
+  bool walks_rows_ = false;        // reductions of rows with lanes each
   uint64_t space_ = ~uint64_t{0};  // the ranges that the contraction runs over
   int64_t cut_range_ = -1;         // the position of the reduced range that a panel cuts
   int64_t cut_ = -1;               // the number of its inner part

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "codegen/chooser.h"
+#include "codegen/prefetch_option.h"
 #include "codegen/stage_option.h"
 #include "ir/bounds.h"
 #include "ir/shared_value.h"
@@ -55,6 +56,8 @@ std::vector<Option> Chooser::run() {
   else if (!row_tiles())
     rows();
   share_values();
+  if (walks_rows_) prefetch_rows();
+  bypass();
   thread();
   return std::move(options_);
 }
@@ -216,6 +219,7 @@ void Chooser::rows() {
     vector_tile(*row.range, kRowVectors);
     return;
   }
+  walks_rows_ = true;
   uint64_t taken = 0;
   for (const ClosureInfo& c : table_.closures) {
     const LaneChoice best = cheapest_lanes(c.own, !c.store);
@@ -303,6 +307,54 @@ void Chooser::share_values() {
     const Kernel staged = apply_option(current_, option);
     if (staged_bytes(staged) > target_.l2_bytes / 2) return;
     apply(std::move(option));
+  }
+}
+
+// A row is read once and then walked in the cache, with nothing asked of memory: the next is
+// fetched meanwhile.
+void Chooser::prefetch_rows() {
+  size_t row = common_outer_ranges(current_);
+  while (row > 0 && current_.ranges[row - 1].kind != RangeKind::Loop) --row;
+  if (row == 0) return;
+  for (size_t param = 0; param < current_.params.size(); ++param) {
+    const bool is_far = std::ranges::any_of(table_.accesses, [&](const AccessInfo& a) {
+      return a.node.op() == Op::Load && a.inside_reduction &&
+             a.node.src(0).int_arg() == static_cast<int64_t>(param) &&
+             a.elements * static_cast<double>(a.node.dtype().bytes()) >
+                 static_cast<double>(target_.l2_bytes) / 2;
+    });
+    const Option option{OptionKind::Prefetch,
+                        current_.ranges[row - 1].range.int_arg(),
+                        static_cast<int64_t>(param),
+                        {},
+                        0,
+                        false};
+    if (is_far && can_prefetch(current_, option)) apply(option);
+  }
+}
+
+// What does not fit the last cache is not there when it is read: it is stored past the caches, so
+// that its lines are not fetched first.
+void Chooser::bypass() {
+  const auto is_large = [&](const AccessInfo& a) {
+    return a.node.op() == Op::Store &&
+           a.elements * static_cast<double>(a.node.src(1).dtype().bytes()) >
+               static_cast<double>(target_.bypass_bytes);
+  };
+  if (target_.bypass_bytes == 0 || std::ranges::none_of(table_.accesses, is_large)) return;
+  for (const AccessInfo& a : access_table(current_).accesses) {
+    if (!is_large(a)) continue;
+    const int64_t param = a.node.src(0).int_arg();
+    const KernelParam& p = current_.params[static_cast<size_t>(param)];
+    if (p.read || p.bypass) continue;
+    const int64_t bytes = p.element.bytes();
+    // Whole lines: lanes side by side in memory.
+    for (size_t i = 0; i < current_.ranges.size(); ++i) {
+      const KernelRange& r = current_.ranges[i];
+      if (r.kind != RangeKind::Vec || a.strides[i] != 1) continue;
+      if (r.range.src(0).const_int() * bytes >= target_.vector_bytes)
+        apply({OptionKind::Bypass, -1, param, {}, 0, false});
+    }
   }
 }
 

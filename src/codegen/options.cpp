@@ -15,8 +15,8 @@ namespace tiny {
 
 namespace {
 
-constexpr const char* kNames[] = {"TILE",   "VEC",   "UPCAST", "UNROLL",
-                                  "THREAD", "ORDER", "STAGE",  "PREFETCH"};
+constexpr const char* kNames[] = {"TILE",  "VEC",   "UPCAST",   "UNROLL", "THREAD",
+                                  "ORDER", "STAGE", "PREFETCH", "BYPASS"};
 
 std::string range_text(int64_t number) {
   return number < 0 ? std::string("all") : cat("r", number);
@@ -33,6 +33,7 @@ std::string to_text(const Option& option) {
     for (int64_t r : option.list) text += " " + range_text(r);
     return option.padding ? cat(text, " pad ", option.padding) : text;
   }
+  if (option.kind == OptionKind::Bypass) return text + cat(" p", option.amount);
   if (option.kind == OptionKind::Prefetch) text += cat(" p", option.amount);
   text += " " + range_text(option.range);
   return option.kind == OptionKind::Tile ? cat(text, " ", option.amount) : text;
@@ -91,7 +92,7 @@ class Parser {
   Option option(std::string_view name) {
     const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
     if (found == std::end(kNames))
-      fail(name, "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE or PREFETCH");
+      fail(name, "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE, PREFETCH or BYPASS");
     Option o;
     o.kind = static_cast<OptionKind>(found - std::begin(kNames));
     if (o.kind == OptionKind::Order) {
@@ -115,12 +116,12 @@ class Parser {
       }
       return o;
     }
-    if (o.kind == OptionKind::Prefetch) {
+    if (o.kind == OptionKind::Prefetch || o.kind == OptionKind::Bypass) {
       const std::string_view what = next();
       if (what.empty() || what[0] != 'p') fail(what, "a parameter such as p1");
       o.amount = number(what.substr(1), "a parameter such as p1");
     }
-    o.range = range(next());
+    if (o.kind != OptionKind::Bypass) o.range = range(next());
     if (o.kind == OptionKind::Tile) o.amount = number(next(), "a tile size");
     if (more()) fail(next(), "; or the end");
     return o;
@@ -267,6 +268,16 @@ Kernel reorder(const Kernel& kernel, const Option& option) {
   return out;
 }
 
+Kernel bypass(const Kernel& kernel, const Option& option) {
+  if (option.amount >= std::ssize(kernel.params)) refuse(option, "it has no such parameter");
+  Kernel out = kernel;
+  KernelParam& param = out.params[static_cast<size_t>(option.amount)];
+  if (!param.written || param.read) refuse(option, "the parameter is not one that is only stored");
+  if (param.bypass) refuse(option, "it is said already");
+  param.bypass = true;
+  return out;
+}
+
 }  // namespace
 
 std::string to_text(std::span<const Option> options) {
@@ -297,6 +308,8 @@ Kernel apply_option(const Kernel& kernel, const Option& option) {
       return apply_stage(kernel, option);
     case OptionKind::Prefetch:
       return apply_prefetch(kernel, option);
+    case OptionKind::Bypass:
+      return bypass(kernel, option);
   }
   return kernel;
 }

@@ -11,7 +11,8 @@
 //                the ranges that are inside r (all: over all), laid out in the order a.. ; N more
 //                elements a row
 //   PREFETCH p r what lies after the block of parameter p that each step of the loop r reads is
-//                fetched while r runs
+//                fetched while r runs; where each step reads another block, during the step before
+//   BYPASS p     what is stored to parameter p, which the kernel does not read, may pass the caches
 //
 // A list is text too: "TILE r0 14; VEC r3".  New ranges are numbered from the kernel's highest, in
 // the order in which the options make them, so that text replays exactly.
@@ -27,12 +28,22 @@
 
 namespace tiny {
 
-enum class OptionKind : uint8_t { Tile, Vec, Upcast, Unroll, Thread, Order, Stage, Prefetch };
+enum class OptionKind : uint8_t {
+  Tile,
+  Vec,
+  Upcast,
+  Unroll,
+  Thread,
+  Order,
+  Stage,
+  Prefetch,
+  Bypass
+};
 
 struct Option {
   OptionKind kind = OptionKind::Tile;
   int64_t range = -1;  // its number; STAGE: -1 is "over all"
-  int64_t amount = 0;  // TILE: T; STAGE, PREFETCH: the parameter's slot, or the value's number
+  int64_t amount = 0;  // TILE: T; STAGE, PREFETCH, BYPASS: the parameter's slot or value's number
   std::vector<int64_t> list;  // ORDER: ranges; STAGE: the layout, outermost first
   int64_t padding = 0;     // STAGE: elements added to the stride of the outermost dimension but one
   bool by_number = false;  // STAGE: `amount` counts the kernel's nodes, sources first

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "codegen/figures.h"
 #include "codegen/heuristic.h"
+#include "codegen/interleave.h"
 #include "codegen/linear_passes.h"
 #include "codegen/linearize.h"
 #include "codegen/options.h"
@@ -64,16 +65,16 @@ std::string uops_text(const Kernel& kernel) {
 
 namespace {
 
-Kernel decomposed(const Kernel& kernel) {
+Kernel decomposed(const Kernel& kernel, const Target& target) {
   Kernel out = kernel;
-  out.roots = decompose(kernel.roots);
+  out.roots = decompose(kernel.roots, target.scales);
   return out;
 }
 
 }  // namespace
 
-Kernel prepare_kernel(const Kernel& kernel) {
-  return merge_ranges(split_at_divisors(decomposed(kernel)));
+Kernel prepare_kernel(const Kernel& kernel, const Target& target) {
+  return merge_ranges(split_at_divisors(decomposed(kernel, target)));
 }
 
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options) {
@@ -85,7 +86,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   result.operations = count_operations(kernel);
   result.bytes = count_bytes(kernel);
   if (options.verify) verify_kernel(kernel.roots, "schedule");
-  current = decomposed(kernel);
+  current = decomposed(kernel, target);
   if (options.verify) verify_decomposed(current.roots, "decompose");
   log.done("decompose", uops);
   current = merge_ranges(split_at_divisors(current));
@@ -110,6 +111,9 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
     if (options.verify) verify(result.program);
     log.done(pass.name, linear);
   }
+  interleave(result.program, target);  // of what the passes have left
+  if (options.verify) verify(result.program);
+  log.done("interleave", linear);
   return result;
 }
 

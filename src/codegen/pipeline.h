@@ -37,7 +37,7 @@ struct CodegenResult {
 
 // The kernel that options apply to: transcendentals decomposed, ranges split at divisors and merged
 // where every access walks them as one.
-Kernel prepare_kernel(const Kernel& kernel);
+Kernel prepare_kernel(const Kernel& kernel, const Target& target);
 
 // The program is named after the shape of its loops (codegen/figures.h).
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options);

@@ -33,8 +33,9 @@ class Prefetcher {
     if (step > kLinesMax * line) refuse("the block has too few steps");
     const int64_t reach = std::max(block_, share * (rounds_ - 1) + step * steps_);
     if (reach > elements_) refuse("the parameter is one block");
-    const UOp next = minimum(add(to_uop(graph_, outside_), block_), elements_ - reach);
-    const UOp index = add(add(next, mul(loop_, share)), mul(position_, step));
+    const UOp next = minimum(add(to_uop(graph_, outside_), ahead_), elements_ - reach);
+    const UOp done = rounds_ > 1 ? mul(loop_, share) : graph_.integer(0);
+    const UOp index = add(add(next, done), mul(position_, step));
     Kernel out = kernel_;
     for (int64_t at = 0; at < step; at += line)
       out.prefetches.push_back({load_.src(0), add(index, at), element_});
@@ -57,15 +58,28 @@ class Prefetcher {
     rounds_ = loop_.src(0).const_int();
   }
 
+  // Of several loads that of the last reduction: when it runs, the block is in the cache.
   void find_load() {
-    for (const UOp& u : topological(kernel_.roots)) {
-      if (u.op() != Op::Load || u.src(0).int_arg() != option_.amount) continue;
-      if (load_) refuse("the parameter is read twice");
-      load_ = u;
+    const std::vector<UOp> order = topological(kernel_.roots);
+    std::vector<UOp> loads;
+    for (const UOp& u : order)
+      if (u.op() == Op::Load && u.src(0).int_arg() == option_.amount) loads.push_back(u);
+    if (loads.empty()) refuse("the parameter is not read");
+    if (loads.size() == 1) load_ = loads.front();
+    for (const UOp& u : order) {
+      if (loads.size() == 1 || u.op() != Op::Reduce) continue;
+      for (const UOp& load : loads)
+        if (depends_on_any(load, u.src().subspan(1))) load_ = load;
     }
-    if (!load_) refuse("the parameter is not read");
+    if (!load_) refuse("the parameter is read twice, and not for a reduction");
     element_ = load_.dtype();
     if (kLineBytes % element_.bytes() != 0) refuse("its elements do not fill a line");
+  }
+
+  static bool depends_on_any(const UOp& load, std::span<const UOp> ranges) {
+    const std::vector<UOp> below = topological({&load, 1});
+    return std::ranges::any_of(
+        ranges, [&](const UOp& r) { return std::ranges::find(below, r) != below.end(); });
   }
 
   // Where the load is, and the part of the sum that belongs to loops inside.
@@ -92,7 +106,12 @@ class Prefetcher {
       const UOp& r = kernel_.ranges[i].range;
       const int64_t stride = outside_.coefficient(r);
       if (stride == 0) continue;
-      if (i == place_) refuse("the block changes with each of its steps");
+      if (i == place_) {  // a block for each step: the next is fetched during this one
+        if (stride < 0) refuse("the next block lies before this one");
+        rounds_ = 1;
+        ahead_ = stride;
+        continue;
+      }
       if (!r.src(0).is_const()) refuse("the block has no known size");
       parts.push_back({stride, i});
     }
@@ -116,6 +135,7 @@ class Prefetcher {
       block_ *= size;
     }
     if (steps_ < 2) refuse("the block has no loop");
+    if (ahead_ == 0) ahead_ = block_;
   }
 
   const Kernel& kernel_;
@@ -130,6 +150,7 @@ class Prefetcher {
   UOp position_;       // in the block: a number of steps
   int64_t steps_ = 1;  // of the loops inside
   int64_t block_ = 1;  // elements
+  int64_t ahead_ = 0;  // from a block to the next
   int64_t elements_ = 1;
 };
 

@@ -65,6 +65,7 @@ Target cpu_target(const CpuFacts& facts, CpuIsa isa) {
   target.l1_bytes = facts.l1_bytes;
   target.l2_bytes = facts.l2_bytes;
   target.l3_bytes = std::max(facts.l3_bytes, facts.l2_bytes);
+  target.bypass_bytes = target.l3_bytes;
   return target;
 }
 

@@ -77,7 +77,7 @@ std::optional<KernelCache::Found> KernelCache::find_list(const Kernel& kernel,
   found.options = in.text();
   if (!in.at_end()) return std::nullopt;
   try {
-    apply_options(prepare_kernel(kernel), parse_options(found.options));
+    apply_options(prepare_kernel(kernel, backend_.target()), parse_options(found.options));
   } catch (const Error& e) {
     if (e.status() != Status::InvalidArgument) throw;
     return std::nullopt;

@@ -109,7 +109,7 @@ std::string kernel_key(const Kernel& kernel) {
   out.number(uint64_t{kernel.params.size()});
   for (const KernelParam& p : kernel.params) {
     write_dtype(out, p.element);
-    out.number(p.read).number(p.written);
+    out.number(p.read).number(p.written).number(p.bypass);
   }
   return out.result();
 }
@@ -118,12 +118,13 @@ std::string target_key(const Target& target) {
   // Names every field: one that is added does not compile until it is written too.
   const auto& [name, isa, vector_bytes, vector_registers, l1_bytes, l2_bytes, l3_bytes, cores,
                launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth, fma_rate, tiles_min,
-               inputs_max, ops_max, linear_ops_max] = target;
+               inputs_max, ops_max, linear_ops_max, bypass_bytes, scales] = target;
   ByteWriter out;
   out.text(name).number(isa).number(vector_bytes).number(vector_registers);
   out.number(l1_bytes).number(l2_bytes).number(l3_bytes).number(cores);
   out.number(launch_seconds).number(l2_bandwidth).number(l3_bandwidth).number(memory_bandwidth);
   out.number(fma_rate).number(tiles_min).number(inputs_max).number(ops_max).number(linear_ops_max);
+  out.number(bypass_bytes).number(scales);
   return out.result();
 }
 

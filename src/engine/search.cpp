@@ -62,7 +62,7 @@ class Search {
   Search(const Kernel& kernel, const SearchPlace& place, const PipelineOptions& base,
          const SearchLimits& limits)
       : kernel_(kernel),
-        prepared_(prepare_kernel(kernel)),
+        prepared_(prepare_kernel(kernel, place.backend.target())),
         place_(place),
         limits_(limits),
         trial_(place.backend.device(), kernel),

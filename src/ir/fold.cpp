@@ -1,5 +1,6 @@
 #include "ir/fold.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <unordered_map>
@@ -37,6 +38,14 @@ T transcendental(Op op, const T* v) {
   return T{};
 }
 
+// a * 2^floor(b), rounded once.
+template <class T>
+T scale(T a, T b) {
+  if (!std::isfinite(b)) return b < 0 ? a * T{0} : a * b;
+  constexpr T kMost = 5000;  // beyond the exponents of all floats
+  return std::ldexp(a, static_cast<int>(std::clamp(std::floor(b), -kMost, kMost)));
+}
+
 template <class T>
 T fold_float(Op op, const T* v) {
   switch (op) {
@@ -58,6 +67,8 @@ T fold_float(Op op, const T* v) {
       return v[0] * v[1];
     case Op::Div:
       return v[0] / v[1];
+    case Op::Scale:
+      return scale(v[0], v[1]);
     case Op::Fma:
       return std::fma(v[0], v[1], v[2]);
     default:

@@ -37,6 +37,7 @@ struct KernelParam {
   DType element;
   bool read = false;
   bool written = false;
+  bool bypass = false;  // what is stored is not wanted soon: it may pass the caches
 };
 
 // What may be wanted soon: fetched in the innermost loop of the reduction.

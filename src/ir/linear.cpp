@@ -56,7 +56,7 @@ std::string to_string(const LinearProgram& program) {
       out += cat(" ", info(static_cast<Op>(op.aux)).name);
     else if (op.aux)
       out += cat(" /", op.aux);
-    out += "\n";
+    out += op.bypass ? " bypass\n" : "\n";
     if (op.op == Op::Loop || op.op == Op::If) ++depth;
   }
   return out;
@@ -148,6 +148,10 @@ class Verifier {
         return index_law(op, op.dtype, 2);
       case Op::Store:
         law(op.count >= 3 && op.count <= 4, "store address, index, value [, mask]");
+        if (op.bypass)
+          law(op.count == 3 && op.aux == 1 && source(op, 1).dtype.lanes == 1 &&
+                  source(op, 2).dtype.lanes > 1,
+              "what passes the caches is a vector of adjacent lanes without a mask");
         return index_law(op, source(op, 2).dtype, 3);
       case Op::Prefetch:
         return law(op.count == 2 && source(op, 0).dtype == kAddress &&

@@ -39,7 +39,9 @@
 // value, aux 0.  Lane stride 0 is not used: load one lane and Broadcast.  The mask is a bool with
 // the lanes of the value; lanes that are false are not accessed and load as zero.  One-lane loads
 // and stores have no mask: the maker makes the index safe, or wraps them in If.
-// A bool is a byte 0 or 1 in memory.  Cast to Float16/BFloat16 rounds to nearest even.
+// A store with `bypass` (of adjacent lanes, without a mask) is of what nobody reads soon: it may
+// pass the caches.  The program's end orders it like any other store. A bool is a byte 0 or 1 in
+// memory.  Cast to Float16/BFloat16 rounds to nearest even.
 #pragma once
 
 #include <array>
@@ -62,6 +64,7 @@ struct LinearOp {
   std::array<LinearId, 4> src{};
   int64_t imm = 0;
   int32_t aux = 0;
+  bool bypass = false;  // of Store
 };
 
 struct LinearParam {

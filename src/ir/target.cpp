@@ -52,6 +52,7 @@ Target avx512_target() {
   t.isa = Isa::Avx512;
   t.vector_bytes = 64;
   t.vector_registers = 32;
+  t.scales = true;
   return t;
 }
 

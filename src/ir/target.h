@@ -29,6 +29,9 @@ struct Target {
   int32_t inputs_max = 24;
   int32_t ops_max = 512;
   int32_t linear_ops_max = 4000;
+  // A kernel that stores more than this in one buffer does so past the caches; 0: none does.
+  int64_t bypass_bytes = 0;
+  bool scales = false;  // has instructions for Scale
 
   // Whether `op` on operands of `dtype` exists for vectors; without it codegen keeps one lane.
   bool vectorises(Op op, DType dtype) const;

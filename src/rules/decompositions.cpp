@@ -21,6 +21,9 @@ bool is_narrow(const Match& m) {
 UOp steps_of_exp(const Match& m) {
   return is_narrow(m) ? UOp() : exp_in_steps(m[Wildcard::f]);
 }
+UOp exp_by_scaling(const Match& m) {
+  return is_narrow(m) ? UOp() : exp_with_scale(m[Wildcard::f]);
+}
 UOp steps_of_log(const Match& m) {
   return is_narrow(m) ? UOp() : log_in_steps(m[Wildcard::f]);
 }
@@ -71,6 +74,11 @@ constexpr Rule kSteps[] = {
     rule(pow(f, h),                         steps_of_pow),
 };
 
+// Before the others, for targets that have Scale.
+constexpr Rule kScalingSteps[] = {
+    rule(exp(f),                            exp_by_scaling),
+};
+
 constexpr Rule kNarrow[] = {
     rule(unary(Op::Cast, x),                cast_through_wide),
     rule(!x,                                computed_wide),
@@ -104,6 +112,7 @@ constexpr Rule kNarrow[] = {
     rule(x <= y,                            computed_wide),
     rule(x == y,                            computed_wide),
     rule(x != y,                            computed_wide),
+    rule(Pattern::node(Op::Scale, x, y),    computed_wide),
     rule(Pattern::node(Op::Fma, x, y, z),   computed_wide),
     rule(Pattern::node(Op::Reduce),         reduced_wide),
 };
@@ -125,6 +134,13 @@ const RuleSet& arithmetic_rules() {
       {kBools, "bools"}, {kNarrow, "narrow types"}, {kSteps, "transcendentals"}};
   return set;
 }
+const RuleSet& scaling_rules() {
+  static const RuleSet set{{kBools, "bools"},
+                           {kNarrow, "narrow types"},
+                           {kScalingSteps, "exponentials"},
+                           {kSteps, "transcendentals"}};
+  return set;
+}
 const RuleSet& bit_rules() {
   static const RuleSet set{{kNarrowBits, "bits of narrow types"}};
   return set;
@@ -136,16 +152,16 @@ RuleTable bool_rules() {
   return {kBools, "bools"};
 }
 
-std::vector<UOp> decompose(std::span<const UOp> roots) {
-  Rewriter arithmetic(arithmetic_rules());
+std::vector<UOp> decompose(std::span<const UOp> roots, bool scales) {
+  Rewriter arithmetic(scales ? scaling_rules() : arithmetic_rules());
   Rewriter bits(bit_rules());
   std::vector<UOp> done;
   for (const UOp& root : roots) done.push_back(bits(arithmetic(root)));
   return done;
 }
 
-UOp decompose(const UOp& root) {
-  return decompose({&root, 1})[0];
+UOp decompose(const UOp& root, bool scales) {
+  return decompose({&root, 1}, scales)[0];
 }
 
 }  // namespace tiny

@@ -21,9 +21,10 @@
 
 namespace tiny {
 
-UOp decompose(const UOp& root);
+// `scales`: whether the target has instructions for Scale.
+UOp decompose(const UOp& root, bool scales = false);
 // The same of several roots, which share what they have in common.
-std::vector<UOp> decompose(std::span<const UOp> roots);
+std::vector<UOp> decompose(std::span<const UOp> roots, bool scales = false);
 
 // The rules among them that are data: arithmetic of bools.
 RuleTable bool_rules();

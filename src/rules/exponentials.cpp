@@ -3,6 +3,7 @@
 
 #include "rules/float_code.h"
 #include "rules/polynomials.h"
+#include "rules/sign.h"
 #include "rules/transcendental.h"
 
 namespace tiny {
@@ -16,24 +17,39 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // e^x = mantissa * 2^n for |x| below some hundreds.
 struct Exponential {
-  UOp mantissa;
-  FloatCode::Whole n;
+  UOp mantissa;        // within [0.7, 1.5]
+  FloatCode::Whole n;  // with the offset in the low bits of `shifted`
 };
-Exponential exponential(const FloatCode& k, const UOp& x) {
-  const FloatCode::Whole n = k.nearest_multiple(x, kLog2E);
+Exponential exponential(const FloatCode& k, const UOp& x, double offset) {
+  const FloatCode::Whole n = k.nearest_multiple(x, kLog2E, offset);
   const double high = k.is_double() ? kLn2High64 : kLn2High32;
   const double low = k.is_double() ? kLn2Low64 : kLn2Low32;
-  const UOp exact = k.fma(n.value, -high, x);
-  const UOp r = k.fma(n.value, -low, exact);
-  const UOp lost = k.fma(n.value, -low, exact - r);
+  const UOp r = k.fma(n.value, -low, k.fma(n.value, -high, x));  // the inner one is exact
   const UOp q = k.is_double() ? k.polynomial(r, kExp64) : k.polynomial(r, kExp32);
-  return {k.plus(r + fma(r * r, q, lost), 1), n};
+  return {fma(r, fma(r, q, k.value(1)), k.value(1)), n};
 }
 
 // e^x where that is a normal number.
 UOp exp_normal(const FloatCode& k, const UOp& x) {
-  const Exponential e = exponential(k, x);
-  return e.mantissa * k.power_of_two(e.n);
+  const Exponential e = exponential(k, x, k.bias());
+  return e.mantissa * k.power_of_low_bits(e.n.shifted);
+}
+
+// e^x for x <= 0, no less than where it is 0: two steps down, the first of which is exact.
+UOp exp_of_nonpositive(const FloatCode& k, const UOp& x) {
+  const int up = k.is_double() ? 128 : 64;
+  const Exponential e = exponential(k, x, k.bias() + up);
+  return k.times(e.mantissa * k.power_of_low_bits(e.n.shifted), std::ldexp(1.0, -up));
+}
+
+// e^x for x between where it is 0 and where it is inf: two steps of about n/2, the first of which
+// is exact.
+UOp exp_anywhere(const FloatCode& k, const UOp& x) {
+  const Exponential e = exponential(k, x, 2 * k.bias());
+  const UOp half = k.nearest_multiple(x, kLog2E / 2, k.bias()).shifted;
+  const UOp rest = k.as_bits(e.n.shifted) - k.as_bits(half);
+  const UOp second = k.as_float(elementwise(Op::Shl, {rest, k.bits(k.mantissa_bits())}));
+  return e.mantissa * k.power_of_low_bits(half) * second;
 }
 
 // log of x where x > 0 is finite.
@@ -70,10 +86,17 @@ UOp erf_tail64(const FloatCode& k, const UOp& a) {
 UOp exp_in_steps(const UOp& x) {
   const FloatCode k(x);
   // Beyond these the result is 0 or inf anyway; a NaN goes through.
-  const UOp lowest = k.value(k.is_double() ? -746 : -104);
-  const UOp highest = k.value(k.is_double() ? 710 : 89);
-  const Exponential e = exponential(k, minimum(maximum(x, lowest), highest));
-  return k.scale(e.mantissa, e.n);
+  const UOp low = maximum(x, k.value(k.is_double() ? -746 : -104));
+  if (never_positive(x)) return exp_of_nonpositive(k, low);
+  return exp_anywhere(k, minimum(low, k.value(k.is_double() ? 710 : 89)));
+}
+
+UOp exp_with_scale(const UOp& x) {
+  const FloatCode k(x);
+  UOp safe = maximum(x, k.value(k.is_double() ? -746 : -104));
+  if (!never_positive(x)) safe = minimum(safe, k.value(k.is_double() ? 710 : 89));
+  const Exponential e = exponential(k, safe, 0);
+  return elementwise(Op::Scale, {e.mantissa, e.n.value});
 }
 
 UOp log_in_steps(const UOp& x) {

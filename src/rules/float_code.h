@@ -53,6 +53,16 @@ class FloatCode {
   Whole nearest_multiple(const UOp& x, double scale) const {
     return from_shifted(fma(x, scale, magic()));
   }
+  // The nearest to x * scale, with `offset` more in the low bits of `shifted`.
+  Whole nearest_multiple(const UOp& x, double scale, double offset) const {
+    const UOp t = fma(x, scale, magic() + offset);
+    return {plus(t, -(magic() + offset)), t};
+  }
+  // 2^e for the integer e + bias() in the low bits of a sum with magic(), in the range of normal
+  // exponents: the bits of magic() leave at the top.
+  UOp power_of_low_bits(const UOp& shifted) const {
+    return as_float(elementwise(Op::Shl, {as_bits(shifted), bits(mantissa_bits())}));
+  }
   // The lowest bits of n as an integer, with those above undefined.
   UOp low_bits(const UOp& whole_value) const { return as_bits(plus(whole_value, magic())); }
   // 2^n in the range of normal exponents.

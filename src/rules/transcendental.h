@@ -8,6 +8,7 @@
 namespace tiny {
 
 UOp exp_in_steps(const UOp& x);                // 1, 1
+UOp exp_with_scale(const UOp& x);              // the same bits, with Op::Scale
 UOp log_in_steps(const UOp& x);                // 1, 1
 UOp tanh_in_steps(const UOp& x);               // 4, 3
 UOp erf_in_steps(const UOp& x);                // 2, 3

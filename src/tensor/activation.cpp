@@ -115,7 +115,9 @@ Tensor centred(const Tensor& x, const Ints& axes, Tensor* shift) {
 Tensor softmax(const Tensor& a, int64_t axis) {
   const Tensor x = as_wide(a);
   const Tensor e = exp(sub(x, max(x, {axis}, true)));
-  return rounded_like(div(e, reduce_as_is(e, Op::Add, {axis}, true)), a);
+  // One division a row: the sum is a number from 1 to the row's length, or NaN.
+  const Tensor sum = reduce_as_is(e, Op::Add, {axis}, true);
+  return rounded_like(mul(e, reciprocal(sum)), a);
 }
 
 Tensor log_softmax(const Tensor& a, int64_t axis) {

@@ -58,7 +58,7 @@ Kernel kernel_of(const Ref<Context>& context, Maker make, const Target& target) 
   const UOp node = make(context).node();
   const Schedule schedule = make_schedule({&node, 1}, target);
   EXPECT_EQ(schedule.kernels.size(), 1u);
-  return prepare_kernel(schedule.kernels.front().kernel);
+  return prepare_kernel(schedule.kernels.front().kernel, target);
 }
 
 std::vector<float> values_under(Maker make, const std::string& options) {

@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/pipeline.h"
 #include "engine/compile.h"
+#include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/normalization.h"
 #include "tensor/program.h"
 #include "tensor/reduce.h"
 #include "tensor/window.h"
@@ -77,6 +80,42 @@ TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
 TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_256_13_2_16");
+}
+
+// A row is walked in the cache: meanwhile the next one comes, unless all rows are there anyway.
+TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
+  const auto list = [&](const Tensor& value) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, avx512_target()),
+                                  avx512_target()));
+  };
+  const Tensor x = testing::float_input(context_, {4096, 1024});
+  const Tensor few = testing::float_input(context_, {64, 1024});
+  EXPECT_NE(list(softmax(x, 1)).find("PREFETCH p0 r0"), std::string::npos);
+  EXPECT_NE(list(layer_norm(x, Tensor(), Tensor(), 1, 1e-5)).find("PREFETCH p0 r0"),
+            std::string::npos);
+  EXPECT_EQ(list(softmax(few, 1)).find("PREFETCH"), std::string::npos);
+  EXPECT_EQ(list(softmax(x, 0)).find("PREFETCH"), std::string::npos);  // rows are lanes
+}
+
+// What is stored does not fit the last cache: it need not pass through it.
+TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
+  const auto list = [&](const Tensor& value, int64_t bypass_bytes, Target target) {
+    target.bypass_bytes = bypass_bytes;
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  const Tensor x = testing::float_input(context_, {4096, 1024});
+  constexpr int64_t kBytes = int64_t{4096} * 1024 * 4;
+  for (const Tensor& value : {relu(x), softmax(x, 1)})
+    for (const Target& target : {avx512_target(), avx2_target()}) {
+      EXPECT_NE(list(value, kBytes - 1, target).find("BYPASS p1"), std::string::npos);
+      EXPECT_EQ(list(value, kBytes, target).find("BYPASS"), std::string::npos);
+      EXPECT_EQ(list(value, 0, target).find("BYPASS"), std::string::npos);
+    }
+  EXPECT_EQ(list(relu(x), 1, generic_target()).find("BYPASS"), std::string::npos);  // no vectors
 }
 
 // A matrix whose rows are pages apart is read in runs of 12 lines, one that is read from the cache

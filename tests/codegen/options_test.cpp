@@ -74,6 +74,13 @@ TEST(Options, AListChangesNoValue) {
       "TILE r2 8; ORDER r2 r0 r1 r3; PREFETCH p1 r0",
       "TILE r2 8; ORDER r2 r0 r1 r3; PREFETCH p1 r0; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5",
       "TILE r2 8; ORDER r2 r0 r1 r3; PREFETCH p1 r0; TILE r0 3; UPCAST r4; TILE r3 4; UNROLL r5",
+      "PREFETCH p0 r0",
+      "TILE r2 8; VEC r3; PREFETCH p0 r0",
+      "TILE r2 8; TILE r3 4; UPCAST r3; VEC r4; PREFETCH p0 r0; THREAD r0",
+      "BYPASS p2",
+      "TILE r1 16; VEC r3; BYPASS p2",
+      "BYPASS p2; TILE r0 6; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5",
+      "TILE r0 4; VEC r3; BYPASS p2; THREAD r0",
   };
   const int64_t sizes[][3] = {{17, 23, 40}, {48, 64, 64}, {5, 33, 37}};
   for (const char* device : {"interp", "cpu"})
@@ -99,6 +106,7 @@ TEST(Options, AReducedLoopMayStandOutsideTheStores) {
       "TILE r2 16; TILE r1 64; TILE r4 32; TILE r5 16; TILE r0 14; ORDER r1 r2 r0 r4 r3 r7 r5 r6; "
       "VEC r6; UPCAST r7; UPCAST r5; STAGE p1 r2 r4 r3 r5 r6; STAGE p0 r0 r7 r3 pad 16",
       "TILE r2 8; ORDER r2 r0 r1 r3; PREFETCH p1 r0",
+      "TILE r2 8; TILE r1 16; ORDER r2 r0 r1; VEC r4; BYPASS p2",
   };
   const int64_t sizes[][3] = {{17, 23, 70}, {48, 64, 130}, {29, 33, 137}};
   for (const char* device : {"interp", "cpu", "c"})
@@ -126,15 +134,32 @@ TEST(Options, FortyAccumulatorsRunOnSixteenRegisters) {
 TEST(Options, TextReplaysExactly) {
   const char* text =
       "TILE r0 14; VEC r3; ORDER r1 r0; STAGE p1 r2 r0 r3 pad 16; STAGE p0 all; STAGE v7 r0; "
-      "PREFETCH p1 r0";
+      "PREFETCH p1 r0; BYPASS p2";
   EXPECT_EQ(to_text(parse_options(text)), text);
 }
 
 TEST(Options, WhatDoesNotFitIsRefused) {
-  for (const char* list :
-       {"TILE r9 4", "TILE r0 0", "VEC r0", "UPCAST r0; UPCAST r0", "THREAD r1", "ORDER r0 r0",
-        "STAGE p7 r0", "PREFETCH p7 r0", "PREFETCH p1 r1", "PREFETCH p1 r0", "PREFETCH r0",
-        "GROUP r0", "TILE 0 4", "TILE r0", "VEC"}) {
+  for (const char* list : {"TILE r9 4",
+                           "TILE r0 0",
+                           "VEC r0",
+                           "UPCAST r0; UPCAST r0",
+                           "THREAD r1",
+                           "ORDER r0 r0",
+                           "STAGE p7 r0",
+                           "PREFETCH p7 r0",
+                           "PREFETCH p1 r1",
+                           "PREFETCH p1 r0",
+                           "PREFETCH r0",
+                           "BYPASS p0",
+                           "BYPASS p7",
+                           "BYPASS p2; BYPASS p2",
+                           "BYPASS r0",
+                           "BYPASS",
+                           "BYPASS p2 r0",
+                           "GROUP r0",
+                           "TILE 0 4",
+                           "TILE r0",
+                           "VEC"}) {
     SCOPED_TRACE(list);
     testing::expect_failure(testing::failure_of([&] { product("interp", list, 17, 23, 40); }),
                             Status::InvalidArgument);

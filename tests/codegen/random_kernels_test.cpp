@@ -261,7 +261,7 @@ class OptionMaker {
     static constexpr int64_t kSizes[] = {2, 3, 4, 6, 8, 14, 16, 32};
     Option option;
     option.range = range();
-    switch (below(10)) {
+    switch (below(11)) {
       case 0:
       case 1:
       case 2:
@@ -286,6 +286,10 @@ class OptionMaker {
       case 8:
         option.kind = OptionKind::Thread;
         option.range = kernel_.ranges.front().range.int_arg();
+        return option;
+      case 9:
+        option.kind = OptionKind::Bypass;
+        option.amount = below(std::ssize(kernel_.params));
         return option;
       default:
         option.kind = OptionKind::Stage;
@@ -321,26 +325,33 @@ class OptionMaker {
   std::mt19937_64 random_;
 };
 
+struct Machine {
+  const char* device;
+  const char* isa;
+};
+
 // The list for the one kernel of an expression; "" if it has several.
-std::string random_options(uint64_t seed, const char* isa) {
-  const Ref<Context> context = context_with("cpu", isa, "", true);
+std::string random_options(uint64_t seed, const Machine& machine) {
+  const Ref<Context> context = context_with(machine.device, machine.isa, "", true);
   Expression expression(context, seed);
   const UOp node = expression.make().node();
   const Schedule schedule = make_schedule({&node, 1}, context->backend().target());
   if (schedule.kernels.size() != 1) return "";
-  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel);
+  const Kernel kernel =
+      prepare_kernel(schedule.kernels.front().kernel, context->backend().target());
   return kernel.ranges.empty() ? "" : OptionMaker(kernel, seed * 7919 + 1).make();
 }
 
 // A list that a search could come to: steps and changes from the heuristic's list or from none.
-std::string walked_options(uint64_t seed, const char* isa) {
-  const Ref<Context> context = context_with("cpu", isa, "", true);
+std::string walked_options(uint64_t seed, const Machine& machine) {
+  const Ref<Context> context = context_with(machine.device, machine.isa, "", true);
   Expression expression(context, seed);
   const UOp node = expression.make().node();
   const Target& target = context->backend().target();
   const Schedule schedule = make_schedule({&node, 1}, target);
   if (schedule.kernels.size() != 1) return "";
-  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel);
+  const Kernel kernel =
+      prepare_kernel(schedule.kernels.front().kernel, context->backend().target());
   if (kernel.ranges.empty()) return "";
   std::mt19937_64 random(seed * 104729 + 3);
   std::vector<Option> list;
@@ -361,11 +372,6 @@ std::string walked_options(uint64_t seed, const char* isa) {
   }
   return to_text(list);
 }
-
-struct Machine {
-  const char* device;
-  const char* isa;
-};
 
 std::vector<Machine> machines() {
   std::vector<Machine> all{{"interp", "auto"}};
@@ -401,8 +407,8 @@ TEST(RandomKernels, AreRightUnderTheHeuristicsOptions) {
   }
 }
 
-// Every machine's results under the lists that `make` gives for a seed and an instruction set.
-void check_lists(std::string (*make)(uint64_t seed, const char* isa)) {
+// Every machine's results under the lists that `make` gives for a seed and a machine.
+void check_lists(std::string (*make)(uint64_t seed, const Machine& machine)) {
   const uint64_t first = testing::number_from("KERNEL_SEED", 1);
   const uint64_t count = testing::number_from("KERNELS", 250);
   int failures = 0;
@@ -414,7 +420,7 @@ void check_lists(std::string (*make)(uint64_t seed, const char* isa)) {
       std::string error;
       std::string options;
       try {
-        options = make(seed, machine.isa);
+        options = make(seed, machine);
         if (options.empty()) continue;
         ++tried;
         if (want.empty()) want = values_of(context_with("interp", "auto", "", false), seed, &exact);

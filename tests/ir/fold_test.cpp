@@ -49,6 +49,18 @@ TEST(Fold, DivisionRoundsAsNamed) {
   EXPECT_EQ(static_cast<uint64_t>(fold2(kUInt64, Op::FloorDiv, -1, 2)), UINT64_MAX / 2);
 }
 
+TEST(Fold, ScaleRoundsOnce) {
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(foldf(kFloat32, Op::Scale, {1.5, 3}), 12);
+  EXPECT_EQ(foldf(kFloat32, Op::Scale, {1.5, -0.5}), 0.75);
+  EXPECT_EQ(foldf(kFloat32, Op::Scale, {1.5, -149}), 0x1p-148);  // half to even
+  EXPECT_EQ(foldf(kFloat32, Op::Scale, {1.25, -149}), 0x1p-149);
+  EXPECT_EQ(foldf(kFloat32, Op::Scale, {1, 1e30}), inf);
+  EXPECT_EQ(foldf(kFloat64, Op::Scale, {0x1p-1074, 2097}), 0x1p1023);
+  EXPECT_EQ(foldf(kFloat32, Op::Scale, {-inf, -1e30}), -inf);
+  EXPECT_TRUE(std::isnan(foldf(kFloat32, Op::Scale, {1, std::nan("")})));
+}
+
 TEST(Fold, DivisionByZeroIsZeroAndLowestByMinusOneWraps) {
   for (Op op : {Op::FloorDiv, Op::FloorMod, Op::TruncDiv, Op::TruncMod})
     for (DType t : {kInt8, kUInt8, kInt32, kInt64, kUInt64}) EXPECT_EQ(fold2(t, op, 5, 0), 0);

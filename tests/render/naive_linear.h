@@ -99,6 +99,14 @@ inline uint64_t integer_op(Op op, DType t, uint64_t x, uint64_t y) {
   }
 }
 
+template <class F>
+F scaled(F a, F b) {
+  if (std::isnan(a) || std::isnan(b)) return a + b;
+  if (std::isinf(b)) return b > 0 ? a * b : a * F{0};
+  const F n = std::floor(b);
+  return std::ldexp(a, n > 5000 ? 5000 : n < -5000 ? -5000 : static_cast<int>(n));
+}
+
 template <class F, class U>
 uint64_t float_op(Op op, uint64_t x, uint64_t y, uint64_t z) {
   const F a = std::bit_cast<F>(static_cast<U>(x)), b = std::bit_cast<F>(static_cast<U>(y)),
@@ -128,6 +136,8 @@ uint64_t float_op(Op op, uint64_t x, uint64_t y, uint64_t z) {
       return bits(a * b);
     case Op::Div:
       return bits(a / b);
+    case Op::Scale:
+      return bits(scaled(a, b));
     case Op::Fma:
       return bits(std::fma(a, b, c));
     case Op::Max:

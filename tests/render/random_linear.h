@@ -42,6 +42,7 @@ struct RandomLinearOptions {
   bool masks = true;       // masked loads and stores, LaneRange
   bool gathers = true;     // gathers and scatters
   bool checks = true;
+  bool scale = true;               // Scale, which AVX2 does not have
   const Target* target = nullptr;  // vector ops only where this target has them
 };
 
@@ -311,6 +312,7 @@ class RandomLinear {
       const Op op = static_cast<Op>(below(kOpCount));
       if (!has(op, kElementwise) || !legal_in(op, kLinearStage)) continue;
       if (op == Op::Cast || op == Op::Bitcast || op == Op::Where) continue;
+      if (op == Op::Scale && !options_.scale) continue;
       const DType t = operand_type(op).with_lanes(some_lanes());
       if (!vector_ok(op, t)) continue;
       apply(op, t);
@@ -333,7 +335,13 @@ class RandomLinear {
     const Value a = pick(t);
     if (info(op).arity == 1)
       return made(emit(op, result, {a.id}), moves && a.clean), values_.back();
-    const Value b = pick(t);
+    Value b = pick(t);
+    if (op == Op::Scale)  // by what is not infinite
+      for (const double limit : {-3000.0, 3000.0}) {
+        const LinearId c =
+            emit(Op::Const, t, {}, static_cast<int64_t>(bits_of(t.element(), limit)));
+        b.id = emit(limit < 0 ? Op::Max : Op::Min, t, {b.id, c});
+      }
     if (info(op).arity == 2)
       return made(emit(op, result, {a.id, b.id}), moves && a.clean && b.clean), values_.back();
     const Value c = pick(t);

@@ -1,5 +1,6 @@
 // Every elementwise op on every dtype and lane count that a register holds, against the evaluator.
 #include "tests/render/machine_runner.h"
+#include "tests/support/failure.h"
 
 namespace tiny::test {
 namespace {
@@ -21,6 +22,12 @@ LinearProgram elementwise(Op op, std::vector<DType> in, DType out, int64_t lanes
   for (size_t s = 0; s < in.size(); ++s)
     v.push_back(p.add(Op::Load, in[s].with_lanes(lanes), {bases[s], i}, 0, lanes > 1 ? 1 : 0));
   const DType d = out.with_lanes(lanes);
+  if (op == Op::Scale) {  // by what is not infinite
+    for (const double limit : {-2000.0, 2000.0}) {
+      const LinearId c = p.add(Op::Const, d, {}, static_cast<int64_t>(bits_of(out, limit)));
+      v[1] = p.add(limit < 0 ? Op::Max : Op::Min, d, {v[1], c});
+    }
+  }
   const LinearId r = v.size() == 1   ? p.add(op, d, {v[0]})
                      : v.size() == 2 ? p.add(op, d, {v[0], v[1]})
                                      : p.add(op, d, {v[0], v[1], v[2]});
@@ -43,7 +50,7 @@ void check(Op op, const std::vector<DType>& in, DType out, bool exact_nan = fals
     verify(p);
     const Outcome want = evaluate(p, launch);
     for (const Target& target : targets_here()) {
-      if (lanes * widest > target.vector_bytes) continue;
+      if (lanes * widest > target.vector_bytes || (op == Op::Scale && !target.scales)) continue;
       SCOPED_TRACE(target.name);
       const std::string wrong = difference(p, want, execute(p, launch, target), exact_nan);
       ASSERT_EQ(wrong, "") << x86_listing(p, target);
@@ -65,6 +72,15 @@ TEST(X86Elementwise, FloatUnaryOpsMatch) {
   for (DType d : {kFloat32, kFloat64})
     for (Op op : {Op::Neg, Op::Abs, Op::Sqrt, Op::Floor, Op::Ceil, Op::Trunc, Op::Round})
       check(op, {d}, d, op == Op::Neg || op == Op::Abs);
+}
+
+TEST(X86Elementwise, ScaleMatchesWhereThereIsOne) {
+  for (DType d : {kFloat32, kFloat64}) {
+    check(Op::Scale, {d, d}, d);
+    const LinearProgram p = elementwise(Op::Scale, {d, d}, d, 4);
+    testing::expect_failure(testing::failure_of([&] { render_x86(p, avx2_target()); }),
+                            Status::Unsupported);
+  }
 }
 
 TEST(X86Elementwise, FmaIsFused) {

@@ -102,6 +102,36 @@ TEST(X86Program, MaskedTailsTouchNothingBeyondTheBuffer) {
       }
 }
 
+// Vectors that pass the caches must be aligned: those that are not, and what lies between, match.
+TEST(X86Program, StoresPastTheCachesMatchWhereverTheyStart) {
+  std::mt19937_64 random(20);
+  for (DType d : kNumbers)
+    for (int64_t lanes : {2, 4, 8, 16})
+      for (int64_t shift = 0; shift * d.bytes() < 64; ++shift) {
+        const DType v = d.with_lanes(lanes);
+        Walk w(d, d, 64 + 3, lanes + 1);
+        w.store(w.load(v));
+        w.p.ops.back().bypass = true;
+        w.end();
+        verify(w.p);
+        const int64_t count = 64 + 3 + lanes + shift;
+        expect_same_where(w.p, {{sample(d, count, random), zeros(d, count)}, {}}, v);
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST(X86Program, StoresPastTheCachesAreOrderedAtTheEnd) {
+  Walk w(kFloat32, kFloat32, 64, 8);
+  w.store(w.load(kFloat32.with_lanes(8)));
+  w.p.ops.back().bypass = true;
+  w.end();
+  const std::string listing = x86_listing(w.p, avx2_target());
+  EXPECT_NE(listing.find("VStoreBypass"), std::string::npos);
+  EXPECT_NE(listing.find("Fence"), std::string::npos);
+  w.p.ops[w.p.ops.size() - 2].bypass = false;
+  EXPECT_EQ(x86_listing(w.p, avx2_target()).find("Fence"), std::string::npos);
+}
+
 TEST(X86Program, LaneRangesOfAnyBoundsMatch) {
   for (int64_t lanes : {2, 4, 8, 16, 32, 64})
     for (int64_t low :

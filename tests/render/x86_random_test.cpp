@@ -9,6 +9,7 @@ void compare_with_naive(uint64_t seeds, RandomLinearOptions options) {
   for (const Target& target : targets_here()) {
     options.lanes_max =
         static_cast<int>(std::min<int64_t>(options.lanes_max, target.vector_bytes / 8));
+    options.scale = target.scales;
     for (uint64_t seed = 0; seed < seeds; ++seed) {
       const LinearProgram p = random_linear(seed, options);
       LinearBuffers want(p, seed), got(p, seed);

@@ -100,6 +100,17 @@ const char* scalar_definition(Op op, DType dtype) {
     case Op::Min:
       return dtype.is_float() ? "INLINE $0 min_$0($0 a, $0 b) { return b < a || b != b ? b : a; }"
                               : "INLINE $0 min_$0($0 a, $0 b) { return b < a ? b : a; }";
+    case Op::Scale:
+      return dtype.bits() == 32 ? "INLINE $0 scale_$0($0 a, $0 b) {\n"
+                                  "  if (b - b != 0) return b < 0 ? a * 0 : a * b;\n"
+                                  "  if (b > 5000 || b < -5000) b = b < 0 ? -5000 : 5000;\n"
+                                  "  return __builtin_ldexpf(a, (int)__builtin_floorf(b));\n"
+                                  "}"
+                                : "INLINE $0 scale_$0($0 a, $0 b) {\n"
+                                  "  if (b - b != 0) return b < 0 ? a * 0 : a * b;\n"
+                                  "  if (b > 5000 || b < -5000) b = b < 0 ? -5000 : 5000;\n"
+                                  "  return __builtin_ldexp(a, (int)__builtin_floor(b));\n"
+                                  "}";
     case Op::TruncDiv:
       return is_signed ? "INLINE $0 trunc_div_$0($0 a, $0 b) {\n"
                          "  return b == 0 ? 0 : b == -1 ? ($0)-a : ($0)(a / b);\n"

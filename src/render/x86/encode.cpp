@@ -67,6 +67,7 @@ size_t Encoder::run(std::vector<CodeMark>* marks) {
   }
   epilogue();
   emit_cold_checks();
+  emit_cold_stores();
   emit_pool();
   return c_.getSize();
 }

@@ -31,6 +31,12 @@ bool Encoder::encode_vector(const Inst& inst) {
     case Opcode::VStore:
       vector_store(inst);
       return true;
+    case Opcode::VStoreBypass:
+      bypassing_store(inst);
+      return true;
+    case Opcode::Fence:
+      c_.sfence();
+      return true;
     case Opcode::VLoadPool:
       load_pool(inst);
       return true;
@@ -190,6 +196,29 @@ void Encoder::vector_store(const Inst& inst) {
       return c_.vmovsd(m, a);
     default:
       return c_.vmovups(m, a);
+  }
+}
+
+void Encoder::bypassing_store(const Inst& inst) {
+  const Reg64 at = r64(inst.dst);
+  const Zmm value = vec_of(inst.src[0], inst.width);
+  ColdStore& cold = cold_stores_.emplace_back();
+  cold.address = number(inst.dst);
+  cold.value = number(inst.src[0]);
+  cold.bytes = inst.width;
+  c_.lea(at, memory(inst.mem));
+  c_.test(r32(inst.dst), static_cast<uint32_t>(inst.width - 1));
+  c_.jnz(cold.enter, CodeGenerator::T_NEAR);
+  c_.vmovntps(c_.ptr[at], value);
+  c_.L(cold.back);
+}
+
+// Out of line: what is not aligned is stored as usual.
+void Encoder::emit_cold_stores() {
+  for (ColdStore& cold : cold_stores_) {
+    c_.L(cold.enter);
+    c_.vmovups(c_.ptr[Reg64(cold.address)], vec(cold.value, cold.bytes));
+    c_.jmp(cold.back, CodeGenerator::T_NEAR);
   }
 }
 

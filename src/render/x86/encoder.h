@@ -69,6 +69,8 @@ class Encoder {
   void vector_move(const Inst& inst);
   void vector_load(const Inst& inst);
   void vector_store(const Inst& inst);
+  void bypassing_store(const Inst& inst);
+  void emit_cold_stores();
   void load_pool(const Inst& inst);
   void masked_memory_avx2(const Inst& inst);
   void extract_insert(const Inst& inst);
@@ -86,6 +88,12 @@ class Encoder {
     int64_t check;
   };
 
+  struct ColdStore {
+    Xbyak::Label enter, back;
+    int address, value;
+    int64_t bytes;
+  };
+
   MachineProgram& program_;
   const Allocation& allocation_;
   Xbyak::CodeGenerator c_;
@@ -97,6 +105,7 @@ class Encoder {
   int64_t frame_ = 0;
   bool aligned_frame_ = false;
   std::vector<ColdCheck> cold_;
+  std::vector<ColdStore> cold_stores_;
 };
 
 }  // namespace tiny::x86

@@ -63,6 +63,7 @@ MachineProgram Selector::run() {
   emit(Opcode::IArgs, 8, args_);
   emit(Opcode::Preheader, 0).imm = 0;
   for (at_ = 0; at_ < program_.ops.size(); ++at_) select_op(at_);
+  if (bypasses_) emit(Opcode::Fence, 0).origin = at_ - 1;
   splice_preheaders();
   drop_dead();
   return std::move(out_);

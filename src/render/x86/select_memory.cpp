@@ -388,7 +388,10 @@ void Selector::select_store(LinearId id) {
   if (scatter || (d.lanes > 1 && o.aux != 1) || (mask != kNoReg && !avx512_ && size < 4))
     return store_lanes(o, d, mem, value, mask == kNoReg ? kNoReg : mask_bits(mask, d.lanes, size));
   if (mask != kNoReg) return store_masked(d, mem, value, mask);
-  store_plain(d, mem, value);
+  const int64_t bytes = d.lanes * size;
+  if (!o.bypass || bytes < 16) return store_plain(d, mem, value);
+  emit(Opcode::VStoreBypass, bytes, int_reg(), value).mem = mem;
+  bypasses_ = true;
 }
 
 void Selector::select_prefetch(LinearId id) {

@@ -23,6 +23,8 @@ constexpr FloatOpcodes kMulF{Opcode::vmulps, Opcode::vmulpd, Opcode::vmulss, Opc
 constexpr FloatOpcodes kDivF{Opcode::vdivps, Opcode::vdivpd, Opcode::vdivss, Opcode::vdivsd};
 constexpr FloatOpcodes kMaxF{Opcode::vmaxps, Opcode::vmaxpd, Opcode::vmaxss, Opcode::vmaxsd};
 constexpr FloatOpcodes kMinF{Opcode::vminps, Opcode::vminpd, Opcode::vminss, Opcode::vminsd};
+constexpr FloatOpcodes kScaleByPowerF{Opcode::vscalefps, Opcode::vscalefpd, Opcode::vscalefss,
+                                      Opcode::vscalefsd};
 constexpr FloatOpcodes kSqrtF{Opcode::vsqrtps, Opcode::vsqrtpd, Opcode::vsqrtss, Opcode::vsqrtsd};
 constexpr FloatOpcodes kRoundF{Opcode::vroundps, Opcode::vroundpd, Opcode::vroundss,
                                Opcode::vroundsd};
@@ -73,6 +75,9 @@ VReg Selector::float_binary(Op op, DType dtype, VReg a, const Operand& b, VReg d
       return rrm(kMulF.of(dtype), width, a, b, dst);
     case Op::Div:
       return rrm(kDivF.of(dtype), width, a, b, dst);
+    case Op::Scale:
+      if (!avx512_) unsupported("is an instruction of AVX-512");
+      return rrm(kScaleByPowerF.of(dtype), width, a, b, dst);
     case Op::Max:
     case Op::Min:
       return float_extreme(op, dtype, a, as_reg(dtype, b), dst);

@@ -249,6 +249,7 @@ class Selector {
   std::vector<Value> values_;
   std::vector<Facts> facts_;
   LinearId at_ = 0;
+  bool bypasses_ = false;  // some store passes the caches
   VReg args_ = kNoReg;
   VReg buffers_ = kNoReg;
   VReg variables_ = kNoReg;

@@ -1,0 +1,23 @@
+// The last pass over a linear program: the order of what is computed side by side.
+//
+// Codegen computes one instance of a value after the other.  Where each is a long chain of ops (an
+// exponential, an error function), a processor waits in the first chain while it has no room left
+// to look into the second; op by op across the instances there is always something to do.  Order is
+// all that changes: in a piece of a block without loops, ifs and checks, ops stand by their
+// distance from its beginning, loads and addresses just before they are wanted.  Loads and stores
+// that might meet keep their order, and so do reads and settings of an accumulator.
+#pragma once
+
+#include "ir/linear.h"
+#include "ir/target.h"
+
+namespace tiny {
+
+// Steps of a chain that are more than a processor can look past.
+inline constexpr int kLongChain = 12;
+
+// Pieces without a chain of so many steps, and those whose values would not fit the target's
+// registers, stay.
+void interleave(LinearProgram& program, const Target& target, int chain_min = kLongChain);
+
+}  // namespace tiny
