@@ -341,7 +341,7 @@ std::string Helpers::arithmetic(Op op, DType operand, const std::string& a, cons
 // Not C's minus: gcc 12 makes one instruction of -fma(a, b, c), which gives 0 for -0.
 std::string Helpers::flip_sign(DType dtype) {
   const DType word = unsigned_of(dtype);
-  const std::string t = type(dtype), w = type(word), name = cat("neg_", t);
+  const std::string t = type(dtype), name = cat("neg_", t);
   const std::string to = bitcast(dtype, word), back = bitcast(word, dtype);
   if (first(name))
     write(fill("INLINE $0 $1($0 x) { return $2($3(x) ^ $4); }",
