@@ -1,5 +1,6 @@
-// The state of one choice of options; shared by heuristic.cpp (what all kernels have) and
-// heuristic_contraction.cpp (kernels with one reduction).
+// The state of one choice of options; shared by heuristic.cpp (what all kernels have),
+// heuristic_contraction.cpp (kernels with one reduction), heuristic_row_tiles.cpp (tiles of rows
+// through several) and heuristic_window.cpp (windows over what they reduce).
 //
 // Options are applied as they are chosen, so that later ones can name the ranges that earlier ones
 // made.  Positions are of the kernel as it came; numbers name ranges for good.
@@ -66,9 +67,12 @@ class Chooser {
   // heuristic_row_tiles.cpp
   struct RowTile {
     int64_t rows = 1;
-    int64_t vectors = 1;  // of the columns of a product
-    int64_t place = -1;   // the number of the range outside of a tile of rows
-    int64_t inner = -1;   // of the rows of a tile
+    int64_t vectors = 1;   // of the columns of a product
+    int64_t place = -1;    // the number of the range outside of a tile of rows
+    int64_t inner = -1;    // of the rows of a tile
+    int64_t rows_max = 1;  // that registers hold
+    int64_t beside = -1;   // the number of the range of more rows of the tile
+    bool are_beside_in_registers = false;
   };
   // The numbers of the ranges that columns are cut into; -1 where there is none.
   struct Columns {
@@ -78,16 +82,54 @@ class Chooser {
   };
   bool row_tiles();
   void cut_rows(size_t row, uint64_t common);
+  void cut_rows_beside(int64_t range, size_t row);
+  int64_t place_outside(size_t at) const;
   void stage_shared_values();
   bool is_opaque(size_t position) const;
-  Columns cut_columns(int64_t range);
+  Columns cut_columns(int64_t range, int64_t vectors);
   void give_lanes(const Columns& columns);
   void fill_rows(const UOp& stage);
+  std::vector<int64_t> panels_of(const UOp& reduce, int64_t column, int64_t row) const;
   void product(const UOp& reduce, int64_t column, int64_t row);
   void stage_panel(const std::vector<int64_t>& steps, const Columns& columns);
+  int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
   void lanes_along_rows();
   RowTile row_tile_;
+
+  // heuristic_window.cpp
+  // One load of a window's sum as a tile of outputs along the window's axis sees it.
+  struct WindowLoad {
+    double steps = 1;    // of the reduction, at which it has different elements
+    bool moves = false;  // with the outputs
+    double taps = 0;     // steps along the axis; 0: outputs share nothing
+    double stride = 1;   // outputs are so many steps apart
+
+    // Different elements that so many outputs read.
+    double elements(double rows) const {
+      if (!moves) return steps;
+      return taps == 0 ? steps * rows : steps / taps * ((rows - 1) * stride + taps);
+    }
+  };
+  struct WindowLoads {
+    std::vector<WindowLoad> loads;
+    size_t window = 0;         // the position of the window's range along the axis
+    bool are_streams = false;  // outputs read far from each other
+  };
+  struct WindowTile {
+    int64_t range = -1;  // of the outputs
+    int64_t rows = 1;
+    int64_t taps = -1;  // the window's range along the same axis
+    bool unrolls_all = false;
+  };
+  std::optional<WindowLoads> window_loads(const AccessTable& table, const ClosureInfo& reduction,
+                                          size_t lane, size_t along) const;
+  int64_t window_rows(const WindowLoads& seen, double size, double steps, double beside) const;
+  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among) const;
+  void unroll_taps(const WindowTile& window, const UOp& reduce);
+  int64_t window_tile_range(const WindowTile& window);
+  void apply_window(const WindowTile& window, const UOp& reduce);
+  bool fill_window(const UOp& stage, const UOp& reduce);
 
   // heuristic_contraction.cpp
   struct RegisterTile {

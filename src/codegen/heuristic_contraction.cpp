@@ -214,7 +214,8 @@ std::optional<Chooser::Factor> Chooser::computed_factor(const UOp& reduce,
   const UOp product = reduce.src(0);
   if (product.op() != Op::Mul) return std::nullopt;
   for (const UOp& factor : product.src()) {
-    if (!has(factor.op(), kElementwise) || factor.op() == Op::Cast) continue;
+    const bool is_computed = has(factor.op(), kElementwise) || factor.op() == Op::Reduce;
+    if (!is_computed || factor.op() == Op::Cast) continue;
     std::vector<int64_t> below;
     for (const UOp& u : topological({&factor, 1}))
       if (u.op() == Op::Range) below.push_back(u.int_arg());
@@ -449,6 +450,10 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   }
   if (lane == none || lane_price > 60) return;
   if (reduction.own & bit(lane)) return reduced_lanes(lane, outputs);
+  if (const auto window = window_tile(reduction.node, number(lane), outputs)) {
+    apply_window(*window, reduction.node);
+    return vector_tile(lane, 1);
+  }
   const size_t row = row_range(lane, outputs);
   TileCost in_registers;
   if (reads_pages(reduction, lane)) in_registers.vectors_max = kLongRunVectors;

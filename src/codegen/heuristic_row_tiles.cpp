@@ -20,6 +20,7 @@ constexpr uint64_t bit(size_t i) {
 constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
 constexpr int64_t kVectorsMax = 4;
+constexpr int64_t kRowsBeside = 2;  // rows of another range in a tile
 
 std::vector<int64_t> closed_by(const UOp& closer) {
   std::vector<int64_t> numbers;
@@ -49,6 +50,7 @@ bool Chooser::row_tiles() {
   order.push_back(number(row));
   if (row + 1 != count) apply({OptionKind::Order, -1, 0, order, 0, false});
   cut_rows(row, common);
+  if (order.size() > 1) cut_rows_beside(order[order.size() - 2], row);
   stage_shared_values();
   finish_rows();
   return true;
@@ -71,11 +73,53 @@ void Chooser::cut_rows(size_t row, uint64_t common) {
   const double row_bytes = kStagesOfRows * widest * static_cast<double>(table_.widest_bytes);
   const auto fit = static_cast<int64_t>(static_cast<double>(target_.l2_bytes) / 2 / row_bytes);
   row_tile_.rows = std::min({best.rows, most(row), std::max<int64_t>(fit, 1)});
+  row_tile_.rows_max = (target_.vector_registers - 2 - best.vectors) / best.vectors;
   row_tile_.vectors = best.vectors;
   row_tile_.inner = number(row);
   if (row_tile_.rows == const_extent(row)) return;
   row_tile_.place = number(row);
   row_tile_.inner = tile(number(row), row_tile_.rows);
+}
+
+// Rows of another range in the same tile, where the operand that all rows share is the same for
+// them and what is computed for the tile is the product's other operand: beside each other in
+// registers if the row is short, else one after the other with the same panel.
+void Chooser::cut_rows_beside(int64_t range, size_t row) {
+  const ClosureInfo* product = nullptr;
+  double reductions = 0;
+  for (const ClosureInfo& c : table_.closures)
+    if (!c.store) product = &c, ++reductions;
+  const size_t at = current_.find_range(range);
+  size_t beside = 0;
+  while (number(beside) != range) ++beside;
+  if (reductions != 2 || std::popcount(product->own) != 1 || const_extent(beside) < 2) return;
+  const auto steps = static_cast<size_t>(std::countr_zero(product->own));
+  bool is_computed = false;
+  for (const UOp& factor : product->node.src(0).src())
+    is_computed |= std::ranges::any_of(topological({&factor, 1}),
+                                       [](const UOp& u) { return u.op() == Op::Reduce; });
+  const bool is_shared = std::ranges::none_of(table_.accesses, [&](const AccessInfo& a) {
+    return a.inside_reduction && a.strides[row] == 0 && a.strides[beside] != 0;
+  });
+  if (!is_computed || !is_shared) return;
+  const bool in_registers = row_tile_.rows * kRowsBeside <= row_tile_.rows_max;
+  const double bytes = static_cast<double>(row_tile_.rows * kRowsBeside) * extent(steps) *
+                       static_cast<double>(table_.widest_bytes);
+  if (!in_registers && bytes > static_cast<double>(target_.l1_bytes)) return;
+  row_tile_.are_beside_in_registers = in_registers;
+  row_tile_.beside = const_extent(beside) == kRowsBeside ? range : tile(range, kRowsBeside);
+  const bool is_cut = row_tile_.inner != number(row);
+  std::vector<int64_t> order;
+  if (row_tile_.beside != range) order.push_back(range);
+  if (is_cut) order.push_back(number(row));
+  row_tile_.place = order.empty() ? place_outside(at) : order.back();
+  order.insert(order.end(), {row_tile_.beside, row_tile_.inner});
+  apply({OptionKind::Order, -1, 0, order, 0, false});
+}
+
+// The number of the range right outside of a position; -1 if there is none.
+int64_t Chooser::place_outside(size_t at) const {
+  return at == 0 ? -1 : current_.ranges[at - 1].range.int_arg();
 }
 
 // What is wanted again of a tile of rows; largest savings first, so that products come before what
@@ -99,7 +143,7 @@ bool Chooser::is_opaque(size_t position) const {
 }
 
 // Splits columns into tiles of vectors.
-Chooser::Columns Chooser::cut_columns(int64_t range) {
+Chooser::Columns Chooser::cut_columns(int64_t range, int64_t vectors) {
   Columns out;
   if (lanes_ < 2) return out;
   const size_t at = current_.find_range(range);
@@ -107,7 +151,6 @@ Chooser::Columns Chooser::cut_columns(int64_t range) {
   const UOp size = current_.ranges[at].range.src(0);
   const int64_t n = size.is_const() ? size.const_int() : 0;
   int64_t lanes = lanes_;
-  int64_t vectors = row_tile_.vectors;
   if (n > 0 && n < lanes) lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
   if (n > 0) vectors = std::clamp<int64_t>(vectors, 1, (n + lanes - 1) / lanes);
   if (lanes < 2) return out;
@@ -130,29 +173,52 @@ void Chooser::fill_rows(const UOp& stage) {
   add_free_ranges(current_, {&stage.src(0), 1}, free);
   const RangeSet columns = bit(current_.position(column));
   for (const UOp& u : topological({&stage.src(0), 1}, is_stage))
-    if (u.op() == Op::Reduce && (free.at(u.node()) & columns))
-      return product(u, column.int_arg(), stage.src(1).int_arg());
-  give_lanes(cut_columns(column.int_arg()));
+    if (u.op() == Op::Reduce && (free.at(u.node()) & columns)) {
+      const UOp& row = stage.src(std::max<size_t>(stage.src().size() - 2, 1));
+      if (!fill_window(stage, u)) product(u, column.int_arg(), row.int_arg());
+      return;
+    }
+  give_lanes(cut_columns(column.int_arg(), row_tile_.vectors));
+}
+
+// Outer columns that a product has beside those with lanes: panels that lie in place.
+std::vector<int64_t> Chooser::panels_of(const UOp& reduce, int64_t column, int64_t row) const {
+  FreeRanges free;
+  add_free_ranges(current_, {&reduce, 1}, free);
+  const size_t tiles = current_.find_range(row_tile_.inner);
+  std::vector<int64_t> out;
+  for (size_t i = tiles + 1; i < current_.ranges.size(); ++i) {
+    const int64_t r = current_.ranges[i].range.int_arg();
+    const bool is_loop = current_.ranges[i].kind == RangeKind::Loop;
+    if (is_loop && (free.at(reduce.node()) & bit(i)) && r != column && r != row) out.push_back(r);
+  }
+  return out;
 }
 
 // The register tile of a product: columns with lanes, rows beside each other, steps outside.
 void Chooser::product(const UOp& reduce, int64_t column, int64_t row) {
   const std::vector<int64_t> steps = closed_by(reduce);
-  const Columns columns = cut_columns(column);
+  const std::vector<int64_t> panels = panels_of(reduce, column, row);
+  const Columns columns = cut_columns(column, row_tile_.vectors);
   if (columns.lane < 0) return;
-  std::vector<int64_t> order;
+  std::vector<int64_t> order = panels;
   const auto add = [&](int64_t r) {
     if (r >= 0) order.push_back(r);
   };
   add(columns.tiles);
+  const bool is_tile = row == row_tile_.inner && row != column;
+  if (is_tile && !row_tile_.are_beside_in_registers) add(row_tile_.beside);
   order.insert(order.end(), steps.begin(), steps.end());
+  if (is_tile && row_tile_.are_beside_in_registers) add(row_tile_.beside);
   if (row != column) add(row);
   add(columns.vectors);
   add(columns.lane);
   apply({OptionKind::Order, -1, 0, order, 0, false});
   stage_panel(steps, columns);
   give_lanes(columns);
-  if (row != column) kind(OptionKind::Upcast, row);
+  // A stage of a few rows has them side by side already.
+  const bool is_loop = current_.ranges[current_.find_range(row)].kind == RangeKind::Loop;
+  if (row != column && is_loop) kind(OptionKind::Upcast, row);
 }
 
 // The operand that has the columns, if they lie apart: one panel for all tiles of rows.
@@ -161,6 +227,8 @@ void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& colu
   const size_t lane = current_.find_range(columns.lane);
   for (const AccessInfo& a : table.accesses) {
     if (a.node.op() != Op::Load || a.strides[lane] == 0 || a.strides[lane] == 1) continue;
+    const auto is_walked = [&](int64_t step) { return a.strides[current_.find_range(step)] != 0; };
+    if (!std::ranges::all_of(steps, is_walked)) continue;
     if (std::ranges::any_of(a.strides, [](int64_t s) { return s == kOpaqueStride; })) continue;
     const int64_t slot = a.node.src(0).int_arg();
     const auto same = std::ranges::count_if(table.accesses, [&](const AccessInfo& other) {
@@ -185,6 +253,19 @@ void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& colu
   }
 }
 
+// The output range along which an operand lies side by side, where none does in what is stored.
+int64_t Chooser::column_of_product(const AccessTable& table) const {
+  uint64_t outputs = 0;
+  for (const ClosureInfo& c : table.closures)
+    if (c.store) outputs |= c.own;
+  for (size_t i = current_.find_range(row_tile_.inner) + 1; i < current_.ranges.size(); ++i)
+    for (const AccessInfo& a : table.accesses)
+      if ((outputs & bit(i)) && !a.store && a.strides[i] == 1 &&
+          current_.ranges[i].kind == RangeKind::Loop)
+        return current_.ranges[i].range.int_arg();
+  return -1;
+}
+
 // What the tiles of rows end in, and the lanes of reductions along rows.
 void Chooser::finish_rows() {
   const UOp store = current_.roots.front();
@@ -200,6 +281,7 @@ void Chooser::finish_rows() {
           r.range.int_arg() == row_tile_.inner || r.range.int_arg() == row_tile_.place;
       if (a.strides[i] == 1 && !outside && r.kind == RangeKind::Loop) column = r.range.int_arg();
     }
+  if (column < 0) column = column_of_product(table);
   if (column >= 0) {
     const size_t at = current_.find_range(column);
     UOp reduce;
@@ -215,8 +297,10 @@ void Chooser::finish_rows() {
           stage_factor(u, {column}, steps, row_tile_.place, row_tile_.inner);
           break;
         }
+      // Later than the stage, which has loops for its rows so.
+      if (row_tile_.are_beside_in_registers) kind(OptionKind::Upcast, row_tile_.beside);
     } else {
-      give_lanes(cut_columns(column));
+      give_lanes(cut_columns(column, row_tile_.vectors));
     }
   }
   lanes_along_rows();
@@ -246,7 +330,7 @@ void Chooser::lanes_along_rows() {
     if (contiguous && !beside && std::ranges::count(ranges, r.range.int_arg()) == 0)
       ranges.push_back(r.range.int_arg());
   }
-  for (int64_t r : ranges) give_lanes(cut_columns(r));
+  for (int64_t r : ranges) give_lanes(cut_columns(r, row_tile_.vectors));
 }
 
 }  // namespace tiny

@@ -198,7 +198,8 @@ class Joiner {
       const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
       const size_t inputs = joined.values.size();
       const bool in_rows = test.passes(inputs) || test.passes_as_tiles(inputs);
-      const std::optional<double> fill = in_rows ? 0 : test.operand_seconds(inputs);
+      std::optional<double> fill = in_rows ? 0 : test.operand_seconds(inputs);
+      if (!fill) fill = test.computed_rows_seconds(inputs);
       if (fill && decide({number, u, saved_seconds(bytes, target_), pay + *fill, false})) {
         ++changes_[root.id()];
         return true;

@@ -11,7 +11,8 @@ namespace tiny {
 
 namespace {
 
-constexpr double kRowTileMin = 4;  // rows that go through a chain of products at once
+constexpr double kRowTileMin = 4;     // rows that go through a chain of products at once
+constexpr double kComputedRows = 14;  // rows of a tile that are computed before a product
 
 bool is_reduce(const UOp& u) {
   return u.op() == Op::Reduce;
@@ -132,14 +133,67 @@ std::optional<double> RowTest::operand_seconds(size_t inputs) const {
   const std::vector<UOp> below = topological({&outer, 1});
   if (std::find(below.begin(), below.end(), inner) == below.end()) return std::nullopt;
   const RangeSet free = free_.at(inner.node());
-  RangeSet own = 0;
-  for (size_t i = 1; i < outer.src().size(); ++i) own |= free_.at(outer.src(i).node());
+  const RangeSet own = closed(outer);
   if (free == 0 || (free & ~own) != 0) return std::nullopt;
   const double bytes = extent(free) * static_cast<double>(inner.dtype().bytes());
   if (bytes > static_cast<double>(target_.l1_bytes) / 2) return std::nullopt;
   RangeSet all = free;
   for (size_t i = 1; i < inner.src().size(); ++i) all |= free_.at(inner.src(i).node());
   return extent(all) / target_.fma_rate * (1 - 1.0 / target_.cores);
+}
+
+RangeSet RowTest::closed(const UOp& reduce) const {
+  RangeSet own = 0;
+  for (size_t i = 1; i < reduce.src().size(); ++i) own |= free_.at(reduce.src(i).node());
+  return own;
+}
+
+// The rows that `outer` multiplies with a matrix, if they are made of `inner`, are walked whole by
+// `outer`, and the matrix is the same for all.
+std::optional<RangeSet> RowTest::rows_of_factor(const UOp& inner, const UOp& outer) const {
+  const UOp product = outer.src(0);
+  if (product.op() != Op::Mul || outer.reduce_arg().op != Op::Add) return std::nullopt;
+  const auto is_made_of = [&](const UOp& u) {
+    const std::vector<UOp> below = topological({&u, 1});
+    return std::find(below.begin(), below.end(), inner) != below.end();
+  };
+  const bool first = is_made_of(product.src(0));
+  if (first == is_made_of(product.src(1))) return std::nullopt;
+  const RangeSet factor = free_.at(product.src(first ? 0 : 1).node());
+  const RangeSet matrix = free_.at(product.src(first ? 1 : 0).node());
+  const RangeSet own = closed(outer);
+  const RangeSet rows = factor & ~own;
+  if (std::popcount(own) != 1 || (own & ~factor) || (own & ~matrix)) return std::nullopt;
+  if (rows == 0 || (rows & matrix) || (matrix & ~own) == 0) return std::nullopt;
+  if (free_.at(inner.node()) & ~factor) return std::nullopt;
+  return rows;
+}
+
+std::optional<double> RowTest::computed_rows_seconds(size_t inputs) const {
+  if (!is_small(inputs)) return std::nullopt;
+  if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
+  std::vector<UOp> reductions;
+  RangeSet common = ~RangeSet{0};
+  for (const UOp& u : nodes_) {
+    if (u.op() == Op::Reduce) reductions.push_back(u);
+    if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free_.at(u.node());
+  }
+  if (reductions.size() != 2 || is_contraction(reductions[0])) return std::nullopt;
+  const auto rows = rows_of_factor(reductions[0], reductions[1]);
+  if (!rows || *rows != common || (common & (common + 1))) return std::nullopt;
+  // What the rows read is another for each step: a product would want a tile of steps too.
+  const RangeSet step = closed(reductions[1]);
+  for (const UOp& u : topological({&reductions[0], 1}))
+    if (u.op() == Op::Load && (walked(u) & *rows) && !(walked(u) & step)) return std::nullopt;
+  const double row = extent(std::bit_floor(*rows));
+  const auto bytes = static_cast<double>(reductions[1].dtype().bytes());
+  const double steps = extent(step);
+  const double columns = extent(free_.at(reductions[1].node()) & ~*rows);
+  const auto cache = static_cast<double>(target_.l2_bytes);
+  if (row < kRowTileMin || steps * bytes * kComputedRows > cache / 2) return std::nullopt;
+  const double matrix = steps * columns * bytes;
+  if (matrix <= cache * 3 / 4) return 0;
+  return matrix * extent(*rows) / std::min(row, kComputedRows) / target_.l3_bandwidth;
 }
 
 double RowTest::extent(RangeSet set) const {

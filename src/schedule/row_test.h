@@ -31,6 +31,10 @@ class RowTest {
   // Seconds that each worker adds if a reduction inside another, the same for every output, is
   // computed once before the loops; none if the kernel is not of that kind.
   std::optional<double> operand_seconds(size_t inputs) const;
+  // Seconds that are added if a product of a matrix with values that a cheap reduction makes for
+  // each row (a depthwise convolution) goes through tiles of rows: the matrix is read for each;
+  // none if the kernel is not of that kind.
+  std::optional<double> computed_rows_seconds(size_t inputs) const;
 
  private:
   bool is_small(size_t inputs) const;
@@ -39,6 +43,8 @@ class RowTest {
   bool is_contraction(const UOp& reduce) const;
   bool keeps_its_products(RangeSet common) const;
   bool fits(double rows) const;
+  RangeSet closed(const UOp& reduce) const;
+  std::optional<RangeSet> rows_of_factor(const UOp& inner, const UOp& outer) const;
 
   const Kernel& kernel_;
   const Target& target_;

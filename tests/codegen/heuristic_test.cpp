@@ -41,6 +41,12 @@ class HeuristicTest : public ::testing::Test {
     options.strides = {stride, stride};
     return relu(conv(x, constant({channels, x.shape()[1].value(), 1, 1}), Tensor(), options));
   }
+  Tensor depthwise(const Tensor& x, int64_t stride = 1) {
+    const int64_t channels = x.shape()[1].value();
+    const WindowOptions options{{stride, stride}, {}, {1, 1}, {1, 1}};
+    return conv(x, constant({channels, 1, 3, 3}), Tensor(), options, channels);
+  }
+  static Tensor stored(const Tensor& t) { return permute(t, {0, 2, 3, 1}); }
   // Kernel `number` of the program that makes `output` of `input`.
   KernelInfo kernel(const Tensor& input, const Tensor& output, size_t number) {
     const Ref<const TensorProgram> program =
@@ -148,6 +154,24 @@ TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
   const Tensor normal = mul(permute(x, {0, 3, 1, 2}), constant({256, 1, 1}));
   const Tensor y = permute(pointwise(relu(normal), 128), {0, 2, 3, 1});
   EXPECT_EQ(loops(x, y, 0), "r_56_4_256_14_2_16");
+}
+
+// Four rows of outputs read six rows of inputs; the nine steps are side by side.
+TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
+  const Tensor y = stored(depthwise(permute(x, {0, 3, 1, 2})));
+  EXPECT_EQ(options(x, y, 0), "TILE r0 4; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
+}
+
+// Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows
+// are beside each other in registers.
+TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
+  const Tensor y = stored(pointwise(relu(depthwise(permute(x, {0, 3, 1, 2}))), 128));
+  EXPECT_EQ(loops(x, y, 0), "r_28_4_4_2_128_14_2_16_3_3");
+  const Tensor small = make_placeholder(context_, kFloat32, {1, 7, 7, 960});
+  const Tensor z = stored(pointwise(relu(depthwise(permute(small, {0, 3, 1, 2}))), 160));
+  EXPECT_EQ(loops(small, z, 0), "r_4_5_960_2_7_2_16_3_3");
 }
 
 }  // namespace

@@ -44,12 +44,14 @@ class Expression {
   Expression(Ref<Context> context, uint64_t seed) : context_(std::move(context)), random_(seed) {}
 
   Tensor make() {
-    switch (below(9)) {
+    switch (below(10)) {
       case 0:
       case 1:
         return epilogue(product());
       case 7:
         return epilogue(product_of_sums());
+      case 8:
+        return epilogue(product_of_windows());
       case 2:
         return epilogue(convolution());
       case 3:
@@ -149,6 +151,23 @@ class Expression {
     const Tensor x = data({1, channels, 8 + below(12), 8 + below(30)});
     return conv(x, data({channels, 1, kernel[0], kernel[1]}), Tensor(), window(2, kernel),
                 channels);
+  }
+  // A window of its own for each channel, several of them for some, and a product over channels.
+  Tensor product_of_windows() {
+    const Ints kernel{1 + below(5), 1 + below(5)};
+    const int64_t channels = size(50);
+    const int64_t each = chance(30) ? 2 : 1;
+    const Tensor x = data({1 + below(2), channels, 8 + below(12), 8 + below(30)});
+    Tensor rows = conv(x, data({channels * each, 1, kernel[0], kernel[1]}), Tensor(),
+                       window(2, kernel), channels);
+    if (chance(20)) {
+      WindowOptions options = window(2, kernel);
+      options.dilations = {};
+      rows = max_pool(x, kernel, options);
+    }
+    if (chance(50)) rows = add(rows, data({rows.shape()[1].value(), 1, 1}));
+    if (chance(50)) rows = maximum(rows, number(rows, 0));
+    return conv(rows, data({size(70), rows.shape()[1].value(), 1, 1}), Tensor(), WindowOptions());
   }
   Tensor pooled() {
     const Ints kernel{1 + below(3), 1 + below(3)};

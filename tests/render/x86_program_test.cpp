@@ -114,7 +114,7 @@ TEST(X86Program, StoresPastTheCachesMatchWhereverTheyStart) {
         w.p.ops.back().bypass = true;
         w.end();
         verify(w.p);
-        const int64_t count = 64 + 3 + lanes + shift;
+        const auto count = static_cast<size_t>(64 + 3 + lanes + shift);
         expect_same_where(w.p, {{sample(d, count, random), zeros(d, count)}, {}}, v);
         if (HasFatalFailure()) return;
       }

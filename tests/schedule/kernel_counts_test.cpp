@@ -70,5 +70,26 @@ TEST_F(KernelCounts, AttentionIsOne) {
   EXPECT_EQ(kernels(matmul(scores, input({12, 128, 64}))), 1U);
 }
 
+// A window for each channel is computed in tiles of the product that reads it, unless its matrix is
+// larger than the second-level cache; a convolution over all channels, or what two read, is not.
+TEST_F(KernelCounts, AWindowForEachChannelAndAProductAreOne) {
+  WindowOptions same;
+  same.before = same.after = {1, 1};
+  const auto depthwise = [&](int64_t channels) {
+    const Tensor x = input({1, channels, 14, 14});
+    return relu(conv(x, input({channels, 1, 3, 3}), input({channels}), same, channels));
+  };
+  const auto pointwise = [&](const Tensor& x, int64_t channels) {
+    return conv(x, input({channels, x.shape()[1].value(), 1, 1}), Tensor(), WindowOptions());
+  };
+  EXPECT_EQ(kernels(pointwise(depthwise(96), 24)), 1U);
+  EXPECT_EQ(kernels(pointwise(depthwise(960), 960)), 2U);
+  const Tensor pooled = max_pool(input({1, 64, 14, 14}), {3, 3}, same);
+  EXPECT_EQ(kernels(pointwise(pooled, 32)), 1U);
+  EXPECT_EQ(kernels(add(pointwise(pooled, 32), relu(pointwise(pooled, 32)))), 3U);
+  const Tensor full = relu(conv(input({1, 64, 14, 14}), input({64, 64, 3, 3}), Tensor(), same));
+  EXPECT_EQ(kernels(pointwise(full, 32)), 2U);
+}
+
 }  // namespace
 }  // namespace tiny
