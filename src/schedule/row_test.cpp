@@ -214,6 +214,24 @@ RangeSet RowTest::walked(const UOp& load) const {
   return set;
 }
 
+// The elements that a load walks through as these ranges run.  A range that is split into several
+// indices counts with the values that each of them takes; windows that overlap count as apart.
+double RowTest::walked_elements(const UOp& load, RangeSet ranges) const {
+  const ViewArg& view = load.view_arg();
+  double elements = 1;
+  for (size_t i = 0; i < view.strides.size(); ++i) {
+    const UOp& index = load.src(1 + i);
+    const RangeSet set = free_.at(index.node()) & ranges;
+    if (view.strides[i] == 0 || set == 0) continue;
+    const Interval values = bounds(index);
+    const bool one = std::popcount(set) == 1;
+    elements *= one ? std::min(extent(set),
+                               static_cast<double>(values.hi) - static_cast<double>(values.lo) + 1)
+                    : extent(set);
+  }
+  return std::min(elements, extent(walked(load) & ranges));
+}
+
 // A reduction whose operands are read more than once: it wants register tiles of its own.
 bool RowTest::is_contraction(const UOp& reduce) const {
   RangeSet all = free_.at(reduce.node());
@@ -221,7 +239,7 @@ bool RowTest::is_contraction(const UOp& reduce) const {
   double largest = 1;
   const UOp value = reduce.src(0);
   for (const UOp& u : topological({&value, 1}))
-    if (u.op() == Op::Load) largest = std::max(largest, extent(walked(u) & all));
+    if (u.op() == Op::Load) largest = std::max(largest, walked_elements(u, all));
   return extent(all) > 1.5 * largest;
 }
 

@@ -39,6 +39,7 @@ class RowTest {
  private:
   bool is_small(size_t inputs) const;
   double extent(RangeSet set) const;
+  double walked_elements(const UOp& load, RangeSet ranges) const;
   RangeSet walked(const UOp& load) const;
   bool is_contraction(const UOp& reduce) const;
   bool keeps_its_products(RangeSet common) const;

@@ -56,6 +56,15 @@ TEST_F(KernelCounts, RowsAreOne) {
   EXPECT_EQ(kernels(rms_norm(input({512, 768}), input({768}), 1)), 1U);
 }
 
+// The product with the values is a contraction, though each head's probabilities are read along the
+// projection's columns of that head.
+TEST_F(KernelCounts, AttentionAndItsProjectionAreTwo) {
+  const Tensor keys = permute(input({1, 4, 16, 64}), {0, 1, 3, 2});
+  const Tensor scores = softmax(matmul(input({1, 4, 16, 64}), keys), 3);
+  const Tensor heads = permute(matmul(scores, input({1, 4, 16, 64})), {0, 2, 1, 3});
+  EXPECT_EQ(kernels(matmul(reshape(heads, to_shape({16, 256})), input({256, 256}))), 2U);
+}
+
 TEST_F(KernelCounts, MovementBeforeAnAdditionIsNone) {
   Tensor x = pad(input({30, 40}), {Dim(1), Dim(2)}, {Dim(3), Dim(4)});
   x = slice(x, {2, 1}, {34, 46}, {2, 3});
