@@ -178,7 +178,7 @@ std::optional<double> RowTest::computed_rows_seconds(size_t inputs) const {
     if (u.op() == Op::Reduce) reductions.push_back(u);
     if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free_.at(u.node());
   }
-  if (reductions.size() != 2 || is_contraction(reductions[0])) return std::nullopt;
+  if (reductions.size() != 2 || is_contraction(reductions[0], true)) return std::nullopt;
   const auto rows = rows_of_factor(reductions[0], reductions[1]);
   if (!rows || *rows != common || (common & (common + 1))) return std::nullopt;
   // What the rows read is another for each step: a product would want a tile of steps too.
@@ -233,13 +233,14 @@ double RowTest::walked_elements(const UOp& load, RangeSet ranges) const {
 }
 
 // A reduction whose operands are read more than once: it wants register tiles of its own.
-bool RowTest::is_contraction(const UOp& reduce) const {
+bool RowTest::is_contraction(const UOp& reduce, bool splits) const {
   RangeSet all = free_.at(reduce.node());
   for (size_t i = 1; i < reduce.src().size(); ++i) all |= free_.at(reduce.src(i).node());
   double largest = 1;
   const UOp value = reduce.src(0);
   for (const UOp& u : topological({&value, 1}))
-    if (u.op() == Op::Load) largest = std::max(largest, walked_elements(u, all));
+    if (u.op() == Op::Load)
+      largest = std::max(largest, splits ? walked_elements(u, all) : extent(walked(u) & all));
   return extent(all) > 1.5 * largest;
 }
 

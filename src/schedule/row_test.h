@@ -41,7 +41,9 @@ class RowTest {
   double extent(RangeSet set) const;
   double walked_elements(const UOp& load, RangeSet ranges) const;
   RangeSet walked(const UOp& load) const;
-  bool is_contraction(const UOp& reduce) const;
+  // `splits`: a range that is split into several indices counts with the values of each, so that
+  // heads that share what they read are seen.
+  bool is_contraction(const UOp& reduce, bool splits = false) const;
   bool keeps_its_products(RangeSet common) const;
   bool fits(double rows) const;
   RangeSet closed(const UOp& reduce) const;
