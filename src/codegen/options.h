@@ -14,6 +14,8 @@
 //                instruction; r is closed by sums of products of narrow values alone (ir/dot.h)
 //   PREFETCH p r what lies after the block of parameter p that each step of the loop r reads is
 //                fetched while r runs; where each step reads another block, during the step before
+//   OVERLAP r    the loops that a step of r walks one after the other run as one, each for another
+//                step, where no value depends on that (codegen/overlap.h)
 //   BYPASS p     what is stored to parameter p, which the kernel does not read, may pass the caches
 //
 // A list is text too: "TILE r0 14; VEC r3".  New ranges are numbered from the kernel's highest, in
@@ -40,7 +42,8 @@ enum class OptionKind : uint8_t {
   Stage,
   Prefetch,
   Bypass,
-  Dot
+  Dot,
+  Overlap
 };
 
 struct Option {
