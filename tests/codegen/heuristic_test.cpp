@@ -139,6 +139,18 @@ TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
   EXPECT_EQ(list(relu(x), 1, generic_target()).find("BYPASS"), std::string::npos);  // no vectors
 }
 
+// An operand that lies the other way is laid out again by squares of 16 times 16, which the
+// renderer turns in registers.
+TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
+  const Tensor a = testing::float_input(context_, {256, 256});
+  const Tensor b = testing::float_input(context_, {256, 256});
+  const UOp product = matmul(a, permute(b, {1, 0})).node();
+  const Schedule schedule = make_schedule({&product, 1}, avx512_target());
+  const std::string list = to_text(choose_options(
+      prepare_kernel(schedule.kernels.front().kernel, avx512_target()), avx512_target()));
+  EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
+}
+
 // A matrix whose rows are pages apart is read in runs of 12 lines, one that is read from the cache
 // in tiles as wide as any.
 TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
