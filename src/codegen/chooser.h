@@ -20,6 +20,8 @@ namespace tiny {
 inline constexpr double kStagedReuseMin = 32;
 // Lanes that cost more than this are not worth having where there are several reductions.
 inline constexpr double kLaneCostMax = 30;
+// Rows among which the first and last, where loops do not overlap, are few.
+inline constexpr int64_t kOverlappedRowsMin = 8;
 
 class Chooser {
  public:
@@ -103,6 +105,8 @@ class Chooser {
   int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
   void lanes_along_rows();
+  int64_t row_of(RangeSet ranges) const;
+  void overlap_tile(int64_t row);
   RowTile row_tile_;
 
   // heuristic_window.cpp

@@ -18,8 +18,6 @@ constexpr uint64_t bit(size_t i) {
 // Vectors of a row that are computed side by side; fewer where another row's loops are beside.
 constexpr int64_t kRowVectors = 4;
 constexpr int64_t kOverlappedVectors = 2;
-// Rows whose first and last, where loops do not overlap, are few among them.
-constexpr double kOverlappedRowsMin = 8;
 
 }  // namespace
 
@@ -56,7 +54,7 @@ void Chooser::rows() {
 // many rows stay in the first level of cache.
 bool Chooser::can_overlap_rows() const {
   const size_t common = common_outer_ranges(kernel_);
-  if (common == 0 || extent(common - 1) < kOverlappedRowsMin) return false;
+  if (common == 0 || most(common - 1) < kOverlappedRowsMin) return false;
   int64_t size = 0;
   for (const ClosureInfo& c : table_.closures) {
     const uint64_t inside = c.own >> common;
