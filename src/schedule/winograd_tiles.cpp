@@ -1,5 +1,6 @@
 #include "schedule/winograd_tiles.h"
 
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -40,20 +41,21 @@ Values input_points(const Values& d) {
           add(add(d[5], times(d[3], -5)), times(d[1], 4))};
 }
 
+// Without the factors of `filter_scale`, so that all sums but those of multiples are exact to a
+// rounding.
 Values filter_points(const Values& g, int64_t points) {
-  if (points == 4) {
-    const UOp ends = add(g[0], g[2]);
-    return {g[0], times(add(ends, g[1]), 0.5), times(sub(ends, g[1]), 0.5), g[2]};
-  }
   const UOp ends = add(g[0], g[2]);
+  if (points == 4) return {g[0], add(ends, g[1]), sub(ends, g[1]), g[2]};
   const UOp far = add(g[0], times(g[2], 4));
   const UOp middle = times(g[1], 2);
-  return {times(g[0], 1.0 / 4),
-          times(add(ends, g[1]), -1.0 / 6),
-          times(sub(ends, g[1]), -1.0 / 6),
-          times(add(far, middle), 1.0 / 24),
-          times(sub(far, middle), 1.0 / 24),
-          g[2]};
+  return {g[0], add(ends, g[1]), sub(ends, g[1]), add(far, middle), sub(far, middle), g[2]};
+}
+
+double filter_scale(int64_t point, int64_t points) {
+  constexpr std::array<double, 4> kFour{1, 0.5, 0.5, 1};
+  constexpr std::array<double, 6> kSix{1.0 / 4, -1.0 / 6, -1.0 / 6, 1.0 / 24, 1.0 / 24, 1};
+  const auto i = static_cast<size_t>(point);
+  return points == 4 ? kFour[i] : kSix[i];
 }
 
 Values output_values(const Values& m) {
@@ -81,10 +83,11 @@ UOp chosen(std::span<const UOp> values, size_t axis, int64_t first = 0) {
                chosen(values.first(half), axis, first), chosen(values.subspan(half), axis, middle));
 }
 
-// A transform along both axes of a grid of values, rows first, and its results stacked along the
-// axes `row` and `column`.
+// A transform along both axes of a grid of values, rows first; `finish` makes an element of the
+// result in a row and a column, which are stacked along the axes `row` and `column`.
 UOp both_ways(const std::vector<Values>& grid, const std::function<Values(const Values&)>& along,
-              size_t row, size_t column) {
+              size_t row, size_t column,
+              const std::function<UOp(const UOp&, int64_t, int64_t)>& finish = {}) {
   std::vector<Values> rows;  // [result][column of the grid]
   for (size_t j = 0; j < grid.front().size(); ++j) {
     Values values;
@@ -94,7 +97,12 @@ UOp both_ways(const std::vector<Values>& grid, const std::function<Values(const 
     for (size_t i = 0; i < results.size(); ++i) rows[i].push_back(results[i]);
   }
   Values stacked;
-  for (const Values& line : rows) stacked.push_back(chosen(along(line), column));
+  for (const Values& line : rows) {
+    Values results = along(line);
+    for (size_t j = 0; finish && j < results.size(); ++j)
+      results[j] = finish(results[j], std::ssize(stacked), static_cast<int64_t>(j));
+    stacked.push_back(chosen(results, column));
+  }
   return chosen(stacked, row);
 }
 
@@ -141,11 +149,14 @@ UOp winograd_filter(const UOp& w, WinogradTile tile) {
   for (int64_t i = 0; i < 3; ++i)
     for (int64_t j = 0; j < 3; ++j) {
       const UOp tap = part(w, {i, j, 0, 0}, {1, 1, size[2], size[3]});
-      grid[static_cast<size_t>(i)].push_back(
-          cast(make_expand(tap, {p, p, size[2], size[3]}), kFloat64));
+      grid[static_cast<size_t>(i)].push_back(make_expand(tap, {p, p, size[2], size[3]}));
     }
   const auto along = [p](const Values& g) { return filter_points(g, p); };
-  return cast(both_ways(grid, along, 0, 1), w.dtype());
+  const auto scaled = [p](const UOp& x, int64_t row, int64_t column) {
+    const double scale = filter_scale(row, p) * filter_scale(column, p);
+    return scale == 1 ? x : times(x, scale);
+  };
+  return both_ways(grid, along, 0, 1, scaled);
 }
 
 UOp winograd_product(const UOp& v, const UOp& u) {
