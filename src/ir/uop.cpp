@@ -213,7 +213,7 @@ void Graph::release(const Node* node) {
 std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&)) {
   std::vector<UOp> order;
   if (roots.empty()) return order;
-  std::vector<uint8_t> seen(roots.front().graph().id_limit());
+  const uint64_t visit = roots.front().graph().next_visit();
   // The roots, and then what they refer to, keep alive what is on the stack.
   struct Frame {
     const UOp* node;
@@ -222,7 +222,7 @@ std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&
   };
   std::vector<Frame> stack;
   const auto enter = [&](const UOp& node) {
-    if (std::exchange(seen[node.id()], 1)) return;
+    if (std::exchange(node.node()->visit, visit) == visit) return;
     const bool stops = stop && stop(node);
     stack.push_back({&node, 0, stops ? 0 : static_cast<uint32_t>(node.src().size())});
   };
@@ -239,6 +239,22 @@ std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&
     }
   }
   return order;
+}
+
+bool reaches(const UOp& root, const UOp& node) {
+  if (root == node) return true;
+  const uint64_t visit = root.graph().next_visit();
+  std::vector<const Node*> stack{root.node()};
+  while (!stack.empty()) {
+    const Node* top = stack.back();
+    stack.pop_back();
+    for (const UOp& s : top->src) {
+      if (s == node) return true;
+      if (std::exchange(s.node()->visit, visit) != visit && !s.src().empty())
+        stack.push_back(s.node());
+    }
+  }
+  return false;
 }
 
 UOp substitute(const UOp& root, const std::vector<std::pair<UOp, UOp>>& replacements) {

@@ -101,7 +101,9 @@ class Lowering {
   using Key = std::vector<const Node*>;
 
   static Key key_of(const UOp& node, const std::vector<UOp>& index) {
-    Key key{node.node()};
+    Key key;
+    key.reserve(index.size() + 1);
+    key.push_back(node.node());
     for (const UOp& e : index) key.push_back(e.node());
     return key;
   }
