@@ -93,8 +93,8 @@ KernelCache::Found KernelCache::search(const Kernel& kernel) {
     SearchLimits limits;
     limits.width = flags_.beam;
     limits.seconds = std::min(5.0 * static_cast<double>(1 + flags_.beam), kSearchSecondsMax);
-    const SearchResult result =
-        search_options(kernel, {backend_, observer_, stop_}, pipeline_options(), limits);
+    const SearchResult result = search_options(
+        kernel, {backend_, observer_, stop_, flags_.threads_of_caller}, pipeline_options(), limits);
     ++observer_.compiles().searched;
     observer_.compiles().candidates += result.candidates;
     found = Found{result.is_better, result.options};

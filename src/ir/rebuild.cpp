@@ -24,4 +24,17 @@ std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
   return out;
 }
 
+std::vector<UOp> copy_nodes(std::span<const UOp> roots, Graph& graph) {
+  std::vector<UOp> out(roots.begin(), roots.end());
+  if (out.empty()) return out;
+  std::vector<UOp> copied(out.front().graph().id_limit());
+  for (const UOp& u : topological(roots)) {
+    std::vector<UOp> src;
+    for (const UOp& s : u.src()) src.push_back(copied[s.id()]);
+    copied[u.id()] = graph.make(u.op(), std::move(src), u.arg(), u.dtype());
+  }
+  for (UOp& root : out) root = copied[root.id()];
+  return out;
+}
+
 }  // namespace tiny

@@ -1,0 +1,73 @@
+// Lists of options of one kernel made into code, several at once: each thread has the kernel in a
+// graph of its own, since a graph belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "codegen/options.h"
+#include "codegen/pipeline.h"
+#include "engine/backend.h"
+#include "engine/size.h"
+#include "engine/trial.h"
+#include "ir/kernel.h"
+
+namespace tiny {
+
+using ProgramHash = std::pair<uint64_t, uint64_t>;
+
+struct Lowered {
+  std::vector<Option> list;
+  std::string name;
+  SizeExpression threads_extent;
+  double executed = 0;  // ops of one launch
+  ProgramHash hash;     // of the linear program
+  Code code;            // empty unless asked for
+};
+
+class Lowering {
+ public:
+  // All outlive it.  `own`: threads of the caller's to use instead.
+  Lowering(const Kernel& kernel, Backend& backend, const PipelineOptions& base, const Trial& trial,
+           const OwnThreads& own);
+  ~Lowering();
+
+  // What `lists` are applied to.
+  const Kernel& prepared() const;
+  int lanes() const { return pool_.workers(); }
+
+  struct Wish {
+    bool must_fit = true;               // ask fits_target first
+    bool with_code = true;              // or as far as the linear program
+    double executed_max = 0;            // more than this is left out; 0: nothing is
+    const std::set<ProgramHash>* seen;  // programs that are left out
+  };
+  // In the order of `lists`; none for a list that does not fit the kernel, asks too much of the
+  // target, or is left out.
+  std::vector<std::optional<Lowered>> lower(std::span<const std::vector<Option>> lists,
+                                            const Wish& wish);
+
+ private:
+  struct Lane;
+  struct Job;
+  static void work(void* job, int64_t lane, int worker) noexcept;
+  std::optional<Lowered> lower_one(const Lane& lane, const std::vector<Option>& list,
+                                   const Wish& wish, LinearProgram& program) const;
+  void lower_share(const Lane& lane, int64_t first, Job& job) const;
+
+  Backend& backend_;
+  PipelineOptions pipeline_;
+  const Trial& trial_;
+  ThreadPool pool_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace tiny
