@@ -194,9 +194,9 @@ class Lineariser {
   std::vector<Digit> digits_;                  // of an instance's coordinates, by position
   std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
   std::unordered_map<const Node*, std::optional<Affine>> sums_;
-  std::vector<UOp> kept_;                      // what the maps point to stays alive
-  std::vector<RangeState> states_;             // by position
-  RangeSet loops_ = 0;                         // positions by kind
+  std::vector<UOp> kept_;           // what the maps point to stays alive
+  std::vector<RangeState> states_;  // by position
+  RangeSet loops_ = 0;              // positions by kind
   RangeSet unrolled_ = 0;
   RangeSet vec_ = 0;
   RangeSet dots_ = 0;
