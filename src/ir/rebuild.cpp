@@ -1,5 +1,7 @@
 #include "ir/rebuild.h"
 
+#include <algorithm>
+
 namespace tiny {
 
 std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
@@ -9,14 +11,12 @@ std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
   std::vector<UOp> rebuilt(out.front().graph().id_limit());
   for (const UOp& u : topological(roots, stop)) {
     UOp now = u;
-    if (!stop(u)) {
+    const auto is_changed = [&](const UOp& s) { return !(rebuilt[s.id()] == s); };
+    if (!stop(u) && std::ranges::any_of(u.src(), is_changed)) {
       std::vector<UOp> src;
-      bool changed = false;
-      for (const UOp& s : u.src()) {
-        src.push_back(rebuilt[s.id()]);
-        changed |= !(src.back() == s);
-      }
-      if (changed) now = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+      src.reserve(u.src().size());
+      for (const UOp& s : u.src()) src.push_back(rebuilt[s.id()]);
+      now = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
     }
     rebuilt[u.id()] = change(u, now);
   }

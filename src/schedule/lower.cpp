@@ -1,12 +1,14 @@
 #include "schedule/lower.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <map>
 #include <numeric>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/shared_value.h"
@@ -89,43 +91,54 @@ class Lowering {
     return arg;
   }
 
+  // An index, each list of expressions once: many values are computed at the same one.
+  using Index = const std::vector<UOp>*;
+
+  Index interned(const std::vector<UOp>& index) {
+    std::vector<const Node*> key;
+    key.reserve(index.size());
+    for (const UOp& e : index) key.push_back(e.node());
+    return &indices_.try_emplace(std::move(key), index).first->second;
+  }
+
   // A value that is being computed.  What it needs is computed first, and then it is asked again:
   // a graph may be deeper than the stack.
   struct Frame {
     UOp node;
-    std::vector<UOp> index;
-    bool begun = false;      // the two below are known
-    std::vector<UOp> below;  // the index into the source
-    std::vector<UOp> more;   // a reduction's ranges, a pad's conditions
+    Index index = nullptr;
+    Index below = nullptr;       // into the source; null: this and the next are not known yet
+    std::vector<UOp> more = {};  // a reduction's ranges, a pad's conditions
   };
-  using Key = std::vector<const Node*>;
-
-  static Key key_of(const UOp& node, const std::vector<UOp>& index) {
-    Key key{node.node()};
-    for (const UOp& e : index) key.push_back(e.node());
-    return key;
-  }
+  struct Key {
+    const Node* node;
+    Index index;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return hash_mix(std::bit_cast<uintptr_t>(key.node), std::bit_cast<uintptr_t>(key.index));
+    }
+  };
 
   // The value of `node` at `index`; memoised, since a node may be reached by several ways.  None if
   // it is not known yet: then the caller returns none too and is asked again.
-  UOp at(const UOp& node, const std::vector<UOp>& index) {
-    if (const auto found = memo_.find(key_of(node, index)); found != memo_.end())
+  UOp at(const UOp& node, Index index) {
+    if (const auto found = memo_.find({node.node(), index}); found != memo_.end())
       return found->second;
-    missing_.push_back({node, index, false, {}, {}});
+    missing_.push_back({node, index});
     return {};
   }
 
   UOp evaluate(const UOp& root, const std::vector<UOp>& at_index) {
     std::vector<Frame> stack;
-    stack.push_back({root, at_index, false, {}, {}});
+    stack.push_back({root, interned(at_index)});
     UOp value;
     while (!stack.empty()) {
       missing_.clear();
       Frame& frame = stack.back();
       value = fresh(frame);
       if (value) {
-        kept_.insert(kept_.end(), frame.index.begin(), frame.index.end());
-        memo_.emplace(key_of(frame.node, frame.index), value);
+        memo_.emplace(Key{frame.node.node(), frame.index}, value);
         stack.pop_back();
       } else {
         // The first that is needed is computed first.
@@ -141,11 +154,11 @@ class Lowering {
 
   UOp fresh(Frame& frame) {
     const UOp& node = frame.node;
-    if (auto known = memo_.find(key_of(node, frame.index)); known != memo_.end())
+    if (auto known = memo_.find({node.node(), frame.index}); known != memo_.end())
       return known->second;
-    if (!frame.begun)
+    if (!frame.below)
       if (auto stored = as_view(node, memory_flags(), decision_.layouts))
-        return load(*stored, frame.index, node.dtype());
+        return load(*stored, *frame.index, node.dtype());
     return computed(frame);
   }
 
@@ -219,7 +232,7 @@ class Lowering {
 
   UOp computed(Frame& frame) {
     const UOp& node = frame.node;
-    const std::vector<UOp>& index = frame.index;
+    const Index index = frame.index;
     if (has(node.op(), kMovement)) return moved(frame);
     if (has(node.op(), kElementwise)) {
       std::vector<UOp> src;
@@ -232,7 +245,7 @@ class Lowering {
       case Op::Variable:
         return node;
       case Op::Iota:
-        return cast(index.front(), node.dtype());
+        return cast(index->front(), node.dtype());
       case Op::Contiguous:
       case Op::Copy:
         return at(node.src(0), index);
@@ -243,7 +256,7 @@ class Lowering {
       case Op::Gather:
         return gathered(frame);
       case Op::Concat:
-        return concatenated(node, index);
+        return concatenated(node, *index);
       default:
         throw Error(Status::Internal, cat("no kernel computes the op ", info(node.op()).name));
     }
@@ -253,18 +266,18 @@ class Lowering {
     const UOp& node = frame.node;
     if (node.op() == Op::AsStrided)
       throw Error(Status::Internal, "as_strided of a value without memory");
-    if (!frame.begun) {
+    if (!frame.below) {
       std::vector<UOp> conditions;
-      frame.below = apply_movement_op(node, frame.index, conditions);
-      for (UOp& e : frame.below) e = simplify_(e);
+      std::vector<UOp> below = apply_movement_op(node, *frame.index, conditions);
+      for (UOp& e : below) e = simplify_(e);
       for (const UOp& c : conditions) {
         const UOp simple = simplify_(c);
         if (!simple.is_const() || simple.const_bits() == 0) frame.more.push_back(simple);
       }
-      frame.begun = true;
+      frame.below = interned(below);
     }
     const UOp value = at(node.src(0), frame.below);
-    if (!value || frame.more.empty() || zero_outside(node, value, frame.below)) return value;
+    if (!value || frame.more.empty() || zero_outside(node, value, *frame.below)) return value;
     return where(all_of(graph_, frame.more), value, graph_.constant_bits(value.dtype(), 0));
   }
 
@@ -287,19 +300,19 @@ class Lowering {
   UOp reduced(Frame& frame) {
     const UOp& node = frame.node;
     const ReduceArg& arg = node.reduce_arg();
-    if (!frame.begun) {
+    if (!frame.below) {
       const Shape& shape = shape_of(node.src(0));
-      frame.below = frame.index;
+      std::vector<UOp> below = *frame.index;
       // A value that is reduced for several indices walks the same ranges for each.
       std::vector<UOp>& ranges = reduced_over_[node.node()];
       if (ranges.empty())
         for (int64_t axis : arg.axes)
           ranges.push_back(new_range(shape[static_cast<size_t>(axis)], true));
       for (size_t i = 0; i < ranges.size(); ++i) {
-        frame.below[static_cast<size_t>(arg.axes[i])] = ranges[i];
+        below[static_cast<size_t>(arg.axes[i])] = ranges[i];
         if (ranges[i].op() == Op::Range) frame.more.push_back(ranges[i]);
       }
-      frame.begun = true;
+      frame.below = interned(below);
     }
     UOp value = at(node.src(0), frame.below);
     if (!value || frame.more.empty()) return value;
@@ -311,21 +324,20 @@ class Lowering {
   // data[.., index[..], ..]: an index that is data is checked, since nothing can prove it.
   UOp gathered(Frame& frame) {
     const UOp& node = frame.node;
-    const std::vector<UOp>& index = frame.index;
-    if (!frame.begun) {
+    const std::vector<UOp>& index = *frame.index;
+    if (!frame.below) {
       const auto axis = static_cast<size_t>(node.int_arg());
       const size_t rank = shape_of(node.src(1)).size();
       const std::vector<UOp> of_index(index.begin() + static_cast<int64_t>(axis),
                                       index.begin() + static_cast<int64_t>(axis + rank));
-      const UOp position = at(node.src(1), of_index);
+      const UOp position = at(node.src(1), interned(of_index));
       if (!position) return {};
       const UOp e = cast(position, kInt64);
       check_index(e, shape_of(node.src(0))[axis], shape_of(node.src(1)), of_index);
-      frame.below.assign(index.begin(), index.begin() + static_cast<int64_t>(axis));
-      frame.below.push_back(e);
-      frame.below.insert(frame.below.end(), index.begin() + static_cast<int64_t>(axis + rank),
-                         index.end());
-      frame.begun = true;
+      std::vector<UOp> below(index.begin(), index.begin() + static_cast<int64_t>(axis));
+      below.push_back(e);
+      below.insert(below.end(), index.begin() + static_cast<int64_t>(axis + rank), index.end());
+      frame.below = interned(below);
     }
     return at(node.src(0), frame.below);
   }
@@ -350,7 +362,7 @@ class Lowering {
       const Dim begin = end - shape_of(node.src(i))[axis];
       std::vector<UOp> below = index;
       below[axis] = simplify_(sub(index[axis], begin.uop(graph_)));
-      const UOp part = at(node.src(i), below);
+      const UOp part = at(node.src(i), interned(below));
       if (missing_.empty())
         value = value ? where(less(index[axis], end.uop(graph_)), part, value) : part;
       end = begin;
@@ -378,10 +390,10 @@ class Lowering {
   Graph& graph_;
   ScheduledKernel out_;
   std::vector<UOp> checks_;
-  std::map<Key, UOp> memo_;
+  std::map<std::vector<const Node*>, std::vector<UOp>> indices_;
+  std::unordered_map<Key, UOp, KeyHash> memo_;
   std::unordered_map<const Node*, std::vector<UOp>> reduced_over_;  // by reduction: its ranges
   std::vector<Frame> missing_;  // what the value just asked for needs
-  std::vector<UOp> kept_;
   std::vector<uint8_t> flags_;
   mutable IndexSimplifier simplify_;
 };
