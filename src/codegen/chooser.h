@@ -164,7 +164,7 @@ class Chooser {
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
   void prefetch_panel(const Panel& panel, int64_t place);
-  void prefetch_tiles(size_t lane, size_t row, int64_t inside);
+  void prefetch_tiles(size_t lane, size_t row, const Panel& panel, int64_t inside);
   void fill_along(const Option& stage);
   struct Factor {
     UOp value;

@@ -28,7 +28,7 @@ class Prefetcher {
     find_place();
     find_next();
     find_lines();
-    find_steps();
+    find_shares();
     Kernel out = kernel_;
     fetch(out);
     return out;
@@ -178,56 +178,83 @@ class Prefetcher {
   }
 
   // The loops inside of the loop that the last reduction runs in: of those that read the parameter
-  // itself, if any does.  Taken from outside until a step of them fetches few lines.
-  void find_steps() {
+  // itself, if any does.
+  std::vector<UOp> loops_inside() const {
     UOp reduce = last_reduce_;
     if (!is_store_ && !is_staged_)
       for (const UOp& u : topological(kernel_.roots))
         if (u.op() == Op::Reduce && depends_on_any(access_, u.src().subspan(1))) reduce = u;
     if (!reduce) refuse("the kernel has no reduction");
     const RangeSet inside = free_of(reduce.src(0));
-    int64_t lines = 1;
-    for (const Dimension& d : lattice_) lines = checked_mul(lines, d.size, "a block's lines");
-    of_round_ = ceil_div(lines, rounds_);
-    step_ = graph_.integer(0);
+    std::vector<UOp> loops;
     for (size_t i = place_ + 1; i < kernel_.ranges.size(); ++i) {
       const KernelRange& r = kernel_.ranges[i];
       if (!(inside >> i & 1) || r.kind != RangeKind::Loop) continue;
-      if (!r.range.src(0).is_const()) refuse("the block has no known size");
-      const int64_t size = r.range.src(0).const_int();
-      step_ = add(mul(step_, size), r.range);
-      steps_ = checked_mul(steps_, size, "the steps of a loop");
-      if (ceil_div(of_round_, steps_) <= kLinesOfStep) return;
+      if (!r.range.src(0).is_const()) refuse("a loop inside has no known size");
+      loops.push_back(r.range);
     }
-    refuse(steps_ < 2 ? "the block has no loop" : "the block has too few steps");
+    if (loops.empty()) refuse("the block has no loop");
+    return loops;
   }
 
-  // Each round fetches its share of the block, and each step of it a share of that.
-  void fetch(Kernel& out) const {
-    const int64_t share = ceil_div(of_round_, steps_);
-    std::vector<Dimension> dims = lattice_;
-    // The dimension that a step or a round walks as a whole comes first, so that its lines are
-    // known or a step's number.
-    std::ranges::reverse(dims);
-    for (const int64_t size : {share, of_round_})
-      std::ranges::stable_partition(dims, [size](const Dimension& d) { return d.size == size; });
-    UOp next = add(to_uop(graph_, outside_), ahead_);
-    if (elements_ > reach_) next = minimum(next, elements_ - reach_);
-    // Steps that are more than the lines: several for each.
-    int64_t steps_of_line = 1;
-    while (share == 1 && steps_ >= 2 * steps_of_line * of_round_) steps_of_line *= 2;
-    const UOp number = minimum(floor_div(step_, steps_of_line), ceil_div(of_round_, share) - 1);
-    const UOp done = rounds_ > 1 ? mul(loop_, of_round_) : graph_.integer(0);
-    for (int64_t at = 0; at < share; ++at) {
-      UOp left = add(add(done, mul(number, share)), at);
-      UOp place = next;
-      for (size_t i = 0; i < dims.size(); ++i) {
-        const bool is_last = i + 1 == dims.size();
-        place = add(place, mul(is_last ? left : floor_mod(left, dims[i].size), dims[i].stride));
-        left = floor_div(left, dims[i].size);
-      }
-      out.prefetches.push_back({access_.src(0), simplify_index(place), element_});
+  // The loops are taken from outside until a step of them fetches few lines.
+  void find_shares() {
+    step_ = graph_.integer(0);
+    for (const UOp& loop : loops_inside()) {
+      const int64_t size = loop.src(0).const_int();
+      step_ = add(mul(step_, size), loop);
+      steps_ = checked_mul(steps_, size, "the steps of a loop");
+      if (divide()) return;
     }
+    refuse("the block has too few steps");
+  }
+
+  // Rounds share the lines of one dimension, and steps those of one, perhaps the same; a step
+  // fetches all of the others.  Each index is a multiple of a loop, so that nothing is divided.
+  bool divide() {
+    int64_t fewest = kLinesOfStep + 1;
+    for (size_t round = 0; round < lattice_.size(); ++round) {
+      for (size_t step = 0; step < lattice_.size(); ++step) {
+        int64_t count = 1;
+        int64_t of_round = 1;
+        int64_t of_step = 1;
+        for (size_t i = 0; i < lattice_.size(); ++i) {
+          int64_t size = lattice_[i].size;
+          if (i == round) size = of_round = ceil_div(size, rounds_);
+          if (i == step) size = of_step = ceil_div(size, steps_);
+          count = count > kLinesOfStep ? count : checked_mul(count, size, "the lines of a block");
+        }
+        if (count >= fewest) continue;
+        fewest = count;
+        shares_ = {round, step, of_round, of_step};
+      }
+    }
+    return fewest <= kLinesOfStep;
+  }
+
+  void fetch(Kernel& out) const {
+    const auto& [round, step, of_round, of_step] = shares_;
+    const int64_t walked = round == step ? of_round : lattice_[step].size;
+    // More steps than lines: several for each, so that a round's lines are spread over it.
+    int64_t steps_of_line = 1;
+    while (of_step == 1 && steps_ >= 2 * steps_of_line * walked) steps_of_line *= 2;
+    UOp place = add(to_uop(graph_, outside_), ahead_);
+    if (elements_ > reach_) place = minimum(place, elements_ - reach_);
+    if (rounds_ > 1)
+      place = add(place, mul(minimum(mul(loop_, of_round), lattice_[round].size - of_round),
+                             lattice_[round].stride));
+    const UOp number = mul(floor_div(step_, steps_of_line), of_step);
+    place = add(place, mul(minimum(number, walked - of_step), lattice_[step].stride));
+    std::vector<int64_t> offsets{0};
+    for (size_t i = 0; i < lattice_.size(); ++i) {
+      const int64_t size = i == step ? of_step : i == round ? of_round : lattice_[i].size;
+      std::vector<int64_t> more;
+      for (int64_t n = 0; n < size; ++n)
+        for (const int64_t offset : offsets) more.push_back(offset + n * lattice_[i].stride);
+      offsets = std::move(more);
+    }
+    for (const int64_t offset : offsets)
+      out.prefetches.push_back({access_.src(0), simplify_index(add(place, offset)), element_});
   }
 
   const Kernel& kernel_;
@@ -247,9 +274,13 @@ class Prefetcher {
   int64_t ahead_ = 0;   // from a block to the next
   int64_t rounds_ = 1;  // of the loop, all of which have one block
   std::vector<Dimension> lattice_;
-  int64_t reach_ = 1;     // elements from a block's first to its last line
-  int64_t of_round_ = 1;  // lines
-  UOp step_;              // of loops inside: its number
+  int64_t reach_ = 1;  // elements from a block's first to its last line
+  struct Shares {
+    size_t round, step;  // the dimensions that they share
+    int64_t of_round, of_step;
+  };
+  Shares shares_{};
+  UOp step_;  // of loops inside: its number
   int64_t steps_ = 1;
 };
 
