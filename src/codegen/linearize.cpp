@@ -314,7 +314,7 @@ void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
     limits.begin = elementwise_op(Op::Max, kInt64, begins);
     limits.end = elementwise_op(Op::Min, kInt64, ends);
     limits.facts.insert(limits.facts.end(), peel->facts.begin(), peel->facts.end());
-    emit_loop(group, range, limits);
+    if (peel->first < peel->last) emit_loop(group, range, limits);
     for (int64_t i = peel->last; i < size; ++i) emit_iteration(group, range, i);
   }
   for (Task* t : group) t->todo &= ~bit(range);
