@@ -468,7 +468,7 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   }
   if (lane == none || lane_price > 60) return;
   if (reduction.own & bit(lane)) return reduced_lanes(lane, outputs);
-  if (const auto window = window_tile(reduction.node, number(lane), outputs)) {
+  if (const auto window = window_tile(reduction.node, number(lane), outputs, extent(lane))) {
     apply_window(*window, reduction.node);
     return vector_tile(lane, 1);
   }

@@ -171,7 +171,7 @@ TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
 TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(depthwise(permute(x, {0, 3, 1, 2})));
-  EXPECT_EQ(options(x, y, 0), "TILE r0 4; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
+  EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
 // Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows
