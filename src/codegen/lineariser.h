@@ -81,7 +81,7 @@ class Lineariser {
   void declare_accumulators(Task& task);
   void finish(Task& task);
   void instantiate(Task& task);
-  void prefetch();
+  void prefetch(size_t range);
   void accumulate(Task& task, size_t instance, const Guards& guards);
   std::vector<UOp> word_facts(const Task& task);
   // What an instance does with its value: Store's value is final, or a part of a sum.

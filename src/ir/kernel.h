@@ -41,7 +41,7 @@ struct KernelParam {
   bool bypass = false;  // what is stored is not wanted soon: it may pass the caches
 };
 
-// What may be wanted soon: fetched in the innermost loop of the reduction.
+// What may be wanted soon: fetched in the innermost loop that its index depends on.
 struct KernelPrefetch {
   UOp param;
   UOp index;  // of an element of its buffer; it need not be there
