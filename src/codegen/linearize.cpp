@@ -257,6 +257,7 @@ void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range,
   if (begin.op == Op::Const && end.op == Op::Const && begin.imm >= end.imm) return;
   state.kind = RangeState::Open;
   state.loop = tree_.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
+  if (kernel_.ranges[range].overlaps) tree_.set_mark(state.loop);
   open_ |= bit(range);
   for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
   close_inside(group, range);

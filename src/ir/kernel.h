@@ -31,7 +31,8 @@ enum class RangeKind : uint8_t { Loop, Upcast, Unroll, Vec, Thread, Dot };
 struct KernelRange {
   UOp range;
   RangeKind kind = RangeKind::Loop;
-  bool reduced = false;  // closed by a Reduce
+  bool reduced = false;   // closed by a Reduce
+  bool overlaps = false;  // the loops inside run side by side, for different steps, where they can
 };
 
 struct KernelParam {
