@@ -19,11 +19,6 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
-bool contains(const UOp& user, const UOp& node) {
-  const std::vector<UOp> below = topological({&user, 1});
-  return std::find(below.begin(), below.end(), node) != below.end();
-}
-
 // Vectors of a staged value that are computed side by side.
 constexpr int64_t kFillVectors = 4;
 // Choices by position that are unrolled together.
