@@ -125,8 +125,8 @@ class Chooser {
   };
   struct WindowLoads {
     std::vector<WindowLoad> loads;
-    size_t window = 0;         // the position of the window's range along the axis
-    bool are_streams = false;  // outputs read far from each other
+    size_t window = 0;           // the position of the window's range along the axis
+    bool are_colliding = false;  // outputs read from the same sets of the cache
   };
   struct WindowTile {
     int64_t range = -1;  // of the outputs
@@ -136,8 +136,10 @@ class Chooser {
   };
   std::optional<WindowLoads> window_loads(const AccessTable& table, const ClosureInfo& reduction,
                                           size_t lane, size_t along) const;
-  int64_t window_rows(const WindowLoads& seen, double size, double steps, double beside) const;
-  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among) const;
+  int64_t window_rows(const WindowLoads& seen, double size, double steps, double beside,
+                      double walked_bytes) const;
+  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among,
+                                        double walked) const;
   void unroll_taps(const WindowTile& window, const UOp& reduce);
   int64_t window_tile_range(const WindowTile& window);
   void apply_window(const WindowTile& window, const UOp& reduce);
@@ -177,6 +179,7 @@ class Chooser {
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
   void prefetch_panel(const Panel& panel, int64_t place);
+  void prefetch_tiles(size_t lane, size_t row, const Panel& panel, int64_t inside);
   int64_t place_across(const UOp& stage) const;
   void fill_along(const Option& stage);
   struct Factor {

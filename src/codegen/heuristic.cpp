@@ -19,11 +19,6 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
-bool contains(const UOp& user, const UOp& node) {
-  const std::vector<UOp> below = topological({&user, 1});
-  return std::find(below.begin(), below.end(), node) != below.end();
-}
-
 // Vectors of a staged value that are computed side by side.
 constexpr int64_t kFillVectors = 4;
 // Choices by position that are unrolled together.
@@ -220,7 +215,7 @@ bool Chooser::is_row(const ClosureInfo& reduction) const {
 // Whether `outer` reduces a value that is made of `inner`'s result and the same for every output.
 bool Chooser::reads(const ClosureInfo& outer, const ClosureInfo& inner) const {
   const uint64_t free = inner.below & ~inner.own;
-  return contains(outer.node, inner.node) && free && (free & ~outer.own) == 0;
+  return reaches(outer.node, inner.node) && free && (free & ~outer.own) == 0;
 }
 
 // The range along which a staged reduction and what it fills cost the least.
@@ -231,7 +226,7 @@ std::optional<size_t> Chooser::lanes_of_fill(const ClosureInfo& fill) const {
     if (!(fill.below & bit(i)) || const_extent(i) * 2 < lanes_ || table_.opaque & bit(i)) continue;
     double cost = fill.own & bit(i) ? 1 : 0;  // they are folded
     for (const AccessInfo& a : table_.accesses) {
-      if (a.store || !contains(fill.node, a.node)) continue;
+      if (a.store || !reaches(fill.node, a.node)) continue;
       const int64_t stride = a.strides[i];
       cost += stride == 0 ? 0 : stride == 1 ? 1 : stride == kOpaqueStride ? 64 : 16;
     }
@@ -257,7 +252,7 @@ void Chooser::staged_operand(const ClosureInfo& inner) {
     const bool outermost =
         !c.store &&
         std::none_of(table_.closures.begin(), table_.closures.end(), [&](const ClosureInfo& other) {
-          return !other.store && !(other.node == c.node) && contains(other.node, c.node);
+          return !other.store && !(other.node == c.node) && reaches(other.node, c.node);
         });
     if (outermost) {
       contraction(c);
@@ -302,10 +297,8 @@ void Chooser::thread() {
   const KernelRange& first = current_.ranges.front();
   if (first.reduced || first.kind != RangeKind::Loop) return;
   if (bounds(first.range.src(0)).hi < 2) return;
-  for (const UOp& root : current_.roots) {
-    const std::vector<UOp> below = topological({&root, 1});
-    if (std::find(below.begin(), below.end(), first.range) == below.end()) return;
-  }
+  for (const UOp& root : current_.roots)
+    if (!reaches(root, first.range)) return;
   kind(OptionKind::Thread, first.range.int_arg());
 }
 

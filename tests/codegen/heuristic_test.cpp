@@ -82,6 +82,17 @@ TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_256_13_2_16");
 }
 
+// Meanwhile a part of the next rows is fetched, and the place that their sums are added to; with
+// few rows both are in the cache.
+TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
+  const auto list = [&](int64_t rows) {
+    const Tensor x = make_placeholder(context_, kFloat32, {rows, 1024});
+    return options(x, matmul(x, constant({1024, 1024})), 0);
+  };
+  EXPECT_TRUE(list(1024).ends_with("; PREFETCH p0 r5; PREFETCH p2 r5"));
+  EXPECT_EQ(list(128).find("PREFETCH p2"), std::string::npos);
+}
+
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
 // first level of cache.  What is in no cache is asked for sooner.
 TEST_F(HeuristicTest, LoopsOfRowsOverlap) {
@@ -195,7 +206,7 @@ TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
 TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(depthwise(permute(x, {0, 3, 1, 2})));
-  EXPECT_EQ(options(x, y, 0), "TILE r0 4; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
+  EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
 // Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows
