@@ -94,6 +94,7 @@ class Chooser {
   void stage_panel(const std::vector<int64_t>& steps, const Columns& columns);
   int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
+  void prefetch_window();
   void lanes_along_rows();
   RowTile row_tile_;
 
