@@ -287,7 +287,20 @@ void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, 
   }
 }
 
-// A stage whose fill has lanes along the range that steps through its buffer one by one.
+// The number of the range of a stage that steps through it one by one, if it is as long as a vector
+// of lanes that turn; -1 if it is not.
+int64_t Chooser::place_across(const UOp& stage) const {
+  if (table_.widest_bytes != 4) return -1;
+  const Ints strides = stage.ints();
+  for (size_t i = 0; i < strides.size(); ++i) {
+    const UOp& r = stage.src(1 + i);
+    if (strides[i] == 1 && r.op() == Op::Range && r.src(0).is_const_int(lanes_)) return r.int_arg();
+  }
+  return -1;
+}
+
+// A stage whose fill has lanes along the range that steps through its buffer one by one, and as
+// many of them side by side, so that a square of elements turns in registers.
 void Chooser::fill_along(const Option& stage) {
   apply(stage);
   for (const UOp& u : topological(current_.roots)) {
@@ -303,7 +316,10 @@ void Chooser::fill_along(const Option& stage) {
           continue;
         const int64_t inner =
             r.src(0).const_int() == lanes_ ? r.int_arg() : tile(r.int_arg(), lanes_);
-        return kind(OptionKind::Vec, inner);
+        const int64_t across = place_across(u);
+        kind(OptionKind::Vec, inner);
+        if (across >= 0 && across != inner) kind(OptionKind::Upcast, across);
+        return;
       }
     }
   }

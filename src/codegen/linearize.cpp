@@ -178,7 +178,7 @@ void Lineariser::close_tasks(std::vector<Task*> tasks) {
     if (first) {
       close_group(group, static_cast<size_t>(std::countr_zero(first)));
     } else {
-      for (Task* t : group) instantiate(*t);
+      instantiate_all(group);
     }
     for (Task* t : group) {
       if (is_started(t)) finish(*t);
@@ -257,6 +257,7 @@ void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range,
   if (begin.op == Op::Const && end.op == Op::Const && begin.imm >= end.imm) return;
   state.kind = RangeState::Open;
   state.loop = tree_.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
+  if (kernel_.ranges[range].overlaps) tree_.set_mark(state.loop);
   open_ |= bit(range);
   for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
   close_inside(group, range);
@@ -420,7 +421,10 @@ void Lineariser::prefetch(size_t range) {
 
 // Closes one instance of a task in the present block: its guards decide whether, and for which
 // lanes.
-void Lineariser::close_instance(Task& task, size_t instance, Step step) {
+// Stores `beside` it have the same guards: the values of all are made before any is stored, since
+// one may be stored where another's operands are.
+void Lineariser::close_instance(Task& task, size_t instance, Step step,
+                                std::span<Task* const> beside) {
   const int64_t lanes = lanes_in((free_of(task.node) | task.own));
   for (const UOp& fact : kernel_.facts)
     if (!(free_of(fact) & ~free_of(task.node) & ~task.own) && impossible(fact)) return;
@@ -435,7 +439,13 @@ void Lineariser::close_instance(Task& task, size_t instance, Step step) {
     for (size_t i = 0; i < facts.size(); ++i)
       if (conditions[i].kind == Condition::Scalar) known_.push_back({facts[i], tree_.depth()});
   }
+  for (const Task* t : beside) {
+    relied_on_ = 0;
+    value_of(t->node.src(1));
+  }
   perform(task, instance, guards, step);
+  for (Task* t : beside)
+    if (t != &task) perform(*t, instance, guards, step);
   known_.resize(known_before);
   if (guards.scalar) tree_.close();
 }
@@ -526,6 +536,23 @@ void Lineariser::add_into_destination(Task& store) {
   const LinearId other = elementwise_op(Op::Not, kBool, std::span(&last, 1));
   under(last, Step::Close);
   under(other, Step::StorePart);
+}
+
+// Tasks whose loops are open; stores over the same ranges go together.
+void Lineariser::instantiate_all(const std::vector<Task*>& tasks) {
+  std::vector<Task*> beside;
+  for (Task* t : tasks)
+    if (!outer_ && t->node.op() == Op::Store && (beside.empty() || t->own == beside.front()->own))
+      beside.push_back(t);
+  if (beside.size() < 2) beside.clear();
+  for (Task* t : tasks) {
+    if (std::ranges::find(beside, t) == beside.end())
+      instantiate(*t);
+    else if (t == beside.front())
+      for_each_instance(value_ranges(*t), [&](size_t instance) {
+        close_instance(*t, instance, Step::Close, beside);
+      });
+  }
 }
 
 void Lineariser::instantiate(Task& task) {

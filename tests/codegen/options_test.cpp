@@ -88,6 +88,8 @@ TEST(Options, AListChangesNoValue) {
       "TILE r1 16; VEC r3; BYPASS p2",
       "BYPASS p2; TILE r0 6; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5",
       "TILE r0 4; VEC r3; BYPASS p2; THREAD r0",
+      "OVERLAP r0",
+      "TILE r2 8; TILE r1 16; VEC r4; OVERLAP r1; OVERLAP r0; THREAD r0",
   };
   const int64_t sizes[][3] = {{17, 23, 40}, {48, 64, 64}, {5, 33, 37}};
   for (const char* device : {"interp", "cpu"})
@@ -147,7 +149,7 @@ TEST(Options, FortyAccumulatorsRunOnSixteenRegisters) {
 TEST(Options, TextReplaysExactly) {
   const char* text =
       "TILE r0 14; VEC r3; ORDER r1 r0; STAGE p1 r2 r0 r3 pad 16; STAGE p0 all; STAGE v7 r0; "
-      "PREFETCH p1 r0; BYPASS p2";
+      "PREFETCH p1 r0; BYPASS p2; OVERLAP r0";
   EXPECT_EQ(to_text(parse_options(text)), text);
 }
 
@@ -170,6 +172,12 @@ TEST(Options, WhatDoesNotFitIsRefused) {
                            "BYPASS r0",
                            "BYPASS",
                            "BYPASS p2 r0",
+                           "OVERLAP r2",
+                           "OVERLAP r9",
+                           "OVERLAP p0",
+                           "OVERLAP",
+                           "VEC r0; OVERLAP r0",
+                           "OVERLAP r0; OVERLAP r0",
                            "GROUP r0",
                            "TILE 0 4",
                            "TILE r0",
