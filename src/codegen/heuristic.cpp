@@ -212,14 +212,14 @@ std::optional<size_t> Chooser::walked_by_lanes(size_t lane) const {
   return std::nullopt;
 }
 
-// The range right inside of another, if it is outside of that and both are there.
-void Chooser::put_inside(int64_t range, int64_t other) {
+// The range right inside of what is left of another as a loop.
+void Chooser::put_inside(int64_t range, int64_t loop) {
   std::vector<int64_t> order;
   for (const KernelRange& r : current_.ranges) {
     const int64_t n = r.range.int_arg();
     if (n == range) continue;
     order.push_back(n);
-    if (n == other) order.push_back(range);
+    if (n == loop && r.kind == RangeKind::Loop) order.push_back(range);
   }
   if (order.size() == current_.ranges.size()) apply({OptionKind::Order, -1, 0, order, 0, false});
 }
