@@ -81,12 +81,14 @@ class Lineariser {
   void declare_accumulators(Task& task);
   void finish(Task& task);
   void instantiate(Task& task);
-  void prefetch();
+  void prefetch(size_t range);
+  void instantiate_all(const std::vector<Task*>& tasks);
   void accumulate(Task& task, size_t instance, const Guards& guards);
   std::vector<UOp> word_facts(const Task& task);
   // What an instance does with its value: Store's value is final, or a part of a sum.
   enum class Step : uint8_t { Close, AddDestination, StorePart };
-  void close_instance(Task& task, size_t instance, Step step = Step::Close);
+  void close_instance(Task& task, size_t instance, Step step = Step::Close,
+                      std::span<Task* const> beside = {});
   void perform(Task& task, size_t instance, const Guards& guards, Step step);
   void add_into_destination(Task& store);
   void begin_part();

@@ -123,7 +123,7 @@ std::string kernel_key(const Kernel& kernel) {
   write_list(out, kernel.variables, numbers);
   out.number(uint64_t{kernel.ranges.size()});
   for (const KernelRange& r : kernel.ranges)
-    out.number(numbers.of(r.range)).number(r.kind).number(r.reduced);
+    out.number(numbers.of(r.range)).number(r.kind).number(r.reduced).number(r.overlaps);
   out.number(uint64_t{kernel.params.size()});
   for (const KernelParam& p : kernel.params) {
     write_dtype(out, p.element);

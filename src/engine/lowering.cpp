@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "codegen/actions.h"
 #include "codegen/figures.h"
 
@@ -34,20 +35,13 @@ struct Lowering::Lane {
   Kernel prepared;
 };
 
-struct Lowering::Job {
-  const Lowering& lowering;
-  std::span<const std::vector<Option>> lists;
-  const Wish& wish;
-  std::vector<std::optional<Lowered>> made;
-  std::vector<std::exception_ptr> failures;  // of each lane
-};
-
 Lowering::Lowering(const Kernel& kernel, Backend& backend, const PipelineOptions& base,
-                   const Trial& trial, const OwnThreads& own)
-    : backend_(backend), trial_(trial), pool_(backend.target().cores, own) {
+                   const Trial& trial)
+    : backend_(backend), trial_(trial) {
   pipeline_.verify = base.verify;
   pipeline_.optimise = false;
-  for (int i = 0; i < pool_.workers(); ++i)
+  const ThreadPool* threads = backend.device().threads();
+  for (int i = 0; i < (threads ? threads->workers() : 1); ++i)
     lanes_.push_back(std::make_unique<Lane>(kernel, backend.target()));
 }
 
@@ -83,43 +77,29 @@ std::optional<Lowered> Lowering::lower_one(const Lane& lane, const std::vector<O
 }
 
 // Every list that is this lane's, rendered together: a device may compile them as one.
-void Lowering::lower_share(const Lane& lane, int64_t first, Job& job) const {
+void Lowering::lower_share(size_t share, std::span<const std::vector<Option>> lists,
+                           const Wish& wish, std::vector<std::optional<Lowered>>& made) const {
   std::vector<LinearProgram> programs;
   std::vector<size_t> places;
-  for (size_t i = static_cast<size_t>(first); i < job.lists.size(); i += lanes_.size()) {
+  for (size_t i = share; i < lists.size(); i += lanes_.size()) {
     LinearProgram program;
-    job.made[i] = lower_one(lane, job.lists[i], job.wish, program);
-    if (!job.made[i] || !job.wish.with_code) continue;
+    made[i] = lower_one(*lanes_[share], lists[i], wish, program);
+    if (!made[i] || !wish.with_code) continue;
     programs.push_back(std::move(program));
     places.push_back(i);
   }
   if (programs.empty()) return;
   std::vector<Code> codes = backend_.render(programs, Backend::Form::Best);
-  for (size_t k = 0; k < places.size(); ++k) job.made[places[k]]->code = std::move(codes[k]);
-}
-
-void Lowering::work(void* job, int64_t lane, int) noexcept {
-  Job& j = *static_cast<Job*>(job);
-  const auto at = static_cast<size_t>(lane);
-  try {
-    j.lowering.lower_share(*j.lowering.lanes_[at], lane, j);
-  } catch (...) {
-    j.failures[at] = std::current_exception();
-  }
+  for (size_t k = 0; k < places.size(); ++k) made[places[k]]->code = std::move(codes[k]);
 }
 
 std::vector<std::optional<Lowered>> Lowering::lower(std::span<const std::vector<Option>> lists,
                                                     const Wish& wish) {
-  Job job{*this, lists, wish, std::vector<std::optional<Lowered>>(lists.size()),
-          std::vector<std::exception_ptr>(lanes_.size())};
-  const int64_t shares = std::min(std::ssize(lanes_), std::ssize(lists));
-  if (pool_.try_acquire())
-    pool_.run(shares, work, &job, true);
-  else  // a pool of one, or its threads cannot be had
-    for (int64_t lane = 0; lane < shares; ++lane) work(&job, lane, 0);
-  for (const std::exception_ptr& failure : job.failures)
-    if (failure) std::rethrow_exception(failure);
-  return std::move(job.made);
+  std::vector<std::optional<Lowered>> made(lists.size());
+  for_each_piece(backend_.device().threads(), std::ssize(lanes_), [&](int64_t share, int) {
+    lower_share(static_cast<size_t>(share), lists, wish, made);
+  });
+  return made;
 }
 
 }  // namespace tiny

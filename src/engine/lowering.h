@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "codegen/options.h"
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
@@ -35,14 +33,13 @@ struct Lowered {
 
 class Lowering {
  public:
-  // All outlive it.  `own`: threads of the caller's to use instead.
-  Lowering(const Kernel& kernel, Backend& backend, const PipelineOptions& base, const Trial& trial,
-           const OwnThreads& own);
+  // All outlive it.
+  Lowering(const Kernel& kernel, Backend& backend, const PipelineOptions& base, const Trial& trial);
   ~Lowering();
 
   // What `lists` are applied to.
   const Kernel& prepared() const;
-  int lanes() const { return pool_.workers(); }
+  size_t lanes() const { return lanes_.size(); }
 
   struct Wish {
     bool must_fit = true;               // ask fits_target first
@@ -57,16 +54,14 @@ class Lowering {
 
  private:
   struct Lane;
-  struct Job;
-  static void work(void* job, int64_t lane, int worker) noexcept;
   std::optional<Lowered> lower_one(const Lane& lane, const std::vector<Option>& list,
                                    const Wish& wish, LinearProgram& program) const;
-  void lower_share(const Lane& lane, int64_t first, Job& job) const;
+  void lower_share(size_t share, std::span<const std::vector<Option>> lists, const Wish& wish,
+                   std::vector<std::optional<Lowered>>& made) const;
 
   Backend& backend_;
   PipelineOptions pipeline_;
   const Trial& trial_;
-  ThreadPool pool_;
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

@@ -132,9 +132,8 @@ void Observer::watch_passes(PipelineOptions& options) {
   };
 }
 
-void Observer::lowered(const Kernel& kernel, const CodegenResult& result, double start) {
+void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
   for (const PassTime& pass : result.passes) compiles_.passes[pass.name] += pass.seconds;
-  span("compile", result.program.name, start, now());
   if (tells(3))
     tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), "  options ",
              result.options.empty() ? "none" : result.options, "\n", nest_text(result.program, 2)));

@@ -104,7 +104,8 @@ class Planner {
       entry.threads_extent = compiled[i]->threads_extent;
       entry.info = compiled[i]->info;
       entry.info.cached = cached[i] != 0;
-      take_over(i);
+      for (size_t store = 0; store < schedule_.kernels[i].stores.size(); ++store)
+        take_over(i, store);
       for (const UOp& value : schedule_.kernels[i].values)
         entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
       for (size_t p = 0; p < entry.slots.size(); ++p) {
@@ -121,16 +122,23 @@ class Planner {
     }
   }
 
-  // Puts the value that kernel `i` is the first to store where an input is that dies there, if its
-  // store may take that over.
-  void take_over(size_t i) {
+  // Puts the value that kernel `i` is the first to store where an input is that dies there, if this
+  // store may take that over and no other store of the kernel did.
+  void take_over(size_t i, size_t store) {
     const ScheduledKernel& kernel = schedule_.kernels[i];
-    const UOp& value = kernel.destination;
+    const UOp& value = kernel.stores[store].destination;
     if (slots_.contains(value.node()) || new_slot(value).kind != SlotKind::Arena) return;
-    for (size_t param : params_to_take_over(kernel)) {
+    for (size_t param : params_to_take_over(kernel, store)) {
       const UOp& input = kernel.values[param];
       const auto slot = slots_.find(input.node());
       if (slot == slots_.end() || last_use_.at(input.node()) != i) continue;
+      const bool taken =
+          std::any_of(kernel.stores.begin(), kernel.stores.begin() + static_cast<int64_t>(store),
+                      [&](const ScheduledStore& s) {
+                        const auto other = slots_.find(s.destination.node());
+                        return other != slots_.end() && other->second == slot->second;
+                      });
+      if (taken) continue;
       if (plan_.slots[slot->second].kind != SlotKind::Arena) continue;
       if (bytes_of(input, schedule_) != bytes_of(value, schedule_) ||
           !(elements_of(input, schedule_) == elements_of(value, schedule_)))

@@ -1,5 +1,6 @@
 #include "engine/reuse.h"
 
+#include <algorithm>
 #include <tuple>
 #include <unordered_set>
 
@@ -44,19 +45,22 @@ std::unordered_set<const Node*> reduced_nodes(const std::vector<UOp>& order) {
 
 }  // namespace
 
-std::vector<size_t> params_to_take_over(const ScheduledKernel& kernel) {
+std::vector<size_t> params_to_take_over(const ScheduledKernel& kernel, size_t number) {
   const Kernel& k = kernel.kernel;
   // All of its destination, not a slice or a write.
-  if (k.roots.size() != 1 || !(kernel.destination == kernel.stored.front())) return {};
-  const UOp& store = k.roots.front();
+  const bool checks = k.roots.size() != kernel.stores.size();
+  if (checks || !(kernel.stores[number].destination == kernel.stores[number].value)) return {};
+  const bool reduces = std::ranges::any_of(k.ranges, &KernelRange::reduced);
+  if (kernel.stores.size() > 1 && reduces) return {};
+  const UOp& store = k.roots[number];
   const Place own = place_of(store, 2);
-  if (store.op() != Op::Store || own.symbolic) return {};
+  if (own.symbolic) return {};
   const auto written = static_cast<size_t>(store.src(0).int_arg());
   std::vector<uint8_t> fits(k.params.size());
   for (size_t i = 0; i < fits.size(); ++i)
     fits[i] = i != written && !k.params[i].written &&
               k.params[i].element.bytes() == k.params[written].element.bytes();
-  const std::vector<UOp> order = topological({&store, 1});
+  const std::vector<UOp> order = topological(k.roots);
   const std::unordered_set<const Node*> reduced = reduced_nodes(order);
   for (const UOp& u : order) {
     if (u.op() != Op::Load) continue;

@@ -51,7 +51,7 @@ class Search {
         place_(place),
         limits_(limits),
         trial_(place.backend.device(), kernel),
-        lowering_(kernel, place.backend, base, trial_, place.threads_of_caller),
+        lowering_(kernel, place.backend, base, trial_),
         begin_(place.observer.now()) {}
 
   SearchResult run();
@@ -147,7 +147,7 @@ std::vector<Candidate> Search::try_all(const std::vector<List>& lists, const Can
   const bool is_slow = parent.seconds * static_cast<double>(lists.size()) > (until - spent()) / 2;
   // What cannot be stopped once it runs is not begun if it would run for long.
   const double hopeless = parent.seconds > kLongSeconds ? kHopeless * parent.executed : 0;
-  const size_t step = kBatch * static_cast<size_t>(lowering_.lanes());
+  const size_t step = kBatch * lowering_.lanes();
   double best = parent.seconds;
   for (size_t i = 0; i < lists.size() && spent() <= until; i += step) {
     place_.stop.step("search", kernel_.name, static_cast<int64_t>(i), std::ssize(lists));
@@ -230,7 +230,7 @@ List Search::plain_list(const Candidate& heuristic) {
   for (bool goes_on = true; goes_on && least && least->executed > enough;) {
     goes_on = false;
     const std::vector<List> next = next_lists(list);
-    const size_t step = kBatch * static_cast<size_t>(lowering_.lanes());
+    const size_t step = kBatch * lowering_.lanes();
     for (size_t i = 0; i < next.size() && spent() <= limits_.seconds; i += step) {
       place_.stop.check();
       const std::span<const List> batch(&next[i], std::min(step, next.size() - i));

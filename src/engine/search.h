@@ -40,7 +40,6 @@ struct SearchPlace {
   Backend& backend;
   const Observer& observer;
   const StopSignal& stop;
-  OwnThreads threads_of_caller{};  // compile candidates in place of threads of its own
 };
 
 // Error{Cancelled} or Error{Limit} if `place.stop` says so; otherwise what stands in the way (no

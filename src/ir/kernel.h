@@ -31,7 +31,8 @@ enum class RangeKind : uint8_t { Loop, Upcast, Unroll, Vec, Thread, Dot };
 struct KernelRange {
   UOp range;
   RangeKind kind = RangeKind::Loop;
-  bool reduced = false;  // closed by a Reduce
+  bool reduced = false;   // closed by a Reduce
+  bool overlaps = false;  // the loops inside run side by side, for different steps, where they can
 };
 
 struct KernelParam {
@@ -41,7 +42,7 @@ struct KernelParam {
   bool bypass = false;  // what is stored is not wanted soon: it may pass the caches
 };
 
-// What may be wanted soon: fetched in the innermost loop of the reduction.
+// What may be wanted soon: fetched in the innermost loop that its index depends on.
 struct KernelPrefetch {
   UOp param;
   UOp index;  // of an element of its buffer; it need not be there

@@ -52,7 +52,8 @@ class Orderer {
   }
 
  private:
-  const UOp& root(size_t kernel) const { return schedule_.kernels[kernel].stored.front(); }
+  // Kernels have one store each until they are joined side by side, which comes later.
+  const UOp& root(size_t kernel) const { return schedule_.kernels[kernel].stores.front().value; }
 
   // Who makes what, and the chain of versions of each buffer.
   void index_kernels() {
@@ -62,7 +63,7 @@ class Orderer {
     for (size_t k = 0; k < schedule_.kernels.size(); ++k) {
       makers_[root(k).node()].push_back(k);
       // A part of a concatenation makes it, too.
-      const UOp& destination = schedule_.kernels[k].destination;
+      const UOp& destination = schedule_.kernels[k].stores.front().destination;
       if (!(destination == root(k)) && !has_memory(destination))
         makers_[destination.node()].push_back(k);
     }
@@ -192,8 +193,8 @@ class Orderer {
   }
 
   void relower(ScheduledKernel& kernel) {
-    const UOp destination = kernel.destination;
-    kernel = lower_store(UOp(kernel.stored.front()), destination, View(kernel.view), decision_);
+    const ScheduledStore store = kernel.stores.front();
+    kernel = lower_store(store.value, store.destination, store.view, decision_);
   }
 
   Schedule& schedule_;

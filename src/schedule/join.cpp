@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "ir/bounds.h"
-#include "ir/shared_value.h"
 #include "schedule/decide.h"
 #include "schedule/lower.h"
 #include "schedule/row_test.h"
@@ -52,7 +51,7 @@ class Joiner {
     }
   }
 
-  void run() {
+  Joins run() {
     std::vector<UOp> candidates;
     for (const UOp& u : decision_.order)
       if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[u.id()]) candidates.push_back(u);
@@ -65,8 +64,15 @@ class Joiner {
         if (decision_.stored[candidates[i].id()])
           changed |= try_join(candidates[i], static_cast<int64_t>(i));
       }
-      if (!changed) return;
+      if (!changed) break;
     }
+    const std::vector<uint8_t> none(decision_.stored.size());
+    Joins joins{std::ssize(candidates), none, none};
+    for (const UOp& u : candidates) {
+      joins.inner[u.id()] = 1;
+      joins.apart[u.id()] = decision_.stored[u.id()] && readers(u).size() == 1 ? 1 : 0;
+    }
+    return joins;
   }
 
  private:
@@ -153,35 +159,6 @@ class Joiner {
     return position.op() == Op::Iota && upper_bound(shape_of(position)[0]) <= kChoicesMax;
   }
 
-  // Seconds less for values of rows that are wanted again: they are computed once and kept in
-  // scratch.
-  double staging_saves(const Kernel& kernel) const {
-    const size_t place = common_outer_ranges(kernel);
-    if (place == 0) return 0;
-    double sum = 0;
-    for (const SharedValue& shared : find_shared_values(kernel, place, 1)) {
-      const double bytes = shared.elements * static_cast<double>(shared.value.dtype().bytes());
-      const double work = shared.work * shared.elements * static_cast<double>(shared.again);
-      sum += std::max(work / target_.fma_rate - 2 * bytes / target_.l2_bandwidth, 0.0);
-    }
-    return sum;
-  }
-
-  // Tells of a legal join, and whether it is made.
-  bool decide(JoinTrial trial) {
-    trial.joined =
-        (trial.pay <= trial.save) != (std::ranges::count(settings_.flipped, trial.number) > 0);
-    if (settings_.trials) {
-      std::vector<JoinTrial>& trials = *settings_.trials;
-      const auto last = std::ranges::find(trials, trial.number, &JoinTrial::number);
-      if (last == trials.end())
-        trials.push_back(trial);
-      else
-        *last = trial;
-    }
-    return trial.joined;
-  }
-
   bool try_join(const UOp& u, int64_t number) {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
@@ -194,13 +171,14 @@ class Joiner {
     const ScheduledKernel joined = lower_value(root, decision_);
     if (joined.kernel.ranges.size() <= 24) {
       const RowTest test(joined.kernel, target_);
-      const double pay = (test.work() - apart) / target_.fma_rate - staging_saves(joined.kernel);
+      const double pay = (test.work() - apart) / target_.fma_rate - test.staging_saves();
       const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
       const size_t inputs = joined.values.size();
       const bool in_rows = test.passes(inputs) || test.passes_as_tiles(inputs);
       std::optional<double> fill = in_rows ? 0 : test.operand_seconds(inputs);
       if (!fill) fill = test.computed_rows_seconds(inputs);
-      if (fill && decide({number, u, saved_seconds(bytes, target_), pay + *fill, false})) {
+      if (fill &&
+          decide_join({number, u, saved_seconds(bytes, target_), pay + *fill, false}, settings_)) {
         ++changes_[root.id()];
         return true;
       }
@@ -231,6 +209,20 @@ class Joiner {
 
 }  // namespace
 
+bool decide_join(JoinTrial trial, const JoinSettings& settings) {
+  trial.joined =
+      (trial.pay <= trial.save) != (std::ranges::count(settings.flipped, trial.number) > 0);
+  if (settings.trials) {
+    std::vector<JoinTrial>& trials = *settings.trials;
+    const auto last = std::ranges::find(trials, trial.number, &JoinTrial::number);
+    if (last == trials.end())
+      trials.push_back(trial);
+    else
+      *last = trial;
+  }
+  return trial.joined;
+}
+
 std::vector<int64_t> parse_joins(std::string_view text) {
   std::vector<int64_t> numbers;
   while (!text.empty()) {
@@ -245,9 +237,9 @@ std::vector<int64_t> parse_joins(std::string_view text) {
   return numbers;
 }
 
-void join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
-                  const JoinSettings& settings) {
-  if (!decision.order.empty()) Joiner(decision, outputs, target, settings).run();
+Joins join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
+                   const JoinSettings& settings) {
+  return decision.order.empty() ? Joins() : Joiner(decision, outputs, target, settings).run();
 }
 
 }  // namespace tiny

@@ -16,7 +16,7 @@ struct Decision;
 
 // A join that was looked at: what it saves and what it costs, in seconds.
 struct JoinTrial {
-  int64_t number = 0;  // of the stored value, the largest first
+  int64_t number = 0;  // of the stored value, the largest first; then joins side by side
   UOp value;
   double save = 0;
   double pay = 0;
@@ -29,6 +29,12 @@ struct JoinSettings {
   const StopSignal* stop = nullptr;          // null: never
 };
 
+struct Joins {
+  int64_t count = 0;           // numbers that joins have
+  std::vector<uint8_t> inner;  // by node id: a value that need not be stored if nobody reads it
+  std::vector<uint8_t> apart;  // of those, stored though only one kernel reads it
+};
+
 // "3,17" as numbers; Error{InvalidArgument} for anything else.
 std::vector<int64_t> parse_joins(std::string_view text);
 
@@ -36,7 +42,10 @@ std::vector<int64_t> parse_joins(std::string_view text);
 // largest first, until nothing changes.  A joined kernel has its reductions in its outer loops,
 // keeps enough of their iterations, evaluates no contraction beside another reduction, and stays
 // within the target's bounds.
-void join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
-                  const JoinSettings& settings);
+Joins join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
+                   const JoinSettings& settings);
+
+// Tells of a legal join, and whether it is made.
+bool decide_join(JoinTrial trial, const JoinSettings& settings);
 
 }  // namespace tiny

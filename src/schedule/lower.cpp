@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -32,32 +34,88 @@ std::vector<size_t> axes_by_stride(const View& view) {
 
 class Lowering {
  public:
-  Lowering(const Decision& decision, const UOp& root)
-      : decision_(decision), root_(root), graph_(root.graph()) {}
+  // The stores and what is inlined must outlive it.
+  Lowering(const Decision& decision, std::span<const ScheduledStore> stores,
+           std::span<const UOp> inlined)
+      : decision_(decision),
+        stores_(stores),
+        inlined_(inlined),
+        root_(stores.front().value),
+        graph_(root_.graph()) {}
 
-  ScheduledKernel run(const UOp& destination, const View& view) {
-    out_.stored.push_back(root_);
-    out_.destination = destination;
-    out_.view = view;
+  // Empty if a value has no ranges in common with the first.
+  ScheduledKernel run() {
+    const View& view = stores_.front().view;
     const Shape& shape = shape_of(root_);
-    std::vector<UOp> index(shape.size());
-    for (size_t axis : axes_by_stride(view)) index[axis] = new_range(shape[axis], false);
-    const size_t output_ranges = out_.kernel.ranges.size();
-    // A part of a concatenation may be in memory already: it is copied.
-    const UOp value = evaluate(root_, index);
-    std::vector<UOp> src{param(destination, root_.dtype(), true), value};
-    src.insert(src.end(), index.begin(), index.end());
-    const ViewArg arg = view_arg(view, src);
-    out_.kernel.roots.push_back(graph_.make(Op::Store, std::move(src), arg));
-    compare_addresses(destination);
+    std::vector<UOp> first(shape.size());
+    for (size_t axis : axes_by_stride(view)) first[axis] = new_range(shape[axis], false);
+    output_ranges_ = out_.kernel.ranges.size();
+    for (const ScheduledStore& s : stores_) {
+      root_ = s.value;
+      const auto index = out_.stores.empty() ? std::optional(first) : index_beside(first, shape);
+      if (!index) return {};
+      add_store(s, *index);
+    }
+    compare_addresses();
     out_.kernel.roots.insert(out_.kernel.roots.end(), checks_.begin(), checks_.end());
-    name(output_ranges);
+    name(output_ranges_);
     put_rows_outermost(out_.kernel);
     collect_variables();
     return std::move(out_);
   }
 
  private:
+  // An index, each list of expressions once: many values are computed at the same one.
+  using Index = const std::vector<UOp>*;
+
+  Index interned(const std::vector<UOp>& index) {
+    std::vector<const Node*> key;
+    key.reserve(index.size());
+    for (const UOp& e : index) key.push_back(e.node());
+    return &indices_.try_emplace(std::move(key), index).first->second;
+  }
+
+  void add_store(const ScheduledStore& store, const std::vector<UOp>& index) {
+    // A part of a concatenation may be in memory already: it is copied.
+    const UOp value = evaluate(root_, index);
+    std::vector<UOp> src{param(store.destination, root_.dtype(), true), value};
+    src.insert(src.end(), index.begin(), index.end());
+    const ViewArg arg = view_arg(store.view, src);
+    out_.kernel.roots.push_back(graph_.make(Op::Store, std::move(src), arg));
+    out_.stores.push_back(store);
+  }
+
+  // Where `root_` is stored as the ranges run that the first store runs over: where it was needed
+  // already, if that is one element of it for each; else its axes are those of the first.
+  std::optional<std::vector<UOp>> index_beside(const std::vector<UOp>& first, const Shape& shape) {
+    const Shape& own = shape_of(root_);
+    for (const Index at : computed_at_[root_.node()])
+      if (is_output_index(*at, own)) return *at;
+    if (own.size() > shape.size()) return std::nullopt;
+    std::vector<UOp> index;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (!(own[i] == shape[i]) && !own[i].is(1)) return std::nullopt;
+      index.push_back(own[i].is(1) ? graph_.integer(0) : first[i]);
+    }
+    return index;
+  }
+
+  // Whether an index is made of output ranges, each of which runs over one axis.
+  bool is_output_index(const std::vector<UOp>& index, const Shape& shape) const {
+    for (size_t i = 0; i < index.size(); ++i) {
+      if (shape[i].is(1) && index[i] == graph_.integer(0)) continue;
+      const auto runs = [&](const KernelRange& r) {
+        return r.range == index[i] && r.range.src(0) == shape[i].uop(graph_);
+      };
+      const auto ranges = std::span(out_.kernel.ranges).first(output_ranges_);
+      const auto before = index.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::ranges::none_of(ranges, runs) ||
+          std::find(index.begin(), before, index[i]) != before)
+        return false;
+    }
+    return true;
+  }
+
   UOp new_range(const Dim& size, bool reduced) {
     if (size.is(1)) return graph_.integer(0);
     const auto number = static_cast<int64_t>(out_.kernel.ranges.size());
@@ -89,16 +147,6 @@ class Lowering {
     for (const Dim& d : view.strides) arg.strides.push_back(number(d));
     arg.offset = number(view.offset);
     return arg;
-  }
-
-  // An index, each list of expressions once: many values are computed at the same one.
-  using Index = const std::vector<UOp>*;
-
-  Index interned(const std::vector<UOp>& index) {
-    std::vector<const Node*> key;
-    key.reserve(index.size());
-    for (const UOp& e : index) key.push_back(e.node());
-    return &indices_.try_emplace(std::move(key), index).first->second;
   }
 
   // A value that is being computed.  What it needs is computed first, and then it is asked again:
@@ -139,6 +187,7 @@ class Lowering {
       value = fresh(frame);
       if (value) {
         memo_.emplace(Key{frame.node.node(), frame.index}, value);
+        if (stores_.size() > 1) computed_at_[frame.node.node()].push_back(frame.index);
         stack.pop_back();
       } else {
         // The first that is needed is computed first.
@@ -149,7 +198,7 @@ class Lowering {
   }
 
   bool in_memory(const UOp& node) const {
-    return has_memory(node) || (decision_.stored[node.id()] && !(node == root_));
+    return has_memory(node) || (decision_.stored[node.id()] && !is_computed(node));
   }
 
   UOp fresh(Frame& frame) {
@@ -157,16 +206,31 @@ class Lowering {
     if (auto known = memo_.find({node.node(), frame.index}); known != memo_.end())
       return known->second;
     if (!frame.below)
-      if (auto stored = as_view(node, memory_flags(), decision_.layouts))
+      if (auto stored = as_view(node, memory_flags(), decision_.layouts);
+          stored && !is_version_made_here(node))
         return load(*stored, *frame.index, node.dtype());
     return computed(frame);
   }
 
-  // as_view stops at every buffer, but not at the value that this kernel is here to compute.
+  bool is_computed(const UOp& node) const {
+    return std::ranges::find(stores_, node, &ScheduledStore::value) != stores_.end() ||
+           std::ranges::find(inlined_, node) != inlined_.end();
+  }
+
+  // Whether this is movement of a version that the kernel writes.
+  bool is_version_made_here(const UOp& node) const {
+    UOp base = node;
+    while (has(base.op(), kMovement) && base.op() != Op::AsStrided) base = UOp(base.src(0));
+    return base.op() == Op::After && std::ranges::find(inlined_, base) != inlined_.end();
+  }
+
+  // as_view stops at every buffer, but not at the values that this kernel is here to compute.
   const std::vector<uint8_t>& memory_flags() {
     if (flags_.empty()) {
       flags_ = decision_.stored;
-      if (!has_memory(root_)) flags_[root_.id()] = 0;
+      for (const ScheduledStore& s : stores_)
+        if (!has_memory(s.value)) flags_[s.value.id()] = 0;
+      for (const UOp& u : inlined_) flags_[u.id()] = 0;
     }
     return flags_;
   }
@@ -220,13 +284,18 @@ class Lowering {
     return simplify_(sum);
   }
 
-  // Finds the reads of the memory that is written which have the store's own address.
-  void compare_addresses(const UOp& destination) {
-    UOp own;
-    for (ScheduledKernel::Read& read : out_.reads) {
-      if (!(decision_.slot(read.base) == destination)) continue;
-      if (!own) own = address(out_.kernel.roots.front(), 2);
-      read.in_place = own && address(read.load, 1) == own;
+  // Finds the reads of the memory that is written which have the store's own address.  Of several
+  // stores, all values are made before the first is stored if no loops are in between.
+  void compare_addresses() {
+    for (size_t i = 0; i < stores_.size(); ++i) {
+      const UOp& store = out_.kernel.roots[i];
+      UOp own;
+      for (ScheduledKernel::Read& read : out_.reads) {
+        if (!(decision_.slot(read.base) == stores_[i].destination)) continue;
+        if (!own) own = address(store, 2);
+        read.in_place = own && address(read.load, 1) == own &&
+                        (stores_.size() == 1 || out_.kernel.ranges.size() == output_ranges_);
+      }
     }
   }
 
@@ -251,6 +320,8 @@ class Lowering {
         return at(node.src(0), index);
       case Op::Assign:
         return at(node.src(1), index);
+      case Op::After:
+        return version(frame);
       case Op::ReduceAxis:
         return reduced(frame);
       case Op::Gather:
@@ -297,6 +368,20 @@ class Lowering {
     return axis == view.shape.size();
   }
 
+  // A version that was written whole: the value that was written, whatever its shape.
+  UOp version(Frame& frame) {
+    const UOp& written = frame.node.src(1);
+    if (shape_of(written) == shape_of(frame.node)) return at(written, frame.index);
+    if (!frame.below) {
+      std::vector<UOp> conditions;
+      const UOp same = make_reshape(written, shape_of(frame.node));
+      std::vector<UOp> below = apply_movement_op(same, *frame.index, conditions);
+      for (UOp& e : below) e = simplify_(e);
+      frame.below = interned(below);
+    }
+    return at(written, frame.below);
+  }
+
   UOp reduced(Frame& frame) {
     const UOp& node = frame.node;
     const ReduceArg& arg = node.reduce_arg();
@@ -305,9 +390,11 @@ class Lowering {
       std::vector<UOp> below = *frame.index;
       // A value that is reduced for several indices walks the same ranges for each.
       std::vector<UOp>& ranges = reduced_over_[node.node()];
+      if (ranges.empty()) ranges = ranges_beside(node, *frame.index);
       if (ranges.empty())
         for (int64_t axis : arg.axes)
           ranges.push_back(new_range(shape[static_cast<size_t>(axis)], true));
+      if (stores_.size() > 1) reductions_.push_back({node, outer_ranges(*frame.index)});
       for (size_t i = 0; i < ranges.size(); ++i) {
         below[static_cast<size_t>(arg.axes[i])] = ranges[i];
         if (ranges[i].op() == Op::Range) frame.more.push_back(ranges[i]);
@@ -319,6 +406,48 @@ class Lowering {
     std::vector<UOp> src{value};
     src.insert(src.end(), frame.more.begin(), frame.more.end());
     return graph_.make(Op::Reduce, std::move(src), ReduceArg{arg.op, {}});
+  }
+
+  static std::vector<UOp> outer_ranges(const std::vector<UOp>& index) {
+    std::vector<UOp> ranges;
+    for (const UOp& e : index)
+      if (!e.is_const()) ranges.push_back(e);
+    return ranges;
+  }
+
+  // The ranges of a reduction in the same loops, as long as this one, if neither needs the other:
+  // what both read is read once.  None if there is none.
+  std::vector<UOp> ranges_beside(const UOp& node, const std::vector<UOp>& index) const {
+    const ReduceArg& arg = node.reduce_arg();
+    const Shape& shape = shape_of(node.src(0));
+    const std::vector<UOp> outer = outer_ranges(index);
+    for (const Reduction& r : reductions_) {
+      const std::vector<UOp>& ranges = reduced_over_.at(r.node.node());
+      bool fits = ranges.size() == arg.axes.size() && r.outer == outer;
+      for (size_t i = 0; i < ranges.size() && fits; ++i) {
+        const Dim& size = shape[static_cast<size_t>(arg.axes[i])];
+        fits = ranges[i].op() == Op::Range ? ranges[i].src(0) == size.uop(graph_) : size.is(1);
+      }
+      for (const Reduction& other : reductions_)
+        fits = fits && (!(reduced_over_.at(other.node.node()) == ranges) ||
+                        (!needs(node, other.node) && !needs(other.node, node)));
+      if (fits) return ranges;
+    }
+    return {};
+  }
+
+  bool needs(const UOp& user, const UOp& node) const {
+    std::vector<const UOp*> stack{&user};
+    std::unordered_set<const Node*> seen;
+    while (!stack.empty()) {
+      const UOp& u = *stack.back();
+      stack.pop_back();
+      if (u == node) return true;
+      if (in_memory(u)) continue;
+      for (const UOp& s : u.src())
+        if (seen.insert(s.node()).second) stack.push_back(&s);
+    }
+    return false;
   }
 
   // data[.., index[..], ..]: an index that is data is checked, since nothing can prove it.
@@ -385,13 +514,23 @@ class Lowering {
       if (u.op() == Op::Variable) out_.kernel.variables.push_back(u);
   }
 
+  struct Reduction {
+    UOp node;
+    std::vector<UOp> outer;
+  };
+
   const Decision& decision_;
-  UOp root_;
+  std::span<const ScheduledStore> stores_;
+  std::span<const UOp> inlined_;
+  UOp root_;  // the value that is being lowered
   Graph& graph_;
   ScheduledKernel out_;
+  size_t output_ranges_ = 0;           // the first so many ranges are those of the first store
+  std::vector<Reduction> reductions_;  // of a kernel with several stores
   std::vector<UOp> checks_;
   std::map<std::vector<const Node*>, std::vector<UOp>> indices_;
   std::unordered_map<Key, UOp, KeyHash> memo_;
+  std::unordered_map<const Node*, std::vector<Index>> computed_at_;  // with several stores
   std::unordered_map<const Node*, std::vector<UOp>> reduced_over_;  // by reduction: its ranges
   std::vector<Frame> missing_;  // what the value just asked for needs
   std::vector<uint8_t> flags_;
@@ -402,7 +541,21 @@ class Lowering {
 
 ScheduledKernel lower_store(const UOp& node, const UOp& destination, const View& view,
                             const Decision& decision) {
-  return Lowering(decision, node).run(destination, view);
+  const ScheduledStore store{node, destination, view};
+  return Lowering(decision, {&store, 1}, {}).run();
+}
+
+std::optional<ScheduledKernel> lower_together(std::span<const ScheduledStore> stores,
+                                              std::span<const UOp> inlined,
+                                              const Decision& decision) {
+  std::vector<ScheduledStore> largest_first(stores.begin(), stores.end());
+  std::ranges::stable_sort(largest_first, std::greater<>(), [](const ScheduledStore& s) {
+    double n = 1;
+    for (const Dim& d : shape_of(s.value)) n *= static_cast<double>(upper_bound(d));
+    return n;
+  });
+  ScheduledKernel kernel = Lowering(decision, largest_first, inlined).run();
+  return kernel.stores.empty() ? std::nullopt : std::optional(std::move(kernel));
 }
 
 ScheduledKernel lower_value(const UOp& node, const Decision& decision) {

@@ -49,6 +49,38 @@ double RowTest::work() const {
   return sum;
 }
 
+double RowTest::staging_saves() const {
+  const size_t place = common_outer_ranges(kernel_);
+  if (place == 0) return 0;
+  double sum = 0;
+  for (const SharedValue& shared : find_shared_values(kernel_, place, 1)) {
+    const double bytes = shared.elements * static_cast<double>(shared.value.dtype().bytes());
+    const double work = shared.work * shared.elements * static_cast<double>(shared.again);
+    sum += std::max(work / target_.fma_rate - 2 * bytes / target_.l2_bandwidth, 0.0);
+  }
+  return sum;
+}
+
+bool RowTest::stores_share_loops() const {
+  if (std::ranges::any_of(nodes_, chooses_by_position)) return false;
+  RangeSet reduced = 0;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (kernel_.ranges[i].reduced) reduced |= RangeSet{1} << i;
+  const bool reduces = reduced != 0;
+  const RangeSet first = free_.at(kernel_.roots.front().node());
+  for (const UOp& store : kernel_.roots) {
+    const RangeSet own = free_.at(store.node());
+    // What is stored once for each of the first ranges, in whose loops the others are.
+    const RangeSet outside = (RangeSet{1} << std::bit_width(own)) - 1;
+    if (reduces ? (outside & ~(own | reduced)) != 0 : own != first) return false;
+    const std::vector<UOp> below = topological({&store, 1});
+    for (const UOp& u : nodes_)
+      if (is_reduce(u) && is_contraction(u) && std::ranges::find(below, u) == below.end())
+        return false;
+  }
+  return true;
+}
+
 // Few enough inputs, and operations to compile.
 bool RowTest::is_small(size_t inputs) const {
   int64_t ops = 0;

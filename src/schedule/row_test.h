@@ -19,6 +19,12 @@ class RowTest {
   // The kernel and the target must outlive it.
   RowTest(const Kernel& kernel, const Target& target);
 
+  // Seconds less for values of rows that are wanted again: they are computed once and kept in
+  // scratch.
+  double staging_saves() const;
+  // Whether several stores can share the kernel's loops: the ranges of each are the first ones of
+  // the kernel, a product is made for all of them, and no value is chosen by its position.
+  bool stores_share_loops() const;
   // Arithmetic of one launch, in multiply-adds: what is inside a reduction counts for each of its
   // iterations.
   double work() const;

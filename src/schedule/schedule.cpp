@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "schedule/decide.h"
 #include "schedule/hazards.h"
+#include "schedule/join_beside.h"
 #include "schedule/layout.h"
 #include "schedule/lower.h"
 #include "shape/shape.h"
@@ -34,8 +35,9 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
                        const JoinSettings& joins) {
   Schedule schedule;
   Decision decision = decide_stored(outputs, target);
+  Joins made;
   if (fusion) {
-    join_kernels(decision, outputs, target, joins);
+    made = join_kernels(decision, outputs, target, joins);
     choose_layouts(decision, outputs);
   }
   const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
@@ -62,6 +64,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     }
   }
   order_writes(schedule, decision);
+  if (fusion) join_beside(schedule, decision, target, joins, made);
   schedule.elements = std::move(decision.elements);
   return schedule;
 }

@@ -20,14 +20,19 @@
 
 namespace tiny {
 
+// A node that a kernel completes or adds to.
+struct ScheduledStore {
+  UOp value;
+  UOp destination;  // whose buffer it is stored to
+  View view;        // which part of that
+};
+
 struct ScheduledKernel {
   Kernel kernel;
   std::vector<UOp> values;  // per parameter slot: a Buffer, or a node with a buffer of its own
-  std::vector<UOp> stored;  // the nodes that this kernel completes or adds to
-  UOp destination;          // whose buffer it stores to
-  View view;                // which part of that
+  std::vector<ScheduledStore> stores;  // one for each of the kernel's stores, in their order
   // What it reads: the elements [first, last] of `base`; in place: each at the address that the
-  // kernel stores to, for that element.
+  // kernel stores to, for that element, and before it does.
   struct Read {
     UOp base;
     std::pair<int64_t, int64_t> elements;

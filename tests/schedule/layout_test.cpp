@@ -34,7 +34,7 @@ class LayoutTest : public testing::GraphTest {
     const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
     std::vector<Ints> out;
     for (const ScheduledKernel& k : make_schedule({&wanted, 1}, avx512_target()).kernels)
-      out.push_back(const_dims(k.view.strides));
+      out.push_back(const_dims(k.stores.front().view.strides));
     return out;
   }
   // Computed with and without layouts, the values are the oracle's.

@@ -263,12 +263,12 @@ TEST_F(Winograd, PlanesOfTransformedTilesStartInSetsOfTheirOwn) {
   const Schedule schedule = make_schedule({&out, 1}, avx512_target());
   int64_t found = 0;
   for (const ScheduledKernel& kernel : schedule.kernels) {
-    if (!schedule.elements.contains(kernel.destination.node())) continue;
+    if (!schedule.elements.contains(kernel.stores.front().destination.node())) continue;
     ++found;
-    const int64_t plane = kernel.view.strides[1].value();
+    const int64_t plane = kernel.stores.front().view.strides[1].value();
     EXPECT_EQ(plane, 16 * 128 + 16);
-    EXPECT_EQ(kernel.view.strides[0].value(), 6 * plane);
-    EXPECT_TRUE(schedule.elements.at(kernel.destination.node()).is(36 * plane));
+    EXPECT_EQ(kernel.stores.front().view.strides[0].value(), 6 * plane);
+    EXPECT_TRUE(schedule.elements.at(kernel.stores.front().destination.node()).is(36 * plane));
   }
   EXPECT_EQ(found, 1);
 }

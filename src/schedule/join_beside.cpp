@@ -1,0 +1,350 @@
+#include "schedule/join_beside.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/bounds.h"
+#include "schedule/lower.h"
+#include "schedule/row_test.h"
+#include "shape/shape.h"
+#include "shape/view.h"
+
+namespace tiny {
+
+namespace {
+
+// Kernels further apart are not looked at, nor more of those that read one value.
+constexpr size_t kApartMax = 256;
+constexpr size_t kTriesMax = 4;
+
+bool has_checks(const ScheduledKernel& kernel) {
+  return kernel.kernel.roots.size() != kernel.stores.size();
+}
+
+bool is_write(const ScheduledStore& store) {
+  return store.value.op() == Op::Assign;
+}
+
+// The ranges of a store in the order in which its elements lie, the innermost last.
+std::vector<UOp> ranges_by_stride(const UOp& store) {
+  const ViewArg& view = store.view_arg();
+  std::vector<std::pair<int64_t, UOp>> found;
+  for (size_t i = 0; i < view.strides.size(); ++i)
+    if (store.src(2 + i).op() == Op::Range) found.emplace_back(view.strides[i], store.src(2 + i));
+  std::ranges::stable_sort(found, std::greater<>(), [](const auto& f) { return f.first; });
+  std::vector<UOp> ranges;
+  for (const auto& [stride, range] : found) ranges.push_back(range);
+  return ranges;
+}
+
+class SideJoiner {
+ public:
+  SideJoiner(Schedule& schedule, const Decision& decision, const Target& target,
+             const JoinSettings& settings, const Joins& before)
+      : schedule_(schedule),
+        kernels_(schedule.kernels),
+        decision_(decision),
+        target_(target),
+        settings_(settings),
+        before_(before) {
+    inlined_.resize(kernels_.size());
+    for (size_t k = 0; k < kernels_.size(); ++k) {
+      order_.push_back(k);
+      joined_into_.push_back(k);
+      for (const ScheduledKernel::Read& read : kernels_[k].reads)
+        readers_[read.base.node()].push_back(k);
+    }
+    for (const auto& [key, copy] : decision.copies) copied_.insert(key.first);
+  }
+
+  void run() {
+    for (size_t k = 0; k < kernels_.size(); ++k) {
+      if (settings_.stop) settings_.stop->check();
+      for (const size_t other : neighbours(k))
+        if (try_join(other, k)) break;
+      note_memory(k);
+    }
+    std::vector<ScheduledKernel> joined;
+    for (const size_t k : order_) joined.push_back(std::move(kernels_[k]));
+    schedule_.kernels = std::move(joined);
+    std::erase_if(schedule_.stored, [&](const UOp& u) { return dropped_.contains(u.node()); });
+  }
+
+ private:
+  const Node* memory(const UOp& base) const { return decision_.slot(base).node(); }
+
+  // Kernels before `k` that read what it reads, or store it: those that share the most come first.
+  std::vector<size_t> neighbours(size_t k) const {
+    std::unordered_map<size_t, double> shared;
+    if (!can_join(kernels_[k])) return {};
+    std::unordered_set<const Node*> seen;
+    for (const ScheduledKernel::Read& read : kernels_[k].reads) {
+      if (!seen.insert(memory(read.base)).second) continue;
+      const auto known = touched_.find(memory(read.base));
+      if (known == touched_.end()) continue;
+      const size_t count = std::min(known->second.size(), 2 * kTriesMax);
+      for (size_t i = known->second.size() - count; i < known->second.size(); ++i)
+        shared[known->second[i]] += bytes_of(read.base);
+    }
+    std::vector<size_t> found;
+    for (const auto& [other, bytes] : shared) found.push_back(other);
+    std::ranges::sort(found, [&](size_t a, size_t b) {
+      return shared.at(a) != shared.at(b) ? shared.at(a) > shared.at(b) : a > b;
+    });
+    if (found.size() > kTriesMax) found.resize(kTriesMax);
+    return found;
+  }
+
+  // Later kernels find this one, or the one that it became a part of, by the memory it touches.
+  void note_memory(size_t k) {
+    const bool joined = std::ranges::find(order_, k) == order_.end();
+    if (joined || !can_join(kernels_[k])) return;
+    note_memory_of(k, k);
+  }
+
+  void note_memory_of(size_t part, size_t k) {
+    std::unordered_set<const Node*> seen;
+    for (const ScheduledKernel::Read& read : kernels_[part].reads) seen.insert(memory(read.base));
+    for (const ScheduledStore& s : kernels_[part].stores) seen.insert(memory(s.destination));
+    for (const Node* node : seen) {
+      std::vector<size_t>& known = touched_[node];
+      if (std::ranges::find(known, k) == known.end()) known.push_back(k);
+    }
+  }
+
+  bool can_join(const ScheduledKernel& kernel) const {
+    if (has_checks(kernel) || kernel.kernel.ranges.empty() || kernel.kernel.ranges.size() > 24)
+      return false;
+    return std::ranges::none_of(
+        kernel.stores, [&](const ScheduledStore& s) { return copied_.contains(s.value.node()); });
+  }
+
+  static double bytes_of(const UOp& base) {
+    auto bytes = static_cast<double>(base.dtype().bytes());
+    for (const Dim& d : shape_of(base))
+      bytes *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
+    return bytes;
+  }
+
+  // What a set of kernels reads and stores.
+  struct Memory {
+    std::unordered_set<const Node*> read;
+    std::unordered_set<const Node*> stored;
+    std::unordered_set<const Node*> written;  // of those that are stored, in new versions
+  };
+  void add_memory(const ScheduledKernel& kernel, Memory& to) const {
+    for (const ScheduledKernel::Read& read : kernel.reads) to.read.insert(memory(read.base));
+    for (const ScheduledStore& s : kernel.stores) {
+      to.stored.insert(memory(s.destination));
+      if (is_write(s)) to.written.insert(memory(s.destination));
+    }
+  }
+  // Whether the kernel must come after what touches that memory.
+  bool depends(const ScheduledKernel& kernel, const Memory& on) const {
+    for (const ScheduledKernel::Read& read : kernel.reads)
+      if (on.stored.contains(memory(read.base))) return true;
+    for (const ScheduledStore& s : kernel.stores) {
+      const Node* node = memory(s.destination);
+      if (on.written.contains(node)) return true;
+      if (is_write(s) && (on.stored.contains(node) || on.read.contains(node))) return true;
+    }
+    return false;
+  }
+
+  // The order with `second` and `first` as one, in the place of `second`: what depends on `first`
+  // comes after.  None if `second` depends on that.
+  std::optional<std::vector<size_t>> order_of(size_t first, size_t second) const {
+    const auto from = std::ranges::find(order_, first);
+    const auto to = std::find(from, order_.end(), second);
+    if (to == order_.end() || static_cast<size_t>(to - from) > kApartMax) return std::nullopt;
+    Memory made;
+    add_memory(kernels_[first], made);
+    std::vector<size_t> order(order_.begin(), from);
+    std::vector<size_t> after;
+    Memory between;
+    for (auto at = from + 1; at != to; ++at) {
+      if (depends(kernels_[*at], made)) {
+        add_memory(kernels_[*at], made);
+        add_memory(kernels_[*at], between);
+        after.push_back(*at);
+      } else {
+        order.push_back(*at);
+      }
+    }
+    if (depends(kernels_[second], between)) return std::nullopt;
+    order.push_back(first);
+    order.insert(order.end(), after.begin(), after.end());
+    order.insert(order.end(), to + 1, order_.end());
+    return order;
+  }
+
+  // What the kernels read of each other and the joined one need not: versions that one of them
+  // stores whole, and values that nobody else reads.
+  std::vector<UOp> inlined_of(size_t first, size_t second) const {
+    std::vector<UOp> inlined = inlined_[first];
+    inlined.insert(inlined.end(), inlined_[second].begin(), inlined_[second].end());
+    for (const size_t writer : {first, second})
+      for (const ScheduledStore& s : kernels_[writer].stores) {
+        if (can_drop(s, first, second)) inlined.push_back(s.value);
+        for (const size_t reader : {first, second})
+          for (const ScheduledKernel::Read& read : kernels_[reader].reads)
+            if (read.base.op() == Op::After && !has_memory(read.base) &&
+                s.value == read.base.src(1) && is_row_major(s.view) && s.view.offset.is(0) &&
+                product(shape_of(s.value)) == product(shape_of(read.base)))
+              inlined.push_back(read.base);
+      }
+    return inlined;
+  }
+
+  // Whether only these two read the value, which then needs no buffer.
+  bool can_drop(const ScheduledStore& store, size_t first, size_t second) const {
+    const uint32_t id = store.value.id();
+    if (id >= before_.inner.size() || !before_.inner[id]) return false;
+    if (!(store.value == store.destination)) return false;  // a part of another, too
+    const auto readers = readers_.find(store.value.node());
+    return readers != readers_.end() && std::ranges::all_of(readers->second, [&](size_t k) {
+             while (joined_into_[k] != k) k = joined_into_[k];
+             return k == first || k == second;
+           });
+  }
+
+  // Whether what the kernel reads is there when it begins, or read before it is overwritten.
+  bool reads_before_it_stores(const ScheduledKernel& kernel) const {
+    Memory own;
+    add_memory(kernel, own);
+    const auto writes = std::ranges::count_if(kernel.stores, is_write);
+    if (static_cast<size_t>(writes) != own.written.size()) return false;  // two of one memory
+    return std::ranges::all_of(kernel.reads, [&](const ScheduledKernel::Read& read) {
+      if (!own.stored.contains(memory(read.base))) return true;
+      const auto is_version = [&](const ScheduledStore& s) {
+        return read.base.op() == Op::After && read.base.src(1) == s.value;
+      };
+      return read.in_place && own.written.contains(memory(read.base)) &&
+             std::ranges::none_of(kernel.stores, is_version);
+    });
+  }
+
+  // Whether what is stored over the same ranges lies in the same order, which the loops keep.
+  static bool lies_alike(const ScheduledKernel& joined, const ScheduledKernel& alone) {
+    const Kernel& kernel = joined.kernel;
+    const std::vector<UOp> largest = ranges_by_stride(kernel.roots.front());
+    for (size_t i = 1; i < joined.stores.size(); ++i) {
+      const std::vector<UOp> own = ranges_by_stride(kernel.roots[i]);
+      if (own.size() == largest.size() && own != largest) return false;
+    }
+    // The loops of the largest store are in the order that they have without the others.
+    for (size_t i = 0; i + 1 < alone.kernel.ranges.size(); ++i)
+      if (!alone.kernel.ranges[i + 1].reduced && !joined.kernel.ranges[i].reduced &&
+          !(alone.kernel.ranges[i].range.src(0) == joined.kernel.ranges[i].range.src(0)))
+        return false;
+    return true;
+  }
+
+  // Bytes that both kernels read or one makes and the other reads, and that the joined kernel reads
+  // once at most.
+  double shared_bytes(const ScheduledKernel& a, const ScheduledKernel& b) const {
+    std::unordered_set<const Node*> of_a;
+    for (const ScheduledKernel::Read& read : a.reads) of_a.insert(memory(read.base));
+    for (const ScheduledStore& s : a.stores) of_a.insert(memory(s.destination));
+    double sum = 0;
+    std::unordered_set<const Node*> seen;
+    for (const ScheduledKernel::Read& read : b.reads)
+      if (of_a.contains(memory(read.base)) && seen.insert(memory(read.base)).second)
+        sum += bytes_of(read.base);
+    return sum;
+  }
+
+  // Of reading or storing a buffer of this size.
+  double access_seconds(double bytes) const {
+    return (saved_seconds(bytes, target_) - target_.launch_seconds) / 2;
+  }
+
+  // Whether the second reads what has a buffer because it is not to be computed there.
+  bool are_apart(const ScheduledKernel& first, const ScheduledKernel& second) const {
+    return std::ranges::any_of(second.reads, [&](const ScheduledKernel::Read& read) {
+      const bool apart = read.base.id() < before_.apart.size() && before_.apart[read.base.id()];
+      return apart && std::ranges::find(first.stores, read.base, &ScheduledStore::value) !=
+                          first.stores.end();
+    });
+  }
+
+  // Whether every value of the one has axes that may be axes of the other's largest, or is read
+  // there: known without lowering them.
+  static bool may_share_ranges(const ScheduledKernel& a, const ScheduledKernel& b) {
+    const Shape& of_a = shape_of(a.stores.front().value);
+    const Shape& of_b = shape_of(b.stores.front().value);
+    for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)})
+      for (const ScheduledKernel::Read& read : one->reads)
+        for (const ScheduledStore& s : other->stores)
+          if (read.base == s.destination || (read.base.op() == Op::After)) return true;
+    for (size_t i = 0; i < std::min(of_a.size(), of_b.size()); ++i)
+      if (!(of_a[i] == of_b[i]) && !of_a[i].is(1) && !of_b[i].is(1)) return false;
+    return true;
+  }
+
+  bool try_join(size_t first, size_t second) {
+    const ScheduledKernel& a = kernels_[first];
+    const ScheduledKernel& b = kernels_[second];
+    if (a.values.size() + b.values.size() > static_cast<size_t>(target_.inputs_max)) return false;
+    if (!may_share_ranges(a, b) || are_apart(a, b)) return false;
+    auto order = order_of(first, second);
+    if (!order) return false;
+    std::vector<UOp> inlined = inlined_of(first, second);
+    std::vector<ScheduledStore> stores;
+    double dropped_seconds = 0;
+    for (const ScheduledKernel* k : {&a, &b})
+      for (const ScheduledStore& s : k->stores) {
+        if (!can_drop(s, first, second))
+          stores.push_back(s);
+        else
+          dropped_seconds += access_seconds(bytes_of(s.value));
+      }
+    std::optional<ScheduledKernel> joined = lower_together(stores, inlined, decision_);
+    if (!joined || joined->kernel.ranges.size() > 24 || !reads_before_it_stores(*joined))
+      return false;
+    const bool is_a = joined->stores.front().value == a.stores.front().value;
+    if (!lies_alike(*joined, is_a ? a : b)) return false;
+    const RowTest test(joined->kernel, target_);
+    if (!test.stores_share_loops() || !test.passes(joined->values.size())) return false;
+    const RowTest of_a(a.kernel, target_);
+    const RowTest of_b(b.kernel, target_);
+    const double pay = (test.work() - of_a.work() - of_b.work()) / target_.fma_rate -
+                       (test.staging_saves() - of_a.staging_saves() - of_b.staging_saves());
+    const double save =
+        target_.launch_seconds + access_seconds(shared_bytes(a, b)) + dropped_seconds;
+    const int64_t number = before_.count + static_cast<int64_t>(second);
+    if (!decide_join({number, b.stores.front().value, save, pay, false}, settings_)) return false;
+    for (const UOp& u : inlined) dropped_.insert(u.node());
+    kernels_[first] = std::move(*joined);
+    inlined_[first] = std::move(inlined);
+    joined_into_[second] = first;
+    note_memory_of(first, first);
+    order_ = std::move(*order);
+    return true;
+  }
+
+  Schedule& schedule_;
+  std::vector<ScheduledKernel>& kernels_;
+  const Decision& decision_;
+  const Target& target_;
+  const JoinSettings& settings_;
+  const Joins& before_;
+  std::vector<size_t> order_;                                     // of the kernels that are left
+  std::unordered_map<const Node*, std::vector<size_t>> touched_;  // kernels by memory, in order
+  std::unordered_map<const Node*, std::vector<size_t>> readers_;  // as it was before
+  std::vector<size_t> joined_into_;                               // by kernel: itself, or another
+  std::vector<std::vector<UOp>> inlined_;                         // by kernel
+  std::unordered_set<const Node*> dropped_;                       // values without a buffer now
+  std::unordered_set<const Node*> copied_;  // values whose kernels read copies of versions
+};
+
+}  // namespace
+
+void join_beside(Schedule& schedule, const Decision& decision, const Target& target,
+                 const JoinSettings& settings, const Joins& before) {
+  if (schedule.kernels.size() > 1) SideJoiner(schedule, decision, target, settings, before).run();
+}
+
+}  // namespace tiny
