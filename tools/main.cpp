@@ -138,10 +138,8 @@ void add_tolerance(CLI::App& app, Tolerance& tolerance) {
   app.add_option("--atol", tolerance.absolute, "Absolute tolerance (1e-7)")->check(at_least(0));
 }
 
-void add_run(CLI::App& root, Arguments& all) {
+void add_run(CLI::App& app, Arguments& all) {
   RunFlags& flags = all.run;
-  CLI::App& app =
-      *root.add_subcommand("run", "Run a model once; show, compare and save its outputs");
   app.add_option("MODEL", flags.model, "An ONNX file")->required();
   add_inputs(app, flags.input, all);
   add_list(app, "--expect", flags.expect,
@@ -158,17 +156,15 @@ void add_run(CLI::App& root, Arguments& all) {
   add_common(app, all.common);
 }
 
-void add_info(CLI::App& root, Arguments& all) {
-  CLI::App& app = *root.add_subcommand("info", "Show what a model holds and whether it can be run");
+void add_info(CLI::App& app, Arguments& all) {
   app.add_option("MODEL", all.info.model, "An ONNX file")->required();
   app.add_flag("--check", all.info.check, "Exit with 4 if anything is unsupported");
   add_threads(app, all.common);
   add_common(app, all.common);
 }
 
-void add_bench(CLI::App& root, Arguments& all) {
+void add_bench(CLI::App& app, Arguments& all) {
   BenchFlags& flags = all.bench;
-  CLI::App& app = *root.add_subcommand("bench", "Measure how long a model takes");
   app.add_option("MODEL", flags.model, "An ONNX file")->required();
   auto* duration =
       app.add_option("--duration", flags.duration, "Seconds to measure (3)")->check(at_least(0));
@@ -191,10 +187,8 @@ void add_bench(CLI::App& root, Arguments& all) {
   add_common(app, all.common);
 }
 
-void add_test(CLI::App& root, Arguments& all) {
+void add_test(CLI::App& app, Arguments& all) {
   TestFlags& flags = all.test;
-  CLI::App& app =
-      *root.add_subcommand("test", "Run every model.onnx below folders on its test_data_set_*");
   app.add_option("DIR", flags.folders, "Folders in ONNX's test layout")->required();
   app.add_option("--filter", flags.filter, "Only cases whose name has this regular expression");
   app.add_option("--exclude", flags.exclude, "No cases whose name has this regular expression");
@@ -206,6 +200,32 @@ void add_test(CLI::App& root, Arguments& all) {
   add_tolerance(app, flags.tolerance);
   add_threads(app, all.common);
   add_common(app, all.common);
+}
+
+void add_devices(CLI::App& app, Arguments& all) {
+  add_threads(app, all.common);
+  add_common(app, all.common);
+}
+
+struct Command {
+  const char* name;
+  const char* help;
+  void (*add_flags)(CLI::App&, Arguments&);
+};
+constexpr Command kCommands[] = {
+    {"run", "Run a model once; show, compare and save its outputs", add_run},
+    {"info", "Show what a model holds and whether it can be run", add_info},
+    {"bench", "Measure how long a model takes", add_bench},
+    {"test", "Run every model.onnx below folders on its test_data_set_*", add_test},
+    {"devices", "List the devices of this build and machine", add_devices},
+};
+
+// The others are known by name: telling CLI11 of all flags would take a tenth of a short run.
+void add_commands(CLI::App& root, Arguments& all, const std::string& chosen) {
+  for (const Command& command : kCommands) {
+    CLI::App& app = *root.add_subcommand(command.name, command.help);
+    if (chosen == command.name) command.add_flags(app, all);
+  }
 }
 
 // What the flags of pictures mean, once all of them are read.
@@ -300,13 +320,7 @@ int run_main(const std::vector<std::string>& arguments, std::string& command, bo
   root.require_subcommand(1);
   root.set_version_flag("--version", std::string(tiny_version()));
   root.footer(kExamples);
-  add_run(root, all);
-  add_info(root, all);
-  add_bench(root, all);
-  add_test(root, all);
-  CLI::App& devices = *root.add_subcommand("devices", "List the devices of this build and machine");
-  add_threads(devices, all.common);
-  add_common(devices, all.common);
+  add_commands(root, all, arguments.empty() ? "" : arguments[0]);
   require_command_first(arguments, root);
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

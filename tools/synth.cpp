@@ -44,20 +44,22 @@ double uniform_for(tiny_dtype dtype, Random& random) {
 
 void synthesise(Array& array, const std::string& kind, uint64_t seed, size_t index) {
   Random random(seed * 0x100000001B3 + index);
-  for (size_t i = 0; i < array.count(); ++i) {
-    double value = 0;
-    if (kind == "uniform")
-      value = uniform_for(array.dtype, random);
-    else if (kind == "normal")
-      value = random.normal();
-    else if (kind == "arange")
-      value = static_cast<double>(i);
-    else if (kind == "ones")
-      value = 1;
-    else if (kind != "zeros")
-      throw usage_failure("--synth knows no '" + kind + "'");
-    array.put(i, kind == "normal" && !is_float(array.dtype) ? std::nearbyint(value) : value);
-  }
+  const size_t count = array.count();
+  const auto fill = [&](const auto& value) {
+    for (size_t i = 0; i < count; ++i) array.put(i, value(i));
+  };
+  if (kind == "uniform")
+    fill([&](size_t) { return uniform_for(array.dtype, random); });
+  else if (kind == "normal" && is_float(array.dtype))
+    fill([&](size_t) { return random.normal(); });
+  else if (kind == "normal")
+    fill([&](size_t) { return std::nearbyint(random.normal()); });
+  else if (kind == "arange")
+    fill([](size_t i) { return static_cast<double>(i); });
+  else if (kind == "ones" || kind == "zeros")
+    fill([&](size_t) { return kind == "ones" ? 1.0 : 0.0; });
+  else
+    throw usage_failure("--synth knows no '" + kind + "'");
 }
 
 }  // namespace tiny::cli

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace tiny {
 
@@ -16,19 +18,29 @@ class ByteWriter {
   template <class T>
     requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
   ByteWriter& number(T value) {
-    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    if (used_ + sizeof value > sizeof buffer_) flush();
+    std::memcpy(buffer_ + used_, &value, sizeof value);
+    used_ += sizeof value;
     return *this;
   }
   // Its length, then its bytes.
   ByteWriter& text(std::string_view value) {
     number(uint64_t{value.size()});
+    flush();
     out_.append(value);
     return *this;
   }
-  const std::string& result() const { return out_; }
+  const std::string& result() {
+    flush();
+    return out_;
+  }
 
  private:
+  void flush() { out_.append(buffer_, std::exchange(used_, 0)); }
+
   std::string out_;
+  char buffer_[256];  // what follows `out_`
+  size_t used_ = 0;
 };
 
 class ByteReader {

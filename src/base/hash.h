@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace tiny {
@@ -17,11 +18,19 @@ constexpr uint64_t hash_mix(uint64_t seed, uint64_t value) {
   return h ^ (h >> 31);
 }
 
-// FNV-1a over the bytes, then mixed.
-constexpr uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0) {
-  uint64_t h = 0xCBF29CE484222325u ^ seed;
-  for (char c : bytes) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-  return hash_mix(h, bytes.size());
+// Over the bytes, eight at a time.
+inline uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0) {
+  uint64_t h = hash_mix(seed, bytes.size());
+  const char* at = bytes.data();
+  size_t left = bytes.size();
+  for (; left >= sizeof(uint64_t); at += sizeof(uint64_t), left -= sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    h = hash_mix(h, word);
+  }
+  uint64_t rest = 0;
+  if (left > 0) std::memcpy(&rest, at, left);
+  return hash_mix(h, rest);
 }
 
 }  // namespace tiny

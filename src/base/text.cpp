@@ -40,6 +40,9 @@ void TextPart::append_to(std::string& out) const {
     case Kind::Float:
       std::snprintf(digits, sizeof digits, "%g", float_);
       return append_number(digits, out);
+    case Kind::Object:
+      out += write_(object_);
+      return;
   }
   out += digits;
 }

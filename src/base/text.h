@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace tiny {
@@ -24,15 +25,26 @@ class TextPart {
   TextPart(T value) : kind_(Kind::Unsigned), int_(static_cast<int64_t>(value)) {}  // NOLINT
   template <std::floating_point T>
   TextPart(T value) : kind_(Kind::Float), float_(static_cast<double>(value)) {}  // NOLINT
+  // What `to_string` knows: written only if the text is made, which a check that holds does not.
+  template <class T>
+    requires std::is_class_v<T> && requires(const T& value) {
+      { to_string(value) } -> std::same_as<std::string>;
+    }
+  TextPart(const T& value)  // NOLINT
+      : kind_(Kind::Object),
+        object_(&value),
+        write_([](const void* object) { return to_string(*static_cast<const T*>(object)); }) {}
 
   void append_to(std::string& out) const;
 
  private:
-  enum class Kind : uint8_t { Text, Character, Signed, Unsigned, Float };
+  enum class Kind : uint8_t { Text, Character, Signed, Unsigned, Float, Object };
   Kind kind_ = Kind::Text;
   std::string_view text_;
   int64_t int_ = 0;
   double float_ = 0;
+  const void* object_ = nullptr;
+  std::string (*write_)(const void*) = nullptr;
 };
 
 std::string cat_parts(std::initializer_list<TextPart> parts);

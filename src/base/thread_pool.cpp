@@ -11,6 +11,7 @@
 #include <chrono>
 #include <climits>
 #include <cstdlib>
+#include <exception>
 #include <new>
 #include <set>
 #include <string>
@@ -199,30 +200,35 @@ int64_t ThreadPool::claim_all(int worker) {
   return did;
 }
 
-void ThreadPool::wait_for_claimed(int64_t count) {
+int64_t ThreadPool::wait_for_claimed(int64_t count) {
   const auto all = static_cast<uint32_t>(count);
   const auto finished = [&] { return done_.load() == all; };
-  if (finished() || spin_until(finished)) return;
-  waiting_.store(1);
-  for (uint32_t done = done_.load(); done != all; done = done_.load()) futex_wait(done_, done);
-  waiting_.store(0);
+  if (finished()) return 0;
+  const auto start = std::chrono::steady_clock::now();
+  if (!spin_until(finished)) {
+    waiting_.store(1);
+    for (uint32_t done = done_.load(); done != all; done = done_.load()) futex_wait(done_, done);
+    waiting_.store(0);
+  }
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 }
 
-int64_t ThreadPool::run(int64_t count, Piece piece, void* context, bool wake) {
+ThreadPool::Share ThreadPool::run(int64_t count, Piece piece, void* context, bool wake) {
   if (count == 0) {
     release();
-    return 0;
+    return {};
   }
   invariant(count > 0 && count < UINT32_MAX, "a job has less than 2^32 pieces");
   publish(count, piece, context, wake);
-  int64_t did = count / std::min<int64_t>(count, workers_);
+  Share share;
+  share.did = count / std::min<int64_t>(count, workers_);
   if (is_callers())
     run_on_callers(count);
   else
-    did = claim_all(0);
-  wait_for_claimed(count);
+    share.did = claim_all(0);
+  share.waited = wait_for_claimed(count);
   release();
-  return did;
+  return share;
 }
 
 // Comes late or twice, from a caller's pool that breaks its word, and finds nothing to claim, or
@@ -259,6 +265,38 @@ void* ThreadPool::thread_main(void* argument) {
     pool.claim_all(thread->worker);
     if (!pool.wait_for_job(seen)) return nullptr;
   }
+}
+
+namespace {
+
+struct Pieces {
+  const std::function<void(int64_t, int)>& piece;
+  std::atomic<bool> failed{false};
+  std::exception_ptr failure{};
+
+  void run(int64_t i, int worker) noexcept {
+    if (failed.load(std::memory_order_relaxed)) return;
+    try {
+      piece(i, worker);
+    } catch (...) {
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
+  }
+};
+
+}  // namespace
+
+void for_each_piece(ThreadPool* pool, int64_t count,
+                    const std::function<void(int64_t piece, int worker)>& piece) {
+  Pieces pieces{piece};
+  const auto run = [](void* all, int64_t i, int worker) noexcept {
+    static_cast<Pieces*>(all)->run(i, worker);
+  };
+  if (count > 1 && pool && pool->try_acquire())
+    pool->run(count, run, &pieces, true);
+  else
+    for (int64_t i = 0; i < count; ++i) run(&pieces, i, 0);
+  if (pieces.failure) std::rethrow_exception(pieces.failure);
 }
 
 }  // namespace tiny

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace tiny {
@@ -47,10 +48,13 @@ class ThreadPool {
   // True: the pool is the caller's until its run() returns, or release().  Never waits.
   bool try_acquire();
   void release();
-  // Runs pieces 0 .. count-1, in no order, and returns how many the calling thread did (of the
-  // caller's threads: how many each did, about).  Needs try_acquire, and releases.  With `wake`
-  // sleeping threads are woken; without, only those that still spin help.
-  int64_t run(int64_t count, Piece piece, void* context, bool wake);
+  struct Share {
+    int64_t did = 0;     // pieces of the calling thread (of the caller's threads: of each, about)
+    int64_t waited = 0;  // nanoseconds, for pieces of others when none was left to claim
+  };
+  // Runs pieces 0 .. count-1, in no order.  Needs try_acquire, and releases.  With `wake` sleeping
+  // threads are woken; without, only those that still spin help.
+  Share run(int64_t count, Piece piece, void* context, bool wake);
 
  private:
   enum State : uint64_t { kFresh = 0, kStarting = 1, kRunning = 2 };
@@ -66,7 +70,7 @@ class ThreadPool {
   void run_on_callers(int64_t count);
   void publish(int64_t count, Piece piece, void* context, bool wake);
   int64_t claim_all(int worker);
-  void wait_for_claimed(int64_t count);
+  int64_t wait_for_claimed(int64_t count);
   bool wait_for_job(uint32_t seen);
   uint64_t process() const;
 
@@ -92,5 +96,11 @@ class ThreadPool {
   std::atomic<uint32_t> asleep_{0};
   std::atomic<bool> stop_{false};
 };
+
+// Calls piece(i, worker) for each i below `count`, on the threads of `pool` (may be null) if they
+// are free, and otherwise here.  What one throws is thrown at the end; what has not begun by then
+// is left out.
+void for_each_piece(ThreadPool* pool, int64_t count,
+                    const std::function<void(int64_t piece, int worker)>& piece);
 
 }  // namespace tiny

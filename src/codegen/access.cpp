@@ -11,10 +11,19 @@
 
 namespace tiny {
 
+// The expression as a sum; the same ones are asked for at every iteration that is written out.
+const std::optional<Affine>& Lineariser::sum_of(const UOp& expression) {
+  const auto found = sums_.find(expression.node());
+  if (found != sums_.end()) return found->second;
+  kept_.push_back(expression);
+  return sums_.emplace(expression.node(), affine(expression)).first->second;
+}
+
 IndexForm Lineariser::form_of(const UOp& expression) {
   IndexForm form;
-  const std::optional<Affine> taken = affine(expression);
-  const Affine sum = taken ? *taken : Affine{0, {{expression, 1}}};
+  const std::optional<Affine>& taken = sum_of(expression);
+  const Affine whole{0, {{expression, 1}}};
+  const Affine& sum = taken ? *taken : whole;
   form.constant = sum.constant;
   std::vector<std::pair<size_t, IndexTerm>> terms;
   for (const AffineTerm& term : sum.terms) {
@@ -62,10 +71,11 @@ LinearId Lineariser::scalar_of(const IndexForm& form) {
 
 // The expression with the coordinates of unrolled ranges put in.
 std::optional<Affine> Lineariser::fixed(const UOp& e) {
-  std::optional<Affine> sum = affine(e);
+  const std::optional<Affine>& sum = sum_of(e);
   if (!sum) return std::nullopt;
   Affine out{sum->constant, {}};
-  for (AffineTerm& term : sum->terms) {
+  out.terms.reserve(sum->terms.size());
+  for (const AffineTerm& term : sum->terms) {
     if (term.atom.op() == Op::Range) {
       const RangeState& state = states_[kernel_.position(term.atom)];
       if (state.kind == RangeState::Fixed) {
@@ -73,7 +83,7 @@ std::optional<Affine> Lineariser::fixed(const UOp& e) {
         continue;
       }
     }
-    out.terms.push_back(std::move(term));
+    out.terms.push_back(term);
   }
   return out;
 }
@@ -297,11 +307,14 @@ LinearId Lineariser::read_stage(const UOp& node) {
   const UOp& stage = node.src(0);
   const LinearId* base = tree_.find(key_of(stage));
   invariant(base != nullptr, "a stage is filled before it is read");
-  Graph& graph = node.graph();
-  UOp flat = graph.integer(0);
-  for (size_t i = 0; i + 1 < node.src().size(); ++i)
-    flat = add(flat, mul(node.src(i + 1), stage.ints()[i]));
-  flat = simplify_index(flat);  // quotients and remainders of a split dimension meet again
+  UOp& flat = flat_[node.node()];
+  if (!flat) {
+    flat = node.graph().integer(0);
+    for (size_t i = 0; i + 1 < node.src().size(); ++i)
+      flat = add(flat, mul(node.src(i + 1), stage.ints()[i]));
+    flat = simplify_index(flat);  // quotients and remainders of a split dimension meet again
+    kept_.push_back(node);
+  }
   const Place p = place(*base, flat, node.dtype().bytes());
   const size_t depth = std::max(depth_of(p.address), depth_of(p.index));
   return tree_.add(depth, Op::Load, node.dtype().with_lanes(lanes_in(free_of(node))),

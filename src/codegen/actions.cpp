@@ -52,6 +52,7 @@ class Maker {
     }
     stages();
     bypasses();
+    overlaps();
     return std::move(actions_);
   }
 
@@ -175,6 +176,16 @@ class Maker {
               static_cast<double>(target_.bypass_bytes))
         add({{OptionKind::Bypass, -1, param, {}, 0, false}});
     }
+  }
+
+  // Where a row has loops that could run side by side with another's.
+  void overlaps() {
+    size_t row = common_outer_ranges(kernel_);
+    const auto has_loops = [&](const ClosureInfo& c) { return c.own >> row != 0; };
+    if (std::ranges::count_if(table_.closures, has_loops) < 2) return;
+    while (row > 0 && !is_loop(row - 1) && kernel_.ranges[row - 1].kind != RangeKind::Thread) --row;
+    if (row > 0 && !kernel_.ranges[row - 1].overlaps)
+      add({kind(OptionKind::Overlap, number(row - 1))});
   }
 
   // What several reductions compute alike, and reductions that others read.

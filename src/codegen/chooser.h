@@ -1,6 +1,7 @@
 // The state of one choice of options; shared by heuristic.cpp (what all kernels have),
-// heuristic_contraction.cpp (kernels with one reduction), heuristic_row_tiles.cpp (tiles of rows
-// through several) and heuristic_window.cpp (windows over what they reduce).
+// heuristic_contraction.cpp (kernels with one reduction), heuristic_rows.cpp (rows with several),
+// heuristic_row_tiles.cpp (tiles of rows through several), heuristic_window.cpp (windows over what
+// they reduce) and heuristic_words.cpp.
 //
 // Options are applied as they are chosen, so that later ones can name the ranges that earlier ones
 // made.  Positions are of the kernel as it came; numbers name ranges for good.
@@ -17,6 +18,10 @@ namespace tiny {
 
 // How often a load is read before lanes along another of its axes are worth a copy.
 inline constexpr double kStagedReuseMin = 32;
+// Lanes that cost more than this are not worth having where there are several reductions.
+inline constexpr double kLaneCostMax = 30;
+// Rows among which the first and last, where loops do not overlap, are few.
+inline constexpr int64_t kOverlappedRowsMin = 8;
 
 class Chooser {
  public:
@@ -53,11 +58,16 @@ class Chooser {
   uint64_t choosing_ranges() const;
   void unroll_choices(uint64_t choices);
   void elementwise();
-  void rows();
-  void share_values();
   void bypass();
-  void prefetch_rows();
   void thread();
+
+  // heuristic_rows.cpp
+  void rows();
+  bool can_overlap_rows() const;
+  int64_t row_loop() const;
+  void overlap_rows();
+  void share_values();
+  void prefetch_rows();
 
   // heuristic_words.cpp
   void form_words(const UOp& reduce);
@@ -95,6 +105,8 @@ class Chooser {
   int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
   void lanes_along_rows();
+  int64_t row_of(RangeSet ranges) const;
+  void overlap_tile(int64_t row);
   RowTile row_tile_;
 
   // heuristic_window.cpp
@@ -113,8 +125,8 @@ class Chooser {
   };
   struct WindowLoads {
     std::vector<WindowLoad> loads;
-    size_t window = 0;         // the position of the window's range along the axis
-    bool are_streams = false;  // outputs read far from each other
+    size_t window = 0;           // the position of the window's range along the axis
+    bool are_colliding = false;  // outputs read from the same sets of the cache
   };
   struct WindowTile {
     int64_t range = -1;  // of the outputs
@@ -124,8 +136,10 @@ class Chooser {
   };
   std::optional<WindowLoads> window_loads(const AccessTable& table, const ClosureInfo& reduction,
                                           size_t lane, size_t along) const;
-  int64_t window_rows(const WindowLoads& seen, double size, double steps, double beside) const;
-  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among) const;
+  int64_t window_rows(const WindowLoads& seen, double size, double steps, double beside,
+                      double walked_bytes) const;
+  std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among,
+                                        double walked) const;
   void unroll_taps(const WindowTile& window, const UOp& reduce);
   int64_t window_tile_range(const WindowTile& window);
   void apply_window(const WindowTile& window, const UOp& reduce);
@@ -164,6 +178,8 @@ class Chooser {
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
   void prefetch_panel(const Panel& panel, int64_t place);
+  void prefetch_tiles(size_t lane, size_t row, const Panel& panel, int64_t inside);
+  int64_t place_across(const UOp& stage) const;
   void fill_along(const Option& stage);
   struct Factor {
     UOp value;
@@ -189,6 +205,7 @@ class Chooser {
   std::vector<Option> options_;
   int64_t lanes_ = 1;
   bool walks_rows_ = false;        // reductions of rows with lanes each
+  bool overlaps_rows_ = false;     // whose loops run side by side, for different rows
   uint64_t space_ = ~uint64_t{0};  // the ranges that the contraction runs over
   int64_t cut_range_ = -1;         // the position of the reduced range that a panel cuts
   int64_t cut_ = -1;               // the number of its inner part

@@ -8,10 +8,8 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "codegen/chooser.h"
-#include "codegen/prefetch_option.h"
 #include "codegen/stage_option.h"
 #include "ir/bounds.h"
-#include "ir/shared_value.h"
 
 namespace tiny {
 
@@ -21,19 +19,10 @@ constexpr uint64_t bit(size_t i) {
   return uint64_t{1} << i;
 }
 
-bool contains(const UOp& user, const UOp& node) {
-  const std::vector<UOp> below = topological({&user, 1});
-  return std::find(below.begin(), below.end(), node) != below.end();
-}
-
-// Lanes that cost more than this are not worth having where there are several reductions.
-constexpr double kLaneCostMax = 30;
 // Vectors of a staged value that are computed side by side.
 constexpr int64_t kFillVectors = 4;
 // Choices by position that are unrolled together.
 constexpr int64_t kChoicesMax = 36;
-// Vectors of rows that are computed side by side.
-constexpr int64_t kRowVectors = 4;
 
 }  // namespace
 
@@ -63,6 +52,7 @@ std::vector<Option> Chooser::run() {
   else if (!row_tiles())
     rows();
   share_values();
+  if (walks_rows_) overlap_rows();
   if (walks_rows_) prefetch_rows();
   bypass();
   thread();
@@ -214,33 +204,6 @@ Chooser::LaneChoice Chooser::cheapest_lanes(uint64_t set, bool reduced) const {
   return best;
 }
 
-// Several reductions: lanes are rows where neighbours in memory are; else each range that is
-// contiguous for what it closes gets lanes.
-void Chooser::rows() {
-  if (lanes_ < 2) return;
-  double apart = 0;
-  for (const ClosureInfo& c : table_.closures) apart += cheapest_lanes(c.own, !c.store).cost;
-  const uint64_t common = (uint64_t{1} << common_outer_ranges(kernel_)) - 1;
-  const LaneChoice row = cheapest_lanes(common, false);
-  if (row.range && row.cost < apart && row.cost <= kLaneCostMax) {
-    vector_tile(*row.range, kRowVectors);
-    return;
-  }
-  walks_rows_ = true;
-  uint64_t taken = 0;
-  for (const ClosureInfo& c : table_.closures) {
-    const LaneChoice best = cheapest_lanes(c.own, !c.store);
-    if (!best.range || best.cost > kLaneCostMax || (c.own & taken)) continue;
-    // Nothing may have the lanes of two ranges.
-    bool clash = false;
-    for (const ClosureInfo& other : table_.closures)
-      if ((other.below & bit(*best.range)) && (other.below & taken)) clash = true;
-    if (clash) continue;
-    taken |= bit(*best.range);
-    vector_tile(*best.range, 4);
-  }
-}
-
 // Whether every store walks ranges of its own with the reduction's result: the reduced range is
 // walked, and then another like it.
 bool Chooser::is_row(const ClosureInfo& reduction) const {
@@ -252,7 +215,7 @@ bool Chooser::is_row(const ClosureInfo& reduction) const {
 // Whether `outer` reduces a value that is made of `inner`'s result and the same for every output.
 bool Chooser::reads(const ClosureInfo& outer, const ClosureInfo& inner) const {
   const uint64_t free = inner.below & ~inner.own;
-  return contains(outer.node, inner.node) && free && (free & ~outer.own) == 0;
+  return reaches(outer.node, inner.node) && free && (free & ~outer.own) == 0;
 }
 
 // The range along which a staged reduction and what it fills cost the least.
@@ -263,7 +226,7 @@ std::optional<size_t> Chooser::lanes_of_fill(const ClosureInfo& fill) const {
     if (!(fill.below & bit(i)) || const_extent(i) * 2 < lanes_ || table_.opaque & bit(i)) continue;
     double cost = fill.own & bit(i) ? 1 : 0;  // they are folded
     for (const AccessInfo& a : table_.accesses) {
-      if (a.store || !contains(fill.node, a.node)) continue;
+      if (a.store || !reaches(fill.node, a.node)) continue;
       const int64_t stride = a.strides[i];
       cost += stride == 0 ? 0 : stride == 1 ? 1 : stride == kOpaqueStride ? 64 : 16;
     }
@@ -289,7 +252,7 @@ void Chooser::staged_operand(const ClosureInfo& inner) {
     const bool outermost =
         !c.store &&
         std::none_of(table_.closures.begin(), table_.closures.end(), [&](const ClosureInfo& other) {
-          return !other.store && !(other.node == c.node) && contains(other.node, c.node);
+          return !other.store && !(other.node == c.node) && reaches(other.node, c.node);
         });
     if (outermost) {
       contraction(c);
@@ -298,46 +261,6 @@ void Chooser::staged_operand(const ClosureInfo& inner) {
   }
   // Last, since a dimension of the stage that is split is no longer read as it lies.
   if (lane && lanes_ > 1) vector_tile(*lane, kFillVectors);
-}
-
-// A value that a row's reduction computes and that is wanted again after it is kept for the row.
-void Chooser::share_values() {
-  size_t place = 0;
-  const size_t common = common_outer_ranges(current_);
-  while (place < common && current_.ranges[place].kind == RangeKind::Loop) ++place;
-  if (place == 0) return;
-  for (int count = 0; count < 4; ++count) {
-    const std::optional<SharedValue> shared = find_shared_value(current_, place, kWorkWorthKeeping);
-    if (!shared) return;
-    Option option{
-        OptionKind::Stage, current_.ranges[place - 1].range.int_arg(), shared->number, {}, 0, true};
-    const Kernel staged = apply_option(current_, option);
-    if (staged_bytes(staged) > target_.l2_bytes / 2) return;
-    apply(std::move(option));
-  }
-}
-
-// A row is read once and then walked in the cache, with nothing asked of memory: the next is
-// fetched meanwhile.
-void Chooser::prefetch_rows() {
-  size_t row = common_outer_ranges(current_);
-  while (row > 0 && current_.ranges[row - 1].kind != RangeKind::Loop) --row;
-  if (row == 0) return;
-  for (size_t param = 0; param < current_.params.size(); ++param) {
-    const bool is_far = std::ranges::any_of(table_.accesses, [&](const AccessInfo& a) {
-      return a.node.op() == Op::Load && a.inside_reduction &&
-             a.node.src(0).int_arg() == static_cast<int64_t>(param) &&
-             a.elements * static_cast<double>(a.node.dtype().bytes()) >
-                 static_cast<double>(target_.l2_bytes) / 2;
-    });
-    const Option option{OptionKind::Prefetch,
-                        current_.ranges[row - 1].range.int_arg(),
-                        static_cast<int64_t>(param),
-                        {},
-                        0,
-                        false};
-    if (is_far && can_prefetch(current_, option)) apply(option);
-  }
 }
 
 // What does not fit the last cache is not there when it is read: it is stored past the caches, so
@@ -374,10 +297,8 @@ void Chooser::thread() {
   const KernelRange& first = current_.ranges.front();
   if (first.reduced || first.kind != RangeKind::Loop) return;
   if (bounds(first.range.src(0)).hi < 2) return;
-  for (const UOp& root : current_.roots) {
-    const std::vector<UOp> below = topological({&root, 1});
-    if (std::find(below.begin(), below.end(), first.range) == below.end()) return;
-  }
+  for (const UOp& root : current_.roots)
+    if (!reaches(root, first.range)) return;
   kind(OptionKind::Thread, first.range.int_arg());
 }
 

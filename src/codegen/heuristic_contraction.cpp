@@ -287,7 +287,20 @@ void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, 
   }
 }
 
-// A stage whose fill has lanes along the range that steps through its buffer one by one.
+// The number of the range of a stage that steps through it one by one, if it is as long as a vector
+// of lanes that turn; -1 if it is not.
+int64_t Chooser::place_across(const UOp& stage) const {
+  if (table_.widest_bytes != 4) return -1;
+  const Ints strides = stage.ints();
+  for (size_t i = 0; i < strides.size(); ++i) {
+    const UOp& r = stage.src(1 + i);
+    if (strides[i] == 1 && r.op() == Op::Range && r.src(0).is_const_int(lanes_)) return r.int_arg();
+  }
+  return -1;
+}
+
+// A stage whose fill has lanes along the range that steps through its buffer one by one, and as
+// many of them side by side, so that a square of elements turns in registers.
 void Chooser::fill_along(const Option& stage) {
   apply(stage);
   for (const UOp& u : topological(current_.roots)) {
@@ -303,7 +316,10 @@ void Chooser::fill_along(const Option& stage) {
           continue;
         const int64_t inner =
             r.src(0).const_int() == lanes_ ? r.int_arg() : tile(r.int_arg(), lanes_);
-        return kind(OptionKind::Vec, inner);
+        const int64_t across = place_across(u);
+        kind(OptionKind::Vec, inner);
+        if (across >= 0 && across != inner) kind(OptionKind::Upcast, across);
+        return;
       }
     }
   }
@@ -322,6 +338,23 @@ void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
     const Option option{OptionKind::Prefetch, at, panel.load->node.src(0).int_arg(), {}, 0, false};
     if (can_prefetch(current_, option)) apply(option);
     return;
+  }
+}
+
+// While a tile is multiplied with a panel, a part of the rows of the next tile is fetched, and the
+// place that the tile's sums are added to: both are far where what is walked between two uses is
+// larger than the cache, and neither is walked in an order that a processor guesses.
+void Chooser::prefetch_tiles(size_t lane, size_t row, const Panel& panel, int64_t inside) {
+  const auto l2 = static_cast<double>(target_.l2_bytes);
+  for (const AccessInfo& a : table_.accesses) {
+    const bool is_row =
+        !a.store && a.inside_reduction && a.strides[lane] == 0 && a.strides[row] != 0;
+    if (!is_row && !a.store) continue;
+    const int64_t bytes = (a.store ? a.node.src(1) : a.node).dtype().bytes();
+    // Rows are read again for the next block of columns, sums for the next block of steps.
+    const double walked = a.store ? extent(row) * static_cast<double>(panel.columns) : a.elements;
+    const Option option{OptionKind::Prefetch, inside, a.node.src(0).int_arg(), {}, 0, false};
+    if (walked * static_cast<double>(bytes) >= l2 && can_prefetch(current_, option)) apply(option);
   }
 }
 
@@ -407,6 +440,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (panel.in_place && (panel.steps || !panels_inside)) prefetch_panel(panel, place);
   if (inner_row == outer_row) return;
   stage_rows(reduction, lane, row, outer_row, inner_row);
+  if (panel.steps) prefetch_tiles(lane, row, panel, vectors != panels ? panels : outer_row);
   std::vector<int64_t> steps;
   for (size_t i : reduced) steps.push_back(i == cut_range ? cut_ : number(i));
   const std::vector<UOp> nodes = topological(current_.roots);
@@ -450,7 +484,7 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   }
   if (lane == none || lane_price > 60) return;
   if (reduction.own & bit(lane)) return reduced_lanes(lane, outputs);
-  if (const auto window = window_tile(reduction.node, number(lane), outputs)) {
+  if (const auto window = window_tile(reduction.node, number(lane), outputs, extent(lane))) {
     apply_window(*window, reduction.node);
     return vector_tile(lane, 1);
   }

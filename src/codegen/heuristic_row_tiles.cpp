@@ -310,6 +310,7 @@ void Chooser::finish_rows() {
 void Chooser::lanes_along_rows() {
   if (lanes_ < 2) return;
   std::vector<int64_t> ranges;
+  std::vector<int64_t> rows;
   const AccessTable table = access_table(current_);
   for (const ClosureInfo& c : table.closures) {
     if (c.store || std::popcount(c.own) != 1) continue;
@@ -327,10 +328,30 @@ void Chooser::lanes_along_rows() {
     const bool beside = std::ranges::any_of(table.closures, [&](const ClosureInfo& other) {
       return (other.below & bit(at)) && (other.below & lanes);
     });
-    if (contiguous && !beside && std::ranges::count(ranges, r.range.int_arg()) == 0)
-      ranges.push_back(r.range.int_arg());
+    if (!contiguous || beside || std::ranges::count(ranges, r.range.int_arg()) != 0) continue;
+    ranges.push_back(r.range.int_arg());
+    rows.push_back(row_of(c.below & ~c.own));
   }
   for (int64_t r : ranges) give_lanes(cut_columns(r, row_tile_.vectors));
+  for (int64_t row : rows) overlap_tile(row);
+}
+
+// The number of the innermost loop among these ranges; -1 if there is none.
+int64_t Chooser::row_of(RangeSet ranges) const {
+  int64_t row = -1;
+  for (size_t i = 0; i < current_.ranges.size(); ++i) {
+    const KernelRange& r = current_.ranges[i];
+    if ((ranges & bit(i)) && r.kind == RangeKind::Loop && !r.reduced) row = r.range.int_arg();
+  }
+  return row;
+}
+
+// While a row of the tile is reduced, what is made of the one before it is computed.
+void Chooser::overlap_tile(int64_t row) {
+  if (row < 0) return;
+  const KernelRange& r = current_.ranges[current_.find_range(row)];
+  if (!r.overlaps && bounds(r.range.src(0)).hi >= kOverlappedRowsMin)
+    kind(OptionKind::Overlap, row);
 }
 
 }  // namespace tiny

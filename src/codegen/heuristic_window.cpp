@@ -18,9 +18,10 @@ constexpr uint64_t bit(size_t i) {
 
 constexpr double kWindowMax = 9;        // steps of a window that are unrolled
 constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
-constexpr double kStreamBytes = 4096;   // rows that far apart are streams of their own..
-constexpr double kStreamsMax = 12;      // ..of which a set of the cache holds that many
+constexpr int64_t kPageBytes = 4096;    // rows so far apart fall into one set of the cache..
+constexpr double kStreamsMax = 12;      // ..which holds that many
 constexpr double kGainMin = 1.1;
+constexpr double kFarLoad = 1.5;  // a load from the second level of cache, in those from the first
 
 }  // namespace
 
@@ -50,8 +51,8 @@ std::optional<Chooser::WindowLoads> Chooser::window_loads(const AccessTable& tab
       load.stride = stride;
       out.window = k;
     }
-    const auto bytes = static_cast<double>(a.node.dtype().bytes());
-    out.are_streams |= std::abs(static_cast<double>(moves)) * bytes >= kStreamBytes;
+    const int64_t bytes = moves * a.node.dtype().bytes();
+    out.are_colliding |= bytes != 0 && bytes % kPageBytes == 0;
     out.loads.push_back(load);
   }
   const auto shares = [](const WindowLoad& load) { return load.taps > 0; };
@@ -60,34 +61,40 @@ std::optional<Chooser::WindowLoads> Chooser::window_loads(const AccessTable& tab
 }
 
 // The outputs of a tile that share the most loads and whose values stay in registers; 1 if that
-// gains little.
-int64_t Chooser::window_rows(const WindowLoads& seen, double size, double steps,
-                             double beside) const {
+// gains little.  What a tile reads is read again by the next one beside it, after so many bytes of
+// each row.
+int64_t Chooser::window_rows(const WindowLoads& seen, double size, double steps, double beside,
+                             double walked_bytes) const {
   int64_t best = 1;
   double best_score = 0;
   for (int64_t rows = 1; rows <= kWindowRowsMax && static_cast<double>(rows) <= size; ++rows) {
     const auto n = static_cast<double>(rows);
+    if (rows > 1 && n + (n - 1) * beside + 4 > static_cast<double>(target_.vector_registers)) break;
+    // The last tile has what is left.
+    const double tiles = std::floor(size / n);
+    const double rest = size - tiles * n;
     double loaded = 0;
+    double walked = n;
     double streams = n;
     for (const WindowLoad& load : seen.loads) {
-      loaded += load.elements(n);
+      loaded += tiles * load.elements(n) + (rest > 0 ? load.elements(rest) : 0);
+      if (load.moves) walked += load.elements(n);
       if (load.taps > 0) streams += load.elements(n) * load.taps / load.steps;
     }
-    const double live = n + (n - 1) * beside + 4;
-    if (rows > 1 && live > static_cast<double>(target_.vector_registers)) break;
-    if (rows > 1 && seen.are_streams && streams > kStreamsMax) break;
-    const double use = size / (std::ceil(size / n) * n);
-    const double score = use / (1 + loaded / (steps * n));
+    if (rows > 1 && seen.are_colliding && streams > kStreamsMax) break;
+    if (walked * walked_bytes > static_cast<double>(target_.l1_bytes)) loaded *= kFarLoad;
+    const double score = 1 / (1 + loaded / (steps * size));
     if (rows == 1 || score > best_score * (best == 1 ? kGainMin : 1.0001))
       best = rows, best_score = score;
   }
   return best;
 }
 
-// Along the outermost of the ranges that has one: what neighbours along it read again has left the
+// `walked`: elements along the lanes before the next tile.  Along the outermost of the ranges that
+// has one: what neighbours along it read again has left the
 // first level of cache when they come later.
 std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64_t lane,
-                                                        RangeSet among) const {
+                                                        RangeSet among, double walked) const {
   const AccessTable table = access_table(current_);
   const auto closure =
       std::ranges::find_if(table.closures, [&](const ClosureInfo& c) { return c.node == reduce; });
@@ -107,7 +114,8 @@ std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64
     const auto seen = window_loads(table, *closure, current_.find_range(lane), i);
     if (!seen) continue;
     const double beside = unrolls_all ? steps / table.extents[seen->window] : 1;
-    const int64_t rows = window_rows(*seen, table.extents[i], steps, beside);
+    const double bytes = walked * static_cast<double>(table.widest_bytes);
+    const int64_t rows = window_rows(*seen, table.extents[i], steps, beside, bytes);
     if (rows > 1)
       return WindowTile{r.range.int_arg(), rows, current_.ranges[seen->window].range.int_arg(),
                         unrolls_all};
@@ -137,7 +145,8 @@ bool Chooser::fill_window(const UOp& stage, const UOp& reduce) {
   if (stage.src().size() < 3) return false;
   const int64_t column = stage.src(stage.src().size() - 1).int_arg();
   const UOp& row = stage.src(stage.src().size() - 2);
-  const auto window = window_tile(reduce, column, bit(current_.position(row)));
+  const auto window =
+      window_tile(reduce, column, bit(current_.position(row)), static_cast<double>(lanes_));
   if (!window) return false;
   const Columns columns = cut_columns(column, 1);
   if (columns.lane < 0) return false;

@@ -81,8 +81,8 @@ class Lineariser {
   void declare_accumulators(Task& task);
   void finish(Task& task);
   void instantiate(Task& task);
+  void prefetch(size_t range);
   void instantiate_all(const std::vector<Task*>& tasks);
-  void prefetch();
   void accumulate(Task& task, size_t instance, const Guards& guards);
   std::vector<UOp> word_facts(const Task& task);
   // What an instance does with its value: Store's value is final, or a part of a sum.
@@ -151,6 +151,7 @@ class Lineariser {
   std::optional<size_t> dot_range_of(const UOp& value);
 
   // access.cpp
+  const std::optional<Affine>& sum_of(const UOp& expression);
   IndexForm form_of(const UOp& expression);
   Condition condition(const UOp& nonnegative, int64_t lanes);
   std::optional<size_t> proven(const UOp& nonnegative);
@@ -194,9 +195,10 @@ class Lineariser {
   };
   std::vector<Digit> digits_;                  // of an instance's coordinates, by position
   std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
-  std::vector<UOp> kept_;                      // what the maps point to stays alive
-  std::vector<RangeState> states_;             // by position
-  RangeSet loops_ = 0;                         // positions by kind
+  std::unordered_map<const Node*, std::optional<Affine>> sums_;
+  std::vector<UOp> kept_;           // what the maps point to stays alive
+  std::vector<RangeState> states_;  // by position
+  RangeSet loops_ = 0;              // positions by kind
   RangeSet unrolled_ = 0;
   RangeSet vec_ = 0;
   RangeSet dots_ = 0;

@@ -238,6 +238,7 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
 
 // Closes what the tasks of a loop have left to close inside of it.
 void Lineariser::close_inside(const std::vector<Task*>& group, size_t range) {
+  prefetch(range);
   std::vector<Task> copies;
   for (const Task* t : group) copies.push_back(*t);
   std::vector<Task*> inside;
@@ -256,6 +257,7 @@ void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range,
   if (begin.op == Op::Const && end.op == Op::Const && begin.imm >= end.imm) return;
   state.kind = RangeState::Open;
   state.loop = tree_.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
+  if (kernel_.ranges[range].overlaps) tree_.set_mark(state.loop);
   open_ |= bit(range);
   for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
   close_inside(group, range);
@@ -313,7 +315,7 @@ void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
     limits.begin = elementwise_op(Op::Max, kInt64, begins);
     limits.end = elementwise_op(Op::Min, kInt64, ends);
     limits.facts.insert(limits.facts.end(), peel->facts.begin(), peel->facts.end());
-    emit_loop(group, range, limits);
+    if (peel->first < peel->last) emit_loop(group, range, limits);
     for (int64_t i = peel->last; i < size; ++i) emit_iteration(group, range, i);
   }
   for (Task* t : group) t->todo &= ~bit(range);
@@ -394,12 +396,12 @@ void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
   tree_.add(here, Op::Set, kVoid, {acc, sum});
 }
 
-// In the innermost loop of a reduction: what the kernel asks for, if all its loops are open.
-void Lineariser::prefetch() {
+// What the kernel asks for where this loop is the innermost of those that its place depends on.
+void Lineariser::prefetch(size_t range) {
   for (const KernelPrefetch& p : kernel_.prefetches) {
-    if (free_of(p.index) & loops_ & ~open_) continue;
-    const RangeSet first =
-        pending_in(free_of(p.index)) & (unrolled_ | dots_);  // once, not for each
+    const RangeSet loops = free_of(p.index) & loops_;
+    if ((loops & ~open_) || loops >> range != 1) continue;
+    const RangeSet first = pending_in(free_of(p.index));  // once, not for each
     for (RangeSet set = first; set; set &= set - 1) {
       RangeState& state = states_[static_cast<size_t>(std::countr_zero(set))];
       state.kind = RangeState::Fixed;
@@ -410,8 +412,10 @@ void Lineariser::prefetch() {
     const Place at = place(value_of(p.param), p.index, bytes);
     tree_.add(tree_.depth(), Op::Prefetch, kVoid, {at.address, at.index}, at.displacement,
               static_cast<int32_t>(bytes));
-    for (RangeSet set = first; set; set &= set - 1)
-      states_[static_cast<size_t>(std::countr_zero(set))].kind = RangeState::Closed;
+    for (RangeSet set = first; set; set &= set - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(set));
+      states_[i].kind = vec_ & bit(i) ? RangeState::Lane : RangeState::Closed;
+    }
   }
 }
 
@@ -561,7 +565,6 @@ void Lineariser::instantiate(Task& task) {
     for_each_instance(all, [&](size_t instance) { close_instance(task, instance); });
     return;
   }
-  prefetch();
   // Steps that share accumulators come outermost.
   const RangeSet own_accumulator = all & (free_of(task.node) | grouped);
   for_each_instance(all & ~own_accumulator, [&](size_t) {

@@ -17,8 +17,8 @@ namespace tiny {
 
 namespace {
 
-constexpr const char* kNames[] = {"TILE",  "VEC",   "UPCAST",   "UNROLL", "THREAD",
-                                  "ORDER", "STAGE", "PREFETCH", "BYPASS", "DOT"};
+constexpr const char* kNames[] = {"TILE",  "VEC",      "UPCAST", "UNROLL", "THREAD", "ORDER",
+                                  "STAGE", "PREFETCH", "BYPASS", "DOT",    "OVERLAP"};
 
 std::string range_text(int64_t number) {
   return number < 0 ? std::string("all") : cat("r", number);
@@ -94,7 +94,8 @@ class Parser {
   Option option(std::string_view name) {
     const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
     if (found == std::end(kNames))
-      fail(name, "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE, PREFETCH, BYPASS or DOT");
+      fail(name,
+           "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE, PREFETCH, BYPASS, DOT or OVERLAP");
     Option o;
     o.kind = static_cast<OptionKind>(found - std::begin(kNames));
     if (o.kind == OptionKind::Order) {
@@ -222,6 +223,7 @@ Kernel tile(const Kernel& kernel, const Option& option) {
     out.facts.push_back(add(sub(size, sum), -1));
   KernelRange second = kernel.ranges[at];
   second.range = inner;
+  second.overlaps = false;
   out.ranges[at].range = outer;
   out.ranges.insert(out.ranges.begin() + static_cast<int64_t>(at) + 1, second);
   if (count.is_const_int(1)) out.ranges.erase(out.ranges.begin() + static_cast<int64_t>(at));
@@ -311,6 +313,16 @@ Kernel bypass(const Kernel& kernel, const Option& option) {
   return out;
 }
 
+Kernel overlap(const Kernel& kernel, const Option& option) {
+  Kernel out = kernel;
+  KernelRange& r = out.ranges[find_range(kernel, option, option.range)];
+  if ((r.kind != RangeKind::Loop && r.kind != RangeKind::Thread) || r.reduced)
+    refuse(option, "the range is no loop over elements that are stored");
+  if (r.overlaps) refuse(option, "it is said already");
+  r.overlaps = true;
+  return out;
+}
+
 }  // namespace
 
 std::string to_text(std::span<const Option> options) {
@@ -345,6 +357,8 @@ Kernel apply_option(const Kernel& kernel, const Option& option) {
       return apply_prefetch(kernel, option);
     case OptionKind::Bypass:
       return bypass(kernel, option);
+    case OptionKind::Overlap:
+      return overlap(kernel, option);
   }
   return kernel;
 }

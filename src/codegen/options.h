@@ -12,8 +12,11 @@
 //                elements a row
 //   DOT r        a word: the steps of r, as many as one holds, are multiplied and added by one
 //                instruction; r is closed by sums of products of narrow values alone (ir/dot.h)
-//   PREFETCH p r what lies after the block of parameter p that each step of the loop r reads is
-//                fetched while r runs; where each step reads another block, during the step before
+//   PREFETCH p r while the loop r runs, what it reads of parameter p after this block, or stores in
+//                this step, is fetched, a few lines in each step of the loops inside; where each
+//                step of r reads another block, that of the next step
+//   OVERLAP r    the loops that a step of r walks one after the other run as one, each for another
+//                step, where no value depends on that (codegen/overlap.h)
 //   BYPASS p     what is stored to parameter p, which the kernel does not read, may pass the caches
 //
 // A list is text too: "TILE r0 14; VEC r3".  New ranges are numbered from the kernel's highest, in
@@ -40,7 +43,8 @@ enum class OptionKind : uint8_t {
   Stage,
   Prefetch,
   Bypass,
-  Dot
+  Dot,
+  Overlap
 };
 
 struct Option {

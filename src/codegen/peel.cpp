@@ -124,7 +124,7 @@ std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& 
     int64_t last = peel.last;
     if (c > 0) first = std::max(first, ceil_div(-worst, c));
     if (c < 0) last = std::min(last, floor_div(worst, -c) + 1);
-    if (first > kPeeledMax || size - last > kPeeledMax || last - first < 1) return;
+    if (first > kPeeledMax || size - last > kPeeledMax || last < first) return;
     peel.first = first;
     peel.last = last;
     peel.facts.push_back(add(mul(r, c), worst));

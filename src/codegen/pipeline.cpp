@@ -10,6 +10,7 @@
 #include "codegen/linear_passes.h"
 #include "codegen/linearize.h"
 #include "codegen/options.h"
+#include "codegen/overlap.h"
 #include "codegen/ranges.h"
 #include "ir/dot.h"
 #include "ir/spec.h"
@@ -28,6 +29,7 @@ struct LinearPass {
 constexpr LinearPass kLinearPasses[] = {
     {"form_sub", form_sub, "before form_fma, which would take the sum"},
     {"form_fma", form_fma, "after every rewrite that could change who reads a product"},
+    {"overlap", overlap_steps, "before merge_equal, which finds what loops that were joined share"},
     {"merge_equal", merge_equal, "after form_fma: a product with two readers would not be fused"},
     {"remove_dead", remove_dead, "last: the passes before leave products that nobody reads"},
 };
@@ -59,7 +61,8 @@ std::string uops_text(const Kernel& kernel) {
   std::string out = "order";
   for (const KernelRange& r : kernel.ranges)
     out += cat(" r", r.range.int_arg(), ":", expression_text(r.range.src(0)),
-               kKinds[static_cast<size_t>(r.kind)], r.reduced ? "*" : "");
+               kKinds[static_cast<size_t>(r.kind)], r.reduced ? "*" : "",
+               r.overlaps ? "/OVERLAP" : "");
   out += "\n";
   for (const UOp& f : kernel.facts) out += cat("fact ", expression_text(f), " >= 0\n");
   return out + to_string(std::span(kernel.roots));

@@ -1,12 +1,14 @@
-// The PREFETCH option: while a loop runs whose steps all read the same block of a parameter, what
-// lies after the block is fetched into the cache, as much in each step.
+// The PREFETCH option: what a later step of loops will read is fetched into the cache meanwhile.
 //
-// Where each step reads another block (a row that is walked several times), the next step's is
-// fetched, in the loops of the last reduction that reads the parameter.
+// The block of a parameter is what one step of the option's loop reads: runs of memory that lie
+// evenly apart, as far as the loops inside walk them, or the fill of a stage.  Where all steps of
+// the loop read the same block (a panel that tiles of rows are multiplied with, a tile of rows and
+// its panels), each fetches a part of the next one: that of the innermost loop outside whose steps
+// are blocks.  Where each step reads another, the next step's is fetched.  A parameter that is only
+// stored is fetched in the step that stores it, since a sum may be added to it.
 //
-// The block is what the loops inside of that loop read, a run of memory: the panel of a matrix that
-// rows are multiplied with.  The next one is wanted when the loop is done, and a processor that
-// only sees one panel read again does not guess it.
+// Lines are spread over the loops of the last reduction, few in a step: many at once hold up what
+// the step itself reads.
 #pragma once
 
 #include "codegen/options.h"

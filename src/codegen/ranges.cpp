@@ -91,11 +91,6 @@ struct AxisPair {
   size_t b = 0;
 };
 
-bool depends(const UOp& e, const UOp& r) {
-  const std::vector<UOp> below = topological({&e, 1});
-  return std::find(below.begin(), below.end(), r) != below.end();
-}
-
 enum class Use : uint8_t { None, Pair, Other };
 
 Use use_of(const UOp& access, const UOp& a, const UOp& b, AxisPair* axes) {
@@ -113,12 +108,12 @@ Use use_of(const UOp& access, const UOp& a, const UOp& b, AxisPair* axes) {
     } else if (e == b) {
       ++uses_b;
       axes->b = i;
-    } else if (depends(e, a) || depends(e, b)) {
+    } else if (reaches(e, a) || reaches(e, b)) {
       return Use::Other;
     }
   }
   for (size_t i = first + view.shape.size(); i < access.src().size(); ++i)
-    if (depends(access.src(i), a) || depends(access.src(i), b)) return Use::Other;
+    if (reaches(access.src(i), a) || reaches(access.src(i), b)) return Use::Other;
   if (uses_a == 0 && uses_b == 0) return Use::None;
   if (uses_a != 1 || uses_b != 1) return Use::Other;
   const int64_t size_a = a.src(0).const_int();
@@ -132,7 +127,7 @@ Use use_of(const UOp& access, const UOp& a, const UOp& b, AxisPair* axes) {
 bool can_merge(const Kernel& kernel, const UOp& a, const UOp& b) {
   if (!a.src(0).is_const() || !b.src(0).is_const()) return false;
   for (const UOp& fact : kernel.facts)
-    if (depends(fact, a) || depends(fact, b)) return false;
+    if (reaches(fact, a) || reaches(fact, b)) return false;
   for (const UOp& u : topological(kernel.roots)) {
     if (is_access(u)) {
       AxisPair axes;

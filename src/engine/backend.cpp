@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "engine/measure_speeds.h"
+#include "ir/processors.h"
 #include "render/bytecode.h"
 #include "render/c/c.h"
 #include "render/x86/x86.h"
@@ -86,7 +89,21 @@ Target cpu_target(const CpuFacts& facts, CpuIsa isa, const Flags& flags) {
   target.l2_bytes = facts.l2_bytes;
   target.l3_bytes = std::max(facts.l3_bytes, facts.l2_bytes);
   target.bypass_bytes = target.l3_bytes;
+  if (flags.processor == "auto") {
+    if (const Processor* p = find_processor(facts.vendor, facts.family, facts.model))
+      take_speeds(*p, target);
+  } else if (const Processor* p = find_processor(flags.processor)) {
+    imitate(*p, target);
+  }
   return target;
+}
+
+void check_processor(const Flags& flags) {
+  const std::string& wanted = flags.processor;
+  if (wanted == "auto" || wanted == "measure" || find_processor(wanted)) return;
+  std::string names = "auto, measure";
+  for (const Processor& p : known_processors()) names += cat(", ", p.name);
+  throw Error(Status::InvalidArgument, cat("processor \"", wanted, "\": known are ", names));
 }
 
 // Machine code made here; bytecode for what the memory protection of the system refuses.
@@ -97,6 +114,10 @@ class CpuBackend : public Backend {
             {static_cast<int>(flags.threads), flags.perf_map != 0, flags.threads_of_caller})),
         target_(cpu_target(facts, isa, flags)) {
     target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
+    if (flags.processor == "measure")
+      target_ = measure_speeds(*this, target_);
+    else if (flags.processor == "auto" && !find_processor(facts.vendor, facts.family, facts.model))
+      target_ = cached_speeds(*this, target_, facts.brand, flags);
   }
   Device& device() override { return *device_; }
   const Target& target() const override { return target_; }
@@ -165,6 +186,7 @@ class NullBackend : public Backend {
   explicit NullBackend(const Flags& flags)
       : device_(make_null_device()),
         target_(flags.isa == "avx2" ? avx2_target() : avx512_target()) {
+    if (const Processor* p = find_processor(flags.processor)) imitate(*p, target_);
     require(limit_isa(CpuIsa::Avx512, flags.isa) != CpuIsa::None, Status::InvalidArgument,
             "device null makes machine code: isa \"", flags.isa, "\" has none");
     target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : 1;
@@ -212,6 +234,7 @@ std::vector<LoadedKernel> Backend::load(std::span<const Code> codes) {
 
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   const std::string device = kind_of_device(flags.device);
+  check_processor(flags);
   if (device == "c") return std::make_unique<CBackend>(flags);
   if (device == "null") return std::make_unique<NullBackend>(flags);
   if (device == "interp") return std::make_unique<InterpreterBackend>(flags);

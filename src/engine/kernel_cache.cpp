@@ -1,10 +1,13 @@
 #include "engine/kernel_cache.h"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "codegen/options.h"
 #include "codegen/pipeline.h"
 #include "engine/kernel_key.h"
@@ -107,12 +110,12 @@ KernelCache::Found KernelCache::search(const Kernel& kernel) {
   return *found;
 }
 
-CodegenResult KernelCache::lower(const Kernel& kernel) const {
+CodegenResult KernelCache::lower(const Kernel& kernel, Graph& graph) const {
   PipelineOptions options = pipeline_options();
   if (searches())
     if (const auto found = find_list(kernel, kernel_key(kernel)))
       use_list(options, found->is_better, found->options);
-  return generate(kernel, backend_.target(), options);
+  return generate(copy_kernel(kernel, graph), backend_.target(), options);
 }
 
 std::string KernelCache::source(const Executable* code, SourceStage stage) const {
@@ -120,7 +123,8 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
     if (entry.compiled.executable.get() != code) continue;
     PipelineOptions options = pipeline_options();
     use_list(options, true, entry.compiled.info.options);
-    CodegenResult result = generate(entry.kernel, backend_.target(), options);
+    Graph graph;
+    CodegenResult result = generate(copy_kernel(entry.kernel, graph), backend_.target(), options);
     result.program.name = entry.compiled.info.name;
     switch (stage) {
       case SourceStage::Uops:
@@ -138,9 +142,31 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
               "has dropped it; the option cache = 0 compiles anew");
 }
 
-LinearProgram KernelCache::lower(Fresh& fresh) {
-  const double begin = observer_.now();
-  const Kernel& kernel = fresh.entry->kernel;
+// One kernel on its way, in a graph of its own: a graph is one thread's, and what was built in the
+// context's before must not show in the code.
+struct KernelCache::LoweredKernel {
+  LoweredKernel(const Kernel& original, PipelineOptions wanted)
+      : kernel(copy_kernel(original, graph)), options(std::move(wanted)) {}
+  Graph graph;
+  Kernel kernel;
+  PipelineOptions options;
+  CodegenResult result;
+  SizeExpression threads_extent;
+
+  void run(const Target& target) {
+    result = generate(kernel, target, options);
+    threads_extent = SizeExpression(result.threads_extent, kernel.variables);
+  }
+  // Leaves what does not need the graph.
+  void shrink() {
+    result.kernel = {};
+    result.threads_extent = 0;
+    kernel = {};
+  }
+};
+
+// The options that settings or a search fix for a kernel.
+PipelineOptions KernelCache::chosen_options(const Kernel& kernel) {
   PipelineOptions options = pipeline_options();
   if (searches()) {
     const Found found = search(kernel);
@@ -152,21 +178,77 @@ LinearProgram KernelCache::lower(Fresh& fresh) {
                            : cat("on ", backend_.device().name(), " nothing is to be gained"),
                        "\n"));
   }
-  observer_.lowering(kernel);
-  observer_.watch_passes(options);
-  CodegenResult result = generate(kernel, backend_.target(), options);
+  return options;
+}
+
+// What is known of a kernel once it is lowered.
+LinearProgram KernelCache::take(Fresh& fresh, LoweredKernel& made) {
+  CodegenResult& result = made.result;
   fresh.shape = result.program.name;
   result.program.name = unique_name(fresh.shape);
-  observer_.lowered(kernel, result, begin);
+  observer_.lowered(fresh.entry->kernel, result);
   CompiledKernel& compiled = fresh.entry->compiled;
-  compiled.threads_extent = SizeExpression(result.threads_extent, kernel.variables);
+  compiled.threads_extent = made.threads_extent;
   compiled.info.name = result.program.name;
   compiled.info.options = result.options;
   compiled.info.linear_ops = static_cast<int64_t>(result.program.ops.size());
   compiled.info.operations = result.operations;
   compiled.info.bytes = result.bytes;
-  compiled.info.params = kernel.params;
+  compiled.info.params = fresh.entry->kernel.params;
   return std::move(result.program);
+}
+
+// On all threads, unless somebody follows the passes of each kernel.
+std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
+  std::vector<LinearProgram> programs;
+  std::vector<std::unique_ptr<LoweredKernel>> made;
+  const auto count = std::ssize(all);
+  std::atomic<int64_t> done{0};
+  const auto run = [&](size_t i, int worker) {
+    const double begin = observer_.now();
+    // Only the calling thread tells, and the beginning was told.
+    if (const int64_t so_far = done.load(); worker == 0 && so_far > 0)
+      stop_.step("compile", all[i]->entry->kernel.name, so_far, count);
+    made[i]->run(backend_.target());
+    observer_.span("compile", made[i]->result.program.name, begin, observer_.now());
+    if (flags_.graphuops == 0) made[i]->shrink();
+    ++done;
+  };
+  if (count > 0) stop_.step("compile", all.front()->entry->kernel.name, 0, count);
+  for (Fresh* f : all)
+    made.push_back(
+        std::make_unique<LoweredKernel>(f->entry->kernel, chosen_options(f->entry->kernel)));
+  if (observer_.follows_passes()) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      made[i]->graph.set_watch(observer_.watch());
+      observer_.lowering(all[i]->entry->kernel);
+      observer_.watch_passes(made[i]->options);
+      run(i, 0);
+      programs.push_back(take(*all[i], *made[i]));
+    }
+  } else {
+    for_each_piece(backend_.device().threads(), count,
+                   [&](int64_t i, int worker) { run(static_cast<size_t>(i), worker); });
+    for (size_t i = 0; i < all.size(); ++i) programs.push_back(take(*all[i], *made[i]));
+  }
+  if (count > 0) stop_.step("compile", all.back()->entry->kernel.name, count, count);
+  return programs;
+}
+
+// In shares, one for each thread: a device may make one unit of a share.
+std::vector<Code> KernelCache::render(std::span<const LinearProgram> programs) {
+  ThreadPool* threads = backend_.device().threads();
+  const int64_t count = std::ssize(programs);
+  const int64_t shares = std::min<int64_t>(threads ? 4 * threads->workers() : 1, count);
+  std::vector<Code> codes(programs.size());
+  for_each_piece(threads, shares, [&](int64_t share, int) {
+    const auto begin = static_cast<size_t>(count * share / shares);
+    const auto end = static_cast<size_t>(count * (share + 1) / shares);
+    std::vector<Code> made =
+        backend_.render(programs.subspan(begin, end - begin), Backend::Form::Best);
+    std::ranges::move(made, codes.begin() + static_cast<std::ptrdiff_t>(begin));
+  });
+  return codes;
 }
 
 Code KernelCache::unpack(StoredKernel stored, const std::string& file, CompiledKernel& kernel) {
@@ -200,25 +282,20 @@ bool KernelCache::take_from_disk(Fresh& fresh) {
 void KernelCache::compile_fresh(std::vector<Fresh>& fresh) {
   const double start = observer_.now();
   CompileCounts& times = observer_.compiles();
-  std::vector<LinearProgram> programs;
-  int64_t done = 0;
+  std::vector<Fresh*> unknown;
   for (Fresh& f : fresh) {
-    stop_.step("compile", f.entry->kernel.name, done++, std::ssize(fresh));
-    if (!take_from_disk(f)) programs.push_back(lower(f));
+    stop_.check();
+    if (!take_from_disk(f)) unknown.push_back(&f);
   }
-  stop_.step("compile", fresh.back().entry->kernel.name, done, done);
+  const std::vector<LinearProgram> programs = lower(unknown);
   times.lower += observer_.now() - start;
-  if (!programs.empty()) {
-    std::vector<Code> codes = backend_.render(programs, Backend::Form::Best);
-    size_t next = 0;
-    for (Fresh& f : fresh) {
-      if (f.on_disk) continue;
-      observer_.rendered(programs[next], backend_, codes[next].kind == CodeKind::Bytecode);
-      f.code = std::move(codes[next++]);
-    }
+  std::vector<Code> codes = render(programs);
+  for (size_t i = 0; i < unknown.size(); ++i) {
+    observer_.rendered(programs[i], backend_, codes[i].kind == CodeKind::Bytecode);
+    unknown[i]->code = std::move(codes[i]);
   }
-  times.compiled += std::ssize(programs);
-  times.on_disk += std::ssize(fresh) - std::ssize(programs);
+  times.compiled += std::ssize(unknown);
+  times.on_disk += std::ssize(fresh) - std::ssize(unknown);
 }
 
 void KernelCache::load(std::vector<Fresh>& all) {
@@ -238,9 +315,7 @@ void KernelCache::load(std::vector<Fresh>& all) {
     refused = true;
   }
   if (refused) {  // machine code cannot be had in this process
-    std::vector<LinearProgram> programs;
-    for (Fresh* f : fresh) programs.push_back(lower(*f));
-    codes = backend_.render(programs, Backend::Form::Interpretable);
+    codes = backend_.render(lower(fresh), Backend::Form::Interpretable);
     loaded = backend_.load(codes);
   }
   for (size_t i = 0; i < fresh.size(); ++i) {

@@ -47,8 +47,8 @@ class KernelCache {
   size_t size() const { return entries_.size(); }
   DiskCache& disk() { return disk_; }
   // What compiling the kernel would give, without rendering and loading it; where a search would
-  // come first and has not, what the heuristic gives.
-  CodegenResult lower(const Kernel& kernel) const;
+  // come first and has not, what the heuristic gives.  In nodes of `graph`.
+  CodegenResult lower(const Kernel& kernel, Graph& graph) const;
   // The kernel with this code as text, made anew; Error{Unsupported} if the cache has dropped it.
   std::string source(const Executable* code, SourceStage stage) const;
 
@@ -79,7 +79,11 @@ class KernelCache {
   Found search(const Kernel& kernel);
   // "r_64_10", then "r_64_10n1", "r_64_10n2", ..
   std::string unique_name(const std::string& shape);
-  LinearProgram lower(Fresh& fresh);
+  struct LoweredKernel;
+  PipelineOptions chosen_options(const Kernel& kernel);
+  LinearProgram take(Fresh& fresh, LoweredKernel& made);
+  std::vector<LinearProgram> lower(std::span<Fresh* const> all);
+  std::vector<Code> render(std::span<const LinearProgram> programs);
   bool take_from_disk(Fresh& fresh);
   // A kernel without its executable, and its code.
   Code unpack(StoredKernel stored, const std::string& file, CompiledKernel& kernel);

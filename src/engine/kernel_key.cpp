@@ -1,6 +1,6 @@
 #include "engine/kernel_key.h"
 
-#include <unordered_map>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -39,7 +39,22 @@ void write_dtype(ByteWriter& out, DType dtype) {
   out.number(dtype.scalar).number(dtype.lanes);
 }
 
-using Numbers = std::unordered_map<const Node*, uint32_t>;
+// Of the nodes in their order, by id.
+class Numbers {
+ public:
+  explicit Numbers(std::span<const UOp> order)
+      : by_id_(order.empty() ? 0 : order.front().graph().id_limit(), UINT32_MAX) {}
+
+  void add(const UOp& node) { by_id_[node.id()] = count_++; }
+  // UINT32_MAX if it has none.
+  uint32_t of(const UOp& node) const {
+    return node.id() < by_id_.size() ? by_id_[node.id()] : UINT32_MAX;
+  }
+
+ private:
+  std::vector<uint32_t> by_id_;
+  uint32_t count_ = 0;
+};
 
 // A node whose sources have numbers.
 void write_node(ByteWriter& out, const UOp& node, const Numbers& numbers) {
@@ -47,15 +62,12 @@ void write_node(ByteWriter& out, const UOp& node, const Numbers& numbers) {
   write_dtype(out, node.dtype());
   write_arg(out, node.arg());
   out.number(static_cast<uint32_t>(node.src().size()));
-  for (const UOp& s : node.src()) out.number(numbers.at(s.node()));
+  for (const UOp& s : node.src()) out.number(numbers.of(s));
 }
 
 void write_list(ByteWriter& out, std::span<const UOp> list, const Numbers& numbers) {
   out.number(uint64_t{list.size()});
-  for (const UOp& u : list) {
-    const auto at = numbers.find(u.node());
-    out.number(at == numbers.end() ? UINT32_MAX : at->second);
-  }
+  for (const UOp& u : list) out.number(numbers.of(u));
 }
 
 }  // namespace
@@ -65,7 +77,7 @@ GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
   GraphKey key;
   key.order = topological(roots, has_memory);
   ByteWriter out;
-  Numbers numbers;
+  Numbers numbers(key.order);
   for (const UOp& u : key.order) {
     const bool is_leaf = has_memory(u);
     out.number(is_leaf);
@@ -78,7 +90,7 @@ GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
       key.has_writes |= u.op() == Op::After || u.op() == Op::Assign;
       write_node(out, u, numbers);
     }
-    numbers.emplace(u.node(), static_cast<uint32_t>(numbers.size()));
+    numbers.add(u);
   }
   write_list(out, roots, numbers);
   write_list(out, inputs, numbers);
@@ -94,18 +106,18 @@ std::string kernel_key(const Kernel& kernel) {
   roots.insert(roots.end(), kernel.facts.begin(), kernel.facts.end());
   roots.insert(roots.end(), kernel.variables.begin(), kernel.variables.end());
   const std::vector<UOp> order = topological(roots);
-  Numbers numbers;
+  Numbers numbers(order);
   out.text(kernel.name).number(uint64_t{order.size()});
   for (const UOp& u : order) {
     write_node(out, u, numbers);
-    numbers.emplace(u.node(), static_cast<uint32_t>(numbers.size()));
+    numbers.add(u);
   }
   write_list(out, kernel.roots, numbers);
   write_list(out, kernel.facts, numbers);
   write_list(out, kernel.variables, numbers);
   out.number(uint64_t{kernel.ranges.size()});
   for (const KernelRange& r : kernel.ranges)
-    out.number(numbers.at(r.range.node())).number(r.kind).number(r.reduced);
+    out.number(numbers.of(r.range)).number(r.kind).number(r.reduced).number(r.overlaps);
   out.number(uint64_t{kernel.params.size()});
   for (const KernelParam& p : kernel.params) {
     write_dtype(out, p.element);

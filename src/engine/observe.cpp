@@ -97,6 +97,11 @@ void Observer::opened(Backend& backend) const {
               t.vector_registers, " of them, ", t.cores, t.cores == 1 ? " thread" : " threads",
               " (TINY_THREADS=", flags_.threads, "), L1 ", t.l1_bytes >> 10, " KB, L2 ",
               t.l2_bytes >> 10, " KB, L3 ", t.l3_bytes >> 10, " KB\n");
+  text += cat(
+      format("assumed (TINY_PROCESSOR=%s): %.0f GFMA/s a core; L2 %.0f, L3 %.0f, memory %.0f GB/s",
+             flags_.processor.c_str(), t.fma_rate / 1e9, t.l2_bandwidth / 1e9, t.l3_bandwidth / 1e9,
+             t.memory_bandwidth / 1e9),
+      "\n");
   if (backend.device().name() != flags_.device.substr(0, flags_.device.find(':')))
     text += cat("device ", flags_.device, " cannot run here: every kernel is interpreted\n");
   tell(text);
@@ -127,9 +132,8 @@ void Observer::watch_passes(PipelineOptions& options) {
   };
 }
 
-void Observer::lowered(const Kernel& kernel, const CodegenResult& result, double start) {
+void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
   for (const PassTime& pass : result.passes) compiles_.passes[pass.name] += pass.seconds;
-  span("compile", result.program.name, start, now());
   if (tells(3))
     tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), "  options ",
              result.options.empty() ? "none" : result.options, "\n", nest_text(result.program, 2)));

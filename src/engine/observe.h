@@ -64,9 +64,11 @@ class Observer {
   void joined(std::span<const JoinTrial> trials) const;
   // The beginning of a kernel's compilation: what the scheduler made.
   void lowering(const Kernel& kernel);
+  // Whether somebody does, or follows rewriting: kernels are lowered one after the other then.
+  bool follows_passes() { return tells(5) || watch() != nullptr; }
   // What generate() is to report to.
   void watch_passes(PipelineOptions& options);
-  void lowered(const Kernel& kernel, const CodegenResult& result, double start);
+  void lowered(const Kernel& kernel, const CodegenResult& result);
   void rendered(const LinearProgram& program, Backend& backend, bool interpreted) const;
   void planned(const Plan& plan) const;
   void drawn(std::span<const UOp> outputs);  // a graph that is computed or compiled

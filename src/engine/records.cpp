@@ -95,7 +95,8 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   JsonWriter json;
   json.begin_object().key("kernels").begin_array();
   for (const ScheduledKernel& scheduled : schedule.kernels) {
-    const CodegenResult result = context.kernels().lower(scheduled.kernel);
+    Graph graph;
+    const CodegenResult result = context.kernels().lower(scheduled.kernel, graph);
     json.begin_object().key("name").text(result.program.name);
     put_ranges(json, result.kernel);
     put_figures(json, result.options, result.operations, result.bytes);

@@ -6,10 +6,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "codegen/actions.h"
-#include "codegen/figures.h"
 #include "codegen/heuristic.h"
+#include "engine/lowering.h"
 #include "engine/trial.h"
 
 namespace tiny {
@@ -44,46 +43,24 @@ struct Candidate {
   double seconds = 0;
 };
 
-uint64_t hash_of(const LinearProgram& program, uint64_t seed) {
-  uint64_t h = hash_mix(seed, static_cast<uint64_t>(program.scratch_bytes));
-  h = hash_mix(h, program.threaded);
-  for (const LinearOp& op : program.ops) {
-    h = hash_mix(h, static_cast<uint64_t>(op.op) << 32 | op.count);
-    h = hash_mix(h, static_cast<uint64_t>(op.dtype.scalar) << 16 | op.dtype.lanes);
-    for (size_t i = 0; i < op.count; ++i) h = hash_mix(h, op.src[i]);
-    h = hash_mix(h, static_cast<uint64_t>(op.imm));
-    h = hash_mix(h, static_cast<uint64_t>(static_cast<int64_t>(op.aux)));
-  }
-  return h;
-}
-
 class Search {
  public:
   Search(const Kernel& kernel, const SearchPlace& place, const PipelineOptions& base,
          const SearchLimits& limits)
       : kernel_(kernel),
-        prepared_(prepare_kernel(kernel, place.backend.target())),
         place_(place),
         limits_(limits),
         trial_(place.backend.device(), kernel),
-        begin_(place.observer.now()) {
-    pipeline_.verify = base.verify;
-    pipeline_.optimise = false;
-  }
+        lowering_(kernel, place.backend, base, trial_),
+        begin_(place.observer.now()) {}
 
   SearchResult run();
 
  private:
   double spent() const { return place_.observer.now() - begin_; }
   const Target& target() const { return place_.backend.target(); }
-  struct Lowered {
-    List list;
-    LinearProgram program;
-    SizeExpression threads_extent;
-    double executed = 0;
-  };
-  std::optional<Lowered> lower(const List& list, bool must_fit = true);
-  std::vector<Candidate> compile(std::vector<Lowered> batch);
+  const Kernel& prepared() const { return lowering_.prepared(); }
+  std::vector<Candidate> load(std::vector<std::optional<Lowered>> batch);
   double time(Candidate& candidate, double best);
   std::vector<List> next_lists(const List& list) const;
   std::vector<List> expand(const std::vector<Candidate>& beam) const;
@@ -97,56 +74,28 @@ class Search {
   void tell_end(const SearchResult& result) const;
 
   const Kernel& kernel_;
-  Kernel prepared_;
   SearchPlace place_;
   SearchLimits limits_;
-  PipelineOptions pipeline_;
   Trial trial_;
+  Lowering lowering_;
   double begin_;
   double heuristic_seconds_ = 0;
-  std::set<std::pair<uint64_t, uint64_t>> seen_;  // code that was compiled
+  std::set<ProgramHash> seen_;  // programs that were compiled
   int64_t candidates_ = 0;
 };
 
-// None if the list does not fit the kernel or asks too much of the target, or its code is known.
-std::optional<Search::Lowered> Search::lower(const List& list, bool must_fit) {
-  try {
-    if (must_fit && !fits_target(apply_options(prepared_, list), target())) return std::nullopt;
-    PipelineOptions options = pipeline_;
-    options.options_text = to_text(list);
-    CodegenResult made = generate(kernel_, target(), options);
-    if (std::ssize(made.program.ops) > target().linear_ops_max) return std::nullopt;
-    if (!seen_.emplace(hash_of(made.program, 1), hash_of(made.program, 2)).second)
-      return std::nullopt;
-    const SizeExpression extent(made.threads_extent, kernel_.variables);
-    const double executed = count_executed(made.program, trial_.value(extent));
-    return Lowered{list, std::move(made.program), extent, executed};
-  } catch (const Error& e) {
-    if (e.status() == Status::InvalidArgument || e.status() == Status::Unsupported ||
-        e.status() == Status::Limit)
-      return std::nullopt;
-    throw Error(e.status(), cat(e.message(), ", with the options \"", to_text(list), "\""));
-  }
-}
-
-// Those whose code is machine code, or C, and short.
-std::vector<Candidate> Search::compile(std::vector<Lowered> batch) {
-  std::vector<LinearProgram> programs;
-  for (Lowered& l : batch) programs.push_back(std::move(l.program));
-  std::vector<Code> codes = place_.backend.render(programs, Backend::Form::Best);
-  candidates_ += std::ssize(codes);
+// Those whose code is machine code, or C, and short.  What is here is known from now on.
+std::vector<Candidate> Search::load(std::vector<std::optional<Lowered>> batch) {
   std::vector<Candidate> out;
   std::vector<Code> kept;
-  for (size_t i = 0; i < codes.size(); ++i) {
-    if (codes[i].kind == CodeKind::Bytecode) continue;
-    if (std::ssize(codes[i].bytes) > limits_.code_bytes_max) continue;
-    out.push_back({std::move(batch[i].list),
-                   programs[i].name,
-                   batch[i].threads_extent,
-                   {},
-                   batch[i].executed,
-                   0});
-    kept.push_back(std::move(codes[i]));
+  for (std::optional<Lowered>& l : batch) {
+    if (!l || !seen_.insert(l->hash).second) continue;
+    ++candidates_;
+    if (l->code.kind == CodeKind::Bytecode) continue;
+    if (std::ssize(l->code.bytes) > limits_.code_bytes_max) continue;
+    out.push_back(
+        {std::move(l->list), std::move(l->name), std::move(l->threads_extent), {}, l->executed, 0});
+    kept.push_back(std::move(l->code));
   }
   const std::vector<LoadedKernel> loaded = place_.backend.load(kept);
   for (size_t i = 0; i < out.size(); ++i) out[i].code = loaded[i].executable;
@@ -170,8 +119,8 @@ double Search::time(Candidate& candidate, double best) {
 }
 
 std::vector<List> Search::next_lists(const List& list) const {
-  std::vector<List> lists = changed_lists(prepared_, list);
-  for (const Action& action : possible_actions(apply_options(prepared_, list), target())) {
+  std::vector<List> lists = changed_lists(prepared(), list);
+  for (const Action& action : possible_actions(apply_options(prepared(), list), target())) {
     lists.push_back(list);
     lists.back().insert(lists.back().end(), action.begin(), action.end());
   }
@@ -194,26 +143,21 @@ std::vector<List> Search::expand(const std::vector<Candidate>& beam) const {
 std::vector<Candidate> Search::try_all(const std::vector<List>& lists, const Candidate& parent,
                                        double until) {
   std::vector<Candidate> timed;
-  std::vector<Lowered> batch;
   // Where runs are long the first that halves the time is as good as the best.
   const bool is_slow = parent.seconds * static_cast<double>(lists.size()) > (until - spent()) / 2;
+  // What cannot be stopped once it runs is not begun if it would run for long.
+  const double hopeless = parent.seconds > kLongSeconds ? kHopeless * parent.executed : 0;
+  const size_t step = kBatch * lowering_.lanes();
   double best = parent.seconds;
-  for (size_t i = 0; i < lists.size(); ++i) {
+  for (size_t i = 0; i < lists.size() && spent() <= until; i += step) {
     place_.stop.step("search", kernel_.name, static_cast<int64_t>(i), std::ssize(lists));
-    if (spent() > until) break;
-    auto lowered = lower(lists[i]);
-    // What cannot be stopped once it runs is not begun if it would run for long.
-    const bool is_hopeless =
-        lowered && parent.seconds > kLongSeconds && lowered->executed > kHopeless * parent.executed;
-    if (lowered && !is_hopeless) batch.push_back(std::move(*lowered));
-    if (batch.size() < kBatch && i + 1 < lists.size()) continue;
-    for (Candidate& c : compile(std::move(batch))) {
+    const std::span<const List> batch(&lists[i], std::min(step, lists.size() - i));
+    for (Candidate& c : load(lowering_.lower(batch, {true, true, hopeless, &seen_}))) {
       place_.stop.check();
       if (spent() > until) break;
       best = std::min(best, time(c, best));
       timed.push_back(std::move(c));
     }
-    batch.clear();
     if (is_slow && best < parent.seconds / 2) break;
   }
   return timed;
@@ -271,9 +215,7 @@ void Search::tell_end(const SearchResult& result) const {
 
 // The list compiled and timed; nothing if it cannot be.
 std::vector<Candidate> Search::start(const List& list) {
-  std::vector<Lowered> batch;
-  if (auto lowered = lower(list, false)) batch.push_back(std::move(*lowered));
-  std::vector<Candidate> made = compile(std::move(batch));
+  std::vector<Candidate> made = load(lowering_.lower({&list, 1}, {false, true, 0, &seen_}));
   for (Candidate& c : made) time(c, heuristic_seconds_);
   return made;
 }
@@ -282,28 +224,30 @@ std::vector<Candidate> Search::start(const List& list) {
 // execute, until it does not.
 List Search::plain_list(const Candidate& heuristic) {
   const double enough = heuristic.executed * kFirstRunSeconds / heuristic.seconds;
-  std::set<std::pair<uint64_t, uint64_t>> seen = seen_;
+  const std::set<ProgramHash> none;
   List list;
-  auto least = lower(list, false);
+  auto least = std::move(lowering_.lower({&list, 1}, {false, false, 0, &none}).front());
   for (bool goes_on = true; goes_on && least && least->executed > enough;) {
     goes_on = false;
-    for (const List& next : next_lists(list)) {
+    const std::vector<List> next = next_lists(list);
+    const size_t step = kBatch * lowering_.lanes();
+    for (size_t i = 0; i < next.size() && spent() <= limits_.seconds; i += step) {
       place_.stop.check();
-      if (spent() > limits_.seconds) break;
-      auto lowered = lower(next);
-      if (!lowered || lowered->executed > least->executed / kGainMin) continue;
-      least = std::move(lowered);
-      goes_on = true;
+      const std::span<const List> batch(&next[i], std::min(step, next.size() - i));
+      for (std::optional<Lowered>& l : lowering_.lower(batch, {true, false, 0, &none})) {
+        if (!l || l->executed > least->executed / kGainMin) continue;
+        least = std::move(l);
+        goes_on = true;
+      }
     }
     list = least->list;
   }
-  seen_ = std::move(seen);  // what was looked at has not been timed
   return list;
 }
 
 SearchResult Search::run() {
   SearchResult result;
-  std::vector<Candidate> all = start(choose_options(prepared_, target()));
+  std::vector<Candidate> all = start(choose_options(prepared(), target()));
   if (all.empty()) return result;
   const Candidate heuristic = all.front();
   heuristic_seconds_ = heuristic.seconds;

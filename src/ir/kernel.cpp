@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/rebuild.h"
 
 namespace tiny {
 
@@ -38,6 +39,26 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
     }
     known.emplace(u.node(), set);
   }
+}
+
+Kernel copy_kernel(const Kernel& kernel, Graph& graph) {
+  std::vector<UOp> nodes = kernel.roots;
+  for (const KernelRange& r : kernel.ranges) nodes.push_back(r.range);
+  nodes.insert(nodes.end(), kernel.facts.begin(), kernel.facts.end());
+  nodes.insert(nodes.end(), kernel.variables.begin(), kernel.variables.end());
+  for (const KernelPrefetch& p : kernel.prefetches) nodes.insert(nodes.end(), {p.param, p.index});
+  const std::vector<UOp> copied = copy_nodes(nodes, graph);
+  auto next = copied.begin();
+  Kernel copy = kernel;
+  for (UOp& root : copy.roots) root = *next++;
+  for (KernelRange& r : copy.ranges) r.range = *next++;
+  for (UOp& fact : copy.facts) fact = *next++;
+  for (UOp& variable : copy.variables) variable = *next++;
+  for (KernelPrefetch& p : copy.prefetches) {
+    p.param = *next++;
+    p.index = *next++;
+  }
+  return copy;
 }
 
 std::string to_string(const Kernel& kernel) {

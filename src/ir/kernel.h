@@ -31,7 +31,8 @@ enum class RangeKind : uint8_t { Loop, Upcast, Unroll, Vec, Thread, Dot };
 struct KernelRange {
   UOp range;
   RangeKind kind = RangeKind::Loop;
-  bool reduced = false;  // closed by a Reduce
+  bool reduced = false;   // closed by a Reduce
+  bool overlaps = false;  // the loops inside run side by side, for different steps, where they can
 };
 
 struct KernelParam {
@@ -41,7 +42,7 @@ struct KernelParam {
   bool bypass = false;  // what is stored is not wanted soon: it may pass the caches
 };
 
-// What may be wanted soon: fetched in the innermost loop of the reduction.
+// What may be wanted soon: fetched in the innermost loop that its index depends on.
 struct KernelPrefetch {
   UOp param;
   UOp index;  // of an element of its buffer; it need not be there
@@ -74,6 +75,9 @@ inline bool is_stage(const UOp& u) {
 }
 // Adds `roots` and all below them to `known`; the nodes must outlive it.
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known);
+
+// The same in another graph, for another thread: a graph and its nodes are one thread's.
+Kernel copy_kernel(const Kernel& kernel, Graph& graph);
 
 // "loop r0:64; reduce r1:32/upcast .." and the roots as expressions.
 std::string to_string(const Kernel& kernel);

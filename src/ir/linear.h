@@ -21,7 +21,7 @@
 // Prefetch    address, index          byte offset            unit   - (bytes at address + index * aux
 //                                                                   + imm may be wanted soon; they
 //                                                                   need not be there)
-// Loop        begin, end (int64)      step > 0                      int64: begin, begin + step ..
+// Loop        begin, end (int64)      step > 0               mark   int64: begin, begin + step ..
 // EndLoop     loop                                                  -
 // If, EndIf   bool; the If                                          -
 // Accumulator first value                                           a register: the value last Set
@@ -41,6 +41,7 @@
 // value, aux 0.  Lane stride 0 is not used: load one lane and Broadcast.  The mask is a bool with
 // the lanes of the value; lanes that are false are not accessed and load as zero.  One-lane loads
 // and stores have no mask: the maker makes the index safe, or wraps them in If.
+// A Loop's mark (0 or 1) is for codegen: its steps may overlap.
 // A store with `bypass` (of adjacent lanes, without a mask) is of what nobody reads soon: it may
 // pass the caches.  The program's end orders it like any other store. A bool is a byte 0 or 1 in
 // memory.  Cast to Float16/BFloat16 rounds to nearest even.

@@ -1,5 +1,7 @@
 #include "ir/rebuild.h"
 
+#include <algorithm>
+
 namespace tiny {
 
 std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
@@ -9,18 +11,29 @@ std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
   std::vector<UOp> rebuilt(out.front().graph().id_limit());
   for (const UOp& u : topological(roots, stop)) {
     UOp now = u;
-    if (!stop(u)) {
+    const auto is_changed = [&](const UOp& s) { return !(rebuilt[s.id()] == s); };
+    if (!stop(u) && std::ranges::any_of(u.src(), is_changed)) {
       std::vector<UOp> src;
-      bool changed = false;
-      for (const UOp& s : u.src()) {
-        src.push_back(rebuilt[s.id()]);
-        changed |= !(src.back() == s);
-      }
-      if (changed) now = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+      src.reserve(u.src().size());
+      for (const UOp& s : u.src()) src.push_back(rebuilt[s.id()]);
+      now = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
     }
     rebuilt[u.id()] = change(u, now);
   }
   for (UOp& root : out) root = rebuilt[root.id()];
+  return out;
+}
+
+std::vector<UOp> copy_nodes(std::span<const UOp> roots, Graph& graph) {
+  std::vector<UOp> out(roots.begin(), roots.end());
+  if (out.empty()) return out;
+  std::vector<UOp> copied(out.front().graph().id_limit());
+  for (const UOp& u : topological(roots)) {
+    std::vector<UOp> src;
+    for (const UOp& s : u.src()) src.push_back(copied[s.id()]);
+    copied[u.id()] = graph.make(u.op(), std::move(src), u.arg(), u.dtype());
+  }
+  for (UOp& root : out) root = copied[root.id()];
   return out;
 }
 

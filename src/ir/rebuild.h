@@ -1,4 +1,4 @@
-// A graph with some of its nodes changed.
+// A graph with some of its nodes changed, and in another place.
 #pragma once
 
 #include <functional>
@@ -14,5 +14,8 @@ namespace tiny {
 // holds keeps its sources.
 std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
                          const std::function<UOp(const UOp& node, const UOp& now)>& change);
+
+// `roots`, and what is below them, as nodes of another graph.
+std::vector<UOp> copy_nodes(std::span<const UOp> roots, Graph& graph);
 
 }  // namespace tiny

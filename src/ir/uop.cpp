@@ -213,26 +213,48 @@ void Graph::release(const Node* node) {
 std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&)) {
   std::vector<UOp> order;
   if (roots.empty()) return order;
-  std::vector<uint8_t> seen(roots.front().graph().id_limit());
-  std::vector<std::pair<UOp, size_t>> stack;
+  const uint64_t visit = roots.front().graph().next_visit();
+  // The roots, and then what they refer to, keep alive what is on the stack.
+  struct Frame {
+    const UOp* node;
+    uint32_t next;
+    uint32_t end;
+  };
+  std::vector<Frame> stack;
+  const auto enter = [&](const UOp& node) {
+    if (std::exchange(node.node()->visit, visit) == visit) return;
+    const bool stops = stop && stop(node);
+    stack.push_back({&node, 0, stops ? 0 : static_cast<uint32_t>(node.src().size())});
+  };
   for (const UOp& root : roots) {
-    if (seen[root.id()]) continue;
-    seen[root.id()] = 1;
-    stack.emplace_back(root, 0);
+    enter(root);
     while (!stack.empty()) {
-      auto& [node, next] = stack.back();
-      if (next == node.src().size() || (stop && stop(node))) {
-        order.push_back(std::move(node));
+      Frame& top = stack.back();
+      if (top.next == top.end) {
+        order.push_back(*top.node);
         stack.pop_back();
-        continue;
+      } else {
+        enter(top.node->src(top.next++));
       }
-      UOp s = node.src(next++);
-      if (seen[s.id()]) continue;
-      seen[s.id()] = 1;
-      stack.emplace_back(std::move(s), 0);
     }
   }
   return order;
+}
+
+bool reaches(const UOp& root, const UOp& node) {
+  if (root == node) return true;
+  const uint64_t visit = root.graph().next_visit();
+  std::vector<const Node*> stack{root.node()};
+  while (!stack.empty()) {
+    const Node* top = stack.back();
+    stack.pop_back();
+    for (const UOp& s : top->src) {
+      if (s == node) return true;
+      if (std::exchange(s.node()->visit, visit) != visit && !s.src().empty())
+        stack.push_back(s.node());
+    }
+  }
+  return false;
 }
 
 UOp substitute(const UOp& root, const std::vector<std::pair<UOp, UOp>>& replacements) {

@@ -68,6 +68,7 @@ struct Node {
   Graph* graph = nullptr;
   Arg arg;
   std::vector<UOp> src;
+  mutable uint64_t visit = 0;  // the last walk that came here
   // What others attach to a node, dying with it: its shape (src/shape) and the buffer that holds
   // its value once realised (src/engine).
   mutable Ref<RefCounted> shape;
@@ -147,6 +148,9 @@ class Graph {
   void set_watch(RewriteWatch* watch) { watch_ = watch; }
   RewriteWatch* watch() const { return watch_; }
 
+  // A number for one walk, which marks nodes with it (Node::visit).  Walks do not interleave.
+  uint64_t next_visit() { return ++visits_; }
+
   size_t size() const;      // nodes alive
   size_t id_limit() const;  // every id is below this
 
@@ -156,11 +160,15 @@ class Graph {
   void release(const Node* node);
   Ref<Table> table_;
   RewriteWatch* watch_ = nullptr;
+  uint64_t visits_ = 0;
 };
 
 // Every node that `roots` reach, sources before users, each once.  Without recursion.  Nothing
-// below a node of which `stop` says true is visited; the node itself is.
+// below a node of which `stop` says true is visited; the node itself is.  `stop` walks no graph.
 std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&) = nullptr);
+
+// Whether `node` is `root` or below it.
+bool reaches(const UOp& root, const UOp& node);
 
 // `root` with every node that `map` knows replaced (map[id] of a node, empty if none); nodes above
 // are rebuilt.

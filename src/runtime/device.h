@@ -128,6 +128,8 @@ class Device {
                         int64_t bytes) = 0;
   virtual void copy(const Queue* queue, Buffer& to, int64_t to_offset, const Buffer& from,
                     int64_t from_offset, int64_t bytes) = 0;
+  // Threads of the host that work for it, and between launches for others; null: none.
+  virtual ThreadPool* threads() { return nullptr; }
   // A batch becomes executable at once: W^X memory is sealed per batch.
   virtual std::vector<Ref<Executable>> load(std::span<const Code> codes) = 0;
   virtual void launch(const Queue* queue, const Launch& launch) = 0;

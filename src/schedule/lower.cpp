@@ -1,6 +1,7 @@
 #include "schedule/lower.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -9,6 +10,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/shared_value.h"
@@ -63,6 +65,16 @@ class Lowering {
   }
 
  private:
+  // An index, each list of expressions once: many values are computed at the same one.
+  using Index = const std::vector<UOp>*;
+
+  Index interned(const std::vector<UOp>& index) {
+    std::vector<const Node*> key;
+    key.reserve(index.size());
+    for (const UOp& e : index) key.push_back(e.node());
+    return &indices_.try_emplace(std::move(key), index).first->second;
+  }
+
   void add_store(const ScheduledStore& store, const std::vector<UOp>& index) {
     // A part of a concatenation may be in memory already: it is copied.
     const UOp value = evaluate(root_, index);
@@ -77,9 +89,8 @@ class Lowering {
   // already, if that is one element of it for each; else its axes are those of the first.
   std::optional<std::vector<UOp>> index_beside(const std::vector<UOp>& first, const Shape& shape) {
     const Shape& own = shape_of(root_);
-    for (auto at = memo_.lower_bound({root_.node()});
-         at != memo_.end() && at->first.front() == root_.node(); ++at)
-      if (auto index = output_index({at->first.begin() + 1, at->first.end()}, own)) return index;
+    for (const Index at : computed_at_[root_.node()])
+      if (is_output_index(*at, own)) return *at;
     if (own.size() > shape.size()) return std::nullopt;
     std::vector<UOp> index;
     for (size_t i = 0; i < own.size(); ++i) {
@@ -89,24 +100,20 @@ class Lowering {
     return index;
   }
 
-  // The index of these nodes, if it is made of output ranges, each of which runs over one axis.
-  std::optional<std::vector<UOp>> output_index(std::span<const Node* const> nodes,
-                                               const Shape& shape) const {
-    std::vector<UOp> index;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (shape[i].is(1) && nodes[i] == graph_.integer(0).node()) {
-        index.push_back(graph_.integer(0));
-        continue;
-      }
-      for (size_t r = 0; r < output_ranges_ && index.size() == i; ++r) {
-        const UOp& range = out_.kernel.ranges[r].range;
-        const bool taken = std::ranges::find(index, range) != index.end();
-        if (range.node() == nodes[i] && !taken && range.src(0) == shape[i].uop(graph_))
-          index.push_back(range);
-      }
-      if (index.size() == i) return std::nullopt;
+  // Whether an index is made of output ranges, each of which runs over one axis.
+  bool is_output_index(const std::vector<UOp>& index, const Shape& shape) const {
+    for (size_t i = 0; i < index.size(); ++i) {
+      if (shape[i].is(1) && index[i] == graph_.integer(0)) continue;
+      const auto runs = [&](const KernelRange& r) {
+        return r.range == index[i] && r.range.src(0) == shape[i].uop(graph_);
+      };
+      const auto ranges = std::span(out_.kernel.ranges).first(output_ranges_);
+      const auto before = index.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::ranges::none_of(ranges, runs) ||
+          std::find(index.begin(), before, index[i]) != before)
+        return false;
     }
-    return index;
+    return true;
   }
 
   UOp new_range(const Dim& size, bool reduced) {
@@ -146,39 +153,41 @@ class Lowering {
   // a graph may be deeper than the stack.
   struct Frame {
     UOp node;
-    std::vector<UOp> index;
-    bool begun = false;      // the two below are known
-    std::vector<UOp> below;  // the index into the source
-    std::vector<UOp> more;   // a reduction's ranges, a pad's conditions
+    Index index = nullptr;
+    Index below = nullptr;       // into the source; null: this and the next are not known yet
+    std::vector<UOp> more = {};  // a reduction's ranges, a pad's conditions
   };
-  using Key = std::vector<const Node*>;
-
-  static Key key_of(const UOp& node, const std::vector<UOp>& index) {
-    Key key{node.node()};
-    for (const UOp& e : index) key.push_back(e.node());
-    return key;
-  }
+  struct Key {
+    const Node* node;
+    Index index;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return hash_mix(std::bit_cast<uintptr_t>(key.node), std::bit_cast<uintptr_t>(key.index));
+    }
+  };
 
   // The value of `node` at `index`; memoised, since a node may be reached by several ways.  None if
   // it is not known yet: then the caller returns none too and is asked again.
-  UOp at(const UOp& node, const std::vector<UOp>& index) {
-    if (const auto found = memo_.find(key_of(node, index)); found != memo_.end())
+  UOp at(const UOp& node, Index index) {
+    if (const auto found = memo_.find({node.node(), index}); found != memo_.end())
       return found->second;
-    missing_.push_back({node, index, false, {}, {}});
+    missing_.push_back({node, index});
     return {};
   }
 
   UOp evaluate(const UOp& root, const std::vector<UOp>& at_index) {
     std::vector<Frame> stack;
-    stack.push_back({root, at_index, false, {}, {}});
+    stack.push_back({root, interned(at_index)});
     UOp value;
     while (!stack.empty()) {
       missing_.clear();
       Frame& frame = stack.back();
       value = fresh(frame);
       if (value) {
-        kept_.insert(kept_.end(), frame.index.begin(), frame.index.end());
-        memo_.emplace(key_of(frame.node, frame.index), value);
+        memo_.emplace(Key{frame.node.node(), frame.index}, value);
+        if (stores_.size() > 1) computed_at_[frame.node.node()].push_back(frame.index);
         stack.pop_back();
       } else {
         // The first that is needed is computed first.
@@ -194,12 +203,12 @@ class Lowering {
 
   UOp fresh(Frame& frame) {
     const UOp& node = frame.node;
-    if (auto known = memo_.find(key_of(node, frame.index)); known != memo_.end())
+    if (auto known = memo_.find({node.node(), frame.index}); known != memo_.end())
       return known->second;
-    if (!frame.begun)
+    if (!frame.below)
       if (auto stored = as_view(node, memory_flags(), decision_.layouts);
           stored && !is_version_made_here(node))
-        return load(*stored, frame.index, node.dtype());
+        return load(*stored, *frame.index, node.dtype());
     return computed(frame);
   }
 
@@ -292,7 +301,7 @@ class Lowering {
 
   UOp computed(Frame& frame) {
     const UOp& node = frame.node;
-    const std::vector<UOp>& index = frame.index;
+    const Index index = frame.index;
     if (has(node.op(), kMovement)) return moved(frame);
     if (has(node.op(), kElementwise)) {
       std::vector<UOp> src;
@@ -305,7 +314,7 @@ class Lowering {
       case Op::Variable:
         return node;
       case Op::Iota:
-        return cast(index.front(), node.dtype());
+        return cast(index->front(), node.dtype());
       case Op::Contiguous:
       case Op::Copy:
         return at(node.src(0), index);
@@ -318,7 +327,7 @@ class Lowering {
       case Op::Gather:
         return gathered(frame);
       case Op::Concat:
-        return concatenated(node, index);
+        return concatenated(node, *index);
       default:
         throw Error(Status::Internal, cat("no kernel computes the op ", info(node.op()).name));
     }
@@ -328,18 +337,18 @@ class Lowering {
     const UOp& node = frame.node;
     if (node.op() == Op::AsStrided)
       throw Error(Status::Internal, "as_strided of a value without memory");
-    if (!frame.begun) {
+    if (!frame.below) {
       std::vector<UOp> conditions;
-      frame.below = apply_movement_op(node, frame.index, conditions);
-      for (UOp& e : frame.below) e = simplify_(e);
+      std::vector<UOp> below = apply_movement_op(node, *frame.index, conditions);
+      for (UOp& e : below) e = simplify_(e);
       for (const UOp& c : conditions) {
         const UOp simple = simplify_(c);
         if (!simple.is_const() || simple.const_bits() == 0) frame.more.push_back(simple);
       }
-      frame.begun = true;
+      frame.below = interned(below);
     }
     const UOp value = at(node.src(0), frame.below);
-    if (!value || frame.more.empty() || zero_outside(node, value, frame.below)) return value;
+    if (!value || frame.more.empty() || zero_outside(node, value, *frame.below)) return value;
     return where(all_of(graph_, frame.more), value, graph_.constant_bits(value.dtype(), 0));
   }
 
@@ -363,12 +372,12 @@ class Lowering {
   UOp version(Frame& frame) {
     const UOp& written = frame.node.src(1);
     if (shape_of(written) == shape_of(frame.node)) return at(written, frame.index);
-    if (!frame.begun) {
+    if (!frame.below) {
       std::vector<UOp> conditions;
       const UOp same = make_reshape(written, shape_of(frame.node));
-      frame.below = apply_movement_op(same, frame.index, conditions);
-      for (UOp& e : frame.below) e = simplify_(e);
-      frame.begun = true;
+      std::vector<UOp> below = apply_movement_op(same, *frame.index, conditions);
+      for (UOp& e : below) e = simplify_(e);
+      frame.below = interned(below);
     }
     return at(written, frame.below);
   }
@@ -376,21 +385,21 @@ class Lowering {
   UOp reduced(Frame& frame) {
     const UOp& node = frame.node;
     const ReduceArg& arg = node.reduce_arg();
-    if (!frame.begun) {
+    if (!frame.below) {
       const Shape& shape = shape_of(node.src(0));
-      frame.below = frame.index;
+      std::vector<UOp> below = *frame.index;
       // A value that is reduced for several indices walks the same ranges for each.
       std::vector<UOp>& ranges = reduced_over_[node.node()];
-      if (ranges.empty()) ranges = ranges_beside(node, frame.index);
+      if (ranges.empty()) ranges = ranges_beside(node, *frame.index);
       if (ranges.empty())
         for (int64_t axis : arg.axes)
           ranges.push_back(new_range(shape[static_cast<size_t>(axis)], true));
-      if (stores_.size() > 1) reductions_.push_back({node, outer_ranges(frame.index)});
+      if (stores_.size() > 1) reductions_.push_back({node, outer_ranges(*frame.index)});
       for (size_t i = 0; i < ranges.size(); ++i) {
-        frame.below[static_cast<size_t>(arg.axes[i])] = ranges[i];
+        below[static_cast<size_t>(arg.axes[i])] = ranges[i];
         if (ranges[i].op() == Op::Range) frame.more.push_back(ranges[i]);
       }
-      frame.begun = true;
+      frame.below = interned(below);
     }
     UOp value = at(node.src(0), frame.below);
     if (!value || frame.more.empty()) return value;
@@ -444,21 +453,20 @@ class Lowering {
   // data[.., index[..], ..]: an index that is data is checked, since nothing can prove it.
   UOp gathered(Frame& frame) {
     const UOp& node = frame.node;
-    const std::vector<UOp>& index = frame.index;
-    if (!frame.begun) {
+    const std::vector<UOp>& index = *frame.index;
+    if (!frame.below) {
       const auto axis = static_cast<size_t>(node.int_arg());
       const size_t rank = shape_of(node.src(1)).size();
       const std::vector<UOp> of_index(index.begin() + static_cast<int64_t>(axis),
                                       index.begin() + static_cast<int64_t>(axis + rank));
-      const UOp position = at(node.src(1), of_index);
+      const UOp position = at(node.src(1), interned(of_index));
       if (!position) return {};
       const UOp e = cast(position, kInt64);
       check_index(e, shape_of(node.src(0))[axis], shape_of(node.src(1)), of_index);
-      frame.below.assign(index.begin(), index.begin() + static_cast<int64_t>(axis));
-      frame.below.push_back(e);
-      frame.below.insert(frame.below.end(), index.begin() + static_cast<int64_t>(axis + rank),
-                         index.end());
-      frame.begun = true;
+      std::vector<UOp> below(index.begin(), index.begin() + static_cast<int64_t>(axis));
+      below.push_back(e);
+      below.insert(below.end(), index.begin() + static_cast<int64_t>(axis + rank), index.end());
+      frame.below = interned(below);
     }
     return at(node.src(0), frame.below);
   }
@@ -483,7 +491,7 @@ class Lowering {
       const Dim begin = end - shape_of(node.src(i))[axis];
       std::vector<UOp> below = index;
       below[axis] = simplify_(sub(index[axis], begin.uop(graph_)));
-      const UOp part = at(node.src(i), below);
+      const UOp part = at(node.src(i), interned(below));
       if (missing_.empty())
         value = value ? where(less(index[axis], end.uop(graph_)), part, value) : part;
       end = begin;
@@ -520,10 +528,11 @@ class Lowering {
   size_t output_ranges_ = 0;           // the first so many ranges are those of the first store
   std::vector<Reduction> reductions_;  // of a kernel with several stores
   std::vector<UOp> checks_;
-  std::map<Key, UOp> memo_;
+  std::map<std::vector<const Node*>, std::vector<UOp>> indices_;
+  std::unordered_map<Key, UOp, KeyHash> memo_;
+  std::unordered_map<const Node*, std::vector<Index>> computed_at_;  // with several stores
   std::unordered_map<const Node*, std::vector<UOp>> reduced_over_;  // by reduction: its ranges
   std::vector<Frame> missing_;  // what the value just asked for needs
-  std::vector<UOp> kept_;
   std::vector<uint8_t> flags_;
   mutable IndexSimplifier simplify_;
 };

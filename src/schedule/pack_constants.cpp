@@ -18,6 +18,23 @@ namespace {
 // Smaller constants stay in the cache, however they lie.
 constexpr int64_t kElementsMin = 1024;
 
+// `value`, which is movement over the copy `base`, over what that is a copy of; none where movement
+// needs the memory.
+std::optional<UOp> without_copy(const UOp& value, const UOp& base) {
+  std::vector<UOp> moves;
+  for (UOp node = value; !(node == base); node = UOp(node.src(0))) {
+    if (!has(node.op(), kMovement) || node.op() == Op::AsStrided) return std::nullopt;
+    moves.push_back(node);
+  }
+  UOp now = base.src(0);
+  for (auto move = moves.rbegin(); move != moves.rend(); ++move) {
+    std::vector<UOp> src(move->src().begin(), move->src().end());
+    src[0] = now;
+    now = now.graph().make(move->op(), std::move(src), move->arg(), move->dtype());
+  }
+  return now;
+}
+
 // One operand of a contraction.
 class Operand {
  public:
@@ -141,7 +158,15 @@ class Operand {
     if (const auto lies = as_view(ordered, is_constant);
         lies && lies->view.offset.is(0) && is_row_major(lies->view))
       return std::nullopt;
-    const UOp constant = graph.make(Op::Contiguous, {ordered});
+    // What is computed, and would be stored for this alone, is computed in the new order.
+    const bool is_copy = !has_memory(stored.base) && stored.base.op() == Op::Contiguous;
+    const UOp once = value_.op() == Op::Expand ? UOp(value_.src(0)) : value_;
+    const auto whole = is_copy ? without_copy(once, stored.base) : std::nullopt;
+    const auto in_order = [&](const UOp& x) {
+      const UOp cut = make_shrink(x, Shape(shape.size(), Dim(0)), narrow);
+      return make_permute(make_reshape(cut, split), order);
+    };
+    const UOp constant = graph.make(Op::Contiguous, {whole ? in_order(*whole) : ordered});
     Ints back(order.size());
     for (size_t i = 0; i < order.size(); ++i)
       back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);

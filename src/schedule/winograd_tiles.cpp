@@ -1,6 +1,9 @@
 #include "schedule/winograd_tiles.h"
 
+#include <array>
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -13,20 +16,43 @@ namespace {
 
 using Values = std::vector<UOp>;
 
-UOp number_like(const UOp& x, double value) {
-  Graph& graph = x.graph();
-  const UOp number = x.dtype().is_float() ? graph.constant(x.dtype(), value)
-                                          : graph.constant_int(x.dtype(), int64_t(value));
-  return make_expand(make_reshape(number, Shape(shape_of(x).size(), Dim(1))), shape_of(x));
-}
+// Numbers in the shape of the values of one transform, each made once.
+class Numbers {
+ public:
+  explicit Numbers(const UOp& like) : like_(like), shape_(shape_of(like)) {}
 
-UOp times(const UOp& x, double factor) {
-  return mul(x, number_like(x, factor));
-}
+  UOp times(const UOp& x, double factor) {
+    UOp& known = factors_[factor];
+    if (!known) known = repeated(like_.graph().constant(like_.dtype(), factor));
+    return mul(x, known);
+  }
+
+  // Whether the position along an axis is below `end`.
+  UOp is_before(size_t axis, int64_t end) {
+    UOp& known = conditions_[{axis, end}];
+    if (known) return known;
+    Shape narrow(shape_.size(), Dim(1));
+    narrow[axis] = shape_[axis];
+    const UOp iota = make_iota(like_.graph(), shape_[axis], kInt64);
+    const UOp position = make_expand(make_reshape(iota, narrow), shape_);
+    return known = less(position, repeated(like_.graph().constant_int(kInt64, end)));
+  }
+
+ private:
+  UOp repeated(const UOp& number) const {
+    return make_expand(make_reshape(number, Shape(shape_.size(), Dim(1))), shape_);
+  }
+
+  UOp like_;
+  Shape shape_;
+  std::map<double, UOp> factors_;
+  std::map<std::pair<size_t, int64_t>, UOp> conditions_;
+};
 
 // The transforms along one axis.  Terms that two results share are one node each; what is scaled is
 // added to something, so that the two become one operation.
-Values input_points(const Values& d) {
+Values input_points(const Values& d, Numbers& numbers) {
+  const auto times = [&](const UOp& x, double factor) { return numbers.times(x, factor); };
   if (d.size() == 4) return {sub(d[0], d[2]), add(d[1], d[2]), sub(d[2], d[1]), sub(d[1], d[3])};
   const UOp even = add(d[4], times(d[2], -4));
   const UOp odd = add(d[3], times(d[1], -4));
@@ -40,23 +66,25 @@ Values input_points(const Values& d) {
           add(add(d[5], times(d[3], -5)), times(d[1], 4))};
 }
 
-Values filter_points(const Values& g, int64_t points) {
-  if (points == 4) {
-    const UOp ends = add(g[0], g[2]);
-    return {g[0], times(add(ends, g[1]), 0.5), times(sub(ends, g[1]), 0.5), g[2]};
-  }
+// Without the factors of `filter_scale`, so that all sums but those of multiples are exact to a
+// rounding.
+Values filter_points(const Values& g, Numbers& numbers, int64_t points) {
   const UOp ends = add(g[0], g[2]);
-  const UOp far = add(g[0], times(g[2], 4));
-  const UOp middle = times(g[1], 2);
-  return {times(g[0], 1.0 / 4),
-          times(add(ends, g[1]), -1.0 / 6),
-          times(sub(ends, g[1]), -1.0 / 6),
-          times(add(far, middle), 1.0 / 24),
-          times(sub(far, middle), 1.0 / 24),
-          g[2]};
+  if (points == 4) return {g[0], add(ends, g[1]), sub(ends, g[1]), g[2]};
+  const UOp far = add(g[0], numbers.times(g[2], 4));
+  const UOp middle = numbers.times(g[1], 2);
+  return {g[0], add(ends, g[1]), sub(ends, g[1]), add(far, middle), sub(far, middle), g[2]};
 }
 
-Values output_values(const Values& m) {
+double filter_scale(int64_t point, int64_t points) {
+  constexpr std::array<double, 4> kFour{1, 0.5, 0.5, 1};
+  constexpr std::array<double, 6> kSix{1.0 / 4, -1.0 / 6, -1.0 / 6, 1.0 / 24, 1.0 / 24, 1};
+  const auto i = static_cast<size_t>(point);
+  return points == 4 ? kFour[i] : kSix[i];
+}
+
+Values output_values(const Values& m, Numbers& numbers) {
+  const auto times = [&](const UOp& x, double factor) { return numbers.times(x, factor); };
   const UOp sum = add(m[1], m[2]);
   const UOp difference = sub(m[1], m[2]);
   if (m.size() == 4) return {add(m[0], sum), sub(difference, m[3])};
@@ -67,35 +95,38 @@ Values output_values(const Values& m) {
 }
 
 // The value whose number the position along `axis` is: a tree of choices.
-UOp chosen(std::span<const UOp> values, size_t axis, int64_t first = 0) {
+UOp chosen(std::span<const UOp> values, size_t axis, Numbers& numbers, int64_t first = 0) {
   if (values.size() == 1) return values.front();
-  const UOp& like = values.front();
-  const Shape& shape = shape_of(like);
-  Shape narrow(shape.size(), Dim(1));
-  narrow[axis] = shape[axis];
-  const UOp position =
-      make_expand(make_reshape(make_iota(like.graph(), shape[axis], kInt64), narrow), shape);
   const size_t half = values.size() / 2;
   const int64_t middle = first + static_cast<int64_t>(half);
-  return where(less(position, number_like(position, static_cast<double>(middle))),
-               chosen(values.first(half), axis, first), chosen(values.subspan(half), axis, middle));
+  return where(numbers.is_before(axis, middle), chosen(values.first(half), axis, numbers, first),
+               chosen(values.subspan(half), axis, numbers, middle));
 }
 
-// A transform along both axes of a grid of values, rows first, and its results stacked along the
-// axes `row` and `column`.
-UOp both_ways(const std::vector<Values>& grid, const std::function<Values(const Values&)>& along,
-              size_t row, size_t column) {
+using Along = std::function<Values(const Values&, Numbers&)>;
+using Finish = std::function<UOp(const UOp&, Numbers&, int64_t row, int64_t column)>;
+
+// A transform along both axes of a grid of values, rows first; `finish` makes an element of the
+// result of one in a row and a column, which are stacked along the axes `row` and `column`.
+UOp both_ways(const std::vector<Values>& grid, const Along& along, size_t row, size_t column,
+              const Finish& finish = {}) {
+  Numbers numbers(grid.front().front());
   std::vector<Values> rows;  // [result][column of the grid]
   for (size_t j = 0; j < grid.front().size(); ++j) {
     Values values;
     for (const Values& line : grid) values.push_back(line[j]);
-    const Values results = along(values);
+    const Values results = along(values, numbers);
     rows.resize(results.size());
     for (size_t i = 0; i < results.size(); ++i) rows[i].push_back(results[i]);
   }
   Values stacked;
-  for (const Values& line : rows) stacked.push_back(chosen(along(line), column));
-  return chosen(stacked, row);
+  for (const Values& line : rows) {
+    Values results = along(line, numbers);
+    for (size_t j = 0; finish && j < results.size(); ++j)
+      results[j] = finish(results[j], numbers, std::ssize(stacked), static_cast<int64_t>(j));
+    stacked.push_back(chosen(results, column, numbers));
+  }
+  return chosen(stacked, row, numbers);
 }
 
 // The elements [begin, begin + count) of every axis.
@@ -141,11 +172,16 @@ UOp winograd_filter(const UOp& w, WinogradTile tile) {
   for (int64_t i = 0; i < 3; ++i)
     for (int64_t j = 0; j < 3; ++j) {
       const UOp tap = part(w, {i, j, 0, 0}, {1, 1, size[2], size[3]});
-      grid[static_cast<size_t>(i)].push_back(
-          cast(make_expand(tap, {p, p, size[2], size[3]}), kFloat64));
+      grid[static_cast<size_t>(i)].push_back(make_expand(tap, {p, p, size[2], size[3]}));
     }
-  const auto along = [p](const Values& g) { return filter_points(g, p); };
-  return cast(both_ways(grid, along, 0, 1), w.dtype());
+  const auto along = [p](const Values& g, Numbers& numbers) {
+    return filter_points(g, numbers, p);
+  };
+  const auto scaled = [p](const UOp& x, Numbers& numbers, int64_t row, int64_t column) {
+    const double scale = filter_scale(row, p) * filter_scale(column, p);
+    return scale == 1 ? x : numbers.times(x, scale);
+  };
+  return both_ways(grid, along, 0, 1, scaled);
 }
 
 UOp winograd_product(const UOp& v, const UOp& u) {

@@ -20,7 +20,7 @@ struct WinogradTile {
 //   ->  [points, points, n, tiles of rows, tiles of columns, c]
 UOp winograd_input(const UOp& x, WinogradTile tile);
 
-// w [3, 3, out, in]  ->  [points, points, out, in], computed in float64
+// w [3, 3, out, in]  ->  [points, points, out, in]; factors come last
 UOp winograd_filter(const UOp& w, WinogradTile tile);
 
 // The two, multiplied and summed over the channels  ->  [points, points, n, .., .., out]

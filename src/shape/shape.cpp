@@ -149,12 +149,18 @@ bool decide_equal(const Dim& a, const Dim& b) {
 }
 
 bool decide_less_equal(const Dim& a, const Dim& b) {
+  if (a.is_const() && b.is_const()) return a.value() <= b.value();
   if (proves_less_equal(a, b)) return true;
   if (proves_less_equal(b + 1, a)) return false;
   throw_undecided(a, " is at most ", b);
 }
 
 Dim product(const Shape& shape) {
+  if (all_const(shape)) {
+    int64_t n = 1;
+    for (const Dim& d : shape) n = checked_mul(n, d.value(), "a size");
+    return n;
+  }
   Dim n = 1;
   for (const Dim& d : shape) n = n * d;
   return n;
@@ -176,6 +182,7 @@ bool all_const(const Shape& shape) {
 
 Ints const_dims(const Shape& shape) {
   Ints dims;
+  dims.reserve(shape.size());
   for (const Dim& d : shape) dims.push_back(d.value());
   return dims;
 }
@@ -212,6 +219,7 @@ namespace {
 // Parameter lists are flattened into one: a pad is its befores, then its afters.
 UOp movement(Op op, const UOp& x, const Shape& parameters) {
   Ints numbers;
+  numbers.reserve(parameters.size());
   std::vector<UOp> src{x};
   for (const Dim& d : parameters) {
     numbers.push_back(d.is_const() ? d.value() : kSymbolicDim);
@@ -221,7 +229,9 @@ UOp movement(Op op, const UOp& x, const Shape& parameters) {
 }
 
 Shape joined(const Shape& a, const Shape& b) {
-  Shape all = a;
+  Shape all;
+  all.reserve(a.size() + b.size());
+  all.insert(all.end(), a.begin(), a.end());
   all.insert(all.end(), b.begin(), b.end());
   return all;
 }
@@ -257,13 +267,14 @@ Shape concatenated_shape(const UOp& node) {
 Shape moved_shape(const UOp& node) {
   if (node.op() == Op::AsStrided) return to_shape(node.view_arg().shape);
   const Shape& x = shape_of(node.src(0));
-  const Shape p = node.op() == Op::AsStrided ? Shape() : movement_dims(node);
+  Shape p = movement_dims(node);
   switch (node.op()) {
     case Op::Reshape:
     case Op::Expand:
       return p;
     case Op::Permute: {
       Shape shape;
+      shape.reserve(p.size());
       for (const Dim& axis : p) shape.push_back(x[static_cast<size_t>(axis.value())]);
       return shape;
     }
@@ -282,32 +293,36 @@ Shape moved_shape(const UOp& node) {
   }
 }
 
-Shape infer(const UOp& node) {
-  if (has(node.op(), kMovement)) return moved_shape(node);
-  switch (node.op()) {
-    case Op::Const:
-    case Op::Variable:
-      return {};
-    case Op::Buffer:
-      return {node.src().empty() ? Dim(0) : Dim(node.src(0))};
-    case Op::Iota:
-      return {Dim(node.src(0))};
-    case Op::ReduceAxis:
-      return reduced_shape(node);
-    case Op::Gather:
-      return gathered_shape(node);
-    case Op::Concat:
-      return concatenated_shape(node);
-    default:
-      return shape_of(node.src(0));
-  }
-}
-
 // A shape as it lies with its node.
 struct KnownShape : RefCounted {
   explicit KnownShape(Shape known) : shape(std::move(known)) {}
   const Shape shape;
 };
+
+// Of a node whose sources have theirs; what is as its first source shares it.
+Ref<RefCounted> known_shape(const UOp& node) {
+  const auto known = [](Shape shape) {
+    return Ref<RefCounted>(make_ref<KnownShape>(std::move(shape)));
+  };
+  if (has(node.op(), kMovement)) return known(moved_shape(node));
+  switch (node.op()) {
+    case Op::Const:
+    case Op::Variable:
+      return known({});
+    case Op::Buffer:
+      return known({node.src().empty() ? Dim(0) : Dim(node.src(0))});
+    case Op::Iota:
+      return known({Dim(node.src(0))});
+    case Op::ReduceAxis:
+      return known(reduced_shape(node));
+    case Op::Gather:
+      return known(gathered_shape(node));
+    case Op::Concat:
+      return known(concatenated_shape(node));
+    default:
+      return node.src(0).node()->shape;
+  }
+}
 
 }  // namespace
 
@@ -326,7 +341,7 @@ const Shape& shape_of(const UOp& node) {
         stack.push_back(*missing);
         continue;
       }
-      if (!top.node()->shape) top.node()->shape = make_ref<KnownShape>(infer(top));
+      if (!top.node()->shape) top.node()->shape = known_shape(top);
       stack.pop_back();
     }
   }
@@ -335,6 +350,7 @@ const Shape& shape_of(const UOp& node) {
 
 Shape movement_dims(const UOp& node) {
   Shape out;
+  out.reserve(node.ints().size());
   size_t next = 1;
   for (int64_t v : node.ints()) {
     if (v == kSymbolicDim)

@@ -73,19 +73,18 @@ void assign(Tensor& target, const Tensor& value) {
   require_one_context(both);
   require(!target.weak(), Status::InvalidArgument, "a scalar is a number, not memory to assign to");
   const DType met = common_dtype(both);
-  require(met == target.dtype(), Status::DType, "a value of ", to_string(value.dtype()),
-          " is assigned to a tensor of ", to_string(target.dtype()), ", but the two promote to ",
-          to_string(met));
+  require(met == target.dtype(), Status::DType, "a value of ", value.dtype(),
+          " is assigned to a tensor of ", target.dtype(), ", but the two promote to ", met);
   const View& view = target.view();
   require(all_const(view.shape) && all_const(view.strides) && view.offset.is_const() &&
               all_const(shape_of(target.cell()->node())),
-          Status::Unsupported, "an assignment to a tensor of shape ", to_string(view.shape));
+          Status::Unsupported, "an assignment to a tensor of shape ", view.shape);
   require(broadcast_shape(target.shape(), value.shape()) == target.shape(), Status::Shape,
-          "a value of shape ", to_string(value.shape()), " does not broadcast to the shape ",
-          to_string(target.shape()), " that it is assigned to");
+          "a value of shape ", value.shape(), " does not broadcast to the shape ", target.shape(),
+          " that it is assigned to");
   if (product(view.shape).is(0)) return;
   require(!overlaps_itself(view), Status::InvalidArgument, "elements of the tensor of shape ",
-          to_string(view.shape), " with strides ", to_string(view.strides),
+          view.shape, " with strides ", view.strides,
           " share memory: which of them is assigned is not defined");
   // The value is of before the write, whatever it reads.
   const UOp written = onehot_to_gather(broadcast_to(as_dtype(value, met), target.shape()));

@@ -17,8 +17,8 @@ Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, co
   check_shape(to_shape(shape), dtype);
   int64_t count = 1;
   for (int64_t d : shape) count *= d;
-  require(bytes == count * dtype.bytes(), Status::Shape, "shape ", list_text(shape), " of ",
-          to_string(dtype), " has ", count * dtype.bytes(), " bytes; got ", bytes);
+  require(bytes == count * dtype.bytes(), Status::Shape, "shape ", list_text(shape), " of ", dtype,
+          " has ", count * dtype.bytes(), " bytes; got ", bytes);
   require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
   const Ref<Storage> storage = context->from_host(data, bytes);
   const UOp buffer = make_buffer(context->graph(), storage, dtype, count);
@@ -35,7 +35,7 @@ Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const I
   const bool empty = first > last;
   require(empty || data != nullptr, Status::InvalidArgument, "data is NULL");
   require(std::bit_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype.bytes()) == 0,
-          Status::InvalidArgument, "data is not aligned to an element of ", to_string(dtype));
+          Status::InvalidArgument, "data is not aligned to an element of ", dtype);
   const int64_t count =
       empty ? 0 : checked_add(checked_add(last, -first, "a wrapped size"), 1, "a wrapped size");
   const int64_t bytes = checked_mul(count, dtype.bytes(), "a wrapped size");

@@ -36,16 +36,15 @@ Tensor apply(Op op, const Tensor& a, const Tensor& b) {
 void require_ints(const Tensor& a, const Tensor& b, const char* what, bool bools) {
   for (const Tensor* t : {&a, &b})
     require(t->dtype().is_int() || (bools && t->dtype().is_bool()), Status::DType, what,
-            " takes integers", bools ? " or bools" : "", "; got ", to_string(a.dtype()), " and ",
-            to_string(b.dtype()));
+            " takes integers", bools ? " or bools" : "", "; got ", a.dtype(), " and ", b.dtype());
 }
 
 Tensor apply_bits(Op op, const Tensor& a, const Tensor& b, const char* what, bool bools) {
   require_ints(a, b, what, bools);
   const Tensor operands[] = {a, b};
   const DType dtype = common_dtype(operands);
-  require(!dtype.is_float(), Status::DType, what, " of ", to_string(a.dtype()), " and ",
-          to_string(b.dtype()), ": no integer type holds both");
+  require(!dtype.is_float(), Status::DType, what, " of ", a.dtype(), " and ", b.dtype(),
+          ": no integer type holds both");
   return apply(op, a, b);
 }
 
@@ -302,8 +301,8 @@ Tensor cast(const Tensor& a, DType dtype) {
 Tensor bitcast(const Tensor& a, DType dtype) {
   require(a.dtype() == dtype ||
               (a.dtype().bytes() == dtype.bytes() && !dtype.is_bool() && !a.dtype().is_bool()),
-          Status::DType, "a bitcast is between numbers of equal size; got ", to_string(a.dtype()),
-          " to ", to_string(dtype));
+          Status::DType, "a bitcast is between numbers of equal size; got ", a.dtype(), " to ",
+          dtype);
   return a.with(bitcast(a.node(), dtype));
 }
 

@@ -23,7 +23,7 @@ size_t at(int64_t axis) {
 void require_index(const Tensor& a, const Tensor& index, const char* what) {
   const Tensor both[] = {a, index};
   require_one_context(both);
-  require(index.dtype().is_int(), Status::DType, what, ": an index of ", to_string(index.dtype()));
+  require(index.dtype().is_int(), Status::DType, what, ": an index of ", index.dtype());
 }
 
 Tensor size_like(const Tensor& index, const Dim& size) {
@@ -81,8 +81,8 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
     const Dim& want = index.shape()[at(i)];
     fits = i == along || decide_less_equal(want, have);
   }
-  require(fits, Status::Shape, "take_along_axis ", along, " of ", to_string(a.shape()),
-          " with an index of ", to_string(index.shape()));
+  require(fits, Status::Shape, "take_along_axis ", along, " of ", a.shape(), " with an index of ",
+          index.shape());
   const Shape strides = row_major_strides(a.shape());
   Tensor place = number_int(cast(index, kInt64), 0);
   for (int64_t i = 0; i < a.rank(); ++i) {
@@ -96,13 +96,13 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
 
 Tensor gather_nd(const Tensor& a, const Tensor& index, int64_t batch) {
   require_index(a, index, "gather_nd");
-  require(batch >= 0 && index.rank() > batch, Status::Shape, "gather_nd of ", to_string(a.shape()),
-          " with an index of ", to_string(index.shape()), ", ", batch, " batch axes");
+  require(batch >= 0 && index.rank() > batch, Status::Shape, "gather_nd of ", a.shape(),
+          " with an index of ", index.shape(), ", ", batch, " batch axes");
   const int64_t depth = index.shape().back().value();
   require(depth >= 1 && batch + depth <= a.rank() &&
               std::equal(a.shape().begin(), a.shape().begin() + batch, index.shape().begin()),
-          Status::Shape, "gather_nd of ", to_string(a.shape()), " with an index of ",
-          to_string(index.shape()), ", ", batch, " batch axes");
+          Status::Shape, "gather_nd of ", a.shape(), " with an index of ", index.shape(), ", ",
+          batch, " batch axes");
   const int64_t inner = batch + depth;
   const Shape outer(a.shape().begin(), a.shape().begin() + inner);
   const Shape strides = row_major_strides(outer);
@@ -136,7 +136,7 @@ Tensor arg_extreme(const Tensor& a, int64_t axis, bool keepdims, bool last, bool
   const int64_t along = checked_axis(axis, a.rank());
   const Dim& size = a.shape()[at(along)];
   require(decide_less_equal(1, size), Status::Shape, greatest ? "argmax" : "argmin",
-          " over nothing: axis ", along, " of ", to_string(a.shape()));
+          " over nothing: axis ", along, " of ", a.shape());
   const Tensor best = greatest ? max(a, {along}, true) : min(a, {along}, true);
   Tensor chosen = equal(a, best);
   if (a.dtype().is_float()) chosen = bit_or(chosen, is_nan(a));
@@ -201,8 +201,7 @@ Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
 namespace {
 
 Tensor triangle(const Tensor& a, int64_t diagonal, bool upper) {
-  require(a.rank() >= 2, Status::Shape, upper ? "triu" : "tril", " of shape ",
-          to_string(a.shape()));
+  require(a.rank() >= 2, Status::Shape, upper ? "triu" : "tril", " of shape ", a.shape());
   const int64_t rank = a.rank();
   const Tensor i = positions(a, a.shape()[at(rank - 2)], rank, rank - 2);
   const Tensor j = positions(a, a.shape()[at(rank - 1)], rank, rank - 1);
@@ -221,13 +220,13 @@ Tensor tril(const Tensor& a, int64_t diagonal) {
 }
 
 Tensor tile(const Tensor& a, const Shape& repeats) {
-  require(repeats.size() == a.shape().size(), Status::Shape, "tile of ", to_string(a.shape()),
-          " by ", to_string(repeats));
+  require(repeats.size() == a.shape().size(), Status::Shape, "tile of ", a.shape(), " by ",
+          repeats);
   Shape ones;
   Shape wide;
   Shape out;
   for (size_t i = 0; i < repeats.size(); ++i) {
-    require(decide_less_equal(0, repeats[i]), Status::Shape, "tile by ", to_string(repeats));
+    require(decide_less_equal(0, repeats[i]), Status::Shape, "tile by ", repeats);
     ones.insert(ones.end(), {Dim(1), a.shape()[i]});
     wide.insert(wide.end(), {repeats[i], a.shape()[i]});
     out.push_back(a.shape()[i] * repeats[i]);
@@ -244,8 +243,8 @@ Tensor rearranged(const Tensor& a, const Shape& split, const Ints& order, const 
 }
 
 void require_blocks(const Tensor& a, int64_t block, const char* what) {
-  require(a.rank() == 4 && block >= 1, Status::Shape, what, " of ", to_string(a.shape()),
-          " in blocks of ", block);
+  require(a.rank() == 4 && block >= 1, Status::Shape, what, " of ", a.shape(), " in blocks of ",
+          block);
 }
 
 Dim cut(const Dim& size, int64_t by, const char* what) {

@@ -19,8 +19,8 @@ Tensor concat(std::span<const Tensor> parts, int64_t axis) {
     for (int64_t i = 0; fits && i < first.rank(); ++i)
       fits = i == along || decide_equal(part.shape()[static_cast<size_t>(i)],
                                         first.shape()[static_cast<size_t>(i)]);
-    require(fits, Status::Shape, "concat along axis ", along, " of shapes ",
-            to_string(first.shape()), " and ", to_string(part.shape()));
+    require(fits, Status::Shape, "concat along axis ", along, " of shapes ", first.shape(), " and ",
+            part.shape());
     if (!part.shape()[static_cast<size_t>(along)].is(0)) nodes.push_back(as_dtype(part, dtype));
   }
   if (nodes.empty()) nodes.push_back(as_dtype(first, dtype));
@@ -45,8 +45,8 @@ std::vector<Tensor> split(const Tensor& a, const Ints& sizes, int64_t axis) {
     require(s >= 0, Status::Shape, "split into parts of ", list_text(sizes));
     total = checked_add(total, s, "the sum of the parts");
   }
-  require(decide_equal(size, total), Status::Shape, "split of ", to_string(size),
-          " elements into parts of ", list_text(sizes));
+  require(decide_equal(size, total), Status::Shape, "split of ", size, " elements into parts of ",
+          list_text(sizes));
   std::vector<Tensor> parts;
   int64_t begin = 0;
   for (int64_t s : sizes) {

@@ -12,14 +12,13 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   const Tensor operands[] = {a, b};
   require_one_context(operands);
   require(a.rank() >= 1 && b.rank() >= 1, Status::Shape, "matmul takes no scalars; got shapes ",
-          to_string(a.shape()), " and ", to_string(b.shape()));
+          a.shape(), " and ", b.shape());
   const DType dtype = common_dtype(operands);
   const DType wide = accumulator_dtype(dtype);
   const Tensor left = cast(a.rank() == 1 ? unsqueeze(a, {0}) : a, wide);
   const Tensor right = cast(b.rank() == 1 ? unsqueeze(b, {1}) : b, wide);
   require(decide_equal(left.shape().back(), right.shape()[right.shape().size() - 2]), Status::Shape,
-          "matmul of shapes ", to_string(a.shape()), " and ", to_string(b.shape()),
-          ": the inner sizes differ");
+          "matmul of shapes ", a.shape(), " and ", b.shape(), ": the inner sizes differ");
   // [.., m, 1, k] * [.., 1, n, k], summed over k.
   const UOp rows = make_reshape(left.node(), [&] {
     Shape s = left.shape();

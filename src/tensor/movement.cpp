@@ -30,7 +30,7 @@ Dim left_over(const Shape& of, const Shape& by) {
   if (count.is_const() && known.is_const()) return floor_div(count, known);
   const UOp both[] = {count.uop((count.is_const() ? known : count).expression().graph()),
                       known.uop((count.is_const() ? known : count).expression().graph())};
-  throw_free(both, cat("whether ", to_string(known), " divides ", to_string(count)));
+  throw_free(both, cat("whether ", known, " divides ", count));
 }
 
 }  // namespace
@@ -41,8 +41,8 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
     const Dim one = 1;
     const Dim& x = i < a.size() ? a[a.size() - 1 - i] : one;
     const Dim& y = i < b.size() ? b[b.size() - 1 - i] : one;
-    require(x.is(1) || y.is(1) || decide_equal(x, y), Status::Shape, "shapes ", to_string(a),
-            " and ", to_string(b), " do not broadcast");
+    require(x.is(1) || y.is(1) || decide_equal(x, y), Status::Shape, "shapes ", a, " and ", b,
+            " do not broadcast");
     out[out.size() - 1 - i] = x.is(1) ? y : x;
   }
   return out;
@@ -84,12 +84,11 @@ void check_shape(const Shape& shape, DType dtype) {
           " dimensions; at most ", kRankMax);
   int64_t bytes = dtype.bytes();
   for (const Dim& d : shape) {
-    require(decide_less_equal(0, d), Status::Shape, "a negative dimension in ", to_string(shape));
+    require(decide_less_equal(0, d), Status::Shape, "a negative dimension in ", shape);
     const int64_t n = upper_bound(d);
     // Sizes beside a 0 count too, so that strides never overflow.
     require(!__builtin_mul_overflow(bytes, std::max<int64_t>(n, 1), &bytes), Status::Shape,
-            "shape ", to_string(shape), " of ", to_string(dtype),
-            " has more bytes than an int64 counts");
+            "shape ", shape, " of ", dtype, " has more bytes than an int64 counts");
   }
 }
 
@@ -99,7 +98,7 @@ Tensor reshape(const Tensor& a, const Shape& shape) {
   int64_t open = -1;
   for (size_t i = 0; i < out.size(); ++i) {
     if (!out[i].is(-1)) continue;
-    require(open < 0, Status::Shape, "more than one -1 in ", to_string(shape));
+    require(open < 0, Status::Shape, "more than one -1 in ", shape);
     open = static_cast<int64_t>(i);
     out[i] = 1;
   }
@@ -107,20 +106,19 @@ Tensor reshape(const Tensor& a, const Shape& shape) {
   known = product(out);
   const Dim count = product(a.shape());
   if (open >= 0) {
-    require(!known.is(0), Status::Shape, "reshape to ", to_string(shape),
-            ": -1 beside a 0 is any number");
+    require(!known.is(0), Status::Shape, "reshape to ", shape, ": -1 beside a 0 is any number");
     out[at(open)] = left_over(a.shape(), out);
     known = known * out[at(open)];
   }
-  require(decide_equal(known, count), Status::Shape, "cannot reshape ", to_string(a.shape()), " (",
-          to_string(count), " elements) to ", to_string(shape));
+  require(decide_equal(known, count), Status::Shape, "cannot reshape ", a.shape(), " (", count,
+          " elements) to ", shape);
   check_shape(out, a.dtype());
   return a.moved(make_reshape(a.node(), out), Op::Reshape, out);
 }
 
 Tensor permute(const Tensor& a, const Ints& axes) {
   require(std::ssize(axes) == a.rank(), Status::Shape, "permutation ", list_text(axes),
-          " of shape ", to_string(a.shape()), ": name every axis");
+          " of shape ", a.shape(), ": name every axis");
   const Ints order = checked_axes(axes, a.rank());
   return a.moved(make_permute(a.node(), order), Op::Permute, to_shape(order));
 }
@@ -133,14 +131,13 @@ Tensor transpose(const Tensor& a, int64_t axis, int64_t other) {
 
 Tensor expand(const Tensor& a, const Shape& shape) {
   const Shape& from = a.shape();
-  require(shape.size() >= from.size(), Status::Shape, "cannot expand ", to_string(from), " to ",
-          to_string(shape));
+  require(shape.size() >= from.size(), Status::Shape, "cannot expand ", from, " to ", shape);
   const size_t added = shape.size() - from.size();
   Shape out = shape;
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i].is(-1) && i >= added) out[i] = from[i - added];
     require(i < added || from[i - added].is(1) || decide_equal(out[i], from[i - added]),
-            Status::Shape, "cannot expand ", to_string(from), " to ", to_string(shape));
+            Status::Shape, "cannot expand ", from, " to ", shape);
   }
   check_shape(out, a.dtype());
   Shape ones(added, Dim(1));
@@ -157,14 +154,12 @@ Tensor flip(const Tensor& a, const Ints& axes) {
 
 Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end) {
   const Shape& from = a.shape();
-  require(begin.size() == from.size() && end.size() == from.size(), Status::Shape, "begin ",
-          to_string(begin), " and end ", to_string(end), " of shape ", to_string(from),
-          ": name every axis");
+  require(begin.size() == from.size() && end.size() == from.size(), Status::Shape, "begin ", begin,
+          " and end ", end, " of shape ", from, ": name every axis");
   for (size_t i = 0; i < from.size(); ++i) {
     require(decide_less_equal(0, begin[i]) && decide_less_equal(begin[i], end[i]) &&
                 decide_less_equal(end[i], from[i]),
-            Status::Shape, "elements ", to_string(begin), " to ", to_string(end), " of shape ",
-            to_string(from));
+            Status::Shape, "elements ", begin, " to ", end, " of shape ", from);
   }
   Shape both = begin;
   both.insert(both.end(), end.begin(), end.end());
@@ -174,8 +169,7 @@ Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end) {
 Tensor pad(const Tensor& a, const Shape& before, const Shape& after, double value) {
   const Shape& from = a.shape();
   require(before.size() == from.size() && after.size() == from.size(), Status::Shape, "pads ",
-          to_string(before), " and ", to_string(after), " of shape ", to_string(from),
-          ": name every axis");
+          before, " and ", after, " of shape ", from, ": name every axis");
   // What is taken away comes first; what is left may be nothing.
   Shape begin = zeros(from.size());
   Shape end = from;
@@ -190,8 +184,8 @@ Tensor pad(const Tensor& a, const Shape& before, const Shape& after, double valu
       end[i] = end[i] + after[i];
       more_after[i] = 0;
     }
-    require(decide_less_equal(begin[i], end[i]), Status::Shape, "pads ", to_string(before), " and ",
-            to_string(after), " take away more than shape ", to_string(from), " has");
+    require(decide_less_equal(begin[i], end[i]), Status::Shape, "pads ", before, " and ", after,
+            " take away more than shape ", from, " has");
   }
   const UOp inner = make_shrink(a.node(), begin, end);
   const UOp padded = make_pad(inner, more_before, more_after);
@@ -280,8 +274,8 @@ Picked picked(const Dim& begin, const Dim& end, int64_t step, const Dim& n) {
 Tensor slice(const Tensor& a, const Shape& begin, const Shape& end, const Ints& step) {
   const size_t rank = a.shape().size();
   require(begin.size() == rank && end.size() == rank && (step.empty() || step.size() == rank),
-          Status::Shape, "a slice of shape ", to_string(a.shape()), " names every axis; got ",
-          begin.size(), " begins, ", end.size(), " ends");
+          Status::Shape, "a slice of shape ", a.shape(), " names every axis; got ", begin.size(),
+          " begins, ", end.size(), " ends");
   UOp node = a.node();
   View view = a.view();
   for (size_t i = 0; i < rank; ++i) {
@@ -321,7 +315,7 @@ Tensor squeeze(const Tensor& a, const Ints& axes) {
   for (int64_t i = 0; i < a.rank(); ++i) {
     const Dim& d = a.shape()[at(i)];
     const bool named = std::find(gone.begin(), gone.end(), i) != gone.end();
-    require(!named || decide_equal(d, 1), Status::Shape, "axis ", i, " of ", to_string(a.shape()),
+    require(!named || decide_equal(d, 1), Status::Shape, "axis ", i, " of ", a.shape(),
             " is not of size 1");
     if (!named) out.push_back(d);
   }
@@ -351,7 +345,7 @@ Tensor unsqueeze(const Tensor& a, const Ints& axes) {
 Tensor flatten(const Tensor& a, int64_t begin, int64_t end) {
   const int64_t last = std::min(end, a.rank());
   require(begin >= 0 && begin <= last, Status::Shape, "flatten axes ", begin, " to ", last, " of ",
-          to_string(a.shape()));
+          a.shape());
   const Shape& from = a.shape();
   Shape out(from.begin(), from.begin() + begin);
   out.push_back(product(Shape(from.begin() + begin, from.begin() + last)));

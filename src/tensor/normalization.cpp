@@ -42,8 +42,7 @@ Tensor scaled(const Tensor& x, const Tensor& scale, const Tensor& bias) {
 Tensor per_channel(const Tensor& x, const Tensor& values, const char* what) {
   if (!values) return values;
   require(x.rank() >= 2 && values.rank() == 1 && decide_equal(values.shape()[0], x.shape()[1]),
-          Status::Shape, what, ": ", to_string(values.shape()), " for the channels of ",
-          to_string(x.shape()));
+          Status::Shape, what, ": ", values.shape(), " for the channels of ", x.shape());
   Shape shape(x.shape().size(), Dim(1));
   shape[1] = x.shape()[1];
   return reshape(values, shape);
@@ -110,10 +109,10 @@ Tensor rms_norm(const Tensor& x, const Tensor& scale, int64_t axis, double epsil
 Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& scale, const Tensor& bias,
                   double epsilon) {
   require_contexts(x, {scale, bias});
-  require(x.rank() >= 2, Status::Shape, "group_norm of shape ", to_string(x.shape()));
+  require(x.rank() >= 2, Status::Shape, "group_norm of shape ", x.shape());
   const Dim& channels = x.shape()[1];
   require(groups >= 1 && (divide_exactly(channels, groups) || channels.value() % groups == 0),
-          Status::Shape, "group_norm: ", to_string(channels), " channels in ", groups, " groups");
+          Status::Shape, "group_norm: ", channels, " channels in ", groups, " groups");
   Shape split{x.shape()[0], Dim(groups), floor_div(channels, Dim(groups))};
   split.insert(split.end(), x.shape().begin() + 2, x.shape().end());
   const Tensor value = wide(x);
@@ -127,7 +126,7 @@ Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& scale, const Te
 
 Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon) {
   require_contexts(x, {scale, bias});
-  require(x.rank() >= 3, Status::Shape, "instance_norm of shape ", to_string(x.shape()));
+  require(x.rank() >= 3, Status::Shape, "instance_norm of shape ", x.shape());
   return cast(scaled(normalized(wide(x), axes_from(x, 2), epsilon),
                      per_channel(x, scale, "instance_norm: scale"),
                      per_channel(x, bias, "instance_norm: bias")),
@@ -148,7 +147,7 @@ Tensor power_of_base(const Tensor& base, double exponent) {
 }  // namespace
 
 Tensor lrn(const Tensor& x, int64_t size, double alpha, double beta, double k) {
-  require(x.rank() >= 2, Status::Shape, "lrn of shape ", to_string(x.shape()));
+  require(x.rank() >= 2, Status::Shape, "lrn of shape ", x.shape());
   require(size >= 1, Status::InvalidArgument, "lrn: size is ", size);
   const Tensor value = wide(x);
   // Channels last, so that windows over them are windows over the last axis.

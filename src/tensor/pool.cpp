@@ -42,7 +42,7 @@ Pool plan(const Tensor& x, const Ints& kernel, const WindowOptions& options, boo
     // A window that starts behind the input holds nothing.
     if (ceil_mode && count > 1 && (count - 1) * stride >= p.sizes[i] + before) --count;
     require(count > 0, Status::Shape, "pool: kernel ", list_text(kernel), " does not fit into ",
-            to_string(x.shape()));
+            x.shape());
     const int64_t reach = (count - 1) * stride + p.options.dilations[i] * (kernel[i] - 1) + 1;
     p.counts.push_back(count);
     p.after.push_back(std::max(p.options.after[i], reach - p.sizes[i] - before));

@@ -306,14 +306,14 @@ namespace {
 
 void require_dtype(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
   require(tensor.dtype() == port.dtype, Status::DType, what, " \"", port.name, "\" is of type ",
-          to_string(port.dtype), "; got ", to_string(tensor.dtype()));
+          port.dtype, "; got ", tensor.dtype());
 }
 
 // The program's dtype and shape are wanted.
 void require_fit(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
   require_dtype(port, what, tensor);
   require(tensor.shape() == to_shape(port.shape), Status::Shape, what, " \"", port.name,
-          "\" has the shape ", list_text(port.shape), "; got ", to_string(tensor.shape()));
+          "\" has the shape ", list_text(port.shape), "; got ", tensor.shape());
 }
 
 }  // namespace

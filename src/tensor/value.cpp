@@ -16,7 +16,7 @@ namespace tiny {
 namespace {
 
 Ints numbers(const Shape& shape) {
-  require(all_const(shape), Status::InvalidArgument, "a tensor of shape ", to_string(shape),
+  require(all_const(shape), Status::InvalidArgument, "a tensor of shape ", shape,
           " has a value in runs of a program alone, which bind its variables");
   return const_dims(shape);
 }
@@ -104,8 +104,8 @@ std::string schedule_json(std::span<Tensor* const> tensors) {
 void read(Tensor& tensor, void* data, int64_t bytes) {
   numbers(tensor.shape());
   const int64_t want = element_count(tensor) * tensor.dtype().bytes();
-  require(bytes == want, Status::Shape, "shape ", to_string(tensor.shape()), " of ",
-          to_string(tensor.dtype()), " has ", want, " bytes; got ", bytes);
+  require(bytes == want, Status::Shape, "shape ", tensor.shape(), " of ", tensor.dtype(), " has ",
+          want, " bytes; got ", bytes);
   if (bytes == 0) return;
   require(data != nullptr, Status::InvalidArgument, "data is NULL");
   if (tensor.node().is_const()) {
@@ -124,8 +124,8 @@ Ref<Storage> writable_memory(Tensor& tensor) {
   const View& view = tensor.view();
   require(all_const(view.strides) && view.offset.is_const() &&
               is_row_major(View{view.shape, view.strides, 0}),
-          Status::InvalidArgument, "the elements of the tensor of shape ", to_string(view.shape),
-          " with strides ", to_string(view.strides), " are not row-major in memory");
+          Status::InvalidArgument, "the elements of the tensor of shape ", view.shape,
+          " with strides ", view.strides, " are not row-major in memory");
   Tensor* one[] = {&tensor};
   realize(one);
   if (!tensor.cell()->owns_memory()) {

@@ -121,8 +121,8 @@ FullWindowOptions complete(const WindowOptions& options, size_t spatial, const c
 }
 
 Shape spatial_sizes(const Tensor& x, size_t spatial, const char* what) {
-  require(x.shape().size() > spatial, Status::Shape, what, " of shape ", to_string(x.shape()),
-          " with ", spatial, " spatial axes");
+  require(x.shape().size() > spatial, Status::Shape, what, " of shape ", x.shape(), " with ",
+          spatial, " spatial axes");
   return Shape(x.shape().end() - static_cast<int64_t>(spatial), x.shape().end());
 }
 
@@ -148,7 +148,7 @@ Tensor beside_space(const Tensor& bias, size_t spatial) {
 Tensor add_bias(const Tensor& out, const Tensor& bias, size_t spatial, DType dtype) {
   if (!bias) return out;
   require(bias.rank() == 1 && decide_equal(bias.shape()[0], out.shape()[1]), Status::Shape,
-          "conv: bias ", to_string(bias.shape()), " for ", to_string(out.shape()[1]), " channels");
+          "conv: bias ", bias.shape(), " for ", out.shape()[1], " channels");
   return add(out, cast(beside_space(bias, spatial), dtype));
 }
 
@@ -161,8 +161,8 @@ ConvTypes conv_types(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   std::vector<Tensor> operands{x, weight};
   if (bias) operands.push_back(bias);
   require_one_context(operands);
-  require(x.rank() >= 2 && x.rank() == weight.rank(), Status::Shape, what, " of x ",
-          to_string(x.shape()), " with weight ", to_string(weight.shape()));
+  require(x.rank() >= 2 && x.rank() == weight.rank(), Status::Shape, what, " of x ", x.shape(),
+          " with weight ", weight.shape());
   const DType dtype = common_dtype(operands);
   return {dtype, accumulator_dtype(dtype)};
 }
@@ -170,7 +170,7 @@ ConvTypes conv_types(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 Dim divided(const Dim& channels, int64_t groups, const char* what) {
   require(groups >= 1, Status::InvalidArgument, what, ": groups is ", groups);
   const auto exact = divide_exactly(channels, groups);
-  require(exact || channels.value() % groups == 0, Status::Shape, what, ": ", to_string(channels),
+  require(exact || channels.value() % groups == 0, Status::Shape, what, ": ", channels,
           " channels in ", groups, " groups");
   return *exact;
 }
@@ -187,14 +187,13 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Win
   const Shape sizes = spatial_sizes(padded, spatial, "conv");
   const Dim each = divided(x.shape()[1], groups, "conv");
   const Dim made = divided(weight.shape()[0], groups, "conv");
-  require(decide_equal(weight.shape()[1], each), Status::Shape, "conv: weight ",
-          to_string(weight.shape()), " for ", to_string(x.shape()[1]), " channels in ", groups,
-          " groups");
+  require(decide_equal(weight.shape()[1], each), Status::Shape, "conv: weight ", weight.shape(),
+          " for ", x.shape()[1], " channels in ", groups, " groups");
   Shape counts;
   for (size_t i = 0; i < spatial; ++i) {
     counts.push_back(window_count(sizes[i], kernel[i], o.strides[i], o.dilations[i]));
     require(kernel[i] > 0 && !counts[i].is(0), Status::Shape, "conv: kernel ", list_text(kernel),
-            " does not fit into ", to_string(padded.shape()));
+            " does not fit into ", padded.shape());
   }
   // [n, g, 1, counts.., c, kernel..] * [1, g, m, 1.., c, kernel..], summed over channels and
   // kernel.
@@ -254,7 +253,7 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
           "conv_transpose: output padding ", list_text(output_padding), " for ", spatial,
           " spatial axes");
   require(decide_equal(weight.shape()[0], x.shape()[1]), Status::Shape, "conv_transpose: weight ",
-          to_string(weight.shape()), " for ", to_string(x.shape()[1]), " channels");
+          weight.shape(), " for ", x.shape()[1], " channels");
   const Dim each = divided(x.shape()[1], groups, "conv_transpose");
   // A convolution of the spread input with the mirrored kernel, input and output channels
   // exchanged.

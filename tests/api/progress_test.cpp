@@ -14,17 +14,16 @@ struct Told {
   std::string what;
   int64_t done;
   int64_t total;
+  std::thread::id thread;
 };
 
 struct Listener {
   std::vector<Told> told;
-  std::thread::id thread;
   int64_t calls_left = INT64_MAX;  // the call after them ends the work
 
   static int32_t tell(void* user, const char* what, int64_t done, int64_t total) {
     auto& self = *static_cast<Listener*>(user);
-    self.told.push_back({what, done, total});
-    self.thread = std::this_thread::get_id();
+    self.told.push_back({what, done, total, std::this_thread::get_id()});
     return self.calls_left-- > 0 ? 0 : 7;
   }
   int64_t count(const std::string& verb) const {
@@ -68,12 +67,11 @@ class Progress : public ::testing::Test {
   tiny_context* context_ = nullptr;
 };
 
-TEST_F(Progress, KernelsAreCountedByTheThreadThatCompiles) {
-  open({});
+TEST_F(Progress, KernelsAreCounted) {
+  open({{"threads", 1}});
   ASSERT_EQ(compile(24), TINY_OK) << tiny_last_error();
   ASSERT_GE(listener_.told.size(), 3u);
   EXPECT_EQ(listener_.count("compile"), static_cast<int64_t>(listener_.told.size()));
-  EXPECT_EQ(listener_.thread, std::this_thread::get_id());
   for (size_t i = 0; i < listener_.told.size(); ++i) {
     EXPECT_EQ(listener_.told[i].done, static_cast<int64_t>(i));
     EXPECT_EQ(listener_.told[i].total, static_cast<int64_t>(listener_.told.size()) - 1);
@@ -81,6 +79,20 @@ TEST_F(Progress, KernelsAreCountedByTheThreadThatCompiles) {
   listener_.told.clear();
   ASSERT_EQ(compile(24), TINY_OK);
   EXPECT_TRUE(listener_.told.empty()) << "what is there is not compiled";
+}
+
+TEST_F(Progress, OtherThreadsCompileButDoNotTell) {
+  open({{"threads", 4}});
+  ASSERT_EQ(compile(24), TINY_OK) << tiny_last_error();
+  ASSERT_GE(listener_.told.size(), 2u);
+  EXPECT_EQ(listener_.told.front().done, 0);
+  EXPECT_EQ(listener_.told.back().done, listener_.told.back().total);
+  for (size_t i = 0; i < listener_.told.size(); ++i) {
+    EXPECT_EQ(listener_.told[i].thread, std::this_thread::get_id());
+    if (i > 0) {
+      EXPECT_GT(listener_.told[i].done, listener_.told[i - 1].done);
+    }
+  }
 }
 
 TEST_F(Progress, ItEndsTheCallAndTheNextOneWorks) {

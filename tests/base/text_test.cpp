@@ -8,6 +8,8 @@
 #include <limits>
 #include <random>
 
+#include "base/error.h"
+
 namespace tiny {
 namespace {
 
@@ -62,6 +64,23 @@ void expect_shortest() {
     EXPECT_EQ(std::signbit(back), std::signbit(value)) << text;
     EXPECT_EQ(text.size(), standard(value).size()) << text << " for " << standard(value);
   }
+}
+
+struct Counted {
+  mutable int written = 0;
+};
+std::string to_string(const Counted& counted) {
+  ++counted.written;
+  return "counted";
+}
+
+TEST(Text, WhatACheckWouldSayIsNotWrittenWhereItHolds) {
+  const Counted counted;
+  require(true, Status::Shape, "a thing ", counted);
+  EXPECT_EQ(counted.written, 0);
+  EXPECT_THROW(require(false, Status::Shape, "a thing ", counted), Error);
+  EXPECT_EQ(counted.written, 1);
+  EXPECT_EQ(cat("a ", counted, " thing"), "a counted thing");
 }
 
 TEST(Text, ANumberIsTheShortestThatReadsBackAsIt) {

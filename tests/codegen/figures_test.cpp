@@ -49,6 +49,31 @@ TEST(Figures, WhatIsInsideAReductionCountsOncePerRow) {
   EXPECT_EQ(shape_name(k), "r_8_100_100");
 }
 
+TEST(Figures, ACopyInAnotherGraphOutlivesItsOriginal) {
+  Graph other;
+  Kernel copy;
+  std::string text;
+  {
+    Graph g;
+    const UOp m = range(g, 3, 16), n = range(g, 5, 100);
+    const ViewArg view{{16, 100}, {100, 1}, 0};
+    const UOp loaded = load(g, 0, {m, n}, view);
+    Kernel k = kernel_of(
+        store(g, 1, g.make(Op::Reduce, {loaded, n}, ReduceArg{Op::Add, {}}), {m}, {{16}, {1}, 0}),
+        {m, n}, 1);
+    k.facts = {sub(g.integer(15), m)};
+    k.variables = {g.variable("tokens", 2, 64)};
+    k.prefetches = {{g.make(Op::Param, {}, int64_t{0}, kFloat32), mul(m, 100), kFloat32}};
+    text = to_string(k);
+    copy = copy_kernel(k, other);
+  }
+  EXPECT_EQ(to_string(copy), text);
+  EXPECT_EQ(copy.position(copy.ranges[1].range), 1U);
+  EXPECT_EQ(copy.variables.front().variable_arg().name, "tokens");
+  EXPECT_EQ(&copy.prefetches.front().index.graph(), &other);
+  EXPECT_EQ(count_operations(copy), 1600);
+}
+
 TEST(Figures, AProductOfMatricesHasTwoOperationsAStep) {
   Graph g;
   const UOp m = range(g, 0, 4), n = range(g, 1, 6), k = range(g, 2, 10);

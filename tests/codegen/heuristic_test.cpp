@@ -82,21 +82,53 @@ TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_256_13_2_16");
 }
 
-// A row is walked in the cache: meanwhile the next one comes, unless all rows are there anyway.
-TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
+// Meanwhile a part of the next rows is fetched, and the place that their sums are added to; with
+// few rows both are in the cache.
+TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
+  const auto list = [&](int64_t rows) {
+    const Tensor x = make_placeholder(context_, kFloat32, {rows, 1024});
+    return options(x, matmul(x, constant({1024, 1024})), 0);
+  };
+  EXPECT_TRUE(list(1024).ends_with("; PREFETCH p0 r5; PREFETCH p2 r5"));
+  EXPECT_EQ(list(128).find("PREFETCH p2"), std::string::npos);
+}
+
+// While a row is stored, the next is computed and the one after that read, if they all stay in the
+// first level of cache.  What is in no cache is asked for sooner.
+TEST_F(HeuristicTest, LoopsOfRowsOverlap) {
+  const Target target = avx512_target();
   const auto list = [&](const Tensor& value) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  const int64_t far = target.l3_bytes / 4096 + 1;
+  for (const int64_t rows : {int64_t{64}, far}) {
+    const Tensor x = testing::float_input(context_, {rows, 1024});
+    for (const Tensor& value : {softmax(x, 1), layer_norm(x, Tensor(), Tensor(), 1, 1e-5)}) {
+      EXPECT_NE(list(value).find("OVERLAP r0"), std::string::npos);
+      EXPECT_EQ(list(value).find("PREFETCH p0 r0") != std::string::npos, rows == far);
+    }
+    EXPECT_EQ(list(softmax(x, 0)).find("OVERLAP"), std::string::npos);  // rows are lanes
+  }
+  for (const Ints& shape : {Ints{4, 1024}, Ints{64, 24}, Ints{64, target.l1_bytes / 4}}) {
+    const Tensor x = testing::float_input(context_, shape);
+    EXPECT_EQ(list(softmax(x, 1)).find("OVERLAP"), std::string::npos);
+  }
+}
+
+// A long row is walked in the cache: meanwhile the next one comes, unless all are there anyway.
+TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
+  const auto list = [&](int64_t rows) {
+    const Tensor x = testing::float_input(context_, {rows, 8192});
+    const Tensor value = softmax(x, 1);
     const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
     const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
     return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, avx512_target()),
                                   avx512_target()));
   };
-  const Tensor x = testing::float_input(context_, {4096, 1024});
-  const Tensor few = testing::float_input(context_, {64, 1024});
-  EXPECT_NE(list(softmax(x, 1)).find("PREFETCH p0 r0"), std::string::npos);
-  EXPECT_NE(list(layer_norm(x, Tensor(), Tensor(), 1, 1e-5)).find("PREFETCH p0 r0"),
-            std::string::npos);
-  EXPECT_EQ(list(softmax(few, 1)).find("PREFETCH"), std::string::npos);
-  EXPECT_EQ(list(softmax(x, 0)).find("PREFETCH"), std::string::npos);  // rows are lanes
+  EXPECT_NE(list(512).find("PREFETCH p0 r0"), std::string::npos);
+  EXPECT_EQ(list(4).find("PREFETCH"), std::string::npos);
 }
 
 // What is stored does not fit the last cache: it need not pass through it.
@@ -116,6 +148,18 @@ TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
       EXPECT_EQ(list(value, 0, target).find("BYPASS"), std::string::npos);
     }
   EXPECT_EQ(list(relu(x), 1, generic_target()).find("BYPASS"), std::string::npos);  // no vectors
+}
+
+// An operand that lies the other way is laid out again by squares of 16 times 16, which the
+// renderer turns in registers.
+TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
+  const Tensor a = testing::float_input(context_, {256, 256});
+  const Tensor b = testing::float_input(context_, {256, 256});
+  const UOp product = matmul(a, permute(b, {1, 0})).node();
+  const Schedule schedule = make_schedule({&product, 1}, avx512_target());
+  const std::string list = to_text(choose_options(
+      prepare_kernel(schedule.kernels.front().kernel, avx512_target()), avx512_target()));
+  EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
 }
 
 // A matrix whose rows are pages apart is read in runs of 12 lines, one that is read from the cache
@@ -160,7 +204,7 @@ TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
 TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(depthwise(permute(x, {0, 3, 1, 2})));
-  EXPECT_EQ(options(x, y, 0), "TILE r0 4; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
+  EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
 // Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows

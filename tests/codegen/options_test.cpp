@@ -75,12 +75,21 @@ TEST(Options, AListChangesNoValue) {
       "TILE r2 8; ORDER r2 r0 r1 r3; PREFETCH p1 r0; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5",
       "TILE r2 8; ORDER r2 r0 r1 r3; PREFETCH p1 r0; TILE r0 3; UPCAST r4; TILE r3 4; UNROLL r5",
       "PREFETCH p0 r0",
+      "PREFETCH p0 r1",
+      "PREFETCH p1 r1",
+      "PREFETCH p2 r1; TILE r2 4",
+      "PREFETCH p2 r0; PREFETCH p2 r1; TILE r1 16; VEC r3",
+      "TILE r0 4; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5; PREFETCH p0 r1; "
+      "PREFETCH p2 r1; PREFETCH p1 r1",
+      "TILE r1 16; VEC r3; STAGE p0 r0 r2; TILE r2 4; PREFETCH p0 r1; THREAD r0",
       "TILE r2 8; VEC r3; PREFETCH p0 r0",
       "TILE r2 8; TILE r3 4; UPCAST r3; VEC r4; PREFETCH p0 r0; THREAD r0",
       "BYPASS p2",
       "TILE r1 16; VEC r3; BYPASS p2",
       "BYPASS p2; TILE r0 6; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5",
       "TILE r0 4; VEC r3; BYPASS p2; THREAD r0",
+      "OVERLAP r0",
+      "TILE r2 8; TILE r1 16; VEC r4; OVERLAP r1; OVERLAP r0; THREAD r0",
   };
   const int64_t sizes[][3] = {{17, 23, 40}, {48, 64, 64}, {5, 33, 37}};
   for (const char* device : {"interp", "cpu"})
@@ -106,6 +115,12 @@ TEST(Options, AReducedLoopMayStandOutsideTheStores) {
       "TILE r2 16; TILE r1 64; TILE r4 32; TILE r5 16; TILE r0 14; ORDER r1 r2 r0 r4 r3 r7 r5 r6; "
       "VEC r6; UPCAST r7; UPCAST r5; STAGE p1 r2 r4 r3 r5 r6; STAGE p0 r0 r7 r3 pad 16",
       "TILE r2 8; ORDER r2 r0 r1 r3; PREFETCH p1 r0",
+      // What the next tile of rows reads comes meanwhile, and what this one's sums are added to.
+      "TILE r2 16; TILE r1 64; TILE r4 32; TILE r5 16; TILE r0 14; ORDER r1 r2 r0 r4 r3 r7 r5 r6; "
+      "VEC r6; UPCAST r7; UPCAST r5; STAGE p1 r2 r4 r3 r5 r6; STAGE p0 r0 r7 r3 pad 16; "
+      "PREFETCH p0 r4; PREFETCH p2 r4",
+      "TILE r2 16; TILE r1 32; TILE r4 16; TILE r0 6; ORDER r1 r2 r0 r3 r6 r4 r5; VEC r5; "
+      "UPCAST r6; UPCAST r4; PREFETCH p2 r0; PREFETCH p0 r0; THREAD r1",
       "TILE r2 8; TILE r1 16; ORDER r2 r0 r1; VEC r4; BYPASS p2",
   };
   const int64_t sizes[][3] = {{17, 23, 70}, {48, 64, 130}, {29, 33, 137}};
@@ -134,7 +149,7 @@ TEST(Options, FortyAccumulatorsRunOnSixteenRegisters) {
 TEST(Options, TextReplaysExactly) {
   const char* text =
       "TILE r0 14; VEC r3; ORDER r1 r0; STAGE p1 r2 r0 r3 pad 16; STAGE p0 all; STAGE v7 r0; "
-      "PREFETCH p1 r0; BYPASS p2";
+      "PREFETCH p1 r0; BYPASS p2; OVERLAP r0";
   EXPECT_EQ(to_text(parse_options(text)), text);
 }
 
@@ -147,8 +162,9 @@ TEST(Options, WhatDoesNotFitIsRefused) {
                            "ORDER r0 r0",
                            "STAGE p7 r0",
                            "PREFETCH p7 r0",
-                           "PREFETCH p1 r1",
+                           "PREFETCH p1 r2",
                            "PREFETCH p1 r0",
+                           "ORDER r1 r0 r2; PREFETCH p2 r0; ORDER r2 r0 r1; PREFETCH p0 r1",
                            "PREFETCH r0",
                            "BYPASS p0",
                            "BYPASS p7",
@@ -156,6 +172,12 @@ TEST(Options, WhatDoesNotFitIsRefused) {
                            "BYPASS r0",
                            "BYPASS",
                            "BYPASS p2 r0",
+                           "OVERLAP r2",
+                           "OVERLAP r9",
+                           "OVERLAP p0",
+                           "OVERLAP",
+                           "VEC r0; OVERLAP r0",
+                           "OVERLAP r0; OVERLAP r0",
                            "GROUP r0",
                            "TILE 0 4",
                            "TILE r0",

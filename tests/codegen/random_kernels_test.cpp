@@ -261,7 +261,7 @@ class OptionMaker {
     static constexpr int64_t kSizes[] = {2, 3, 4, 6, 8, 14, 16, 32};
     Option option;
     option.range = range();
-    switch (below(11)) {
+    switch (below(12)) {
       case 0:
       case 1:
       case 2:
@@ -290,6 +290,9 @@ class OptionMaker {
       case 9:
         option.kind = OptionKind::Bypass;
         option.amount = below(std::ssize(kernel_.params));
+        return option;
+      case 10:
+        option.kind = OptionKind::Overlap;
         return option;
       default:
         option.kind = OptionKind::Stage;

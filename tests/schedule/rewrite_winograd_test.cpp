@@ -9,6 +9,7 @@
 #include <random>
 
 #include "engine/compile.h"
+#include "schedule/pack_constants.h"
 #include "schedule/schedule.h"
 #include "schedule/winograd_tiles.h"
 #include "shape/shape.h"
@@ -200,6 +201,26 @@ TEST_F(Winograd, AllThatFollowsIsInTheLastOfThreeKernels) {
   out = out.graph().make(Op::Contiguous, {out});
   // The filters are transformed by one more.
   EXPECT_EQ(make_schedule({&out, 1}, avx512_target()).kernels.size(), 4U);
+}
+
+// Filters that are transformed and then laid out would be written, read and written again.
+TEST_F(Winograd, FiltersAreTransformedInTheOrderThatProductsReadThem) {
+  for (const int64_t channels : {64, 48}) {
+    const Tensor x = testing::float_input(context_, {1, channels, 30, 30});
+    std::vector<UOp> roots{
+        rewritten(conv(x, values({channels, channels, 3, 3}), Tensor(), padded(1, 1)))};
+    roots[0] = roots[0].graph().make(Op::Contiguous, {roots[0]});
+    std::vector<uint8_t> is_constant(x.graph().id_limit());
+    for (const UOp& u : topological(roots))
+      if (u.op() == Op::Buffer)
+        is_constant[u.id()] = is_input(u) ? 0 : 1;
+      else if (u.op() == Op::Contiguous)
+        is_constant[u.id()] =
+            std::ranges::none_of(topological({&u, 1}), [](const UOp& n) { return is_input(n); });
+    const std::vector<UOp> packed = pack_constants(roots, avx512_target(), is_constant);
+    EXPECT_FALSE(packed[0] == roots[0]);
+    EXPECT_EQ(make_schedule(packed, avx512_target()).kernels.size(), 4U) << channels;
+  }
 }
 
 TEST_F(Winograd, AutoTakesTilesWhereTheyAreExpectedToBeFaster) {

@@ -91,6 +91,7 @@ void Selector::analyse() {
     facts_[i].block = block;
   }
   find_targets();
+  find_squares();
   if (!avx512_) want_lanes();
 }
 

@@ -360,6 +360,7 @@ VReg Selector::load_gather(const LinearOp& o, const Mem& mem, VReg mask) {
 }
 
 void Selector::select_store(LinearId id) {
+  if (squares_.contains(id)) return store_across(id);
   const LinearOp& o = op(id);
   DType d = source(o, 2).dtype;
   VReg value = kNoReg;

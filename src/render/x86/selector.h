@@ -160,6 +160,14 @@ class Selector {
   VReg limit_mask(VReg mask, int64_t lanes, int64_t lane);
   void skip_unless(VReg bits, int64_t lane, uint32_t label);
 
+  // select_transpose.cpp
+  bool is_stored_across(const LinearOp& o) const;
+  Op memory_of(LinearId address) const;
+  void find_squares();
+  void note_square(std::vector<LinearId> stores);
+  void store_across(LinearId id);
+  std::vector<VReg> transposed(int64_t width, const std::vector<VReg>& rows);
+
   // select_integer.cpp: one lane.
   VReg int_binary(Op op, DType dtype, VReg a, const Operand& b, VReg dst = kNoReg);
   VReg int_divide(Op op, DType dtype, VReg a, const Operand& b, VReg dst);
@@ -250,6 +258,8 @@ class Selector {
   MachineProgram out_;
   std::vector<Value> values_;
   std::vector<Facts> facts_;
+  // Stores of rows of a square that is stored across; with the last one, all, by place.
+  std::unordered_map<LinearId, std::vector<LinearId>> squares_;
   LinearId at_ = 0;
   bool bypasses_ = false;  // some store passes the caches
   VReg args_ = kNoReg;

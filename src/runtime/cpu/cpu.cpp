@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "runtime/cpu/code_memory.h"
+#include "runtime/cpu/company.h"
 #include "runtime/host.h"
 #include "runtime/interp/interp.h"
 
@@ -170,6 +171,8 @@ class CpuDevice : public HostDevice {
     for (auto& slot : caller_scratch_) delete slot.load();
   }
 
+  ThreadPool* threads() override { return &pool_; }
+
   Ref<Buffer> make_buffer(int64_t bytes) override {
     if (bytes < kHugePage) return HostDevice::make_buffer(bytes);
     const int64_t stagger =
@@ -229,7 +232,8 @@ class CpuDevice : public HostDevice {
         each == 0 ? 1e12 : static_cast<double>(each) / 16.0 * static_cast<double>(iterations);
     const int64_t start = now();
     const int64_t worth = pool_.is_callers() ? kWakeNanoseconds : kSplitNanoseconds;
-    if (expected < static_cast<double>(worth) || !pool_.try_acquire()) {
+    if (expected < static_cast<double>(worth) || !company_.is_welcome(start) ||
+        !pool_.try_acquire()) {
       executable.run(args);
       executable.measured(now() - start, iterations);
       return;
@@ -240,8 +244,12 @@ class CpuDevice : public HostDevice {
     SplitLaunch split{&executable, args, std::min(iterations, kPiecesPerWorker * pool_.workers()),
                       worker_scratch_.data()};
     const bool wake = expected >= static_cast<double>(kWakeNanoseconds);
-    const int64_t did = pool_.run(split.pieces, SplitLaunch::run, &split, wake);
-    executable.measured(now() - start, std::max<int64_t>(1, iterations * did / split.pieces));
+    const auto [did, waited] = pool_.run(split.pieces, SplitLaunch::run, &split, wake);
+    const int64_t end = now();
+    executable.measured(end - start, std::max<int64_t>(1, iterations * did / split.pieces));
+    // Threads of the caller's are the caller's to place.
+    if (!pool_.is_callers())
+      company_.noticed(end, waited, (end - start - waited) / std::max<int64_t>(1, did));
   }
 
   // The pool is ours: nobody else touches its workers' scratch.
@@ -286,6 +294,7 @@ class CpuDevice : public HostDevice {
 
   const CpuOptions options_;
   ThreadPool pool_;
+  Company company_;
   std::vector<std::unique_ptr<AlignedMemory>> worker_scratch_;
   std::array<std::atomic<AlignedMemory*>, kCallersAtOnce> caller_scratch_{};
   std::atomic<int64_t> buffers_made_{0};

@@ -61,6 +61,17 @@ std::string brand_string() {
   return brand.substr(first, brand.find_last_not_of(' ') - first + 1);
 }
 
+void read_kind(CpuFacts& facts) {
+  const Leaf first = leaf(0), kind = leaf(1);
+  const uint32_t letters[] = {first.b, first.d, first.c};
+  facts.vendor.assign(reinterpret_cast<const char*>(letters), sizeof letters);
+  // The extended fields count from family 15, and for models from 6 too.
+  const uint32_t family = (kind.a >> 8) & 15, model = (kind.a >> 4) & 15;
+  const bool is_extended = family == 15 || family == 6;
+  facts.family = static_cast<int32_t>(family == 15 ? family + ((kind.a >> 20) & 255) : family);
+  facts.model = static_cast<int32_t>(is_extended ? (((kind.a >> 16) & 15) << 4) + model : model);
+}
+
 // Cache sizes from leaf 4 (Intel) or its twin 0x8000001D (AMD).
 bool read_caches(uint32_t number, CpuFacts& facts) {
   bool any = false;
@@ -85,6 +96,7 @@ bool read_caches(uint32_t number, CpuFacts& facts) {
 CpuFacts cpu_facts() {
   CpuFacts facts;
   facts.brand = brand_string();
+  read_kind(facts);
   facts.isa = detect_isa();
   detect_dots(facts);
   const bool has_twin = __get_cpuid_max(0x80000000u, nullptr) >= 0x8000001Du;

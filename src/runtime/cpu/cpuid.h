@@ -13,6 +13,9 @@ enum class CpuIsa : uint8_t { None, Avx2, Avx512 };
 
 struct CpuFacts {
   std::string brand;
+  std::string vendor;  // "GenuineIntel"
+  int32_t family = 0;
+  int32_t model = 0;
   CpuIsa isa = CpuIsa::None;
   // Dot products of bytes, in the encoding of `isa`, and with operands of any sign; of bfloat16.
   bool has_byte_dots = false;         // AVX512_VNNI

@@ -1,0 +1,159 @@
+#include "engine/measure_speeds.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "codegen/pipeline.h"
+#include "engine/disk_cache.h"
+#include "engine/kernel_key.h"
+#include "engine/trial.h"
+#include "ir/build.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr int kRunsMin = 4;
+constexpr double kSeconds = 1e-3;  // of each measurement's runs, about
+constexpr int64_t kRow = 1024;     // elements of a row that is summed
+// Rows, columns and inner extent of a product whose operands stay in the second-level cache.
+constexpr int64_t kM = 96, kN = 256, kK = 192;
+constexpr int64_t kCopiedMax = 64 << 20;
+
+class Speeds {
+ public:
+  Speeds(Backend& backend, Target target) : backend_(backend), target_(std::move(target)) {
+    target_.cores = 1;
+  }
+
+  Target measure();
+
+ private:
+  UOp buffer(const Ints& shape);
+  double seconds(const UOp& value);
+  double reading_rate(int64_t bytes);
+  double copying_rate(int64_t bytes);
+  double fma_rate();
+
+  Graph graph_;
+  Backend& backend_;
+  Target target_;
+};
+
+// The least of some launches of the kernel that computes `value`.
+double Speeds::seconds(const UOp& value) {
+  const UOp stored = graph_.make(Op::Contiguous, {value});
+  const Schedule schedule = make_schedule({&stored, 1}, target_);
+  const Kernel& kernel = schedule.kernels.front().kernel;
+  const CodegenResult made = generate(kernel, target_, {});
+  const std::vector<Code> codes = backend_.render({&made.program, 1}, Backend::Form::Best);
+  const std::vector<LoadedKernel> loaded = backend_.load(codes);
+  Trial trial(backend_.device(), kernel);
+  double best = 0, sum = 0;
+  for (int i = 0; i < kRunsMin || sum < kSeconds; ++i) {
+    const double once = trial.run(*loaded.front().executable, SizeExpression(0, {}));
+    if (i == 0) continue;  // for the caches
+    best = i == 1 ? once : std::min(best, once);
+    sum += once;
+  }
+  return best;
+}
+
+// Buffers of equal size are one.
+UOp Speeds::buffer(const Ints& shape) {
+  int64_t elements = 1;
+  for (int64_t n : shape) elements *= n;
+  return make_reshape(make_buffer(graph_, {}, kFloat32, elements),
+                      Shape(shape.begin(), shape.end()));
+}
+
+// Bytes a second of sums of rows: each vector is read and added.
+double Speeds::reading_rate(int64_t bytes) {
+  const int64_t rows = std::max<int64_t>(bytes / (kRow * 4), 1);
+  const UOp sum = make_reduce(buffer({rows, kRow}), Op::Add, {1});
+  return static_cast<double>(rows * kRow * 4) / seconds(sum);
+}
+
+// Bytes a second, those read and those written.
+double Speeds::copying_rate(int64_t bytes) {
+  return 2 * static_cast<double>(bytes) / seconds(neg(buffer({bytes / 4})));
+}
+
+// Multiply-adds a second of a product of matrices.
+double Speeds::fma_rate() {
+  const Shape all{kM, kN, kK};
+  const UOp a = make_reshape(buffer({kM, kK}), {kM, 1, kK});
+  const UOp b = make_reshape(make_permute(buffer({kK, kN}), {1, 0}), {1, kN, kK});
+  const UOp sum = make_reduce(mul(make_expand(a, all), make_expand(b, all)), Op::Add, {2});
+  return static_cast<double>(kM * kN * kK) / seconds(sum);
+}
+
+Target Speeds::measure() {
+  Target found = target_;
+  found.l2_bandwidth = reading_rate(target_.l2_bytes / 2);
+  found.l3_bandwidth = reading_rate(target_.l3_bytes / 4);
+  found.memory_bandwidth = copying_rate(std::min(2 * target_.l3_bytes, kCopiedMax));
+  found.fma_rate = fma_rate();
+  return found;
+}
+
+// What the cache keeps; none if it is not what it should be.
+std::optional<Target> read_speeds(std::string_view kept, Target target) {
+  ByteReader in(kept);
+  for (double* rate :
+       {&target.l2_bandwidth, &target.l3_bandwidth, &target.memory_bandwidth, &target.fma_rate}) {
+    *rate = in.number<double>();
+    if (!(*rate > 0)) return std::nullopt;
+  }
+  return in.at_end() ? std::optional(target) : std::nullopt;
+}
+
+std::string written_speeds(const Target& t) {
+  return ByteWriter()
+      .number(t.l2_bandwidth)
+      .number(t.l3_bandwidth)
+      .number(t.memory_bandwidth)
+      .number(t.fma_rate)
+      .result();
+}
+
+}  // namespace
+
+Target measure_speeds(Backend& backend, Target target) {
+  const int32_t cores = target.cores;
+  Target found = Speeds(backend, std::move(target)).measure();
+  found.cores = cores;
+  return found;
+}
+
+Target cached_speeds(Backend& backend, const Target& target, std::string_view processor,
+                     const Flags& flags) {
+  Flags wanted = flags;  // what is watched and how kernels are made does not change the processor
+  wanted.spec = wanted.graphuops = wanted.track_match_stats = 0;
+  wanted.debug = std::min<int64_t>(wanted.debug, 1);
+  wanted.noopt = wanted.beam = 0;
+  wanted.fusion = 1;
+  wanted.opts = wanted.flip_joins = "";
+  DiskCache disk(wanted, "speeds");
+  const std::string key = cat(processor, " ", target_key(target));
+  if (const auto kept = disk.find(key))
+    if (const auto known = read_speeds(*kept, target)) return *known;
+  if (!disk.enabled()) return target;
+  try {
+    const Target found = measure_speeds(backend, target);
+    disk.store(key, written_speeds(found));
+    return found;
+  } catch (const Error& e) {
+    if (flags.debug >= 1)
+      flags.log.tell(cat("tiny: the processor's speed is not measured: ", e.message(), "\n"));
+    return target;
+  }
+}
+
+}  // namespace tiny

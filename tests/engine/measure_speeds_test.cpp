@@ -1,0 +1,135 @@
+// What an unknown processor is measured to do, and what is assumed of known ones.
+#include "engine/measure_speeds.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "ir/processors.h"
+#include "runtime/cpu/cpuid.h"
+#include "tests/support/context.h"
+#include "tests/support/failure.h"
+
+namespace tiny {
+namespace {
+
+namespace fs = std::filesystem;
+
+class MeasureSpeeds : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (cpu_facts().isa == CpuIsa::None) GTEST_SKIP() << "this processor runs no machine code";
+    char path[] = "/tmp/tiny-speeds-test-XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    folder_ = path;
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+
+  Flags flags(const std::string& processor) const {
+    Flags f = testing::flags_for("cpu");
+    f.processor = processor;
+    f.cache_dir = folder_;
+    return f;
+  }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder_))
+      if (entry.path().extension() == ".tiny") found.push_back(entry.path());
+    return found;
+  }
+
+  std::string folder_;
+};
+
+void expect_same_speeds(const Target& a, const Target& b) {
+  EXPECT_EQ(a.l2_bandwidth, b.l2_bandwidth);
+  EXPECT_EQ(a.l3_bandwidth, b.l3_bandwidth);
+  EXPECT_EQ(a.memory_bandwidth, b.memory_bandwidth);
+  EXPECT_EQ(a.fma_rate, b.fma_rate);
+}
+
+// Bounds that hold on anything with AVX2, beside whatever else runs.
+TEST_F(MeasureSpeeds, MeasuresWhatAProcessorMayDo) {
+  const auto backend = make_backend(flags("measure"));
+  const Target& t = backend->target();
+  EXPECT_GT(t.fma_rate, 1e9);
+  EXPECT_LT(t.fma_rate, 1e12);
+  EXPECT_GT(t.memory_bandwidth, 2e8);
+  EXPECT_LT(t.memory_bandwidth, 1e12);
+  EXPECT_GT(t.l2_bandwidth, 1e9);
+  EXPECT_GT(t.l3_bandwidth, 5e8);
+  EXPECT_LT(t.l2_bandwidth, 1e13);
+  EXPECT_EQ(t.cores, make_backend(flags("auto"))->target().cores);
+}
+
+TEST_F(MeasureSpeeds, IsDoneOnceForAllProcesses) {
+  const auto backend = make_backend(flags("auto"));
+  const Target plain = avx2_target();
+  const Target first = cached_speeds(*backend, plain, "Some Processor", flags("auto"));
+  EXPECT_NE(first.memory_bandwidth, plain.memory_bandwidth);
+  ASSERT_EQ(files().size(), 1U);
+  // Whoever looks on gets the kernels that everybody gets.
+  Flags watched = flags("auto");
+  watched.debug = 4;
+  watched.spec = 1;
+  watched.log = {[](void*, const char*) {}, nullptr};
+  expect_same_speeds(cached_speeds(*backend, plain, "Some Processor", watched), first);
+  EXPECT_EQ(files().size(), 1U);
+  cached_speeds(*backend, plain, "Another Processor", flags("auto"));
+  EXPECT_EQ(files().size(), 2U);
+}
+
+TEST_F(MeasureSpeeds, IsLeftOutWhereNothingCanBeKept) {
+  Flags f = flags("auto");
+  f.cache = 0;
+  const auto backend = make_backend(f);
+  const Target plain = avx2_target();
+  expect_same_speeds(cached_speeds(*backend, plain, "Some Processor", f), plain);
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(MeasureSpeeds, ADamagedRecordIsMadeAnew) {
+  const auto backend = make_backend(flags("auto"));
+  const Target plain = avx2_target();
+  cached_speeds(*backend, plain, "Some Processor", flags("auto"));
+  ASSERT_EQ(files().size(), 1U);
+  std::ofstream(files().front(), std::ios::trunc) << "no record";
+  const Target again = cached_speeds(*backend, plain, "Some Processor", flags("auto"));
+  EXPECT_GT(again.fma_rate, 1e9);
+  expect_same_speeds(cached_speeds(*backend, plain, "Some Processor", flags("auto")), again);
+}
+
+TEST_F(MeasureSpeeds, AKnownProcessorIsImitated) {
+  const Processor& skylake = *find_processor("skylake");
+  const auto backend = make_backend(flags("skylake"));
+  const Target& t = backend->target();
+  EXPECT_EQ(t.l1_bytes, 32 << 10);
+  EXPECT_EQ(t.l3_bandwidth, skylake.l3_bandwidth);
+  EXPECT_EQ(t.dots, 0) << "Skylake has no products of bytes";
+  Flags narrow = flags("skylake");
+  narrow.isa = "avx2";
+  EXPECT_EQ(make_backend(narrow)->target().fma_rate, skylake.fma_rate_avx2);
+  EXPECT_LT(skylake.fma_rate_avx2, skylake.fma_rate_avx512);
+  EXPECT_TRUE(files().empty()) << "nothing is measured";
+}
+
+TEST_F(MeasureSpeeds, AnUnknownNameListsTheKnown) {
+  testing::expect_failure(testing::failure_of([&] { make_backend(flags("i486")); }),
+                          Status::InvalidArgument,
+                          {"processor \"i486\"", "auto, measure, zen5, skylake"});
+}
+
+TEST(Processors, AreToldByVendorFamilyAndModel) {
+  EXPECT_EQ(find_processor("GenuineIntel", 6, 0x55), find_processor("skylake"));
+  EXPECT_EQ(find_processor("GenuineIntel", 6, 0x6A), nullptr);
+  EXPECT_EQ(find_processor("AuthenticAMD", 26, 2), find_processor("zen5"));
+  EXPECT_EQ(find_processor("AuthenticAMD", 26, 0x24), nullptr) << "has narrower units";
+  EXPECT_EQ(find_processor("AuthenticAMD", 6, 0x55), nullptr);
+}
+
+}  // namespace
+}  // namespace tiny

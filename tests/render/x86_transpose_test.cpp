@@ -1,0 +1,101 @@
+// Squares of elements that are stored across turn in registers where nothing looks at them
+// meanwhile; the bytes are the same.
+#include "tests/render/machine_runner.h"
+
+namespace tiny::test {
+namespace {
+
+struct Shape {
+  int64_t lanes = 8;
+  int64_t stride = 40;
+  DType element = kFloat32;
+  bool to_scratch = true;   // else to the parameter that loads may alias
+  int64_t rows = 8;         // stored
+  bool backwards = false;   // the rows
+  bool reads_back = false;  // scratch, between the rows
+};
+
+// Rows of in[] are loaded and stored across, then all that was stored is copied to out[].
+LinearProgram square(const Shape& s) {
+  LinearProgram p;
+  p.name = "square";
+  p.params = {{s.element, true, false}, {s.element, true, true}};
+  p.scratch_bytes = 16384;
+  const DType v = s.element.with_lanes(s.lanes);
+  const int64_t size = s.element.bytes();
+  const LinearId in = p.add(Op::Param, kAddress, {}, 0);
+  const LinearId out = p.add(Op::Param, kAddress, {}, 1);
+  const LinearId scratch = p.add(Op::Scratch, kAddress, {}, 0);
+  const LinearId to = s.to_scratch ? scratch : out;
+  const auto index = [&](int64_t value) { return p.add(Op::Const, kInt64, {}, value); };
+  const LinearId zero = index(0), one = index(1), two = index(2), all = index(2048);
+  const LinearId clear = p.add(Op::Loop, kInt64, {zero, all}, 1);
+  p.add(Op::Store, kVoid, {to, clear, p.add(Op::Load, s.element, {in, clear})});
+  p.add(Op::EndLoop, kVoid, {clear});
+  const LinearId loop = p.add(Op::Loop, kInt64, {zero, two}, 1);
+  const LinearId from = p.add(Op::Mul, kInt64, {loop, index(512)});
+  const LinearId at = p.add(Op::Add, kInt64, {from, index(s.stride < 0 ? 900 : 3)});
+  for (int64_t i = 0; i < s.rows; ++i) {
+    const int64_t row = s.backwards ? s.rows - 1 - i : i;
+    const LinearId value = p.add(Op::Load, v, {in, from}, 100 * row, 1);
+    p.add(Op::Store, kVoid, {to, at, value}, row * size, static_cast<int32_t>(s.stride));
+    if (s.reads_back && i == 2)
+      p.add(Op::Store, kVoid, {out, one, p.add(Op::Load, s.element, {to, at})}, 8000);
+  }
+  p.add(Op::EndLoop, kVoid, {loop});
+  if (s.to_scratch) {
+    const LinearId copy = p.add(Op::Loop, kInt64, {zero, all}, 1);
+    p.add(Op::Store, kVoid, {out, copy, p.add(Op::Load, s.element, {scratch, copy})});
+    p.add(Op::EndLoop, kVoid, {copy});
+  }
+  verify(p);
+  return p;
+}
+
+bool turns(const LinearProgram& p, const Target& target) {
+  return x86_listing(p, target).find("vpunpckhqdq") != std::string::npos;
+}
+
+void expect_same(const Shape& s, const Target& target) {
+  const LinearProgram p = square(s);
+  std::mt19937_64 random(7);
+  const KernelCall call{{sample(s.element, 4096, random), zeros(s.element, 4096)}, {}};
+  EXPECT_EQ(difference(p, evaluate(p, call), execute(p, call, target)), "")
+      << to_string(p) << x86_listing(p, target);
+}
+
+TEST(X86Transpose, SquaresTurnInRegisters) {
+  for (const Target& target : targets_here())
+    for (const DType element : {kFloat32, kInt32, kUInt32})
+      for (const int64_t lanes : {4, 8, 16}) {
+        if (lanes * 4 > target.vector_bytes) continue;
+        for (const int64_t stride : {lanes, int64_t{40}, int64_t{-40}})
+          for (const bool backwards : {false, true})
+            for (const int64_t rows : {lanes, 2 * lanes, lanes + 3}) {
+              const Shape s{lanes, stride, element, true, rows, backwards, false};
+              EXPECT_TRUE(turns(square(s), target));
+              expect_same(s, target);
+            }
+      }
+}
+
+TEST(X86Transpose, WhatIsNoSquareOrIsLookedAtIsStoredLaneByLane) {
+  for (const Target& target : targets_here()) {
+    std::vector<Shape> shapes(6);
+    shapes[0].rows = 7;            // too few
+    shapes[1].stride = 7;          // rows meet
+    shapes[2].to_scratch = false;  // a load may see what was stored
+    shapes[3].reads_back = true;   // one does
+    shapes[4].element = kFloat64;  // of other sizes
+    shapes[4].lanes = 4;
+    shapes[5].element = kFloat32;
+    shapes[5].lanes = 2;
+    for (const Shape& s : shapes) {
+      EXPECT_FALSE(turns(square(s), target));
+      expect_same(s, target);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tiny::test
