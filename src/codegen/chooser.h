@@ -58,6 +58,8 @@ class Chooser {
   uint64_t choosing_ranges() const;
   void unroll_choices(uint64_t choices);
   void elementwise();
+  std::optional<size_t> walked_by_lanes(size_t lane) const;
+  void put_inside(int64_t range, int64_t loop);
   void bypass();
   void thread();
 
@@ -104,6 +106,7 @@ class Chooser {
   void stage_panel(const std::vector<int64_t>& steps, const Columns& columns);
   int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
+  void prefetch_window();
   void lanes_along_rows();
   int64_t row_of(RangeSet ranges) const;
   void overlap_tile(int64_t row);

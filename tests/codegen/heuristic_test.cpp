@@ -64,6 +64,15 @@ class HeuristicTest : public ::testing::Test {
 };
 
 // Panels of 32 columns outermost, tiles of 14 rows, all steps: the panel stays in the cache.
+// Each lane reads a line of its own: it is walked to its end before other lines are read.
+TEST_F(HeuristicTest, WhatLanesWalkTheirLinesAlongIsInnermost) {
+  const Tensor x = testing::float_input(context_, {512, 2048});
+  EXPECT_EQ(loops(x, neg(permute(x, {1, 0})), 0), "E_32_2048_16");
+  const Tensor short_lines = testing::float_input(context_, {512, 4});
+  EXPECT_EQ(loops(short_lines, neg(permute(short_lines, {1, 0})), 0), "E_4_8_4_16")
+      << "no line is left after it was read";
+}
+
 TEST_F(HeuristicTest, PanelsInPlaceAreWalkedInOnePass) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
   const Tensor y = pointwise(pointwise(pointwise(x, 1024), 256), 64);
