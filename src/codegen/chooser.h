@@ -106,6 +106,7 @@ class Chooser {
   void stage_panel(const std::vector<int64_t>& steps, const Columns& columns);
   int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
+  void prefetch_window();
   void lanes_along_rows();
   int64_t row_of(RangeSet ranges) const;
   void overlap_tile(int64_t row);
@@ -162,7 +163,8 @@ class Chooser {
     bool in_place = false;    // it lies as panels already: columns of one tile side by side
     size_t column_range = 0;  // whose steps are panels (in_place), or columns
   };
-  bool reads_pages(const ClosureInfo& reduction, size_t lane) const;
+  double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
+  int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);
   void unroll_window(const ClosureInfo& reduction);
   void reduced_lanes(size_t lane, uint64_t outputs);

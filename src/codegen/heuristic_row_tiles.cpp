@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "codegen/chooser.h"
+#include "codegen/prefetch_option.h"
 #include "codegen/stage_option.h"
 #include "ir/bounds.h"
 #include "ir/shared_value.h"
@@ -53,7 +54,24 @@ bool Chooser::row_tiles() {
   if (order.size() > 1) cut_rows_beside(order[order.size() - 2], row);
   stage_shared_values();
   finish_rows();
+  prefetch_window();
   return true;
+}
+
+// What the next tile reads is fetched while this one is multiplied: a window's rows are short runs
+// that end before a processor sees them coming.
+void Chooser::prefetch_window() {
+  const auto at =
+      row_tile_.place < 0 ? current_.ranges.size() : current_.find_range(row_tile_.place);
+  if (at == current_.ranges.size()) return;
+  for (const AccessInfo& a : access_table(current_).accesses) {
+    if (a.store || a.node.op() != Op::Load || a.strides[at] == 0) continue;
+    const double bytes = a.elements * static_cast<double>(a.node.dtype().bytes());
+    if (bytes < static_cast<double>(target_.l2_bytes) / 2) continue;
+    const Option option{
+        OptionKind::Prefetch, row_tile_.place, a.node.src(0).int_arg(), {}, 0, false};
+    if (can_prefetch(current_, option)) apply(option);
+  }
 }
 
 void Chooser::cut_rows(size_t row, uint64_t common) {

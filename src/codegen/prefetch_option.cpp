@@ -168,7 +168,7 @@ class Prefetcher {
         outside_.constant += (d.size - fresh) * d.stride;
         d.size = fresh;
       }
-    if (ahead_ > 0 && ahead_ < run && lattice_.empty()) {
+    if (ahead_ > 0 && ahead_ < run) {
       outside_.constant += run - ahead_;
       run = ahead_;
     }

@@ -171,11 +171,13 @@ TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
   EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
 }
 
-// A matrix whose rows are pages apart is read in runs of 12 lines, one that is read from the cache
-// in tiles as wide as any.
+// A matrix whose rows are pages apart is read in long runs: from the last cache in as long ones as
+// registers allow, from memory in runs of 12 lines.
 TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
-  const Tensor large = make_placeholder(context_, kFloat32, {768, 3072});
-  EXPECT_EQ(loops(large, matmul(constant({1, 768}), large), 0), "r_16_12_16_768");
+  const Tensor cached = make_placeholder(context_, kFloat32, {384, 3072});
+  EXPECT_EQ(loops(cached, matmul(constant({1, 384}), cached), 0), "r_8_24_16_384");
+  const Tensor large = make_placeholder(context_, kFloat32, {3072, 3072});
+  EXPECT_EQ(loops(large, matmul(constant({1, 3072}), large), 0), "r_16_12_16_3072");
   const Tensor small = make_placeholder(context_, kFloat32, {128, 1024});
   EXPECT_EQ(loops(small, matmul(constant({1, 128}), small), 0), "r_16_4_16_128");
 }
