@@ -58,7 +58,7 @@ class Chooser {
   uint64_t choosing_ranges() const;
   void unroll_choices(uint64_t choices);
   void elementwise();
-  std::optional<size_t> walked_by_lanes(size_t lane) const;
+  std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void put_inside(int64_t range, int64_t loop);
   void bypass();
   void thread();

@@ -190,18 +190,20 @@ void Chooser::elementwise() {
   }
   if (choices) unroll_choices(choices);
   if (best == none || (!choices && best_cost > 40)) return;
-  const std::optional<size_t> along = walked_by_lanes(best);
+  const std::optional<size_t> along = walked_by_lanes(best, choices);
   vector_tile(best, choices || along ? 1 : 4);
   if (along) put_inside(number(*along), number(best));
 }
 
-// The range along which a load whose lanes lie in lines of their own walks these lines.
-std::optional<size_t> Chooser::walked_by_lanes(size_t lane) const {
+// The range, none of `unrolled`, along which a load whose lanes lie in lines of their own walks
+// these lines.
+std::optional<size_t> Chooser::walked_by_lanes(size_t lane, uint64_t unrolled) const {
   constexpr int64_t kNear = 16;  // elements
   for (const AccessInfo& a : table_.accesses) {
     if (a.store || a.strides[lane] == kOpaqueStride || std::abs(a.strides[lane]) < kNear) continue;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if (i != lane && a.strides[i] != 0 && std::abs(a.strides[i]) < kNear && most(i) > kNear)
+      if (i != lane && !(unrolled & bit(i)) && a.strides[i] != 0 &&
+          std::abs(a.strides[i]) < kNear && most(i) > kNear)
         return i;
   }
   return std::nullopt;

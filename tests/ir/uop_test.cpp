@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <ctime>
 #include <functional>
 #include <random>
 #include <set>
@@ -182,6 +183,34 @@ TEST(UOp, AWideAndDeepGraphIsReleasedOnASmallStack) {
     empty = g.size() == 0;
   });
   EXPECT_TRUE(empty);
+}
+
+TEST(UOp, AWalkCostsWhatItReachesAndNotWhatTheGraphHolds) {
+  Graph g;
+  const auto seconds_of_walks = [&g] {
+    const UOp sum = g.variable("n", 0, 9) + g.variable("m", 0, 9);
+    const std::clock_t begin = std::clock();
+    for (int i = 0; i < 20000; ++i) EXPECT_EQ(topological({&sum, 1}).size(), 3U);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  std::vector<UOp> held;
+  for (int64_t i = 0; i < 1 << 20; ++i) held.push_back(g.integer(i));
+  const double among_many = seconds_of_walks();
+  held.clear();
+  EXPECT_LT(among_many, 10 * seconds_of_walks() + 0.1);
+}
+
+TEST(UOp, ReachesIsWhetherAWalkWouldMeetIt) {
+  Graph g;
+  std::mt19937 rng(5);
+  std::vector<UOp> pool{g.integer(1), g.variable("n", 0, 9), g.variable("m", 0, 9)};
+  for (int i = 0; i < 60; ++i)
+    pool.push_back(g.make(Op::Add, {pool[rng() % pool.size()], pool[rng() % pool.size()]}));
+  for (const UOp& root : pool) {
+    std::set<const Node*> below;
+    for (const UOp& u : topological({&root, 1})) below.insert(u.node());
+    for (const UOp& u : pool) EXPECT_EQ(reaches(root, u), below.contains(u.node()));
+  }
 }
 
 TEST(UOp, WrongSourcesAreOurMistake) {
