@@ -58,6 +58,8 @@ class Chooser {
   uint64_t choosing_ranges() const;
   void unroll_choices(uint64_t choices);
   void elementwise();
+  std::optional<size_t> walked_by_lanes(size_t lane) const;
+  void put_inside(int64_t range, int64_t loop);
   void bypass();
   void thread();
 
@@ -161,7 +163,8 @@ class Chooser {
     bool in_place = false;    // it lies as panels already: columns of one tile side by side
     size_t column_range = 0;  // whose steps are panels (in_place), or columns
   };
-  bool reads_pages(const ClosureInfo& reduction, size_t lane) const;
+  double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
+  int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);
   void unroll_window(const ClosureInfo& reduction);
   void reduced_lanes(size_t lane, uint64_t outputs);

@@ -190,7 +190,33 @@ void Chooser::elementwise() {
   }
   if (choices) unroll_choices(choices);
   if (best == none || (!choices && best_cost > 40)) return;
-  vector_tile(best, choices ? 1 : 4);
+  const std::optional<size_t> along = walked_by_lanes(best);
+  vector_tile(best, choices || along ? 1 : 4);
+  if (along) put_inside(number(*along), number(best));
+}
+
+// The range along which a load whose lanes lie in lines of their own walks these lines.
+std::optional<size_t> Chooser::walked_by_lanes(size_t lane) const {
+  constexpr int64_t kNear = 16;  // elements
+  for (const AccessInfo& a : table_.accesses) {
+    if (a.store || a.strides[lane] == kOpaqueStride || std::abs(a.strides[lane]) < kNear) continue;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (i != lane && a.strides[i] != 0 && std::abs(a.strides[i]) < kNear && most(i) > kNear)
+        return i;
+  }
+  return std::nullopt;
+}
+
+// The range right inside of what is left of another as a loop.
+void Chooser::put_inside(int64_t range, int64_t loop) {
+  std::vector<int64_t> order;
+  for (const KernelRange& r : current_.ranges) {
+    const int64_t n = r.range.int_arg();
+    if (n == range) continue;
+    order.push_back(n);
+    if (n == loop && r.kind == RangeKind::Loop) order.push_back(range);
+  }
+  if (order.size() == current_.ranges.size()) apply({OptionKind::Order, -1, 0, order, 0, false});
 }
 
 // The cheapest lanes among the ranges of `set`; none if it has no range of more than one element.

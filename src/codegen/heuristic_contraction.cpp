@@ -19,7 +19,7 @@ constexpr uint64_t bit(size_t i) {
 }
 
 constexpr int64_t kVectorsMax = 4;       // of a register tile
-constexpr int64_t kLongRunVectors = 12;  // where each step reads from another page,
+constexpr int64_t kLongRunVectors = 12;  // where each step reads another page of memory,
 constexpr double kFewRows = 4;           // which that many rows share
 constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
 constexpr double kReadAgainMin = 4;      // before a panel that lies well enough is copied
@@ -458,20 +458,31 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
 }
 
-// Whether the operand with lanes, too large for the cache and hardly read again, lies in rows that
-// are pages apart: such rows are fetched at the speed of memory only in long runs.
-bool Chooser::reads_pages(const ClosureInfo& reduction, size_t lane) const {
-  return std::ranges::any_of(table_.accesses, [&](const AccessInfo& a) {
-    const auto bytes = static_cast<int64_t>(a.node.dtype().bytes());
-    if (a.store || a.strides[lane] != 1 || reuse(a) > kFewRows) return false;
-    if (a.elements * static_cast<double>(bytes) <= static_cast<double>(target_.l2_bytes))
-      return false;
+// The bytes of an operand with lanes that is too large for the second-level cache, hardly read
+// again, and lies in rows that are pages apart; 0 if there is none.
+double Chooser::bytes_in_pages(const ClosureInfo& reduction, size_t lane) const {
+  double most = 0;
+  for (const AccessInfo& a : table_.accesses) {
+    if (a.store || a.strides[lane] != 1 || reuse(a) > kFewRows) continue;
+    const auto size = static_cast<int64_t>(a.node.dtype().bytes());
+    const double bytes = a.elements * static_cast<double>(size);
+    if (bytes <= static_cast<double>(target_.l2_bytes)) continue;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if ((reduction.own & bit(i)) && a.strides[i] != kOpaqueStride &&
-          std::abs(a.strides[i]) * bytes >= kPageBytes)
-        return true;
-    return false;
-  });
+          std::abs(a.strides[i]) * size >= kPageBytes)
+        most = std::max(most, bytes);
+  }
+  return most;
+}
+
+// The vectors of a register tile along `lane`.  Rows that are pages apart are fetched at full speed
+// only in long runs: from the last cache in runs as long as registers allow.
+int64_t Chooser::vectors_max(const ClosureInfo& reduction, size_t lane) const {
+  const double bytes = bytes_in_pages(reduction, lane);
+  if (bytes == 0) return kVectorsMax;
+  if (bytes > static_cast<double>(target_.l3_bytes)) return kLongRunVectors;
+  const int64_t all = ceil_div(most(lane), lanes_);
+  return ceil_div(all, ceil_div(all, int64_t{target_.vector_registers} * 3 / 4));
 }
 
 void Chooser::contraction(const ClosureInfo& reduction) {
@@ -500,7 +511,7 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   }
   const size_t row = row_range(lane, outputs);
   TileCost in_registers;
-  if (reads_pages(reduction, lane)) in_registers.vectors_max = kLongRunVectors;
+  in_registers.vectors_max = vectors_max(reduction, lane);
   RegisterTile best = register_tile(row == none ? 1 : extent(row), extent(lane), in_registers);
   if (row == none)
     best.vectors = std::clamp<int64_t>(most(lane) / lanes_, 1, in_registers.vectors_max);

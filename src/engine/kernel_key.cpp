@@ -1,5 +1,7 @@
 #include "engine/kernel_key.h"
 
+#include <cstring>
+#include <memory>
 #include <vector>
 
 #include "base/bytes.h"
@@ -43,16 +45,20 @@ void write_dtype(ByteWriter& out, DType dtype) {
 class Numbers {
  public:
   explicit Numbers(std::span<const UOp> order)
-      : by_id_(order.empty() ? 0 : order.front().graph().id_limit(), UINT32_MAX) {}
+      : size_(order.empty() ? 0 : order.front().graph().id_limit()),
+        by_id_(std::make_unique_for_overwrite<uint32_t[]>(size_)) {
+    std::memset(by_id_.get(), 0, size_ * sizeof(uint32_t));
+  }
 
-  void add(const UOp& node) { by_id_[node.id()] = count_++; }
+  void add(const UOp& node) { by_id_[node.id()] = ++count_; }
   // UINT32_MAX if it has none.
   uint32_t of(const UOp& node) const {
-    return node.id() < by_id_.size() ? by_id_[node.id()] : UINT32_MAX;
+    return node.id() < size_ ? by_id_[node.id()] - 1 : UINT32_MAX;
   }
 
  private:
-  std::vector<uint32_t> by_id_;
+  size_t size_;
+  std::unique_ptr<uint32_t[]> by_id_;  // and one more; 0: none
   uint32_t count_ = 0;
 };
 

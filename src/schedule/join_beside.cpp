@@ -18,6 +18,7 @@ namespace {
 // Kernels further apart are not looked at, nor more of those that read one value.
 constexpr size_t kApartMax = 256;
 constexpr size_t kTriesMax = 4;
+constexpr size_t kRangesMax = 24;
 
 bool has_checks(const ScheduledKernel& kernel) {
   return kernel.kernel.roots.size() != kernel.stores.size();
@@ -50,6 +51,7 @@ class SideJoiner {
         settings_(settings),
         before_(before) {
     inlined_.resize(kernels_.size());
+    loops_.resize(kernels_.size());
     for (size_t k = 0; k < kernels_.size(); ++k) {
       order_.push_back(k);
       joined_into_.push_back(k);
@@ -62,9 +64,10 @@ class SideJoiner {
   void run() {
     for (size_t k = 0; k < kernels_.size(); ++k) {
       if (settings_.stop) settings_.stop->check();
-      for (const size_t other : neighbours(k))
-        if (try_join(other, k)) break;
-      note_memory(k);
+      if (!can_join(kernels_[k])) continue;
+      const std::vector<size_t> others = neighbours(k);
+      if (std::ranges::none_of(others, [&](size_t other) { return try_join(other, k); }))
+        note_memory_of(k, k);
     }
     std::vector<ScheduledKernel> joined;
     for (const size_t k : order_) joined.push_back(std::move(kernels_[k]));
@@ -78,7 +81,6 @@ class SideJoiner {
   // Kernels before `k` that read what it reads, or store it: those that share the most come first.
   std::vector<size_t> neighbours(size_t k) const {
     std::unordered_map<size_t, double> shared;
-    if (!can_join(kernels_[k])) return {};
     std::unordered_set<const Node*> seen;
     for (const ScheduledKernel::Read& read : kernels_[k].reads) {
       if (!seen.insert(memory(read.base)).second) continue;
@@ -97,13 +99,7 @@ class SideJoiner {
     return found;
   }
 
-  // Later kernels find this one, or the one that it became a part of, by the memory it touches.
-  void note_memory(size_t k) {
-    const bool joined = std::ranges::find(order_, k) == order_.end();
-    if (joined || !can_join(kernels_[k])) return;
-    note_memory_of(k, k);
-  }
-
+  // Later kernels find kernel `k`, which `part` is a part of, by the memory that is touched.
   void note_memory_of(size_t part, size_t k) {
     std::unordered_set<const Node*> seen;
     for (const ScheduledKernel::Read& read : kernels_[part].reads) seen.insert(memory(read.base));
@@ -115,7 +111,8 @@ class SideJoiner {
   }
 
   bool can_join(const ScheduledKernel& kernel) const {
-    if (has_checks(kernel) || kernel.kernel.ranges.empty() || kernel.kernel.ranges.size() > 24)
+    if (has_checks(kernel) || kernel.kernel.ranges.empty() ||
+        kernel.kernel.ranges.size() > kRangesMax)
       return false;
     return std::ranges::none_of(
         kernel.stores, [&](const ScheduledStore& s) { return copied_.contains(s.value.node()); });
@@ -261,6 +258,23 @@ class SideJoiner {
     return (saved_seconds(bytes, target_) - target_.launch_seconds) / 2;
   }
 
+  // Bytes that stay alive until the place of `second` only because `first` is computed there.
+  double bytes_kept(size_t first, size_t second) const {
+    const auto place = std::ranges::find(order_, second);
+    if (std::ranges::find(order_, first) + 1 == place) return 0;
+    std::unordered_set<const Node*> seen;
+    double bytes = 0;
+    for (const ScheduledKernel::Read& read : kernels_[first].reads) {
+      if (has_memory(read.base) || !seen.insert(read.base.node()).second) continue;
+      const bool lives = std::ranges::any_of(readers_.at(read.base.node()), [&](size_t k) {
+        while (joined_into_[k] != k) k = joined_into_[k];
+        return std::find(place, order_.end(), k) != order_.end();
+      });
+      if (!lives) bytes += bytes_of(read.base);
+    }
+    return bytes;
+  }
+
   // Whether the second reads what has a buffer because it is not to be computed there.
   bool are_apart(const ScheduledKernel& first, const ScheduledKernel& second) const {
     return std::ranges::any_of(second.reads, [&](const ScheduledKernel::Read& read) {
@@ -270,8 +284,8 @@ class SideJoiner {
     });
   }
 
-  // Whether every value of the one has axes that may be axes of the other's largest, or is read
-  // there: known without lowering them.
+  // Whether the axes of the largest values may be the same, or one kernel may read what the other
+  // stores: known without lowering them.
   static bool may_share_ranges(const ScheduledKernel& a, const ScheduledKernel& b) {
     const Shape& of_a = shape_of(a.stores.front().value);
     const Shape& of_b = shape_of(b.stores.front().value);
@@ -284,41 +298,78 @@ class SideJoiner {
     return true;
   }
 
+  // What a kernel needs of its loops; found when it is asked for first.
+  struct Loops {
+    int64_t reductions = 0;
+    bool has_product = false;
+    bool can_share = false;
+  };
+  Loops loops_of(const ScheduledKernel& kernel) const {
+    const RowTest test(kernel.kernel, target_);
+    Loops loops;
+    loops.can_share = test.stores_share_loops() && test.passes(kernel.values.size());
+    if (!loops.can_share) return loops;
+    loops.reductions = test.reductions();
+    loops.has_product = test.has_product();
+    return loops;
+  }
+  const Loops& known_loops(size_t k) {
+    if (!loops_[k]) loops_[k] = loops_of(kernels_[k]);
+    return *loops_[k];
+  }
+
+  // A product has register tiles of its own; what it ends in may be stored beside it.
+  bool loops_differ(size_t first, size_t second) {
+    const Loops& a = known_loops(first);
+    if (!a.can_share) return true;
+    const Loops& b = known_loops(second);
+    const bool product = a.has_product || b.has_product;
+    return !b.can_share || (product && a.reductions + b.reductions > 1);
+  }
+
+  // What a kernel takes beside reading its operands once.
+  double seconds_of(const ScheduledKernel& kernel) const {
+    const RowTest test(kernel.kernel, target_);
+    double seconds = test.work() / target_.fma_rate - test.staging_saves();
+    // What register tiles read and store in pieces of rows comes half as fast.
+    for (const double bytes : test.tile_streams()) seconds += access_seconds(bytes);
+    return seconds;
+  }
+
   bool try_join(size_t first, size_t second) {
     const ScheduledKernel& a = kernels_[first];
     const ScheduledKernel& b = kernels_[second];
     if (a.values.size() + b.values.size() > static_cast<size_t>(target_.inputs_max)) return false;
     if (!may_share_ranges(a, b) || are_apart(a, b)) return false;
+    if (loops_differ(first, second)) return false;
     auto order = order_of(first, second);
     if (!order) return false;
     std::vector<UOp> inlined = inlined_of(first, second);
     std::vector<ScheduledStore> stores;
-    double dropped_seconds = 0;
+    const double shared = shared_bytes(a, b);
+    if (bytes_kept(first, second) > shared) return false;
+    double save = target_.launch_seconds + access_seconds(shared);
     for (const ScheduledKernel* k : {&a, &b})
       for (const ScheduledStore& s : k->stores) {
         if (!can_drop(s, first, second))
           stores.push_back(s);
         else
-          dropped_seconds += access_seconds(bytes_of(s.value));
+          save += access_seconds(bytes_of(s.value));
       }
     std::optional<ScheduledKernel> joined = lower_together(stores, inlined, decision_);
-    if (!joined || joined->kernel.ranges.size() > 24 || !reads_before_it_stores(*joined))
+    if (!joined || joined->kernel.ranges.size() > kRangesMax || !reads_before_it_stores(*joined))
       return false;
     const bool is_a = joined->stores.front().value == a.stores.front().value;
     if (!lies_alike(*joined, is_a ? a : b)) return false;
-    const RowTest test(joined->kernel, target_);
-    if (!test.stores_share_loops() || !test.passes(joined->values.size())) return false;
-    const RowTest of_a(a.kernel, target_);
-    const RowTest of_b(b.kernel, target_);
-    const double pay = (test.work() - of_a.work() - of_b.work()) / target_.fma_rate -
-                       (test.staging_saves() - of_a.staging_saves() - of_b.staging_saves());
-    const double save =
-        target_.launch_seconds + access_seconds(shared_bytes(a, b)) + dropped_seconds;
+    const Loops loops = loops_of(*joined);
+    if (!loops.can_share) return false;
+    const double pay = seconds_of(*joined) - seconds_of(a) - seconds_of(b);
     const int64_t number = before_.count + static_cast<int64_t>(second);
     if (!decide_join({number, b.stores.front().value, save, pay, false}, settings_)) return false;
     for (const UOp& u : inlined) dropped_.insert(u.node());
     kernels_[first] = std::move(*joined);
     inlined_[first] = std::move(inlined);
+    loops_[first] = loops;
     joined_into_[second] = first;
     note_memory_of(first, first);
     order_ = std::move(*order);
@@ -335,6 +386,7 @@ class SideJoiner {
   std::unordered_map<const Node*, std::vector<size_t>> touched_;  // kernels by memory, in order
   std::unordered_map<const Node*, std::vector<size_t>> readers_;  // as it was before
   std::vector<size_t> joined_into_;                               // by kernel: itself, or another
+  std::vector<std::optional<Loops>> loops_;                       // by kernel
   std::vector<std::vector<UOp>> inlined_;                         // by kernel
   std::unordered_set<const Node*> dropped_;                       // values without a buffer now
   std::unordered_set<const Node*> copied_;  // values whose kernels read copies of versions

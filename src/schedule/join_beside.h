@@ -1,8 +1,10 @@
 // Joins of kernels side by side: two that read the same value over the same ranges, or one that
 // reads what the other stores, become one kernel with several stores.
 //
-// The order of the kernels is kept but for what has to wait for the joined one.  What is saved is a
-// launch and reading again what both read; what is paid is work that is done twice.
+// The order of the kernels is kept but for what has to wait for the joined one.  Saved are a
+// launch, reading again what both read, and the buffer of what nobody else reads; paid for are work
+// that is done twice and streams that a product's register tiles break into pieces.  A join may not
+// keep more memory alive than it saves reading.
 #pragma once
 
 #include <cstdint>

@@ -81,6 +81,27 @@ bool RowTest::stores_share_loops() const {
   return true;
 }
 
+int64_t RowTest::reductions() const {
+  return std::ranges::count_if(nodes_, is_reduce);
+}
+
+bool RowTest::has_product() const {
+  return std::ranges::any_of(nodes_,
+                             [&](const UOp& u) { return is_reduce(u) && is_contraction(u); });
+}
+
+std::vector<double> RowTest::tile_streams() const {
+  std::vector<double> streams;
+  if (!has_product()) return streams;
+  for (const UOp& u : topological(kernel_.roots, is_reduce)) {
+    if (u.op() == Op::Load)
+      streams.push_back(extent(walked(u)) * static_cast<double>(u.dtype().bytes()));
+    if (u.op() == Op::Store)
+      streams.push_back(extent(free_.at(u.node())) * static_cast<double>(u.src(1).dtype().bytes()));
+  }
+  return streams;
+}
+
 // Few enough inputs, and operations to compile.
 bool RowTest::is_small(size_t inputs) const {
   int64_t ops = 0;
@@ -92,9 +113,8 @@ bool RowTest::is_small(size_t inputs) const {
 
 bool RowTest::passes(size_t inputs) const {
   if (!is_small(inputs)) return false;
-  const auto reductions = std::count_if(nodes_.begin(), nodes_.end(),
-                                        [](const UOp& u) { return u.op() == Op::Reduce; });
-  if (reductions == 0) return true;
+  const int64_t count = reductions();
+  if (count == 0) return true;
   if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return false;
   double rows = 1;
   for (const UOp& u : nodes_) {
@@ -102,7 +122,7 @@ bool RowTest::passes(size_t inputs) const {
     const RangeSet free = free_.at(u.node());
     // The ranges outside of a reduction are the kernel's outermost ones.
     if (free & (free + 1)) return false;
-    if (reductions > 1 && is_contraction(u)) return false;
+    if (count > 1 && is_contraction(u)) return false;
     rows = std::max(rows, extent(free));
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if ((free & (RangeSet{1} << i)) && kernel_.ranges[i].reduced) return false;

@@ -25,6 +25,12 @@ class RowTest {
   // Whether several stores can share the kernel's loops: the ranges of each are the first ones of
   // the kernel, a product is made for all of them, and no value is chosen by its position.
   bool stores_share_loops() const;
+  // Bytes that a product's register tiles read and store beside its operands: in pieces of rows,
+  // each far from the last.
+  std::vector<double> tile_streams() const;
+  // Reductions, and whether one of them is a product, which wants register tiles of its own.
+  int64_t reductions() const;
+  bool has_product() const;
   // Arithmetic of one launch, in multiply-adds: what is inside a reduction counts for each of its
   // iterations.
   double work() const;

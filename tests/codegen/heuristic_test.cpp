@@ -64,6 +64,15 @@ class HeuristicTest : public ::testing::Test {
 };
 
 // Panels of 32 columns outermost, tiles of 14 rows, all steps: the panel stays in the cache.
+// Each lane reads a line of its own: it is walked to its end before other lines are read.
+TEST_F(HeuristicTest, WhatLanesWalkTheirLinesAlongIsInnermost) {
+  const Tensor x = testing::float_input(context_, {512, 2048});
+  EXPECT_EQ(loops(x, neg(permute(x, {1, 0})), 0), "E_32_2048_16");
+  const Tensor short_lines = testing::float_input(context_, {512, 4});
+  EXPECT_EQ(loops(short_lines, neg(permute(short_lines, {1, 0})), 0), "E_4_8_4_16")
+      << "no line is left after it was read";
+}
+
 TEST_F(HeuristicTest, PanelsInPlaceAreWalkedInOnePass) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
   const Tensor y = pointwise(pointwise(pointwise(x, 1024), 256), 64);
@@ -164,11 +173,13 @@ TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
   EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
 }
 
-// A matrix whose rows are pages apart is read in runs of 12 lines, one that is read from the cache
-// in tiles as wide as any.
+// A matrix whose rows are pages apart is read in long runs: from the last cache in as long ones as
+// registers allow, from memory in runs of 12 lines.
 TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
-  const Tensor large = make_placeholder(context_, kFloat32, {768, 3072});
-  EXPECT_EQ(loops(large, matmul(constant({1, 768}), large), 0), "r_16_12_16_768");
+  const Tensor cached = make_placeholder(context_, kFloat32, {384, 3072});
+  EXPECT_EQ(loops(cached, matmul(constant({1, 384}), cached), 0), "r_8_24_16_384");
+  const Tensor large = make_placeholder(context_, kFloat32, {3072, 3072});
+  EXPECT_EQ(loops(large, matmul(constant({1, 3072}), large), 0), "r_16_12_16_3072");
   const Tensor small = make_placeholder(context_, kFloat32, {128, 1024});
   EXPECT_EQ(loops(small, matmul(constant({1, 128}), small), 0), "r_16_4_16_128");
 }

@@ -72,7 +72,7 @@ TEST_F(RealizedOnce, AWriteIsDoneOnce) {
   Tensor a = make(0, {4});
   assign(a, add(a, Tensor::weak_float(context_, 1)));
   Tensor reader = mul(a, a);
-  EXPECT_EQ(launched_by([&] { realize_one(reader); }), 2);
+  EXPECT_EQ(launched_by([&] { realize_one(reader); }), 1) << "a kernel that stores both";
   EXPECT_EQ(launched_by([&] { realize_one(a); }), 0);
   EXPECT_EQ(launched_by([&] { realize_one(reader); }), 0);
 }

@@ -140,6 +140,31 @@ TEST_F(JoinBeside, ProductsOfOneValueAreApart) {
   EXPECT_EQ(stores({matmul(transpose(x, 0, 1), slope), sum(slope, {0}, true)}), (Counts{1, 1}));
 }
 
+// A product's tiles would break the streams of an optimizer's step into pieces of rows.
+TEST_F(JoinBeside, AStepIsBesideItselfAndNotInTheProduct) {
+  const Tensor g = matmul(given({256, 4}), given({4, 256}));
+  const Tensor m = given({256, 256}), v = given({256, 256}), p = given({256, 256});
+  const Tensor m1 = add(mul(m, number(0.5)), g);
+  const Tensor v1 = add(mul(v, number(0.5)), mul(g, g));
+  const Tensor p1 = sub(p, mul(m1, v1));
+  EXPECT_EQ(stores({m1, v1, p1}), (Counts{1, 3}));
+  expect_values({m1, v1, p1});
+}
+
+// The value is needed at once, before another of its size; in one kernel it would wait.
+TEST_F(JoinBeside, NothingLargeIsKeptForALaterKernel) {
+  const Tensor s = given({64, 1});
+  const auto rows = [&](int64_t columns) {
+    const Tensor large = matmul(given({64, 8}), given({8, columns}));
+    return mul(sum(mul(large, large), {1}, true), s);
+  };
+  const Tensor first = rows(256);
+  const Tensor second = rows(128);
+  const std::vector<size_t> counts = stores({first, second});
+  EXPECT_EQ(std::ranges::count(counts, 1U), std::ssize(counts));
+  expect_values({first, second});
+}
+
 // What is read along other axes is not read over equal ranges.
 TEST_F(JoinBeside, StoresThatLieDifferentlyAreApart) {
   const Tensor x = given({32, 48});
