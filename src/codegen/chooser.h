@@ -182,6 +182,7 @@ class Chooser {
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
   void prefetch_panel(const Panel& panel, int64_t place);
+  bool are_panels_colliding(const Panel& panel) const;
   void prefetch_tiles(size_t lane, size_t row, const Panel& panel, int64_t inside);
   int64_t place_across(const UOp& stage) const;
   void fill_along(const Option& stage);

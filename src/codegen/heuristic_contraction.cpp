@@ -27,6 +27,7 @@ constexpr double kPassesFew = 8;         // over a panel, by tiles of rows
 constexpr int64_t kPassesMany = 32;      // so many that the first does not matter
 constexpr int64_t kReducedBlock = 256;   // elements of a reduced range in a panel..
 constexpr int64_t kReducedWhole = 384;   // ..unless that is all
+constexpr int64_t kWays = 16;            // lines of a set of the second level of cache
 constexpr int64_t kPageBytes = 4096;     // rows this far apart fall into the same sets of a cache
 
 }  // namespace
@@ -341,6 +342,15 @@ void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
   }
 }
 
+// Whether blocks of panels that lie in place fall into the same sets of the second level of cache,
+// where they would push out each other and all else: they are copied then.
+bool Chooser::are_panels_colliding(const Panel& panel) const {
+  if (!panel.steps || panel.columns == 0) return false;
+  const int64_t way = target_.l2_bytes / kWays;
+  const int64_t apart = panel.load->strides[panel.column_range] * table_.widest_bytes;
+  return apart >= way && apart % way == 0;
+}
+
 // While a tile is multiplied with a panel, a part of the rows of the next tile is fetched, and the
 // place that the tile's sums are added to: both are far where what is walked between two uses is
 // larger than the cache, and neither is walked in an order that a processor guesses.
@@ -436,7 +446,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   kind(OptionKind::Vec, lane_number);
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
-  if (!along_steps && !panel.in_place) apply(stage);
+  if (!along_steps && (!panel.in_place || are_panels_colliding(panel))) apply(stage);
   if (panel.in_place && (panel.steps || !panels_inside)) prefetch_panel(panel, place);
   if (inner_row == outer_row) return;
   stage_rows(reduction, lane, row, outer_row, inner_row);

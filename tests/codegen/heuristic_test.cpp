@@ -100,6 +100,8 @@ TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
   };
   EXPECT_TRUE(list(1024).ends_with("; PREFETCH p0 r5; PREFETCH p2 r5"));
   EXPECT_EQ(list(128).find("PREFETCH p2"), std::string::npos);
+  // Panels of 1024 steps lie 128 KB apart: their blocks would share the sets of the cache.
+  EXPECT_NE(list(1024).find("STAGE p1"), std::string::npos);
 }
 
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
