@@ -531,7 +531,7 @@ class Lowering {
   std::map<std::vector<const Node*>, std::vector<UOp>> indices_;
   std::unordered_map<Key, UOp, KeyHash> memo_;
   std::unordered_map<const Node*, std::vector<Index>> computed_at_;  // with several stores
-  std::unordered_map<const Node*, std::vector<UOp>> reduced_over_;  // by reduction: its ranges
+  std::unordered_map<const Node*, std::vector<UOp>> reduced_over_;   // by reduction: its ranges
   std::vector<Frame> missing_;  // what the value just asked for needs
   std::vector<uint8_t> flags_;
   mutable IndexSimplifier simplify_;
