@@ -79,8 +79,8 @@ TEST(Options, AListChangesNoValue) {
       "PREFETCH p1 r1",
       "PREFETCH p2 r1; TILE r2 4",
       "PREFETCH p2 r0; PREFETCH p2 r1; TILE r1 16; VEC r3",
-      "TILE r0 4; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5; PREFETCH p0 r1; "
-      "PREFETCH p2 r1; PREFETCH p1 r1",
+      "TILE r0 4; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5; PREFETCH p0 r1",
+      "TILE r0 4; UPCAST r3; TILE r1 16; VEC r4; PREFETCH p0 r1; PREFETCH p2 r1; PREFETCH p1 r1",
       "TILE r1 16; VEC r3; STAGE p0 r0 r2; TILE r2 4; PREFETCH p0 r1; THREAD r0",
       "TILE r2 8; VEC r3; PREFETCH p0 r0",
       "TILE r2 8; TILE r3 4; UPCAST r3; VEC r4; PREFETCH p0 r0; THREAD r0",
