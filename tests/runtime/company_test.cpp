@@ -10,35 +10,38 @@ constexpr int64_t kMicro = 1000, kMilli = 1000 * kMicro;
 
 TEST(Company, AnEvenSplitIsShared) {
   Company company;
-  EXPECT_TRUE(company.is_welcome(0));
-  company.noticed(kMilli, 20 * kMicro, 30 * kMicro);
-  EXPECT_TRUE(company.is_welcome(kMilli));
-  company.noticed(100 * kMilli, 4 * kMilli, 3 * kMilli);  // long pieces end apart
-  EXPECT_TRUE(company.is_welcome(100 * kMilli));
+  EXPECT_TRUE(company.is_welcome());
+  company.was_shared(kMilli, 20 * kMicro, 30 * kMicro);
+  EXPECT_TRUE(company.is_welcome());
+  company.was_shared(20 * kMilli, 4 * kMilli, 3 * kMilli);  // long pieces end apart
+  EXPECT_TRUE(company.is_welcome());
 }
 
-TEST(Company, AStallIsFollowedByTimeAlone) {
+TEST(Company, AStallIsFollowedByWorkAlone) {
   Company company;
-  company.noticed(10 * kMilli, 3 * kMilli, 30 * kMicro);
-  EXPECT_FALSE(company.is_welcome(11 * kMilli));
-  EXPECT_TRUE(company.is_welcome(22 * kMilli));
+  company.was_shared(4 * kMilli, 3 * kMilli, 30 * kMicro);
+  EXPECT_FALSE(company.is_welcome());
+  company.was_alone(23 * kMilli);
+  EXPECT_FALSE(company.is_welcome());
+  company.was_alone(kMilli);
+  EXPECT_TRUE(company.is_welcome());
 }
 
 TEST(Company, StallsThatComeAgainMakeItLonger) {
   Company company;
-  int64_t now = 0;
-  const auto next_alone = [&] {
-    company.noticed(now, 3 * kMilli, 30 * kMicro);
-    const int64_t begin = now;
-    while (!company.is_welcome(now)) now += kMilli;
-    return now - begin;
+  const auto alone_after_stall = [&] {
+    company.was_shared(4 * kMilli, 3 * kMilli, 30 * kMicro);
+    int64_t alone = 0;
+    for (; !company.is_welcome(); alone += kMilli) company.was_alone(kMilli);
+    return alone / kMilli;
   };
-  EXPECT_EQ(next_alone(), 12 * kMilli);
-  EXPECT_EQ(next_alone(), 24 * kMilli);
-  for (int i = 0; i < 10; ++i) next_alone();
-  EXPECT_EQ(next_alone(), 250 * kMilli) << "a neighbour that leaves is noticed soon";
-  now += 1000 * kMilli;
-  EXPECT_EQ(next_alone(), 12 * kMilli) << "what was long ago is forgotten";
+  EXPECT_EQ(alone_after_stall(), 24);
+  company.was_shared(10 * kMilli, 0, kMilli);
+  EXPECT_EQ(alone_after_stall(), 96);
+  for (int i = 0; i < 10; ++i) alone_after_stall();
+  EXPECT_EQ(alone_after_stall(), 250) << "a neighbour that leaves is noticed soon";
+  company.was_shared(300 * kMilli, 0, kMilli);
+  EXPECT_EQ(alone_after_stall(), 24) << "what was long ago is forgotten";
 }
 
 }  // namespace

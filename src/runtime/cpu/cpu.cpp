@@ -232,10 +232,11 @@ class CpuDevice : public HostDevice {
         each == 0 ? 1e12 : static_cast<double>(each) / 16.0 * static_cast<double>(iterations);
     const int64_t start = now();
     const int64_t worth = pool_.is_callers() ? kWakeNanoseconds : kSplitNanoseconds;
-    if (expected < static_cast<double>(worth) || !company_.is_welcome(start) ||
-        !pool_.try_acquire()) {
+    if (expected < static_cast<double>(worth) || !company_.is_welcome() || !pool_.try_acquire()) {
       executable.run(args);
-      executable.measured(now() - start, iterations);
+      const int64_t took = now() - start;
+      executable.measured(took, iterations);
+      company_.was_alone(took);
       return;
     }
     Lease lease{pool_};
@@ -245,11 +246,11 @@ class CpuDevice : public HostDevice {
                       worker_scratch_.data()};
     const bool wake = expected >= static_cast<double>(kWakeNanoseconds);
     const auto [did, waited] = pool_.run(split.pieces, SplitLaunch::run, &split, wake);
-    const int64_t end = now();
-    executable.measured(end - start, std::max<int64_t>(1, iterations * did / split.pieces));
+    const int64_t took = now() - start;
+    executable.measured(took, std::max<int64_t>(1, iterations * did / split.pieces));
     // Threads of the caller's are the caller's to place.
     if (!pool_.is_callers())
-      company_.noticed(end, waited, (end - start - waited) / std::max<int64_t>(1, did));
+      company_.was_shared(took, waited, (took - waited) / std::max<int64_t>(1, did));
   }
 
   // The pool is ours: nobody else touches its workers' scratch.
