@@ -1,13 +1,13 @@
 // bench_kernels: single operations of tiny, through tiny.h alone, against libraries that have them.
 //
 //   bench_kernels [--threads N] [--isa auto|avx2] [--duration SECONDS] [--rounds N] [--only TEXT]
-//                 [--list 1]
+//                 [--list]
 //
 // Prints one JSON object: {"settings": [..], "rows": [..]}, the rows as row_json makes them; with
 // --list only the rows' names.  The environment must hold the peers to the same threads and ISA:
 // bench/kernels.py sets it.
+#include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -166,36 +166,7 @@ class Runner {
   bool is_first_ = true;
 };
 
-Arguments parsed(int count, char** words) {
-  Arguments out;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string flag = words[i];
-    const char* value = words[i + 1];
-    if (flag == "--threads") {
-      out.threads = std::atoi(value);
-    } else if (flag == "--isa") {
-      out.isa = value;
-    } else if (flag == "--duration") {
-      out.pace.seconds = std::atof(value);
-    } else if (flag == "--rounds") {
-      out.pace.rounds = std::atoi(value);
-    } else if (flag == "--only") {
-      out.only = value;
-    } else if (flag == "--list") {
-      out.is_list = true;
-    } else {
-      throw std::runtime_error("unknown flag " + flag);
-    }
-  }
-  if (out.threads > 1) {  // threads that spin on after a turn would take part in the next one
-    out.pace.turn = 0.01;
-    out.pace.pause = 0.003;
-  }
-  return out;
-}
-
-int main_of(int count, char** words) {
-  const Arguments arguments = parsed(count, words);
+void print_all(const Arguments& arguments) {
   std::printf("{\"settings\":[");
   const std::vector<std::string> settings = peer_settings();
   for (size_t i = 0; i < settings.size(); ++i)
@@ -203,6 +174,31 @@ int main_of(int count, char** words) {
   std::printf("],\"rows\":[");
   Runner(arguments).run_all();
   std::printf("\n]}\n");
+}
+
+int main_of(int count, char** words) {
+  Arguments arguments;
+  CLI::App app("Single operations of tiny against libraries that have them");
+  app.add_option("--threads", arguments.threads, "Of tiny; the environment holds the peers to it")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--isa", arguments.isa, "The same")
+      ->check(CLI::IsMember({"auto", "avx2"}))
+      ->capture_default_str();
+  app.add_option("--duration", arguments.pace.seconds, "Seconds that a row is measured for")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--rounds", arguments.pace.rounds, "That a row has, unless they take long")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--only", arguments.only, "Rows whose name has this text");
+  app.add_flag("--list", arguments.is_list, "Print the rows' names only");
+  CLI11_PARSE(app, count, words);
+  if (arguments.threads > 1) {  // threads that spin on after a turn would take part in the next one
+    arguments.pace.turn = 0.01;
+    arguments.pace.pause = 0.003;
+  }
+  print_all(arguments);
   return 0;
 }
 
