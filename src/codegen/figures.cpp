@@ -50,8 +50,8 @@ std::optional<double> most_of(const LinearProgram& program, LinearId id, int64_t
 }  // namespace
 
 double count_operations(const Kernel& kernel) {
-  std::unordered_map<const Node*, Flags> free;
-  std::unordered_map<const Node*, bool> of_data;  // depends on an element that was loaded
+  NodeTable<Flags> free;
+  NodeTable<uint8_t> of_data;  // depends on an element that was loaded
   double sum = 0;
   for (const UOp& u : topological(kernel.roots)) {
     Flags& mine = free[u.node()];

@@ -166,10 +166,9 @@ size_t closed_at(const UOp& closer, const UOp& range) {
 UOp split_node(const UOp& u, std::vector<UOp> src, const Split& split) {
   if (u == split.range) return split.sum;
   const bool indexes = u.op() == Op::Index;
-  if (!indexes && u.op() != Op::Reduce && u.op() != Op::Stage)
-    return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+  if (!indexes && u.op() != Op::Reduce && u.op() != Op::Stage) return u.with_src(src);
   const size_t at = closed_at(indexes ? u.src(0) : u, split.range);
-  if (at == 0) return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+  if (at == 0) return u.with_src(src);
   const auto place = src.begin() + static_cast<int64_t>(at);
   const bool two = split.outer.op() == Op::Range;
   if (indexes) {
@@ -191,7 +190,7 @@ void split_range(Kernel& kernel, const Split& split) {
   std::vector<UOp> all = kernel.roots;
   all.insert(all.end(), kernel.facts.begin(), kernel.facts.end());
   for (const KernelPrefetch& p : kernel.prefetches) all.push_back(p.index);
-  std::unordered_map<const Node*, UOp> done;
+  NodeTable<UOp> done;
   for (const UOp& u : topological(all)) {
     std::vector<UOp> src;
     for (const UOp& s : u.src()) src.push_back(done.at(s.node()));

@@ -16,7 +16,7 @@ namespace {
 // Every root rebuilt with `change` applied to each Load, Store and expression below, sources first.
 template <class Change>
 void rebuild(Kernel& kernel, Change change) {
-  std::unordered_map<const Node*, UOp> done;
+  NodeTable<UOp> done;
   std::vector<UOp> roots = kernel.roots;
   for (const UOp& u : topological(kernel.roots)) {
     std::vector<UOp> src;
@@ -76,7 +76,7 @@ Kernel split_at_divisors(const Kernel& kernel) {
     IndexSimplifier simplify;
     rebuild(out, [&](const UOp& u, std::vector<UOp> src) {
       const bool index = u.dtype() == kInt64 && has(u.op(), kElementwise);
-      const UOp next = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+      const UOp next = u.with_src(src);
       return index ? simplify(next) : next;
     });
   }
@@ -161,8 +161,7 @@ Kernel merge(const Kernel& kernel, size_t at_a, size_t at_b) {
       return graph.make(Op::Reduce, std::move(unique), u.arg());
     }
     AxisPair axes;
-    if (!is_access(u) || use_of(u, a, b, &axes) != Use::Pair)
-      return graph.make(u.op(), std::move(src), u.arg(), u.dtype());
+    if (!is_access(u) || use_of(u, a, b, &axes) != Use::Pair) return u.with_src(src);
     ViewArg view = u.view_arg();
     view.shape[axes.b] *= view.shape[axes.a];
     const auto gone = static_cast<int64_t>(axes.a);

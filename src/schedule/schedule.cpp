@@ -46,7 +46,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
   for (const UOp& u : decision.order) {
     if (joins.stop && decision.stored[u.id()]) joins.stop->check();
     if (has_memory(u) || !decision.stored[u.id()] || u.op() == Op::After) continue;
-    if (decision.slice_of[u.id()]) continue;  // written with its concatenation's other parts
+    if (decision.slice(u)) continue;  // written with its concatenation's other parts
     if (u.op() == Op::Assign) {
       if (!is_empty(u)) schedule.kernels.push_back(lower_value(u, decision));
       continue;
@@ -58,7 +58,8 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     }
     for (size_t i = 0; i < u.src().size(); ++i) {
       const UOp& part = u.src(i);
-      const bool own = decision.slice_of[part.id()] == u;
+      const UOp* whole = decision.slice(part);
+      const bool own = whole && *whole == u;
       if (own) decision.stored[part.id()] = 0;  // its value is computed here, not read
       add_kernel(part, u, slice_view(u, i, decision));
     }
