@@ -53,7 +53,9 @@ uint64_t hash_ints(const Ints& values, uint64_t seed) {
   return hash_mix(seed, values.size());
 }
 
-uint64_t hash_arg(const Arg& arg) {
+}  // namespace
+
+uint64_t hash_of(const Arg& arg) {
   const uint64_t seed = arg.index();
   if (const auto* i = std::get_if<int64_t>(&arg)) return hash_mix(seed, static_cast<uint64_t>(*i));
   if (const auto* c = std::get_if<ConstArg>(&arg)) return hash_mix(seed, c->bits);
@@ -70,6 +72,8 @@ uint64_t hash_arg(const Arg& arg) {
     return hash_mix(seed, std::bit_cast<uintptr_t>(o->get()));
   return seed;
 }
+
+namespace {
 
 DType result_dtype(Op op, std::span<const UOp> src, DType declared) {
   switch (info(op).result) {
@@ -136,6 +140,16 @@ class NodePool {
 
 }  // namespace
 
+namespace {
+
+struct WalkFrame {
+  const UOp* node;
+  uint32_t next;
+  uint32_t end;
+};
+
+}  // namespace
+
 // Open addressing with linear probing over the nodes' hashes; deletion shifts back.
 struct Graph::Table : RefCounted {
   std::vector<const Node*> slots = std::vector<const Node*>(64);
@@ -143,6 +157,12 @@ struct Graph::Table : RefCounted {
   size_t count = 0;
   uint32_t next_id = 0;
   NodePool pool;
+  // What a walk needs, kept for the next: walks are many, and most of them short.
+  struct Walk {
+    std::vector<WalkFrame> stack;
+    std::vector<const UOp*> order;
+  };
+  Walk walk;
 
   size_t home(const Node* node) const { return node->hash & (slots.size() - 1); }
   size_t next(size_t i) const { return (i + 1) & (slots.size() - 1); }
@@ -202,7 +222,7 @@ UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& ar
   const DType dtype = result_dtype(op, src, declared);
   uint64_t hash = hash_mix(
       static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 | dtype.lanes,
-      hash_arg(arg));
+      hash_of(arg));
   for (const UOp& s : src) hash = hash_mix(hash, s.hash());
   Table& t = *table_;
   for (size_t i = hash & (t.slots.size() - 1); t.slots[i]; i = t.next(i)) {
@@ -272,16 +292,13 @@ void Graph::release(const Node* node) {
 }
 
 std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&)) {
-  std::vector<UOp> order;
-  if (roots.empty()) return order;
-  const uint64_t visit = roots.front().graph().next_visit();
+  if (roots.empty()) return {};
+  Graph& graph = roots.front().graph();
+  const uint64_t visit = graph.next_visit();
   // The roots, and then what they refer to, keep alive what is on the stack.
-  struct Frame {
-    const UOp* node;
-    uint32_t next;
-    uint32_t end;
-  };
-  std::vector<Frame> stack;
+  auto& [stack, order] = graph.table_->walk;
+  stack.clear();
+  order.clear();
   const auto enter = [&](const UOp& node) {
     if (std::exchange(node.node()->visit, visit) == visit) return;
     const bool stops = stop && stop(node);
@@ -290,16 +307,19 @@ std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&
   for (const UOp& root : roots) {
     enter(root);
     while (!stack.empty()) {
-      Frame& top = stack.back();
+      WalkFrame& top = stack.back();
       if (top.next == top.end) {
-        order.push_back(*top.node);
+        order.push_back(top.node);
         stack.pop_back();
       } else {
         enter(top.node->src(top.next++));
       }
     }
   }
-  return order;
+  std::vector<UOp> out;
+  out.reserve(order.size());
+  for (const UOp* node : order) out.push_back(*node);
+  return out;
 }
 
 bool reaches(const UOp& root, const UOp& node) {

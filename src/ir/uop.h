@@ -57,6 +57,7 @@ struct ViewArg {
 
 using Arg = std::variant<std::monostate, int64_t, ConstArg, Ints, VariableArg, ReduceArg, ViewArg,
                          Ref<RefCounted>>;
+uint64_t hash_of(const Arg& arg);
 
 // A dimension that the graph gives for kSymbolicDim in an argument stands among the sources.
 inline constexpr int64_t kSymbolicDim = INT64_MIN;
@@ -173,6 +174,7 @@ class Graph {
 
  private:
   friend class UOp;
+  friend std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&));
   struct Table;
   // A new node takes its argument out of `own`, which is `arg`; a copy if that is null.
   UOp intern(Op op, std::span<const UOp> src, DType declared, const Arg& arg, Arg* own);

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "ir/bounds.h"
 #include "schedule/decide.h"
-#include "schedule/lower.h"
+#include "schedule/lower_once.h"
 #include "schedule/row_test.h"
 #include "schedule/schedule.h"
 #include "schedule/users.h"
@@ -29,9 +29,10 @@ double elements_of(const UOp& node) {
 
 class Joiner {
  public:
-  Joiner(Decision& decision, std::span<const UOp> outputs, const Target& target,
+  Joiner(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs, const Target& target,
          const JoinSettings& settings)
       : decision_(decision),
+        lowered_(lowered),
         target_(target),
         settings_(settings),
         users_(decision.order),
@@ -102,7 +103,7 @@ class Joiner {
   double work_of(const UOp& root) {
     Work& known = work_[root.node()];
     if (known.changes == changes(root)) return known.work;
-    const ScheduledKernel kernel = lower_value(root, decision_);
+    const ScheduledKernel kernel = lowered_.value(root);
     known.changes = changes(root);
     known.work = kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
     return known.work;
@@ -174,7 +175,7 @@ class Joiner {
     if (own.chooses || (own.reduces && kind_of(root).chooses)) return false;
     const double apart = work_of(u) + work_of(root);
     decision_.stored[u.id()] = 0;
-    const ScheduledKernel joined = lower_value(root, decision_);
+    const ScheduledKernel joined = lowered_.value(root);
     if (joined.kernel.ranges.size() <= 24) {
       const RowTest test(joined.kernel, target_);
       const double pay = (test.work() - apart) / target_.fma_rate - test.staging_saves();
@@ -194,6 +195,7 @@ class Joiner {
   }
 
   Decision& decision_;
+  LowerOnce& lowered_;
   const Target& target_;
   const JoinSettings& settings_;
   Users users_;
@@ -244,9 +246,10 @@ std::vector<int64_t> parse_joins(std::string_view text) {
   return numbers;
 }
 
-Joins join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
-                   const JoinSettings& settings) {
-  return decision.order.empty() ? Joins() : Joiner(decision, outputs, target, settings).run();
+Joins join_kernels(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs,
+                   const Target& target, const JoinSettings& settings) {
+  return decision.order.empty() ? Joins()
+                                : Joiner(decision, lowered, outputs, target, settings).run();
 }
 
 }  // namespace tiny
