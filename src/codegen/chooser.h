@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/access_table.h"
+#include "codegen/heuristic.h"
 #include "codegen/options.h"
 #include "ir/target.h"
 
@@ -27,7 +28,9 @@ class Chooser {
  public:
   // `use_dots`: whether words are formed where the target has instructions for them.
   Chooser(const Kernel& kernel, const Target& target, bool use_dots);
-  std::vector<Option> run();
+  void run();
+  // What was chosen, and the kernel with it.
+  OptimisedKernel take() { return {std::move(options_), std::move(current_)}; }
   // Whether words were formed of steps that lie apart and are not laid out again.
   bool has_scattered_words() const { return scattered_; }
 

@@ -34,7 +34,7 @@ Chooser::Chooser(const Kernel& kernel, const Target& target, bool use_dots)
       use_dots_(use_dots) {
 }
 
-std::vector<Option> Chooser::run() {
+void Chooser::run() {
   lanes_ = target_.vector_bytes / table_.widest_bytes;
   if (lanes_ < 2 || !vectorises(kernel_, target_)) lanes_ = 1;
   const auto is_reduction = [](const ClosureInfo& c) { return !c.store; };
@@ -56,7 +56,6 @@ std::vector<Option> Chooser::run() {
   if (walks_rows_) prefetch_rows();
   bypass();
   thread();
-  return std::move(options_);
 }
 
 bool vectorises(const Kernel& kernel, const Target& target) {
@@ -330,10 +329,17 @@ void Chooser::thread() {
   kind(OptionKind::Thread, first.range.int_arg());
 }
 
-std::vector<Option> choose_options(const Kernel& kernel, const Target& target) {
+OptimisedKernel optimise(const Kernel& kernel, const Target& target) {
   Chooser words(kernel, target, true);
-  std::vector<Option> options = words.run();
-  return words.has_scattered_words() ? Chooser(kernel, target, false).run() : options;
+  words.run();
+  if (!words.has_scattered_words()) return words.take();
+  Chooser others(kernel, target, false);
+  others.run();
+  return others.take();
+}
+
+std::vector<Option> choose_options(const Kernel& kernel, const Target& target) {
+  return optimise(kernel, target).options;
 }
 
 }  // namespace tiny
