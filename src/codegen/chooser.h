@@ -181,6 +181,7 @@ class Chooser {
                      const RegisterTile& tile) const;
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
+  void unroll_steps(int64_t range, const RegisterTile& tile);
   void prefetch_panel(const Panel& panel, int64_t place);
   bool are_panels_colliding(const Panel& panel) const;
   void prefetch_tiles(size_t lane, size_t row, const Panel& panel, int64_t inside);

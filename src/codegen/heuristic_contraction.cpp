@@ -27,6 +27,7 @@ constexpr double kPassesFew = 8;         // over a panel, by tiles of rows
 constexpr int64_t kPassesMany = 32;      // so many that the first does not matter
 constexpr int64_t kReducedBlock = 256;   // elements of a reduced range in a panel..
 constexpr int64_t kReducedWhole = 384;   // ..unless that is all
+constexpr int64_t kProductsOfTurn = 64;  // in registers, of a loop over steps
 constexpr int64_t kWays = 16;            // lines of a set of the second level of cache
 constexpr int64_t kPageBytes = 4096;     // rows this far apart fall into the same sets of a cache
 
@@ -447,15 +448,33 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
   if (!along_steps && (!panel.in_place || are_panels_colliding(panel))) apply(stage);
-  if (panel.in_place && (panel.steps || !panels_inside)) prefetch_panel(panel, place);
-  if (inner_row == outer_row) return;
-  stage_rows(reduction, lane, row, outer_row, inner_row);
-  if (panel.steps) prefetch_tiles(lane, row, panel, vectors != panels ? panels : outer_row);
   std::vector<int64_t> steps;
   for (size_t i : reduced) steps.push_back(i == cut_range ? cut_ : number(i));
-  const std::vector<UOp> nodes = topological(current_.roots);
-  const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
-  if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
+  if (inner_row != outer_row) {
+    stage_rows(reduction, lane, row, outer_row, inner_row);
+    const std::vector<UOp> nodes = topological(current_.roots);
+    const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
+    if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
+  }
+  unroll_steps(steps.back(), best);
+  if (panel.in_place && (panel.steps || !panels_inside)) prefetch_panel(panel, place);
+  if (panel.steps && inner_row != outer_row)
+    prefetch_tiles(lane, row, panel, vectors != panels ? panels : outer_row);
+}
+
+// Some steps of the innermost reduced loop side by side: what a turn of the loop costs beside its
+// products (addresses, what is fetched ahead) is shared by more of them, and is not missed where
+// another thread has its share of the core.
+void Chooser::unroll_steps(int64_t range, const RegisterTile& tile) {
+  const UOp size = current_.ranges[current_.find_range(range)].range.src(0);
+  if (!size.is_const()) return;
+  int64_t steps = 1;
+  while (2 * steps * tile.rows * tile.vectors <= kProductsOfTurn &&
+         size.const_int() % (2 * steps) == 0 && size.const_int() > 2 * steps)
+    steps *= 2;
+  if (steps == 1) return;
+  const int64_t inner = this->tile(range, steps);
+  kind(OptionKind::Unroll, inner);
 }
 
 // The bytes of an operand with lanes that is too large for the second-level cache, hardly read

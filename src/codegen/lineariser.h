@@ -185,6 +185,7 @@ class Lineariser {
 
   const Kernel& kernel_;
   const UOp outer_;
+  std::vector<UOp> made_of_sum_;  // `outer_` and what the store makes of it
   const Target& target_;
   LinearProgram program_;
   BlockTree tree_;

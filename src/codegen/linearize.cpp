@@ -43,6 +43,11 @@ Lineariser::Lineariser(const Kernel& kernel, const UOp& outer, const Target& tar
       states_(kernel.ranges.size()) {
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
   invariant(!kernel.roots.empty(), "a kernel has a root");
+  if (outer_) {
+    const auto is_sum = [](const UOp& u) { return u.op() == Op::Reduce; };
+    for (const UOp& u : topological(kernel.roots, is_sum))
+      if (u.op() != Op::Store && tiny::reaches(u, outer_)) made_of_sum_.push_back(u);
+  }
   // An instance's coordinates are numbers with a digit a range: 0 while it is not fixed.
   Digit next;
   for (const KernelRange& r : kernel.ranges) {
@@ -480,8 +485,10 @@ void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step
 }
 
 // The register that holds an instance of the sum: this trip's part, to which is added what the
-// destination holds.  Trips that are peeled share a block, so each begins anew.
+// destination holds.  Trips that are peeled share a block, so each begins anew, and so does what is
+// made of the sum.
 void Lineariser::begin_part() {
+  for (const UOp& u : made_of_sum_) tree_.forget(key_of(u));
   LinearId part = value_of(outer_.src(0));
   const LinearOp& op = tree_.op(part);
   if (op.op != Op::Accumulator) part = tree_.add(tree_.depth(), Op::Accumulator, op.dtype, {part});
