@@ -31,6 +31,14 @@ constexpr int64_t kProductsOfTurn = 64;  // in registers, of a loop over steps
 constexpr int64_t kWays = 16;            // lines of a set of the second level of cache
 constexpr int64_t kPageBytes = 4096;     // rows this far apart fall into the same sets of a cache
 
+// About kReducedBlock steps: as many in each block if they can be, so that no block needs guards.
+int64_t block_of_steps(int64_t steps) {
+  for (int64_t away = 0; away <= kReducedBlock / 4; away += 2)
+    for (const int64_t block : {kReducedBlock + away, kReducedBlock - away})
+      if (steps % block == 0) return block;
+  return kReducedBlock;
+}
+
 }  // namespace
 
 // Rows and vectors that keep the most accumulators busy for the fewest loads.
@@ -181,7 +189,7 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   const bool in_one_pass =
       in_place && (rows < kPassesFew || !colliding_rows(reduction, lane, row, nullptr));
   if (others == 1 && steps > kReducedWhole && !in_one_pass) {
-    panel.steps = kReducedBlock;
+    panel.steps = block_of_steps(steps);
   } else if (steps * width > room) {
     panel.steps = std::max<int64_t>(room / (others * width) / 16 * 16, 16);
     if (panel.steps >= const_extent(longest)) panel.steps = 0;
@@ -467,7 +475,10 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
 // another thread has its share of the core.
 void Chooser::unroll_steps(int64_t range, const RegisterTile& tile) {
   const UOp size = current_.ranges[current_.find_range(range)].range.src(0);
-  if (!size.is_const()) return;
+  const bool is_cut = range == cut_ && cut_ != number(static_cast<size_t>(cut_range_));
+  if (!size.is_const() ||
+      (is_cut && const_extent(static_cast<size_t>(cut_range_)) % size.const_int() != 0))
+    return;
   int64_t steps = 1;
   while (2 * steps * tile.rows * tile.vectors <= kProductsOfTurn &&
          size.const_int() % (2 * steps) == 0 && size.const_int() > 2 * steps)
