@@ -202,7 +202,9 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
     const int64_t each = ceil_div(columns, int64_t{2} * target_.cores);
     const int64_t fit = target_.l2_bytes / 2 / bytes / block;
     const int64_t wanted = target_.cores > 1 ? std::min(fit, each) : fit;
-    panel.columns = std::max<int64_t>(ceil_div(wanted, width), 1) * width;
+    const int64_t panels = ceil_div(columns, width);
+    const int64_t blocks = ceil_div(panels, std::max<int64_t>(ceil_div(wanted, width), 1));
+    panel.columns = ceil_div(panels, blocks) * width;
   }
   return panel;
 }
