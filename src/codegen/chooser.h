@@ -20,6 +20,8 @@ namespace tiny {
 inline constexpr double kStagedReuseMin = 32;
 // Lanes that cost more than this are not worth having where there are several reductions.
 inline constexpr double kLaneCostMax = 30;
+// Elements of a reduced range in a panel, unless few more are all.
+inline constexpr int64_t kReducedBlock = 256;
 // Rows among which the first and last, where loops do not overlap, are few.
 inline constexpr int64_t kOverlappedRowsMin = 8;
 

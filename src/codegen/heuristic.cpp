@@ -21,6 +21,10 @@ constexpr uint64_t bit(size_t i) {
 
 // Vectors of a staged value that are computed side by side.
 constexpr int64_t kFillVectors = 4;
+// What it costs to store lanes that lie apart, in loads of a vector.
+constexpr double kStoredApart = 128;
+// Lanes so many elements apart share lines.
+constexpr int64_t kSharedLine = 4;
 // Choices by position that are unrolled together.
 constexpr int64_t kChoicesMax = 36;
 
@@ -88,10 +92,17 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
       if (a.store && !reduced) cost += weight;
       continue;
     }
+    // Sums are added to their place for every block of steps, a line for each lane.
+    if (a.store && steps > 1 && stride != kOpaqueStride && std::abs(stride) > kSharedLine) {
+      cost += kStoredApart / std::min(steps, static_cast<double>(kReducedBlock));
+      continue;
+    }
     // Lanes a few elements apart share cache lines; further apart each needs its own, unless the
     // load is read often enough to be laid out again first.
     const double again = can_stage(a, range) ? reuse(a) : 0;
-    const double apart = again >= kStagedReuseMin ? 1 + 16 / again : std::abs(stride) <= 4 ? 6 : 16;
+    const double apart = again >= kStagedReuseMin          ? 1 + 16 / again
+                         : std::abs(stride) <= kSharedLine ? 6
+                                                           : 16;
     cost += weight * (stride == 1 ? 1 : stride == kOpaqueStride ? 64 : apart);
   }
   const double n = extent(range);
