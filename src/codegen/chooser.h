@@ -41,6 +41,7 @@ class Chooser {
   int64_t number(size_t range) const { return kernel_.ranges[range].range.int_arg(); }
   // What lanes along `range` cost, over all accesses; `steps`: arithmetic per element stored.
   double lane_cost(size_t range, bool reduced, double steps = 1) const;
+  bool are_lines_colliding(int64_t stride, int64_t bytes) const;
 
   void apply(Option option);
   UOp new_stage(Option option);

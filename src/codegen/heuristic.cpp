@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -22,7 +23,8 @@ constexpr uint64_t bit(size_t i) {
 // Vectors of a staged value that are computed side by side.
 constexpr int64_t kFillVectors = 4;
 // What it costs to store lanes that lie apart, in loads of a vector.
-constexpr double kStoredApart = 128;
+constexpr double kStoredApart = 32;
+constexpr double kStoredColliding = 512;  // where a tile's lines push each other out
 // Lanes so many elements apart share lines.
 constexpr int64_t kSharedLine = 4;
 // Choices by position that are unrolled together.
@@ -82,6 +84,14 @@ int64_t Chooser::const_extent(size_t range) const {
   return size.is_const() ? size.const_int() : 0;
 }
 
+// Whether the lines of two vectors of lanes `stride` elements apart are more than their sets of the
+// first level of cache hold: its ways are a page each.
+bool Chooser::are_lines_colliding(int64_t stride, int64_t bytes) const {
+  constexpr int64_t kPage = 4096;
+  const int64_t sets = kPage / std::gcd(stride * bytes, kPage);
+  return sets * (target_.l1_bytes / kPage) < 2 * lanes_;
+}
+
 double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
   double cost = table_.opaque & bit(range) ? 1e9 : 0;
   for (const AccessInfo& a : table_.accesses) {
@@ -94,7 +104,10 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
     }
     // Sums are added to their place for every block of steps, a line for each lane.
     if (a.store && steps > 1 && stride != kOpaqueStride && std::abs(stride) > kSharedLine) {
-      cost += kStoredApart / std::min(steps, static_cast<double>(kReducedBlock));
+      const double price = are_lines_colliding(stride, a.node.src(1).dtype().bytes())
+                               ? kStoredColliding
+                               : kStoredApart;
+      cost += price / std::min(steps, static_cast<double>(kReducedBlock));
       continue;
     }
     // Lanes a few elements apart share cache lines; further apart each needs its own, unless the
