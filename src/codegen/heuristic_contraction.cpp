@@ -38,6 +38,13 @@ int64_t block_of_steps(int64_t steps) {
   return kReducedBlock;
 }
 
+// At most `most` of `panels` in a block: as many in each, or nearly so.
+int64_t block_of_panels(int64_t panels, int64_t most) {
+  for (int64_t block = most; 3 * block > 2 * most; --block)
+    if (panels % block == 0) return block;
+  return ceil_div(panels, ceil_div(panels, most));
+}
+
 }  // namespace
 
 // Rows and vectors that keep the most accumulators busy for the fewest loads.
@@ -201,9 +208,9 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
     const int64_t each = ceil_div(columns, int64_t{2} * target_.cores);
     const int64_t fit = target_.l2_bytes / 2 / bytes / block;
     const int64_t wanted = target_.cores > 1 ? std::min(fit, each) : fit;
-    const int64_t panels = ceil_div(columns, width);
-    const int64_t blocks = ceil_div(panels, std::max<int64_t>(ceil_div(wanted, width), 1));
-    panel.columns = ceil_div(panels, blocks) * width;
+    panel.columns =
+        block_of_panels(ceil_div(columns, width), std::max<int64_t>(ceil_div(wanted, width), 1)) *
+        width;
   }
   return panel;
 }

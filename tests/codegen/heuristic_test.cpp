@@ -104,6 +104,29 @@ TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
   EXPECT_NE(list(1024).find("STAGE p1"), std::string::npos);
 }
 
+// Columns are stored side by side: an operand that lies the other way is turned on the way to its
+// panel, by squares.  Blocks of steps and of columns are alike, so that none needs guards.
+TEST_F(HeuristicTest, PanelsOfProductsOfInputs) {
+  const auto list = [&](const Tensor& product) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {product.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
+    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_target());
+    const std::string text = to_text(choose_options(kernel, avx512_target()));
+    return text.substr(0, text.find("; VEC"));
+  };
+  const auto input = [&](int64_t rows, int64_t columns) {
+    return testing::float_input(context_, {rows, columns});
+  };
+  for (const int64_t columns : {3072, 512, 500})
+    EXPECT_TRUE(
+        list(matmul(input(128, 768), permute(input(columns, 768), {1, 0}))).find("STAGE p1") !=
+        std::string::npos)
+        << columns;
+  EXPECT_EQ(list(matmul(input(384, 1000), input(1000, 768))),
+            "TILE r2 250; TILE r1 384; TILE r4 48; TILE r5 16; TILE r0 9; "
+            "ORDER r1 r2 r0 r4 r3 r7 r5 r6");
+}
+
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
 // first level of cache.  What is in no cache is asked for sooner.
 TEST_F(HeuristicTest, LoopsOfRowsOverlap) {
