@@ -165,6 +165,7 @@ class Chooser {
     int64_t steps = 0;        // of it in a panel; 0: all
     bool in_place = false;    // it lies as panels already: columns of one tile side by side
     size_t column_range = 0;  // whose steps are panels (in_place), or columns
+    double passes = 0;        // over it, by tiles of rows
   };
   double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
   int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
@@ -184,7 +185,7 @@ class Chooser {
                      const RegisterTile& tile) const;
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
-  void unroll_steps(int64_t range, const RegisterTile& tile);
+  void unroll_steps(int64_t range, const RegisterTile& tile, const Panel& panel);
   void prefetch_panel(const Panel& panel, int64_t place);
   bool are_panels_colliding(const Panel& panel) const;
   void prefetch_tiles(size_t lane, size_t row, const Panel& panel, int64_t inside);

@@ -185,7 +185,7 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   if (longest == lane) return none;
   const bool lies_well = !transposed && (rows < kReadAgainMin || most(lane) <= width || steps < 32);
   if (lies_well && !in_place) return none;
-  Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range};
+  Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range, rows};
   const int64_t bytes = table_.widest_bytes;
   const int64_t others = steps / const_extent(longest);
   const int64_t room = target_.l2_bytes / 4 * 3 / bytes;
@@ -472,7 +472,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
     const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
     if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
   }
-  unroll_steps(steps.back(), best);
+  unroll_steps(steps.back(), best, panel);
   if (panel.in_place && (panel.steps || !panels_inside)) prefetch_panel(panel, place);
   if (panel.steps && inner_row != outer_row)
     prefetch_tiles(lane, row, panel, vectors != panels ? panels : outer_row);
@@ -480,8 +480,10 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
 
 // Some steps of the innermost reduced loop side by side: what a turn of the loop costs beside its
 // products (addresses, what is fetched ahead) is shared by more of them, and is not missed where
-// another thread has its share of the core.
-void Chooser::unroll_steps(int64_t range, const RegisterTile& tile) {
+// another thread has its share of the core.  A panel that few tiles of rows pass over is waited
+// for: what is fetched of the next one is better spread over all steps.
+void Chooser::unroll_steps(int64_t range, const RegisterTile& tile, const Panel& panel) {
+  if (panel.passes < kPassesFew) return;
   const UOp size = current_.ranges[current_.find_range(range)].range.src(0);
   const bool is_cut = range == cut_ && cut_ != number(static_cast<size_t>(cut_range_));
   if (!size.is_const() ||

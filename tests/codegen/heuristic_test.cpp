@@ -82,7 +82,7 @@ TEST_F(HeuristicTest, PanelsInPlaceAreWalkedInOnePass) {
 TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
   const Tensor x = make_placeholder(context_, kFloat32, {32, 768});
   EXPECT_EQ(loops(x, matmul(relu(matmul(x, constant({768, 3072}))), constant({3072, 768})), 0),
-            "r_96_4_192_4_8_2_16");
+            "r_96_4_768_8_2_16");
 }
 
 // Rows of a caller lie as they do: those a page apart are copied for a block of steps at a time.
