@@ -21,6 +21,7 @@
 #include "tests/reference/reference.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tiny {
 namespace {
@@ -34,13 +35,7 @@ void listen(void*, const char* text) {
 
 class SearchTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char path[] = "/tmp/tiny-search-test-XXXXXX";
-    ASSERT_NE(mkdtemp(path), nullptr);
-    folder_ = path;
-    told.clear();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { told.clear(); }
 
   // A search of width 2 whose result may be kept; what is told is heard.
   Flags flags(const std::string& device) const {
@@ -48,19 +43,14 @@ class SearchTest : public ::testing::Test {
     f.spec = 0;  // what is verified is not taken from disk
     f.debug = 1;
     f.log = {listen, nullptr};
-    f.cache_dir = folder_;
+    f.cache_dir = folder_.string();
     f.beam = 2;
     return f;
   }
 
-  std::vector<fs::path> files() const {
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(folder_))
-      if (entry.path().extension() == ".tiny") found.push_back(entry.path());
-    return found;
-  }
+  std::vector<fs::path> files() const { return folder_.files(".tiny"); }
 
-  std::string folder_;
+  testing::TemporaryFolder folder_;
 };
 
 Tensor data(const Ref<Context>& context, const Ints& shape, int64_t step) {
