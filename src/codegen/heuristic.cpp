@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -21,6 +22,11 @@ constexpr uint64_t bit(size_t i) {
 
 // Vectors of a staged value that are computed side by side.
 constexpr int64_t kFillVectors = 4;
+// What it costs to store lanes that lie apart, in loads of a vector.
+constexpr double kStoredApart = 32;
+constexpr double kStoredColliding = 512;  // where a tile's lines push each other out
+// Lanes so many elements apart share lines.
+constexpr int64_t kSharedLine = 4;
 // Choices by position that are unrolled together.
 constexpr int64_t kChoicesMax = 36;
 
@@ -77,6 +83,14 @@ int64_t Chooser::const_extent(size_t range) const {
   return size.is_const() ? size.const_int() : 0;
 }
 
+// Whether the lines of two vectors of lanes `stride` elements apart are more than their sets of the
+// first level of cache hold: its ways are a page each.
+bool Chooser::are_lines_colliding(int64_t stride, int64_t bytes) const {
+  constexpr int64_t kPage = 4096;
+  const int64_t sets = kPage / std::gcd(stride * bytes, kPage);
+  return sets * (target_.l1_bytes / kPage) < 2 * lanes_;
+}
+
 double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
   double cost = table_.opaque & bit(range) ? 1e9 : 0;
   for (const AccessInfo& a : table_.accesses) {
@@ -87,10 +101,20 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
       if (a.store && !reduced) cost += weight;
       continue;
     }
+    // Sums are added to their place for every block of steps, a line for each lane.
+    if (a.store && steps > 1 && stride != kOpaqueStride && std::abs(stride) > kSharedLine) {
+      const double price = are_lines_colliding(stride, a.node.src(1).dtype().bytes())
+                               ? kStoredColliding
+                               : kStoredApart;
+      cost += price / std::min(steps, static_cast<double>(kReducedBlock));
+      continue;
+    }
     // Lanes a few elements apart share cache lines; further apart each needs its own, unless the
     // load is read often enough to be laid out again first.
     const double again = can_stage(a, range) ? reuse(a) : 0;
-    const double apart = again >= kStagedReuseMin ? 1 + 16 / again : std::abs(stride) <= 4 ? 6 : 16;
+    const double apart = again >= kStagedReuseMin          ? 1 + 16 / again
+                         : std::abs(stride) <= kSharedLine ? 6
+                                                           : 16;
     cost += weight * (stride == 1 ? 1 : stride == kOpaqueStride ? 64 : apart);
   }
   const double n = extent(range);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/checked.h"
 #include "ir/build.h"
 #include "ir/rebuild.h"
 #include "schedule/narrow_operands.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Smaller constants stay in the cache, however they lie.
 constexpr int64_t kElementsMin = 1024;
+// Of so many vectors of columns another is a small part.
+constexpr int64_t kVectorsMany = 12;
 
 // `value`, which is movement over the copy `base`, over what that is a copy of; none where movement
 // needs the memory.
@@ -96,12 +99,13 @@ class Operand {
 
   int64_t lanes() const { return target_.vector_bytes / (value_.dtype().bytes() * word_); }
 
-  // Columns side by side: two vectors where they fill all blocks, else one, else all.
+  // Columns side by side: two vectors where they fill all blocks, else one, else all.  Where they
+  // are many, the last block is filled up with zeros, so that no load needs a mask.
   int64_t block(int64_t columns) const {
     if (!is_shared_) return columns;
     for (const int64_t vectors : {2, 1})
       if (columns % (vectors * lanes()) == 0) return vectors * lanes();
-    return columns;
+    return columns >= kVectorsMany * lanes() ? 2 * lanes() : columns;
   }
 
   std::optional<UOp> pack(const StoredView& stored, const std::vector<uint8_t>& is_constant) const {
@@ -110,6 +114,7 @@ class Operand {
     ViewArg elements{{}, {}, stored.view.offset.value()};
     Shape narrow(shape.size(), 1);
     Shape kept;
+    Shape filled;  // with whole blocks
     Shape split;
     std::vector<size_t> outer;
     std::vector<size_t> steps;
@@ -120,9 +125,10 @@ class Operand {
       elements.strides.push_back(stored.view.strides[i].value());
       narrow[i] = size;
       kept.push_back(size);
+      filled.push_back(i == columns_axis_ ? round_up(size, block(size)) : size);
       if (i == columns_axis_) {
         blocks_at = split.size();
-        split.push_back(size / block(size));
+        split.push_back(ceil_div(size, block(size)));
         split.push_back(block(size));
         continue;
       }
@@ -153,8 +159,15 @@ class Operand {
     order.push_back(static_cast<int64_t>(blocks_at + 1));
     if (word_ > 1) order.push_back(static_cast<int64_t>(word_at));
     Graph& graph = value_.graph();
+    const Shape none(kept.size(), Dim(0));
+    Shape rest = none;
+    for (size_t i = 0; i < kept.size(); ++i) rest[i] = filled[i].value() - kept[i].value();
+    const auto in_blocks = [&](const UOp& x) {
+      const UOp all = filled == kept ? x : make_pad(make_reshape(x, kept), none, rest);
+      return make_permute(make_reshape(all, split), order);
+    };
     const UOp given = graph.make(Op::AsStrided, {stored.base}, std::move(elements));
-    const UOp ordered = make_permute(make_reshape(given, split), order);
+    const UOp ordered = in_blocks(given);
     if (const auto lies = as_view(ordered, is_constant);
         lies && lies->view.offset.is(0) && is_row_major(lies->view))
       return std::nullopt;
@@ -162,15 +175,14 @@ class Operand {
     const bool is_copy = !has_memory(stored.base) && stored.base.op() == Op::Contiguous;
     const UOp once = value_.op() == Op::Expand ? UOp(value_.src(0)) : value_;
     const auto whole = is_copy ? without_copy(once, stored.base) : std::nullopt;
-    const auto in_order = [&](const UOp& x) {
-      const UOp cut = make_shrink(x, Shape(shape.size(), Dim(0)), narrow);
-      return make_permute(make_reshape(cut, split), order);
-    };
-    const UOp constant = graph.make(Op::Contiguous, {whole ? in_order(*whole) : ordered});
+    const UOp constant = graph.make(
+        Op::Contiguous,
+        {whole ? in_blocks(make_shrink(*whole, Shape(shape.size(), Dim(0)), narrow)) : ordered});
     Ints back(order.size());
     for (size_t i = 0; i < order.size(); ++i)
       back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-    const UOp columns = make_reshape(make_permute(constant, back), kept);
+    const UOp all = make_reshape(make_permute(constant, back), filled);
+    const UOp columns = filled == kept ? all : make_shrink(all, none, kept);
     return make_expand(make_reshape(columns, narrow), shape);
   }
 

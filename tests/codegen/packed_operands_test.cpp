@@ -47,7 +47,7 @@ Tensor prologue(Random& random, const Tensor& x, const Ints& shape) {
 // Two contractions, one after the other: the second's operand is a value that has a layout.
 Tensor matrices(Random& random, const Tensor& x, int64_t k) {
   const Ref<Context> context(&x.context());
-  const int64_t n = random.one_of({16, 32, 48, 50, 64, 96, 200, 1024});
+  const int64_t n = random.one_of({16, 32, 48, 50, 64, 96, 200, 203, 509, 1024});
   const int64_t m = random.one_of({7, 16, 24, 40});
   Tensor w = random.tensor(context, {k, n});
   if (random.below(2)) w = permute(random.tensor(context, {n, k}), {1, 0});
