@@ -112,7 +112,7 @@ class Chooser {
   void stage_panel(const std::vector<int64_t>& steps, const Columns& columns);
   int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
-  void prefetch_window();
+  void prefetch_operands();
   void lanes_along_rows();
   int64_t row_of(RangeSet ranges) const;
   void overlap_tile(int64_t row);

@@ -38,6 +38,19 @@ std::optional<UOp> without_copy(const UOp& value, const UOp& base) {
   return now;
 }
 
+// Whether the elements along an axis of an operand lie side by side, or may.
+bool is_innermost(const UOp& operand, size_t axis, const std::vector<uint8_t>& is_stored) {
+  UOp node = operand;
+  std::optional<size_t> at = axis;
+  while (!has_memory(node) && has(node.op(), kMovement)) {
+    if (at)
+      if (const auto lies = as_view(node, is_stored)) return lies->view.strides[*at].is(1);
+    if (at) at = axis_below(node, *at);
+    node = UOp(node.src(0));
+  }
+  return !has_memory(node);
+}
+
 // One operand of a contraction.
 class Operand {
  public:
@@ -54,13 +67,10 @@ class Operand {
         !stored->view.offset.is_const())
       return std::nullopt;
     if (!find_axes(stored->view, other)) return std::nullopt;
-    UOp base = other;
-    while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
-    is_computed_ = !has_memory(base);
     if (columns_axis_ == kNone || steps_ < 2) return std::nullopt;
     if (elements_ < (is_shared_ ? kElementsMin : lanes() * lanes())) return std::nullopt;
     if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
-    return pack(*stored, is_constant);
+    return pack(*stored, other, is_constant);
   }
 
  private:
@@ -108,7 +118,8 @@ class Operand {
     return columns >= kVectorsMany * lanes() ? 2 * lanes() : columns;
   }
 
-  std::optional<UOp> pack(const StoredView& stored, const std::vector<uint8_t>& is_constant) const {
+  std::optional<UOp> pack(const StoredView& stored, const UOp& other,
+                          const std::vector<uint8_t>& is_constant) const {
     const Shape& shape = shape_of(value_);
     // The elements without the axes that repeat; then with the columns split into blocks.
     ViewArg elements{{}, {}, stored.view.offset.value()};
@@ -118,6 +129,7 @@ class Operand {
     Shape split;
     std::vector<size_t> outer;
     std::vector<size_t> steps;
+    std::vector<size_t> steps_axes;
     size_t blocks_at = 0;
     for (size_t i : kept_) {
       const int64_t size = shape[i].value();
@@ -133,14 +145,17 @@ class Operand {
         continue;
       }
       (is_reduced_[i] ? steps : outer).push_back(split.size());
+      if (is_reduced_[i]) steps_axes.push_back(i);
       split.push_back(size);
     }
-    // The longest axis of the reduction is the one that the other operand has innermost
-    // (schedule/layout.h).
+    // The longest axis of the reduction is the one that the other operand has innermost, if that is
+    // computed (schedule/layout.h) or lies so.
     const auto size = [&](size_t i) { return split[i].value(); };
     const auto longest = std::max_element(steps.begin(), steps.end(),
                                           [&](size_t a, size_t b) { return size(a) < size(b); });
-    if (is_computed_ && longest != steps.end()) std::rotate(longest, longest + 1, steps.end());
+    if (longest != steps.end() &&
+        is_innermost(other, steps_axes[static_cast<size_t>(longest - steps.begin())], is_constant))
+      std::rotate(longest, longest + 1, steps.end());
     size_t word_at = split.size();
     if (word_ > 1) {
       if (steps.empty() || size(steps.back()) % word_ != 0) return std::nullopt;
@@ -196,8 +211,7 @@ class Operand {
   int64_t rows_ = 1;   // how often each element is read
   int64_t steps_ = 1;  // of the reduction
   bool contiguous_steps_ = false;
-  bool is_shared_ = false;    // every column reads the same elements of the other operand
-  bool is_computed_ = false;  // the other operand
+  bool is_shared_ = false;  // every column reads the same elements of the other operand
 };
 
 // A contraction's product of operands, one of them packed if it is a constant.

@@ -65,6 +65,15 @@ TEST_F(PackConstants, AConvolutionsChannelsAreTheInnermostSteps) {
             (std::vector<Ints>{{2, 3, 3, 16, 32}}));
 }
 
+// Data that lies in memory has them where it has them.
+TEST_F(PackConstants, StepsThatLieSideBySideInMemoryAreInnermost) {
+  const Tensor weights = constant({64, 16, 3});
+  EXPECT_EQ(packed(conv(permute(constant({1, 7, 16}), {0, 2, 1}), weights, Tensor(), {})),
+            (std::vector<Ints>{{2, 3, 16, 32}}));
+  EXPECT_EQ(packed(conv(constant({1, 16, 7}), weights, Tensor(), {})),
+            (std::vector<Ints>{{2, 16, 3, 32}}));
+}
+
 TEST_F(PackConstants, EachGroupHasItsPanels) {
   const Tensor y = conv(data({1, 16, 5, 6}), constant({64, 8, 3, 3}), Tensor(), {}, 2);
   EXPECT_EQ(packed(y), (std::vector<Ints>{{2, 1, 3, 3, 8, 32}}));
