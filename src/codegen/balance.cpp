@@ -285,8 +285,11 @@ bool balance(BalancedKernel& balanced, size_t at) {
     return false;
   kernel.roots = std::move(roots);
   kernel.facts = std::move(facts);
-  for (KernelPrefetch& p : kernel.prefetches) p.index = rewriter(p.index);
-  std::erase_if(kernel.prefetches, [](const KernelPrefetch& p) { return !p.index; });
+  // What is fetched need not be right; 0 is where both begin.
+  for (KernelPrefetch& p : kernel.prefetches) {
+    const UOp place = rewriter(p.index);
+    p.index = place ? place : substitute(p.index, {{cut->range, start}});
+  }
   if (balanced.outer) balanced.outer = rewriter(balanced.outer);
   kernel.ranges[at].range = start;
   const Member& first = cut->families[0][0];

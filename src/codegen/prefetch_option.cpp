@@ -125,8 +125,8 @@ class Prefetcher {
     if (moves != 0) {
       ahead_ = is_store_ ? 0 : moves;
     } else {
-      if (!loop_.src(0).is_const()) refuse("the loop has no known size");
-      rounds_ = loop_.src(0).const_int();
+      is_first_round_ = !loop_.src(0).is_const();
+      if (!is_first_round_) rounds_ = loop_.src(0).const_int();
       for (size_t i = 0; i < place_; ++i)
         if (const int64_t stride = outside_.coefficient(kernel_.ranges[i].range);
             surrounds(i) && stride != 0)
@@ -238,7 +238,10 @@ class Prefetcher {
     // More steps than lines: several for each, so that a round's lines are spread over it.
     int64_t steps_of_line = 1;
     while (of_step == 1 && steps_ >= 2 * steps_of_line * walked) steps_of_line *= 2;
-    UOp place = add(to_uop(graph_, outside_), ahead_);
+    UOp place = to_uop(graph_, outside_);
+    // Of rounds that are not numbered the first fetches all; others name what they read anyway.
+    place = is_first_round_ ? add(place, mul(maximum(sub(graph_.integer(1), loop_), 0), ahead_))
+                            : add(place, ahead_);
     if (elements_ > reach_) place = minimum(place, elements_ - reach_);
     if (rounds_ > 1)
       place = add(place, mul(minimum(mul(loop_, of_round), lattice_[round].size - of_round),
@@ -273,6 +276,7 @@ class Prefetcher {
   int64_t elements_ = 1;
   int64_t ahead_ = 0;   // from a block to the next
   int64_t rounds_ = 1;  // of the loop, all of which have one block
+  bool is_first_round_ = false;  // the loop has as many as the run says
   std::vector<Dimension> lattice_;
   int64_t reach_ = 1;  // elements from a block's first to its last line
   struct Shares {
