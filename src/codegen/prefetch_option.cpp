@@ -13,7 +13,8 @@ namespace tiny {
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kLinesOfStep = 4;  // so that fetching does not hold up what else a step does
+constexpr int64_t kRoundsUnknown = 2;  // share a block where a run says how many there are
+constexpr int64_t kLinesOfStep = 4;    // so that fetching does not hold up what else a step does
 
 class Prefetcher {
  public:
@@ -125,8 +126,7 @@ class Prefetcher {
     if (moves != 0) {
       ahead_ = is_store_ ? 0 : moves;
     } else {
-      is_first_round_ = !loop_.src(0).is_const();
-      if (!is_first_round_) rounds_ = loop_.src(0).const_int();
+      rounds_ = loop_.src(0).is_const() ? loop_.src(0).const_int() : kRoundsUnknown;
       for (size_t i = 0; i < place_; ++i)
         if (const int64_t stride = outside_.coefficient(kernel_.ranges[i].range);
             surrounds(i) && stride != 0)
@@ -238,10 +238,7 @@ class Prefetcher {
     // More steps than lines: several for each, so that a round's lines are spread over it.
     int64_t steps_of_line = 1;
     while (of_step == 1 && steps_ >= 2 * steps_of_line * walked) steps_of_line *= 2;
-    UOp place = to_uop(graph_, outside_);
-    // Of rounds that are not numbered the first fetches all; others name what they read anyway.
-    place = is_first_round_ ? add(place, mul(maximum(sub(graph_.integer(1), loop_), 0), ahead_))
-                            : add(place, ahead_);
+    UOp place = add(to_uop(graph_, outside_), ahead_);
     if (elements_ > reach_) place = minimum(place, elements_ - reach_);
     if (rounds_ > 1)
       place = add(place, mul(minimum(mul(loop_, of_round), lattice_[round].size - of_round),
@@ -256,8 +253,14 @@ class Prefetcher {
         for (const int64_t offset : offsets) more.push_back(offset + n * lattice_[i].stride);
       offsets = std::move(more);
     }
-    for (const int64_t offset : offsets)
-      out.prefetches.push_back({access_.src(0), simplify_index(add(place, offset)), element_});
+    // Where there turns out to be one round it fetches what another would have fetched.
+    std::vector<UOp> places{place};
+    if (!loop_.src(0).is_const() && rounds_ > 1)
+      places.push_back(add(place, mul(maximum(sub(graph_.integer(rounds_), loop_.src(0)), 0),
+                                      of_round * lattice_[round].stride)));
+    for (const UOp& at : places)
+      for (const int64_t offset : offsets)
+        out.prefetches.push_back({access_.src(0), simplify_index(add(at, offset)), element_});
   }
 
   const Kernel& kernel_;
@@ -276,7 +279,6 @@ class Prefetcher {
   int64_t elements_ = 1;
   int64_t ahead_ = 0;   // from a block to the next
   int64_t rounds_ = 1;  // of the loop, all of which have one block
-  bool is_first_round_ = false;  // the loop has as many as the run says
   std::vector<Dimension> lattice_;
   int64_t reach_ = 1;  // elements from a block's first to its last line
   struct Shares {
