@@ -235,6 +235,8 @@ void Lineariser::emit_balanced(const std::vector<Task*>& group, size_t range, Lo
               : op(Op::Add, count,
                    choose(op(Op::Less, zero, scalar_index(rest)), index_constant(-1), zero));
   if (kernel_.ranges[range].kind != RangeKind::Thread) limits.end = count;
+  const int64_t scratch = program_.scratch_bytes;  // tiles of different sizes share it
+  int64_t most = scratch;
   for (const int64_t t : tile_steps(tile)) {
     const LinearId is_least = op(Op::Equal, least, index_constant(t));
     const LinearId is_larger = op(Op::Equal, least, index_constant(t - 1));
@@ -242,12 +244,17 @@ void Lineariser::emit_balanced(const std::vector<Task*>& group, size_t range, Lo
     const LinearId first = op(Op::Mul, begin, index_constant(tile.unit));
     const UOp room = sub(tile.size, start);
     const LinearId end = choose(is_least, complete, choose(is_larger, larger, zero));
-    emit_tiles(group, range, limits, {t, begin, end, first, sub(room, t * tile.unit)});
-    if (is_even) continue;
-    const UOp all_but_one = sub(room, (t - 1) * tile.unit + 1);
-    const LinearId last = choose(is_least, count, zero);
-    emit_tiles(group, range, limits, {t, complete, last, first, all_but_one});
+    std::vector<Tiles> kinds{{t, begin, end, first, sub(room, t * tile.unit)}};
+    if (!is_even)
+      kinds.push_back(
+          {t, complete, choose(is_least, count, zero), first, sub(room, (t - 1) * tile.unit + 1)});
+    for (const Tiles& tiles : kinds) {
+      program_.scratch_bytes = scratch;
+      emit_tiles(group, range, limits, tiles);
+      most = std::max(most, program_.scratch_bytes);
+    }
   }
+  program_.scratch_bytes = most;
 }
 
 }  // namespace tiny
