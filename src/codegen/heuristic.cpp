@@ -83,6 +83,8 @@ int64_t Chooser::const_extent(size_t range) const {
   return size.is_const() ? size.const_int() : 0;
 }
 
+constexpr double kRunTimeLanes = 1.05;  // some of the last vector's are not used
+
 // Whether the lines of two vectors of lanes `stride` elements apart are more than their sets of the
 // first level of cache hold: its ways are a page each.
 bool Chooser::are_lines_colliding(int64_t stride, int64_t bytes) const {
@@ -120,6 +122,7 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
   const double n = extent(range);
   const double vectors = std::ceil(n / static_cast<double>(lanes_));
   cost *= vectors * static_cast<double>(lanes_) / n;
+  if (const_extent(range) == 0) cost *= kRunTimeLanes;
   // Lanes of a reduction are folded for every element that is stored.
   return reduced ? cost + 1 + static_cast<double>(lanes_) / steps : cost;
 }

@@ -351,8 +351,8 @@ void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
     const int64_t at = r.range.int_arg();
     const bool is_loop = is_inside && r.kind == RangeKind::Loop && !r.reduced;
     is_inside |= at == place;
-    if (!is_loop || !r.range.src(0).is_const()) continue;
-    if (r.range.src(0).const_int() > kPassesMany) return;
+    if (!is_loop) continue;
+    if (r.range.src(0).is_const() && r.range.src(0).const_int() > kPassesMany) return;
     const Option option{OptionKind::Prefetch, at, panel.load->node.src(0).int_arg(), {}, 0, false};
     if (can_prefetch(current_, option)) apply(option);
     return;

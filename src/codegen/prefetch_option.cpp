@@ -14,7 +14,8 @@ namespace tiny {
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kLinesOfStep = 4;  // so that fetching does not hold up what else a step does
+constexpr int64_t kRoundsUnknown = 2;  // share a block where a run says how many there are
+constexpr int64_t kLinesOfStep = 4;    // so that fetching does not hold up what else a step does
 
 class Prefetcher {
  public:
@@ -137,8 +138,7 @@ class Prefetcher {
     if (moves != 0) {
       ahead_ = is_store_ ? 0 : moves;
     } else {
-      if (!loop_.src(0).is_const()) refuse("the loop has no known size");
-      rounds_ = loop_.src(0).const_int();
+      rounds_ = loop_.src(0).is_const() ? loop_.src(0).const_int() : kRoundsUnknown;
       for (size_t i = 0; i < place_; ++i)
         if (const int64_t stride = outside_.coefficient(kernel_.ranges[i].range);
             surrounds(i) && stride != 0)
@@ -265,8 +265,14 @@ class Prefetcher {
         for (const int64_t offset : offsets) more.push_back(offset + n * lattice_[i].stride);
       offsets = std::move(more);
     }
-    for (const int64_t offset : offsets)
-      out.prefetches.push_back({access_.src(0), simplify_index(add(place, offset)), element_});
+    // Where there turns out to be one round it fetches what another would have fetched.
+    std::vector<UOp> places{place};
+    if (!loop_.src(0).is_const() && rounds_ > 1)
+      places.push_back(add(place, mul(maximum(sub(graph_.integer(rounds_), loop_.src(0)), 0),
+                                      of_round * lattice_[round].stride)));
+    for (const UOp& at : places)
+      for (const int64_t offset : offsets)
+        out.prefetches.push_back({access_.src(0), simplify_index(add(at, offset)), element_});
   }
 
   const Kernel& kernel_;
