@@ -19,12 +19,14 @@ const RefCounted* memory_of(const UOp& node) {
   return std::get<Ref<RefCounted>>(node.arg()).get();
 }
 
+double bandwidth_of(double bytes, const Target& target) {
+  if (bytes <= static_cast<double>(target.l2_bytes) / 2) return target.l2_bandwidth;
+  return bytes <= static_cast<double>(target.l3_bytes) / 2 ? target.l3_bandwidth
+                                                           : target.memory_bandwidth;
+}
+
 double saved_seconds(double bytes, const Target& target) {
-  const double bandwidth = bytes <= static_cast<double>(target.l2_bytes) / 2 ? target.l2_bandwidth
-                           : bytes <= static_cast<double>(target.l3_bytes) / 2
-                               ? target.l3_bandwidth
-                               : target.memory_bandwidth;
-  return target.launch_seconds + 2 * bytes / bandwidth;
+  return target.launch_seconds + 2 * bytes / bandwidth_of(bytes, target);
 }
 
 namespace {

@@ -16,42 +16,10 @@ namespace tiny {
 
 namespace {
 
-constexpr int kShiftDepth = 6;   // operations that make a shift of a constant
 constexpr int64_t kUsesMin = 8;  // of each element, for corrections to pay
 
 bool is_byte(DType dtype) {
   return dtype == kInt8 || dtype == kUInt8;
-}
-
-// The movement above `node` on the way from `top`, outermost first.
-std::vector<UOp> moves_above(const UOp& top) {
-  std::vector<UOp> moves;
-  for (UOp node = top; has(node.op(), kMovement); node = UOp(node.src(0))) moves.push_back(node);
-  return moves;
-}
-
-UOp moved(const std::vector<UOp>& moves, UOp value) {
-  for (size_t i = moves.size(); i-- > 0;) {
-    std::vector<UOp> src(moves[i].src().begin(), moves[i].src().end());
-    src[0] = value;
-    value = value.graph().make(moves[i].op(), std::move(src), moves[i].arg());
-  }
-  return value;
-}
-
-// Whether all elements along the axis are equal, as far as a few operations show.
-bool is_same_along(const UOp& value, size_t axis, int depth = kShiftDepth) {
-  UOp node = value;
-  std::optional<size_t> at = axis;
-  for (; has(node.op(), kMovement); node = UOp(node.src(0))) {
-    if (repeats(node, *at)) return true;
-    at = axis_below(node, *at);
-    if (!at || node.op() == Op::Pad) return false;
-  }
-  if (node.is_const() || shape_of(node)[*at].is(1)) return true;
-  if (depth == 0 || !has(node.op(), kElementwise)) return false;
-  return std::ranges::all_of(node.src(),
-                             [&](const UOp& s) { return is_same_along(s, *at, depth - 1); });
 }
 
 // Whether it is 0, perhaps negated and repeated.
@@ -59,19 +27,6 @@ bool is_zero(const UOp& value) {
   UOp node = value;
   while (has(node.op(), kMovement) || node.op() == Op::Neg) node = UOp(node.src(0));
   return node.is_const_int(0);
-}
-
-// The first element along these axes.
-UOp first_along(const UOp& value, const std::vector<bool>& axes) {
-  const Shape& shape = shape_of(value);
-  Shape end = shape;
-  bool any = false;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (!axes[i] || shape[i].is(1)) continue;
-    end[i] = 1;
-    any = true;
-  }
-  return any ? make_shrink(value, Shape(shape.size(), 0), end) : value;
 }
 
 // A factor: bytes under movement, widened, and what is added to them.
@@ -86,13 +41,12 @@ struct Factor {
 
 std::optional<Factor> factor_of(const UOp& u) {
   Factor out;
-  out.moves = moves_above(u);
-  UOp node = out.moves.empty() ? u : UOp(out.moves.back().src(0));
+  UOp node = below_movement(u, out.moves);
   UOp shift;
   if (node.op() == Op::Add) {
     for (const size_t side : {size_t{0}, size_t{1}}) {
-      const std::vector<UOp> inner = moves_above(node.src(side));
-      const UOp widened = inner.empty() ? UOp(node.src(side)) : UOp(inner.back().src(0));
+      std::vector<UOp> inner;
+      const UOp widened = below_movement(node.src(side), inner);
       if (widened.op() != Op::Cast || !is_byte(widened.src(0).dtype())) continue;
       out.inner = inner;
       shift = UOp(node.src(1 - side));
@@ -237,6 +191,13 @@ std::vector<UOp> rewrite_zero_points(std::span<const UOp> roots, const Target& t
     if (has_memory(node) || now.op() != Op::ReduceAxis || !has_constant_steps(now)) return now;
     return Rewriter(now, target, varies).run().value_or(now);
   });
+}
+
+std::optional<UOp> sum_in_words(const UOp& reduce, const Target& target,
+                                const std::vector<uint8_t>& varies) {
+  if (!(target.dots & kIntegerDots) || !has_constant_steps(reduce)) return std::nullopt;
+  if (const std::optional<UOp> rewritten = Rewriter(reduce, target, varies).run()) return rewritten;
+  return dot_kind_of(reduce, target) ? std::optional(reduce) : std::nullopt;
 }
 
 }  // namespace tiny
