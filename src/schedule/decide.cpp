@@ -4,7 +4,9 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "schedule/narrow_operands.h"
 #include "schedule/schedule.h"
+#include "shape/movement_axis.h"
 #include "shape/shape.h"
 #include "shape/view.h"
 
@@ -62,11 +64,13 @@ class Decider {
     cones_.resize(limit);
     users_.resize(limit);
     forced_.resize(limit);
+    words_.resize(limit);
     for (const UOp& u : decision_.order) {
       if (has_memory(u)) continue;
       for (const UOp& s : u.src()) users_[s.id()].push_back(u);
     }
     find_slots();
+    for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
     for (const UOp& u : decision_.order)
       if (u.op() == Op::Concat && !has_memory(u)) place_parts(u);
@@ -90,6 +94,16 @@ class Decider {
       else if (has_memory(u))
         decision_.slot_of[u.id()] = by_memory.try_emplace(memory_of(u), u).first->second;
     }
+  }
+
+  // The target multiplies bytes in words only where it reads them: what computing them on the way
+  // costs their product.
+  void find_words(const UOp& u) {
+    const auto kind = has_memory(u) ? std::nullopt : dot_kind_of(u, target_);
+    if (!kind) return;
+    const double lost = size_of(u.src(0)) * (1 - 1 / static_cast<double>(dot_steps(*kind)));
+    for (const UOp& factor : u.src(0).src())
+      words_[below_movement(below_movement(factor).src(0)).id()] += lost;
   }
 
   // What must have memory for `out` to have a value somewhere.
@@ -241,13 +255,15 @@ class Decider {
   }
 
   bool worth_storing(const UOp& u, const Cone& cone) {
+    const double saved =
+        saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
+    if (words_[u.id()] / target_.fma_rate > saved) return true;
     if (cone.weight == 0 || meetings_[u.id()].node) return false;
     if (cone.inputs.empty() && cone.ops <= kLightOps) return false;
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
-    const double pay = cone.weight * size_of(u) * (n - 1) / target_.fma_rate;
-    return pay > saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
+    return cone.weight * size_of(u) * (n - 1) / target_.fma_rate > saved;
   }
 
   void visit(const UOp& u) {
@@ -262,7 +278,8 @@ class Decider {
       cone.weight = 0;
       needed |= !continues_into_user(u);
     } else if (has(u.op(), kElementwise)) {
-      needed |= too_large || (cone.reduces ? !continues_into_user(u) : worth_storing(u, cone));
+      const bool continues = cone.reduces && words_[u.id()] == 0 && continues_into_user(u);
+      needed |= too_large || (cone.reduces ? !continues : worth_storing(u, cone));
     } else if (has(u.op(), kMovement)) {
       // What is reduced stops here, unless its only user goes on with it.
       needed |= (cone.reduces && !continues_into_user(u)) || too_large;
@@ -278,6 +295,7 @@ class Decider {
   std::vector<Cone> cones_;
   std::vector<std::vector<UOp>> users_;
   std::vector<uint8_t> forced_;
+  std::vector<double> words_;  // by id: multiply-adds that are lost if it has no memory
   struct Meeting {
     const UOp* node = nullptr;
     int64_t depth = 0;  // how many follow
