@@ -17,6 +17,25 @@ constexpr size_t kStepsMax = 8;        // operations that widen a constant
 constexpr double kSmallOperand = 8;    // times smaller than the elements that it is applied to
 constexpr double kElementsMin = 1024;  // smaller constants stay in the cache anyhow
 
+constexpr int kSumDepth = 8;  // of operations between an integer and its bytes
+
+std::optional<Interval> values_within(const UOp& integer, int depth) {
+  const UOp node = below_movement(integer);
+  if (node.op() == Op::Const && node.dtype().is_int())
+    return Interval{node.const_int(), node.const_int()};
+  if (depth == 0) return std::nullopt;
+  if (node.op() == Op::Cast) {
+    if (node.src(0).dtype() == kInt8) return Interval{-128, 127};
+    if (node.src(0).dtype() == kUInt8) return Interval{0, 255};
+    return std::nullopt;
+  }
+  if (node.op() != Op::Neg && node.op() != Op::Add) return std::nullopt;
+  const auto a = values_within(node.src(0), depth - 1);
+  if (!a || node.op() == Op::Neg) return a ? std::optional(Interval{-a->hi, -a->lo}) : a;
+  const auto b = values_within(node.src(1), depth - 1);
+  return b ? std::optional(Interval{a->lo + b->lo, a->hi + b->hi}) : b;
+}
+
 // The cast below movement that widens a factor; no node if there is none.
 UOp cast_below(const UOp& factor) {
   const UOp node = below_movement(factor);
@@ -57,6 +76,10 @@ UOp without_cast(const UOp& factor) {
   std::vector<UOp> moves;
   const UOp node = below_movement(factor, moves);
   return moved(moves, UOp(node.src(0)));
+}
+
+std::optional<Interval> values_of_bytes(const UOp& integer) {
+  return values_within(integer, kSumDepth);
 }
 
 UOp NarrowFactor::over(const UOp& elements) const {

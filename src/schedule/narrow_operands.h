@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/bounds.h"
 #include "ir/dot.h"
 #include "ir/target.h"
 #include "ir/uop.h"
@@ -19,6 +20,10 @@ std::optional<DotKind> dot_kind_of(const UOp& reduce, const Target& target);
 
 // A factor of such a sum without its cast: the same movement of what is widened.
 UOp without_cast(const UOp& factor);
+
+// The values that an integer can have, from the types of the bytes that it is a sum of; none if it
+// is made of anything else.
+std::optional<Interval> values_of_bytes(const UOp& integer);
 
 // A constant factor made of 8 or 16 bits each by a few operations whose other operands are small.
 class NarrowFactor {

@@ -16,36 +16,9 @@ namespace tiny {
 
 namespace {
 
-constexpr int kShiftDepth = 8;  // operations between an integer and its bytes
+constexpr int kScalesMax = 8;  // of one factor
 
-// The values that an integer can have, from the types of the bytes that it is made of; none if that
-// is not known.
-struct Span {
-  int64_t lo = 0;
-  int64_t hi = 0;
-};
-std::optional<Span> span_of(const UOp& u, int depth = kShiftDepth) {
-  const UOp node = below_movement(u);
-  if (node.op() == Op::Const && node.dtype().is_int())
-    return Span{node.const_int(), node.const_int()};
-  if (depth == 0) return std::nullopt;
-  if (node.op() == Op::Cast) {
-    const DType from = node.src(0).dtype();
-    if (from == kInt8) return Span{-128, 127};
-    if (from == kUInt8) return Span{0, 255};
-    return std::nullopt;
-  }
-  if (node.op() == Op::Neg) {
-    const auto x = span_of(node.src(0), depth - 1);
-    return x ? std::optional(Span{-x->hi, -x->lo}) : std::nullopt;
-  }
-  if (node.op() != Op::Add) return std::nullopt;
-  const auto a = span_of(node.src(0), depth - 1);
-  const auto b = span_of(node.src(1), depth - 1);
-  return a && b ? std::optional(Span{a->lo + b->lo, a->hi + b->hi}) : std::nullopt;
-}
-
-int64_t magnitude(const Span& s) {
+int64_t magnitude(const Interval& s) {
   return std::max(-s.lo, s.hi);
 }
 
@@ -82,8 +55,8 @@ class Rewriter {
     const std::optional<Scaled> a = scaled(product.src(0));
     const std::optional<Scaled> b = a ? scaled(product.src(1)) : std::nullopt;
     if (!b) return std::nullopt;
-    const std::optional<Span> x = span_of(a->integer);
-    const std::optional<Span> y = span_of(b->integer);
+    const std::optional<Interval> x = values_of_bytes(a->integer);
+    const std::optional<Interval> y = values_of_bytes(b->integer);
     if (!x || !y || !fits(*x, *y)) return std::nullopt;
     const UOp sum = make_reduce(mul(a->integer, b->integer), Op::Add, axes());
     const std::optional<UOp> words = sum_in_words(sum, target_, varies_);
@@ -94,7 +67,7 @@ class Rewriter {
   }
 
   // Whether no partial sum leaves 32 bits.
-  bool fits(const Span& x, const Span& y) const {
+  bool fits(const Interval& x, const Interval& y) const {
     const int64_t largest = magnitude(x) * magnitude(y);
     int64_t steps = 1;
     for (size_t i = 0; i < shape_.size(); ++i) {
@@ -142,7 +115,7 @@ class Rewriter {
   // Whether the value is the float of an integer, perhaps scaled.
   static bool is_widened(const UOp& value) {
     UOp node = below_movement(value);
-    for (int depth = 0; depth < kShiftDepth && node.op() == Op::Mul; ++depth)
+    for (int depth = 0; depth < kScalesMax && node.op() == Op::Mul; ++depth)
       node = below_movement(node.src(below_movement(node.src(0)).op() == Op::Const ? 1 : 0));
     return node.op() == Op::Cast && node.src(0).dtype().is_int();
   }

@@ -34,10 +34,46 @@ struct Factor {
   std::vector<UOp> moves;  // above the widened value
   std::vector<UOp> inner;  // between that and its bytes
   UOp bytes;
-  UOp shift;  // of the factor's shape; none: 0
+  UOp shift;           // of the factor's shape; none: 0
+  UOp unpadded_shift;  // below the movement
 
   UOp value() const { return moved(moves, moved(inner, bytes)); }
 };
+
+bool is_pad(const UOp& move) {
+  return move.op() == Op::Pad;
+}
+
+// Zeros around shifted bytes are bytes that the shift makes zero, if it is one number: then all
+// bytes are shifted.  None if there is no padding, or no such byte.
+std::optional<Factor> with_padded_bytes(const Factor& f) {
+  const auto first = std::ranges::find_if(f.moves, is_pad);
+  if (first == f.moves.end() || !f.shift) return std::nullopt;
+  const auto above = std::span(f.moves).first(static_cast<size_t>(first - f.moves.begin()));
+  const auto below = std::span(f.moves).subspan(above.size());
+  const UOp& shift = f.unpadded_shift;
+  const DType dtype = f.bytes.dtype();
+  const std::optional<Interval> needed = values_of_bytes(neg(shift));
+  const Interval holds = dtype == kInt8 ? Interval{-128, 127} : Interval{0, 255};
+  if (!is_uniform(shift) || !needed || needed->lo < holds.lo || needed->hi > holds.hi)
+    return std::nullopt;
+  const UOp bytes = moved(f.inner, f.bytes);
+  const UOp padded = moved(below, bytes);
+  const Shape& shape = shape_of(padded);
+  const UOp number = first_along(shift, std::vector<bool>(shape_of(shift).size(), true));
+  const auto everywhere = [&](const UOp& value) {
+    return make_expand(make_reshape(value, Shape(shape.size(), 1)), shape);
+  };
+  const UOp one = bytes.graph().constant_bits(kBool, 1);
+  const UOp inside = moved(
+      below, make_expand(make_reshape(one, Shape(shape_of(bytes).size(), 1)), shape_of(bytes)));
+  Factor out;
+  out.moves.assign(above.begin(), above.end());
+  out.bytes = where(inside, padded, everywhere(cast(neg(number), dtype)));
+  out.unpadded_shift = everywhere(number);
+  out.shift = moved(out.moves, out.unpadded_shift);
+  return out;
+}
 
 std::optional<Factor> factor_of(const UOp& u) {
   Factor out;
@@ -56,8 +92,10 @@ std::optional<Factor> factor_of(const UOp& u) {
   }
   if (node.op() != Op::Cast || !is_byte(node.src(0).dtype())) return std::nullopt;
   out.bytes = UOp(node.src(0));
-  if (shift && !is_zero(shift)) out.shift = moved(out.moves, shift);
-  return out;
+  if (!shift || is_zero(shift)) return out;
+  out.unpadded_shift = shift;
+  out.shift = moved(out.moves, shift);
+  return with_padded_bytes(out).value_or(out);
 }
 
 class Rewriter {
@@ -93,9 +131,7 @@ class Rewriter {
   }
 
   // Zeros are put around bytes instead of what they are widened to: loads give them for nothing.
-  static bool pads(const Factor& f) {
-    return std::ranges::any_of(f.moves, [](const UOp& u) { return u.op() == Op::Pad; });
-  }
+  static bool pads(const Factor& f) { return std::ranges::any_of(f.moves, is_pad); }
 
   bool shifts_fit(const Factor& f) const {
     if (!f.shift) return true;

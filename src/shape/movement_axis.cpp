@@ -25,13 +25,14 @@ std::optional<size_t> axis_before_reshape(const UOp& reshape, size_t axis) {
 constexpr int kSameDepth = 6;  // operations that are looked through
 
 // Whether all elements are equal.
-bool is_uniform(const UOp& value, int depth) {
+bool is_uniform_within(const UOp& value, int depth) {
   UOp node = value;
   for (; has(node.op(), kMovement); node = UOp(node.src(0)))
     if (node.op() == Op::Pad) return false;
   if (node.is_const() || product(shape_of(node)).is(1)) return true;
   return depth > 0 && has(node.op(), kElementwise) &&
-         std::ranges::all_of(node.src(), [&](const UOp& s) { return is_uniform(s, depth - 1); });
+         std::ranges::all_of(node.src(),
+                             [&](const UOp& s) { return is_uniform_within(s, depth - 1); });
 }
 
 bool is_same_within(const UOp& value, size_t axis, int depth) {
@@ -41,7 +42,7 @@ bool is_same_within(const UOp& value, size_t axis, int depth) {
     if (repeats(node, *at)) return true;
     at = axis_below(node, *at);
     if (node.op() == Op::Pad) return false;
-    if (!at) return is_uniform(UOp(node.src(0)), depth);
+    if (!at) return is_uniform_within(UOp(node.src(0)), depth);
   }
   if (node.is_const() || shape_of(node)[*at].is(1)) return true;
   if (depth == 0 || !has(node.op(), kElementwise)) return false;
@@ -89,6 +90,10 @@ bool repeats(const UOp& x, size_t axis) {
 
 bool is_same_along(const UOp& value, size_t axis) {
   return is_same_within(value, axis, kSameDepth);
+}
+
+bool is_uniform(const UOp& value) {
+  return is_uniform_within(value, kSameDepth);
 }
 
 UOp first_along(const UOp& value, const std::vector<bool>& axes) {

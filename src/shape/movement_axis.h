@@ -20,6 +20,9 @@ bool repeats(const UOp& x, size_t axis);
 // Whether all elements along the axis are equal, as far as a few operations show.
 bool is_same_along(const UOp& value, size_t axis);
 
+// Whether all elements are equal, as far as that shows.
+bool is_uniform(const UOp& value);
+
 // The first element along these axes, which are as many as the value has.
 UOp first_along(const UOp& value, const std::vector<bool>& axes);
 

@@ -143,7 +143,8 @@ TEST(QuantizedProducts, HaveTheOraclesValues) {
       const reference::Values want = reference::evaluate(wanted.node());
       testing::Floats got(want.size());
       run.read_output(0, got.data());
-      EXPECT_EQ(reference::difference(want, got.data()), "") << "SEED=" << seed << " " << device << " " << isa;
+      EXPECT_EQ(reference::difference(want, got.data()), "")
+          << "SEED=" << seed << " " << device << " " << isa;
     }
   }
 }

@@ -68,10 +68,9 @@ TEST_F(KernelCounts, QuantisedValuesAreStoredBeforeTheirProduct) {
   EXPECT_EQ(stored(y, kAllDots), (std::vector<DType>{kUInt8, kInt8, kInt32}));
   EXPECT_EQ(stored(y, 0), (std::vector<DType>{kInt32}));
   // What a sum becomes is stored as bytes as well, not as what these are widened to.
-  const Tensor z = matmul(cast(bytes(cast(y, kFloat32)), kInt32),
-                          cast(cast(input({256, 64}), kInt8), kInt32));
-  EXPECT_EQ(stored(z, kAllDots),
-            (std::vector<DType>{kUInt8, kInt8, kUInt8, kInt8, kInt32}));
+  const Tensor z =
+      matmul(cast(bytes(cast(y, kFloat32)), kInt32), cast(cast(input({256, 64}), kInt8), kInt32));
+  EXPECT_EQ(stored(z, kAllDots), (std::vector<DType>{kUInt8, kInt8, kUInt8, kInt8, kInt32}));
 }
 
 TEST_F(KernelCounts, RowsAreOne) {

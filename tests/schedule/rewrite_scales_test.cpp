@@ -113,6 +113,7 @@ TEST_F(RewriteScales, ConvolutionsMayBePadded) {
   padded.before = padded.after = {1, 1};
   const Tensor symmetric = cast(data({1, 8, 6, 6}, kUInt8), kFloat32) * scale({});
   EXPECT_TRUE(rewritten(conv(symmetric, w, Tensor(), padded)).words);
+  EXPECT_TRUE(rewritten(conv(x, w, Tensor(), padded)).words);
 }
 
 // 255 * 255 * 33026 is more than 32 bits hold.
