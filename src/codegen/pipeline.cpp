@@ -15,6 +15,7 @@
 #include "ir/dot.h"
 #include "ir/spec.h"
 #include "rules/decompositions.h"
+#include "rules/weighted_mean.h"
 
 namespace tiny {
 
@@ -72,7 +73,7 @@ namespace {
 
 Kernel decomposed(const Kernel& kernel, const Target& target) {
   Kernel out = kernel;
-  out.roots = decompose(kernel.roots, target.scales);
+  out.roots = decompose(divide_after_sums(kernel.roots), target.scales);
   return out;
 }
 

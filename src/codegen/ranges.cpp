@@ -42,8 +42,23 @@ bool is_reduced(const Kernel& kernel, const UOp& range) {
 // Divisors up to this may leave a rest.
 constexpr int64_t kTileMax = 8;
 
-// A range and the divisor at which to split it: one that divides its size, or a short one by whose
-// remainder values are chosen.
+// Whether a load has the quotient and the remainder of `r` by `c` as indices: it lies in panels,
+// the last of which may be a part of one.
+bool is_read_in_panels(std::span<const UOp> order, const UOp& r, int64_t c) {
+  const auto is = [&](const UOp& u, Op op) {
+    return u.op() == op && u.src(0) == r && u.src(1).is_const_int(c);
+  };
+  return std::ranges::any_of(order, [&](const UOp& u) {
+    if (u.op() != Op::Load) return false;
+    const auto has_index = [&](Op op) {
+      return std::ranges::any_of(u.src(), [&](const UOp& index) { return is(index, op); });
+    };
+    return has_index(Op::FloorDiv) && has_index(Op::FloorMod);
+  });
+}
+
+// A range and the divisor at which to split it: one that divides its size, a short one by whose
+// remainder values are chosen, or the width of panels.
 std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
   const std::vector<UOp> order = topological(kernel.roots);
   const auto chooses = [&](const UOp& remainder) {
@@ -59,7 +74,9 @@ std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
     const int64_t size = r.src(0).const_int();
     if (size <= c) continue;
     const bool tiles = c <= kTileMax && u.op() == Op::FloorMod && !is_reduced(kernel, r);
-    if (size % c == 0 || (tiles && chooses(u))) return std::pair(UOp(r), c);
+    if (size % c == 0 || (tiles && chooses(u)) ||
+        (!is_reduced(kernel, r) && is_read_in_panels(order, r, c)))
+      return std::pair(UOp(r), c);
   }
   return std::nullopt;
 }

@@ -67,9 +67,10 @@ class LayoutChoice {
     return has_memory(u) || decision_.stored[u.id()] || decision_.slice(u);
   }
 
+  // 0 where a run says: rows of such a size begin anywhere, and their last vector is a part.
   static int64_t extent(const UOp& u, size_t axis) {
     const Dim& d = shape_of(u)[axis];
-    return d.is_const() ? d.value() : kExtentMin;
+    return d.is_const() ? d.value() : 0;
   }
 
   // The innermost axis of a stored value, which gets its layout.

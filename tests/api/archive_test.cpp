@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
 #include "tiny.h"
 
 namespace {
@@ -18,14 +19,9 @@ class Archive : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(tiny_context_create(nullptr, &context_), TINY_OK);
-    folder_ = fs::temp_directory_path() / ("tiny_archive_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
     path_ = folder_ / "w.safetensors";
   }
-  void TearDown() override {
-    tiny_context_release(context_);
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { tiny_context_release(context_); }
   tiny_tensor* floats(const std::vector<float>& values) {
     const auto count = static_cast<int64_t>(values.size());
     tiny_tensor* t = nullptr;
@@ -72,7 +68,7 @@ class Archive : public ::testing::Test {
   }
 
   tiny_context* context_ = nullptr;
-  fs::path folder_;
+  tiny::testing::TemporaryFolder folder_;
   std::string path_;
 };
 

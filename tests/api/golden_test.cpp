@@ -13,6 +13,7 @@
 #include "io/npy.h"
 #include "tests/golden/golden.h"
 #include "tests/onnx/model_writer.h"
+#include "tests/support/temporary_folder.h"
 #include "tiny.h"
 
 namespace tiny {
@@ -41,14 +42,8 @@ struct Setting {
 
 class Golden : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("tiny_golden_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override {
-    close();
-    fs::remove_all(folder_);
-  }
+  void SetUp() override {}
+  void TearDown() override { close(); }
 
   void open(const char* isa, const std::vector<Setting>& more = {}) {
     tiny_options* options = nullptr;
@@ -133,7 +128,7 @@ class Golden : public ::testing::Test {
   }
   std::vector<fs::path> written(const std::string& part) {
     std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(folder_))
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
       if (entry.path().filename().string().find(part) != std::string::npos)
         found.push_back(entry.path());
     return found;
@@ -143,7 +138,7 @@ class Golden : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  fs::path folder_;
+  tiny::testing::TemporaryFolder folder_;
   tiny_context* context_ = nullptr;
   tiny_program* program_ = nullptr;
   std::vector<tiny_tensor*> tensors_;

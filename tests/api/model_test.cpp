@@ -8,6 +8,7 @@
 
 #include "io/npy.h"
 #include "tests/onnx/model_writer.h"
+#include "tests/support/temporary_folder.h"
 #include "tiny.h"
 
 namespace tiny {
@@ -27,8 +28,6 @@ std::string model_bytes() {
 class ModelAbi : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("tiny_model_abi_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
     path_ = folder_ / "add.onnx";
     write_file(path_, model_bytes());
     tiny_options* options = nullptr;
@@ -37,10 +36,7 @@ class ModelAbi : public ::testing::Test {
     ASSERT_EQ(tiny_context_create(options, &context_), TINY_OK);
     tiny_options_release(options);
   }
-  void TearDown() override {
-    tiny_context_release(context_);
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { tiny_context_release(context_); }
   tiny_model* load() {
     tiny_model* model = nullptr;
     EXPECT_EQ(tiny_model_load(context_, path_.c_str(), &model), TINY_OK) << tiny_last_error();
@@ -55,7 +51,7 @@ class ModelAbi : public ::testing::Test {
     return tensor;
   }
 
-  fs::path folder_;
+  tiny::testing::TemporaryFolder folder_;
   std::string path_;
   tiny_context* context_ = nullptr;
 };

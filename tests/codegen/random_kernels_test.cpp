@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "codegen/options.h"
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
+#include "engine/realize.h"
 #include "ir/bounds.h"
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
@@ -34,16 +36,26 @@ Ref<Context> context_with(const char* device, const char* isa, const std::string
   Flags flags = testing::flags_for(device, isa);
   flags.opts = options;
   flags.noopt = optimise ? 0 : 1;
+  flags.threads = 2;  // wherever the tests run
   flags.spec = 1;
   return make_ref<Context>(flags);
 }
 
-// One expression over small integers, which add exactly in any order; the same for the same seed.
+// One expression over small integers, which add exactly in any order, some with another that reads
+// it or the same; the same for the same seed.
 class Expression {
  public:
   Expression(Ref<Context> context, uint64_t seed) : context_(std::move(context)), random_(seed) {}
 
-  Tensor make() {
+  std::vector<Tensor> make() {
+    const Tensor t = one();
+    if (!chance(30)) return {t};
+    return chance(70) ? std::vector<Tensor>{t, beside(t)} : two_sums();
+  }
+  bool exact() const { return exact_; }
+
+ private:
+  Tensor one() {
     switch (below(10)) {
       case 0:
       case 1:
@@ -67,9 +79,19 @@ class Expression {
         return epilogue(depthwise());
     }
   }
-  bool exact() const { return exact_; }
+  // What one kernel may store beside `t`: of each element, or of each row.
+  Tensor beside(const Tensor& t) {
+    const auto last = std::ssize(t.shape()) - 1;
+    if (last >= 0 && chance(30)) return chance(50) ? sum(t, {last}) : max(t, {last}, true);
+    return epilogue(add(t, t));
+  }
+  std::vector<Tensor> two_sums() {
+    const Ints shape{size(40), size(200)};
+    const Tensor x = data(shape), y = data(shape);
+    const Ints axes{below(2)};
+    return {sum(x, axes), chance(50) ? max(x, axes, true) : sum(mul(x, y), axes)};
+  }
 
- private:
   int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
   bool chance(int64_t percent) { return below(100) < percent; }
   // Small, around the sizes of tiles, or larger.
@@ -212,11 +234,30 @@ class Expression {
 
 std::vector<float> values_of(const Ref<Context>& context, uint64_t seed, bool* exact) {
   Expression expression(context, seed);
-  Tensor t = expression.make();
+  std::vector<Tensor> tensors = expression.make();
   *exact = expression.exact();
-  std::vector<float> out(static_cast<size_t>(element_count(t)));
-  read(t, out.data(), static_cast<int64_t>(out.size() * sizeof(float)));
+  std::vector<Tensor*> all;
+  for (Tensor& t : tensors) all.push_back(&t);
+  realize(all);
+  std::vector<float> out;
+  for (Tensor& t : tensors) {
+    std::vector<float> values(static_cast<size_t>(element_count(t)));
+    read(t, values.data(), std::ssize(values) * static_cast<int64_t>(sizeof(float)));
+    out.insert(out.end(), values.begin(), values.end());
+  }
   return out;
+}
+
+// The one kernel that computes an expression; none if there are several, or it has no loops.
+std::optional<Kernel> one_kernel(const Ref<Context>& context, uint64_t seed) {
+  Expression expression(context, seed);
+  std::vector<UOp> nodes;
+  for (const Tensor& t : expression.make()) nodes.push_back(t.node());
+  const Target& target = context->backend().target();
+  const Schedule schedule = make_schedule(nodes, target);
+  if (schedule.kernels.size() != 1) return std::nullopt;
+  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target);
+  return kernel.ranges.empty() ? std::nullopt : std::optional(kernel);
 }
 
 std::string difference(const std::vector<float>& got, const std::vector<float>& want, bool exact) {
@@ -261,7 +302,7 @@ class OptionMaker {
     static constexpr int64_t kSizes[] = {2, 3, 4, 6, 8, 14, 16, 32};
     Option option;
     option.range = range();
-    switch (below(12)) {
+    switch (below(13)) {
       case 0:
       case 1:
       case 2:
@@ -293,6 +334,10 @@ class OptionMaker {
         return option;
       case 10:
         option.kind = OptionKind::Overlap;
+        return option;
+      case 11:
+        option.kind = OptionKind::Prefetch;
+        option.amount = below(std::ssize(kernel_.params));
         return option;
       default:
         option.kind = OptionKind::Stage;
@@ -336,26 +381,17 @@ struct Machine {
 // The list for the one kernel of an expression; "" if it has several.
 std::string random_options(uint64_t seed, const Machine& machine) {
   const Ref<Context> context = context_with(machine.device, machine.isa, "", true);
-  Expression expression(context, seed);
-  const UOp node = expression.make().node();
-  const Schedule schedule = make_schedule({&node, 1}, context->backend().target());
-  if (schedule.kernels.size() != 1) return "";
-  const Kernel kernel =
-      prepare_kernel(schedule.kernels.front().kernel, context->backend().target());
-  return kernel.ranges.empty() ? "" : OptionMaker(kernel, seed * 7919 + 1).make();
+  const std::optional<Kernel> kernel = one_kernel(context, seed);
+  return kernel ? OptionMaker(*kernel, seed * 7919 + 1).make() : "";
 }
 
 // A list that a search could come to: steps and changes from the heuristic's list or from none.
 std::string walked_options(uint64_t seed, const Machine& machine) {
   const Ref<Context> context = context_with(machine.device, machine.isa, "", true);
-  Expression expression(context, seed);
-  const UOp node = expression.make().node();
+  const std::optional<Kernel> found = one_kernel(context, seed);
+  if (!found) return "";
+  const Kernel& kernel = *found;
   const Target& target = context->backend().target();
-  const Schedule schedule = make_schedule({&node, 1}, target);
-  if (schedule.kernels.size() != 1) return "";
-  const Kernel kernel =
-      prepare_kernel(schedule.kernels.front().kernel, context->backend().target());
-  if (kernel.ranges.empty()) return "";
   std::mt19937_64 random(seed * 104729 + 3);
   std::vector<Option> list;
   if (random() % 2) list = choose_options(kernel, target);

@@ -14,6 +14,7 @@
 #include "ir/build.h"
 #include "shape/shape.h"
 #include "tests/support/context.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tiny {
 namespace {
@@ -22,21 +23,11 @@ namespace fs = std::filesystem;
 
 class DiskCacheTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char path[] = "/tmp/tiny-cache-test-XXXXXX";
-    ASSERT_NE(mkdtemp(path), nullptr);
-    folder_ = path;
-  }
-  void TearDown() override {
-    fs::permissions(folder_, fs::perms::owner_all);
-    fs::remove_all(folder_);
-  }
-
   Flags flags(const std::string& device = "cpu") const {
     Flags f = testing::flags_for(device);
     f.spec = 0;  // what is verified is not taken from disk
     f.debug = 0;
-    f.cache_dir = folder_;
+    f.cache_dir = folder_.string();
     return f;
   }
 
@@ -62,10 +53,9 @@ class DiskCacheTest : public ::testing::Test {
   }
 
   std::vector<fs::path> files() const {
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(folder_))
-      if (entry.path().filename() != "trimmed") found.push_back(entry.path());
-    return found;
+    std::vector<fs::path> all = folder_.files();
+    std::erase_if(all, [](const fs::path& path) { return path.filename() == "trimmed"; });
+    return all;
   }
 
   // Every file's bytes changed by `change`.
@@ -80,7 +70,7 @@ class DiskCacheTest : public ::testing::Test {
     }
   }
 
-  std::string folder_;
+  testing::TemporaryFolder folder_;
 };
 
 TEST_F(DiskCacheTest, ASecondContextCompilesNothing) {
@@ -140,20 +130,20 @@ TEST_F(DiskCacheTest, DamagedFilesAreCompiledAnew) {
 TEST_F(DiskCacheTest, AFileOfAnotherKeyIsNotRun) {
   compute(flags());
   const std::vector<fs::path> all = files();
-  fs::rename(all[0], folder_ + "/aside");
+  fs::rename(all[0], folder_ / "aside");
   for (size_t i = 1; i < all.size(); ++i) fs::rename(all[i], all[i - 1]);
-  fs::rename(folder_ + "/aside", all.back());
+  fs::rename(folder_ / "aside", all.back());
   EXPECT_EQ(compute(flags()).compiled, 2);
 }
 
 TEST_F(DiskCacheTest, APlanWithoutItsKernelsIsMadeAnew) {
   compute(flags());
   for (const fs::path& path : files()) {
-    fs::rename(path, folder_ + "/aside");
+    fs::rename(path, folder_ / "aside");
     const CompileCounts counts = compute(flags());
     EXPECT_EQ(counts.compiled + counts.on_disk, 2);
     EXPECT_LE(counts.plans_on_disk, 1);
-    fs::rename(folder_ + "/aside", path);
+    fs::rename(folder_ / "aside", path);
   }
   EXPECT_EQ(compute(flags()).plans_on_disk, 2);
 }
@@ -185,7 +175,7 @@ TEST_F(DiskCacheTest, FilesThatOthersMayWriteAreNotRun) {
   compute(flags());
   for (const fs::path& path : files()) chmod(path.c_str(), 0666);
   EXPECT_EQ(compute(flags()).on_disk, 0);
-  fs::permissions(folder_, fs::perms::all);
+  fs::permissions(folder_.path(), fs::perms::all);
   EXPECT_EQ(compute(flags()).on_disk, 0);
 }
 
@@ -193,14 +183,14 @@ TEST_F(DiskCacheTest, AFolderThatCannotBeUsedMeansNoCache) {
   Flags f = flags();
   f.cache_dir = "/proc/nowhere/tiny";
   EXPECT_EQ(compute(f).compiled, 2);
-  std::ofstream(folder_ + "/file") << "no folder";
-  f.cache_dir = folder_ + "/file";
+  std::ofstream(folder_ / "file") << "no folder";
+  f.cache_dir = (folder_ / "file").string();
   EXPECT_EQ(compute(f).compiled, 2);
 }
 
 TEST_F(DiskCacheTest, TheFolderIsMadeWithThoseAroundIt) {
   Flags f = flags();
-  f.cache_dir = folder_ + "/a/b";
+  f.cache_dir = (folder_ / "a/b").string();
   compute(f);
   EXPECT_EQ(compute(f).on_disk, 2);
 }

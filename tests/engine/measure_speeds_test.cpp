@@ -11,6 +11,7 @@
 #include "runtime/cpu/cpuid.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tiny {
 namespace {
@@ -21,28 +22,17 @@ class MeasureSpeeds : public ::testing::Test {
  protected:
   void SetUp() override {
     if (cpu_facts().isa == CpuIsa::None) GTEST_SKIP() << "this processor runs no machine code";
-    char path[] = "/tmp/tiny-speeds-test-XXXXXX";
-    ASSERT_NE(mkdtemp(path), nullptr);
-    folder_ = path;
-  }
-  void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
   }
 
   Flags flags(const std::string& processor) const {
     Flags f = testing::flags_for("cpu");
     f.processor = processor;
-    f.cache_dir = folder_;
+    f.cache_dir = folder_.string();
     return f;
   }
-  std::vector<fs::path> files() const {
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(folder_))
-      if (entry.path().extension() == ".tiny") found.push_back(entry.path());
-    return found;
-  }
+  std::vector<fs::path> files() const { return folder_.files(".tiny"); }
 
-  std::string folder_;
+  testing::TemporaryFolder folder_;
 };
 
 void expect_same_speeds(const Target& a, const Target& b) {

@@ -21,6 +21,7 @@
 #include "tests/reference/reference.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tiny {
 namespace {
@@ -34,13 +35,7 @@ void listen(void*, const char* text) {
 
 class SearchTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char path[] = "/tmp/tiny-search-test-XXXXXX";
-    ASSERT_NE(mkdtemp(path), nullptr);
-    folder_ = path;
-    told.clear();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { told.clear(); }
 
   // A search of width 2 whose result may be kept; what is told is heard.
   Flags flags(const std::string& device) const {
@@ -48,19 +43,14 @@ class SearchTest : public ::testing::Test {
     f.spec = 0;  // what is verified is not taken from disk
     f.debug = 1;
     f.log = {listen, nullptr};
-    f.cache_dir = folder_;
+    f.cache_dir = folder_.string();
     f.beam = 2;
     return f;
   }
 
-  std::vector<fs::path> files() const {
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(folder_))
-      if (entry.path().extension() == ".tiny") found.push_back(entry.path());
-    return found;
-  }
+  std::vector<fs::path> files() const { return folder_.files(".tiny"); }
 
-  std::string folder_;
+  testing::TemporaryFolder folder_;
 };
 
 Tensor data(const Ref<Context>& context, const Ints& shape, int64_t step) {
@@ -111,6 +101,28 @@ TEST_F(SearchTest, ItTellsEachStepBesideTheHeuristic) {
   EXPECT_NE(told.find("us from "), std::string::npos) << told;
   EXPECT_NE(told.find(" actions "), std::string::npos) << told;
   EXPECT_NE(told.find("x heuristic"), std::string::npos) << told;
+}
+
+// What a bar on a terminal is drawn from.
+TEST_F(SearchTest, ItTellsHowFarItIs) {
+  struct Heard {
+    int64_t calls = 0, last = 0;
+    bool is_sound = true;
+  } heard;
+  Flags watched = flags("cpu");
+  watched.progress.user = &heard;
+  watched.progress.tell = [](void* user, const char* what, int64_t done, int64_t total) {
+    auto& h = *static_cast<Heard*>(user);
+    if (std::string_view(what).substr(0, 7) != "search ") return 0;
+    h.is_sound &= done >= 0 && done < total && (done == 0 || done > h.last);
+    ++h.calls;
+    h.last = done;
+    return 0;
+  };
+  const CompileCounts counts = compute(watched, product);
+  EXPECT_TRUE(heard.is_sound);
+  EXPECT_GT(heard.calls, 3);
+  EXPECT_LT(heard.calls, counts.candidates);
 }
 
 TEST_F(SearchTest, ASecondContextTakesTheListFromDisk) {

@@ -1,13 +1,13 @@
 #include "runtime/cdev/cdev.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 
 #include "base/error.h"
 #include "runtime/host.h"
 #include "tests/support/failure.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tiny {
 namespace {
@@ -20,12 +20,6 @@ constexpr const char* kArgs =
     "struct KernelArgs { void *const *buffers; const long *variables; char *scratch; long begin, "
     "end, "
     "worker; long *status; };\n";
-
-std::string temporary_folder() {
-  std::string path = ::testing::TempDir() + "/cdev_test_XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  return path;
-}
 
 TEST(CDevice, RunsWhatItCompiled) {
   const auto device = make_c_device();
@@ -88,13 +82,12 @@ TEST(CDevice, AMissingEntryIsAnError) {
 }
 
 TEST(CDevice, LeavesNoFilesBehind) {
-  const std::string folder = temporary_folder();
-  const auto device = make_c_device({.directory = folder});
+  const testing::TemporaryFolder folder;
+  const auto device = make_c_device({.directory = folder.string()});
   const Code good = c_code("f", "void f(void) {}"), bad = c_code("f", "void f(");
   const auto executables = device->load({&good, 1});
   EXPECT_THROW(device->load({&bad, 1}), Error);
-  EXPECT_TRUE(std::filesystem::is_empty(folder));
-  std::filesystem::remove(folder);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(CDevice, AFolderThatCannotBeMadeIsAnError) {

@@ -24,9 +24,11 @@ class Company {
       since_.fetch_add(took, std::memory_order_relaxed);
       return;
     }
+    // Stalls so far apart that sharing gains more than they cost do not make it longer.
     const int64_t last = last_.load(std::memory_order_relaxed);
-    const bool is_again = since_.exchange(0, std::memory_order_relaxed) < last;
-    const int64_t alone = std::min(is_again ? kGrowth * last : kStalls * waited, kAloneMax);
+    const bool is_again = since_.exchange(0, std::memory_order_relaxed) < kStalls * waited;
+    const int64_t alone =
+        std::min(std::max(is_again ? kGrowth * last : 0, kStalls * waited), kAloneMax);
     last_.store(alone, std::memory_order_relaxed);
     left_.store(alone, std::memory_order_relaxed);
   }
@@ -36,7 +38,7 @@ class Company {
   static constexpr int64_t kPieces = 3;       // a slower core's piece is no stall
   static constexpr int64_t kStalls = 8;
   static constexpr int64_t kGrowth = 4;
-  static constexpr int64_t kAloneMax = 250'000'000;
+  static constexpr int64_t kAloneMax = 1'000'000'000;
   std::atomic<int64_t> left_{0};   // to be done alone
   std::atomic<int64_t> last_{0};   // what that was at first
   std::atomic<int64_t> since_{0};  // shared without a stall
