@@ -43,6 +43,7 @@ struct Task {
 struct IndexTerm {
   UOp atom;
   int64_t coefficient = 0;
+  size_t depth = 0;  // of the innermost loop that it changes in
 };
 struct IndexForm {
   int64_t constant = 0;
