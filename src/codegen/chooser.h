@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/access_table.h"
+#include "codegen/heuristic.h"
 #include "codegen/options.h"
 #include "ir/target.h"
 
@@ -29,7 +30,9 @@ class Chooser {
  public:
   // `use_dots`: whether words are formed where the target has instructions for them.
   Chooser(const Kernel& kernel, const Target& target, bool use_dots);
-  std::vector<Option> run();
+  void run();
+  // What was chosen, and the kernel with it.
+  OptimisedKernel take() { return {std::move(options_), std::move(current_)}; }
   // Whether words were formed of steps that lie apart and are not laid out again.
   bool has_scattered_words() const { return scattered_; }
 
@@ -64,6 +67,7 @@ class Chooser {
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void put_inside(int64_t range, int64_t loop);
   void bypass();
+  std::optional<size_t> shared_loop() const;
   void thread();
 
   // heuristic_rows.cpp
@@ -109,7 +113,7 @@ class Chooser {
   void stage_panel(const std::vector<int64_t>& steps, const Columns& columns);
   int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
-  void prefetch_window();
+  void prefetch_operands();
   void lanes_along_rows();
   int64_t row_of(RangeSet ranges) const;
   void overlap_tile(int64_t row);

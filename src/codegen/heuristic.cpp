@@ -40,7 +40,7 @@ Chooser::Chooser(const Kernel& kernel, const Target& target, bool use_dots)
       use_dots_(use_dots) {
 }
 
-std::vector<Option> Chooser::run() {
+void Chooser::run() {
   lanes_ = target_.vector_bytes / table_.widest_bytes;
   if (lanes_ < 2 || !vectorises(kernel_, target_)) lanes_ = 1;
   const auto is_reduction = [](const ClosureInfo& c) { return !c.store; };
@@ -62,7 +62,6 @@ std::vector<Option> Chooser::run() {
   if (walks_rows_) prefetch_rows();
   bypass();
   thread();
-  return std::move(options_);
 }
 
 bool vectorises(const Kernel& kernel, const Target& target) {
@@ -83,6 +82,8 @@ int64_t Chooser::const_extent(size_t range) const {
   const UOp size = kernel_.ranges[range].range.src(0);
   return size.is_const() ? size.const_int() : 0;
 }
+
+constexpr double kRunTimeLanes = 1.05;  // some of the last vector's are not used
 
 // Whether the lines of two vectors of lanes `stride` elements apart are more than their sets of the
 // first level of cache hold: its ways are a page each.
@@ -121,6 +122,7 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
   const double n = extent(range);
   const double vectors = std::ceil(n / static_cast<double>(lanes_));
   cost *= vectors * static_cast<double>(lanes_) / n;
+  if (const_extent(range) == 0) cost *= kRunTimeLanes;
   // Lanes of a reduction are folded for every element that is stored.
   return reduced ? cost + 1 + static_cast<double>(lanes_) / steps : cost;
 }
@@ -340,24 +342,55 @@ void Chooser::bypass() {
   }
 }
 
+// The position of the outermost loop that belongs to every store.  What stands outside of it is
+// unrolled, or reduced to what is the same for all of its steps.
+std::optional<size_t> Chooser::shared_loop() const {
+  FreeRanges free;
+  add_free_ranges(current_, current_.roots, free);
+  const auto is_stored = [](const KernelRange& r) {
+    return r.kind == RangeKind::Loop && !r.reduced;
+  };
+  const auto found = std::ranges::find_if(current_.ranges, is_stored);
+  if (found == current_.ranges.end() || bounds(found->range.src(0)).hi < 2) return std::nullopt;
+  const auto at = static_cast<size_t>(found - current_.ranges.begin());
+  const auto has_range = [&](const UOp& u) { return (free.at(u.node()) & bit(at)) != 0; };
+  if (!std::ranges::all_of(current_.roots, has_range)) return std::nullopt;
+  RangeSet outer = 0;  // reduced
+  for (size_t i = 0; i < at; ++i)
+    if (current_.ranges[i].kind == RangeKind::Loop) outer |= bit(i);
+  for (const UOp& u : topological(current_.roots))
+    if (u.op() == Op::Reduce && has_range(u) && (free.at(u.src(0).node()) & outer) != 0)
+      return std::nullopt;
+  return at;
+}
+
 void Chooser::thread() {
-  if (target_.cores < 2 || current_.ranges.empty()) return;
+  if (target_.cores < 2) return;
   double work = 1;
   for (double e : table_.extents) work *= e;
   if (work < 65536) return;
-  // The outermost loop must belong to every store; the largest of the outputs goes first.
-  const KernelRange& first = current_.ranges.front();
-  if (first.reduced || first.kind != RangeKind::Loop) return;
-  if (bounds(first.range.src(0)).hi < 2) return;
-  for (const UOp& root : current_.roots)
-    if (!reaches(root, first.range)) return;
-  kind(OptionKind::Thread, first.range.int_arg());
+  const std::optional<size_t> shared = shared_loop();
+  if (!shared) return;
+  const int64_t range = current_.ranges[*shared].range.int_arg();
+  if (*shared > 0) {
+    std::vector<int64_t> order{range};
+    for (size_t i = 0; i < *shared; ++i) order.push_back(current_.ranges[i].range.int_arg());
+    apply({OptionKind::Order, -1, 0, order, 0, false});
+  }
+  kind(OptionKind::Thread, range);
+}
+
+OptimisedKernel optimise(const Kernel& kernel, const Target& target) {
+  Chooser words(kernel, target, true);
+  words.run();
+  if (!words.has_scattered_words()) return words.take();
+  Chooser others(kernel, target, false);
+  others.run();
+  return others.take();
 }
 
 std::vector<Option> choose_options(const Kernel& kernel, const Target& target) {
-  Chooser words(kernel, target, true);
-  std::vector<Option> options = words.run();
-  return words.has_scattered_words() ? Chooser(kernel, target, false).run() : options;
+  return optimise(kernel, target).options;
 }
 
 }  // namespace tiny

@@ -8,6 +8,7 @@
 #include "codegen/lineariser.h"
 #include "codegen/split_reduce.h"
 #include "ir/build.h"
+#include "ir/fold.h"
 
 namespace tiny {
 
@@ -17,30 +18,16 @@ constexpr RangeSet bit(size_t position) {
   return RangeSet{1} << position;
 }
 
-// What a reduction over nothing gives.
-uint64_t identity_bits(Op op, DType dtype) {
-  switch (op) {
-    case Op::Mul:
-      return bits_of_int(dtype, 1);
-    case Op::Max:
-      return lowest_bits(dtype);
-    case Op::Min:
-      return highest_bits(dtype);
-    case Op::And:
-      return dtype.is_bool() ? 1 : bits_of_int(dtype, -1);
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
 
-Lineariser::Lineariser(const Kernel& kernel, const UOp& outer, const Target& target)
-    : kernel_(kernel),
-      outer_(outer),
+Lineariser::Lineariser(const BalancedKernel& balanced, const Target& target)
+    : kernel_(balanced.kernel),
+      outer_(balanced.outer),
+      tiles_(balanced.tiles),
       target_(target),
       tree_(program_),
-      states_(kernel.ranges.size()) {
+      states_(kernel_.ranges.size()) {
+  const Kernel& kernel = kernel_;
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
   invariant(!kernel.roots.empty(), "a kernel has a root");
   if (outer_) {
@@ -222,7 +209,7 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
   LoopBounds out;
   const UOp& r = kernel_.ranges[range].range;
   out.begin = index_constant(0);
-  out.end = scalar_index(r.src(0));
+  out.end = states_[range].limit ? index_constant(states_[range].limit) : scalar_index(r.src(0));
   if (kernel_.ranges[range].kind == RangeKind::Thread) {
     out.begin = tree_.add(0, Op::LaunchArg, kInt64, {}, 0);
     out.end = tree_.add(0, Op::LaunchArg, kInt64, {}, 1);
@@ -305,6 +292,11 @@ void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
   invariant(states_[range].kind == RangeState::Closed, "a range is one loop at a time");
   LoopBounds limits = loop_bounds(group, range);
   states_[range].end = limits.end;
+  if (tiles_[range]) {
+    emit_balanced(group, range, std::move(limits));
+    for (Task* t : group) t->todo &= ~bit(range);
+    return;
+  }
   const std::optional<Peel> peel = find_peel(group, range, limits.end);
   const std::optional<Split> split = peel ? std::nullopt : find_split(group, range);
   if (split) {
@@ -350,7 +342,8 @@ RangeSet Lineariser::value_ranges(const Task& task) {
   return free;
 }
 
-// Calls body(instance) for every coordinate of the ranges, the last of them fastest.
+// Calls body(instance) for every coordinate of the ranges, the last of them fastest; those beyond a
+// tile's last step are left out.
 template <class Body>
 void Lineariser::for_each_instance(RangeSet ranges, Body body) {
   std::vector<size_t> positions;
@@ -361,13 +354,16 @@ void Lineariser::for_each_instance(RangeSet ranges, Body body) {
   }
   for (size_t instance = 0; instance < count; ++instance) {
     size_t rest = instance;
+    bool is_beyond = false;
     for (size_t i = positions.size(); i-- > 0;) {
+      RangeState& state = states_[positions[i]];
       const auto n = static_cast<size_t>(kernel_.ranges[positions[i]].range.src(0).const_int());
-      states_[positions[i]].kind = RangeState::Fixed;
-      states_[positions[i]].value = static_cast<int64_t>(rest % n);
+      state.kind = RangeState::Fixed;
+      state.value = static_cast<int64_t>(rest % n);
+      is_beyond = is_beyond || (state.limit && state.value >= state.limit);
       rest /= n;
     }
-    body(instance);
+    if (!is_beyond) body(instance);
   }
   for (size_t p : positions) states_[p].kind = RangeState::Closed;
 }
@@ -394,8 +390,9 @@ void Lineariser::declare_accumulators(Task& task) {
   RangeSet grouped = 0;
   for (size_t i = 0; i < states_.size(); ++i)
     if (kernel_.ranges[i].kind == RangeKind::Upcast) grouped |= bit(i);
-  for_each_instance(value_ranges(task) & (free_of(task.node) | grouped), [&](size_t) {
-    task.accumulators.push_back(tree_.add(tree_.depth(), Op::Accumulator, dtype, {first}));
+  for_each_instance(value_ranges(task) & (free_of(task.node) | grouped), [&](size_t instance) {
+    task.accumulators.resize(instance + 1);
+    task.accumulators[instance] = tree_.add(tree_.depth(), Op::Accumulator, dtype, {first});
   });
 }
 
@@ -614,10 +611,9 @@ void Lineariser::finish(Task& task) {
   const size_t here = tree_.depth();
   // Accumulators were declared with the grouped ranges among the others: collect by result.
   std::vector<std::pair<InstanceKey, LinearId>> sums;
-  size_t next = 0;
-  for_each_instance(result | (value_ranges(task) & grouped), [&](size_t) {
+  for_each_instance(result | (value_ranges(task) & grouped), [&](size_t instance) {
     const InstanceKey key = key_of(node);
-    const LinearId acc = task.accumulators[next++];
+    const LinearId acc = task.accumulators[instance];
     const auto found =
         std::find_if(sums.begin(), sums.end(), [&](const auto& s) { return s.first == key; });
     if (found == sums.end())
@@ -634,8 +630,8 @@ void Lineariser::finish(Task& task) {
 }
 
 LinearProgram linearize(const Kernel& kernel, const Target& target) {
-  const SplitReduction split = split_outer_reduction(kernel);
-  LinearProgram program = Lineariser(split.kernel, split.outer, target).run();
+  const BalancedKernel balanced = balance_tiles(split_outer_reduction(kernel));
+  LinearProgram program = Lineariser(balanced, target).run();
   verify(program);
   return program;
 }
