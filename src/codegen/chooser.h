@@ -173,6 +173,7 @@ class Chooser {
   };
   double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
   int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
+  std::optional<size_t> rows_at_once(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);
   void unroll_window(const ClosureInfo& reduction);
   void reduced_lanes(size_t lane, uint64_t outputs);

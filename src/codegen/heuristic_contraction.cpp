@@ -21,6 +21,7 @@ constexpr uint64_t bit(size_t i) {
 constexpr int64_t kVectorsMax = 4;       // of a register tile
 constexpr int64_t kLongRunVectors = 12;  // where each step reads another page of memory,
 constexpr double kFewRows = 4;           // which that many rows share
+constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
 constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
 constexpr double kReadAgainMin = 4;      // before a panel that lies well enough is copied
 constexpr double kPassesFew = 8;         // over a panel, by tiles of rows
@@ -518,12 +519,24 @@ double Chooser::bytes_in_pages(const ClosureInfo& reduction, size_t lane) const 
   return most;
 }
 
+// The reduced range whose steps are rows of memory beyond the last cache, pages apart: they come
+// faster from some of them at once.
+std::optional<size_t> Chooser::rows_at_once(const ClosureInfo& reduction, size_t lane) const {
+  if (bytes_in_pages(reduction, lane) <= static_cast<double>(target_.l3_bytes)) return std::nullopt;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if ((reduction.own & bit(i)) && const_extent(i) > kRowsAtOnce &&
+        const_extent(i) % kRowsAtOnce == 0)
+      return i;
+  return std::nullopt;
+}
+
 // The vectors of a register tile along `lane`.  Rows that are pages apart are fetched at full speed
-// only in long runs: from the last cache in runs as long as registers allow.
+// only in long runs: as long as registers allow, but from memory row after row in shorter ones.
 int64_t Chooser::vectors_max(const ClosureInfo& reduction, size_t lane) const {
   const double bytes = bytes_in_pages(reduction, lane);
   if (bytes == 0) return kVectorsMax;
-  if (bytes > static_cast<double>(target_.l3_bytes)) return kLongRunVectors;
+  if (bytes > static_cast<double>(target_.l3_bytes) && !rows_at_once(reduction, lane))
+    return kLongRunVectors;
   const int64_t all = ceil_div(most(lane), lanes_);
   return ceil_div(all, ceil_div(all, int64_t{target_.vector_registers} * 3 / 4));
 }
@@ -573,7 +586,10 @@ void Chooser::contraction(const ClosureInfo& reduction) {
     kind(OptionKind::Upcast, inner);
   }
   vector_tile(lane, best.vectors);
-  if (row == none) unroll_window(reduction);
+  if (row != none) return;
+  unroll_window(reduction);
+  if (const auto rows = rows_at_once(reduction, lane))
+    kind(OptionKind::Unroll, tile(number(*rows), kRowsAtOnce));
 }
 
 // The few steps of a pooling window, or of a filter for each channel, side by side.
