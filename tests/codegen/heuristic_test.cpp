@@ -243,6 +243,16 @@ TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
+// Rows half a page off share sets with every second one only: more of them are walked at once.
+TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
+  const auto list = [&](int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, 112, 112, channels});
+    return options(x, stored(depthwise(permute(x, {0, 3, 1, 2}), 2)), 0);
+  };
+  EXPECT_TRUE(list(96).starts_with("TILE r0 5; UPCAST r5;")) << list(96);
+  EXPECT_TRUE(list(64).starts_with("TILE r0 3; UPCAST r5;")) << list(64);
+}
+
 // Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows
 // are beside each other in registers.
 TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
