@@ -67,6 +67,7 @@ class Chooser {
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void put_inside(int64_t range, int64_t loop);
   void bypass();
+  std::optional<size_t> shared_loop() const;
   void thread();
 
   // heuristic_rows.cpp

@@ -342,18 +342,42 @@ void Chooser::bypass() {
   }
 }
 
+// The position of the outermost loop that belongs to every store.  What stands outside of it is
+// unrolled, or reduced to what is the same for all of its steps.
+std::optional<size_t> Chooser::shared_loop() const {
+  FreeRanges free;
+  add_free_ranges(current_, current_.roots, free);
+  const auto is_stored = [](const KernelRange& r) {
+    return r.kind == RangeKind::Loop && !r.reduced;
+  };
+  const auto found = std::ranges::find_if(current_.ranges, is_stored);
+  if (found == current_.ranges.end() || bounds(found->range.src(0)).hi < 2) return std::nullopt;
+  const auto at = static_cast<size_t>(found - current_.ranges.begin());
+  const auto has_range = [&](const UOp& u) { return (free.at(u.node()) & bit(at)) != 0; };
+  if (!std::ranges::all_of(current_.roots, has_range)) return std::nullopt;
+  RangeSet outer = 0;  // reduced
+  for (size_t i = 0; i < at; ++i)
+    if (current_.ranges[i].kind == RangeKind::Loop) outer |= bit(i);
+  for (const UOp& u : topological(current_.roots))
+    if (u.op() == Op::Reduce && has_range(u) && (free.at(u.src(0).node()) & outer) != 0)
+      return std::nullopt;
+  return at;
+}
+
 void Chooser::thread() {
-  if (target_.cores < 2 || current_.ranges.empty()) return;
+  if (target_.cores < 2) return;
   double work = 1;
   for (double e : table_.extents) work *= e;
   if (work < 65536) return;
-  // The outermost loop must belong to every store; the largest of the outputs goes first.
-  const KernelRange& first = current_.ranges.front();
-  if (first.reduced || first.kind != RangeKind::Loop) return;
-  if (bounds(first.range.src(0)).hi < 2) return;
-  for (const UOp& root : current_.roots)
-    if (!reaches(root, first.range)) return;
-  kind(OptionKind::Thread, first.range.int_arg());
+  const std::optional<size_t> shared = shared_loop();
+  if (!shared) return;
+  const int64_t range = current_.ranges[*shared].range.int_arg();
+  if (*shared > 0) {
+    std::vector<int64_t> order{range};
+    for (size_t i = 0; i < *shared; ++i) order.push_back(current_.ranges[i].range.int_arg());
+    apply({OptionKind::Order, -1, 0, order, 0, false});
+  }
+  kind(OptionKind::Thread, range);
 }
 
 OptimisedKernel optimise(const Kernel& kernel, const Target& target) {

@@ -215,9 +215,11 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   return panel;
 }
 
-// Lanes for the fill of a stage, along the innermost of its ranges.
+// Lanes for the fill of a stage, along the innermost of its ranges that are no steps of a word.
 void Chooser::fill_with_lanes(const UOp& stage) {
-  const UOp& range = stage.src(stage.src().size() - 1);
+  size_t at = stage.src().size() - 1;
+  if (current_.ranges[current_.position(stage.src(at))].kind == RangeKind::Dot) --at;
+  const UOp& range = stage.src(at);
   const int64_t copy = range.int_arg();
   const bool is_one_vector = range.src(0).is_const_int(lanes_);
   kind(OptionKind::Vec, is_one_vector ? copy : tile(copy, lanes_));
@@ -298,11 +300,12 @@ void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, 
   if (!rows) return;
   const int64_t steps = static_cast<int64_t>(along) == cut_range_ ? cut_ : number(along);
   const UOp param = rows->node.src(0);
-  apply({OptionKind::Stage, outer_row, param.int_arg(), {inner_row, steps}, 16, false});
-  for (const UOp& u : topological(current_.roots)) {
-    if (u.op() != Op::Stage || u.src(0).op() != Op::Load || !(u.src(0).src(0) == param)) continue;
-    return fill_with_lanes(u);
-  }
+  // A line further apart; words stay whole.
+  std::vector<int64_t> layout{inner_row, steps};
+  if (word_ >= 0) layout.push_back(word_);
+  const int64_t line = 64 / rows->node.dtype().bytes();
+  const UOp stage = new_stage({OptionKind::Stage, outer_row, param.int_arg(), layout, line, false});
+  fill_with_lanes(stage);
 }
 
 // The number of the range of a stage that steps through it one by one, if it is as long as a vector

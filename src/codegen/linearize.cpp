@@ -8,6 +8,7 @@
 #include "codegen/lineariser.h"
 #include "codegen/split_reduce.h"
 #include "ir/build.h"
+#include "ir/fold.h"
 
 namespace tiny {
 
@@ -15,22 +16,6 @@ namespace {
 
 constexpr RangeSet bit(size_t position) {
   return RangeSet{1} << position;
-}
-
-// What a reduction over nothing gives.
-uint64_t identity_bits(Op op, DType dtype) {
-  switch (op) {
-    case Op::Mul:
-      return bits_of_int(dtype, 1);
-    case Op::Max:
-      return lowest_bits(dtype);
-    case Op::Min:
-      return highest_bits(dtype);
-    case Op::And:
-      return dtype.is_bool() ? 1 : bits_of_int(dtype, -1);
-    default:
-      return 0;
-  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "ir/rebuild.h"
 #include "schedule/narrow_operands.h"
 #include "schedule/pack_constants.h"
+#include "schedule/rewrite_scales.h"
 #include "schedule/rewrite_winograd.h"
 #include "schedule/rewrite_zero_points.h"
 #include "schedule/schedule.h"
@@ -50,15 +51,14 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_
       for (const UOp& s : u.src()) l &= light[s.id()] != 0;
     light[u.id()] = l ? 1 : 0;
   }
-  const std::vector<uint8_t> stays_narrow = casts_of_factors(outputs, target);
+  const std::vector<uint8_t> widens = widening_nodes(outputs, target, varies);
   std::vector<UOp> frontier;
   for (const UOp& u : order) {
-    if (!varies[u.id()] || has_memory(u)) continue;
+    if ((!varies[u.id()] && !widens[u.id()]) || has_memory(u)) continue;
     for (const UOp& s : u.src()) {
       // Views cost nothing, and constants are better left where kernels can see them.
-      UOp base = base_of(s);
-      while (!has_memory(base) && stays_narrow[base.id()]) base = base_of(UOp(base.src(0)));
-      if (varies[s.id()] || has_memory(base) || light[base.id()]) continue;
+      const UOp base = base_of(s);
+      if (varies[s.id()] || has_memory(base) || light[base.id()] || widens[base.id()]) continue;
       if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
         frontier.push_back(base);
     }
@@ -163,14 +163,17 @@ void compute(Context& context, const std::vector<UOp>& values, ProgramRecorder& 
 void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured,
                        ProgramRecorder& recorder) {
   const Target& target = context.backend().target();
-  if (captured.is_constant)
+  if (captured.is_constant) {
+    roots = rewrite_scales(roots, target, varying(topological(roots, has_memory), true));
     roots = rewrite_zero_points(roots, target, varying(topological(roots, has_memory), true));
+  }
   compute(context, constant_frontier(roots, captured.is_constant, target), recorder);
   if (!captured.is_constant) return;
   roots =
       rewrite_winograd(roots, target, constant_nodes(roots), winograd_use(context.flags().wino));
   if (context.flags().pack != 0) {
-    roots = pack_constants(roots, target, constant_nodes(roots));
+    roots = pack_constants(roots, target, constant_nodes(roots),
+                           varying(topological(roots, has_memory), true));
     roots = copy_walked(roots);
   }
   compute(context, constant_frontier(roots, captured.is_constant, target), recorder);

@@ -11,6 +11,7 @@
 #include "engine/realize.h"
 #include "engine/stored.h"
 #include "schedule/schedule.h"
+#include "schedule/split_reductions.h"
 #include "shape/view.h"
 
 namespace tiny {
@@ -97,22 +98,24 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   std::vector<JoinTrial> trials;
   const JoinSettings joins{parse_joins(context.flags().flip_joins),
                            observer.tells(5) ? &trials : nullptr, &context.stop()};
-  const Schedule schedule =
-      make_schedule(request.roots, context.backend().target(), context.flags().fusion != 0, joins);
+  const Target& target = context.backend().target();
+  const SplitReductions split = split_reductions(request.roots, target);
+  const Schedule schedule = make_schedule(split.roots, target, context.flags().fusion != 0, joins);
   const double scheduled = observer.now();
   observer.joined(trials);
   observer.span("schedule", "schedule", begin, scheduled);
   observer.compiles().schedule += scheduled - begin;
   if (request.outputs < 0)
-    out.outputs = kept_nodes(schedule, request.roots);
+    out.outputs = kept_nodes(schedule, split.roots);
   else
-    out.outputs.assign(request.roots.begin(), request.roots.begin() + request.outputs);
+    out.outputs.assign(split.roots.begin(), split.roots.begin() + request.outputs);
   PlanRequest wanted;
   wanted.outputs = out.outputs;
   wanted.inputs = request.inputs;
   wanted.variables = request.variables;
   wanted.leaves = out.key.leaves;
   out.plan = make_plan(context, schedule, wanted);
+  for (UOp& output : out.outputs) output = split.origin_of(output);
   out.copies = schedule.copies;
   out.copied_bytes = schedule.copied_bytes;
   out.schedule_seconds = scheduled - begin;

@@ -12,6 +12,7 @@
 #include "engine/plan_cache.h"
 #include "engine/versions.h"
 #include "schedule/schedule.h"
+#include "schedule/split_reductions.h"
 
 namespace tiny {
 
@@ -87,10 +88,12 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   std::vector<UOp> wanted(outputs.begin(), outputs.end());
   const Versions versions(context, outputs);
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
+  const Target& target = context.backend().target();
+  const SplitReductions split = split_reductions(wanted, target);
   const Schedule schedule =
-      make_schedule(wanted, context.backend().target(), context.flags().fusion != 0,
+      make_schedule(split.roots, target, context.flags().fusion != 0,
                     {parse_joins(context.flags().flip_joins), nullptr, nullptr});
-  ScheduleBuffers buffers(schedule, outputs);
+  ScheduleBuffers buffers(schedule, std::span(split.roots).first(outputs.size()));
   std::map<std::string, int64_t> names;
   JsonWriter json;
   json.begin_object().key("kernels").begin_array();

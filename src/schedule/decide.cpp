@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "schedule/narrow_operands.h"
 #include "schedule/schedule.h"
 #include "schedule/users.h"
 #include "shape/shape.h"
@@ -20,12 +21,14 @@ const RefCounted* memory_of(const UOp& node) {
   return std::get<Ref<RefCounted>>(node.arg()).get();
 }
 
+double bandwidth_of(double bytes, const Target& target) {
+  if (bytes <= static_cast<double>(target.l2_bytes) / 2) return target.l2_bandwidth;
+  return bytes <= static_cast<double>(target.l3_bytes) / 2 ? target.l3_bandwidth
+                                                           : target.memory_bandwidth;
+}
+
 double saved_seconds(double bytes, const Target& target) {
-  const double bandwidth = bytes <= static_cast<double>(target.l2_bytes) / 2 ? target.l2_bandwidth
-                           : bytes <= static_cast<double>(target.l3_bytes) / 2
-                               ? target.l3_bandwidth
-                               : target.memory_bandwidth;
-  return target.launch_seconds + 2 * bytes / bandwidth;
+  return target.launch_seconds + 2 * bytes / bandwidth_of(bytes, target);
 }
 
 namespace {
@@ -57,10 +60,12 @@ class Decider {
         users_(decision_.order),
         cones_(decision_.order.size()),
         forced_(decision_.order.size()),
+        words_(decision_.order.size()),
         meetings_(decision_.order.size()) {
     if (decision_.order.empty()) return;
     decision_.stored.resize(decision_.order.front().graph().id_limit());
     find_slots();
+    for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
     for (const UOp& u : decision_.order)
       if (u.op() == Op::Concat && !has_memory(u)) place_parts(u);
@@ -90,6 +95,25 @@ class Decider {
       else if (has_memory(u))
         decision_.slots[u.node()] = by_memory.try_emplace(memory_of(u), u).first->second;
     }
+  }
+
+  // The target multiplies bytes in words only where it reads them: what computing them on the way
+  // costs their product.
+  void find_words(const UOp& u) {
+    const auto kind = has_memory(u) ? std::nullopt : dot_kind_of(u, target_);
+    if (!kind) return;
+    const double lost = size_of(u.src(0)) * (1 - 1 / static_cast<double>(dot_steps(*kind)));
+    for (const UOp& factor : u.src(0).src()) {
+      const UOp cast = moved(factor);
+      if (!has_memory(cast)) words_[users_.number(moved(cast.src(0)))] += lost;
+    }
+  }
+
+  // What a value is made of by movement, as far as the walk goes.
+  static UOp moved(const UOp& value) {
+    UOp node = value;
+    while (has(node.op(), kMovement) && !has_memory(node)) node = UOp(node.src(0));
+    return node;
   }
 
   // What must have memory for `out` to have a value somewhere.
@@ -245,13 +269,15 @@ class Decider {
   }
 
   bool worth_storing(const UOp& u, const Cone& cone) {
+    const double saved =
+        saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
+    if (words_[users_.number(u)] / target_.fma_rate > saved) return true;
     if (cone.weight == 0 || meeting(u).node) return false;
     if (cone.inputs.empty() && cone.ops <= kLightOps) return false;
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
-    const double pay = cone.weight * size_of(u) * (n - 1) / target_.fma_rate;
-    return pay > saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
+    return cone.weight * size_of(u) * (n - 1) / target_.fma_rate > saved;
   }
 
   void visit(const UOp& u) {
@@ -266,7 +292,9 @@ class Decider {
       cone.weight = 0;
       needed |= !continues_into_user(u);
     } else if (has(u.op(), kElementwise)) {
-      needed |= too_large || (cone.reduces ? !continues_into_user(u) : worth_storing(u, cone));
+      const bool continues =
+          cone.reduces && words_[users_.number(u)] == 0 && continues_into_user(u);
+      needed |= too_large || (cone.reduces ? !continues : worth_storing(u, cone));
     } else if (has(u.op(), kMovement)) {
       // What is reduced stops here, unless its only user goes on with it.
       needed |= (cone.reduces && !continues_into_user(u)) || too_large;
@@ -289,6 +317,7 @@ class Decider {
   // By the numbers of users_.
   std::vector<Cone> cones_;
   std::vector<uint8_t> forced_;
+  std::vector<double> words_;  // multiply-adds that are lost if it has no memory
   std::vector<Meeting> meetings_;
 };
 

@@ -41,6 +41,9 @@ struct Decision {
   const UOp* slice(const UOp& node) const { return slices.find(node.node()); }
 };
 
+// Bytes a second at which a value of this size is read: from the level of cache that holds it.
+double bandwidth_of(double bytes, const Target& target);
+
 // What not storing and reading a buffer of this size saves, with its launch.
 double saved_seconds(double bytes, const Target& target);
 

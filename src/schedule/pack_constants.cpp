@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kElementsMin = 1024;
 // Of so many vectors of columns another is a small part.
 constexpr int64_t kVectorsMany = 12;
+constexpr int64_t kFewRows = 3;
 
 // `value`, which is movement over the copy `base`, over what that is a copy of; none where movement
 // needs the memory.
@@ -55,8 +56,14 @@ bool is_innermost(const UOp& operand, size_t axis, const std::vector<uint8_t>& i
 class Operand {
  public:
   // `word`: steps that lie side by side, as many as a word holds; 1 where each stands alone.
-  Operand(const UOp& value, const Ints& reduced, const Target& target, int64_t word)
-      : value_(value), target_(target), word_(word), is_reduced_(shape_of(value).size()) {
+  // `lane_bytes`: of a step, or a word of them, as it is multiplied.
+  Operand(const UOp& value, const Ints& reduced, const Target& target, int64_t word,
+          int64_t lane_bytes)
+      : value_(value),
+        target_(target),
+        word_(word),
+        lane_bytes_(lane_bytes),
+        is_reduced_(shape_of(value).size()) {
     for (int64_t axis : reduced) is_reduced_[static_cast<size_t>(axis)] = true;
   }
 
@@ -107,14 +114,18 @@ class Operand {
     return true;
   }
 
-  int64_t lanes() const { return target_.vector_bytes / (value_.dtype().bytes() * word_); }
+  int64_t lanes() const { return target_.vector_bytes / lane_bytes_; }
 
   // Columns side by side: two vectors where they fill all blocks, else one, else all.  Where they
-  // are many, the last block is filled up with zeros, so that no load needs a mask.
+  // are many, the last block is filled up with zeros, so that no load needs a mask.  What is read
+  // so fast that the sums of a few rows would wait for each other gets four.
   int64_t block(int64_t columns) const {
     if (!is_shared_) return columns;
-    for (const int64_t vectors : {2, 1})
+    const bool is_narrow = value_.dtype().bytes() * word_ < lane_bytes_;
+    for (const int64_t vectors : {4, 2, 1}) {
+      if (vectors == 4 && (!is_narrow || rows_ > kFewRows)) continue;
       if (columns % (vectors * lanes()) == 0) return vectors * lanes();
+    }
     return columns >= kVectorsMany * lanes() ? 2 * lanes() : columns;
   }
 
@@ -204,6 +215,7 @@ class Operand {
   const UOp value_;
   const Target& target_;
   const int64_t word_;
+  const int64_t lane_bytes_;
   std::vector<bool> is_reduced_;
   std::vector<size_t> kept_;  // axes along which elements differ
   size_t columns_axis_ = kNone;
@@ -214,9 +226,33 @@ class Operand {
   bool is_shared_ = false;  // every column reads the same elements of the other operand
 };
 
+// What is packed of a product's factor, and how the factor is made of that.
+struct Packable {
+  UOp elements;
+  std::optional<NarrowFactor> narrow;
+  bool in_words = false;
+
+  UOp over(const UOp& packed, DType dtype) const {
+    return narrow ? narrow->over(packed) : in_words ? cast(packed, dtype) : packed;
+  }
+};
+
+Packable packable(const UOp& reduce, size_t side, bool in_words, const Target& target,
+                  const std::vector<uint8_t>& varies) {
+  const UOp& factor = reduce.src(0).src(side);
+  if (in_words) return {without_cast(factor), std::nullopt, true};
+  auto narrow = narrow_factor(reduce, side, target, varies);
+  if (narrow && narrow->scales().empty()) {
+    const UOp elements = narrow->elements();
+    return {elements, std::move(narrow), false};
+  }
+  return {factor, std::nullopt, false};
+}
+
 // A contraction's product of operands, one of them packed if it is a constant.
 std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
-                                  const std::vector<uint8_t>& is_constant) {
+                                  const std::vector<uint8_t>& is_constant,
+                                  const std::vector<uint8_t>& varies) {
   const UOp& product = reduce.src(0);
   const Ints& axes = reduce.reduce_arg().axes;
   const std::optional<DotKind> kind = dot_kind_of(reduce, target);
@@ -225,11 +261,12 @@ std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
   for (const size_t side : {size_t{1}, size_t{0}}) {
     const UOp& factor = product.src(1 - side);
     const UOp other = kind ? without_cast(factor) : UOp(factor);
-    const UOp value = kind ? without_cast(product.src(side)) : UOp(product.src(side));
-    const auto packed = Operand(value, axes, target, word).packed(other, is_constant);
+    const Packable value = packable(reduce, side, kind.has_value(), target, varies);
+    Operand operand(value.elements, axes, target, word, product.dtype().bytes());
+    const auto packed = operand.packed(other, is_constant);
     if (!packed) continue;
     std::vector<UOp> src{product.src(0), product.src(1)};
-    src[side] = kind ? cast(*packed, product.dtype()) : *packed;
+    src[side] = value.over(*packed, product.dtype());
     return product.graph().make(Op::Mul, std::move(src));
   }
   return std::nullopt;
@@ -238,11 +275,12 @@ std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
 }  // namespace
 
 std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
-                                const std::vector<uint8_t>& is_constant) {
+                                const std::vector<uint8_t>& is_constant,
+                                const std::vector<uint8_t>& varies) {
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add)
       return now;
-    const auto product = packed_product(now, target, is_constant);
+    const auto product = packed_product(now, target, is_constant, varies);
     return product ? make_reduce(*product, Op::Add, now.reduce_arg().axes) : now;
   });
 }
