@@ -185,11 +185,13 @@ class VariableRun {
   Ref<Run> run_;
 };
 
-void expect_all_same(const char* device, const Ints& values) {
+// Of every so many cases one.
+void expect_all_same(const char* device, const Ints& values, size_t every = 1) {
   const Ref<Context> context = new_context(device);
   const Ref<Context> other = new_context("cpu");
   const std::vector<Case> all = cases();
-  for (const Case& c : all) {
+  for (size_t i = 0; i < all.size(); i += every) {
+    const Case& c = all[i];
     SCOPED_TRACE(c.name);
     VariableRun run(context, other, c);
     for (int64_t n : values) run.expect_same(n);
@@ -207,7 +209,7 @@ TEST(Variables, TheInterpreterFollowsTheEdges) {
 }
 
 TEST(Variables, CFollowsTheEdges) {
-  expect_all_same("c", {1, 5, 16, 65, kMax});
+  expect_all_same("c", {1, 5, 16, 65, kMax}, 4);
 }
 
 TEST(Variables, ARunRefusesWhatDoesNotFit) {
