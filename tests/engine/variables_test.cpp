@@ -71,6 +71,16 @@ std::vector<Case> cases() {
       {"a long product", [](const Dim& n) { return Shape{n, 700}; },
        [](const Dim& n) { return Shape{n, 700}; },
        [](const Tensor& a, const Tensor& b) { return matmul(a, transpose(b, 0, 1)); }},
+      {"rows of a wide product", rows(70), [](const Dim&) { return Shape{70, 130}; },
+       [](const Tensor& a, const Tensor& b) { return relu(matmul(a, b)); }},
+      {"rows of a product in blocks", rows(800), [](const Dim&) { return Shape{800, 64}; }, matmul},
+      {"rows of several products", [](const Dim& n) { return Shape{3, n, 20}; },
+       [](const Dim&) { return Shape{3, 20, 48}; }, matmul},
+      {"attention", [](const Dim& n) { return Shape{2, n, 40}; },
+       [](const Dim& n) { return Shape{2, n, 40}; },
+       [](const Tensor& a, const Tensor& b) {
+         return matmul(softmax(matmul(a, transpose(b, 1, 2)), 2), b);
+       }},
       {"elements", rows(7), rows(7), [](const Tensor& a, const Tensor& b) { return a * b + a; }},
       {"softmax of rows", columns(5), columns(5),
        [](const Tensor& a, const Tensor& b) { return softmax(a, 1) + b; }},
@@ -186,8 +196,7 @@ class VariableRun {
 };
 
 // Of every so many cases one.
-void expect_all_same(const char* device, const Ints& values, size_t every = 1) {
-  const Ref<Context> context = new_context(device);
+void expect_all_same(const Ref<Context>& context, const Ints& values, size_t every = 1) {
   const Ref<Context> other = new_context("cpu");
   const std::vector<Case> all = cases();
   for (size_t i = 0; i < all.size(); i += every) {
@@ -198,18 +207,33 @@ void expect_all_same(const char* device, const Ints& values, size_t every = 1) {
   }
 }
 
-TEST(Variables, MachineCodeFollowsEveryValue) {
+// All up to several tiles of every size, and some that have many.
+Ints all_edges() {
   Ints values;
   for (int64_t n = 1; n <= kMax; n += n < 70 ? 1 : 10) values.push_back(n);
-  expect_all_same("cpu", values);
+  return values;
+}
+
+TEST(Variables, MachineCodeFollowsEveryValue) {
+  expect_all_same(new_context("cpu"), all_edges());
+}
+
+TEST(Variables, MachineCodeOfNarrowVectorsFollowsEveryValue) {
+  expect_all_same(new_context("cpu", "avx2"), all_edges());
+}
+
+TEST(Variables, ThreadsFollowTheEdges) {
+  Flags flags = testing::flags_for("cpu");
+  flags.threads = 3;
+  expect_all_same(make_ref<Context>(flags), {1, 2, 13, 14, 27, 28, 29, 31, 33, 64, 65, 99, kMax});
 }
 
 TEST(Variables, TheInterpreterFollowsTheEdges) {
-  expect_all_same("interp", {1, 3, 4, 15, 16, 17, 63, 64, 65, kMax});
+  expect_all_same(new_context("interp"), {1, 3, 4, 15, 16, 17, 63, 64, 65, kMax});
 }
 
 TEST(Variables, CFollowsTheEdges) {
-  expect_all_same("c", {1, 5, 16, 65, kMax}, 4);
+  expect_all_same(new_context("c"), {1, 5, 16, 65, kMax}, 4);
 }
 
 TEST(Variables, ARunRefusesWhatDoesNotFit) {
