@@ -6,6 +6,7 @@
 #include <functional>
 #include <random>
 
+#include "base/text.h"
 #include "engine/compile.h"
 #include "tensor/activation.h"
 #include "tensor/create.h"
@@ -226,6 +227,41 @@ TEST(Variables, ThreadsFollowTheEdges) {
   Flags flags = testing::flags_for("cpu");
   flags.threads = 3;
   expect_all_same(make_ref<Context>(flags), {1, 2, 13, 14, 27, 28, 29, 31, 33, 64, 65, 99, kMax});
+}
+
+// Tiles of rows, of columns and of steps, which stages hold or threads share, and some whose
+// indices do not let tiles begin anywhere.
+TEST(Variables, ListsOfOptionsFollowEveryValue) {
+  const auto rows = [](const Dim& n) { return Shape{n, Dim(24)}; };
+  const auto columns = [](const Dim& n) { return Shape{Dim(24), n}; };
+  const Case by_rows{"rows", rows, [](const Dim&) { return Shape{24, 40}; }, matmul};
+  const Case by_columns{"columns", [](const Dim&) { return Shape{13, 24}; }, columns, matmul};
+  const Case by_steps{"steps", columns, rows, matmul};
+  const std::pair<const Case*, const char*> lists[] = {
+      {&by_rows, "TILE r0 5; UPCAST r3"},
+      {&by_rows, "TILE r0 6; UNROLL r3; ORDER r1 r0 r2 r3"},
+      {&by_rows, "TILE r0 4; THREAD r0; UPCAST r3; TILE r1 8; VEC r4"},
+      {&by_rows, "TILE r0 12; TILE r3 4; UPCAST r4"},
+      {&by_rows, "TILE r0 7; UPCAST r3; STAGE p0 r0 r3 r2"},
+      {&by_rows, "TILE r0 7; STAGE p0 r0 r3 r2; UPCAST r3"},
+      {&by_rows, "TILE r0 9; UPCAST r3; TILE r2 8; ORDER r2 r0 r1 r4 r3"},
+      {&by_rows, "TILE r0 32; TILE r3 8; UPCAST r3; VEC r4"},
+      {&by_columns, "TILE r1 48; TILE r3 16; UPCAST r3; VEC r4; TILE r0 3; UPCAST r5"},
+      {&by_columns, "TILE r1 32; TILE r3 8; VEC r4; UPCAST r3; ORDER r1 r0 r2 r3 r4"},
+      {&by_columns, "TILE r1 16; VEC r3"},
+      {&by_steps, "TILE r2 4; UPCAST r3"},
+      {&by_steps, "TILE r2 32; TILE r3 8; VEC r4; UPCAST r3"},
+      {&by_steps, "TILE r2 6; UNROLL r3; TILE r0 5; UPCAST r4"},
+  };
+  for (const auto& [subject, options] : lists) {
+    SCOPED_TRACE(cat(subject->name, ": ", options));
+    Flags flags = testing::flags_for("cpu");
+    flags.opts = options;
+    flags.threads = 2;
+    VariableRun run(make_ref<Context>(flags), new_context("cpu"), *subject);
+    for (int64_t n = 1; n <= 50; ++n) run.expect_same(n);
+    run.expect_same(kMax);
+  }
 }
 
 TEST(Variables, TheInterpreterFollowsTheEdges) {
