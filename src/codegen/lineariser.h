@@ -112,7 +112,8 @@ class Lineariser {
     int64_t last = 0;
     std::vector<UOp> facts;
   };
-  std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range);
+  std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range, LinearId end);
+  int64_t end_of(size_t range, LinearId end) const;
   struct Split {  // the same of a range of run-time size: [0, last)
     UOp last;
     std::vector<UOp> facts;
@@ -202,6 +203,7 @@ class Lineariser {
 
   const Kernel& kernel_;
   const UOp outer_;  // the Reduce that adds into the destination (split_reduce.h), or no node
+  std::vector<UOp> made_of_sum_;  // `outer_` and what the store makes of it
   const std::vector<std::optional<BalancedTile>>& tiles_;
   const Target& target_;
   LinearProgram program_;

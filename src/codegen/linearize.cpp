@@ -8,6 +8,7 @@
 #include "codegen/lineariser.h"
 #include "codegen/split_reduce.h"
 #include "ir/build.h"
+#include "ir/fold.h"
 
 namespace tiny {
 
@@ -15,22 +16,6 @@ namespace {
 
 constexpr RangeSet bit(size_t position) {
   return RangeSet{1} << position;
-}
-
-// What a reduction over nothing gives.
-uint64_t identity_bits(Op op, DType dtype) {
-  switch (op) {
-    case Op::Mul:
-      return bits_of_int(dtype, 1);
-    case Op::Max:
-      return lowest_bits(dtype);
-    case Op::Min:
-      return highest_bits(dtype);
-    case Op::And:
-      return dtype.is_bool() ? 1 : bits_of_int(dtype, -1);
-    default:
-      return 0;
-  }
 }
 
 }  // namespace
@@ -45,6 +30,11 @@ Lineariser::Lineariser(const BalancedKernel& balanced, const Target& target)
   const Kernel& kernel = kernel_;
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
   invariant(!kernel.roots.empty(), "a kernel has a root");
+  if (outer_) {
+    const auto is_sum = [](const UOp& u) { return u.op() == Op::Reduce; };
+    for (const UOp& u : topological(kernel.roots, is_sum))
+      if (u.op() != Op::Store && tiny::reaches(u, outer_)) made_of_sum_.push_back(u);
+  }
   // An instance's coordinates are numbers with a digit a range: 0 while it is not fixed.
   Digit next;
   for (const KernelRange& r : kernel.ranges) {
@@ -230,7 +220,8 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
     if (std::all_of(group.begin(), group.end(), [&](const Task* t) { return guards(fact, *t); }))
       tighten(fact, range, out);
   for (const UOp& condition : void_outside(*group.front()))
-    if (std::all_of(group.begin(), group.end(), [&](const Task* t) {
+    if (!pending_in(free_of(condition)) &&
+        std::all_of(group.begin(), group.end(), [&](const Task* t) {
           const std::vector<UOp> same = void_outside(*t);
           return std::find(same.begin(), same.end(), condition) != same.end();
         }))
@@ -290,6 +281,13 @@ void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, i
   if (threaded) tree_.close();
 }
 
+// Where a loop over a range of known size ends, if that is known; else its size.
+int64_t Lineariser::end_of(size_t range, LinearId end) const {
+  const int64_t size = kernel_.ranges[range].range.src(0).const_int();
+  const LinearOp& op = tree_.op(end);
+  return op.op == Op::Const ? std::min(size, op.imm) : size;
+}
+
 void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
   invariant(states_[range].kind == RangeState::Closed, "a range is one loop at a time");
   LoopBounds limits = loop_bounds(group, range);
@@ -299,7 +297,7 @@ void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
     for (Task* t : group) t->todo &= ~bit(range);
     return;
   }
-  const std::optional<Peel> peel = find_peel(group, range);
+  const std::optional<Peel> peel = find_peel(group, range, limits.end);
   const std::optional<Split> split = peel ? std::nullopt : find_split(group, range);
   if (split) {
     // Whole tiles, then what the last one has left.
@@ -316,14 +314,20 @@ void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
     emit_loop(group, range, limits);
   } else {
     const int64_t size = kernel_.ranges[range].range.src(0).const_int();
+    const int64_t end = end_of(range, limits.end);
     for (int64_t i = 0; i < peel->first; ++i) emit_iteration(group, range, i);
+    LoopBounds after = limits;
     const LinearId begins[] = {limits.begin, index_constant(peel->first)};
     const LinearId ends[] = {limits.end, index_constant(peel->last)};
     limits.begin = elementwise_op(Op::Max, kInt64, begins);
     limits.end = elementwise_op(Op::Min, kInt64, ends);
     limits.facts.insert(limits.facts.end(), peel->facts.begin(), peel->facts.end());
     if (peel->first < peel->last) emit_loop(group, range, limits);
-    for (int64_t i = peel->last; i < size; ++i) emit_iteration(group, range, i);
+    // An iteration is known by its distance from either end of the range, which a loop that ends
+    // before it does not have.
+    after.begin = limits.end;
+    if (end < size) emit_loop(group, range, after);
+    for (int64_t i = peel->last; end == size && i < size; ++i) emit_iteration(group, range, i);
   }
   for (Task* t : group) t->todo &= ~bit(range);
 }
@@ -492,8 +496,10 @@ void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step
 }
 
 // The register that holds an instance of the sum: this trip's part, to which is added what the
-// destination holds.  Trips that are peeled share a block, so each begins anew.
+// destination holds.  Trips that are peeled share a block, so each begins anew, and so does what is
+// made of the sum.
 void Lineariser::begin_part() {
+  for (const UOp& u : made_of_sum_) tree_.forget(key_of(u));
   LinearId part = value_of(outer_.src(0));
   const LinearOp& op = tree_.op(part);
   if (op.op != Op::Accumulator) part = tree_.add(tree_.depth(), Op::Accumulator, op.dtype, {part});

@@ -62,27 +62,40 @@ std::vector<UOp> Lineariser::void_outside(const Task& task) {
   return all;
 }
 
-// condition = rest + c * r >= 0, where everything but r is known here, bounds the loop over r.
+// condition = rest + c * r >= 0, where everything but r is known here, bounds the loop over r. With
+// unrolled ranges or lanes in it, the loop ends where it holds for none of them.
 void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits) {
   const RangeSet self = RangeSet{1} << range;
   const RangeSet free = free_of(condition);
-  if (!(free & self) || (free & ~self & (loops_ & ~open_)) || (free & (unrolled_ | vec_ | dots_)))
-    return;
+  const RangeSet pending = pending_in(free);
+  if (!(free & self) || (free & ~self & (loops_ & ~open_))) return;
   if (proven(condition)) return;
   const UOp& r = kernel_.ranges[range].range;
-  std::optional<Affine> sum = affine(condition);
+  std::optional<Affine> sum = fixed(condition);
   const int64_t c = sum ? sum->coefficient(r) : 0;
-  if (c == 0) return;
-  std::erase_if(sum->terms, [&](const AffineTerm& term) { return term.atom == r; });
-  const UOp rest = to_uop(condition.graph(), *sum);
+  if (c == 0 || (pending && c > 0)) return;
+  Affine rest{sum->constant, {}};
+  for (const AffineTerm& term : sum->terms) {
+    if (term.atom == r) continue;
+    if (!(free_of(term.atom) & pending)) {
+      rest.terms.push_back(term);
+      continue;
+    }
+    if (term.atom.op() != Op::Range || !term.atom.src(0).is_const()) return;
+    if (term.coefficient > 0)
+      rest.constant += checked_mul(term.coefficient, term.atom.src(0).const_int() - 1, "an index");
+  }
+  const UOp room = to_uop(condition.graph(), rest);
+  const UOp fact = add(mul(r, c), room);
+  if (pending && proven(fact)) return;
   if (c < 0) {
-    const LinearId ends[] = {limits.end, scalar_index(add(floor_div(rest, -c), 1))};
+    const LinearId ends[] = {limits.end, scalar_index(add(floor_div(room, -c), 1))};
     limits.end = elementwise_op(Op::Min, kInt64, ends);
   } else {
-    const LinearId begins[] = {limits.begin, scalar_index(mul(floor_div(rest, c), -1))};
+    const LinearId begins[] = {limits.begin, scalar_index(mul(floor_div(room, c), -1))};
     limits.begin = elementwise_op(Op::Max, kInt64, begins);
   }
-  limits.facts.push_back(condition);
+  limits.facts.push_back(pending ? fact : condition);
 }
 
 // The unrolled ranges and lanes among `free` that have no coordinate yet.
@@ -106,11 +119,11 @@ std::vector<UOp> Lineariser::conditions_of(const std::vector<Task*>& group) {
   return all;
 }
 
-std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group,
-                                                      size_t range) {
+std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group, size_t range,
+                                                      LinearId end) {
   const UOp& r = kernel_.ranges[range].range;
   if (!r.src(0).is_const() || states_[range].limit) return std::nullopt;
-  const int64_t size = r.src(0).const_int();
+  const int64_t size = end_of(range, end);
   Peel peel{0, size, {}};
   const auto consider = [&](const UOp& e) {
     const RangeSet free = free_of(e);
