@@ -120,47 +120,54 @@ struct Batch {
   int64_t loaded = 0;  // bytes of their origins that need not stay in memory
 };
 
-void compute_batch(Context& context, Batch& batch) {
-  if (!batch.values.empty()) realize(context, batch.values, Placement::Together);
+void compute_batch(Context& context, Batch& batch, ProgramRecorder& recorder) {
+  if (batch.values.empty()) return;
+  const Realized made = realize(context, batch.values, Placement::Together);
+  std::vector<ProgramRecorder::Kept> kept;
   for (size_t i = 0; i < batch.values.size(); ++i) {
     if (!batch.origins[i]) continue;
     Storage& origin = *batch.origins[i]->storage;
-    if (batch.values[i].node()->realized)
-      origin.keep_derived(std::move(batch.origins[i]->recipe), storage_of(batch.values[i]));
+    const Ref<Storage> value =
+        batch.values[i].node()->realized ? storage_of(batch.values[i]) : Ref<Storage>();
+    if (value) origin.keep_derived(batch.origins[i]->recipe, value);
     origin.unload();
+    kept.push_back({value, batch.origins[i]->storage, std::move(batch.origins[i]->recipe)});
   }
+  recorder.add(made, kept);
   batch = {};
 }
 
 // Realises the values; those that were made of their constant before are taken from there.
-void compute(Context& context, const std::vector<UOp>& values) {
+void compute(Context& context, const std::vector<UOp>& values, ProgramRecorder& recorder) {
   Batch batch;
   for (const UOp& value : values) {
     std::optional<Origin> origin = origin_of(value);
     const Ref<Storage> known = origin ? origin->storage->derived(origin->recipe) : nullptr;
     if (known) {
       value.node()->realized = known;
+      recorder.give_up();  // of what it was made is another program's
       continue;
     }
     const int64_t loaded =
         origin && origin->storage->can_unload() ? origin->storage->memory().bytes() : 0;
-    if (batch.loaded + loaded > kLoadedMax) compute_batch(context, batch);
+    if (batch.loaded + loaded > kLoadedMax) compute_batch(context, batch, recorder);
     batch.loaded += loaded;
     batch.values.push_back(value);
     batch.origins.push_back(std::move(origin));
   }
-  compute_batch(context, batch);
+  compute_batch(context, batch, recorder);
 }
 
 }  // namespace
 
-void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured) {
+void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured,
+                       ProgramRecorder& recorder) {
   const Target& target = context.backend().target();
   if (captured.is_constant) {
     roots = rewrite_scales(roots, target, varying(topological(roots, has_memory), true));
     roots = rewrite_zero_points(roots, target, varying(topological(roots, has_memory), true));
   }
-  compute(context, constant_frontier(roots, captured.is_constant, target));
+  compute(context, constant_frontier(roots, captured.is_constant, target), recorder);
   if (!captured.is_constant) return;
   roots =
       rewrite_winograd(roots, target, constant_nodes(roots), winograd_use(context.flags().wino));
@@ -169,7 +176,7 @@ void compute_constants(Context& context, std::vector<UOp>& roots, const Captured
                            varying(topological(roots, has_memory), true));
     roots = copy_walked(roots);
   }
-  compute(context, constant_frontier(roots, captured.is_constant, target));
+  compute(context, constant_frontier(roots, captured.is_constant, target), recorder);
 }
 
 }  // namespace tiny

@@ -181,6 +181,14 @@ bool RowTest::passes_as_tiles(size_t inputs) const {
          operands <= static_cast<double>(target_.l3_bytes) / 2;
 }
 
+double RowTest::alone_seconds() const {
+  RangeSet common = ~RangeSet{0};
+  for (const UOp& u : nodes_)
+    if (u.op() == Op::Store) common &= free_.at(u.node());
+  if (extent(common) > 1) return 0;
+  return work() / target_.fma_rate * (1 - 1.0 / target_.cores);
+}
+
 std::optional<double> RowTest::operand_seconds(size_t inputs) const {
   if (!is_small(inputs)) return std::nullopt;
   std::vector<UOp> reductions;

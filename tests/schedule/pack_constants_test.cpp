@@ -61,9 +61,25 @@ TEST_F(PackConstants, OneVectorOrAllColumnsWhereTwoDoNotFit) {
   EXPECT_EQ(packed(matmul(data({5, 24}), odd)), (std::vector<Ints>{{1, 24, 50}}));
 }
 
+// The last panel is filled up with zeros, which nobody reads.
+TEST_F(PackConstants, ManyColumnsArePanelsOfTwoVectorsWhateverTheirNumber) {
+  EXPECT_EQ(packed(matmul(data({5, 24}), constant({24, 500}))), (std::vector<Ints>{{16, 24, 32}}));
+  const Tensor transposed = permute(constant({203, 24}), {1, 0});
+  EXPECT_EQ(packed(matmul(data({5, 24}), transposed)), (std::vector<Ints>{{7, 24, 32}}));
+}
+
 TEST_F(PackConstants, AConvolutionsChannelsAreTheInnermostSteps) {
   EXPECT_EQ(packed(conv(data({1, 16, 5, 6}), constant({64, 16, 3, 3}), Tensor(), {})),
             (std::vector<Ints>{{2, 3, 3, 16, 32}}));
+}
+
+// Data that lies in memory has them where it has them.
+TEST_F(PackConstants, StepsThatLieSideBySideInMemoryAreInnermost) {
+  const Tensor weights = constant({64, 16, 3});
+  EXPECT_EQ(packed(conv(permute(constant({1, 7, 16}), {0, 2, 1}), weights, Tensor(), {})),
+            (std::vector<Ints>{{2, 3, 16, 32}}));
+  EXPECT_EQ(packed(conv(constant({1, 16, 7}), weights, Tensor(), {})),
+            (std::vector<Ints>{{2, 16, 3, 32}}));
 }
 
 TEST_F(PackConstants, EachGroupHasItsPanels) {
