@@ -23,10 +23,6 @@ double product_of(const Kernel& kernel, const Flags& ranges) {
   return times;
 }
 
-bool closes_ranges(const UOp& u) {
-  return u.op() == Op::Reduce || u.op() == Op::Stage;
-}
-
 // Trips of a loop whose bounds the program does not tell.
 constexpr double kTripsUnknown = 8;
 

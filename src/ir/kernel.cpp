@@ -33,7 +33,7 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
       set = RangeSet{1} << kernel.position(u);
     } else {
       for (const UOp& s : u.src()) set |= known.at(s.node());
-      if (u.op() == Op::Reduce || u.op() == Op::Stage)
+      if (closes_ranges(u))
         for (size_t i = 1; i < u.src().size(); ++i)
           set &= ~(RangeSet{1} << kernel.position(u.src(i)));
     }
