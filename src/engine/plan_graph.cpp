@@ -108,6 +108,7 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, const GraphKe
   wanted.variables = request.variables;
   wanted.leaves = key.leaves;
   out.plan = make_plan(context, schedule, wanted);
+  out.plan.has_writes = key.has_writes;
   for (UOp& output : out.outputs) output = split.origin_of(output);
   out.copies = schedule.copies;
   out.copied_bytes = schedule.copied_bytes;
