@@ -20,7 +20,6 @@ from report import at_least, at_most, json_of, median, table
 
 COLD = 5  # new processes of each kind
 NETWORK = "resnet50"
-STARTED = ("resnet50", "transformer", "magika")
 REPLAYED = ("resnet50", "squeezenet", "transformer", "magika")
 COMPUTES_SHAPES = ("magika",)  # a device that computes nothing cannot compile these
 TINYGRAD_SECONDS = 60
@@ -227,7 +226,7 @@ def run(arguments):
     result["compile"] = add_compile(figures, tiny, paths[NETWORK], count,
                                               not arguments.quick)  # fmt: skip
     result["cold"] = {}
-    for name, path in some(STARTED).items():
+    for name, path in some((NETWORK, *(name for name in paths if name != NETWORK))).items():
         print(f"bench: starting {name}", file=sys.stderr)
         result["cold"][name] = cold_rows(tiny, path, count)
         add_start(figures, name, result["cold"][name])

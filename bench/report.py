@@ -15,6 +15,8 @@ ROW_TARGETS = [
     (r"^matmul ([17]x|.*constant B)", {"ratio": 1.0}),
     (r"^matmul ", {"ratio": 0.97}),
     (r"^conv .*(threads|avx2)$", {}),
+    (r"^conv .*, direct$", {"ratio": 0.97}),
+    (r"^conv 3x3 ", {"ratio": 1.25}),
     (r"^conv ", {"ratio": 0.97}),
     (r"^depthwise and pointwise ", {"ratio": 1.25}),
     (r"^depthwise ", {"ratio": 1.8}),

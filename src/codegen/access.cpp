@@ -99,6 +99,10 @@ std::optional<size_t> Lineariser::proven(const UOp& e) {
     if (auto fact = fixed(known.fact)) facts.push_back(std::move(*fact));
     depth = std::max(depth, known.depth);
   }
+  // Mostly the innermost fact and something that is not negative.
+  for (size_t i = facts.size(); i-- > 0;)
+    if (const auto rest = add_scaled(*sum, facts[i], -1); rest && bounds_.of(*rest).lo >= 0)
+      return depth;
   if (!facts.empty() && prove_nonnegative(*sum, facts, bounds_)) return depth;
   return std::nullopt;
 }

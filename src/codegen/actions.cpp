@@ -312,7 +312,8 @@ bool fits_target(const Kernel& kernel, const Target& target) {
   if (widest > 1 && widest > lanes_of(kernel, access_table(kernel), target)) return false;
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
-  for (const auto& [node, set] : free) {
+  for (const UOp& u : topological(kernel.roots)) {
+    const RangeSet set = free.at(u.node());
     if (std::popcount(set & wide) > 1) return false;
     int64_t copies = 1;
     for (RangeSet left = set & repeated; left; left &= left - 1) {

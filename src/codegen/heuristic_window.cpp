@@ -20,6 +20,7 @@ constexpr double kWindowMax = 9;        // steps of a window that are unrolled
 constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
 constexpr int64_t kPageBytes = 4096;    // rows so far apart fall into one set of the cache..
 constexpr double kStreamsMax = 12;      // ..which holds that many
+constexpr int64_t kTapsBeside = 12;     // registers for what is not a tile's values
 constexpr double kGainMin = 1.1;
 constexpr double kFarLoad = 1.5;  // a load from the second level of cache, in those from the first
 
@@ -163,6 +164,16 @@ bool Chooser::fill_window(const UOp& stage, const UOp& reduce) {
   give_lanes(columns);
   kind(OptionKind::Upcast, inner);
   unroll_taps(*window, reduce);
+  // Other rows too, if their values and a row of taps stay in registers.
+  int64_t values = window->rows;
+  for (const UOp& r : stage.src().subspan(1, stage.src().size() - 3)) {
+    const KernelRange& other = current_.ranges[current_.find_range(r.int_arg())];
+    const int64_t size = r.src(0).is_const() ? r.src(0).const_int() : 0;
+    if (!window->unrolls_all || size < 2 || other.kind != RangeKind::Loop) continue;
+    if (values * size + kTapsBeside > target_.vector_registers) continue;
+    kind(OptionKind::Upcast, r.int_arg());
+    values *= size;
+  }
   return true;
 }
 

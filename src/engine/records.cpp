@@ -144,7 +144,8 @@ std::string counters_json(Context& context) {
   json.key("plans").begin_object().key("kept").integer(
       static_cast<int64_t>(context.plans().size()));
   json.key("cached").integer(compiles.plans_cached);
-  json.key("on_disk").integer(compiles.plans_on_disk).end_object();
+  json.key("on_disk").integer(compiles.plans_on_disk);
+  json.key("programs_on_disk").integer(compiles.programs_on_disk).end_object();
   json.key("memory").begin_object().key("allocations").integer(device.allocations.load());
   json.key("allocated_bytes").integer(device.allocated_bytes.load()).end_object();
   json.key("copies").begin_object().key("count").integer(device.copies.load());

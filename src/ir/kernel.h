@@ -17,10 +17,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/node_map.h"
 #include "ir/uop.h"
 
 namespace tiny {
@@ -68,7 +68,7 @@ struct Kernel {
 using RangeSet = uint64_t;  // bit i: the kernel's range i
 
 // The ranges below each node that no Reduce or Stage below it closes.
-using FreeRanges = std::unordered_map<const Node*, RangeSet>;
+using FreeRanges = NodeTable<RangeSet>;
 // Where a walk ends that stays within the loops of a root: what a stage holds is computed apart.
 inline bool is_stage(const UOp& u) {
   return u.op() == Op::Stage;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/bounds.h"
+#include "ir/dot.h"
 #include "ir/shared_value.h"
 
 namespace tiny {
@@ -43,9 +44,16 @@ RowTest::RowTest(const Kernel& kernel, const Target& target) : kernel_(kernel), 
 
 double RowTest::work() const {
   double sum = 0;
-  for (const UOp& u : nodes_)
+  for (const UOp& u : nodes_) {
     if (has(u.op(), kElementwise) && u.dtype() != kInt64)
       sum += op_weight(u.op()) * extent(free_.at(u.node()));
+    // Words of what is read are multiplied at once.
+    const auto product = dot_product(u);
+    if (product && target_.has_dot(product->kind) && product->a.op() == Op::Load &&
+        product->b.op() == Op::Load)
+      sum -= extent(free_.at(u.src(0).node())) *
+             (1 - 1 / static_cast<double>(dot_steps(product->kind)));
+  }
   return sum;
 }
 

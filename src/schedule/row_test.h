@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/kernel.h"
@@ -66,7 +65,7 @@ class RowTest {
   const Kernel& kernel_;
   const Target& target_;
   std::vector<UOp> nodes_;
-  std::unordered_map<const Node*, RangeSet> free_;
+  FreeRanges free_;
 };
 
 }  // namespace tiny
