@@ -126,6 +126,7 @@ class Chooser {
     bool moves = false;  // with the outputs
     double taps = 0;     // steps along the axis; 0: outputs share nothing
     double stride = 1;   // outputs are so many steps apart
+    double places = 1;   // in a page, where steps along the axis begin
 
     // Different elements that so many outputs read.
     double elements(double rows) const {
@@ -173,6 +174,7 @@ class Chooser {
   };
   double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
   int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
+  std::optional<size_t> rows_at_once(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);
   void unroll_window(const ClosureInfo& reduction);
   void reduced_lanes(size_t lane, uint64_t outputs);
