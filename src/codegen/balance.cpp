@@ -313,13 +313,13 @@ BalancedKernel balance_tiles(const SplitReduction& split) {
 std::vector<int64_t> tile_steps(const BalancedTile& tile) {
   const Interval sizes = bounds(tile.size);
   std::vector<bool> occurs(static_cast<size_t>(tile.steps) + 1);
-  const int64_t lo = std::max<int64_t>(sizes.lo, 1);
-  const int64_t first = (lo + tile.unit - 1) / tile.unit;
-  const int64_t last = std::min((sizes.hi - 1) / tile.unit + 1, first + tile.steps * tile.steps);
-  for (int64_t steps = first; steps <= last; ++steps) {
-    const int64_t tiles = (steps + tile.steps - 1) / tile.steps;
-    occurs[static_cast<size_t>(steps / tiles)] = true;
-    if (steps % tiles != 0) occurs[static_cast<size_t>(steps / tiles) + 1] = true;
+  // From so many on tiles are whole or one less, and both occur.
+  const int64_t first = std::max<int64_t>(sizes.lo, 1);
+  const int64_t last = std::min(sizes.hi, first + tile.steps * tile.steps);
+  for (int64_t size = first; size <= last; ++size) {
+    const int64_t tiles = (size + tile.steps - 1) / tile.steps;
+    occurs[static_cast<size_t>(size / tiles)] = true;
+    if (size % tiles != 0) occurs[static_cast<size_t>(size / tiles) + 1] = true;
   }
   std::vector<int64_t> found;
   for (int64_t t = tile.steps; t > 0; --t)

@@ -1,10 +1,11 @@
 // Balanced tiles: a range of run-time size that is cut into tiles of unrolled steps is cut anew
-// when its size is known, into as few tiles of nearly equal size.  The range that numbers the tiles
-// becomes one of the first elements of tiles; how many steps a tile has is for its loop to say
-// (balance.cpp of the lineariser's loops), which has a body for each number that occurs.
+// when its size is known.  The range that numbers the tiles becomes one of the first elements of
+// tiles, and the loop over it has a body for each number of steps that a tile can have: rows come
+// in as few tiles as they must, of nearly equal size; vectors in whole tiles and one with what is
+// left.
 //
 // This is possible where the tile's place and its steps stand together in every index, so that
-// tiles may begin anywhere; ranges of other kernels stay as they are.
+// tiles may begin anywhere; other ranges stay as they are.
 #pragma once
 
 #include <optional>
@@ -31,7 +32,7 @@ struct BalancedKernel {
 
 BalancedKernel balance_tiles(const SplitReduction& split);
 
-// How many steps tiles can have, for sizes that the bounds of `tile.size` allow.
+// How many steps tiles of rows can have, for the sizes that the bounds of `tile.size` allow.
 std::vector<int64_t> tile_steps(const BalancedTile& tile);
 
 }  // namespace tiny

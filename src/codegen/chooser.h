@@ -126,6 +126,7 @@ class Chooser {
     bool moves = false;  // with the outputs
     double taps = 0;     // steps along the axis; 0: outputs share nothing
     double stride = 1;   // outputs are so many steps apart
+    double places = 1;   // in a page, where steps along the axis begin
 
     // Different elements that so many outputs read.
     double elements(double rows) const {

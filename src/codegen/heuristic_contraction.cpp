@@ -350,6 +350,7 @@ void Chooser::fill_along(const Option& stage) {
 // The panel after the one that is read is fetched while passes are made over that: a weight is in
 // memory, not in the cache, when its kernel comes.
 void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
+  const int64_t param = panel.load->node.src(0).int_arg();
   bool is_inside = place < 0;
   for (const KernelRange& r : current_.ranges) {
     const int64_t at = r.range.int_arg();
@@ -357,10 +358,16 @@ void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
     is_inside |= at == place;
     if (!is_loop) continue;
     if (r.range.src(0).is_const() && r.range.src(0).const_int() > kPassesMany) return;
-    const Option option{OptionKind::Prefetch, at, panel.load->node.src(0).int_arg(), {}, 0, false};
+    const Option option{OptionKind::Prefetch, at, param, {}, 0, false};
     if (can_prefetch(current_, option)) apply(option);
     return;
   }
+  // Without passes: rows beside it are too many streams for a processor to guess them all.
+  const auto bytes = static_cast<double>(panel.load->node.dtype().bytes());
+  const Option option{OptionKind::Prefetch, place, param, {}, 0, false};
+  if (place >= 0 && panel.load->elements * bytes * 3 > static_cast<double>(target_.l3_bytes) &&
+      can_prefetch(current_, option))
+    apply(option);
 }
 
 // Whether blocks of panels that lie in place fall into the same sets of the second level of cache,

@@ -43,6 +43,7 @@ struct Task {
 struct IndexTerm {
   UOp atom;
   int64_t coefficient = 0;
+  size_t depth = 0;  // of the innermost loop that it changes in
 };
 struct IndexForm {
   int64_t constant = 0;
@@ -103,7 +104,6 @@ class Lineariser {
   };
   LoopBounds loop_bounds(const std::vector<Task*>& group, size_t range);
   void emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits);
-  int64_t steps_of(size_t range) const;
   void close_inside(const std::vector<Task*>& group, size_t range);
   void emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value);
 
@@ -121,14 +121,19 @@ class Lineariser {
   };
   std::optional<Split> find_split(const std::vector<Task*>& group, size_t range);
   void emit_balanced(const std::vector<Task*>& group, size_t range, LoopBounds limits);
-  // Tiles of so many steps: which of them, and the first element of the first if there were others.
+  // Tiles of so many steps: which of them, and what is known inside.
   struct Tiles {
     int64_t steps = 0;
+    int64_t apart = 0;  // elements from one to the next
     LinearId begin = 0;
     LinearId end = 0;
     LinearId first = 0;  // the element at which tile 0 would begin
     UOp fact;
   };
+  std::vector<Tiles> balanced_tiles(size_t range);
+  std::vector<Tiles> lane_tiles(size_t range);
+  LinearId equals(LinearId value, int64_t number);
+  LinearId choose(LinearId condition, LinearId a, LinearId b);
   void emit_tiles(const std::vector<Task*>& group, size_t range, const LoopBounds& limits,
                   const Tiles& tiles);
   std::vector<UOp> conditions_of(const std::vector<Task*>& group);

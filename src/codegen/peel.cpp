@@ -199,7 +199,7 @@ void Lineariser::emit_tiles(const std::vector<Task*>& group, size_t range, const
   const LinearId end = elementwise_op(Op::Min, kInt64, ends);
   const LinearId loop = tree_.open(Op::Loop, kInt64, {begin, end}, 1);
   if (kernel_.ranges[range].overlaps) tree_.set_mark(loop);
-  const LinearId walked_of[] = {loop, index_constant(tiles.steps * tile.unit)};
+  const LinearId walked_of[] = {loop, index_constant(tiles.apart)};
   const LinearId walked[] = {elementwise_op(Op::Mul, kInt64, walked_of), tiles.first};
   RangeState& state = states_[range];
   state.kind = RangeState::Open;
@@ -220,52 +220,65 @@ void Lineariser::emit_tiles(const std::vector<Task*>& group, size_t range, const
 }
 
 // As few tiles as there must be, whose steps differ by one at most: the first of them have one
-// more.  Steps of lanes are whole but for the last of the last tile.
-void Lineariser::emit_balanced(const std::vector<Task*>& group, size_t range, LoopBounds limits) {
+// more.
+std::vector<Lineariser::Tiles> Lineariser::balanced_tiles(size_t range) {
   const BalancedTile& tile = *tiles_[range];
   const UOp& start = kernel_.ranges[range].range;
-  const auto op = [this](Op o, LinearId a, LinearId b) {
-    const LinearId both[] = {a, b};
-    return elementwise_op(o, o == Op::Equal || o == Op::Less ? kBool : kInt64, both);
-  };
-  const auto choose = [this](LinearId condition, LinearId a, LinearId b) {
-    const LinearId all[] = {condition, a, b};
-    return elementwise_op(Op::Where, kInt64, all);
-  };
+  const UOp some = maximum(tile.count, 1);
+  const UOp least_of = floor_div(tile.size, some);
   const LinearId zero = index_constant(0);
   const LinearId count = scalar_index(tile.count);
-  const LinearId steps = scalar_index(floor_div(add(tile.size, tile.unit - 1), tile.unit));
-  const LinearId some = op(Op::Max, count, index_constant(1));
-  const LinearId least = op(Op::FloorDiv, steps, some);
-  const LinearId whole = op(Op::Mul, least, some);
-  const LinearId negative = elementwise_op(Op::Neg, kInt64, std::span(&whole, 1));
-  const LinearId larger = op(Op::Add, steps, negative);  // how many tiles have one more step
-  // Tiles whose elements are all there: all but the last, which may have an incomplete vector.
-  const UOp rest = simplify_index(floor_mod(tile.size, tile.unit));
-  const bool is_even = rest.is_const_int(0);
-  const LinearId complete =
-      is_even ? count
-              : op(Op::Add, count,
-                   choose(op(Op::Less, zero, scalar_index(rest)), index_constant(-1), zero));
-  if (kernel_.ranges[range].kind != RangeKind::Thread) limits.end = count;
+  const LinearId least = scalar_index(least_of);
+  const LinearId larger = scalar_index(sub(tile.size, mul(least_of, some)));  // so many tiles
+  std::vector<Tiles> all;
+  for (const int64_t t : tile_steps(tile)) {
+    const LinearId is_least = equals(least, t);
+    const LinearId begin = choose(is_least, larger, zero);
+    const LinearId end = choose(is_least, count, choose(equals(least, t - 1), larger, zero));
+    all.push_back({t, t, begin, end, begin, sub(sub(tile.size, start), t)});
+  }
+  return all;
+}
+
+// Whole tiles, then the vectors that are left, the last of which may be a part.
+std::vector<Lineariser::Tiles> Lineariser::lane_tiles(size_t range) {
+  const BalancedTile& tile = *tiles_[range];
+  const UOp& start = kernel_.ranges[range].range;
+  const UOp room = sub(tile.size, start);
+  const int64_t elements = tile.steps * tile.unit;
+  const UOp whole = floor_div(tile.size, elements);
+  const UOp rest = simplify_index(floor_mod(tile.size, elements));
+  const LinearId zero = index_constant(0);
+  const LinearId last = scalar_index(whole);
+  std::vector<Tiles> all{{tile.steps, elements, zero, last, zero, sub(room, elements)}};
+  if (rest.is_const_int(0)) return all;
+  const LinearId vectors = scalar_index(floor_div(add(rest, tile.unit - 1), tile.unit));
+  const LinearId count = scalar_index(tile.count);
+  for (int64_t t = tile.steps; t > 0; --t)
+    all.push_back({t, elements, last, choose(equals(vectors, t), count, zero), zero,
+                   sub(room, (t - 1) * tile.unit + 1)});
+  return all;
+}
+
+LinearId Lineariser::equals(LinearId value, int64_t number) {
+  const LinearId both[] = {value, index_constant(number)};
+  return elementwise_op(Op::Equal, kBool, both);
+}
+
+LinearId Lineariser::choose(LinearId condition, LinearId a, LinearId b) {
+  const LinearId all[] = {condition, a, b};
+  return elementwise_op(Op::Where, kInt64, all);
+}
+
+void Lineariser::emit_balanced(const std::vector<Task*>& group, size_t range, LoopBounds limits) {
+  const BalancedTile& tile = *tiles_[range];
+  if (kernel_.ranges[range].kind != RangeKind::Thread) limits.end = scalar_index(tile.count);
   const int64_t scratch = program_.scratch_bytes;  // tiles of different sizes share it
   int64_t most = scratch;
-  for (const int64_t t : tile_steps(tile)) {
-    const LinearId is_least = op(Op::Equal, least, index_constant(t));
-    const LinearId is_larger = op(Op::Equal, least, index_constant(t - 1));
-    const LinearId begin = choose(is_least, larger, zero);
-    const LinearId first = op(Op::Mul, begin, index_constant(tile.unit));
-    const UOp room = sub(tile.size, start);
-    const LinearId end = choose(is_least, complete, choose(is_larger, larger, zero));
-    std::vector<Tiles> kinds{{t, begin, end, first, sub(room, t * tile.unit)}};
-    if (!is_even)
-      kinds.push_back(
-          {t, complete, choose(is_least, count, zero), first, sub(room, (t - 1) * tile.unit + 1)});
-    for (const Tiles& tiles : kinds) {
-      program_.scratch_bytes = scratch;
-      emit_tiles(group, range, limits, tiles);
-      most = std::max(most, program_.scratch_bytes);
-    }
+  for (const Tiles& tiles : tile.unit == 1 ? balanced_tiles(range) : lane_tiles(range)) {
+    program_.scratch_bytes = scratch;
+    emit_tiles(group, range, limits, tiles);
+    most = std::max(most, program_.scratch_bytes);
   }
   program_.scratch_bytes = most;
 }

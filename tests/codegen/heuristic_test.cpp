@@ -245,12 +245,26 @@ TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
+// Rows half a page off share sets with every second one only: more of them are walked at once.
+TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
+  const auto list = [&](int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, 112, 112, channels});
+    return options(x, stored(depthwise(permute(x, {0, 3, 1, 2}), 2)), 0);
+  };
+  EXPECT_TRUE(list(96).starts_with("TILE r0 5; UPCAST r5;")) << list(96);
+  EXPECT_TRUE(list(64).starts_with("TILE r0 3; UPCAST r5;")) << list(64);
+}
+
 // Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows
 // are beside each other in registers.
 TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(pointwise(relu(depthwise(permute(x, {0, 3, 1, 2}))), 128));
   EXPECT_EQ(loops(x, y, 0), "r_28_4_4_2_128_14_2_16_3_3");
+  // Seven columns of both rows share what they load.
+  EXPECT_NE(options(x, y, 0).find("TILE r12 7; ORDER r12 r11 r10 r4 r5 r14 r13; VEC r13; "
+                                  "UPCAST r14; UNROLL r4; UNROLL r5; UPCAST r10"),
+            std::string::npos);
   const Tensor small = make_placeholder(context_, kFloat32, {1, 7, 7, 960});
   const Tensor z = stored(pointwise(relu(depthwise(permute(small, {0, 3, 1, 2}))), 160));
   EXPECT_EQ(loops(small, z, 0), "r_4_5_960_2_7_2_16_3_3");
