@@ -231,7 +231,7 @@ void Run::execute() {
       if (timed_) seconds_.push_back(seconds);
       if (observed) {
         const double end = p.observer->now();
-        p.observer->launched(entry.info, p.device->name(), end - seconds, end);
+        p.observer->launched(entry.info, launch.variables, p.device->name(), end - seconds, end);
       }
     }
     argument += entry.slots.size();
