@@ -82,12 +82,13 @@ size_t count_of(const Dims& dims) {
   return count;
 }
 
-Owned<tiny_context> new_context(int threads, const std::string& isa) {
+Owned<tiny_context> new_context(int threads, const std::string& isa, const std::string& wino) {
   tiny_options* options = nullptr;
   check(tiny_options_create(&options));
   const Owned<tiny_options> owner(options);
   check(tiny_options_set_int(options, "threads", threads));
   check(tiny_options_set_string(options, "isa", isa.c_str()));
+  check(tiny_options_set_string(options, "wino", wino.c_str()));
   check(tiny_options_set_int(options, "bf16_dots", 1));  // what the other libraries use
   tiny_context* context = nullptr;
   check(tiny_context_create(options, &context));

@@ -27,8 +27,9 @@ using Dims = std::vector<int64_t>;
 void check(tiny_status status);
 size_t count_of(const Dims& dims);
 
-// A context of so many threads; `isa` as the option of that name.
-Owned<tiny_context> new_context(int threads, const std::string& isa);
+// A context of so many threads; `isa` and `wino` as the options of those names.
+Owned<tiny_context> new_context(int threads, const std::string& isa,
+                                const std::string& wino = "auto");
 Tensor input_of(tiny_context* context, tiny_dtype dtype, const Dims& dims);
 // `values` converted to `dtype`.
 Tensor constant_of(tiny_context* context, tiny_dtype dtype, const Dims& dims,

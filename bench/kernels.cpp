@@ -26,9 +26,9 @@ struct Arguments {
   bool is_list = false;
 };
 
-// Which rows there are for a setting: all on one thread with all vectors, some on more, and those
-// of matrix products and two convolutions with narrower vectors.
-enum Kept { kAlways, kOneThread, kWideOneThread };
+// Which rows there are for a setting: all on one thread with all vectors; matrix products and two
+// convolutions on more, and with narrower vectors.
+enum Kept { kAlways, kWideOneThread };
 
 struct GemmShape {
   const char* name;
@@ -36,10 +36,10 @@ struct GemmShape {
   Kept kept;
 };
 constexpr GemmShape kGemms[] = {
-    {"256^3", 256, 256, 256, kOneThread},         {"512^3", 512, 512, 512, kAlways},
-    {"1024^3", 1024, 1024, 1024, kAlways},        {"2048^3", 2048, 2048, 2048, kAlways},
-    {"128x3072x768", 128, 3072, 768, kAlways},    {"251x509x127", 251, 509, 127, kOneThread},
-    {"1x3072x768", 1, 3072, 768, kWideOneThread}, {"7x3072x768", 7, 3072, 768, kWideOneThread},
+    {"256^3", 256, 256, 256, kAlways},         {"512^3", 512, 512, 512, kAlways},
+    {"1024^3", 1024, 1024, 1024, kAlways},     {"2048^3", 2048, 2048, 2048, kAlways},
+    {"128x3072x768", 128, 3072, 768, kAlways}, {"251x509x127", 251, 509, 127, kAlways},
+    {"1x3072x768", 1, 3072, 768, kAlways},     {"7x3072x768", 7, 3072, 768, kAlways},
 };
 
 struct NamedConvolution {
@@ -61,8 +61,15 @@ std::vector<NamedConvolution> convolutions() {
       {{"conv 1-D 5 128->128 at 1024", 128, {1024}, 128, 5}, kWideOneThread},
       {{"conv 1-D 9 64->64 at 2048", 64, {2048}, 64, 9}, kWideOneThread},
       {{"conv 1-D 15 64->64 at 2048", 64, {2048}, 64, 15}, kWideOneThread},
+      {{"depthwise 3x3 32 at 112", 32, {112, 112}, 32, 3, 1, 32}, kWideOneThread},
       {{"depthwise 3x3 128 at 56", 128, {56, 56}, 128, 3, 1, 128}, kWideOneThread},
+      {{"depthwise 3x3 144 at 56", 144, {56, 56}, 144, 3, 1, 144}, kWideOneThread},
+      {{"depthwise 3x3 384 at 14", 384, {14, 14}, 384, 3, 1, 384}, kWideOneThread},
+      {{"depthwise 3x3 960 at 7", 960, {7, 7}, 960, 3, 1, 960}, kWideOneThread},
       {{"depthwise 3x3 96 at 112 stride 2", 96, {112, 112}, 96, 3, 2, 96}, kWideOneThread},
+      {{"depthwise and pointwise 32->64 at 112", 32, {112, 112}, 32, 3, 1, 32, 64}, kWideOneThread},
+      {{"depthwise and pointwise 512->512 at 14", 512, {14, 14}, 512, 3, 1, 512, 512},
+       kWideOneThread},
       {{"depthwise and pointwise 144->32 at 28", 144, {28, 28}, 144, 3, 1, 144, 32},
        kWideOneThread},
       {{"depthwise and pointwise 128->128 at 56", 128, {56, 56}, 128, 3, 1, 128, 128},
@@ -110,11 +117,12 @@ class Runner {
       gemm(narrow, "matmul bf16 ", ", constant B", true, Elements::kBfloat16);
     if (__builtin_cpu_supports("avx512vnni"))
       gemm(narrow, "matmul int8 ", ", constant B", true, Elements::kInt8);
-    for (const NamedConvolution& named : convolutions())
-      run(named.conv.name, named.kept, [&](const std::string& name) {
-        Convolution conv = named.conv;
-        finish(convolution_row(setting_, name, conv));
-      });
+    for (const NamedConvolution& named : convolutions()) {
+      convolution(named.conv.name, named.conv, named.kept, setting_);
+      const std::string name = named.conv.name;
+      if (name.find("conv 3x3") == 0)  // which are computed in Winograd tiles otherwise
+        convolution(name + ", direct", named.conv, kWideOneThread, direct_setting());
+    }
     for (const NamedPass& named : kPasses)
       run(named.name, kWideOneThread, [&](const std::string& name) {
         Pass pass{named.kind, named.rows, named.columns};
@@ -123,6 +131,21 @@ class Runner {
   }
 
  private:
+  void convolution(const std::string& name, const Convolution& conv, Kept kept,
+                   const Setting& setting) {
+    run(name, kept, [&](const std::string& full) {
+      Convolution work = conv;
+      finish(convolution_row(setting, full, work));
+    });
+  }
+
+  Setting direct_setting() {
+    if (!direct_) direct_ = new_context(arguments_.threads, arguments_.isa, "0");
+    Setting setting = setting_;
+    setting.context = direct_.get();
+    return setting;
+  }
+
   // The work must outlive its row, whose peers read it.
   void gemm(const GemmShape& shape, const std::string& before, const std::string& after,
             bool is_constant, Elements elements = Elements::kFloat32) {
@@ -134,8 +157,7 @@ class Runner {
 
   template <typename Make>
   void run(const std::string& name, Kept kept, const Make& make) {
-    if (kept != kAlways && arguments_.threads > 1) return;
-    if (kept == kWideOneThread && arguments_.isa != "auto") return;
+    if (kept == kWideOneThread && (arguments_.threads > 1 || arguments_.isa != "auto")) return;
     const std::string full = name + suffix_;
     if (full.find(arguments_.only) == full.npos) return;
     if (arguments_.is_list) {
@@ -161,6 +183,7 @@ class Runner {
   Arguments arguments_;
   Owned<tiny_context> context_;
   Owned<tiny_context> single_;
+  Owned<tiny_context> direct_;  // without Winograd tiles
   Setting setting_;
   std::string suffix_;
   bool is_first_ = true;

@@ -10,11 +10,14 @@ import subprocess
 # that of several, "share" that of the machine's bound over tiny's.
 ROW_TARGETS = [
     (r"^matmul (bf16|int8)", {"ratio": 0.9}),
+    (r"^(MatMulInteger|QLinear|QDQ|dynamic int8)", {"ratio": 0.9}),
     (r"^matmul .*avx2$", {"ratio": 0.95}),
     (r"^matmul .*threads$", {"scaling": 1.9}),
     (r"^matmul ([17]x|.*constant B)", {"ratio": 1.0}),
     (r"^matmul ", {"ratio": 0.97}),
     (r"^conv .*(threads|avx2)$", {}),
+    (r"^conv .*, direct$", {"ratio": 0.97}),
+    (r"^conv 3x3 ", {"ratio": 1.25}),
     (r"^conv ", {"ratio": 0.97}),
     (r"^depthwise and pointwise ", {"ratio": 1.25}),
     (r"^depthwise ", {"ratio": 1.8}),

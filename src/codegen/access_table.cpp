@@ -160,7 +160,7 @@ class Builder {
   const Kernel& kernel_;
   std::vector<UOp> order_;
   AccessTable table_;
-  std::unordered_map<const Node*, uint64_t> free_;
+  NodeTable<uint64_t> free_;
   std::unordered_set<const Node*> index_;
 };
 

@@ -219,14 +219,15 @@ class Changer {
   std::vector<std::vector<Option>> run() {
     for (at_ = 0; at_ < list_.size(); ++at_) {
       const Option& option = list_[at_];
-      if (option.kind == OptionKind::Tile)
+      const bool has_size = option.kind == OptionKind::Tile || option.kind == OptionKind::Stream;
+      if (has_size)
         tile(option);
       else if (option.kind == OptionKind::Order)
         order(option);
       else if (option.kind == OptionKind::Stage)
         stage(option);
       // Without a tile what follows would name other ranges; without lanes little is left.
-      if (option.kind != OptionKind::Tile && option.kind != OptionKind::Vec) leave_out();
+      if (!has_size && option.kind != OptionKind::Vec) leave_out();
       kernel_ = apply_option(kernel_, option);
     }
     return std::move(lists_);
@@ -312,7 +313,8 @@ bool fits_target(const Kernel& kernel, const Target& target) {
   if (widest > 1 && widest > lanes_of(kernel, access_table(kernel), target)) return false;
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
-  for (const auto& [node, set] : free) {
+  for (const UOp& u : topological(kernel.roots)) {
+    const RangeSet set = free.at(u.node());
     if (std::popcount(set & wide) > 1) return false;
     int64_t copies = 1;
     for (RangeSet left = set & repeated; left; left &= left - 1) {

@@ -43,6 +43,8 @@ class BlockTree {
 
   // Until the block of the op ends, or that of the facts at `relies_on` which the value holds by.
   void remember(const InstanceKey& key, LinearId id, size_t relies_on = 0);
+  // What is made next under the key is another value.
+  void forget(const InstanceKey& key) { instances_.erase(key); }
   // The op that computes it and is visible here; none if there is none.
   const LinearId* find(const InstanceKey& key) const;
   // The depth of the block in which what find() gave for the key is remembered.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/access_table.h"
+#include "codegen/heuristic.h"
 #include "codegen/options.h"
 #include "ir/target.h"
 
@@ -21,6 +22,8 @@ namespace tiny {
 inline constexpr double kStagedReuseMin = 32;
 // Lanes that cost more than this are not worth having where there are several reductions.
 inline constexpr double kLaneCostMax = 30;
+// Elements of a reduced range in a panel, unless few more are all.
+inline constexpr int64_t kReducedBlock = 256;
 // Rows among which the first and last, where loops do not overlap, are few.
 inline constexpr int64_t kOverlappedRowsMin = 8;
 
@@ -28,7 +31,9 @@ class Chooser {
  public:
   // `use_dots`: whether words are formed where the target has instructions for them.
   Chooser(const Kernel& kernel, const Target& target, bool use_dots);
-  std::vector<Option> run();
+  void run();
+  // What was chosen, and the kernel with it.
+  OptimisedKernel take() { return {std::move(options_), std::move(current_)}; }
   // Whether words were formed of steps that lie apart and are not laid out again.
   bool has_scattered_words() const { return scattered_; }
 
@@ -40,6 +45,7 @@ class Chooser {
   int64_t number(size_t range) const { return kernel_.ranges[range].range.int_arg(); }
   // What lanes along `range` cost, over all accesses; `steps`: arithmetic per element stored.
   double lane_cost(size_t range, bool reduced, double steps = 1) const;
+  bool are_lines_colliding(int64_t stride, int64_t bytes) const;
 
   void apply(Option option);
   UOp new_stage(Option option);
@@ -62,6 +68,7 @@ class Chooser {
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void put_inside(int64_t range, int64_t loop);
   void bypass();
+  std::optional<size_t> shared_loop() const;
   void thread();
 
   // heuristic_rows.cpp
@@ -114,7 +121,7 @@ class Chooser {
   void stage_panel(const std::vector<int64_t>& steps, const Columns& columns);
   int64_t column_of_product(const AccessTable& table) const;
   void finish_rows();
-  void prefetch_window();
+  void prefetch_operands();
   void lanes_along_rows();
   int64_t row_of(RangeSet ranges) const;
   void overlap_tile(int64_t row);
@@ -127,6 +134,7 @@ class Chooser {
     bool moves = false;  // with the outputs
     double taps = 0;     // steps along the axis; 0: outputs share nothing
     double stride = 1;   // outputs are so many steps apart
+    double places = 1;   // in a page, where steps along the axis begin
 
     // Different elements that so many outputs read.
     double elements(double rows) const {
@@ -165,9 +173,11 @@ class Chooser {
     int64_t steps = 0;        // of it in a panel; 0: all
     bool in_place = false;    // it lies as panels already: columns of one tile side by side
     size_t column_range = 0;  // whose steps are panels (in_place), or columns
+    double passes = 0;        // over it, by tiles of rows
   };
   double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
   int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
+  std::optional<size_t> rows_at_once(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);
   void unroll_window(const ClosureInfo& reduction);
   void reduced_lanes(size_t lane, uint64_t outputs);
@@ -184,6 +194,7 @@ class Chooser {
                      const RegisterTile& tile) const;
   void staged_contraction(const ClosureInfo& reduction, size_t lane, size_t row,
                           const RegisterTile& tile, const Panel& panel);
+  void unroll_steps(int64_t range, const RegisterTile& tile, const Panel& panel);
   void prefetch_panel(const Panel& panel, int64_t place);
   bool are_panels_colliding(const Panel& panel) const;
   void prefetch_tiles(size_t lane, size_t row, const Panel& panel, int64_t inside);

@@ -1,27 +1,51 @@
 #include "codegen/figures.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "base/text.h"
 #include "ir/bounds.h"
+#include "ir/node_map.h"
 
 namespace tiny {
 
 namespace {
 
-// For each node, by position in the kernel: the ranges below it that nothing below it closes.
-using Flags = std::vector<uint8_t>;
+// For each node a row of bits, by position in the kernel, of which it may have any number: the
+// ranges below it that nothing below it closes.
+class FreeRows {
+ public:
+  FreeRows(const Kernel& kernel, size_t nodes)
+      : words_((kernel.ranges.size() + kBits - 1) / kBits), bits_(nodes * words_) {
+    for (const KernelRange& r : kernel.ranges)
+      sizes_.push_back(static_cast<double>(bounds(r.range.src(0)).hi));
+  }
 
-double product_of(const Kernel& kernel, const Flags& ranges) {
-  double times = 1;
-  for (size_t i = 0; i < ranges.size(); ++i)
-    if (ranges[i]) times *= static_cast<double>(bounds(kernel.ranges[i].range.src(0)).hi);
-  return times;
-}
+  void set(size_t row, size_t range) { word(row, range) |= bit(range); }
+  void clear(size_t row, size_t range) { word(row, range) &= ~bit(range); }
+  void add(size_t row, size_t other) {
+    for (size_t i = 0; i < words_; ++i) bits_[row * words_ + i] |= bits_[other * words_ + i];
+  }
+  double product(size_t row) const {
+    double times = 1;
+    for (size_t i = 0; i < words_; ++i)
+      for (uint64_t left = bits_[row * words_ + i]; left; left &= left - 1)
+        times *= sizes_[i * kBits + static_cast<size_t>(std::countr_zero(left))];
+    return times;
+  }
+
+ private:
+  static constexpr size_t kBits = 64;
+  static uint64_t bit(size_t range) { return uint64_t{1} << range % kBits; }
+  uint64_t& word(size_t row, size_t range) { return bits_[row * words_ + range / kBits]; }
+
+  size_t words_;
+  std::vector<uint64_t> bits_;
+  std::vector<double> sizes_;
+};
 
 // Trips of a loop whose bounds the program does not tell.
 constexpr double kTripsUnknown = 8;
@@ -46,25 +70,28 @@ std::optional<double> most_of(const LinearProgram& program, LinearId id, int64_t
 }  // namespace
 
 double count_operations(const Kernel& kernel) {
-  std::unordered_map<const Node*, Flags> free;
-  std::unordered_map<const Node*, bool> of_data;  // depends on an element that was loaded
+  const std::vector<UOp> order = topological(kernel.roots);
+  FreeRows free(kernel, order.size());
+  std::vector<uint8_t> of_data(order.size());  // depends on an element that was loaded
+  NodeTable<uint32_t> rows;
+  rows.reserve(order.size());
   double sum = 0;
-  for (const UOp& u : topological(kernel.roots)) {
-    Flags& mine = free[u.node()];
-    mine.assign(kernel.ranges.size(), 0);
-    if (u.op() == Op::Range) mine[kernel.position(u)] = 1;
+  for (size_t row = 0; row < order.size(); ++row) {
+    const UOp& u = order[row];
+    rows.emplace(u.node(), static_cast<uint32_t>(row));
+    if (u.op() == Op::Range) free.set(row, kernel.position(u));
     bool data = u.op() == Op::Load;
     for (const UOp& s : u.src()) {
-      const Flags& below = free.at(s.node());
-      for (size_t i = 0; i < below.size(); ++i) mine[i] |= below[i];
-      data |= of_data.at(s.node());
+      const size_t below = rows.at(s.node());
+      free.add(row, below);
+      data |= of_data[below] != 0;
     }
-    of_data.emplace(u.node(), data);
+    of_data[row] = data ? 1 : 0;
     const bool arithmetic = has(u.op(), kElementwise) && u.op() != Op::Cast &&
                             u.op() != Op::Bitcast && (data || u.dtype().is_float());
-    if (arithmetic || u.op() == Op::Reduce) sum += product_of(kernel, mine);
+    if (arithmetic || u.op() == Op::Reduce) sum += free.product(row);
     if (closes_ranges(u))
-      for (size_t i = 1; i < u.src().size(); ++i) mine[kernel.position(u.src(i))] = 0;
+      for (const UOp& range : u.src().subspan(1)) free.clear(row, kernel.position(range));
   }
   return sum;
 }

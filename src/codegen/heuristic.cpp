@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -21,6 +22,11 @@ constexpr uint64_t bit(size_t i) {
 
 // Vectors of a staged value that are computed side by side.
 constexpr int64_t kFillVectors = 4;
+// What it costs to store lanes that lie apart, in loads of a vector.
+constexpr double kStoredApart = 32;
+constexpr double kStoredColliding = 512;  // where a tile's lines push each other out
+// Lanes so many elements apart share lines.
+constexpr int64_t kSharedLine = 4;
 // Choices by position that are unrolled together.
 constexpr int64_t kChoicesMax = 36;
 
@@ -34,7 +40,7 @@ Chooser::Chooser(const Kernel& kernel, const Target& target, bool use_dots)
       use_dots_(use_dots) {
 }
 
-std::vector<Option> Chooser::run() {
+void Chooser::run() {
   lanes_ = target_.vector_bytes / table_.widest_bytes;
   if (lanes_ < 2 || !vectorises(kernel_, target_)) lanes_ = 1;
   const auto is_reduction = [](const ClosureInfo& c) { return !c.store; };
@@ -56,7 +62,6 @@ std::vector<Option> Chooser::run() {
   if (walks_rows_) prefetch_rows();
   bypass();
   thread();
-  return std::move(options_);
 }
 
 bool vectorises(const Kernel& kernel, const Target& target) {
@@ -78,6 +83,16 @@ int64_t Chooser::const_extent(size_t range) const {
   return size.is_const() ? size.const_int() : 0;
 }
 
+constexpr double kRunTimeLanes = 1.05;  // some of the last vector's are not used
+
+// Whether the lines of two vectors of lanes `stride` elements apart are more than their sets of the
+// first level of cache hold: its ways are a page each.
+bool Chooser::are_lines_colliding(int64_t stride, int64_t bytes) const {
+  constexpr int64_t kPage = 4096;
+  const int64_t sets = kPage / std::gcd(stride * bytes, kPage);
+  return sets * (target_.l1_bytes / kPage) < 2 * lanes_;
+}
+
 double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
   double cost = table_.opaque & bit(range) ? 1e9 : 0;
   for (const AccessInfo& a : table_.accesses) {
@@ -88,15 +103,26 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
       if (a.store && !reduced) cost += weight;
       continue;
     }
+    // Sums are added to their place for every block of steps, a line for each lane.
+    if (a.store && steps > 1 && stride != kOpaqueStride && std::abs(stride) > kSharedLine) {
+      const double price = are_lines_colliding(stride, a.node.src(1).dtype().bytes())
+                               ? kStoredColliding
+                               : kStoredApart;
+      cost += price / std::min(steps, static_cast<double>(kReducedBlock));
+      continue;
+    }
     // Lanes a few elements apart share cache lines; further apart each needs its own, unless the
     // load is read often enough to be laid out again first.
     const double again = can_stage(a, range) ? reuse(a) : 0;
-    const double apart = again >= kStagedReuseMin ? 1 + 16 / again : std::abs(stride) <= 4 ? 6 : 16;
+    const double apart = again >= kStagedReuseMin          ? 1 + 16 / again
+                         : std::abs(stride) <= kSharedLine ? 6
+                                                           : 16;
     cost += weight * (stride == 1 ? 1 : stride == kOpaqueStride ? 64 : apart);
   }
   const double n = extent(range);
   const double vectors = std::ceil(n / static_cast<double>(lanes_));
   cost *= vectors * static_cast<double>(lanes_) / n;
+  if (const_extent(range) == 0) cost *= kRunTimeLanes;
   // Lanes of a reduction are folded for every element that is stored.
   return reduced ? cost + 1 + static_cast<double>(lanes_) / steps : cost;
 }
@@ -316,24 +342,55 @@ void Chooser::bypass() {
   }
 }
 
+// The position of the outermost loop that belongs to every store.  What stands outside of it is
+// unrolled, or reduced to what is the same for all of its steps.
+std::optional<size_t> Chooser::shared_loop() const {
+  FreeRanges free;
+  add_free_ranges(current_, current_.roots, free);
+  const auto is_stored = [](const KernelRange& r) {
+    return r.kind == RangeKind::Loop && !r.reduced;
+  };
+  const auto found = std::ranges::find_if(current_.ranges, is_stored);
+  if (found == current_.ranges.end() || bounds(found->range.src(0)).hi < 2) return std::nullopt;
+  const auto at = static_cast<size_t>(found - current_.ranges.begin());
+  const auto has_range = [&](const UOp& u) { return (free.at(u.node()) & bit(at)) != 0; };
+  if (!std::ranges::all_of(current_.roots, has_range)) return std::nullopt;
+  RangeSet outer = 0;  // reduced
+  for (size_t i = 0; i < at; ++i)
+    if (current_.ranges[i].kind == RangeKind::Loop) outer |= bit(i);
+  for (const UOp& u : topological(current_.roots))
+    if (u.op() == Op::Reduce && has_range(u) && (free.at(u.src(0).node()) & outer) != 0)
+      return std::nullopt;
+  return at;
+}
+
 void Chooser::thread() {
-  if (target_.cores < 2 || current_.ranges.empty()) return;
+  if (target_.cores < 2) return;
   double work = 1;
   for (double e : table_.extents) work *= e;
   if (work < 65536) return;
-  // The outermost loop must belong to every store; the largest of the outputs goes first.
-  const KernelRange& first = current_.ranges.front();
-  if (first.reduced || first.kind != RangeKind::Loop) return;
-  if (bounds(first.range.src(0)).hi < 2) return;
-  for (const UOp& root : current_.roots)
-    if (!reaches(root, first.range)) return;
-  kind(OptionKind::Thread, first.range.int_arg());
+  const std::optional<size_t> shared = shared_loop();
+  if (!shared) return;
+  const int64_t range = current_.ranges[*shared].range.int_arg();
+  if (*shared > 0) {
+    std::vector<int64_t> order{range};
+    for (size_t i = 0; i < *shared; ++i) order.push_back(current_.ranges[i].range.int_arg());
+    apply({OptionKind::Order, -1, 0, order, 0, false});
+  }
+  kind(OptionKind::Thread, range);
+}
+
+OptimisedKernel optimise(const Kernel& kernel, const Target& target) {
+  Chooser words(kernel, target, true);
+  words.run();
+  if (!words.has_scattered_words()) return words.take();
+  Chooser others(kernel, target, false);
+  others.run();
+  return others.take();
 }
 
 std::vector<Option> choose_options(const Kernel& kernel, const Target& target) {
-  Chooser words(kernel, target, true);
-  std::vector<Option> options = words.run();
-  return words.has_scattered_words() ? Chooser(kernel, target, false).run() : options;
+  return optimise(kernel, target).options;
 }
 
 }  // namespace tiny

@@ -12,6 +12,13 @@ namespace tiny {
 
 std::vector<Option> choose_options(const Kernel& kernel, const Target& target);
 
+// The same with the kernel that they make.
+struct OptimisedKernel {
+  std::vector<Option> options;
+  Kernel kernel;
+};
+OptimisedKernel optimise(const Kernel& kernel, const Target& target);
+
 // Whether the target has vectors for everything that the kernel computes.
 bool vectorises(const Kernel& kernel, const Target& target);
 

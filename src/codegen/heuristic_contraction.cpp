@@ -21,14 +21,30 @@ constexpr uint64_t bit(size_t i) {
 constexpr int64_t kVectorsMax = 4;       // of a register tile
 constexpr int64_t kLongRunVectors = 12;  // where each step reads another page of memory,
 constexpr double kFewRows = 4;           // which that many rows share
+constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
 constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
 constexpr double kReadAgainMin = 4;      // before a panel that lies well enough is copied
 constexpr double kPassesFew = 8;         // over a panel, by tiles of rows
 constexpr int64_t kPassesMany = 32;      // so many that the first does not matter
-constexpr int64_t kReducedBlock = 256;   // elements of a reduced range in a panel..
-constexpr int64_t kReducedWhole = 384;   // ..unless that is all
+constexpr int64_t kReducedWhole = 384;   // of a reduced range in a panel, at most all its steps
+constexpr int64_t kProductsOfTurn = 64;  // in registers, of a loop over steps
 constexpr int64_t kWays = 16;            // lines of a set of the second level of cache
 constexpr int64_t kPageBytes = 4096;     // rows this far apart fall into the same sets of a cache
+
+// About kReducedBlock steps: as many in each block if they can be, so that no block needs guards.
+int64_t block_of_steps(int64_t steps) {
+  for (int64_t away = 0; away <= kReducedBlock / 4; away += 2)
+    for (const int64_t block : {kReducedBlock + away, kReducedBlock - away})
+      if (steps % block == 0) return block;
+  return kReducedBlock;
+}
+
+// At most `most` of `panels` in a block: as many in each, or nearly so.
+int64_t block_of_panels(int64_t panels, int64_t most) {
+  for (int64_t block = most; 3 * block > 2 * most; --block)
+    if (panels % block == 0) return block;
+  return ceil_div(panels, ceil_div(panels, most));
+}
 
 }  // namespace
 
@@ -170,7 +186,7 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   if (longest == lane) return none;
   const bool lies_well = !transposed && (rows < kReadAgainMin || most(lane) <= width || steps < 32);
   if (lies_well && !in_place) return none;
-  Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range};
+  Panel panel{load, 0, static_cast<int64_t>(longest), 0, in_place, column_range, rows};
   const int64_t bytes = table_.widest_bytes;
   const int64_t others = steps / const_extent(longest);
   const int64_t room = target_.l2_bytes / 4 * 3 / bytes;
@@ -180,7 +196,7 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
   const bool in_one_pass =
       in_place && (rows < kPassesFew || !colliding_rows(reduction, lane, row, nullptr));
   if (others == 1 && steps > kReducedWhole && !in_one_pass) {
-    panel.steps = kReducedBlock;
+    panel.steps = block_of_steps(steps);
   } else if (steps * width > room) {
     panel.steps = std::max<int64_t>(room / (others * width) / 16 * 16, 16);
     if (panel.steps >= const_extent(longest)) panel.steps = 0;
@@ -193,14 +209,18 @@ Chooser::Panel Chooser::choose_panel(const ClosureInfo& reduction, size_t lane, 
     const int64_t each = ceil_div(columns, int64_t{2} * target_.cores);
     const int64_t fit = target_.l2_bytes / 2 / bytes / block;
     const int64_t wanted = target_.cores > 1 ? std::min(fit, each) : fit;
-    panel.columns = std::max<int64_t>(ceil_div(wanted, width), 1) * width;
+    panel.columns =
+        block_of_panels(ceil_div(columns, width), std::max<int64_t>(ceil_div(wanted, width), 1)) *
+        width;
   }
   return panel;
 }
 
-// Lanes for the fill of a stage, along the innermost of its ranges.
+// Lanes for the fill of a stage, along the innermost of its ranges that are no steps of a word.
 void Chooser::fill_with_lanes(const UOp& stage) {
-  const UOp& range = stage.src(stage.src().size() - 1);
+  size_t at = stage.src().size() - 1;
+  if (current_.ranges[current_.position(stage.src(at))].kind == RangeKind::Dot) --at;
+  const UOp& range = stage.src(at);
   const int64_t copy = range.int_arg();
   const bool is_one_vector = range.src(0).is_const_int(lanes_);
   kind(OptionKind::Vec, is_one_vector ? copy : tile(copy, lanes_));
@@ -281,11 +301,12 @@ void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, 
   if (!rows) return;
   const int64_t steps = static_cast<int64_t>(along) == cut_range_ ? cut_ : number(along);
   const UOp param = rows->node.src(0);
-  apply({OptionKind::Stage, outer_row, param.int_arg(), {inner_row, steps}, 16, false});
-  for (const UOp& u : topological(current_.roots)) {
-    if (u.op() != Op::Stage || u.src(0).op() != Op::Load || !(u.src(0).src(0) == param)) continue;
-    return fill_with_lanes(u);
-  }
+  // A line further apart; words stay whole.
+  std::vector<int64_t> layout{inner_row, steps};
+  if (word_ >= 0) layout.push_back(word_);
+  const int64_t line = 64 / rows->node.dtype().bytes();
+  const UOp stage = new_stage({OptionKind::Stage, outer_row, param.int_arg(), layout, line, false});
+  fill_with_lanes(stage);
 }
 
 // The number of the range of a stage that steps through it one by one, if it is as long as a vector
@@ -329,17 +350,24 @@ void Chooser::fill_along(const Option& stage) {
 // The panel after the one that is read is fetched while passes are made over that: a weight is in
 // memory, not in the cache, when its kernel comes.
 void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
+  const int64_t param = panel.load->node.src(0).int_arg();
   bool is_inside = place < 0;
   for (const KernelRange& r : current_.ranges) {
     const int64_t at = r.range.int_arg();
     const bool is_loop = is_inside && r.kind == RangeKind::Loop && !r.reduced;
     is_inside |= at == place;
-    if (!is_loop || !r.range.src(0).is_const()) continue;
-    if (r.range.src(0).const_int() > kPassesMany) return;
-    const Option option{OptionKind::Prefetch, at, panel.load->node.src(0).int_arg(), {}, 0, false};
+    if (!is_loop) continue;
+    if (r.range.src(0).is_const() && r.range.src(0).const_int() > kPassesMany) return;
+    const Option option{OptionKind::Prefetch, at, param, {}, 0, false};
     if (can_prefetch(current_, option)) apply(option);
     return;
   }
+  // Without passes: rows beside it are too many streams for a processor to guess them all.
+  const auto bytes = static_cast<double>(panel.load->node.dtype().bytes());
+  const Option option{OptionKind::Prefetch, place, param, {}, 0, false};
+  if (place >= 0 && panel.load->elements * bytes * 3 > static_cast<double>(target_.l3_bytes) &&
+      can_prefetch(current_, option))
+    apply(option);
 }
 
 // Whether blocks of panels that lie in place fall into the same sets of the second level of cache,
@@ -447,15 +475,38 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
   if (!along_steps && (!panel.in_place || are_panels_colliding(panel))) apply(stage);
-  if (panel.in_place && (panel.steps || !panels_inside)) prefetch_panel(panel, place);
-  if (inner_row == outer_row) return;
-  stage_rows(reduction, lane, row, outer_row, inner_row);
-  if (panel.steps) prefetch_tiles(lane, row, panel, vectors != panels ? panels : outer_row);
   std::vector<int64_t> steps;
   for (size_t i : reduced) steps.push_back(i == cut_range ? cut_ : number(i));
-  const std::vector<UOp> nodes = topological(current_.roots);
-  const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
-  if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
+  if (inner_row != outer_row) {
+    stage_rows(reduction, lane, row, outer_row, inner_row);
+    const std::vector<UOp> nodes = topological(current_.roots);
+    const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
+    if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
+  }
+  unroll_steps(steps.back(), best, panel);
+  if (panel.in_place && (panel.steps || !panels_inside)) prefetch_panel(panel, place);
+  if (panel.steps && inner_row != outer_row)
+    prefetch_tiles(lane, row, panel, vectors != panels ? panels : outer_row);
+}
+
+// Some steps of the innermost reduced loop side by side: what a turn of the loop costs beside its
+// products (addresses, what is fetched ahead) is shared by more of them, and is not missed where
+// another thread has its share of the core.  A panel that few tiles of rows pass over is waited
+// for: what is fetched of the next one is better spread over all steps.
+void Chooser::unroll_steps(int64_t range, const RegisterTile& tile, const Panel& panel) {
+  if (panel.passes < kPassesFew) return;
+  const UOp size = current_.ranges[current_.find_range(range)].range.src(0);
+  const bool is_cut = range == cut_ && cut_ != number(static_cast<size_t>(cut_range_));
+  if (!size.is_const() ||
+      (is_cut && const_extent(static_cast<size_t>(cut_range_)) % size.const_int() != 0))
+    return;
+  int64_t steps = 1;
+  while (2 * steps * tile.rows * tile.vectors <= kProductsOfTurn &&
+         size.const_int() % (2 * steps) == 0 && size.const_int() > 2 * steps)
+    steps *= 2;
+  if (steps == 1) return;
+  const int64_t inner = this->tile(range, steps);
+  kind(OptionKind::Unroll, inner);
 }
 
 // The bytes of an operand with lanes that is too large for the second-level cache, hardly read
@@ -475,12 +526,24 @@ double Chooser::bytes_in_pages(const ClosureInfo& reduction, size_t lane) const 
   return most;
 }
 
+// The reduced range whose steps are rows of memory beyond the last cache, pages apart: they come
+// faster from some of them at once.
+std::optional<size_t> Chooser::rows_at_once(const ClosureInfo& reduction, size_t lane) const {
+  if (bytes_in_pages(reduction, lane) <= static_cast<double>(target_.l3_bytes)) return std::nullopt;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if ((reduction.own & bit(i)) && const_extent(i) > kRowsAtOnce &&
+        const_extent(i) % kRowsAtOnce == 0)
+      return i;
+  return std::nullopt;
+}
+
 // The vectors of a register tile along `lane`.  Rows that are pages apart are fetched at full speed
-// only in long runs: from the last cache in runs as long as registers allow.
+// only in long runs: as long as registers allow, but from memory row after row in shorter ones.
 int64_t Chooser::vectors_max(const ClosureInfo& reduction, size_t lane) const {
   const double bytes = bytes_in_pages(reduction, lane);
   if (bytes == 0) return kVectorsMax;
-  if (bytes > static_cast<double>(target_.l3_bytes)) return kLongRunVectors;
+  if (bytes > static_cast<double>(target_.l3_bytes) && !rows_at_once(reduction, lane))
+    return kLongRunVectors;
   const int64_t all = ceil_div(most(lane), lanes_);
   return ceil_div(all, ceil_div(all, int64_t{target_.vector_registers} * 3 / 4));
 }
@@ -530,7 +593,10 @@ void Chooser::contraction(const ClosureInfo& reduction) {
     kind(OptionKind::Upcast, inner);
   }
   vector_tile(lane, best.vectors);
-  if (row == none) unroll_window(reduction);
+  if (row != none) return;
+  unroll_window(reduction);
+  if (const auto rows = rows_at_once(reduction, lane))
+    kind(OptionKind::Unroll, tile(number(*rows), kRowsAtOnce));
 }
 
 // The few steps of a pooling window, or of a filter for each channel, side by side.

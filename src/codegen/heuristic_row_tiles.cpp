@@ -3,6 +3,8 @@
 // at once; what is wanted more than once of the tile is kept in scratch, its columns side by side.
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
 
 #include "codegen/chooser.h"
 #include "codegen/prefetch_option.h"
@@ -22,6 +24,7 @@ constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
 constexpr int64_t kVectorsMax = 4;
 constexpr int64_t kRowsBeside = 2;  // rows of another range in a tile
+constexpr double kPartOfBlock = 8;  // of the second level of cache, for what comes next
 
 std::vector<int64_t> closed_by(const UOp& closer) {
   std::vector<int64_t> numbers;
@@ -60,23 +63,44 @@ bool Chooser::row_tiles() {
   if (order.size() > 1) cut_rows_beside(order[order.size() - 2], row);
   stage_shared_values();
   finish_rows();
-  prefetch_window();
+  prefetch_operands();
   return true;
 }
 
 // What the next tile reads is fetched while this one is multiplied: a window's rows are short runs
-// that end before a processor sees them coming.
-void Chooser::prefetch_window() {
-  const auto at =
+// that end before a processor sees them coming.  What all tiles of a loop outside read again (the
+// keys of a head) is fetched for the next step of that loop, where all that the kernel reads and
+// writes does not stay in the second level of cache.
+void Chooser::prefetch_operands() {
+  const auto tiles =
       row_tile_.place < 0 ? current_.ranges.size() : current_.find_range(row_tile_.place);
-  if (at == current_.ranges.size()) return;
-  for (const AccessInfo& a : access_table(current_).accesses) {
-    if (a.store || a.node.op() != Op::Load || a.strides[at] == 0) continue;
-    const double bytes = a.elements * static_cast<double>(a.node.dtype().bytes());
-    if (bytes < static_cast<double>(target_.l2_bytes) / 2) continue;
+  if (tiles == current_.ranges.size()) return;
+  const auto l2 = static_cast<double>(target_.l2_bytes);
+  const AccessTable table = access_table(current_);
+  std::map<int64_t, double> sizes;  // by parameter
+  for (const AccessInfo& a : table.accesses) {
+    if (!a.store && a.node.op() != Op::Load) continue;
+    const DType element = a.store ? a.node.src(1).dtype() : a.node.dtype();
+    sizes[a.node.src(0).int_arg()] = a.elements * static_cast<double>(element.bytes());
+  }
+  double all = 0;
+  for (const auto& [param, bytes] : sizes) all += bytes;
+  std::set<int64_t> done;
+  for (const AccessInfo& a : table.accesses) {
+    if (a.store || a.node.op() != Op::Load) continue;
+    const int64_t param = a.node.src(0).int_arg();
+    size_t at = tiles;
+    while (at > 0 && a.strides[at] == 0) --at;
+    if (a.strides[at] == 0) continue;
+    double blocks = 1;
+    for (size_t i = 0; i <= at; ++i)
+      if (a.strides[i] != 0) blocks *= table.extents[i];
+    const bool is_far = at == tiles && sizes[param] >= l2 / 2;
+    const bool is_small = all >= l2 && sizes[param] / blocks <= l2 / kPartOfBlock;
     const Option option{
-        OptionKind::Prefetch, row_tile_.place, a.node.src(0).int_arg(), {}, 0, false};
-    if (can_prefetch(current_, option)) apply(option);
+        OptionKind::Prefetch, current_.ranges[at].range.int_arg(), param, {}, 0, false};
+    if ((is_far || is_small) && done.insert(param).second && can_prefetch(current_, option))
+      apply(option);
   }
 }
 
@@ -377,7 +401,7 @@ int64_t Chooser::row_of(RangeSet ranges) const {
 
 // While a row of the tile is reduced, what is made of the one before it is computed.
 void Chooser::overlap_tile(int64_t row) {
-  if (row < 0) return;
+  if (row < 0 || row == row_tile_.place) return;
   const KernelRange& r = current_.ranges[current_.find_range(row)];
   if (!r.overlaps && bounds(r.range.src(0)).hi >= kOverlappedRowsMin)
     kind(OptionKind::Overlap, row);

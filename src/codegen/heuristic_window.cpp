@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <unordered_set>
 
 #include "codegen/chooser.h"
@@ -20,6 +21,7 @@ constexpr double kWindowMax = 9;        // steps of a window that are unrolled
 constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
 constexpr int64_t kPageBytes = 4096;    // rows so far apart fall into one set of the cache..
 constexpr double kStreamsMax = 12;      // ..which holds that many
+constexpr int64_t kTapsBeside = 12;     // registers for what is not a tile's values
 constexpr double kGainMin = 1.1;
 constexpr double kFarLoad = 1.5;  // a load from the second level of cache, in those from the first
 
@@ -53,6 +55,11 @@ std::optional<Chooser::WindowLoads> Chooser::window_loads(const AccessTable& tab
     }
     const int64_t bytes = moves * a.node.dtype().bytes();
     out.are_colliding |= bytes != 0 && bytes % kPageBytes == 0;
+    if (load.taps > 0) {
+      const int64_t pitch = std::abs(moves) / static_cast<int64_t>(load.stride);
+      load.places =
+          static_cast<double>(kPageBytes / std::gcd(pitch * a.node.dtype().bytes(), kPageBytes));
+    }
     out.loads.push_back(load);
   }
   const auto shares = [](const WindowLoad& load) { return load.taps > 0; };
@@ -79,7 +86,7 @@ int64_t Chooser::window_rows(const WindowLoads& seen, double size, double steps,
     for (const WindowLoad& load : seen.loads) {
       loaded += tiles * load.elements(n) + (rest > 0 ? load.elements(rest) : 0);
       if (load.moves) walked += load.elements(n);
-      if (load.taps > 0) streams += load.elements(n) * load.taps / load.steps;
+      if (load.taps > 0) streams += load.elements(n) * load.taps / load.steps / load.places;
     }
     if (rows > 1 && seen.are_colliding && streams > kStreamsMax) break;
     if (walked * walked_bytes > static_cast<double>(target_.l1_bytes)) loaded *= kFarLoad;
@@ -163,6 +170,16 @@ bool Chooser::fill_window(const UOp& stage, const UOp& reduce) {
   give_lanes(columns);
   kind(OptionKind::Upcast, inner);
   unroll_taps(*window, reduce);
+  // Other rows too, if their values and a row of taps stay in registers.
+  int64_t values = window->rows;
+  for (const UOp& r : stage.src().subspan(1, stage.src().size() - 3)) {
+    const KernelRange& other = current_.ranges[current_.find_range(r.int_arg())];
+    const int64_t size = r.src(0).is_const() ? r.src(0).const_int() : 0;
+    if (!window->unrolls_all || size < 2 || other.kind != RangeKind::Loop) continue;
+    if (values * size + kTapsBeside > target_.vector_registers) continue;
+    kind(OptionKind::Upcast, r.int_arg());
+    values *= size;
+  }
   return true;
 }
 

@@ -11,10 +11,8 @@
 namespace tiny {
 
 RangeSet Lineariser::free_of(const UOp& node) {
-  const auto found = free_.find(node.node());
-  if (found != free_.end()) return found->second;
-  for (const UOp& u : topological({&node, 1}))
-    if (!free_.contains(u.node())) kept_.push_back(u);
+  if (const RangeSet* found = free_.find(node.node())) return *found;
+  kept_.push_back(node);
   add_free_ranges(kernel_, {&node, 1}, free_);
   return free_.at(node.node());
 }

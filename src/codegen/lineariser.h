@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/balance.h"
 #include "codegen/block.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
@@ -27,6 +28,7 @@ struct RangeState {
   LinearId loop = 0;  // Open: the loop's variable
   LinearId end = 0;   // Open, Fixed: where the loop ends
   int64_t value = 0;  // Fixed: its coordinate
+  int64_t limit = 0;  // how many of its steps the present tile has; 0: all
 };
 
 // Something to close: a Store, Check, Reduce or Stage, and the loops that it still needs.
@@ -42,6 +44,7 @@ struct Task {
 struct IndexTerm {
   UOp atom;
   int64_t coefficient = 0;
+  size_t depth = 0;  // of the innermost loop that it changes in
 };
 struct IndexForm {
   int64_t constant = 0;
@@ -61,8 +64,7 @@ struct Condition {
 
 class Lineariser {
  public:
-  // `outer`: the Reduce that adds into the destination (split_reduce.h), or no node.
-  Lineariser(const Kernel& kernel, const UOp& outer, const Target& target);
+  Lineariser(const BalancedKernel& balanced, const Target& target);
   LinearProgram run();
 
  private:
@@ -112,12 +114,29 @@ class Lineariser {
     int64_t last = 0;
     std::vector<UOp> facts;
   };
-  std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range);
+  std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range, LinearId end);
+  int64_t end_of(size_t range, LinearId end) const;
   struct Split {  // the same of a range of run-time size: [0, last)
     UOp last;
     std::vector<UOp> facts;
   };
   std::optional<Split> find_split(const std::vector<Task*>& group, size_t range);
+  void emit_balanced(const std::vector<Task*>& group, size_t range, LoopBounds limits);
+  // Tiles of so many steps: which of them, and what is known inside.
+  struct Tiles {
+    int64_t steps = 0;
+    int64_t apart = 0;  // elements from one to the next
+    LinearId begin = 0;
+    LinearId end = 0;
+    LinearId first = 0;  // the element at which tile 0 would begin
+    UOp fact;
+  };
+  std::vector<Tiles> balanced_tiles(size_t range);
+  std::vector<Tiles> lane_tiles(size_t range);
+  LinearId equals(LinearId value, int64_t number);
+  LinearId choose(LinearId condition, LinearId a, LinearId b);
+  void emit_tiles(const std::vector<Task*>& group, size_t range, const LoopBounds& limits,
+                  const Tiles& tiles);
   std::vector<UOp> conditions_of(const std::vector<Task*>& group);
   RangeSet pending_in(RangeSet free) const;
   const std::vector<UOp>& conditions_below(const UOp& node);
@@ -204,7 +223,9 @@ class Lineariser {
   size_t depth_of(LinearId id) const { return tree_.depth_of(id); }
 
   const Kernel& kernel_;
-  const UOp outer_;
+  const UOp outer_;  // the Reduce that adds into the destination (split_reduce.h), or no node
+  std::vector<UOp> made_of_sum_;  // `outer_` and what the store makes of it
+  const std::vector<std::optional<BalancedTile>>& tiles_;
   const Target& target_;
   LinearProgram program_;
   BlockTree tree_;

@@ -8,6 +8,7 @@
 #include "codegen/lineariser.h"
 #include "codegen/split_reduce.h"
 #include "ir/build.h"
+#include "ir/fold.h"
 
 namespace tiny {
 
@@ -17,32 +18,23 @@ constexpr RangeSet bit(size_t position) {
   return RangeSet{1} << position;
 }
 
-// What a reduction over nothing gives.
-uint64_t identity_bits(Op op, DType dtype) {
-  switch (op) {
-    case Op::Mul:
-      return bits_of_int(dtype, 1);
-    case Op::Max:
-      return lowest_bits(dtype);
-    case Op::Min:
-      return highest_bits(dtype);
-    case Op::And:
-      return dtype.is_bool() ? 1 : bits_of_int(dtype, -1);
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
 
-Lineariser::Lineariser(const Kernel& kernel, const UOp& outer, const Target& target)
-    : kernel_(kernel),
-      outer_(outer),
+Lineariser::Lineariser(const BalancedKernel& balanced, const Target& target)
+    : kernel_(balanced.kernel),
+      outer_(balanced.outer),
+      tiles_(balanced.tiles),
       target_(target),
       tree_(program_),
-      states_(kernel.ranges.size()) {
+      states_(kernel_.ranges.size()) {
+  const Kernel& kernel = kernel_;
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
   invariant(!kernel.roots.empty(), "a kernel has a root");
+  if (outer_) {
+    const auto is_sum = [](const UOp& u) { return u.op() == Op::Reduce; };
+    for (const UOp& u : topological(kernel.roots, is_sum))
+      if (u.op() != Op::Store && tiny::reaches(u, outer_)) made_of_sum_.push_back(u);
+  }
   // An instance's coordinates are numbers with a digit a range: 0 while it is not fixed.
   Digit next;
   for (const KernelRange& r : kernel.ranges) {
@@ -224,7 +216,7 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
   LoopBounds out;
   const UOp& r = kernel_.ranges[range].range;
   out.begin = index_constant(0);
-  out.end = scalar_index(r.src(0));
+  out.end = states_[range].limit ? index_constant(states_[range].limit) : scalar_index(r.src(0));
   if (kernel_.ranges[range].kind == RangeKind::Thread) {
     out.begin = tree_.add(0, Op::LaunchArg, kInt64, {}, 0);
     out.end = tree_.add(0, Op::LaunchArg, kInt64, {}, 1);
@@ -235,7 +227,8 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
     if (std::all_of(group.begin(), group.end(), [&](const Task* t) { return guards(fact, *t); }))
       tighten(fact, range, out);
   for (const UOp& condition : void_outside(*group.front()))
-    if (std::all_of(group.begin(), group.end(), [&](const Task* t) {
+    if (!pending_in(free_of(condition)) &&
+        std::all_of(group.begin(), group.end(), [&](const Task* t) {
           const std::vector<UOp> same = void_outside(*t);
           return std::find(same.begin(), same.end(), condition) != same.end();
         }))
@@ -295,11 +288,23 @@ void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, i
   if (threaded) tree_.close();
 }
 
+// Where a loop over a range of known size ends, if that is known; else its size.
+int64_t Lineariser::end_of(size_t range, LinearId end) const {
+  const int64_t size = kernel_.ranges[range].range.src(0).const_int();
+  const LinearOp& op = tree_.op(end);
+  return op.op == Op::Const ? std::min(size, op.imm) : size;
+}
+
 void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
   invariant(states_[range].kind == RangeState::Closed, "a range is one loop at a time");
   LoopBounds limits = loop_bounds(group, range);
   states_[range].end = limits.end;
-  const std::optional<Peel> peel = find_peel(group, range);
+  if (tiles_[range]) {
+    emit_balanced(group, range, std::move(limits));
+    for (Task* t : group) t->todo &= ~bit(range);
+    return;
+  }
+  const std::optional<Peel> peel = find_peel(group, range, limits.end);
   const std::optional<Split> split = peel ? std::nullopt : find_split(group, range);
   if (split) {
     // Whole tiles, then what the last one has left.
@@ -316,14 +321,20 @@ void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
     emit_loop(group, range, limits);
   } else {
     const int64_t size = kernel_.ranges[range].range.src(0).const_int();
+    const int64_t end = end_of(range, limits.end);
     for (int64_t i = 0; i < peel->first; ++i) emit_iteration(group, range, i);
+    LoopBounds after = limits;
     const LinearId begins[] = {limits.begin, index_constant(peel->first)};
     const LinearId ends[] = {limits.end, index_constant(peel->last)};
     limits.begin = elementwise_op(Op::Max, kInt64, begins);
     limits.end = elementwise_op(Op::Min, kInt64, ends);
     limits.facts.insert(limits.facts.end(), peel->facts.begin(), peel->facts.end());
     if (peel->first < peel->last) emit_loop(group, range, limits);
-    for (int64_t i = peel->last; i < size; ++i) emit_iteration(group, range, i);
+    // An iteration is known by its distance from either end of the range, which a loop that ends
+    // before it does not have.
+    after.begin = limits.end;
+    if (end < size) emit_loop(group, range, after);
+    for (int64_t i = peel->last; end == size && i < size; ++i) emit_iteration(group, range, i);
   }
   for (Task* t : group) t->todo &= ~bit(range);
 }
@@ -338,7 +349,8 @@ RangeSet Lineariser::value_ranges(const Task& task) {
   return free;
 }
 
-// Calls body(instance) for every coordinate of the ranges, the last of them fastest.
+// Calls body(instance) for every coordinate of the ranges, the last of them fastest; those beyond a
+// tile's last step are left out.
 void Lineariser::for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body) {
   std::vector<size_t> positions;
   size_t count = 1;
@@ -348,13 +360,16 @@ void Lineariser::for_each_instance(RangeSet ranges, const std::function<void(siz
   }
   for (size_t instance = 0; instance < count; ++instance) {
     size_t rest = instance;
+    bool is_beyond = false;
     for (size_t i = positions.size(); i-- > 0;) {
+      RangeState& state = states_[positions[i]];
       const auto n = static_cast<size_t>(kernel_.ranges[positions[i]].range.src(0).const_int());
-      states_[positions[i]].kind = RangeState::Fixed;
-      states_[positions[i]].value = static_cast<int64_t>(rest % n);
+      state.kind = RangeState::Fixed;
+      state.value = static_cast<int64_t>(rest % n);
+      is_beyond = is_beyond || (state.limit && state.value >= state.limit);
       rest /= n;
     }
-    body(instance);
+    if (!is_beyond) body(instance);
   }
   for (size_t p : positions) states_[p].kind = RangeState::Closed;
 }
@@ -381,8 +396,9 @@ void Lineariser::declare_accumulators(Task& task) {
   RangeSet grouped = 0;
   for (size_t i = 0; i < states_.size(); ++i)
     if (kernel_.ranges[i].kind == RangeKind::Upcast) grouped |= bit(i);
-  for_each_instance(value_ranges(task) & (free_of(task.node) | grouped), [&](size_t) {
-    task.accumulators.push_back(tree_.add(tree_.depth(), Op::Accumulator, dtype, {first}));
+  for_each_instance(value_ranges(task) & (free_of(task.node) | grouped), [&](size_t instance) {
+    task.accumulators.resize(instance + 1);
+    task.accumulators[instance] = tree_.add(tree_.depth(), Op::Accumulator, dtype, {first});
   });
 }
 
@@ -486,8 +502,10 @@ void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step
 }
 
 // The register that holds an instance of the sum: this trip's part, to which is added what the
-// destination holds.  Trips that are peeled share a block, so each begins anew.
+// destination holds.  Trips that are peeled share a block, so each begins anew, and so does what is
+// made of the sum.
 void Lineariser::begin_part() {
+  for (const UOp& u : made_of_sum_) tree_.forget(key_of(u));
   LinearId part = value_of(outer_.src(0));
   const LinearOp& op = tree_.op(part);
   if (op.op != Op::Accumulator) part = tree_.add(tree_.depth(), Op::Accumulator, op.dtype, {part});
@@ -602,10 +620,9 @@ void Lineariser::finish(Task& task) {
   const size_t here = tree_.depth();
   // Accumulators were declared with the grouped ranges among the others: collect by result.
   std::vector<std::pair<InstanceKey, LinearId>> sums;
-  size_t next = 0;
-  for_each_instance(result | (value_ranges(task) & grouped), [&](size_t) {
+  for_each_instance(result | (value_ranges(task) & grouped), [&](size_t instance) {
     const InstanceKey key = key_of(node);
-    const LinearId acc = task.accumulators[next++];
+    const LinearId acc = task.accumulators[instance];
     const auto found =
         std::find_if(sums.begin(), sums.end(), [&](const auto& s) { return s.first == key; });
     if (found == sums.end())
@@ -622,8 +639,8 @@ void Lineariser::finish(Task& task) {
 }
 
 LinearProgram linearize(const Kernel& kernel, const Target& target) {
-  const SplitReduction split = split_outer_reduction(kernel);
-  LinearProgram program = Lineariser(split.kernel, split.outer, target).run();
+  const BalancedKernel balanced = balance_tiles(split_outer_reduction(kernel));
+  LinearProgram program = Lineariser(balanced, target).run();
   verify(program);
   return program;
 }

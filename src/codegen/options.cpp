@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <unordered_map>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -169,39 +168,41 @@ size_t closed_at(const UOp& closer, const UOp& range) {
 
 // `u` over new sources.  What closes the range closes its two ranges; a Stage has a dimension for
 // each, and is indexed by quotient and remainder.
-UOp split_node(const UOp& u, std::vector<UOp> src, const Split& split) {
+UOp split_node(const UOp& u, std::vector<UOp>& src, const Split& split) {
   if (u == split.range) return split.sum;
   const bool indexes = u.op() == Op::Index;
-  if (!indexes && u.op() != Op::Reduce && u.op() != Op::Stage)
-    return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+  if (!indexes && u.op() != Op::Reduce && u.op() != Op::Stage) return u.with_src(src);
   const size_t at = closed_at(indexes ? u.src(0) : u, split.range);
-  if (at == 0) return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+  if (at == 0) return u.with_src(src);
   const auto place = src.begin() + static_cast<int64_t>(at);
   const bool two = split.outer.op() == Op::Range;
   if (indexes) {
     const UOp index = *place;
     if (two) *place = floor_mod(index, split.size);
     if (two) src.insert(place, floor_div(index, split.size));
-    return u.graph().make(Op::Index, std::move(src));
+    return u.graph().make(Op::Index, src);
   }
   *place = split.inner;
   if (two) src.insert(place, split.outer);
-  if (u.op() == Op::Reduce) return u.graph().make(Op::Reduce, std::move(src), u.arg());
+  if (u.op() == Op::Reduce) return u.with_src(src);
   Ints strides = u.ints();
   const auto stride = strides.begin() + static_cast<int64_t>(at) - 1;
   if (two) strides.insert(stride, checked_mul(*stride, split.size, "a stage's stride"));
-  return u.graph().make(Op::Stage, std::move(src), strides);
+  return u.graph().make(Op::Stage, src, std::move(strides));
 }
 
 void split_range(Kernel& kernel, const Split& split) {
   std::vector<UOp> all = kernel.roots;
   all.insert(all.end(), kernel.facts.begin(), kernel.facts.end());
   for (const KernelPrefetch& p : kernel.prefetches) all.push_back(p.index);
-  std::unordered_map<const Node*, UOp> done;
-  for (const UOp& u : topological(all)) {
-    std::vector<UOp> src;
+  const std::vector<UOp> order = topological(all);
+  NodeTable<UOp> done;
+  done.reserve(order.size());
+  std::vector<UOp> src;
+  for (const UOp& u : order) {
+    src.clear();
     for (const UOp& s : u.src()) src.push_back(done.at(s.node()));
-    done.emplace(u.node(), split_node(u, std::move(src), split));
+    done.emplace(u.node(), split_node(u, src, split));
   }
   for (UOp& root : kernel.roots) root = done.at(root.node());
   for (UOp& fact : kernel.facts) fact = done.at(fact.node());
@@ -251,12 +252,14 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   refuse_running(kernel, option, r.range);
   const UOp size = r.range.src(0);
   FreeRanges free;
-  add_free_ranges(kernel, kernel.roots, free);
+  const auto depends = [&](const UOp& u) {
+    add_free_ranges(kernel, {&u, 1}, free);
+    return (free.at(u.node()) & (RangeSet{1} << at)) != 0;
+  };
   if (kind == RangeKind::Thread) {
     if (at != 0) refuse(option, "threads share the outermost loop");
     for (const UOp& root : kernel.roots)
-      if (!(free.at(root.node()) & (RangeSet{1} << at)))
-        refuse(option, "a store does not have the range");
+      if (!depends(root)) refuse(option, "a store does not have the range");
     r.kind = kind;
     return out;
   }
@@ -265,7 +268,7 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
       (size.const_int() < 2 || (size.const_int() & (size.const_int() - 1)) != 0))
     refuse(option, "lanes are a power of two above one");
   for (const UOp& u : topological(kernel.roots))
-    if (u.op() == Op::Stage && (free.at(u.node()) & (RangeSet{1} << at)))
+    if (u.op() == Op::Stage && depends(u))
       refuse(option, "a stage is filled anew for each of its steps");
   r.kind = kind;
   return out;

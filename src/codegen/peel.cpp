@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "codegen/lineariser.h"
 #include "ir/build.h"
+#include "rules/symbolic.h"
 
 namespace tiny {
 
@@ -61,27 +62,40 @@ std::vector<UOp> Lineariser::void_outside(const Task& task) {
   return all;
 }
 
-// condition = rest + c * r >= 0, where everything but r is known here, bounds the loop over r.
+// condition = rest + c * r >= 0, where everything but r is known here, bounds the loop over r. With
+// unrolled ranges or lanes in it, the loop ends where it holds for none of them.
 void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits) {
   const RangeSet self = RangeSet{1} << range;
   const RangeSet free = free_of(condition);
-  if (!(free & self) || (free & ~self & (loops_ & ~open_)) || (free & (unrolled_ | vec_ | dots_)))
-    return;
+  const RangeSet pending = pending_in(free);
+  if (!(free & self) || (free & ~self & (loops_ & ~open_))) return;
   if (proven(condition)) return;
   const UOp& r = kernel_.ranges[range].range;
-  std::optional<Affine> sum = affine(condition);
+  std::optional<Affine> sum = fixed(condition);
   const int64_t c = sum ? sum->coefficient(r) : 0;
-  if (c == 0) return;
-  std::erase_if(sum->terms, [&](const AffineTerm& term) { return term.atom == r; });
-  const UOp rest = to_uop(condition.graph(), *sum);
+  if (c == 0 || (pending && c > 0)) return;
+  Affine rest{sum->constant, {}};
+  for (const AffineTerm& term : sum->terms) {
+    if (term.atom == r) continue;
+    if (!(free_of(term.atom) & pending)) {
+      rest.terms.push_back(term);
+      continue;
+    }
+    if (term.atom.op() != Op::Range || !term.atom.src(0).is_const()) return;
+    if (term.coefficient > 0)
+      rest.constant += checked_mul(term.coefficient, term.atom.src(0).const_int() - 1, "an index");
+  }
+  const UOp room = to_uop(condition.graph(), rest);
+  const UOp fact = add(mul(r, c), room);
+  if (pending && proven(fact)) return;
   if (c < 0) {
-    const LinearId ends[] = {limits.end, scalar_index(add(floor_div(rest, -c), 1))};
+    const LinearId ends[] = {limits.end, scalar_index(add(floor_div(room, -c), 1))};
     limits.end = elementwise_op(Op::Min, kInt64, ends);
   } else {
-    const LinearId begins[] = {limits.begin, scalar_index(mul(floor_div(rest, c), -1))};
+    const LinearId begins[] = {limits.begin, scalar_index(mul(floor_div(room, c), -1))};
     limits.begin = elementwise_op(Op::Max, kInt64, begins);
   }
-  limits.facts.push_back(condition);
+  limits.facts.push_back(pending ? fact : condition);
 }
 
 // The unrolled ranges and lanes among `free` that have no coordinate yet.
@@ -105,11 +119,11 @@ std::vector<UOp> Lineariser::conditions_of(const std::vector<Task*>& group) {
   return all;
 }
 
-std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group,
-                                                      size_t range) {
+std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group, size_t range,
+                                                      LinearId end) {
   const UOp& r = kernel_.ranges[range].range;
-  if (!r.src(0).is_const()) return std::nullopt;
-  const int64_t size = r.src(0).const_int();
+  if (!r.src(0).is_const() || states_[range].limit) return std::nullopt;
+  const int64_t size = end_of(range, end);
   Peel peel{0, size, {}};
   const auto consider = [&](const UOp& e) {
     const RangeSet free = free_of(e);
@@ -173,6 +187,100 @@ std::optional<Lineariser::Split> Lineariser::find_split(const std::vector<Task*>
   }
   if (!split.last) return std::nullopt;
   return split;
+}
+
+// Tile i of those of one size begins at first + i * size.
+void Lineariser::emit_tiles(const std::vector<Task*>& group, size_t range, const LoopBounds& limits,
+                            const Tiles& tiles) {
+  const BalancedTile& tile = *tiles_[range];
+  const LinearId begins[] = {limits.begin, tiles.begin};
+  const LinearId ends[] = {limits.end, tiles.end};
+  const LinearId begin = elementwise_op(Op::Max, kInt64, begins);
+  const LinearId end = elementwise_op(Op::Min, kInt64, ends);
+  const LinearId loop = tree_.open(Op::Loop, kInt64, {begin, end}, 1);
+  if (kernel_.ranges[range].overlaps) tree_.set_mark(loop);
+  const LinearId walked_of[] = {loop, index_constant(tiles.apart)};
+  const LinearId walked[] = {elementwise_op(Op::Mul, kInt64, walked_of), tiles.first};
+  RangeState& state = states_[range];
+  state.kind = RangeState::Open;
+  state.loop = elementwise_op(Op::Add, kInt64, walked);
+  open_ |= RangeSet{1} << range;
+  for (RangeSet set = tile.steps_in; set; set &= set - 1)
+    states_[static_cast<size_t>(std::countr_zero(set))].limit = tiles.steps;
+  const size_t known_before = known_.size();
+  for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
+  known_.push_back({tiles.fact, tree_.depth()});
+  close_inside(group, range);
+  known_.resize(known_before);
+  for (RangeSet set = tile.steps_in; set; set &= set - 1)
+    states_[static_cast<size_t>(std::countr_zero(set))].limit = 0;
+  open_ &= ~(RangeSet{1} << range);
+  state.kind = RangeState::Closed;
+  tree_.close();
+}
+
+// As few tiles as there must be, whose steps differ by one at most: the first of them have one
+// more.
+std::vector<Lineariser::Tiles> Lineariser::balanced_tiles(size_t range) {
+  const BalancedTile& tile = *tiles_[range];
+  const UOp& start = kernel_.ranges[range].range;
+  const UOp some = maximum(tile.count, 1);
+  const UOp least_of = floor_div(tile.size, some);
+  const LinearId zero = index_constant(0);
+  const LinearId count = scalar_index(tile.count);
+  const LinearId least = scalar_index(least_of);
+  const LinearId larger = scalar_index(sub(tile.size, mul(least_of, some)));  // so many tiles
+  std::vector<Tiles> all;
+  for (const int64_t t : tile_steps(tile)) {
+    const LinearId is_least = equals(least, t);
+    const LinearId begin = choose(is_least, larger, zero);
+    const LinearId end = choose(is_least, count, choose(equals(least, t - 1), larger, zero));
+    all.push_back({t, t, begin, end, begin, sub(sub(tile.size, start), t)});
+  }
+  return all;
+}
+
+// Whole tiles, then the vectors that are left, the last of which may be a part.
+std::vector<Lineariser::Tiles> Lineariser::lane_tiles(size_t range) {
+  const BalancedTile& tile = *tiles_[range];
+  const UOp& start = kernel_.ranges[range].range;
+  const UOp room = sub(tile.size, start);
+  const int64_t elements = tile.steps * tile.unit;
+  const UOp whole = floor_div(tile.size, elements);
+  const UOp rest = simplify_index(floor_mod(tile.size, elements));
+  const LinearId zero = index_constant(0);
+  const LinearId last = scalar_index(whole);
+  std::vector<Tiles> all{{tile.steps, elements, zero, last, zero, sub(room, elements)}};
+  if (rest.is_const_int(0)) return all;
+  const LinearId vectors = scalar_index(floor_div(add(rest, tile.unit - 1), tile.unit));
+  const LinearId count = scalar_index(tile.count);
+  for (int64_t t = tile.steps; t > 0; --t)
+    all.push_back({t, elements, last, choose(equals(vectors, t), count, zero), zero,
+                   sub(room, (t - 1) * tile.unit + 1)});
+  return all;
+}
+
+LinearId Lineariser::equals(LinearId value, int64_t number) {
+  const LinearId both[] = {value, index_constant(number)};
+  return elementwise_op(Op::Equal, kBool, both);
+}
+
+LinearId Lineariser::choose(LinearId condition, LinearId a, LinearId b) {
+  const LinearId all[] = {condition, a, b};
+  return elementwise_op(Op::Where, kInt64, all);
+}
+
+void Lineariser::emit_balanced(const std::vector<Task*>& group, size_t range, LoopBounds limits) {
+  const BalancedTile& tile = *tiles_[range];
+  if (kernel_.ranges[range].kind != RangeKind::Thread) limits.end = scalar_index(tile.count);
+  const int64_t scratch = program_.scratch_bytes;  // tiles of different sizes share it
+  int64_t most = scratch;
+  for (const Tiles& tiles : tile.unit == 1 ? balanced_tiles(range) : lane_tiles(range)) {
+    program_.scratch_bytes = scratch;
+    emit_tiles(group, range, limits, tiles);
+    most = std::max(most, program_.scratch_bytes);
+  }
+  program_.scratch_bytes = most;
 }
 
 }  // namespace tiny

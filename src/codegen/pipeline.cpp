@@ -15,6 +15,7 @@
 #include "ir/dot.h"
 #include "ir/spec.h"
 #include "rules/decompositions.h"
+#include "rules/weighted_mean.h"
 
 namespace tiny {
 
@@ -72,7 +73,7 @@ namespace {
 
 Kernel decomposed(const Kernel& kernel, const Target& target) {
   Kernel out = kernel;
-  out.roots = decompose(kernel.roots, target.scales);
+  out.roots = decompose(divide_after_sums(kernel.roots), target.scales);
   return out;
 }
 
@@ -113,16 +114,18 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   current = merge_ranges(split_at_divisors(current));
   if (options.verify) verify_decomposed(current.roots, "ranges");
   log.done("ranges", uops);
-  std::vector<Option> chosen;
-  if (!options.options_text.empty())
-    chosen = parse_options(options.options_text);
-  else if (options.optimise)
-    chosen = choose_options(current, target);
-  current = apply_options(current, chosen);
+  OptimisedKernel chosen;
+  if (options.options_text.empty() && options.optimise) {
+    chosen = optimise(current, target);
+  } else {
+    chosen.options = parse_options(options.options_text);
+    chosen.kernel = apply_options(current, chosen.options);
+  }
+  current = std::move(chosen.kernel);
   require_dots(current, target);
   current.name = shape_name(current);
   if (options.verify) verify_decomposed(current.roots, "options");
-  result.options = to_text(chosen);
+  result.options = to_text(chosen.options);
   log.done("options", uops);
   if (!current.ranges.empty() && current.ranges.front().kind == RangeKind::Thread)
     result.threads_extent = Dim(UOp(current.ranges.front().range.src(0)));

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "ir/affine.h"
+#include "ir/bounds.h"
 #include "ir/build.h"
 #include "rules/symbolic.h"
 
@@ -13,7 +14,8 @@ namespace tiny {
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kLinesOfStep = 4;  // so that fetching does not hold up what else a step does
+constexpr int64_t kRoundsUnknown = 2;  // share a block where a run says how many there are
+constexpr int64_t kLinesOfStep = 4;    // so that fetching does not hold up what else a step does
 
 class Prefetcher {
  public:
@@ -63,7 +65,8 @@ class Prefetcher {
     std::vector<UOp> loads;
     for (const UOp& u : order) {
       if (u.op() == Op::Load && u.src(0).int_arg() == option_.amount) loads.push_back(u);
-      if (u.op() == Op::Reduce) last_reduce_ = u;
+      if (u.op() == Op::Reduce && (!longest_reduce_ || steps_of(u) >= steps_of(longest_reduce_)))
+        longest_reduce_ = u;
     }
     if (loads.size() == 1) access_ = loads.front();
     for (const UOp& u : order) {
@@ -87,6 +90,16 @@ class Prefetcher {
       surrounding_ &= free_of(u);
       is_staged_ = true;
     }
+  }
+
+  // How often the reduction's step runs in one step of the option's loop.
+  double steps_of(const UOp& reduce) const {
+    double steps = 1;
+    const RangeSet inside = free_of(reduce.src(0));
+    for (size_t i = place_ + 1; i < kernel_.ranges.size(); ++i)
+      if ((inside >> i & 1) && kernel_.ranges[i].kind == RangeKind::Loop)
+        steps *= static_cast<double>(bounds(kernel_.ranges[i].range.src(0)).hi);
+    return steps;
   }
 
   static bool depends_on_any(const UOp& load, std::span<const UOp> ranges) {
@@ -125,8 +138,7 @@ class Prefetcher {
     if (moves != 0) {
       ahead_ = is_store_ ? 0 : moves;
     } else {
-      if (!loop_.src(0).is_const()) refuse("the loop has no known size");
-      rounds_ = loop_.src(0).const_int();
+      rounds_ = loop_.src(0).is_const() ? loop_.src(0).const_int() : kRoundsUnknown;
       for (size_t i = 0; i < place_; ++i)
         if (const int64_t stride = outside_.coefficient(kernel_.ranges[i].range);
             surrounds(i) && stride != 0)
@@ -177,10 +189,10 @@ class Prefetcher {
     for (const Dimension& d : lattice_) reach_ += d.stride * (d.size - 1);
   }
 
-  // The loops inside of the loop that the last reduction runs in: of those that read the parameter
-  // itself, if any does.
+  // The loops inside of the loop that the longest reduction runs in: of those that read the
+  // parameter itself, the last.
   std::vector<UOp> loops_inside() const {
-    UOp reduce = last_reduce_;
+    UOp reduce = longest_reduce_;
     if (!is_store_ && !is_staged_)
       for (const UOp& u : topological(kernel_.roots))
         if (u.op() == Op::Reduce && depends_on_any(access_, u.src().subspan(1))) reduce = u;
@@ -253,8 +265,14 @@ class Prefetcher {
         for (const int64_t offset : offsets) more.push_back(offset + n * lattice_[i].stride);
       offsets = std::move(more);
     }
-    for (const int64_t offset : offsets)
-      out.prefetches.push_back({access_.src(0), simplify_index(add(place, offset)), element_});
+    // Where there turns out to be one round it fetches what another would have fetched.
+    std::vector<UOp> places{place};
+    if (!loop_.src(0).is_const() && rounds_ > 1)
+      places.push_back(add(place, mul(maximum(sub(graph_.integer(rounds_), loop_.src(0)), 0),
+                                      of_round * lattice_[round].stride)));
+    for (const UOp& at : places)
+      for (const int64_t offset : offsets)
+        out.prefetches.push_back({access_.src(0), simplify_index(add(at, offset)), element_});
   }
 
   const Kernel& kernel_;
@@ -263,7 +281,7 @@ class Prefetcher {
   FreeRanges free_;
   size_t place_ = 0;
   UOp loop_;
-  UOp last_reduce_;
+  UOp longest_reduce_;
   UOp access_;
   bool is_store_ = false;
   bool is_staged_ = false;

@@ -7,8 +7,8 @@
 // are blocks.  Where each step reads another, the next step's is fetched.  A parameter that is only
 // stored is fetched in the step that stores it, since a sum may be added to it.
 //
-// Lines are spread over the loops of the last reduction, few in a step: many at once hold up what
-// the step itself reads.
+// Lines are spread over the loops of the longest reduction, few in a step: many at once hold up
+// what the step itself reads.
 #pragma once
 
 #include "codegen/options.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "codegen/options.h"
@@ -16,12 +15,14 @@ namespace {
 // Every root rebuilt with `change` applied to each Load, Store and expression below, sources first.
 template <class Change>
 void rebuild(Kernel& kernel, Change change) {
-  std::unordered_map<const Node*, UOp> done;
-  std::vector<UOp> roots = kernel.roots;
-  for (const UOp& u : topological(kernel.roots)) {
-    std::vector<UOp> src;
+  const std::vector<UOp> order = topological(kernel.roots);
+  NodeTable<UOp> done;
+  done.reserve(order.size());
+  std::vector<UOp> src;
+  for (const UOp& u : order) {
+    src.clear();
     for (const UOp& s : u.src()) src.push_back(done.at(s.node()));
-    done.emplace(u.node(), change(u, std::move(src)));
+    done.emplace(u.node(), change(u, src));
   }
   for (UOp& root : kernel.roots) root = done.at(root.node());
 }
@@ -41,8 +42,23 @@ bool is_reduced(const Kernel& kernel, const UOp& range) {
 // Divisors up to this may leave a rest.
 constexpr int64_t kTileMax = 8;
 
-// A range and the divisor at which to split it: one that divides its size, or a short one by whose
-// remainder values are chosen.
+// Whether a load has the quotient and the remainder of `r` by `c` as indices: it lies in panels,
+// the last of which may be a part of one.
+bool is_read_in_panels(std::span<const UOp> order, const UOp& r, int64_t c) {
+  const auto is = [&](const UOp& u, Op op) {
+    return u.op() == op && u.src(0) == r && u.src(1).is_const_int(c);
+  };
+  return std::ranges::any_of(order, [&](const UOp& u) {
+    if (u.op() != Op::Load) return false;
+    const auto has_index = [&](Op op) {
+      return std::ranges::any_of(u.src(), [&](const UOp& index) { return is(index, op); });
+    };
+    return has_index(Op::FloorDiv) && has_index(Op::FloorMod);
+  });
+}
+
+// A range and the divisor at which to split it: one that divides its size, a short one by whose
+// remainder values are chosen, or the width of panels.
 std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
   const std::vector<UOp> order = topological(kernel.roots);
   const auto chooses = [&](const UOp& remainder) {
@@ -58,7 +74,9 @@ std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
     const int64_t size = r.src(0).const_int();
     if (size <= c) continue;
     const bool tiles = c <= kTileMax && u.op() == Op::FloorMod && !is_reduced(kernel, r);
-    if (size % c == 0 || (tiles && chooses(u))) return std::pair(UOp(r), c);
+    if (size % c == 0 || (tiles && chooses(u)) ||
+        (!is_reduced(kernel, r) && is_read_in_panels(order, r, c)))
+      return std::pair(UOp(r), c);
   }
   return std::nullopt;
 }
@@ -74,9 +92,9 @@ Kernel split_at_divisors(const Kernel& kernel) {
     changed = true;
     out = apply_option(out, {OptionKind::Tile, found->first.int_arg(), found->second, {}, 0});
     IndexSimplifier simplify;
-    rebuild(out, [&](const UOp& u, std::vector<UOp> src) {
+    rebuild(out, [&](const UOp& u, std::vector<UOp>& src) {
       const bool index = u.dtype() == kInt64 && has(u.op(), kElementwise);
-      const UOp next = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+      const UOp next = u.with_src(src);
       return index ? simplify(next) : next;
     });
   }
@@ -124,11 +142,12 @@ Use use_of(const UOp& access, const UOp& a, const UOp& b, AxisPair* axes) {
   return whole && run ? Use::Pair : Use::Other;
 }
 
-bool can_merge(const Kernel& kernel, const UOp& a, const UOp& b) {
+// `order`: the kernel's nodes.
+bool can_merge(const Kernel& kernel, const std::vector<UOp>& order, const UOp& a, const UOp& b) {
   if (!a.src(0).is_const() || !b.src(0).is_const()) return false;
   for (const UOp& fact : kernel.facts)
     if (reaches(fact, a) || reaches(fact, b)) return false;
-  for (const UOp& u : topological(kernel.roots)) {
+  for (const UOp& u : order) {
     if (is_access(u)) {
       AxisPair axes;
       if (use_of(u, a, b, &axes) == Use::Other) return false;
@@ -151,7 +170,7 @@ Kernel merge(const Kernel& kernel, size_t at_a, size_t at_b) {
   const int64_t size_b = b.src(0).const_int();
   const UOp whole =
       graph.make(Op::Range, {graph.integer(a.src(0).const_int() * size_b)}, a.int_arg());
-  rebuild(out, [&](const UOp& u, std::vector<UOp> src) {
+  rebuild(out, [&](const UOp& u, std::vector<UOp>& src) {
     if (u == a || u == b) return whole;
     if (u.op() == Op::Reduce) {
       std::vector<UOp> unique{src[0]};
@@ -161,15 +180,14 @@ Kernel merge(const Kernel& kernel, size_t at_a, size_t at_b) {
       return graph.make(Op::Reduce, std::move(unique), u.arg());
     }
     AxisPair axes;
-    if (!is_access(u) || use_of(u, a, b, &axes) != Use::Pair)
-      return graph.make(u.op(), std::move(src), u.arg(), u.dtype());
+    if (!is_access(u) || use_of(u, a, b, &axes) != Use::Pair) return u.with_src(src);
     ViewArg view = u.view_arg();
     view.shape[axes.b] *= view.shape[axes.a];
     const auto gone = static_cast<int64_t>(axes.a);
     view.shape.erase(view.shape.begin() + gone);
     view.strides.erase(view.strides.begin() + gone);
     src.erase(src.begin() + static_cast<int64_t>(first_index_of(u)) + gone);
-    return graph.make(u.op(), std::move(src), view, u.dtype());
+    return graph.make(u.op(), src, std::move(view), u.dtype());
   });
   out.ranges[at_b].range = whole;
   out.ranges.erase(out.ranges.begin() + static_cast<int64_t>(at_a));
@@ -183,12 +201,13 @@ Kernel merge_ranges(const Kernel& kernel) {
   bool changed = true;
   while (changed) {
     changed = false;
+    const std::vector<UOp> order = topological(out.roots);
     for (size_t i = 0; i < out.ranges.size() && !changed; ++i)
       for (size_t k = 0; k < out.ranges.size() && !changed; ++k) {
         if (i == k || out.ranges[i].reduced != out.ranges[k].reduced) continue;
         if (out.ranges[i].kind != RangeKind::Loop || out.ranges[k].kind != RangeKind::Loop)
           continue;
-        if (!can_merge(out, out.ranges[i].range, out.ranges[k].range)) continue;
+        if (!can_merge(out, order, out.ranges[i].range, out.ranges[k].range)) continue;
         out = merge(out, i, k);
         changed = true;
       }

@@ -1,11 +1,17 @@
 #include "engine/compile.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "engine/constants.h"
+#include "engine/kernel_cache.h"
+#include "engine/kernel_key.h"
 #include "engine/observe.h"
 #include "engine/plan_graph.h"
+#include "engine/program_record.h"
 #include "engine/realize.h"
 #include "ir/rebuild.h"
 #include "ir/spec.h"
@@ -53,6 +59,46 @@ void copy_what_is_stored(std::vector<UOp>& roots, size_t count) {
   }
 }
 
+// Where the disk cache has the record of a program: by all that decides how it is made.
+std::string record_key(const Context& context, const GraphKey& graph) {
+  ByteWriter out;
+  out.text("program").text(context.flags().wino).number(context.flags().pack);
+  // Which constants are copied depends on where they lie.
+  for (const UOp& leaf : graph.leaves) out.number(storage_of(leaf)->can_unload());
+  return out.text(graph.bytes).result();
+}
+
+// The program that an earlier process has made of a graph of this structure, its constants computed
+// as there; none if there is none.
+std::optional<Plan> replayed(Context& context, const std::string& key,
+                             std::span<const UOp> leaves) {
+  const auto content = context.kernels().disk().find(key);
+  if (!content) return std::nullopt;
+  const auto record = decode_record(*content, leaves.size());
+  return record ? replay(context, *record, leaves) : std::nullopt;
+}
+
+// Rewrites the graph, computes its constants and makes its plan.
+Plan made_plan(Context& context, const GraphRequest& given, const Captured& captured,
+               ProgramRecorder& recorder, CompiledProgram& out) {
+  std::vector<UOp> roots = in_own_buffers(onehot_to_gather(given.roots), captured.versions);
+  Observer& observer = context.observer();
+  const double start = observer.now();
+  if (!roots.empty()) compute_constants(context, roots, captured, recorder);
+  copy_what_is_stored(roots, given.roots.size());
+  out.init_seconds += observer.now() - start;
+  if (context.flags().spec != 0)
+    for (const UOp& u : roots) verify_tensor(u);
+  observer.drawn(roots);
+  GraphRequest request = given;
+  request.roots = roots;
+  GraphPlan planned = plan_graph(context, request);
+  out.schedule_seconds = planned.schedule_seconds;
+  out.compile_seconds = planned.compile_seconds;
+  recorder.finish(planned.key_on_disk(context), planned.memory());
+  return std::move(planned.plan);
+}
+
 }  // namespace
 
 UOp make_input(Context& context, DType dtype, const Dim& count) {
@@ -68,26 +114,28 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables,
                                 const Captured& captured) {
   CompiledProgram out;
-  std::vector<UOp> roots = in_own_buffers(onehot_to_gather(outputs), captured.versions);
   Observer& observer = context.observer();
-  const double start = observer.now();
-  if (!roots.empty()) compute_constants(context, roots, captured);
-  copy_what_is_stored(roots, outputs.size());
-  out.init_seconds = observer.now() - start;
-  if (context.flags().spec != 0)
-    for (const UOp& u : roots) verify_tensor(u);
-  observer.drawn(roots);
   const int64_t cached = observer.compiles().cached;
+  const double start = observer.now();
   GraphRequest request;
-  request.roots = roots;
+  request.roots = outputs;
   request.outputs = std::ssize(outputs);
   request.inputs = inputs;
   request.variables = variables;
-  GraphPlan planned = plan_graph(context, request);
-  out.schedule_seconds = planned.schedule_seconds;
-  out.compile_seconds = planned.compile_seconds;
+  DiskCache& disk = context.kernels().disk();
+  const bool is_kept = disk.enabled() && captured.is_constant && captured.versions.empty();
+  const GraphKey graph = is_kept ? graph_key(outputs, inputs, variables) : GraphKey{};
+  const bool has_record = is_kept && !graph.has_writes;
+  const std::string key = has_record ? record_key(context, graph) : std::string();
+  std::optional<Plan> plan = has_record ? replayed(context, key, graph.leaves) : std::nullopt;
+  out.init_seconds = observer.now() - start;
+  if (!plan) {
+    ProgramRecorder recorder(disk, graph.leaves);
+    plan = made_plan(context, request, captured, recorder, out);
+    if (has_record && recorder.record()) disk.store(key, encode_record(*recorder.record()));
+  }
   out.cached = observer.compiles().cached - cached;
-  out.program = make_program(context, std::move(planned.plan));
+  out.program = make_program(context, std::move(*plan));
   for (const Slot& slot : out.program->slots)
     if (slot.kind == SlotKind::Captured) out.weight_bytes += slot.bytes;
   return out;

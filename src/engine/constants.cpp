@@ -9,6 +9,7 @@
 #include "ir/rebuild.h"
 #include "schedule/narrow_operands.h"
 #include "schedule/pack_constants.h"
+#include "schedule/rewrite_scales.h"
 #include "schedule/rewrite_winograd.h"
 #include "schedule/rewrite_zero_points.h"
 #include "schedule/schedule.h"
@@ -50,15 +51,14 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_
       for (const UOp& s : u.src()) l &= light[s.id()] != 0;
     light[u.id()] = l ? 1 : 0;
   }
-  const std::vector<uint8_t> stays_narrow = casts_of_factors(outputs, target);
+  const std::vector<uint8_t> widens = widening_nodes(outputs, target, varies);
   std::vector<UOp> frontier;
   for (const UOp& u : order) {
-    if (!varies[u.id()] || has_memory(u)) continue;
+    if ((!varies[u.id()] && !widens[u.id()]) || has_memory(u)) continue;
     for (const UOp& s : u.src()) {
       // Views cost nothing, and constants are better left where kernels can see them.
-      UOp base = base_of(s);
-      while (!has_memory(base) && stays_narrow[base.id()]) base = base_of(UOp(base.src(0)));
-      if (varies[s.id()] || has_memory(base) || light[base.id()]) continue;
+      const UOp base = base_of(s);
+      if (varies[s.id()] || has_memory(base) || light[base.id()] || widens[base.id()]) continue;
       if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
         frontier.push_back(base);
     }
@@ -120,53 +120,63 @@ struct Batch {
   int64_t loaded = 0;  // bytes of their origins that need not stay in memory
 };
 
-void compute_batch(Context& context, Batch& batch) {
-  if (!batch.values.empty()) realize(context, batch.values, Placement::Together);
+void compute_batch(Context& context, Batch& batch, ProgramRecorder& recorder) {
+  if (batch.values.empty()) return;
+  const Realized made = realize(context, batch.values, Placement::Together);
+  std::vector<ProgramRecorder::Kept> kept;
   for (size_t i = 0; i < batch.values.size(); ++i) {
     if (!batch.origins[i]) continue;
     Storage& origin = *batch.origins[i]->storage;
-    if (batch.values[i].node()->realized)
-      origin.keep_derived(std::move(batch.origins[i]->recipe), storage_of(batch.values[i]));
+    const Ref<Storage> value =
+        batch.values[i].node()->realized ? storage_of(batch.values[i]) : Ref<Storage>();
+    if (value) origin.keep_derived(batch.origins[i]->recipe, value);
     origin.unload();
+    kept.push_back({value, batch.origins[i]->storage, std::move(batch.origins[i]->recipe)});
   }
+  recorder.add(made, kept);
   batch = {};
 }
 
 // Realises the values; those that were made of their constant before are taken from there.
-void compute(Context& context, const std::vector<UOp>& values) {
+void compute(Context& context, const std::vector<UOp>& values, ProgramRecorder& recorder) {
   Batch batch;
   for (const UOp& value : values) {
     std::optional<Origin> origin = origin_of(value);
     const Ref<Storage> known = origin ? origin->storage->derived(origin->recipe) : nullptr;
     if (known) {
       value.node()->realized = known;
+      recorder.give_up();  // of what it was made is another program's
       continue;
     }
     const int64_t loaded =
         origin && origin->storage->can_unload() ? origin->storage->memory().bytes() : 0;
-    if (batch.loaded + loaded > kLoadedMax) compute_batch(context, batch);
+    if (batch.loaded + loaded > kLoadedMax) compute_batch(context, batch, recorder);
     batch.loaded += loaded;
     batch.values.push_back(value);
     batch.origins.push_back(std::move(origin));
   }
-  compute_batch(context, batch);
+  compute_batch(context, batch, recorder);
 }
 
 }  // namespace
 
-void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured) {
+void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured,
+                       ProgramRecorder& recorder) {
   const Target& target = context.backend().target();
-  if (captured.is_constant)
+  if (captured.is_constant) {
+    roots = rewrite_scales(roots, target, varying(topological(roots, has_memory), true));
     roots = rewrite_zero_points(roots, target, varying(topological(roots, has_memory), true));
-  compute(context, constant_frontier(roots, captured.is_constant, target));
+  }
+  compute(context, constant_frontier(roots, captured.is_constant, target), recorder);
   if (!captured.is_constant) return;
   roots =
       rewrite_winograd(roots, target, constant_nodes(roots), winograd_use(context.flags().wino));
   if (context.flags().pack != 0) {
-    roots = pack_constants(roots, target, constant_nodes(roots));
+    roots = pack_constants(roots, target, constant_nodes(roots),
+                           varying(topological(roots, has_memory), true));
     roots = copy_walked(roots);
   }
-  compute(context, constant_frontier(roots, captured.is_constant, target));
+  compute(context, constant_frontier(roots, captured.is_constant, target), recorder);
 }
 
 }  // namespace tiny

@@ -34,6 +34,7 @@ struct CompileCounts {
   int64_t cached = 0;                    // kernels that were asked for again
   int64_t plans_cached = 0;              // graphs that were asked for again
   int64_t plans_on_disk = 0;             // for which an earlier process had made the plan
+  int64_t programs_on_disk = 0;          // made as an earlier process had made them
   int64_t on_disk = 0;                   // that an earlier process had compiled
   int64_t interpreted = 0;               // of those compiled, because machine code could not be had
   int64_t searched = 0;                  // kernels whose optimisations were searched for

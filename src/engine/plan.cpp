@@ -14,6 +14,41 @@
 
 namespace tiny {
 
+namespace {
+
+constexpr int64_t kPageBytes = 4096;
+constexpr int64_t kApart = 1024;           // in their pages, so that no load waits for a store..
+constexpr int64_t kApartFrom = 128 << 10;  // ..of values to which a page is little
+constexpr int64_t kApartStep = 512;
+
+// How far two places are apart in their pages, the shorter way round.
+int64_t apart_in_pages(int64_t a, int64_t b) {
+  const int64_t way = ((a - b) % kPageBytes + kPageBytes) % kPageBytes;
+  return std::min(way, kPageBytes - way);
+}
+
+// The first place from `at` on that is well apart, in its page, from those of large values that
+// live at the same time; the one that is farthest if there are too many of them.
+int64_t place_apart(const std::vector<int64_t>& others, int64_t at) {
+  int64_t best = at;
+  int64_t best_apart = -1;
+  for (int64_t more = 0; more < kPageBytes; more += kApartStep) {
+    int64_t apart = kPageBytes;
+    for (const int64_t other : others) apart = std::min(apart, apart_in_pages(at + more, other));
+    if (apart <= best_apart) continue;
+    best = at + more;
+    best_apart = std::min(apart, kApart);
+    if (apart >= kApart) break;
+  }
+  return best;
+}
+
+bool live_at_once(const Lifetime& a, const Lifetime& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
+
+}  // namespace
+
 int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
   std::vector<size_t> by_size(lifetimes.size());
   std::iota(by_size.begin(), by_size.end(), size_t{0});
@@ -21,14 +56,20 @@ int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
                    [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   int64_t total = 0;
   std::vector<size_t> placed;  // by offset
+  std::vector<int64_t> large;  // offsets
   for (size_t i : by_size) {
     Lifetime& life = lifetimes[i];
-    int64_t at = 0;
+    large.clear();
+    if (life.bytes >= kApartFrom)
+      for (size_t p : placed)
+        if (live_at_once(lifetimes[p], life)) large.push_back(lifetimes[p].offset);
+    int64_t at = place_apart(large, 0);
     for (size_t p : placed) {
       const Lifetime& other = lifetimes[p];
-      if (other.last < life.first || life.last < other.first) continue;
+      if (!live_at_once(other, life)) continue;
       if (at + life.bytes <= other.offset) break;
-      at = std::max(at, round_up(other.offset + other.bytes, alignment));
+      const int64_t end = round_up(other.offset + other.bytes, alignment);
+      if (end > at) at = place_apart(large, end);
     }
     life.offset = at;
     total = std::max(total, at + life.bytes);

@@ -11,6 +11,7 @@
 #include "engine/realize.h"
 #include "engine/stored.h"
 #include "schedule/schedule.h"
+#include "schedule/split_reductions.h"
 #include "shape/view.h"
 
 namespace tiny {
@@ -20,20 +21,22 @@ namespace {
 // The stored bases of the roots stay; everything else that is stored lives in the arena.
 std::vector<UOp> kept_nodes(const Schedule& schedule, std::span<const UOp> roots) {
   std::vector<UOp> kept;
+  std::vector<uint8_t> flags(roots.empty() ? 0 : roots.front().graph().id_limit());
   for (const UOp& node : schedule.stored) {
-    std::vector<uint8_t> flags(node.graph().id_limit());
     flags[node.id()] = 1;
     for (const UOp& root : roots)
       if (const auto stored = as_view(root, flags); stored && stored->base == node) {
         kept.push_back(node);
         break;
       }
+    flags[node.id()] = 0;
   }
   return kept;
 }
 
 // The plan for other graphs of this structure; null if it depends on more than that.
-std::shared_ptr<const CachedPlan> without_memory(const GraphPlan& made, const GraphKey& key) {
+std::shared_ptr<const CachedPlan> without_memory(const GraphPlan& made) {
+  const GraphKey& key = made.key;
   auto out = std::make_shared<CachedPlan>(CachedPlan{made.plan, {}});
   for (Slot& slot : out->plan.slots) {
     if (slot.kind != SlotKind::Captured) continue;
@@ -48,22 +51,27 @@ std::shared_ptr<const CachedPlan> without_memory(const GraphPlan& made, const Gr
   return out;
 }
 
-GraphPlan with_memory(const CachedPlan& found, const GraphKey& key) {
+Plan with_memory(Plan plan, std::span<const Ref<Storage>> leaves) {
+  for (Slot& slot : plan.slots)
+    if (slot.kind == SlotKind::Captured) slot.storage = leaves[static_cast<size_t>(slot.number)];
+  for (TapeEntry& entry : plan.tape) entry.info.cached = true;
+  return plan;
+}
+
+GraphPlan with_memory(const CachedPlan& found, GraphKey key) {
   GraphPlan out;
-  out.plan = found.plan;
-  for (Slot& slot : out.plan.slots)
-    if (slot.kind == SlotKind::Captured)
-      slot.storage = storage_of(key.leaves[static_cast<size_t>(slot.number)]);
-  for (TapeEntry& entry : out.plan.tape) entry.info.cached = true;
-  for (uint32_t position : found.outputs) out.outputs.push_back(key.order[position]);
+  out.key = std::move(key);
+  out.plan = with_memory(found.plan, out.memory());
+  for (uint32_t position : found.outputs) out.outputs.push_back(out.key.order[position]);
   return out;
 }
 
-// The plan that an earlier process has made; null if there is none.
-std::shared_ptr<const CachedPlan> plan_from_disk(Context& context, const GraphKey& key) {
-  const auto content = context.kernels().disk().find(key.bytes);
+// The plan that an earlier process has made; null if the bytes hold none.
+std::shared_ptr<const CachedPlan> decoded(Context& context,
+                                          const std::optional<std::string>& content, size_t nodes,
+                                          size_t leaves) {
   if (!content) return nullptr;
-  auto stored = decode_plan(*content, key.order.size(), key.leaves.size());
+  auto stored = decode_plan(*content, nodes, leaves);
   if (!stored) return nullptr;
   std::vector<TapeEntry>& tape = stored->cached.plan.tape;
   const std::vector<const CompiledKernel*> kernels = context.kernels().load_files(stored->kernels);
@@ -74,38 +82,41 @@ std::shared_ptr<const CachedPlan> plan_from_disk(Context& context, const GraphKe
     tape[i].threads_extent = kernels[i]->threads_extent;
     tape[i].info = kernels[i]->info;
   }
+  ++context.observer().compiles().plans_on_disk;
   return std::make_shared<CachedPlan>(std::move(stored->cached));
 }
 
-void keep_on_disk(Context& context, const GraphKey& key, const CachedPlan& cached) {
-  const auto has_file = [](const TapeEntry& entry) { return !entry.info.file.empty(); };
-  if (std::ranges::all_of(cached.plan.tape, has_file))
-    context.kernels().disk().store(key.bytes, encode_plan(cached));
+bool has_files(const Plan& plan) {
+  return std::ranges::all_of(plan.tape,
+                             [](const TapeEntry& entry) { return !entry.info.file.empty(); });
 }
 
-GraphPlan plan_anew(Context& context, const GraphRequest& request, const GraphKey& key) {
+GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key) {
   GraphPlan out;
+  out.key = std::move(key);
   Observer& observer = context.observer();
   const double begin = observer.now();
   std::vector<JoinTrial> trials;
   const JoinSettings joins{parse_joins(context.flags().flip_joins),
                            observer.tells(5) ? &trials : nullptr, &context.stop()};
-  const Schedule schedule =
-      make_schedule(request.roots, context.backend().target(), context.flags().fusion != 0, joins);
+  const Target& target = context.backend().target();
+  const SplitReductions split = split_reductions(request.roots, target);
+  const Schedule schedule = make_schedule(split.roots, target, context.flags().fusion != 0, joins);
   const double scheduled = observer.now();
   observer.joined(trials);
   observer.span("schedule", "schedule", begin, scheduled);
   observer.compiles().schedule += scheduled - begin;
   if (request.outputs < 0)
-    out.outputs = kept_nodes(schedule, request.roots);
+    out.outputs = kept_nodes(schedule, split.roots);
   else
-    out.outputs.assign(request.roots.begin(), request.roots.begin() + request.outputs);
+    out.outputs.assign(split.roots.begin(), split.roots.begin() + request.outputs);
   PlanRequest wanted;
   wanted.outputs = out.outputs;
   wanted.inputs = request.inputs;
   wanted.variables = request.variables;
-  wanted.leaves = key.leaves;
+  wanted.leaves = out.key.leaves;
   out.plan = make_plan(context, schedule, wanted);
+  for (UOp& output : out.outputs) output = split.origin_of(output);
   out.copies = schedule.copies;
   out.copied_bytes = schedule.copied_bytes;
   out.schedule_seconds = scheduled - begin;
@@ -116,29 +127,49 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, const GraphKe
 }  // namespace
 
 GraphPlan plan_graph(Context& context, const GraphRequest& request) {
-  const GraphKey key = graph_key(request.roots, request.inputs, request.variables);
+  GraphKey key = graph_key(request.roots, request.inputs, request.variables);
   PlanCache& cache = context.plans();
   CompileCounts& counts = context.observer().compiles();
-  if (key.has_writes) return plan_anew(context, request, key);
+  if (key.has_writes) return plan_anew(context, request, std::move(key));
   if (const auto found = cache.find(key.bytes)) {
     ++counts.plans_cached;
     counts.cached += std::ssize(found->plan.tape);
-    return with_memory(*found, key);
+    return with_memory(*found, std::move(key));
   }
   const double begin = context.observer().now();
-  if (const auto found = plan_from_disk(context, key)) {
-    ++counts.plans_on_disk;
+  DiskCache& disk = context.kernels().disk();
+  if (const auto found =
+          decoded(context, disk.find(key.bytes), key.order.size(), key.leaves.size())) {
     cache.keep(key.bytes, found);
-    GraphPlan out = with_memory(*found, key);
+    GraphPlan out = with_memory(*found, std::move(key));
     out.compile_seconds = context.observer().now() - begin;
     return out;
   }
-  GraphPlan made = plan_anew(context, request, key);
-  if (const auto cached = without_memory(made, key)) {
-    cache.keep(key.bytes, cached);
-    keep_on_disk(context, key, *cached);
+  GraphPlan made = plan_anew(context, request, std::move(key));
+  if (const auto cached = without_memory(made)) {
+    cache.keep(made.key.bytes, cached);
+    if (has_files(cached->plan)) disk.store(made.key.bytes, encode_plan(*cached));
   }
   return made;
+}
+
+std::string GraphPlan::key_on_disk(Context& context) const {
+  const bool is_kept = context.kernels().disk().enabled() && !key.has_writes && has_files(plan);
+  return is_kept ? key.bytes : std::string();
+}
+
+std::vector<Ref<Storage>> GraphPlan::memory() const {
+  std::vector<Ref<Storage>> out;
+  for (const UOp& leaf : key.leaves) out.push_back(storage_of(leaf));
+  return out;
+}
+
+std::optional<Plan> stored_plan(Context& context, const std::string& file,
+                                std::span<const Ref<Storage>> leaves) {
+  // What its outputs are called in the graph that it was made for is not asked.
+  const auto found =
+      decoded(context, context.kernels().disk().find_named(file), SIZE_MAX, leaves.size());
+  return found ? std::optional(with_memory(found->plan, leaves)) : std::nullopt;
 }
 
 Ref<Program> make_program(Context& context, Plan plan) {

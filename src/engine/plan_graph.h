@@ -3,10 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/context.h"
+#include "engine/kernel_key.h"
 #include "engine/program.h"
 #include "ir/uop.h"
 
@@ -22,15 +25,24 @@ struct GraphRequest {
 };
 
 struct GraphPlan {
+  GraphKey key;
   Plan plan;                 // with the memory that it captures
   std::vector<UOp> outputs;  // what each output of the plan holds
   int64_t copies = 0;        // see Schedule
   int64_t copied_bytes = 0;
   double schedule_seconds = 0;
   double compile_seconds = 0;
+
+  // The plan's key in the disk cache; empty if it is not kept there.
+  std::string key_on_disk(Context& context) const;
+  std::vector<Ref<Storage>> memory() const;  // of the graph's leaves
 };
 
 GraphPlan plan_graph(Context& context, const GraphRequest& request);
+
+// The plan of a file in the disk cache, for leaves with this memory; none if it is not there.
+std::optional<Plan> stored_plan(Context& context, const std::string& file,
+                                std::span<const Ref<Storage>> leaves);
 
 // A program of the context.
 Ref<Program> make_program(Context& context, Plan plan);

@@ -67,6 +67,25 @@ class ResultMemory {
   int64_t used_ = 0;
 };
 
+// A run of the plan with memory for each of its outputs, where none is given.
+Ref<Run> bound_run(Context& context, Plan plan, Placement placement,
+                   std::vector<Ref<Storage>>& memory) {
+  const Ref<Program> program = make_program(context, std::move(plan));
+  program->is_exclusive = false;  // its writes are versions, which the graph knows
+  const Ref<Run> run = make_ref<Run>(program);
+  ResultMemory results(context,
+                       placement == Placement::Together ? program->slots : std::span<const Slot>());
+  for (const Slot& slot : program->slots) {
+    if (slot.kind != SlotKind::Output) continue;
+    Ref<Storage>& storage = memory[static_cast<size_t>(slot.number)];
+    if (!storage) storage = results.allocate(slot.bytes);
+    run->bind_output(slot.number, storage);
+  }
+  context.counters().launches += std::ssize(program->tape);
+  run->set_cancel(context.stop().token());
+  return run;
+}
+
 }  // namespace
 
 void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs,
@@ -89,11 +108,11 @@ void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs,
   }
 }
 
-void realize(Context& context, std::span<const UOp> outputs, Placement placement) {
+Realized realize(Context& context, std::span<const UOp> outputs, Placement placement) {
   std::vector<UOp> missing;
   for (const UOp& out : outputs)
     if (!stored_view(out)) missing.push_back(out);
-  if (missing.empty()) return;
+  if (missing.empty()) return {};
   require_values(missing, {});
   if (context.flags().spec != 0)
     for (const UOp& out : missing) verify_tensor(out);
@@ -104,23 +123,12 @@ void realize(Context& context, std::span<const UOp> outputs, Placement placement
   request.roots = missing;
   GraphPlan planned = plan_graph(context, request);
   const std::vector<UOp>& kept = planned.outputs;
-  const Ref<Program> program = make_program(context, std::move(planned.plan));
-  program->is_exclusive = false;  // its writes are versions, which the graph knows
-  const Ref<Run> run = make_ref<Run>(program);
-  std::vector<Ref<Storage>> memory(kept.size());
-  ResultMemory results(context,
-                       placement == Placement::Together ? program->slots : std::span<const Slot>());
-  for (const Slot& slot : program->slots) {
-    if (slot.kind != SlotKind::Output) continue;
-    Ref<Storage>& storage = memory[static_cast<size_t>(slot.number)];
-    storage = versions.memory_for(kept[static_cast<size_t>(slot.number)]);
-    if (!storage) storage = results.allocate(slot.bytes);
-    run->bind_output(slot.number, storage);
-  }
-  Counters& counters = context.counters();
-  counters.launches += std::ssize(program->tape);
-  counters.copies += planned.copies + std::ssize(versions.copies());
-  counters.copied_bytes += planned.copied_bytes + versions.copied_bytes();
+  std::vector<Ref<Storage>> memory;
+  for (const UOp& node : kept) memory.push_back(versions.memory_for(node));
+  Realized made{planned.key_on_disk(context), planned.memory(), {}};
+  context.counters().copies += planned.copies + std::ssize(versions.copies());
+  context.counters().copied_bytes += planned.copied_bytes + versions.copied_bytes();
+  const Ref<Run> run = bound_run(context, std::move(planned.plan), placement, memory);
   const auto attach = [&](const UOp& node, size_t i) { node.node()->realized = memory[i]; };
   // Writes happen once, even if the run fails on the way.
   if (versions.any()) {
@@ -128,9 +136,16 @@ void realize(Context& context, std::span<const UOp> outputs, Placement placement
       if (std::ranges::count(versions.copies(), kept[i])) attach(kept[i], i);
     versions.settle();
   }
-  run->set_cancel(context.stop().token());
   run->execute();
   for (size_t i = 0; i < kept.size(); ++i) attach(kept[i], i);
+  made.results = std::move(memory);
+  return made;
+}
+
+std::vector<Ref<Storage>> run_once(Context& context, Plan plan, Placement placement) {
+  std::vector<Ref<Storage>> memory(static_cast<size_t>(plan.outputs));
+  bound_run(context, std::move(plan), placement, memory)->execute();
+  return memory;
 }
 
 void read(Context& context, const UOp& node, void* data, int64_t bytes) {

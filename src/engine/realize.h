@@ -15,9 +15,19 @@ namespace tiny {
 // them: large pages serve many small ones.
 enum class Placement : uint8_t { Apart, Together };
 
+// By which plan results were made, and of which memory.
+struct Realized {
+  std::string plan;  // its key in the disk cache; empty: it has none, or nothing was to be done
+  std::vector<Ref<Storage>> leaves;   // as the plan's captured slots number them
+  std::vector<Ref<Storage>> results;  // by output of the plan
+};
+
 // Computes what `outputs` need, in one schedule.  Afterwards the base of every output is realised:
 // as_view(output) finds its memory.  What was realised before is not computed again.
-void realize(Context& context, std::span<const UOp> outputs, Placement = Placement::Apart);
+Realized realize(Context& context, std::span<const UOp> outputs, Placement = Placement::Apart);
+
+// Runs a plan without inputs once; its outputs.
+std::vector<Ref<Storage>> run_once(Context& context, Plan plan, Placement placement);
 
 // Error{InvalidArgument} if something below `outputs` has no value to be computed from: an input of
 // a program that is not one of `inputs`, a Variable that is not one of `variables`, or what a

@@ -12,6 +12,7 @@
 #include "engine/plan_cache.h"
 #include "engine/versions.h"
 #include "schedule/schedule.h"
+#include "schedule/split_reductions.h"
 
 namespace tiny {
 
@@ -87,10 +88,12 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   std::vector<UOp> wanted(outputs.begin(), outputs.end());
   const Versions versions(context, outputs);
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
+  const Target& target = context.backend().target();
+  const SplitReductions split = split_reductions(wanted, target);
   const Schedule schedule =
-      make_schedule(wanted, context.backend().target(), context.flags().fusion != 0,
+      make_schedule(split.roots, target, context.flags().fusion != 0,
                     {parse_joins(context.flags().flip_joins), nullptr, nullptr});
-  ScheduleBuffers buffers(schedule, outputs);
+  ScheduleBuffers buffers(schedule, std::span(split.roots).first(outputs.size()));
   std::map<std::string, int64_t> names;
   JsonWriter json;
   json.begin_object().key("kernels").begin_array();
@@ -141,7 +144,8 @@ std::string counters_json(Context& context) {
   json.key("plans").begin_object().key("kept").integer(
       static_cast<int64_t>(context.plans().size()));
   json.key("cached").integer(compiles.plans_cached);
-  json.key("on_disk").integer(compiles.plans_on_disk).end_object();
+  json.key("on_disk").integer(compiles.plans_on_disk);
+  json.key("programs_on_disk").integer(compiles.programs_on_disk).end_object();
   json.key("memory").begin_object().key("allocations").integer(device.allocations.load());
   json.key("allocated_bytes").integer(device.allocated_bytes.load()).end_object();
   json.key("copies").begin_object().key("count").integer(device.copies.load());

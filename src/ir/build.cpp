@@ -21,7 +21,7 @@ bool is_all_ones(const UOp& a) {
 }
 
 // The operand or constant that an integer or bool op obviously is; no node if it is not obvious.
-UOp trivial(Op op, const std::vector<UOp>& s) {
+UOp trivial(Op op, std::span<const UOp> s) {
   if (op == Op::Where) {
     if (s[0].is_const()) return s[0].const_bits() ? s[1] : s[2];
     if (s[1] == s[2]) return s[1];
@@ -68,16 +68,16 @@ UOp trivial(Op op, const std::vector<UOp>& s) {
 
 }  // namespace
 
-UOp elementwise(Op op, std::vector<UOp> src, DType declared) {
+UOp elementwise(Op op, std::span<const UOp> src, DType declared) {
   invariant(has(op, kElementwise), "elementwise() makes elementwise ops");
   if ((op == Op::Cast || op == Op::Bitcast) && src[0].dtype() == declared) return src[0];
   if (op == Op::Where && src[0].is_const()) return src[0].const_bits() ? src[1] : src[2];
   if (auto value = fold(op, src, declared)) return *value;
   if (UOp known = trivial(op, src)) return known;
   // A constant stands second, so that both orders are one node.
-  if (has(op, kCommutative) && src[0].is_const()) std::swap(src[0], src[1]);
   Graph& graph = src[0].graph();
-  return graph.make(op, std::move(src), {}, declared);
+  if (has(op, kCommutative) && src[0].is_const()) return graph.make(op, {src[1], src[0]});
+  return graph.make(op, src, {}, declared);
 }
 
 UOp add(const UOp& a, const UOp& b) {

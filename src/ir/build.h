@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -15,7 +16,10 @@
 namespace tiny {
 
 // `op` on `src`, elementwise, folded where trivial; `declared` is the dtype of a Cast or Bitcast.
-UOp elementwise(Op op, std::vector<UOp> src, DType declared = kVoid);
+UOp elementwise(Op op, std::span<const UOp> src, DType declared = kVoid);
+inline UOp elementwise(Op op, std::initializer_list<UOp> src, DType declared = kVoid) {
+  return elementwise(op, std::span(src.begin(), src.size()), declared);
+}
 
 UOp add(const UOp& a, const UOp& b);
 UOp sub(const UOp& a, const UOp& b);  // a + neg(b): Sub itself is made by the linear pass

@@ -273,6 +273,21 @@ std::optional<UOp> fold(Op op, std::span<const UOp> src, DType declared) {
   return src[0].graph().constant_bits(result, fold_bits(op, result, operand, bits));
 }
 
+uint64_t identity_bits(Op op, DType dtype) {
+  switch (op) {
+    case Op::Mul:
+      return bits_of_int(dtype, 1);
+    case Op::Max:
+      return lowest_bits(dtype);
+    case Op::Min:
+      return highest_bits(dtype);
+    case Op::And:
+      return dtype.is_bool() ? 1 : bits_of_int(dtype, -1);
+    default:
+      return 0;
+  }
+}
+
 Evaluator::Evaluator(const UOp& root, std::span<const UOp> inputs) {
   std::unordered_map<const Node*, uint32_t> slot;
   for (const UOp& input : inputs) {

@@ -27,6 +27,10 @@ uint64_t fold_bits(Op op, DType result, DType operand, const uint64_t* src);
 // `declared` is the dtype of a Cast or Bitcast.
 std::optional<UOp> fold(Op op, std::span<const UOp> src, DType declared = kVoid);
 
+// What a reduction over nothing gives: the bits of a value that changes nothing when it is folded
+// in.
+uint64_t identity_bits(Op op, DType dtype);
+
 // An expression of elementwise ops, compiled once, evaluated many times on bits.
 class Evaluator {
  public:

@@ -26,18 +26,34 @@ int64_t Kernel::next_range_number() const {
 }
 
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known) {
-  for (const UOp& u : topological(roots)) {
-    if (known.contains(u.node())) continue;
-    RangeSet set = 0;
-    if (u.op() == Op::Range) {
-      set = RangeSet{1} << kernel.position(u);
-    } else {
-      for (const UOp& s : u.src()) set |= known.at(s.node());
+  struct Frame {
+    const UOp* node;
+    size_t next = 0;   // the first source that is not looked at
+    RangeSet set = 0;  // of the sources before
+  };
+  std::vector<Frame> stack;
+  for (const UOp& root : roots) {
+    if (known.contains(root.node())) continue;
+    stack.push_back({&root});
+    while (!stack.empty()) {
+      Frame& top = stack.back();
+      const UOp& u = *top.node;
+      const std::span<const UOp> src = u.src();
+      const RangeSet* below = nullptr;
+      while (top.next < src.size() && (below = known.find(src[top.next].node()))) {
+        top.set |= *below;
+        ++top.next;
+      }
+      if (top.next < src.size()) {
+        stack.push_back({&src[top.next]});
+        continue;
+      }
+      if (u.op() == Op::Range) top.set = RangeSet{1} << kernel.position(u);
       if (closes_ranges(u))
-        for (size_t i = 1; i < u.src().size(); ++i)
-          set &= ~(RangeSet{1} << kernel.position(u.src(i)));
+        for (const UOp& range : src.subspan(1)) top.set &= ~(RangeSet{1} << kernel.position(range));
+      known.emplace(u.node(), top.set);
+      stack.pop_back();
     }
-    known.emplace(u.node(), set);
   }
 }
 

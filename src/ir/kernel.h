@@ -21,10 +21,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/node_map.h"
 #include "ir/uop.h"
 
 namespace tiny {
@@ -72,7 +72,7 @@ struct Kernel {
 using RangeSet = uint64_t;  // bit i: the kernel's range i
 
 // The ranges below each node that no Reduce or Stage below it closes.
-using FreeRanges = std::unordered_map<const Node*, RangeSet>;
+using FreeRanges = NodeTable<RangeSet>;
 // Whether a node closes ranges, its sources from the second on.
 inline bool closes_ranges(const UOp& u) {
   return u.op() == Op::Reduce || u.op() == Op::Stage || u.op() == Op::Last;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/node_map.h"
+
 namespace tiny {
 
 std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
@@ -16,7 +18,7 @@ std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
       std::vector<UOp> src;
       src.reserve(u.src().size());
       for (const UOp& s : u.src()) src.push_back(rebuilt[s.id()]);
-      now = u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+      now = u.with_src(src);
     }
     rebuilt[u.id()] = change(u, now);
   }
@@ -27,13 +29,16 @@ std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
 std::vector<UOp> copy_nodes(std::span<const UOp> roots, Graph& graph) {
   std::vector<UOp> out(roots.begin(), roots.end());
   if (out.empty()) return out;
-  std::vector<UOp> copied(out.front().graph().id_limit());
-  for (const UOp& u : topological(roots)) {
-    std::vector<UOp> src;
-    for (const UOp& s : u.src()) src.push_back(copied[s.id()]);
-    copied[u.id()] = graph.make(u.op(), std::move(src), u.arg(), u.dtype());
+  const std::vector<UOp> order = topological(roots);
+  NodeTable<UOp> copied;
+  copied.reserve(order.size());
+  std::vector<UOp> src;
+  for (const UOp& u : order) {
+    src.clear();
+    for (const UOp& s : u.src()) src.push_back(copied.at(s.node()));
+    copied.emplace(u.node(), graph.make(u.op(), src, u.arg(), u.dtype()));
   }
-  for (UOp& root : out) root = copied[root.id()];
+  for (UOp& root : out) root = UOp(copied.at(root.node()));
   return out;
 }
 

@@ -156,7 +156,7 @@ UOp Rewriter::on_rewritten_sources(const UOp& u) const {
   std::vector<UOp> src;
   src.reserve(u.src().size());
   for (const UOp& s : u.src()) src.push_back(*done_.find(s));
-  return u.graph().make(u.op(), std::move(src), u.arg(), u.dtype());
+  return u.with_src(src);
 }
 
 // Records that the frame on top is `result`, which no rule changes.

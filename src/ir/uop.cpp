@@ -1,11 +1,14 @@
 #include "ir/uop.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <memory>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "ir/node_map.h"
 
 namespace tiny {
 
@@ -50,7 +53,9 @@ uint64_t hash_ints(const Ints& values, uint64_t seed) {
   return hash_mix(seed, values.size());
 }
 
-uint64_t hash_arg(const Arg& arg) {
+}  // namespace
+
+uint64_t hash_of(const Arg& arg) {
   const uint64_t seed = arg.index();
   if (const auto* i = std::get_if<int64_t>(&arg)) return hash_mix(seed, static_cast<uint64_t>(*i));
   if (const auto* c = std::get_if<ConstArg>(&arg)) return hash_mix(seed, c->bits);
@@ -68,7 +73,9 @@ uint64_t hash_arg(const Arg& arg) {
   return seed;
 }
 
-DType result_dtype(Op op, const std::vector<UOp>& src, DType declared) {
+namespace {
+
+DType result_dtype(Op op, std::span<const UOp> src, DType declared) {
   switch (info(op).result) {
     case OpResult::Declared:
       return declared;
@@ -84,6 +91,63 @@ DType result_dtype(Op op, const std::vector<UOp>& src, DType declared) {
   return kVoid;
 }
 
+// What address sanitizers watch has memory of its own.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kPooled = false;
+#elif defined(__has_feature)
+constexpr bool kPooled = !__has_feature(address_sanitizer);
+#else
+constexpr bool kPooled = true;
+#endif
+
+// Memory for nodes with their sources: blocks by the number of sources, cut from chunks, and back
+// into a list of their own when they are free.  Nodes with many sources have memory of their own.
+class NodePool {
+ public:
+  void* take(size_t sources) {
+    const size_t bytes = sizeof(Node) + sources * sizeof(UOp);
+    if (!kPooled || sources > kSourcesMax) return ::operator new(bytes);
+    if (Free* block = free_[sources]) {
+      free_[sources] = block->next;
+      return block;
+    }
+    if (left_ < bytes) {
+      chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(chunk_bytes_));
+      at_ = chunks_.back().get();
+      left_ = std::exchange(chunk_bytes_, std::min(2 * chunk_bytes_, kChunkMax));
+    }
+    left_ -= bytes;
+    return std::exchange(at_, at_ + bytes);
+  }
+
+  void give(void* block, size_t sources) {
+    if (!kPooled || sources > kSourcesMax) return ::operator delete(block);
+    free_[sources] = new (block) Free{free_[sources]};
+  }
+
+ private:
+  static constexpr size_t kSourcesMax = 8;
+  static constexpr size_t kChunkMax = 64 << 10;
+  struct Free {
+    Free* next;
+  };
+  std::array<Free*, kSourcesMax + 1> free_{};
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::byte* at_ = nullptr;  // the rest of the last chunk
+  size_t left_ = 0;
+  size_t chunk_bytes_ = 4 << 10;  // of the next
+};
+
+}  // namespace
+
+namespace {
+
+struct WalkFrame {
+  const UOp* node;
+  uint32_t next;
+  uint32_t end;
+};
+
 }  // namespace
 
 // Open addressing with linear probing over the nodes' hashes; deletion shifts back.
@@ -92,17 +156,28 @@ struct Graph::Table : RefCounted {
   std::vector<uint32_t> free_ids;
   size_t count = 0;
   uint32_t next_id = 0;
+  NodePool pool;
+  // What a walk needs, kept for the next: walks are many, and most of them short.
+  struct Walk {
+    std::vector<WalkFrame> stack;
+    std::vector<const UOp*> order;
+  };
+  Walk walk;
 
   size_t home(const Node* node) const { return node->hash & (slots.size() - 1); }
   size_t next(size_t i) const { return (i + 1) & (slots.size() - 1); }
 
+  // Room for one more.  What comes after needs no memory, and nor does a release.
+  void reserve() {
+    if (free_ids.empty() && free_ids.capacity() <= next_id)
+      free_ids.reserve(2 * size_t{next_id} + 64);
+    if ((count + 1) * 2 <= slots.size()) return;
+    std::vector<const Node*> old(slots.size() * 2);
+    old.swap(slots);
+    for (const Node* n : old)
+      if (n) place(n);
+  }
   void insert(const Node* node) {
-    if ((count + 1) * 2 > slots.size()) {
-      std::vector<const Node*> old(slots.size() * 2);
-      old.swap(slots);
-      for (const Node* n : old)
-        if (n) place(n);
-    }
     place(node);
     ++count;
   }
@@ -136,7 +211,7 @@ size_t Graph::id_limit() const {
   return table_->next_id;
 }
 
-UOp Graph::make(Op op, std::vector<UOp> src, Arg arg, DType declared) {
+UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& arg, Arg* own) {
   invariant(info(op).arity == kVariadic || static_cast<size_t>(info(op).arity) == src.size(),
             "the number of sources is the op's arity");
   invariant(
@@ -147,32 +222,38 @@ UOp Graph::make(Op op, std::vector<UOp> src, Arg arg, DType declared) {
   const DType dtype = result_dtype(op, src, declared);
   uint64_t hash = hash_mix(
       static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 | dtype.lanes,
-      hash_arg(arg));
+      hash_of(arg));
   for (const UOp& s : src) hash = hash_mix(hash, s.hash());
   Table& t = *table_;
   for (size_t i = hash & (t.slots.size() - 1); t.slots[i]; i = t.next(i)) {
     const Node* n = t.slots[i];
-    if (n->hash == hash && n->op == op && n->dtype == dtype && n->src == src && n->arg == arg)
+    if (n->hash == hash && n->op == op && n->dtype == dtype && std::ranges::equal(n->src(), src) &&
+        n->arg == arg)
       return UOp(n);
   }
-  auto node = std::make_unique<Node>();
+  t.reserve();
+  Arg kept = own ? std::move(*own) : arg;
+  Node* node = new (t.pool.take(src.size())) Node;
   node->op = op;
   node->dtype = dtype;
   node->hash = hash;
   node->graph = this;
-  node->arg = std::move(arg);
-  node->src = std::move(src);
-  // All that needs memory comes before the node is known to anyone, and a release must need none.
-  if (t.free_ids.empty() && t.free_ids.capacity() <= t.next_id)
-    t.free_ids.reserve(2 * size_t{t.next_id} + 64);
-  t.insert(node.get());
+  node->arg = std::move(kept);
+  node->src_count = static_cast<uint32_t>(src.size());
+  std::uninitialized_copy(src.begin(), src.end(), reinterpret_cast<UOp*>(node + 1));
+  t.insert(node);
   if (t.free_ids.empty()) {
     node->id = t.next_id++;
   } else {
     node->id = t.free_ids.back();
     t.free_ids.pop_back();
   }
-  return UOp(node.release());
+  return UOp(node);
+}
+
+UOp UOp::with_src(std::span<const UOp> src) const {
+  if (std::ranges::equal(src, this->src())) return *this;
+  return node_->graph->intern(op(), src, dtype(), arg(), nullptr);
 }
 
 UOp Graph::constant_bits(DType dtype, uint64_t bits) {
@@ -202,25 +283,22 @@ void Graph::release(const Node* node) {
   while (dead) {
     Node* current = dead;
     dead = std::bit_cast<Node*>(static_cast<uintptr_t>(current->hash));
-    for (UOp& s : current->src) {
-      const Node* n = std::exchange(s.node_, nullptr);
-      if (n && --n->references == 0) bury(n);
-    }
-    delete current;
+    for (const UOp& s : current->src())
+      if (--s.node_->references == 0) bury(s.node_);
+    const size_t sources = current->src_count;
+    current->~Node();
+    table_->pool.give(current, sources);
   }
 }
 
 std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&)) {
-  std::vector<UOp> order;
-  if (roots.empty()) return order;
-  const uint64_t visit = roots.front().graph().next_visit();
+  if (roots.empty()) return {};
+  Graph& graph = roots.front().graph();
+  const uint64_t visit = graph.next_visit();
   // The roots, and then what they refer to, keep alive what is on the stack.
-  struct Frame {
-    const UOp* node;
-    uint32_t next;
-    uint32_t end;
-  };
-  std::vector<Frame> stack;
+  auto& [stack, order] = graph.table_->walk;
+  stack.clear();
+  order.clear();
   const auto enter = [&](const UOp& node) {
     if (std::exchange(node.node()->visit, visit) == visit) return;
     const bool stops = stop && stop(node);
@@ -229,16 +307,19 @@ std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&
   for (const UOp& root : roots) {
     enter(root);
     while (!stack.empty()) {
-      Frame& top = stack.back();
+      WalkFrame& top = stack.back();
       if (top.next == top.end) {
-        order.push_back(*top.node);
+        order.push_back(top.node);
         stack.pop_back();
       } else {
         enter(top.node->src(top.next++));
       }
     }
   }
-  return order;
+  std::vector<UOp> out;
+  out.reserve(order.size());
+  for (const UOp* node : order) out.push_back(*node);
+  return out;
 }
 
 bool reaches(const UOp& root, const UOp& node) {
@@ -248,7 +329,7 @@ bool reaches(const UOp& root, const UOp& node) {
   while (!stack.empty()) {
     const Node* top = stack.back();
     stack.pop_back();
-    for (const UOp& s : top->src) {
+    for (const UOp& s : top->src()) {
       if (s == node) return true;
       if (std::exchange(s.node()->visit, visit) != visit && !s.src().empty())
         stack.push_back(s.node());
@@ -259,7 +340,7 @@ bool reaches(const UOp& root, const UOp& node) {
 
 UOp substitute(const UOp& root, const std::vector<std::pair<UOp, UOp>>& replacements) {
   const std::vector<UOp> order = topological({&root, 1});
-  std::unordered_map<const Node*, UOp> done;
+  NodeTable<UOp> done;
   for (const auto& [from, to] : replacements) done.emplace(from.node(), to);
   for (const UOp& u : order) {
     if (done.contains(u.node())) continue;
@@ -270,8 +351,7 @@ UOp substitute(const UOp& root, const std::vector<std::pair<UOp, UOp>>& replacem
       src.push_back(done.at(s.node()));
       changed |= !(src.back() == s);
     }
-    done.emplace(u.node(),
-                 changed ? u.graph().make(u.op(), std::move(src), u.arg(), u.dtype()) : u);
+    done.emplace(u.node(), changed ? u.with_src(src) : u);
   }
   return done.at(root.node());
 }

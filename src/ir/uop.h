@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -55,24 +57,28 @@ struct ViewArg {
 
 using Arg = std::variant<std::monostate, int64_t, ConstArg, Ints, VariableArg, ReduceArg, ViewArg,
                          Ref<RefCounted>>;
+uint64_t hash_of(const Arg& arg);
 
 // A dimension that the graph gives for kSymbolicDim in an argument stands among the sources.
 inline constexpr int64_t kSymbolicDim = INT64_MIN;
 
+// A node's fields, and behind them its sources: what walks touch lies together.
 struct Node {
-  mutable uint32_t references = 0;
-  uint32_t id = 0;
-  Op op = Op::Const;
-  DType dtype;
-  uint64_t hash = 0;  // structural: the same in every process for graphs without buffers
-  Graph* graph = nullptr;
   Arg arg;
-  std::vector<UOp> src;
-  mutable uint64_t visit = 0;  // the last walk that came here
   // What others attach to a node, dying with it: its shape (src/shape) and the buffer that holds
   // its value once realised (src/engine).
   mutable Ref<RefCounted> shape;
   mutable Ref<RefCounted> realized;
+  Graph* graph = nullptr;
+  uint64_t hash = 0;           // structural: the same in every process for graphs without buffers
+  mutable uint64_t visit = 0;  // the last walk that came here
+  mutable uint32_t references = 0;
+  uint32_t id = 0;
+  DType dtype;
+  Op op = Op::Const;
+  uint32_t src_count = 0;
+
+  std::span<const UOp> src() const;
 };
 
 class UOp {
@@ -93,8 +99,8 @@ class UOp {
   Op op() const { return node_->op; }
   DType dtype() const { return node_->dtype; }
   const Arg& arg() const { return node_->arg; }
-  std::span<const UOp> src() const { return node_->src; }
-  const UOp& src(size_t i) const { return node_->src[i]; }
+  std::span<const UOp> src() const { return node_->src(); }
+  const UOp& src(size_t i) const { return node_->src()[i]; }
   uint32_t id() const { return node_->id; }
   uint64_t hash() const { return node_->hash; }
   Graph& graph() const { return *node_->graph; }
@@ -102,6 +108,9 @@ class UOp {
   uint32_t references() const { return node_->references; }
   explicit operator bool() const { return node_ != nullptr; }
   bool operator==(const UOp& other) const { return node_ == other.node_; }
+
+  // The node with other sources and all else the same.
+  UOp with_src(std::span<const UOp> src) const;
 
   // The argument as what it must be; Error{Internal} if it is something else.
   int64_t int_arg() const;
@@ -124,6 +133,10 @@ class UOp {
   const Node* node_ = nullptr;
 };
 
+inline std::span<const UOp> Node::src() const {
+  return {std::launder(reinterpret_cast<const UOp*>(this + 1)), src_count};
+}
+
 class Graph {
  public:
   Graph();
@@ -133,7 +146,12 @@ class Graph {
 
   // The node with exactly these fields, made on first request.  The dtype is inferred from the op
   // table; `declared` is for ops whose result is Declared.  Error{Internal} for a wrong arity.
-  UOp make(Op op, std::vector<UOp> src, Arg arg = {}, DType declared = kVoid);
+  UOp make(Op op, std::span<const UOp> src, Arg arg = {}, DType declared = kVoid) {
+    return intern(op, src, declared, arg, &arg);
+  }
+  UOp make(Op op, std::initializer_list<UOp> src, Arg arg = {}, DType declared = kVoid) {
+    return intern(op, std::span(src.begin(), src.size()), declared, arg, &arg);
+  }
 
   UOp constant(DType dtype, double value) { return constant_bits(dtype, bits_of(dtype, value)); }
   UOp constant_int(DType dtype, int64_t value) {
@@ -156,7 +174,10 @@ class Graph {
 
  private:
   friend class UOp;
+  friend std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&));
   struct Table;
+  // A new node takes its argument out of `own`, which is `arg`; a copy if that is null.
+  UOp intern(Op op, std::span<const UOp> src, DType declared, const Arg& arg, Arg* own);
   void release(const Node* node);
   Ref<Table> table_;
   RewriteWatch* watch_ = nullptr;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <new>
 
+#include "base/checked.h"
 #include "base/error.h"
 
 namespace tiny {
@@ -12,6 +14,7 @@ namespace tiny {
 namespace {
 
 constexpr std::align_val_t kAlignment{256};
+constexpr int64_t kStaggeredFrom = 128 << 10;  // bytes, to which a page or two are little
 
 class HeapBuffer : public Buffer {
  public:
@@ -20,6 +23,22 @@ class HeapBuffer : public Buffer {
 
  private:
   AlignedMemory memory_;
+};
+
+// Starts `stagger` bytes behind the start of a page.
+class StaggeredBuffer : public Buffer {
+ public:
+  StaggeredBuffer(Device* device, int64_t bytes, int64_t page, int64_t stagger)
+      : Buffer(device, bytes), memory_(checked_add(bytes, page + stagger, "a buffer's size")) {
+    const auto start = std::bit_cast<uintptr_t>(memory_.data);
+    const auto behind = static_cast<int64_t>(start % static_cast<uintptr_t>(page));
+    data_ = memory_.data + (behind == 0 ? 0 : page - behind) + stagger;
+  }
+  std::byte* host() const override { return data_; }
+
+ private:
+  AlignedMemory memory_;
+  std::byte* data_ = nullptr;
 };
 
 class WrappedBuffer : public Buffer {
@@ -68,7 +87,8 @@ HostDevice::~HostDevice() {
 }
 
 Ref<Buffer> HostDevice::make_buffer(int64_t bytes) {
-  return make_ref<HeapBuffer>(this, bytes);
+  if (bytes < kStaggeredFrom) return make_ref<HeapBuffer>(this, bytes);
+  return make_ref<StaggeredBuffer>(this, bytes, kPageBytes, next_stagger() % kPageBytes);
 }
 
 Ref<Buffer> HostDevice::wrap(void* data, int64_t bytes) {

@@ -59,9 +59,17 @@ class HostDevice : public Device {
 
  protected:
   Ref<Buffer> make_buffer(int64_t bytes) override;
+  static constexpr int64_t kPageBytes = 4096;
+  // How far behind an aligned address the next large buffer begins.  Loads wait for stores whose
+  // address differs by whole pages, and such lines share sets of caches: buffers that are made one
+  // after the other, as inputs and outputs often are, begin well apart in their pages.
+  int64_t next_stagger() {
+    return (staggered_.fetch_add(1, std::memory_order_relaxed) & 15) * (kPageBytes + 1536);
+  }
 
  private:
   std::string name_;
+  std::atomic<int64_t> staggered_{0};
   // Scratch that the last launch gave back; a launch that finds none, or too little, makes its own.
   std::atomic<AlignedMemory*> scratch_{nullptr};
 };

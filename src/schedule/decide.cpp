@@ -4,7 +4,9 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "schedule/narrow_operands.h"
 #include "schedule/schedule.h"
+#include "schedule/users.h"
 #include "shape/shape.h"
 #include "shape/view.h"
 
@@ -19,12 +21,14 @@ const RefCounted* memory_of(const UOp& node) {
   return std::get<Ref<RefCounted>>(node.arg()).get();
 }
 
+double bandwidth_of(double bytes, const Target& target) {
+  if (bytes <= static_cast<double>(target.l2_bytes) / 2) return target.l2_bandwidth;
+  return bytes <= static_cast<double>(target.l3_bytes) / 2 ? target.l3_bandwidth
+                                                           : target.memory_bandwidth;
+}
+
 double saved_seconds(double bytes, const Target& target) {
-  const double bandwidth = bytes <= static_cast<double>(target.l2_bytes) / 2 ? target.l2_bandwidth
-                           : bytes <= static_cast<double>(target.l3_bytes) / 2
-                               ? target.l3_bandwidth
-                               : target.memory_bandwidth;
-  return target.launch_seconds + 2 * bytes / bandwidth;
+  return target.launch_seconds + 2 * bytes / bandwidth_of(bytes, target);
 }
 
 namespace {
@@ -50,21 +54,18 @@ struct Cone {
 
 class Decider {
  public:
-  Decider(std::span<const UOp> outputs, const Target& target) : target_(target) {
-    decision_.order = topological(outputs, has_memory);
+  Decider(std::span<const UOp> outputs, const Target& target)
+      : target_(target),
+        decision_(of_order(topological(outputs, has_memory))),
+        users_(decision_.order),
+        cones_(decision_.order.size()),
+        forced_(decision_.order.size()),
+        words_(decision_.order.size()),
+        meetings_(decision_.order.size()) {
     if (decision_.order.empty()) return;
-    const size_t limit = decision_.order.front().graph().id_limit();
-    decision_.stored.resize(limit);
-    decision_.slice_of.resize(limit);
-    decision_.slot_of.resize(limit);
-    cones_.resize(limit);
-    users_.resize(limit);
-    forced_.resize(limit);
-    for (const UOp& u : decision_.order) {
-      if (has_memory(u)) continue;
-      for (const UOp& s : u.src()) users_[s.id()].push_back(u);
-    }
+    decision_.stored.resize(decision_.order.front().graph().id_limit());
     find_slots();
+    for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
     for (const UOp& u : decision_.order)
       if (u.op() == Op::Concat && !has_memory(u)) place_parts(u);
@@ -77,6 +78,12 @@ class Decider {
   }
 
  private:
+  static Decision of_order(std::vector<UOp> order) {
+    Decision decision;
+    decision.order = std::move(order);
+    return decision;
+  }
+
   // One node stands for each memory that is written, whoever else has it.
   void find_slots() {
     const auto is_write = [](const UOp& u) { return u.op() == Op::After && !has_memory(u); };
@@ -84,10 +91,29 @@ class Decider {
     std::unordered_map<const RefCounted*, UOp> by_memory;
     for (const UOp& u : decision_.order) {
       if (is_write(u))
-        decision_.slot_of[u.id()] = decision_.slot(u.src(0));
+        decision_.slots[u.node()] = UOp(decision_.slot(u.src(0)));
       else if (has_memory(u))
-        decision_.slot_of[u.id()] = by_memory.try_emplace(memory_of(u), u).first->second;
+        decision_.slots[u.node()] = by_memory.try_emplace(memory_of(u), u).first->second;
     }
+  }
+
+  // The target multiplies bytes in words only where it reads them: what computing them on the way
+  // costs their product.
+  void find_words(const UOp& u) {
+    const auto kind = has_memory(u) ? std::nullopt : dot_kind_of(u, target_);
+    if (!kind) return;
+    const double lost = size_of(u.src(0)) * (1 - 1 / static_cast<double>(dot_steps(*kind)));
+    for (const UOp& factor : u.src(0).src()) {
+      const UOp cast = moved(factor);
+      if (!has_memory(cast)) words_[users_.number(moved(cast.src(0)))] += lost;
+    }
+  }
+
+  // What a value is made of by movement, as far as the walk goes.
+  static UOp moved(const UOp& value) {
+    UOp node = value;
+    while (has(node.op(), kMovement) && !has_memory(node)) node = UOp(node.src(0));
+    return node;
   }
 
   // What must have memory for `out` to have a value somewhere.
@@ -97,36 +123,42 @@ class Decider {
            base.op() != Op::Expand)
       base = UOp(base.src(0));
     // A chain that is no view of its base (a reshape that copies) is stored itself.
-    std::vector<uint8_t> stored(decision_.stored.size());
-    stored[base.id()] = 1;
-    forced_[as_view(out, stored) ? base.id() : out.id()] = 1;
+    uint8_t& stored = decision_.stored[base.id()];
+    stored = 1;
+    forced(as_view(out, decision_.stored) ? base : out) = 1;
+    stored = 0;
   }
 
   // Each part of a concatenation is stored into its slice, if it is nobody else's memory.
   void place_parts(const UOp& concat) {
-    forced_[concat.id()] = 1;
+    forced(concat) = 1;
     for (const UOp& part : concat.src()) {
       if (has_memory(part) || part.op() == Op::Const || has(part.op(), kMovement)) continue;
-      if (part.op() == Op::Concat || part.op() == Op::After || decision_.slice_of[part.id()] ||
-          forced_[part.id()])
-        continue;
+      if (part.op() == Op::Concat || part.op() == Op::After || is_forced(part)) continue;
       if (std::count(concat.src().begin(), concat.src().end(), part) != 1) continue;
-      if (users_[part.id()].size() != 1) continue;
-      decision_.slice_of[part.id()] = concat;
+      if (users_.of(part).size() != 1) continue;
+      decision_.slices[part.node()] = concat;
     }
   }
+
+  uint8_t& forced(const UOp& u) { return forced_[users_.number(u)]; }
+  // Whether it has a buffer whatever is below it.
+  bool is_forced(const UOp& u) const {
+    return forced_[users_.number(u)] || decision_.slice(u) != nullptr;
+  }
+  const Cone& cone(const UOp& u) const { return cones_[users_.number(u)]; }
 
   void store(const UOp& u) {
     decision_.stored[u.id()] = 1;
     Cone cone;
     cone.inputs = {u.id()};
-    cones_[u.id()] = std::move(cone);
+    cones_[users_.number(u)] = std::move(cone);
   }
 
   Cone cone_of(const UOp& u) {
     Cone cone;
     for (const UOp& s : u.src()) {
-      const Cone& below = cones_[s.id()];
+      const Cone& below = this->cone(s);
       cone.weight += below.weight;
       cone.ops += below.ops;
       cone.transcendental |= below.transcendental;
@@ -147,8 +179,7 @@ class Decider {
 
   // The nodes below `u` down to buffers, each once, and `u`.
   int64_t distinct_ops(const UOp& u) {
-    ++visit_;
-    visited_.resize(decision_.stored.size());
+    const uint64_t visit = u.graph().next_visit();
     std::vector<const UOp*> stack{&u};
     int64_t ops = 0;
     while (!stack.empty()) {
@@ -156,8 +187,7 @@ class Decider {
       stack.pop_back();
       ++ops;
       for (const UOp& s : node.src()) {
-        if (decision_.stored[s.id()] || visited_[s.id()] == visit_) continue;
-        visited_[s.id()] = visit_;
+        if (decision_.stored[s.id()] || std::exchange(s.node()->visit, visit) == visit) continue;
         stack.push_back(&s);
       }
     }
@@ -169,9 +199,9 @@ class Decider {
   bool continues_into_user(const UOp& u) {
     UOp value = u;
     while (true) {
-      const auto& users = users_[value.id()];
-      if (users.size() != 1 || forced_[value.id()] || decision_.slice_of[value.id()]) return false;
-      const UOp& user = users.front();
+      const auto users = users_.of(value);
+      if (users.size() != 1 || is_forced(value)) return false;
+      const UOp& user = *users.front();
       if (size_of(user) != size_of(u)) return false;
       if (user.op() == Op::Contiguous || user.op() == Op::Assign) return true;
       if (has(user.op(), kElementwise)) return carries_alone(user, value);
@@ -185,34 +215,33 @@ class Decider {
   // Only one operand of an elementwise op may carry a reduction: the first that was reached.
   bool carries_alone(const UOp& user, const UOp& operand) const {
     for (const UOp& s : user.src())
-      if (!(s == operand) && cones_[s.id()].reduces && !decision_.stored[s.id()]) return false;
+      if (!(s == operand) && cone(s).reduces && !decision_.stored[s.id()]) return false;
     return true;
   }
 
   // Where all uses of a value meet again, each at the value's own index: the nearest elementwise
   // node through which all of them go.
   void find_meetings() {
-    meetings_.resize(users_.size());
     for (size_t i = decision_.order.size(); i-- > 0;) {
       const UOp& u = decision_.order[i];
-      const auto& users = users_[u.id()];
-      if (has_memory(u) || users.empty() || forced_[u.id()] || decision_.slice_of[u.id()]) continue;
+      const auto users = users_.of(u);
+      if (has_memory(u) || users.empty() || is_forced(u)) continue;
       if (!has(u.op(), kElementwise)) continue;
-      const UOp* meeting = &users.front();
-      for (const UOp& user : users) {
-        const bool same = has(user.op(), kElementwise) && !has_memory(user);
-        meeting = same ? common_meeting(meeting, &user) : nullptr;
+      const UOp* meeting = users.front();
+      for (const UOp* user : users) {
+        const bool same = has(user->op(), kElementwise) && !has_memory(*user);
+        meeting = same ? common_meeting(meeting, user) : nullptr;
         if (!meeting) break;
       }
-      if (meeting) meetings_[u.id()] = {meeting, meetings_[meeting->id()].depth + 1};
+      if (meeting) meetings_[i] = {meeting, this->meeting(*meeting).depth + 1};
     }
   }
 
   // The first that both are or meet at; null if there is none.
   const UOp* common_meeting(const UOp* a, const UOp* b) const {
     while (a && b && !(*a == *b)) {
-      const UOp*& deeper = meetings_[a->id()].depth >= meetings_[b->id()].depth ? a : b;
-      deeper = meetings_[deeper->id()].node;
+      const UOp*& deeper = meeting(*a).depth >= meeting(*b).depth ? a : b;
+      deeper = meeting(*deeper).node;
     }
     return a && b ? a : nullptr;
   }
@@ -220,17 +249,18 @@ class Decider {
   // How often an element of `u` would be computed if it had no buffer.
   double evaluations(const UOp& u) {
     double sum = 0;
-    std::vector<std::pair<UOp, double>> stack;
-    for (const UOp& user : users_[u.id()]) stack.emplace_back(user, size_of(u));
+    std::vector<std::pair<const UOp*, double>> stack;
+    for (const UOp* user : users_.of(u)) stack.emplace_back(user, size_of(u));
     double own = std::max(size_of(u), 1.0);
     while (!stack.empty()) {
-      auto [user, n] = stack.back();
+      const auto [at, n] = stack.back();
+      const UOp& user = *at;
       stack.pop_back();
       if (has(user.op(), kMovement)) {
         const double grown =
             user.op() == Op::Expand ? n * size_of(user) / std::max(size_of(user.src(0)), 1.0) : n;
-        for (const UOp& next : users_[user.id()]) stack.emplace_back(next, grown);
-        if (users_[user.id()].empty()) sum += grown;
+        for (const UOp* next : users_.of(user)) stack.emplace_back(next, grown);
+        if (users_.of(user).empty()) sum += grown;
       } else {
         sum += user.op() == Op::Gather ? size_of(user) : n;
       }
@@ -239,13 +269,15 @@ class Decider {
   }
 
   bool worth_storing(const UOp& u, const Cone& cone) {
-    if (cone.weight == 0 || meetings_[u.id()].node) return false;
+    const double saved =
+        saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
+    if (words_[users_.number(u)] / target_.fma_rate > saved) return true;
+    if (cone.weight == 0 || meeting(u).node) return false;
     if (cone.inputs.empty() && cone.ops <= kLightOps) return false;
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
-    const double pay = cone.weight * size_of(u) * (n - 1) / target_.fma_rate;
-    return pay > saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
+    return cone.weight * size_of(u) * (n - 1) / target_.fma_rate > saved;
   }
 
   void visit(const UOp& u) {
@@ -253,14 +285,16 @@ class Decider {
     Cone cone = cone_of(u);
     const bool too_large = static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
                            cone.ops >= target_.ops_max;
-    bool needed = forced_[u.id()] || decision_.slice_of[u.id()] || u.op() == Op::Contiguous ||
-                  u.op() == Op::Copy || u.op() == Op::After || u.op() == Op::Assign;
+    bool needed = is_forced(u) || u.op() == Op::Contiguous || u.op() == Op::Copy ||
+                  u.op() == Op::After || u.op() == Op::Assign;
     if (u.op() == Op::ReduceAxis) {
       cone.reduces = true;
       cone.weight = 0;
       needed |= !continues_into_user(u);
     } else if (has(u.op(), kElementwise)) {
-      needed |= too_large || (cone.reduces ? !continues_into_user(u) : worth_storing(u, cone));
+      const bool continues =
+          cone.reduces && words_[users_.number(u)] == 0 && continues_into_user(u);
+      needed |= too_large || (cone.reduces ? !continues : worth_storing(u, cone));
     } else if (has(u.op(), kMovement)) {
       // What is reduced stops here, unless its only user goes on with it.
       needed |= (cone.reduces && !continues_into_user(u)) || too_large;
@@ -268,21 +302,23 @@ class Decider {
       needed |= too_large;
     }
     if (needed) return store(u);
-    cones_[u.id()] = std::move(cone);
+    cones_[users_.number(u)] = std::move(cone);
   }
 
-  const Target& target_;
-  Decision decision_;
-  std::vector<Cone> cones_;
-  std::vector<std::vector<UOp>> users_;
-  std::vector<uint8_t> forced_;
   struct Meeting {
     const UOp* node = nullptr;
     int64_t depth = 0;  // how many follow
   };
-  std::vector<Meeting> meetings_;  // by id
-  std::vector<int64_t> visited_;   // by id: the walk that was there last
-  int64_t visit_ = 0;
+  const Meeting& meeting(const UOp& u) const { return meetings_[users_.number(u)]; }
+
+  const Target& target_;
+  Decision decision_;
+  Users users_;
+  // By the numbers of users_.
+  std::vector<Cone> cones_;
+  std::vector<uint8_t> forced_;
+  std::vector<double> words_;  // multiply-adds that are lost if it has no memory
+  std::vector<Meeting> meetings_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/node_map.h"
 #include "ir/target.h"
 #include "ir/uop.h"
 #include "shape/view.h"
@@ -15,10 +16,10 @@ namespace tiny {
 struct Decision {
   std::vector<UOp> order;       // every node reached, sources first
   std::vector<uint8_t> stored;  // by node id: has a buffer, now or after its kernel
-  std::vector<UOp> slice_of;  // by node id: the concatenation whose slice this node is stored into
-  Layouts layouts;            // of buffers that are not row-major
-  BufferSizes elements;       // of buffers with gaps between rows
-  std::vector<UOp> slot_of;   // by node id: of a version, what holds the memory that it shares
+  NodeTable<UOp> slices;        // the concatenations whose slices nodes are stored into
+  Layouts layouts;              // of buffers that are not row-major
+  BufferSizes elements;         // of buffers with gaps between rows
+  NodeTable<UOp> slots;         // of versions, what holds the memory that they share
   // Reads of a version by the kernel of a node that go to a copy of its elements from `first` on.
   struct VersionCopy {
     UOp node;
@@ -33,9 +34,15 @@ struct Decision {
   }
   // What holds the memory of `base`: itself, but for a version.
   const UOp& slot(const UOp& base) const {
-    return base.id() < slot_of.size() && slot_of[base.id()] ? slot_of[base.id()] : base;
+    const UOp* other = slots.find(base.node());
+    return other ? *other : base;
   }
+  // The concatenation whose slice the node is stored into; null if there is none.
+  const UOp* slice(const UOp& node) const { return slices.find(node.node()); }
 };
+
+// Bytes a second at which a value of this size is read: from the level of cache that holds it.
+double bandwidth_of(double bytes, const Target& target);
 
 // What not storing and reading a buffer of this size saves, with its launch.
 double saved_seconds(double bytes, const Target& target);

@@ -177,10 +177,7 @@ class Orderer {
     const UOp copy = read.base.graph().make(
         Op::Contiguous, {make_shrink(flat, {Dim(needed.first)}, {Dim(needed.second + 1)})});
     const bool known = has_memory(copy) || makers_.contains(copy.node());
-    const size_t limit = copy.graph().id_limit();
-    decision_.stored.resize(limit);
-    decision_.slice_of.resize(limit);
-    decision_.slot_of.resize(limit);
+    decision_.stored.resize(copy.graph().id_limit());
     decision_.copies[{reader.node(), read.base.node()}] = {copy, needed.first};
     if (!known) {
       decision_.stored[copy.id()] = 1;

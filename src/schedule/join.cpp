@@ -4,14 +4,15 @@
 #include <charconv>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/bounds.h"
 #include "schedule/decide.h"
-#include "schedule/lower.h"
+#include "schedule/lower_once.h"
 #include "schedule/row_test.h"
 #include "schedule/schedule.h"
+#include "schedule/users.h"
 #include "shape/shape.h"
 #include "shape/view.h"
 
@@ -28,33 +29,33 @@ double elements_of(const UOp& node) {
 
 class Joiner {
  public:
-  Joiner(Decision& decision, std::span<const UOp> outputs, const Target& target,
+  Joiner(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs, const Target& target,
          const JoinSettings& settings)
       : decision_(decision),
+        lowered_(lowered),
         target_(target),
         settings_(settings),
-        fixed_(decision.stored.size()),
-        users_(decision.stored.size()),
-        changes_(decision.stored.size()) {
+        users_(decision.order),
+        fixed_(decision.order.size()),
+        changes_(decision.order.size()) {
     for (const UOp& u : decision.order) {
       if (has_memory(u)) continue;
-      for (const UOp& s : u.src()) users_[s.id()].push_back(u);
       const bool writes = u.op() == Op::Assign || u.op() == Op::After;
-      if (u.op() == Op::Contiguous || writes || u.op() == Op::Concat || decision.slice_of[u.id()])
-        fixed_[u.id()] = 1;
+      if (u.op() == Op::Contiguous || writes || u.op() == Op::Concat || decision.slice(u)) fix(u);
     }
     for (const UOp& out : outputs) {
       UOp base = out;
-      fixed_[base.id()] = 1;
+      fix(base);
       while (!decision.stored[base.id()] && has(base.op(), kMovement)) base = UOp(base.src(0));
-      fixed_[base.id()] = 1;
+      fix(base);
     }
   }
 
   Joins run() {
     std::vector<UOp> candidates;
     for (const UOp& u : decision_.order)
-      if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[u.id()]) candidates.push_back(u);
+      if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[users_.number(u)])
+        candidates.push_back(u);
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const UOp& a, const UOp& b) { return elements_of(a) > elements_of(b); });
     for (int round = 0; round < 8; ++round) {
@@ -76,18 +77,21 @@ class Joiner {
   }
 
  private:
+  void fix(const UOp& u) { fixed_[users_.number(u)] = 1; }
+  int64_t& changes(const UOp& u) { return changes_[users_.number(u)]; }
+
   // The stored values that would compute `u` if it had no buffer: at most two are looked for.
   std::vector<UOp> readers(const UOp& u) const {
+    const uint64_t visit = u.graph().next_visit();
     std::vector<UOp> found;
-    std::unordered_set<const Node*> seen;
-    std::vector<UOp> stack{u};
+    std::vector<const UOp*> stack{&u};
     while (!stack.empty() && found.size() < 2) {
-      const UOp node = std::move(stack.back());
+      const UOp& node = *stack.back();
       stack.pop_back();
-      for (const UOp& user : users_[node.id()]) {
-        if (!seen.insert(user.node()).second) continue;
-        if (decision_.stored[user.id()])
-          found.push_back(user);
+      for (const UOp* user : users_.of(node)) {
+        if (std::exchange(user->node()->visit, visit) == visit) continue;
+        if (decision_.stored[user->id()])
+          found.push_back(*user);
         else
           stack.push_back(user);
       }
@@ -98,16 +102,16 @@ class Joiner {
   // Arithmetic of the kernel of `root`, as it is now.
   double work_of(const UOp& root) {
     Work& known = work_[root.node()];
-    if (known.changes == changes_[root.id()]) return known.work;
-    const ScheduledKernel kernel = lower_value(root, decision_);
-    known.changes = changes_[root.id()];
+    if (known.changes == changes(root)) return known.work;
+    const ScheduledKernel kernel = lowered_.value(root);
+    known.changes = changes(root);
     known.work = kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
     return known.work;
   }
 
   // Whether these very kernels were found not to join before; notes that they are being tried.
   bool was_tried(const UOp& u, const UOp& root) {
-    const Tried now{root.node(), changes_[root.id()], changes_[u.id()]};
+    const Tried now{root.node(), changes(root), changes(u)};
     Tried& last = tried_[u.node()];
     if (last == now) return true;
     last = now;
@@ -118,14 +122,16 @@ class Joiner {
   // lowering them.
   bool too_many_ops(const UOp& root, const UOp& u) const {
     int64_t ops = 0;
-    std::unordered_set<const Node*> seen{root.node(), u.node()};
-    std::vector<UOp> stack{root, u};
+    const uint64_t visit = u.graph().next_visit();
+    root.node()->visit = u.node()->visit = visit;
+    std::vector<const UOp*> stack{&root, &u};
     while (!stack.empty() && ops <= target_.ops_max) {
-      const UOp node = std::move(stack.back());
+      const UOp& node = *stack.back();
       stack.pop_back();
       if (has(node.op(), kElementwise) && node.dtype() != kInt64) ++ops;
       for (const UOp& s : node.src())
-        if (!decision_.stored[s.id()] && seen.insert(s.node()).second) stack.push_back(s);
+        if (!decision_.stored[s.id()] && std::exchange(s.node()->visit, visit) != visit)
+          stack.push_back(&s);
     }
     return ops > target_.ops_max;
   }
@@ -137,15 +143,16 @@ class Joiner {
   };
   Kind kind_of(const UOp& root) const {
     Kind kind;
-    std::unordered_set<const Node*> seen;
-    std::vector<UOp> stack{root};
+    const uint64_t visit = root.graph().next_visit();
+    std::vector<const UOp*> stack{&root};
     while (!stack.empty()) {
-      const UOp node = std::move(stack.back());
+      const UOp& node = *stack.back();
       stack.pop_back();
       kind.chooses |= is_choice(node);
       kind.reduces |= node.op() == Op::ReduceAxis && !(shape_of(node) == shape_of(node.src(0)));
       for (const UOp& s : node.src())
-        if (!decision_.stored[s.id()] && seen.insert(s.node()).second) stack.push_back(s);
+        if (!decision_.stored[s.id()] && std::exchange(s.node()->visit, visit) != visit)
+          stack.push_back(&s);
     }
     return kind;
   }
@@ -168,7 +175,7 @@ class Joiner {
     if (own.chooses || (own.reduces && kind_of(root).chooses)) return false;
     const double apart = work_of(u) + work_of(root);
     decision_.stored[u.id()] = 0;
-    const ScheduledKernel joined = lower_value(root, decision_);
+    const ScheduledKernel joined = lowered_.value(root);
     if (joined.kernel.ranges.size() <= 24) {
       const RowTest test(joined.kernel, target_);
       const double pay = (test.work() - apart) / target_.fma_rate - test.staging_saves();
@@ -179,7 +186,7 @@ class Joiner {
       if (!fill) fill = test.computed_rows_seconds(inputs);
       if (fill &&
           decide_join({number, u, saved_seconds(bytes, target_), pay + *fill, false}, settings_)) {
-        ++changes_[root.id()];
+        ++changes(root);
         return true;
       }
     }
@@ -188,11 +195,13 @@ class Joiner {
   }
 
   Decision& decision_;
+  LowerOnce& lowered_;
   const Target& target_;
   const JoinSettings& settings_;
+  Users users_;
+  // By the numbers of users_.
   std::vector<uint8_t> fixed_;
-  std::vector<std::vector<UOp>> users_;
-  std::vector<int64_t> changes_;  // by id: values that were joined into its kernel
+  std::vector<int64_t> changes_;  // values that were joined into its kernel
   struct Work {
     int64_t changes = -1;  // of the kernel, when the work was found
     double work = 0;
@@ -237,9 +246,10 @@ std::vector<int64_t> parse_joins(std::string_view text) {
   return numbers;
 }
 
-Joins join_kernels(Decision& decision, std::span<const UOp> outputs, const Target& target,
-                   const JoinSettings& settings) {
-  return decision.order.empty() ? Joins() : Joiner(decision, outputs, target, settings).run();
+Joins join_kernels(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs,
+                   const Target& target, const JoinSettings& settings) {
+  return decision.order.empty() ? Joins()
+                                : Joiner(decision, lowered, outputs, target, settings).run();
 }
 
 }  // namespace tiny

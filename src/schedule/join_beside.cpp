@@ -330,7 +330,7 @@ class SideJoiner {
   // What a kernel takes beside reading its operands once.
   double seconds_of(const ScheduledKernel& kernel) const {
     const RowTest test(kernel.kernel, target_);
-    double seconds = test.work() / target_.fma_rate - test.staging_saves();
+    double seconds = test.work() / target_.fma_rate + test.alone_seconds() - test.staging_saves();
     // What register tiles read and store in pieces of rows comes half as fast.
     for (const double bytes : test.tile_streams()) seconds += access_seconds(bytes);
     return seconds;

@@ -1,9 +1,8 @@
 #include "schedule/layout.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
+#include <utility>
 
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
@@ -23,11 +22,12 @@ constexpr int64_t kExtentMin = 8;
 constexpr int64_t kSetsBytes = 2048;
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kRowsMin = 8;  // fewer rows get along in a set
+constexpr uint64_t kNoAxis = uint64_t{1} << 63;
 
 class LayoutChoice {
  public:
   LayoutChoice(Decision& decision, std::span<const UOp> outputs)
-      : decision_(decision), fixed_(decision.stored.size()), votes_(decision.stored.size()) {
+      : decision_(decision), fixed_(decision.stored.size()) {
     for (const UOp& out : outputs) {
       UOp base = out;
       fixed_[base.id()] = 1;
@@ -46,8 +46,8 @@ class LayoutChoice {
     for (size_t i = decision_.order.size(); i-- > 0;) {
       const UOp& u = decision_.order[i];
       if (!is_buffer(u) || has_memory(u)) continue;
-      if (decision_.slice_of[u.id()]) {
-        visit_kernel(u, innermost_[decision_.slice_of[u.id()].node()]);
+      if (const UOp* whole = decision_.slice(u)) {
+        visit_kernel(u, innermost_[whole->node()]);
         continue;
       }
       const std::optional<size_t> axis = choose(u);
@@ -64,12 +64,13 @@ class LayoutChoice {
   };
 
   bool is_buffer(const UOp& u) const {
-    return has_memory(u) || decision_.stored[u.id()] || decision_.slice_of[u.id()];
+    return has_memory(u) || decision_.stored[u.id()] || decision_.slice(u);
   }
 
+  // 0 where a run says: rows of such a size begin anywhere, and their last vector is a part.
   static int64_t extent(const UOp& u, size_t axis) {
     const Dim& d = shape_of(u)[axis];
-    return d.is_const() ? d.value() : kExtentMin;
+    return d.is_const() ? d.value() : 0;
   }
 
   // The innermost axis of a stored value, which gets its layout.
@@ -79,7 +80,7 @@ class LayoutChoice {
     size_t last = shape.size() - 1;
     while (last > 0 && shape[last].is(1)) --last;
     if (fixed_[u.id()] || shape.size() < 2) return last;
-    std::vector<double>& votes = votes_[u.id()];
+    std::vector<double>& votes = votes_[u.node()];
     votes.resize(shape.size());
     if (const Axis columns = columns_of(u)) votes[*columns] += kContraction;
     size_t best = last;
@@ -231,7 +232,7 @@ class LayoutChoice {
   // Votes of the kernel of `root` on what it reads; `axis` is innermost in its result.
   void visit_kernel(const UOp& root, const Axis& axis) {
     std::vector<Visit> stack{{root, axis}};
-    std::map<const Node*, std::set<Axis>> seen;  // the axes that each was reached along
+    NodeTable<uint64_t> seen;  // the axes that each was reached along, as bits
     bool first = true;
     while (!stack.empty()) {
       const Visit at = std::move(stack.back());
@@ -241,7 +242,9 @@ class LayoutChoice {
         continue;
       }
       first = false;
-      if (!seen[at.node.node()].insert(at.axis).second) continue;
+      const uint64_t along = at.axis ? uint64_t{1} << std::min<size_t>(*at.axis, 62) : kNoAxis;
+      uint64_t& before = seen[at.node.node()];
+      if (std::exchange(before, before | along) & along) continue;
       if (at.node.op() == Op::ReduceAxis && vote_of_reduction(at.node)) {
         // Its operands are no longer followed along the result's axis.
         for (const UOp& s : at.node.src()) stack.push_back({s, std::nullopt});
@@ -292,17 +295,18 @@ class LayoutChoice {
   }
 
   void vote(const Visit& at, double weight) {
-    const UOp& base = decision_.slice_of[at.node.id()] ? decision_.slice_of[at.node.id()] : at.node;
+    const UOp* whole = decision_.slice(at.node);
+    const UOp& base = whole ? *whole : at.node;
     if (!at.axis || has_memory(base)) return;
-    std::vector<double>& votes = votes_[base.id()];
+    std::vector<double>& votes = votes_[base.node()];
     votes.resize(shape_of(base).size());
     votes[*at.axis] += weight;
   }
 
   Decision& decision_;
   std::vector<uint8_t> fixed_;
-  std::vector<std::vector<double>> votes_;  // by id, per axis
-  std::unordered_map<const Node*, Axis> innermost_;
+  NodeTable<std::vector<double>> votes_;  // per axis
+  NodeTable<Axis> innermost_;
 };
 
 }  // namespace

@@ -7,12 +7,13 @@
 #include <map>
 #include <numeric>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
+#include "ir/node_map.h"
 #include "ir/shared_value.h"
 #include "rules/symbolic.h"
 #include "shape/shape.h"
@@ -41,7 +42,11 @@ class Lowering {
         stores_(stores),
         inlined_(inlined),
         root_(stores.front().value),
-        graph_(root_.graph()) {}
+        graph_(root_.graph()) {
+    for (const ScheduledStore& s : stores)
+      if (!has_memory(s.value)) computed_.push_back(s.value.node());
+    for (const UOp& u : inlined) computed_.push_back(u.node());
+  }
 
   // Empty if a value has no ranges in common with the first.
   ScheduledKernel run() {
@@ -206,7 +211,7 @@ class Lowering {
     if (auto known = memo_.find({node.node(), frame.index}); known != memo_.end())
       return known->second;
     if (!frame.below)
-      if (auto stored = as_view(node, memory_flags(), decision_.layouts);
+      if (auto stored = as_view(node, decision_.stored, decision_.layouts, computed_);
           stored && !is_version_made_here(node))
         return load(*stored, *frame.index, node.dtype());
     return computed(frame);
@@ -222,17 +227,6 @@ class Lowering {
     UOp base = node;
     while (has(base.op(), kMovement) && base.op() != Op::AsStrided) base = UOp(base.src(0));
     return base.op() == Op::After && std::ranges::find(inlined_, base) != inlined_.end();
-  }
-
-  // as_view stops at every buffer, but not at the values that this kernel is here to compute.
-  const std::vector<uint8_t>& memory_flags() {
-    if (flags_.empty()) {
-      flags_ = decision_.stored;
-      for (const ScheduledStore& s : stores_)
-        if (!has_memory(s.value)) flags_[s.value.id()] = 0;
-      for (const UOp& u : inlined_) flags_[u.id()] = 0;
-    }
-    return flags_;
   }
 
   UOp load(const StoredView& stored, const std::vector<UOp>& index, DType dtype) {
@@ -438,14 +432,14 @@ class Lowering {
 
   bool needs(const UOp& user, const UOp& node) const {
     std::vector<const UOp*> stack{&user};
-    std::unordered_set<const Node*> seen;
+    const uint64_t visit = user.graph().next_visit();
     while (!stack.empty()) {
       const UOp& u = *stack.back();
       stack.pop_back();
       if (u == node) return true;
       if (in_memory(u)) continue;
       for (const UOp& s : u.src())
-        if (seen.insert(s.node()).second) stack.push_back(&s);
+        if (std::exchange(s.node()->visit, visit) != visit) stack.push_back(&s);
     }
     return false;
   }
@@ -522,6 +516,8 @@ class Lowering {
   const Decision& decision_;
   std::span<const ScheduledStore> stores_;
   std::span<const UOp> inlined_;
+  // Where as_view does not stop, though they may have buffers: what this kernel is here to compute.
+  std::vector<const Node*> computed_;
   UOp root_;  // the value that is being lowered
   Graph& graph_;
   ScheduledKernel out_;
@@ -530,10 +526,9 @@ class Lowering {
   std::vector<UOp> checks_;
   std::map<std::vector<const Node*>, std::vector<UOp>> indices_;
   std::unordered_map<Key, UOp, KeyHash> memo_;
-  std::unordered_map<const Node*, std::vector<Index>> computed_at_;  // with several stores
-  std::unordered_map<const Node*, std::vector<UOp>> reduced_over_;   // by reduction: its ranges
-  std::vector<Frame> missing_;  // what the value just asked for needs
-  std::vector<uint8_t> flags_;
+  NodeTable<std::vector<Index>> computed_at_;  // with several stores
+  NodeTable<std::vector<UOp>> reduced_over_;   // by reduction: its ranges
+  std::vector<Frame> missing_;                 // what the value just asked for needs
   mutable IndexSimplifier simplify_;
 };
 

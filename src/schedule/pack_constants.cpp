@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/checked.h"
 #include "ir/build.h"
 #include "ir/rebuild.h"
 #include "schedule/narrow_operands.h"
@@ -17,6 +18,9 @@ namespace {
 
 // Smaller constants stay in the cache, however they lie.
 constexpr int64_t kElementsMin = 1024;
+// Of so many vectors of columns another is a small part.
+constexpr int64_t kVectorsMany = 12;
+constexpr int64_t kFewRows = 3;
 
 // `value`, which is movement over the copy `base`, over what that is a copy of; none where movement
 // needs the memory.
@@ -35,12 +39,31 @@ std::optional<UOp> without_copy(const UOp& value, const UOp& base) {
   return now;
 }
 
+// Whether the elements along an axis of an operand lie side by side, or may.
+bool is_innermost(const UOp& operand, size_t axis, const std::vector<uint8_t>& is_stored) {
+  UOp node = operand;
+  std::optional<size_t> at = axis;
+  while (!has_memory(node) && has(node.op(), kMovement)) {
+    if (at)
+      if (const auto lies = as_view(node, is_stored)) return lies->view.strides[*at].is(1);
+    if (at) at = axis_below(node, *at);
+    node = UOp(node.src(0));
+  }
+  return !has_memory(node);
+}
+
 // One operand of a contraction.
 class Operand {
  public:
   // `word`: steps that lie side by side, as many as a word holds; 1 where each stands alone.
-  Operand(const UOp& value, const Ints& reduced, const Target& target, int64_t word)
-      : value_(value), target_(target), word_(word), is_reduced_(shape_of(value).size()) {
+  // `lane_bytes`: of a step, or a word of them, as it is multiplied.
+  Operand(const UOp& value, const Ints& reduced, const Target& target, int64_t word,
+          int64_t lane_bytes)
+      : value_(value),
+        target_(target),
+        word_(word),
+        lane_bytes_(lane_bytes),
+        is_reduced_(shape_of(value).size()) {
     for (int64_t axis : reduced) is_reduced_[static_cast<size_t>(axis)] = true;
   }
 
@@ -51,13 +74,10 @@ class Operand {
         !stored->view.offset.is_const())
       return std::nullopt;
     if (!find_axes(stored->view, other)) return std::nullopt;
-    UOp base = other;
-    while (!has_memory(base) && has(base.op(), kMovement)) base = UOp(base.src(0));
-    is_computed_ = !has_memory(base);
     if (columns_axis_ == kNone || steps_ < 2) return std::nullopt;
     if (elements_ < (is_shared_ ? kElementsMin : lanes() * lanes())) return std::nullopt;
     if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
-    return pack(*stored, is_constant);
+    return pack(*stored, other, is_constant);
   }
 
  private:
@@ -94,25 +114,33 @@ class Operand {
     return true;
   }
 
-  int64_t lanes() const { return target_.vector_bytes / (value_.dtype().bytes() * word_); }
+  int64_t lanes() const { return target_.vector_bytes / lane_bytes_; }
 
-  // Columns side by side: two vectors where they fill all blocks, else one, else all.
+  // Columns side by side: two vectors where they fill all blocks, else one, else all.  Where they
+  // are many, the last block is filled up with zeros, so that no load needs a mask.  What is read
+  // so fast that the sums of a few rows would wait for each other gets four.
   int64_t block(int64_t columns) const {
     if (!is_shared_) return columns;
-    for (const int64_t vectors : {2, 1})
+    const bool is_narrow = value_.dtype().bytes() * word_ < lane_bytes_;
+    for (const int64_t vectors : {4, 2, 1}) {
+      if (vectors == 4 && (!is_narrow || rows_ > kFewRows)) continue;
       if (columns % (vectors * lanes()) == 0) return vectors * lanes();
-    return columns;
+    }
+    return columns >= kVectorsMany * lanes() ? 2 * lanes() : columns;
   }
 
-  std::optional<UOp> pack(const StoredView& stored, const std::vector<uint8_t>& is_constant) const {
+  std::optional<UOp> pack(const StoredView& stored, const UOp& other,
+                          const std::vector<uint8_t>& is_constant) const {
     const Shape& shape = shape_of(value_);
     // The elements without the axes that repeat; then with the columns split into blocks.
     ViewArg elements{{}, {}, stored.view.offset.value()};
     Shape narrow(shape.size(), 1);
     Shape kept;
+    Shape filled;  // with whole blocks
     Shape split;
     std::vector<size_t> outer;
     std::vector<size_t> steps;
+    std::vector<size_t> steps_axes;
     size_t blocks_at = 0;
     for (size_t i : kept_) {
       const int64_t size = shape[i].value();
@@ -120,21 +148,25 @@ class Operand {
       elements.strides.push_back(stored.view.strides[i].value());
       narrow[i] = size;
       kept.push_back(size);
+      filled.push_back(i == columns_axis_ ? round_up(size, block(size)) : size);
       if (i == columns_axis_) {
         blocks_at = split.size();
-        split.push_back(size / block(size));
+        split.push_back(ceil_div(size, block(size)));
         split.push_back(block(size));
         continue;
       }
       (is_reduced_[i] ? steps : outer).push_back(split.size());
+      if (is_reduced_[i]) steps_axes.push_back(i);
       split.push_back(size);
     }
-    // The longest axis of the reduction is the one that the other operand has innermost
-    // (schedule/layout.h).
+    // The longest axis of the reduction is the one that the other operand has innermost, if that is
+    // computed (schedule/layout.h) or lies so.
     const auto size = [&](size_t i) { return split[i].value(); };
     const auto longest = std::max_element(steps.begin(), steps.end(),
                                           [&](size_t a, size_t b) { return size(a) < size(b); });
-    if (is_computed_ && longest != steps.end()) std::rotate(longest, longest + 1, steps.end());
+    if (longest != steps.end() &&
+        is_innermost(other, steps_axes[static_cast<size_t>(longest - steps.begin())], is_constant))
+      std::rotate(longest, longest + 1, steps.end());
     size_t word_at = split.size();
     if (word_ > 1) {
       if (steps.empty() || size(steps.back()) % word_ != 0) return std::nullopt;
@@ -153,8 +185,15 @@ class Operand {
     order.push_back(static_cast<int64_t>(blocks_at + 1));
     if (word_ > 1) order.push_back(static_cast<int64_t>(word_at));
     Graph& graph = value_.graph();
+    const Shape none(kept.size(), Dim(0));
+    Shape rest = none;
+    for (size_t i = 0; i < kept.size(); ++i) rest[i] = filled[i].value() - kept[i].value();
+    const auto in_blocks = [&](const UOp& x) {
+      const UOp all = filled == kept ? x : make_pad(make_reshape(x, kept), none, rest);
+      return make_permute(make_reshape(all, split), order);
+    };
     const UOp given = graph.make(Op::AsStrided, {stored.base}, std::move(elements));
-    const UOp ordered = make_permute(make_reshape(given, split), order);
+    const UOp ordered = in_blocks(given);
     if (const auto lies = as_view(ordered, is_constant);
         lies && lies->view.offset.is(0) && is_row_major(lies->view))
       return std::nullopt;
@@ -162,21 +201,21 @@ class Operand {
     const bool is_copy = !has_memory(stored.base) && stored.base.op() == Op::Contiguous;
     const UOp once = value_.op() == Op::Expand ? UOp(value_.src(0)) : value_;
     const auto whole = is_copy ? without_copy(once, stored.base) : std::nullopt;
-    const auto in_order = [&](const UOp& x) {
-      const UOp cut = make_shrink(x, Shape(shape.size(), Dim(0)), narrow);
-      return make_permute(make_reshape(cut, split), order);
-    };
-    const UOp constant = graph.make(Op::Contiguous, {whole ? in_order(*whole) : ordered});
+    const UOp constant = graph.make(
+        Op::Contiguous,
+        {whole ? in_blocks(make_shrink(*whole, Shape(shape.size(), Dim(0)), narrow)) : ordered});
     Ints back(order.size());
     for (size_t i = 0; i < order.size(); ++i)
       back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-    const UOp columns = make_reshape(make_permute(constant, back), kept);
+    const UOp all = make_reshape(make_permute(constant, back), filled);
+    const UOp columns = filled == kept ? all : make_shrink(all, none, kept);
     return make_expand(make_reshape(columns, narrow), shape);
   }
 
   const UOp value_;
   const Target& target_;
   const int64_t word_;
+  const int64_t lane_bytes_;
   std::vector<bool> is_reduced_;
   std::vector<size_t> kept_;  // axes along which elements differ
   size_t columns_axis_ = kNone;
@@ -184,13 +223,36 @@ class Operand {
   int64_t rows_ = 1;   // how often each element is read
   int64_t steps_ = 1;  // of the reduction
   bool contiguous_steps_ = false;
-  bool is_shared_ = false;    // every column reads the same elements of the other operand
-  bool is_computed_ = false;  // the other operand
+  bool is_shared_ = false;  // every column reads the same elements of the other operand
 };
+
+// What is packed of a product's factor, and how the factor is made of that.
+struct Packable {
+  UOp elements;
+  std::optional<NarrowFactor> narrow;
+  bool in_words = false;
+
+  UOp over(const UOp& packed, DType dtype) const {
+    return narrow ? narrow->over(packed) : in_words ? cast(packed, dtype) : packed;
+  }
+};
+
+Packable packable(const UOp& reduce, size_t side, bool in_words, const Target& target,
+                  const std::vector<uint8_t>& varies) {
+  const UOp& factor = reduce.src(0).src(side);
+  if (in_words) return {without_cast(factor), std::nullopt, true};
+  auto narrow = narrow_factor(reduce, side, target, varies);
+  if (narrow && narrow->scales().empty()) {
+    const UOp elements = narrow->elements();
+    return {elements, std::move(narrow), false};
+  }
+  return {factor, std::nullopt, false};
+}
 
 // A contraction's product of operands, one of them packed if it is a constant.
 std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
-                                  const std::vector<uint8_t>& is_constant) {
+                                  const std::vector<uint8_t>& is_constant,
+                                  const std::vector<uint8_t>& varies) {
   const UOp& product = reduce.src(0);
   const Ints& axes = reduce.reduce_arg().axes;
   const std::optional<DotKind> kind = dot_kind_of(reduce, target);
@@ -199,11 +261,12 @@ std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
   for (const size_t side : {size_t{1}, size_t{0}}) {
     const UOp& factor = product.src(1 - side);
     const UOp other = kind ? without_cast(factor) : UOp(factor);
-    const UOp value = kind ? without_cast(product.src(side)) : UOp(product.src(side));
-    const auto packed = Operand(value, axes, target, word).packed(other, is_constant);
+    const Packable value = packable(reduce, side, kind.has_value(), target, varies);
+    Operand operand(value.elements, axes, target, word, product.dtype().bytes());
+    const auto packed = operand.packed(other, is_constant);
     if (!packed) continue;
     std::vector<UOp> src{product.src(0), product.src(1)};
-    src[side] = kind ? cast(*packed, product.dtype()) : *packed;
+    src[side] = value.over(*packed, product.dtype());
     return product.graph().make(Op::Mul, std::move(src));
   }
   return std::nullopt;
@@ -212,11 +275,12 @@ std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
 }  // namespace
 
 std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
-                                const std::vector<uint8_t>& is_constant) {
+                                const std::vector<uint8_t>& is_constant,
+                                const std::vector<uint8_t>& varies) {
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add)
       return now;
-    const auto product = packed_product(now, target, is_constant);
+    const auto product = packed_product(now, target, is_constant, varies);
     return product ? make_reduce(*product, Op::Add, now.reduce_arg().axes) : now;
   });
 }

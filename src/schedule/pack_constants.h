@@ -17,8 +17,10 @@
 
 namespace tiny {
 
-// `is_constant` says by id which nodes with memory hold what never changes.
+// `is_constant` says by id which nodes with memory hold what never changes, `varies` which nodes
+// inputs reach.
 std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
-                                const std::vector<uint8_t>& is_constant);
+                                const std::vector<uint8_t>& is_constant,
+                                const std::vector<uint8_t>& varies);
 
 }  // namespace tiny

@@ -295,7 +295,7 @@ std::vector<UOp> onehot_to_gather(std::span<const UOp> roots) {
   };
   std::vector<UOp> out(roots.begin(), roots.end());
   if (std::none_of(order.begin(), order.end(), matches)) return out;
-  std::unordered_map<const Node*, UOp> done;
+  NodeTable<UOp> done;
   for (const UOp& u : order) {
     if (ends(u)) {
       done.emplace(u.node(), u);
@@ -307,7 +307,7 @@ std::vector<UOp> onehot_to_gather(std::span<const UOp> roots) {
       src.push_back(done.at(s.node()));
       changed |= !(src.back() == s);
     }
-    UOp next = changed ? u.graph().make(u.op(), std::move(src), u.arg(), u.dtype()) : u;
+    UOp next = changed ? u.with_src(src) : u;
     if (matches(next))
       if (UOp read = Matcher(next).run()) next = std::move(read);
     done.emplace(u.node(), std::move(next));

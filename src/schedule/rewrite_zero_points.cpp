@@ -16,42 +16,10 @@ namespace tiny {
 
 namespace {
 
-constexpr int kShiftDepth = 6;   // operations that make a shift of a constant
 constexpr int64_t kUsesMin = 8;  // of each element, for corrections to pay
 
 bool is_byte(DType dtype) {
   return dtype == kInt8 || dtype == kUInt8;
-}
-
-// The movement above `node` on the way from `top`, outermost first.
-std::vector<UOp> moves_above(const UOp& top) {
-  std::vector<UOp> moves;
-  for (UOp node = top; has(node.op(), kMovement); node = UOp(node.src(0))) moves.push_back(node);
-  return moves;
-}
-
-UOp moved(const std::vector<UOp>& moves, UOp value) {
-  for (size_t i = moves.size(); i-- > 0;) {
-    std::vector<UOp> src(moves[i].src().begin(), moves[i].src().end());
-    src[0] = value;
-    value = value.graph().make(moves[i].op(), std::move(src), moves[i].arg());
-  }
-  return value;
-}
-
-// Whether all elements along the axis are equal, as far as a few operations show.
-bool is_same_along(const UOp& value, size_t axis, int depth = kShiftDepth) {
-  UOp node = value;
-  std::optional<size_t> at = axis;
-  for (; has(node.op(), kMovement); node = UOp(node.src(0))) {
-    if (repeats(node, *at)) return true;
-    at = axis_below(node, *at);
-    if (!at || node.op() == Op::Pad) return false;
-  }
-  if (node.is_const() || shape_of(node)[*at].is(1)) return true;
-  if (depth == 0 || !has(node.op(), kElementwise)) return false;
-  return std::ranges::all_of(node.src(),
-                             [&](const UOp& s) { return is_same_along(s, *at, depth - 1); });
 }
 
 // Whether it is 0, perhaps negated and repeated.
@@ -61,38 +29,60 @@ bool is_zero(const UOp& value) {
   return node.is_const_int(0);
 }
 
-// The first element along these axes.
-UOp first_along(const UOp& value, const std::vector<bool>& axes) {
-  const Shape& shape = shape_of(value);
-  Shape end = shape;
-  bool any = false;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (!axes[i] || shape[i].is(1)) continue;
-    end[i] = 1;
-    any = true;
-  }
-  return any ? make_shrink(value, Shape(shape.size(), 0), end) : value;
-}
-
 // A factor: bytes under movement, widened, and what is added to them.
 struct Factor {
   std::vector<UOp> moves;  // above the widened value
   std::vector<UOp> inner;  // between that and its bytes
   UOp bytes;
-  UOp shift;  // of the factor's shape; none: 0
+  UOp shift;           // of the factor's shape; none: 0
+  UOp unpadded_shift;  // below the movement
 
   UOp value() const { return moved(moves, moved(inner, bytes)); }
 };
 
+bool is_pad(const UOp& move) {
+  return move.op() == Op::Pad;
+}
+
+// Zeros around shifted bytes are bytes that the shift makes zero, if it is one number: then all
+// bytes are shifted.  None if there is no padding, or no such byte.
+std::optional<Factor> with_padded_bytes(const Factor& f) {
+  const auto first = std::ranges::find_if(f.moves, is_pad);
+  if (first == f.moves.end() || !f.shift) return std::nullopt;
+  const auto above = std::span(f.moves).first(static_cast<size_t>(first - f.moves.begin()));
+  const auto below = std::span(f.moves).subspan(above.size());
+  const UOp& shift = f.unpadded_shift;
+  const DType dtype = f.bytes.dtype();
+  const std::optional<Interval> needed = values_of_bytes(neg(shift));
+  const Interval holds = dtype == kInt8 ? Interval{-128, 127} : Interval{0, 255};
+  if (!is_uniform(shift) || !needed || needed->lo < holds.lo || needed->hi > holds.hi)
+    return std::nullopt;
+  const UOp bytes = moved(f.inner, f.bytes);
+  const UOp padded = moved(below, bytes);
+  const Shape& shape = shape_of(padded);
+  const UOp number = first_along(shift, std::vector<bool>(shape_of(shift).size(), true));
+  const auto everywhere = [&](const UOp& value) {
+    return make_expand(make_reshape(value, Shape(shape.size(), 1)), shape);
+  };
+  const UOp one = bytes.graph().constant_bits(kBool, 1);
+  const UOp inside = moved(
+      below, make_expand(make_reshape(one, Shape(shape_of(bytes).size(), 1)), shape_of(bytes)));
+  Factor out;
+  out.moves.assign(above.begin(), above.end());
+  out.bytes = where(inside, padded, everywhere(cast(neg(number), dtype)));
+  out.unpadded_shift = everywhere(number);
+  out.shift = moved(out.moves, out.unpadded_shift);
+  return out;
+}
+
 std::optional<Factor> factor_of(const UOp& u) {
   Factor out;
-  out.moves = moves_above(u);
-  UOp node = out.moves.empty() ? u : UOp(out.moves.back().src(0));
+  UOp node = below_movement(u, out.moves);
   UOp shift;
   if (node.op() == Op::Add) {
     for (const size_t side : {size_t{0}, size_t{1}}) {
-      const std::vector<UOp> inner = moves_above(node.src(side));
-      const UOp widened = inner.empty() ? UOp(node.src(side)) : UOp(inner.back().src(0));
+      std::vector<UOp> inner;
+      const UOp widened = below_movement(node.src(side), inner);
       if (widened.op() != Op::Cast || !is_byte(widened.src(0).dtype())) continue;
       out.inner = inner;
       shift = UOp(node.src(1 - side));
@@ -102,8 +92,10 @@ std::optional<Factor> factor_of(const UOp& u) {
   }
   if (node.op() != Op::Cast || !is_byte(node.src(0).dtype())) return std::nullopt;
   out.bytes = UOp(node.src(0));
-  if (shift && !is_zero(shift)) out.shift = moved(out.moves, shift);
-  return out;
+  if (!shift || is_zero(shift)) return out;
+  out.unpadded_shift = shift;
+  out.shift = moved(out.moves, shift);
+  return with_padded_bytes(out).value_or(out);
 }
 
 class Rewriter {
@@ -139,9 +131,7 @@ class Rewriter {
   }
 
   // Zeros are put around bytes instead of what they are widened to: loads give them for nothing.
-  static bool pads(const Factor& f) {
-    return std::ranges::any_of(f.moves, [](const UOp& u) { return u.op() == Op::Pad; });
-  }
+  static bool pads(const Factor& f) { return std::ranges::any_of(f.moves, is_pad); }
 
   bool shifts_fit(const Factor& f) const {
     if (!f.shift) return true;
@@ -237,6 +227,13 @@ std::vector<UOp> rewrite_zero_points(std::span<const UOp> roots, const Target& t
     if (has_memory(node) || now.op() != Op::ReduceAxis || !has_constant_steps(now)) return now;
     return Rewriter(now, target, varies).run().value_or(now);
   });
+}
+
+std::optional<UOp> sum_in_words(const UOp& reduce, const Target& target,
+                                const std::vector<uint8_t>& varies) {
+  if (!(target.dots & kIntegerDots) || !has_constant_steps(reduce)) return std::nullopt;
+  if (const std::optional<UOp> rewritten = Rewriter(reduce, target, varies).run()) return rewritten;
+  return dot_kind_of(reduce, target) ? std::optional(reduce) : std::nullopt;
 }
 
 }  // namespace tiny

@@ -7,6 +7,7 @@
 // target is shifted by 128 first.  Shifts are the same for all steps of the sum.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,5 +19,9 @@ namespace tiny {
 // `roots` with every such sum rewritten; `varies`, by id: nodes that inputs reach.
 std::vector<UOp> rewrite_zero_points(std::span<const UOp> roots, const Target& target,
                                      const std::vector<uint8_t>& varies);
+
+// One such sum as it is rewritten; none if the target would not multiply it in words.
+std::optional<UOp> sum_in_words(const UOp& reduce, const Target& target,
+                                const std::vector<uint8_t>& varies);
 
 }  // namespace tiny

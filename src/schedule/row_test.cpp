@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/bounds.h"
+#include "ir/dot.h"
 #include "ir/shared_value.h"
 
 namespace tiny {
@@ -43,9 +44,16 @@ RowTest::RowTest(const Kernel& kernel, const Target& target) : kernel_(kernel), 
 
 double RowTest::work() const {
   double sum = 0;
-  for (const UOp& u : nodes_)
+  for (const UOp& u : nodes_) {
     if (has(u.op(), kElementwise) && u.dtype() != kInt64)
       sum += op_weight(u.op()) * extent(free_.at(u.node()));
+    // Words of what is read are multiplied at once.
+    const auto product = dot_product(u);
+    if (product && target_.has_dot(product->kind) && product->a.op() == Op::Load &&
+        product->b.op() == Op::Load)
+      sum -= extent(free_.at(u.src(0).node())) *
+             (1 - 1 / static_cast<double>(dot_steps(product->kind)));
+  }
   return sum;
 }
 
@@ -197,6 +205,14 @@ bool RowTest::passes_as_tiles(size_t inputs) const {
   }
   return operands > 0 && row && extent(std::bit_floor(row)) >= kRowTileMin &&
          (is_streamed || operands <= static_cast<double>(target_.l3_bytes) / 2);
+}
+
+double RowTest::alone_seconds() const {
+  RangeSet common = ~RangeSet{0};
+  for (const UOp& u : nodes_)
+    if (u.op() == Op::Store) common &= free_.at(u.node());
+  if (extent(common) > 1) return 0;
+  return work() / target_.fma_rate * (1 - 1.0 / target_.cores);
 }
 
 std::optional<double> RowTest::operand_seconds(size_t inputs) const {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/kernel.h"
@@ -34,6 +33,8 @@ class RowTest {
   // Arithmetic of one launch, in multiply-adds: what is inside a reduction counts for each of its
   // iterations.
   double work() const;
+  // Seconds more than all cores would take, if the stores have no loop in common to share.
+  double alone_seconds() const;
   // Whether a kernel that reads so many buffers can run as loops over rows: each row is read,
   // reduced and written while it is in cache.  Without reductions: whether it is small enough.
   bool passes(size_t inputs) const;
@@ -65,7 +66,7 @@ class RowTest {
   const Kernel& kernel_;
   const Target& target_;
   std::vector<UOp> nodes_;
-  std::unordered_map<const Node*, RangeSet> free_;
+  FreeRanges free_;
 };
 
 }  // namespace tiny

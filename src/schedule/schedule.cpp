@@ -5,7 +5,7 @@
 #include "schedule/hazards.h"
 #include "schedule/join_beside.h"
 #include "schedule/layout.h"
-#include "schedule/lower.h"
+#include "schedule/lower_once.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -35,20 +35,21 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
                        const JoinSettings& joins) {
   Schedule schedule;
   Decision decision = decide_stored(outputs, target);
+  LowerOnce lowered(decision);
   Joins made;
   if (fusion) {
-    made = join_kernels(decision, outputs, target, joins);
+    made = join_kernels(decision, lowered, outputs, target, joins);
     choose_layouts(decision, outputs);
   }
   const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
-    if (!is_empty(node)) schedule.kernels.push_back(lower_store(node, destination, view, decision));
+    if (!is_empty(node)) schedule.kernels.push_back(lowered.store(node, destination, view));
   };
   for (const UOp& u : decision.order) {
     if (joins.stop && decision.stored[u.id()]) joins.stop->check();
     if (has_memory(u) || !decision.stored[u.id()] || u.op() == Op::After) continue;
-    if (decision.slice_of[u.id()]) continue;  // written with its concatenation's other parts
+    if (decision.slice(u)) continue;  // written with its concatenation's other parts
     if (u.op() == Op::Assign) {
-      if (!is_empty(u)) schedule.kernels.push_back(lower_value(u, decision));
+      if (!is_empty(u)) schedule.kernels.push_back(lowered.value(u));
       continue;
     }
     schedule.stored.push_back(u);
@@ -58,7 +59,8 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     }
     for (size_t i = 0; i < u.src().size(); ++i) {
       const UOp& part = u.src(i);
-      const bool own = decision.slice_of[part.id()] == u;
+      const UOp* whole = decision.slice(part);
+      const bool own = whole && *whole == u;
       if (own) decision.stored[part.id()] = 0;  // its value is computed here, not read
       add_kernel(part, u, slice_view(u, i, decision));
     }

@@ -1,5 +1,8 @@
 #include "shape/movement_axis.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "shape/shape.h"
 
 namespace tiny {
@@ -17,6 +20,34 @@ std::optional<size_t> axis_before_reshape(const UOp& reshape, size_t axis) {
     before = before * from[k];
   }
   return std::nullopt;
+}
+
+constexpr int kSameDepth = 6;  // operations that are looked through
+
+// Whether all elements are equal.
+bool is_uniform_within(const UOp& value, int depth) {
+  UOp node = value;
+  for (; has(node.op(), kMovement); node = UOp(node.src(0)))
+    if (node.op() == Op::Pad) return false;
+  if (node.is_const() || product(shape_of(node)).is(1)) return true;
+  return depth > 0 && has(node.op(), kElementwise) &&
+         std::ranges::all_of(node.src(),
+                             [&](const UOp& s) { return is_uniform_within(s, depth - 1); });
+}
+
+bool is_same_within(const UOp& value, size_t axis, int depth) {
+  UOp node = value;
+  std::optional<size_t> at = axis;
+  for (; has(node.op(), kMovement); node = UOp(node.src(0))) {
+    if (repeats(node, *at)) return true;
+    at = axis_below(node, *at);
+    if (node.op() == Op::Pad) return false;
+    if (!at) return is_uniform_within(UOp(node.src(0)), depth);
+  }
+  if (node.is_const() || shape_of(node)[*at].is(1)) return true;
+  if (depth == 0 || !has(node.op(), kElementwise)) return false;
+  return std::ranges::all_of(node.src(),
+                             [&](const UOp& s) { return is_same_within(s, *at, depth - 1); });
 }
 
 }  // namespace
@@ -55,6 +86,47 @@ bool repeats(const UOp& x, size_t axis) {
     node = UOp(node.src(0));
   }
   return false;
+}
+
+bool is_same_along(const UOp& value, size_t axis) {
+  return is_same_within(value, axis, kSameDepth);
+}
+
+bool is_uniform(const UOp& value) {
+  return is_uniform_within(value, kSameDepth);
+}
+
+UOp first_along(const UOp& value, const std::vector<bool>& axes) {
+  const Shape& shape = shape_of(value);
+  Shape end = shape;
+  bool any = false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (!axes[i] || shape[i].is(1)) continue;
+    end[i] = 1;
+    any = true;
+  }
+  return any ? make_shrink(value, Shape(shape.size(), 0), end) : value;
+}
+
+UOp below_movement(const UOp& top, std::vector<UOp>& moves) {
+  UOp node = top;
+  for (; has(node.op(), kMovement); node = UOp(node.src(0))) moves.push_back(node);
+  return node;
+}
+
+UOp below_movement(const UOp& top) {
+  UOp node = top;
+  while (has(node.op(), kMovement)) node = UOp(node.src(0));
+  return node;
+}
+
+UOp moved(std::span<const UOp> moves, UOp value) {
+  for (size_t i = moves.size(); i-- > 0;) {
+    std::vector<UOp> src(moves[i].src().begin(), moves[i].src().end());
+    src[0] = std::move(value);
+    value = moves[i].graph().make(moves[i].op(), std::move(src), moves[i].arg());
+  }
+  return value;
 }
 
 }  // namespace tiny

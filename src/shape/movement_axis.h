@@ -1,8 +1,10 @@
-// Axes through movement.
+// Axes through movement, and movement by itself.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "ir/uop.h"
 
@@ -14,5 +16,21 @@ std::optional<size_t> axis_below(const UOp& movement, size_t axis);
 
 // Whether movement and casts alone make all elements along the axis the same one.
 bool repeats(const UOp& x, size_t axis);
+
+// Whether all elements along the axis are equal, as far as a few operations show.
+bool is_same_along(const UOp& value, size_t axis);
+
+// Whether all elements are equal, as far as that shows.
+bool is_uniform(const UOp& value);
+
+// The first element along these axes, which are as many as the value has.
+UOp first_along(const UOp& value, const std::vector<bool>& axes);
+
+// What `top` is movement of, and that movement, outermost first, which goes to the end of `moves`.
+UOp below_movement(const UOp& top, std::vector<UOp>& moves);
+UOp below_movement(const UOp& top);
+
+// The same movement of another value of the same shape.
+UOp moved(std::span<const UOp> moves, UOp value);
 
 }  // namespace tiny

@@ -120,32 +120,33 @@ std::optional<View> move_view(const View& view, Op op, const Shape& p) {
 }
 
 std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored,
-                                  const Layouts& layouts) {
-  std::vector<UOp> chain;
-  UOp base = node;
+                                  const Layouts& layouts, std::span<const Node* const> except) {
   const auto is_stored = [&](const UOp& u) {
     return u.op() == Op::Buffer || u.op() == Op::After ||
-           (u.id() < stored.size() && stored[u.id()]);
+           (u.id() < stored.size() && stored[u.id()] && !std::ranges::count(except, u.node()));
   };
-  while (!is_stored(base)) {
-    if (!has(base.op(), kMovement) || base.op() == Op::Pad) return std::nullopt;
+  std::vector<const UOp*> chain;
+  const UOp* base = &node;
+  while (!is_stored(*base)) {
+    if (!has(base->op(), kMovement) || base->op() == Op::Pad) return std::nullopt;
     chain.push_back(base);
-    base = UOp(base.src(0));
+    base = &base->src(0);
   }
-  const auto layout = layouts.find(base.node());
-  View view = layout == layouts.end() ? row_major(shape_of(base)) : layout->second;
+  const auto layout = layouts.find(base->node());
+  View view = layout == layouts.end() ? row_major(shape_of(*base)) : layout->second;
   for (size_t i = chain.size(); i-- > 0;) {
-    if (chain[i].op() == Op::AsStrided) {
+    const UOp& move = *chain[i];
+    if (move.op() == Op::AsStrided) {
       if (!is_row_major(view)) return std::nullopt;
-      const ViewArg& arg = chain[i].view_arg();
+      const ViewArg& arg = move.view_arg();
       view = View{to_shape(arg.shape), to_shape(arg.strides), arg.offset};
       continue;
     }
-    auto moved = move_view(view, chain[i].op(), movement_dims(chain[i]));
+    auto moved = move_view(view, move.op(), movement_dims(move));
     if (!moved) return std::nullopt;
     view = std::move(*moved);
   }
-  return StoredView{std::move(base), std::move(view)};
+  return StoredView{*base, std::move(view)};
 }
 
 std::pair<int64_t, int64_t> extent(const View& view) {

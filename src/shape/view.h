@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -28,7 +29,7 @@ std::optional<View> move_view(const View& view, Op op, const Shape& parameters);
 
 // What holds memory below a chain of movement ops, and the view that the chain makes of it: a
 // Buffer, a version of one (After), or a node that `stored` (by id; may be empty) says has a buffer
-// of its own: row-major, unless `layouts` says otherwise.
+// of its own: row-major, unless `layouts` says otherwise; not one of `except`, whatever it says.
 // None if another op intervenes or the chain is no view.
 struct StoredView {
   UOp base;
@@ -37,7 +38,8 @@ struct StoredView {
 using Layouts = std::unordered_map<const Node*, View>;
 using BufferSizes = std::unordered_map<const Node*, Dim>;  // in elements
 std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored = {},
-                                  const Layouts& layouts = {});
+                                  const Layouts& layouts = {},
+                                  std::span<const Node* const> except = {});
 
 // The lowest and highest element that the view touches; an empty view touches none (1 > 0 range:
 // first > last).  Numbers only.

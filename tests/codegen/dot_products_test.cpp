@@ -232,11 +232,11 @@ TEST(DotProducts, GiveTheSameBitsUnderListsThatNameWords) {
 }
 
 // A product of constants' shapes on a target that has these dot products.
-std::vector<Option> chosen_for(DotSet dots, DType a, DType b, DType wide) {
+std::vector<Option> chosen_for(DotSet dots, DType a, DType b, DType wide, int64_t steps = 256) {
   const Ref<Context> context = context_on({"interp", ""});
-  const std::vector<uint8_t> zeros(256 * 256 * 2);
+  const std::vector<uint8_t> zeros(static_cast<size_t>(256 * steps * 2));
   const auto tensor = [&](DType d) {
-    return from_data(context, d, {256, 256}, zeros.data(), 256 * 256 * d.bytes());
+    return from_data(context, d, {256, steps}, zeros.data(), 256 * steps * d.bytes());
   };
   const Tensor product = matmul(cast(tensor(a), wide), transpose(cast(tensor(b), wide), 0, 1));
   const UOp node = product.node();
@@ -261,6 +261,37 @@ TEST(DotProducts, AreChosenWhereTheTargetHasThem) {
   EXPECT_TRUE(names_word(chosen_for(kAllDots, kUInt8, kUInt8, kInt32)));
   EXPECT_TRUE(names_word(chosen_for(kAllDots, kBFloat16, kBFloat16, kFloat32)));
   EXPECT_FALSE(names_word(chosen_for(kAllDots, kUInt8, kInt8, kInt64)));
+}
+
+// Rows of whole pages fall into the same sets of a cache: a tile of them is laid out with a line
+// more a row, in whole words.
+TEST(DotProducts, RowsThatCollideAreLaidOutInWords) {
+  const auto padded = [](int64_t steps) {
+    const std::vector<Option> options = chosen_for(kAllDots, kUInt8, kInt8, kInt32, steps);
+    const auto word = std::ranges::find(options, OptionKind::Dot, &Option::kind);
+    return std::ranges::any_of(options, [&](const Option& o) {
+      return o.kind == OptionKind::Stage && o.padding == 64 && o.list.back() == word->range;
+    });
+  };
+  EXPECT_TRUE(padded(4096));
+  EXPECT_FALSE(padded(4000));
+  std::vector<std::vector<int32_t>> results;
+  for (const Machine& machine : {kMachines[0], kMachines[1], kMachines[2]}) {
+    const Ref<Context> context = context_on(machine);
+    std::mt19937_64 random(3);
+    const auto tensor = [&](DType d) {
+      std::vector<uint8_t> bytes(20 * 4096);
+      for (uint8_t& b : bytes) b = static_cast<uint8_t>(random());
+      return cast(from_data(context, d, {20, 4096}, bytes.data(), std::ssize(bytes)), kInt32);
+    };
+    const Tensor a = tensor(kUInt8);
+    Tensor product = matmul(a, transpose(tensor(kInt8), 0, 1));
+    std::vector<int32_t> out(20 * 20);
+    read(product, out.data(), std::ssize(out) * 4);
+    results.push_back(std::move(out));
+  }
+  EXPECT_EQ(results[1], results[0]);
+  EXPECT_EQ(results[2], results[0]);
 }
 
 TEST(DotProducts, OfBfloat16NeedPermission) {

@@ -73,6 +73,16 @@ TEST_F(Nests, AProductKeepsPanelsInScratch) {
                               "STAGE p1 r2 r4 r3 r5 r6; STAGE p0 r0 r7 r3 pad 16"));
 }
 
+// The last block of columns has five panels and a part of one: it walks these alone.
+TEST_F(Nests, AProductsLastBlockOfColumnsWalksThePanelsThatItHas) {
+  const Tensor c = matmul(input({98, 512}), input({512, 700}));
+  testing::expect_golden("nest_product_blocks",
+                         nest(c,
+                              "TILE r2 256; TILE r1 512; TILE r4 32; TILE r5 16; TILE r0 14; "
+                              "ORDER r1 r2 r0 r4 r3 r7 r5 r6; VEC r6; UPCAST r7; UPCAST r5; "
+                              "STAGE p1 r2 r4 r3 r5 r6"));
+}
+
 // Wanted: m { a {4 max}; fold; b {e = exp; E = e; 4 sums}; fold; d = 1 / S; n {O = E * d} }.
 TEST_F(Nests, ASoftmaxIsThreeLoopsInARow) {
   const Tensor o = softmax(input({4096, 1024}), 1);

@@ -76,7 +76,7 @@ TEST_F(HeuristicTest, WhatLanesWalkTheirLinesAlongIsInnermost) {
 TEST_F(HeuristicTest, PanelsInPlaceAreWalkedInOnePass) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
   const Tensor y = pointwise(pointwise(pointwise(x, 1024), 256), 64);
-  EXPECT_EQ(loops(x, y, 1), "r_8_14_1024_14_2_16");
+  EXPECT_EQ(loops(x, y, 1), "r_8_14_512_2_14_2_16");
 }
 
 TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
@@ -88,7 +88,7 @@ TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
 // Rows of a caller lie as they do: those a page apart are copied for a block of steps at a time.
 TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
-  EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_256_13_2_16");
+  EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
 }
 
 // Meanwhile a part of the next rows is fetched, and the place that their sums are added to; with
@@ -102,6 +102,29 @@ TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
   EXPECT_EQ(list(128).find("PREFETCH p2"), std::string::npos);
   // Panels of 1024 steps lie 128 KB apart: their blocks would share the sets of the cache.
   EXPECT_NE(list(1024).find("STAGE p1"), std::string::npos);
+}
+
+// Columns are stored side by side: an operand that lies the other way is turned on the way to its
+// panel, by squares.  Blocks of steps and of columns are alike, so that none needs guards.
+TEST_F(HeuristicTest, PanelsOfProductsOfInputs) {
+  const auto list = [&](const Tensor& product) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {product.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
+    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_target());
+    const std::string text = to_text(choose_options(kernel, avx512_target()));
+    return text.substr(0, text.find("; VEC"));
+  };
+  const auto input = [&](int64_t rows, int64_t columns) {
+    return testing::float_input(context_, {rows, columns});
+  };
+  for (const int64_t columns : {3072, 512, 500})
+    EXPECT_TRUE(
+        list(matmul(input(128, 768), permute(input(columns, 768), {1, 0}))).find("STAGE p1") !=
+        std::string::npos)
+        << columns;
+  EXPECT_EQ(list(matmul(input(384, 1000), input(1000, 768))),
+            "TILE r2 250; TILE r1 384; TILE r4 48; TILE r5 16; TILE r0 9; "
+            "ORDER r1 r2 r0 r4 r3 r7 r5 r6");
 }
 
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
@@ -173,13 +196,15 @@ TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
   EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
 }
 
-// A matrix whose rows are pages apart is read in long runs: from the last cache in as long ones as
-// registers allow, from memory in runs of 12 lines.
+// A matrix whose rows are pages apart is read in runs as long as registers allow, from memory four
+// rows at once; one row after the other comes faster from memory in runs of 12 lines.
 TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
   const Tensor cached = make_placeholder(context_, kFloat32, {384, 3072});
   EXPECT_EQ(loops(cached, matmul(constant({1, 384}), cached), 0), "r_8_24_16_384");
   const Tensor large = make_placeholder(context_, kFloat32, {3072, 3072});
-  EXPECT_EQ(loops(large, matmul(constant({1, 3072}), large), 0), "r_16_12_16_3072");
+  EXPECT_EQ(loops(large, matmul(constant({1, 3072}), large), 0), "r_8_24_16_768_4");
+  const Tensor odd = make_placeholder(context_, kFloat32, {3073, 3072});
+  EXPECT_EQ(loops(odd, matmul(constant({1, 3073}), odd), 0), "r_16_12_16_3073");
   const Tensor small = make_placeholder(context_, kFloat32, {128, 1024});
   EXPECT_EQ(loops(small, matmul(constant({1, 128}), small), 0), "r_16_4_16_128");
 }
@@ -210,7 +235,7 @@ TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 28, 28, 256});
   const Tensor normal = mul(permute(x, {0, 3, 1, 2}), constant({256, 1, 1}));
   const Tensor y = permute(pointwise(relu(normal), 128), {0, 2, 3, 1});
-  EXPECT_EQ(loops(x, y, 0), "r_56_4_256_14_2_16");
+  EXPECT_EQ(loops(x, y, 0), "r_56_4_128_2_14_2_16");
 }
 
 // Four rows of outputs read six rows of inputs; the nine steps are side by side.
@@ -220,12 +245,26 @@ TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
+// Rows half a page off share sets with every second one only: more of them are walked at once.
+TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
+  const auto list = [&](int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, 112, 112, channels});
+    return options(x, stored(depthwise(permute(x, {0, 3, 1, 2}), 2)), 0);
+  };
+  EXPECT_TRUE(list(96).starts_with("TILE r0 5; UPCAST r5;")) << list(96);
+  EXPECT_TRUE(list(64).starts_with("TILE r0 3; UPCAST r5;")) << list(64);
+}
+
 // Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows
 // are beside each other in registers.
 TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(pointwise(relu(depthwise(permute(x, {0, 3, 1, 2}))), 128));
   EXPECT_EQ(loops(x, y, 0), "r_28_4_4_2_128_14_2_16_3_3");
+  // Seven columns of both rows share what they load.
+  EXPECT_NE(options(x, y, 0).find("TILE r12 7; ORDER r12 r11 r10 r4 r5 r14 r13; VEC r13; "
+                                  "UPCAST r14; UNROLL r4; UNROLL r5; UPCAST r10"),
+            std::string::npos);
   const Tensor small = make_placeholder(context_, kFloat32, {1, 7, 7, 960});
   const Tensor z = stored(pointwise(relu(depthwise(permute(small, {0, 3, 1, 2}))), 160));
   EXPECT_EQ(loops(small, z, 0), "r_4_5_960_2_7_2_16_3_3");

@@ -136,6 +136,43 @@ TEST(Options, AReducedLoopMayStandOutsideTheStores) {
       }
 }
 
+// Rows of a, each three times with zeros on both sides, times b; the largest of that and 0.  Ranges
+// r0 rows, r1 columns, r2 times, r3 steps.
+std::vector<float> padded_product(const char* device, const std::string& options) {
+  constexpr int64_t kRows = 15, kColumns = 5, kTimes = 3, kSteps = 2, kPadding = 3;
+  constexpr int64_t kAll = kSteps + 2 * kPadding;
+  const Ref<Context> context = context_with(device, options);
+  Graph& graph = context->graph();
+  const auto values = [&](const Shape& shape, int64_t step) {
+    std::vector<float> data(static_cast<size_t>(tiny::product(shape).value()));
+    for (size_t i = 0; i < data.size(); ++i)
+      data[i] = static_cast<float>(static_cast<int64_t>(i) * step % 17 - 8);
+    const auto bytes = static_cast<int64_t>(data.size() * sizeof(float));
+    return make_reshape(
+        make_buffer(graph, context->from_host(data.data(), bytes), kFloat32, std::ssize(data)),
+        shape);
+  };
+  std::vector<float> out(kRows * kColumns);
+  const Shape all{kRows, kColumns, kTimes, kAll};
+  const UOp a =
+      make_pad(values({kRows, 1, kTimes, kSteps}, 7), {0, 0, 0, kPadding}, {0, 0, 0, kPadding});
+  const UOp b = values({1, kColumns, kTimes, kAll}, 5);
+  const UOp sum = make_reduce(mul(make_expand(a, all), make_expand(b, all)), Op::Add, {2, 3});
+  const UOp zero = make_reshape(graph.constant(kFloat32, 0), {1, 1});
+  const UOp largest = elementwise(Op::Max, {sum, make_expand(zero, {kRows, kColumns})});
+  read(*context, largest, out.data(), static_cast<int64_t>(out.size() * sizeof(float)));
+  return out;
+}
+
+// Trips of such a loop are split off where a is zero, and so is the last tile of rows: they stand
+// in one block, where each has its own value of the sum so far.
+TEST(Options, TripsThatAreSplitOffEachHaveTheirOwnSum) {
+  const char* list = "TILE r3 2; UNROLL r4; TILE r0 8; VEC r5; ORDER r1 r2 r3 r4 r0 r5";
+  const std::vector<float> plain = padded_product("interp", "");
+  for (const char* device : {"interp", "cpu"})
+    EXPECT_EQ(padded_product(device, list), plain) << device;
+}
+
 // More accumulators than there are registers: some of them live in memory.
 TEST(Options, FortyAccumulatorsRunOnSixteenRegisters) {
   const char* lists[] = {"TILE r0 10; UPCAST r3; TILE r1 32; TILE r4 8; UPCAST r4; VEC r5",

@@ -47,15 +47,17 @@ Tensor prologue(Random& random, const Tensor& x, const Ints& shape) {
 // Two contractions, one after the other: the second's operand is a value that has a layout.
 Tensor matrices(Random& random, const Tensor& x, int64_t k) {
   const Ref<Context> context(&x.context());
-  const int64_t n = random.one_of({16, 32, 48, 50, 64, 96, 200, 1024});
+  const int64_t n = random.one_of({16, 32, 48, 50, 64, 96, 200, 203, 509, 1024});
   const int64_t m = random.one_of({7, 16, 24, 40});
   Tensor w = random.tensor(context, {k, n});
   if (random.below(2)) w = permute(random.tensor(context, {n, k}), {1, 0});
   return matmul(relu(matmul(prologue(random, x, {k}), w)), random.tensor(context, {n, m}));
 }
 
-Tensor convolutions(Random& random, const Tensor& x, int64_t channels) {
-  const Ref<Context> context(&x.context());
+// Channels lie second or last.
+Tensor convolutions(Random& random, const Tensor& given, int64_t channels, bool is_last) {
+  const Ref<Context> context(&given.context());
+  const Tensor x = is_last ? permute(given, {0, 3, 1, 2}) : given;
   const int64_t groups = random.one_of({1, 1, 1, 2, channels});
   const int64_t middle = random.one_of({16, 32, 48, 64}) * (groups == channels ? channels / 8 : 1);
   const int64_t size = random.one_of({1, 3});
@@ -80,14 +82,19 @@ TEST(PackedOperands, HaveTheOraclesValues) {
     const bool is_conv = random.below(2) != 0;
     const int64_t k = is_conv ? random.one_of({8, 16, 24}) : random.one_of({24, 64, 400, 600});
     const int64_t rows = 1 + random.below(30);
-    const Ints shape =
-        is_conv ? Ints{1, k, 1 + random.below(12), 1 + random.below(12)} : Ints{rows, k};
+    const int64_t height = 1 + random.below(12);
+    const int64_t width = 1 + random.below(12);
+    const bool is_last = random.below(2) != 0;
+    const Ints image = is_last ? Ints{1, height, width, k} : Ints{1, k, height, width};
+    const Ints shape = is_conv ? image : Ints{rows, k};
     const Tensor data = random.tensor(context, shape);
     const Tensor input = make_placeholder(context, kFloat32, to_shape(shape));
     Random of_program = random;
-    const Tensor wanted = is_conv ? convolutions(random, data, k) : matrices(random, data, k);
-    const Tensor output =
-        is_conv ? convolutions(of_program, input, k) : matrices(of_program, input, k);
+    const auto make = [&](Random& of, const Tensor& x) {
+      return is_conv ? convolutions(of, x, k, is_last) : matrices(of, x, k);
+    };
+    const Tensor wanted = make(random, data);
+    const Tensor output = make(of_program, input);
     const Ref<const TensorProgram> program =
         testing::compile_with_constants(context, input, output);
     TensorRun run(context, program);

@@ -36,6 +36,7 @@ Ref<Context> context_with(const char* device, const char* isa, const std::string
   Flags flags = testing::flags_for(device, isa);
   flags.opts = options;
   flags.noopt = optimise ? 0 : 1;
+  flags.threads = 2;  // wherever the tests run
   flags.spec = 1;
   return make_ref<Context>(flags);
 }
@@ -301,7 +302,7 @@ class OptionMaker {
     static constexpr int64_t kSizes[] = {2, 3, 4, 6, 8, 14, 16, 32};
     Option option;
     option.range = range();
-    switch (below(12)) {
+    switch (below(13)) {
       case 0:
       case 1:
       case 2:
@@ -333,6 +334,10 @@ class OptionMaker {
         return option;
       case 10:
         option.kind = OptionKind::Overlap;
+        return option;
+      case 11:
+        option.kind = OptionKind::Prefetch;
+        option.amount = below(std::ssize(kernel_.params));
         return option;
       default:
         option.kind = OptionKind::Stage;

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "codegen/pipeline.h"
 #include "engine/compile.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -59,13 +60,17 @@ class Attention {
     return permute(tensor({rows, heads, columns}), {1, 0, 2});
   }
   Tensor weights(const Tensor& scores) {
-    switch (below(3)) {
+    switch (below(4)) {
       case 0: {  // without the maximum, each row divided by its sum
         const Tensor e = mul(scores, scores);
         return div(e, add(sum(e, {2}, true), number(1)));
       }
       case 1:  // what lies below the middle of its row counts for nothing
         return relu(sub(scores, mean(scores, {2}, true)));
+      case 2: {  // a softmax as others write it
+        const Tensor e = exp(sub(scores, max(scores, {2}, true)));
+        return div(e, sum(e, {2}, true));
+      }
       default:
         return softmax(scores, 2);
     }
@@ -103,6 +108,32 @@ Tensor attention(const Ref<Context>& context, int64_t rows, int64_t keys) {
   const auto input = [&](const Ints& shape) { return testing::float_input(context, shape); };
   const Tensor scores = matmul(input({12, rows, 64}), permute(input({12, keys, 64}), {0, 2, 1}));
   return matmul(softmax(scores, 2), input({12, keys, 64}));
+}
+
+// Weights are never formed: rows are divided where they are summed.
+TEST(RowTiles, DivideRowsOnceTheyAreSummed) {
+  const Ref<Context> context = testing::new_context("interp", "avx512");
+  const UOp wanted = context->graph().make(Op::Contiguous, {attention(context, 128, 128).node()});
+  const Schedule schedule = make_schedule({&wanted, 1}, avx512_target());
+  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_target());
+  EXPECT_EQ(kernel.roots.front().src(1).op(), Op::Mul);
+  EXPECT_EQ(kernel.roots.front().src(1).src(0).op(), Op::Reduce);
+}
+
+// What a head's tiles share is fetched while the head before is multiplied, if all operands are
+// more than the second level of cache holds.
+TEST(RowTiles, FetchWhatTheNextHeadReads) {
+  const Ref<Context> context = testing::new_context("interp", "avx512");
+  const auto options = [&](int64_t heads) {
+    const auto input = [&] { return testing::float_input(context, {heads, 128, 64}); };
+    const Tensor scores = matmul(input(), permute(input(), {0, 2, 1}));
+    const Tensor output = matmul(softmax(scores, 2), input());
+    const UOp wanted = output.graph().make(Op::Contiguous, {output.node()});
+    const Schedule schedule = make_schedule({&wanted, 1}, avx512_target());
+    return generate(schedule.kernels.front().kernel, avx512_target(), {}).options;
+  };
+  EXPECT_TRUE(options(12).ends_with("PREFETCH p0 r1; PREFETCH p1 r0; PREFETCH p2 r0"));
+  EXPECT_EQ(options(4).find("PREFETCH"), std::string::npos);
 }
 
 TEST(RowTiles, AreOneKernelHoweverLongTheyAre) {

@@ -62,6 +62,25 @@ TEST(PlaceLifetimes, WhatLivesAtTheSameTimeLiesApart) {
   }
 }
 
+TEST(PlaceLifetimes, LargeValuesOfOneTimeBeginApartInTheirPages) {
+  // A chain: each is read while the next is stored; one is read again later.
+  std::vector<Lifetime> lives;
+  for (int64_t i = 0; i < 12; ++i) lives.push_back({256 << 10, i, i + 1, 0});
+  lives.push_back({512 << 10, 3, 9, 0});
+  const int64_t total = place_lifetimes(lives, kArenaAlignment);
+  EXPECT_LE(total, (1024 << 10) + 3 * 4096);
+  for (size_t i = 0; i < lives.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      if (!overlap(lives[i].first, lives[i].last, lives[j].first, lives[j].last)) continue;
+      const int64_t apart = std::abs(lives[i].offset - lives[j].offset) % 4096;
+      EXPECT_GE(apart, 1024) << i << " " << j;
+      EXPECT_LE(apart, 3072) << i << " " << j;
+    }
+  // Small ones lie as close as they can.
+  std::vector<Lifetime> small{{4096, 0, 1, 0}, {4096, 0, 1, 0}};
+  EXPECT_EQ(place_lifetimes(small, kArenaAlignment), 8192);
+}
+
 // Graphs as a program, with what it computes checked by the oracle.
 class PlanTest : public ::testing::Test {
  protected:

@@ -103,6 +103,28 @@ TEST_F(SearchTest, ItTellsEachStepBesideTheHeuristic) {
   EXPECT_NE(told.find("x heuristic"), std::string::npos) << told;
 }
 
+// What a bar on a terminal is drawn from.
+TEST_F(SearchTest, ItTellsHowFarItIs) {
+  struct Heard {
+    int64_t calls = 0, last = 0;
+    bool is_sound = true;
+  } heard;
+  Flags watched = flags("cpu");
+  watched.progress.user = &heard;
+  watched.progress.tell = [](void* user, const char* what, int64_t done, int64_t total) {
+    auto& h = *static_cast<Heard*>(user);
+    if (std::string_view(what).substr(0, 7) != "search ") return 0;
+    h.is_sound &= done >= 0 && done < total && (done == 0 || done > h.last);
+    ++h.calls;
+    h.last = done;
+    return 0;
+  };
+  const CompileCounts counts = compute(watched, product);
+  EXPECT_TRUE(heard.is_sound);
+  EXPECT_GT(heard.calls, 3);
+  EXPECT_LT(heard.calls, counts.candidates);
+}
+
 TEST_F(SearchTest, ASecondContextTakesTheListFromDisk) {
   const CompileCounts first = compute(flags("cpu"), product);
   EXPECT_GT(first.candidates, 0);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <random>
 
+#include "base/text.h"
 #include "engine/compile.h"
 #include "tensor/activation.h"
 #include "tensor/create.h"
@@ -71,6 +72,16 @@ std::vector<Case> cases() {
       {"a long product", [](const Dim& n) { return Shape{n, 700}; },
        [](const Dim& n) { return Shape{n, 700}; },
        [](const Tensor& a, const Tensor& b) { return matmul(a, transpose(b, 0, 1)); }},
+      {"rows of a wide product", rows(70), [](const Dim&) { return Shape{70, 130}; },
+       [](const Tensor& a, const Tensor& b) { return relu(matmul(a, b)); }},
+      {"rows of a product in blocks", rows(800), [](const Dim&) { return Shape{800, 64}; }, matmul},
+      {"rows of several products", [](const Dim& n) { return Shape{3, n, 20}; },
+       [](const Dim&) { return Shape{3, 20, 48}; }, matmul},
+      {"attention", [](const Dim& n) { return Shape{2, n, 40}; },
+       [](const Dim& n) { return Shape{2, n, 40}; },
+       [](const Tensor& a, const Tensor& b) {
+         return matmul(softmax(matmul(a, transpose(b, 1, 2)), 2), b);
+       }},
       {"elements", rows(7), rows(7), [](const Tensor& a, const Tensor& b) { return a * b + a; }},
       {"softmax of rows", columns(5), columns(5),
        [](const Tensor& a, const Tensor& b) { return softmax(a, 1) + b; }},
@@ -185,29 +196,80 @@ class VariableRun {
   Ref<Run> run_;
 };
 
-void expect_all_same(const char* device, const Ints& values) {
-  const Ref<Context> context = new_context(device);
+// Of every so many cases one.
+void expect_all_same(const Ref<Context>& context, const Ints& values, size_t every = 1) {
   const Ref<Context> other = new_context("cpu");
   const std::vector<Case> all = cases();
-  for (const Case& c : all) {
+  for (size_t i = 0; i < all.size(); i += every) {
+    const Case& c = all[i];
     SCOPED_TRACE(c.name);
     VariableRun run(context, other, c);
     for (int64_t n : values) run.expect_same(n);
   }
 }
 
-TEST(Variables, MachineCodeFollowsEveryValue) {
+// All up to several tiles of every size, and some that have many.
+Ints all_edges() {
   Ints values;
   for (int64_t n = 1; n <= kMax; n += n < 70 ? 1 : 10) values.push_back(n);
-  expect_all_same("cpu", values);
+  return values;
+}
+
+TEST(Variables, MachineCodeFollowsEveryValue) {
+  expect_all_same(new_context("cpu"), all_edges());
+}
+
+TEST(Variables, MachineCodeOfNarrowVectorsFollowsEveryValue) {
+  expect_all_same(new_context("cpu", "avx2"), all_edges());
+}
+
+TEST(Variables, ThreadsFollowTheEdges) {
+  Flags flags = testing::flags_for("cpu");
+  flags.threads = 3;
+  expect_all_same(make_ref<Context>(flags), {1, 2, 13, 14, 27, 28, 29, 31, 33, 64, 65, 99, kMax});
+}
+
+// Tiles of rows, of columns and of steps, which stages hold or threads share, and some whose
+// indices do not let tiles begin anywhere.
+TEST(Variables, ListsOfOptionsFollowEveryValue) {
+  const auto rows = [](const Dim& n) { return Shape{n, Dim(24)}; };
+  const auto columns = [](const Dim& n) { return Shape{Dim(24), n}; };
+  const Case by_rows{"rows", rows, [](const Dim&) { return Shape{24, 40}; }, matmul};
+  const Case by_columns{"columns", [](const Dim&) { return Shape{13, 24}; }, columns, matmul};
+  const Case by_steps{"steps", columns, rows, matmul};
+  const std::pair<const Case*, const char*> lists[] = {
+      {&by_rows, "TILE r0 5; UPCAST r3"},
+      {&by_rows, "TILE r0 6; UNROLL r3; ORDER r1 r0 r2 r3"},
+      {&by_rows, "TILE r0 4; THREAD r0; UPCAST r3; TILE r1 8; VEC r4"},
+      {&by_rows, "TILE r0 12; TILE r3 4; UPCAST r4"},
+      {&by_rows, "TILE r0 7; UPCAST r3; STAGE p0 r0 r3 r2"},
+      {&by_rows, "TILE r0 7; STAGE p0 r0 r3 r2; UPCAST r3"},
+      {&by_rows, "TILE r0 9; UPCAST r3; TILE r2 8; ORDER r2 r0 r1 r4 r3"},
+      {&by_rows, "TILE r0 32; TILE r3 8; UPCAST r3; VEC r4"},
+      {&by_columns, "TILE r1 48; TILE r3 16; UPCAST r3; VEC r4; TILE r0 3; UPCAST r5"},
+      {&by_columns, "TILE r1 32; TILE r3 8; VEC r4; UPCAST r3; ORDER r1 r0 r2 r3 r4"},
+      {&by_columns, "TILE r1 16; VEC r3"},
+      {&by_steps, "TILE r2 4; UPCAST r3"},
+      {&by_steps, "TILE r2 32; TILE r3 8; VEC r4; UPCAST r3"},
+      {&by_steps, "TILE r2 6; UNROLL r3; TILE r0 5; UPCAST r4"},
+  };
+  for (const auto& [subject, options] : lists) {
+    SCOPED_TRACE(cat(subject->name, ": ", options));
+    Flags flags = testing::flags_for("cpu");
+    flags.opts = options;
+    flags.threads = 2;
+    VariableRun run(make_ref<Context>(flags), new_context("cpu"), *subject);
+    for (int64_t n = 1; n <= 50; ++n) run.expect_same(n);
+    run.expect_same(kMax);
+  }
 }
 
 TEST(Variables, TheInterpreterFollowsTheEdges) {
-  expect_all_same("interp", {1, 3, 4, 15, 16, 17, 63, 64, 65, kMax});
+  expect_all_same(new_context("interp"), {1, 3, 4, 15, 16, 17, 63, 64, 65, kMax});
 }
 
 TEST(Variables, CFollowsTheEdges) {
-  expect_all_same("c", {1, 5, 16, 65, kMax});
+  expect_all_same(new_context("c"), {1, 5, 16, 65, kMax}, 4);
 }
 
 TEST(Variables, ARunRefusesWhatDoesNotFit) {

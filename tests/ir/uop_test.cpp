@@ -235,5 +235,39 @@ TEST(UOp, SubstituteRebuildsWhatIsAbove) {
   EXPECT_EQ(substitute(e, {{kept, n}}), e);
 }
 
+TEST(UOp, WithOtherSourcesIsTheSameOtherwise) {
+  Graph graph;
+  const UOp param = graph.make(Op::Param, {}, int64_t{0}, kFloat32);
+  const UOp a = graph.integer(1);
+  const UOp b = graph.integer(2);
+  const UOp load = graph.make(Op::Load, {param, a}, ViewArg{{8}, {1}, 0}, kFloat32);
+  const size_t before = graph.size();
+  EXPECT_EQ(load.with_src(load.src()), load);
+  EXPECT_EQ(graph.size(), before);
+  const UOp src[] = {param, b};
+  const UOp other = load.with_src(src);
+  EXPECT_EQ(other, graph.make(Op::Load, src, ViewArg{{8}, {1}, 0}, kFloat32));
+  EXPECT_EQ(other.view_arg(), load.view_arg());
+  EXPECT_EQ(other.dtype(), kFloat32);
+}
+
+TEST(Graph, MakesNodesOfAnyNumberOfSourcesWhereOthersWere) {
+  Graph graph;
+  std::vector<UOp> parts;
+  for (int64_t i = 0; i < 40; ++i) parts.push_back(graph.integer(i));
+  const size_t alone = graph.size();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<UOp> lists;
+    for (size_t n = 1; n <= parts.size(); ++n)
+      lists.push_back(graph.make(Op::Concat, std::span(parts).first(n), int64_t{0}));
+    for (size_t n = 1; n <= parts.size(); ++n) {
+      ASSERT_EQ(lists[n - 1].src().size(), n);
+      for (size_t i = 0; i < n; ++i) ASSERT_EQ(lists[n - 1].src(i), parts[i]);
+    }
+    lists.clear();
+    EXPECT_EQ(graph.size(), alone);
+  }
+}
+
 }  // namespace
 }  // namespace tiny

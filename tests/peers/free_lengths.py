@@ -3,9 +3,9 @@
 
     free_lengths.py MODEL.onnx [LENGTH...]
 
-What is compiled for one length serves the others: outputs agree to 1e-4 of the greatest value, all
-lengths compile at most three times what the first did (in kernels and in seconds), and memory is flat:
-a second pass over the lengths adds less than 4 MB.  Without lengths: 64 of them.  Needs numpy,
+What is compiled for one length serves the others: outputs agree to 1e-4 of the greatest value, only
+the first length compiles kernels, and memory is flat: a second pass over the lengths adds less than
+4 MB.  Without lengths: 64 of them.  Needs numpy,
 onnxruntime, and the package tiny of a build: PYTHONPATH=build/release/bindings/python.
 """
 
@@ -22,7 +22,7 @@ except ImportError as missing:
     sys.exit(77)
 
 VOCABULARY = 1000
-TOLERANCE, COMPILES, GROWTH_KB = 1e-4, 3, 4096
+TOLERANCE, GROWTH_KB = 1e-4, 4096
 
 
 def resident_kilobytes():
@@ -77,8 +77,8 @@ def main(path, lengths):
     failures = []
     if not worst <= TOLERANCE:
         failures.append(f"a difference of {worst:.1e}")
-    if first_kernels == 0 or kernels > COMPILES * first_kernels or seconds > COMPILES * first_seconds:
-        failures.append(f"all lengths compile more than {COMPILES} times what one does")
+    if first_kernels == 0 or kernels > first_kernels:
+        failures.append("lengths after the first compile, or the first does not")
     if again != kernels:
         failures.append("the second pass compiled")
     if growth > GROWTH_KB:

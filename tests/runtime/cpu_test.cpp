@@ -213,6 +213,22 @@ TEST(Cpu, LargeBuffersAreAlignedAndWhole) {
   EXPECT_THROW(device->allocate(int64_t{1} << 60), Error);
 }
 
+// A kernel that loads from one while it stores to the other would wait for its stores.
+TEST(Cpu, LargeBuffersMadeOneAfterTheOtherBeginApartInTheirPages) {
+  const auto device = make_cpu_device({});
+  for (const int64_t bytes : {256 << 10, 1605632, 2 << 20, 5 << 20}) {
+    std::vector<Ref<Buffer>> buffers;
+    for (int i = 0; i < 20; ++i) buffers.push_back(device->allocate(bytes));
+    for (size_t i = 1; i < buffers.size(); ++i) {
+      const auto apart = (reinterpret_cast<uintptr_t>(buffers[i]->host()) -
+                          reinterpret_cast<uintptr_t>(buffers[i - 1]->host())) %
+                         4096;
+      EXPECT_GE(apart, 1024u) << bytes;
+      EXPECT_LE(apart, 3072u) << bytes;
+    }
+  }
+}
+
 TEST(Cpu, ProfilersFindTheKernelsNames) {
   if (!can_run()) GTEST_SKIP();
   const std::string path = cat("/tmp/perf-", getpid(), ".map");

@@ -48,6 +48,31 @@ TEST_F(KernelCounts, MatmulWithBiasAndGeluIsOne) {
   EXPECT_EQ(kernels(gelu(y)), 1U);
 }
 
+// Words are read, not computed: what becomes bytes is stored before its product.
+TEST_F(KernelCounts, QuantisedValuesAreStoredBeforeTheirProduct) {
+  const auto bytes = [&](const Tensor& t) {
+    return cast(minimum(maximum(round(t), number(t, 0)), number(t, 255)), kUInt8);
+  };
+  const auto stored = [&](const Tensor& t, DotSet dots) {
+    const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
+    Target target = avx512_target();
+    target.dots = dots;
+    std::vector<DType> types;
+    for (const ScheduledKernel& k : make_schedule({&wanted, 1}, target).kernels)
+      types.push_back(k.kernel.roots.front().src(1).dtype());
+    return types;
+  };
+  const Tensor w = cast(cast(input({768, 256}), kInt8), kInt32);
+  const Tensor x = input({512, 768});
+  const Tensor y = matmul(cast(bytes(x), kInt32), w);
+  EXPECT_EQ(stored(y, kAllDots), (std::vector<DType>{kUInt8, kInt8, kInt32}));
+  EXPECT_EQ(stored(y, 0), (std::vector<DType>{kInt32}));
+  // What a sum becomes is stored as bytes as well, not as what these are widened to.
+  const Tensor z =
+      matmul(cast(bytes(cast(y, kFloat32)), kInt32), cast(cast(input({256, 64}), kInt8), kInt32));
+  EXPECT_EQ(stored(z, kAllDots), (std::vector<DType>{kUInt8, kInt8, kUInt8, kInt8, kInt32}));
+}
+
 TEST_F(KernelCounts, RowsAreOne) {
   EXPECT_EQ(kernels(softmax(input({512, 1024}), 1)), 1U);
   EXPECT_EQ(kernels(softmax(input({512, 1024}), 0)), 1U);

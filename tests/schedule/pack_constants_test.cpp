@@ -9,6 +9,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/value.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
 #include "tests/support/graph_test.h"
@@ -23,9 +24,16 @@ class PackConstants : public testing::GraphTest {
   Tensor data(const Ints& shape) { return neg(constant(shape)); }
 
   static UOp pack(const Tensor& t) {
+    Target target = avx512_target();
+    target.l2_bytes = target.l3_bytes = 4096;  // what is read is in memory
     std::vector<uint8_t> is_constant(t.graph().id_limit());
-    for (const UOp& u : topological({&t.node(), 1})) is_constant[u.id()] = has_memory(u) ? 1 : 0;
-    return pack_constants({&t.node(), 1}, avx512_target(), is_constant).front();
+    std::vector<uint8_t> varies(t.graph().id_limit());
+    for (const UOp& u : topological({&t.node(), 1})) {
+      is_constant[u.id()] = has_memory(u) ? 1 : 0;
+      varies[u.id()] = u.op() == Op::Neg && u.dtype() == kFloat32 ? 1 : 0;
+      for (const UOp& s : u.src()) varies[u.id()] |= varies[s.id()];
+    }
+    return pack_constants({&t.node(), 1}, target, is_constant, varies).front();
   }
   // The shapes of the constants that were laid out anew; values are the oracle's.
   static std::vector<Ints> packed(const Tensor& t) {
@@ -53,9 +61,25 @@ TEST_F(PackConstants, OneVectorOrAllColumnsWhereTwoDoNotFit) {
   EXPECT_EQ(packed(matmul(data({5, 24}), odd)), (std::vector<Ints>{{1, 24, 50}}));
 }
 
+// The last panel is filled up with zeros, which nobody reads.
+TEST_F(PackConstants, ManyColumnsArePanelsOfTwoVectorsWhateverTheirNumber) {
+  EXPECT_EQ(packed(matmul(data({5, 24}), constant({24, 500}))), (std::vector<Ints>{{16, 24, 32}}));
+  const Tensor transposed = permute(constant({203, 24}), {1, 0});
+  EXPECT_EQ(packed(matmul(data({5, 24}), transposed)), (std::vector<Ints>{{7, 24, 32}}));
+}
+
 TEST_F(PackConstants, AConvolutionsChannelsAreTheInnermostSteps) {
   EXPECT_EQ(packed(conv(data({1, 16, 5, 6}), constant({64, 16, 3, 3}), Tensor(), {})),
             (std::vector<Ints>{{2, 3, 3, 16, 32}}));
+}
+
+// Data that lies in memory has them where it has them.
+TEST_F(PackConstants, StepsThatLieSideBySideInMemoryAreInnermost) {
+  const Tensor weights = constant({64, 16, 3});
+  EXPECT_EQ(packed(conv(permute(constant({1, 7, 16}), {0, 2, 1}), weights, Tensor(), {})),
+            (std::vector<Ints>{{2, 3, 16, 32}}));
+  EXPECT_EQ(packed(conv(constant({1, 16, 7}), weights, Tensor(), {})),
+            (std::vector<Ints>{{2, 16, 3, 32}}));
 }
 
 TEST_F(PackConstants, EachGroupHasItsPanels) {
@@ -70,6 +94,28 @@ TEST_F(PackConstants, WhatGainsNothingStays) {
   const Tensor rows = permute(constant({64, 64}), {1, 0});
   EXPECT_TRUE(packed(matmul(data({1, 64}), rows)).empty()) << "lanes run along its rows";
   EXPECT_TRUE(packed(mul(data({64, 64}), constant({64, 64}))).empty()) << "no contraction";
+}
+
+TEST_F(PackConstants, ANarrowMatrixStaysNarrowWhereFewRowsReadIt) {
+  const auto narrow = [&](DType dtype) { return cast(constant({64, 128}), dtype); };
+  const auto types = [&](const Tensor& t) {
+    const UOp out = pack(t);
+    std::vector<DType> found;
+    for (const UOp& u : topological({&out, 1}))
+      if (u.op() == Op::Contiguous) found.push_back(u.dtype());
+    return found;
+  };
+  Tensor half = narrow(kFloat16), byte = narrow(kInt8);
+  Tensor* const both[] = {&half, &byte};
+  realize(both);
+  const Tensor few = data({2, 64}), many = data({256, 64});
+  EXPECT_EQ(types(matmul(few, cast(half, kFloat32))), (std::vector<DType>{kFloat16}));
+  EXPECT_EQ(types(matmul(few, cast(byte, kFloat32))), (std::vector<DType>{kInt8}));
+  EXPECT_TRUE(types(matmul(many, cast(half, kFloat32))).empty());
+  EXPECT_EQ(packed(matmul(few, cast(half, kFloat32))), (std::vector<Ints>{{2, 64, 64}}));
+  const Tensor points = constant({128});
+  EXPECT_EQ(packed(matmul(data({7, 64}), cast(byte, kFloat32) + points)),
+            (std::vector<Ints>{{4, 64, 32}}));
 }
 
 TEST_F(PackConstants, APackedConstantIsNotPackedAgain) {

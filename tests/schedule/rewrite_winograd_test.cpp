@@ -218,7 +218,8 @@ TEST_F(Winograd, FiltersAreTransformedInTheOrderThatProductsReadThem) {
       else if (u.op() == Op::Contiguous)
         is_constant[u.id()] =
             std::ranges::none_of(topological({&u, 1}), [](const UOp& n) { return is_input(n); });
-    const std::vector<UOp> packed = pack_constants(roots, avx512_target(), is_constant);
+    const std::vector<uint8_t> varies(is_constant.size(), 1);  // no factor is narrow
+    const std::vector<UOp> packed = pack_constants(roots, avx512_target(), is_constant, varies);
     EXPECT_FALSE(packed[0] == roots[0]);
     EXPECT_EQ(make_schedule(packed, avx512_target()).kernels.size(), 4U) << channels;
   }

@@ -92,10 +92,22 @@ TEST_F(RewriteZeroPoints, OtherSumsStay) {
   EXPECT_FALSE(has_words(matmul(a - wide(constant({24}, kUInt8)), b), kMixed));  // by step
   EXPECT_FALSE(has_words(matmul(less(a, 3), b), dot_bit(DotKind::Bf16)));
   EXPECT_FALSE(has_words(matmul(less(a, 3), wide(constant({24, 2}, kInt8))), kMixed));  // few uses
-  const Tensor x = less(wide(data({1, 8, 6, 6}, kUInt8)), 9);
-  WindowOptions padded;
-  padded.before = padded.after = {1, 1};
-  EXPECT_FALSE(has_words(conv(x, wide(constant({16, 8, 3, 3}, kInt8)), Tensor(), padded), kMixed));
+}
+
+TEST_F(RewriteZeroPoints, AroundPaddingStandBytesThatAShiftMakesZero) {
+  const Tensor filter = wide(constant({16, 8, 3, 3}, kInt8));
+  const auto padded = [&](const Tensor& x) {
+    WindowOptions options;
+    options.before = options.after = {1, 2};
+    return has_words(conv(x, filter, Tensor(), options), kMixed);
+  };
+  const Tensor bytes = wide(data({1, 8, 6, 6}, kUInt8));
+  EXPECT_TRUE(padded(bytes));
+  EXPECT_TRUE(padded(less(bytes, 9)));
+  EXPECT_TRUE(padded(bytes - wide(constant({}, kUInt8))));
+  EXPECT_FALSE(padded(less(bytes, 256))) << "no byte is that large";
+  EXPECT_FALSE(padded(less(bytes, -1)));
+  EXPECT_FALSE(padded(bytes - wide(constant({8, 1, 1}, kUInt8)))) << "a point for each channel";
 }
 
 }  // namespace

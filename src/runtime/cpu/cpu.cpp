@@ -175,9 +175,7 @@ class CpuDevice : public HostDevice {
 
   Ref<Buffer> make_buffer(int64_t bytes) override {
     if (bytes < kHugePage) return HostDevice::make_buffer(bytes);
-    const int64_t stagger =
-        (buffers_made_.fetch_add(1, std::memory_order_relaxed) & 15) * (4096 + 256);
-    Ref<Buffer> buffer = make_ref<HugeBuffer>(this, bytes, stagger);
+    Ref<Buffer> buffer = make_ref<HugeBuffer>(this, bytes, next_stagger());
     counts().allocated(bytes);
     return buffer;
   }
@@ -298,7 +296,6 @@ class CpuDevice : public HostDevice {
   Company company_;
   std::vector<std::unique_ptr<AlignedMemory>> worker_scratch_;
   std::array<std::atomic<AlignedMemory*>, kCallersAtOnce> caller_scratch_{};
-  std::atomic<int64_t> buffers_made_{0};
 };
 
 }  // namespace

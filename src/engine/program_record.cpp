@@ -1,0 +1,160 @@
+#include "engine/program_record.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "engine/observe.h"
+#include "engine/plan_graph.h"
+
+namespace tiny {
+
+namespace {
+
+void write_numbers(ByteWriter& out, const std::vector<uint32_t>& numbers) {
+  out.number(static_cast<uint32_t>(numbers.size()));
+  for (uint32_t n : numbers) out.number(n);
+}
+
+// None if one is not below the limit.
+bool read_numbers(ByteReader& in, size_t limit, std::vector<uint32_t>& out) {
+  for (auto n = in.number<uint32_t>(); n > 0 && in.good(); --n)
+    out.push_back(in.number<uint32_t>());
+  return in.good() && std::ranges::all_of(out, [&](uint32_t n) { return n < limit; });
+}
+
+bool read_step(ByteReader& in, size_t& values, ProgramRecord::Step& step) {
+  step.plan = in.text();
+  if (!read_numbers(in, values, step.leaves)) return false;
+  step.results = in.number<uint32_t>();
+  const size_t before = values;
+  if (step.results > UINT32_MAX / 2 - values) return false;
+  values += step.results;
+  for (auto n = in.number<uint32_t>(); n > 0 && in.good(); --n) {
+    ProgramRecord::Derived& d = step.derived.emplace_back();
+    d.value = in.number<uint32_t>();
+    d.origin = in.number<uint32_t>();
+    d.recipe = in.text();
+    const bool is_result = d.value >= before && d.value < values;
+    if ((d.value != ProgramRecord::kNone && !is_result) || d.origin >= before) return false;
+  }
+  return in.good();
+}
+
+using Storages = std::vector<Ref<Storage>>;
+
+Storages picked(const Storages& values, const std::vector<uint32_t>& numbers) {
+  Storages out;
+  for (uint32_t n : numbers) out.push_back(values[n]);
+  return out;
+}
+
+// The results of a step, if all of them are kept with their origins already.
+bool find_derived(const ProgramRecord::Step& step, Storages& values) {
+  if (step.derived.size() < step.results) return false;
+  const size_t begin = values.size();
+  Storages found(step.results);
+  for (const ProgramRecord::Derived& d : step.derived)
+    if (d.value != ProgramRecord::kNone)
+      found[d.value - begin] = values[d.origin]->derived(d.recipe);
+  if (!std::ranges::all_of(found, [](const Ref<Storage>& s) { return static_cast<bool>(s); }))
+    return false;
+  values.insert(values.end(), found.begin(), found.end());
+  return true;
+}
+
+void keep(const ProgramRecord::Step& step, const Storages& values) {
+  for (const ProgramRecord::Derived& d : step.derived) {
+    if (d.value != ProgramRecord::kNone) values[d.origin]->keep_derived(d.recipe, values[d.value]);
+    values[d.origin]->unload();
+  }
+}
+
+}  // namespace
+
+std::string encode_record(const ProgramRecord& record) {
+  ByteWriter out;
+  out.number(static_cast<uint32_t>(record.steps.size()));
+  for (const ProgramRecord::Step& step : record.steps) {
+    out.text(step.plan);
+    write_numbers(out, step.leaves);
+    out.number(step.results).number(static_cast<uint32_t>(step.derived.size()));
+    for (const ProgramRecord::Derived& d : step.derived)
+      out.number(d.value).number(d.origin).text(d.recipe);
+  }
+  out.text(record.plan);
+  write_numbers(out, record.leaves);
+  return out.result();
+}
+
+std::optional<ProgramRecord> decode_record(std::string_view bytes, size_t leaves) {
+  ByteReader in(bytes);
+  ProgramRecord record;
+  size_t values = leaves;
+  for (auto n = in.number<uint32_t>(); n > 0 && in.good(); --n)
+    if (!read_step(in, values, record.steps.emplace_back())) return std::nullopt;
+  record.plan = in.text();
+  if (!read_numbers(in, values, record.leaves) || !in.at_end()) return std::nullopt;
+  return record;
+}
+
+ProgramRecorder::ProgramRecorder(const DiskCache& disk, std::span<const UOp> leaves) : disk_(disk) {
+  // Of leaves with the same memory each stands for the others.
+  for (const UOp& leaf : leaves) {
+    held_.push_back(storage_of(leaf));
+    numbers_.try_emplace(held_.back().get(), static_cast<uint32_t>(held_.size() - 1));
+  }
+}
+
+uint32_t ProgramRecorder::number_of(const Ref<Storage>& storage) {
+  const auto at = numbers_.find(storage.get());
+  if (at != numbers_.end()) return at->second;
+  give_up();
+  return ProgramRecord::kNone;
+}
+
+std::vector<uint32_t> ProgramRecorder::numbers_of(std::span<const Ref<Storage>> storages) {
+  std::vector<uint32_t> out;
+  for (const Ref<Storage>& s : storages) out.push_back(number_of(s));
+  return out;
+}
+
+void ProgramRecorder::add(const Realized& made, std::span<const Kept> kept) {
+  if (made.plan.empty()) give_up();
+  if (!is_whole_) return;
+  ProgramRecord::Step& step = record_.steps.emplace_back();
+  step.plan = disk_.name_of(made.plan);
+  step.leaves = numbers_of(made.leaves);
+  step.results = static_cast<uint32_t>(made.results.size());
+  for (const Ref<Storage>& result : made.results) {
+    held_.push_back(result);
+    numbers_.try_emplace(result.get(), static_cast<uint32_t>(held_.size() - 1));
+  }
+  for (const Kept& k : kept)
+    step.derived.push_back(
+        {k.value ? number_of(k.value) : ProgramRecord::kNone, number_of(k.origin), k.recipe});
+}
+
+void ProgramRecorder::finish(const std::string& plan, std::span<const Ref<Storage>> leaves) {
+  if (plan.empty()) give_up();
+  record_.plan = disk_.name_of(plan);
+  record_.leaves = numbers_of(leaves);
+}
+
+std::optional<Plan> replay(Context& context, const ProgramRecord& record,
+                           std::span<const UOp> leaves) {
+  Storages values;
+  for (const UOp& leaf : leaves) values.push_back(storage_of(leaf));
+  for (const ProgramRecord::Step& step : record.steps) {
+    if (find_derived(step, values)) continue;
+    auto plan = stored_plan(context, step.plan, picked(values, step.leaves));
+    if (!plan || plan->outputs != int64_t{step.results}) return std::nullopt;
+    const Storages results = run_once(context, std::move(*plan), Placement::Together);
+    values.insert(values.end(), results.begin(), results.end());
+    keep(step, values);
+  }
+  auto plan = stored_plan(context, record.plan, picked(values, record.leaves));
+  if (plan) ++context.observer().compiles().programs_on_disk;
+  return plan;
+}
+
+}  // namespace tiny

@@ -1,0 +1,156 @@
+#include "schedule/lower_once.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/hash.h"
+#include "schedule/lower.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+namespace {
+
+// The place of a destination that the value does not read.
+constexpr uint32_t kApart = UINT32_MAX;
+
+uint64_t hash_dim(uint64_t seed, const Dim& dim) {
+  return hash_mix(seed, dim.is_const() ? static_cast<uint64_t>(dim.value())
+                                       : std::bit_cast<uintptr_t>(dim.expression().node()));
+}
+
+uint64_t hash_shape(uint64_t seed, const Shape& shape) {
+  for (const Dim& d : shape) seed = hash_dim(seed, d);
+  return hash_mix(seed, shape.size());
+}
+
+uint32_t place_among(const std::vector<UOp>& leaves, const UOp& node) {
+  const auto at = std::ranges::find(leaves, node);
+  return at == leaves.end() ? kApart : static_cast<uint32_t>(at - leaves.begin());
+}
+
+}  // namespace
+
+// Lowering reads what has a buffer, but for the value that it is there to compute.
+bool LowerOnce::is_leaf(const UOp& node, const UOp& root) const {
+  return has_memory(node) || (decision_.stored[node.id()] && !(node == root));
+}
+
+LowerOnce::Structure LowerOnce::structure_of(const UOp& root) {
+  Structure out;
+  Graph& graph = root.graph();
+  places_.resize(graph.id_limit());
+  const uint64_t visit = graph.next_visit();
+  struct Frame {
+    const UOp* node;
+    size_t next;
+    size_t end;
+  };
+  std::vector<Frame> stack;
+  const auto enter = [&](const UOp& u) {
+    if (std::exchange(u.node()->visit, visit) != visit)
+      stack.push_back({&u, 0, is_leaf(u, root) ? 0 : u.src().size()});
+  };
+  enter(root);
+  while (!stack.empty()) {
+    Frame& top = stack.back();
+    const UOp& u = *top.node;
+    if (top.next < top.end) {
+      enter(u.src(top.next++));
+      continue;
+    }
+    stack.pop_back();
+    const auto place = static_cast<uint32_t>(out.nodes.size());
+    places_[u.id()] = place;
+    out.nodes.push_back(u.node());
+    const uint64_t kind =
+        static_cast<uint64_t>(u.dtype().scalar) << 8 | static_cast<uint64_t>(u.op());
+    if (is_leaf(u, root)) {
+      out.leaves.push_back(u);
+      out.leaf_at.push_back(place);
+      out.hash = hash_shape(hash_mix(out.hash, u.dtype().lanes), shape_of(u));
+      continue;
+    }
+    out.hash = hash_mix(hash_mix(out.hash, kind), hash_of(u.arg()));
+    for (const UOp& s : u.src()) {
+      out.sources.push_back(places_[s.id()]);
+      out.hash = hash_mix(out.hash, out.sources.back());
+    }
+  }
+  return out;
+}
+
+bool LowerOnce::is_same(const Entry& entry, const Structure& other, const View& view,
+                        uint32_t destination) const {
+  const Structure& own = entry.structure;
+  if (own.nodes.size() != other.nodes.size() || own.sources != other.sources ||
+      own.leaf_at != other.leaf_at || entry.destination != destination || !(entry.view == view))
+    return false;
+  for (size_t i = 0, leaf = 0; i < own.nodes.size(); ++i) {
+    if (leaf < own.leaf_at.size() && own.leaf_at[leaf] == i) {
+      const UOp& a = own.leaves[leaf];
+      const UOp& b = other.leaves[leaf];
+      if (!(a.dtype() == b.dtype()) || !(shape_of(a) == shape_of(b)) ||
+          !(entry.layouts[leaf] == decision_.view_of(b)))
+        return false;
+      ++leaf;
+      continue;
+    }
+    const Node& a = *own.nodes[i];
+    const Node& b = *other.nodes[i];
+    if (&a != &b &&
+        (a.op != b.op || !(a.dtype == b.dtype) || a.src_count != b.src_count || !(a.arg == b.arg)))
+      return false;
+  }
+  return true;
+}
+
+void LowerOnce::keep(Structure structure, const View& view, uint32_t destination,
+                     const ScheduledKernel& kernel) {
+  Entry entry;
+  for (const UOp& leaf : structure.leaves) entry.layouts.push_back(decision_.view_of(leaf));
+  for (const UOp& value : kernel.values)
+    entry.values.push_back(place_among(structure.leaves, value));
+  for (const ScheduledKernel::Read& read : kernel.reads)
+    entry.reads.push_back(place_among(structure.leaves, read.base));
+  entry.view = view;
+  entry.destination = destination;
+  entry.kernel = kernel;
+  const uint64_t hash = structure.hash;
+  entry.structure = std::move(structure);
+  entries_.insert_or_assign(hash, std::move(entry));
+}
+
+ScheduledKernel LowerOnce::store(const UOp& node, const UOp& destination, const View& view) {
+  const bool has_writes = decision_.slots.size() > 0 || !decision_.copies.empty();
+  if (has_writes) {
+    ++lowered_;
+    return lower_store(node, destination, view, decision_);
+  }
+  Structure structure = structure_of(node);
+  structure.hash = hash_shape(hash_shape(structure.hash, view.shape), view.strides);
+  const uint32_t place = place_among(structure.leaves, destination);
+  const auto known = entries_.find(structure.hash);
+  if (known == entries_.end() || !is_same(known->second, structure, view, place)) {
+    ++lowered_;
+    ScheduledKernel made = lower_store(node, destination, view, decision_);
+    keep(std::move(structure), view, place, made);
+    return made;
+  }
+  const Entry& entry = known->second;
+  const auto base = [&](uint32_t at) { return at == kApart ? destination : structure.leaves[at]; };
+  ScheduledKernel out = entry.kernel;
+  for (size_t i = 0; i < out.values.size(); ++i) out.values[i] = base(entry.values[i]);
+  for (size_t i = 0; i < out.reads.size(); ++i) out.reads[i].base = base(entry.reads[i]);
+  out.stores = {{node, destination, view}};
+  return out;
+}
+
+ScheduledKernel LowerOnce::value(const UOp& node) {
+  if (node.op() != Op::Assign) return store(node, node, decision_.view_of(node));
+  ++lowered_;
+  return lower_value(node, decision_);
+}
+
+}  // namespace tiny

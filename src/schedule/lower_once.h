@@ -1,0 +1,62 @@
+// Kernels of stored values, lowered once for each structure.
+//
+// A model repeats its layers, and joins are tried again and again: what a value is made of, down to
+// the buffers that it reads, is compared before it is lowered.  Values that agree in operations,
+// arguments and shapes, in which buffers they read twice, and in where these lie, get the same
+// nodes, each with the names of its own buffers.  In a graph with writes it also counts which
+// memory is one: there every kernel is lowered by itself.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "schedule/decide.h"
+#include "schedule/schedule.h"
+
+namespace tiny {
+
+class LowerOnce {
+ public:
+  // The decision may change between calls; it must outlive this, and the nodes of its order stay.
+  explicit LowerOnce(const Decision& decision) : decision_(decision) {}
+
+  // lower_store and lower_value (schedule/lower.h).
+  ScheduledKernel store(const UOp& node, const UOp& destination, const View& view);
+  ScheduledKernel value(const UOp& node);
+
+  int64_t lowered() const { return lowered_; }  // kernels that were not known
+
+ private:
+  // What a value is made of: nodes after their sources, which are given by their places.
+  struct Structure {
+    std::vector<const Node*> nodes;
+    std::vector<uint32_t> sources;  // of all nodes that are computed, one after the other
+    std::vector<UOp> leaves;        // of the nodes, those that are read
+    std::vector<uint32_t> leaf_at;  // their places
+    uint64_t hash = 0;
+  };
+  struct Entry {
+    Structure structure;
+    std::vector<View> layouts;  // of the leaves
+    View view;
+    uint32_t destination = 0;
+    ScheduledKernel kernel;
+    std::vector<uint32_t> values;  // of the kernel: which leaf each is, or the destination
+    std::vector<uint32_t> reads;   // the same of what is read
+  };
+
+  bool is_leaf(const UOp& node, const UOp& root) const;
+  Structure structure_of(const UOp& root);
+  bool is_same(const Entry& entry, const Structure& other, const View& view,
+               uint32_t destination) const;
+  void keep(Structure structure, const View& view, uint32_t destination,
+            const ScheduledKernel& kernel);
+
+  const Decision& decision_;
+  std::unordered_map<uint64_t, Entry> entries_;  // by hash
+  std::vector<uint32_t> places_;                 // by id, of the structure that was made last
+  int64_t lowered_ = 0;
+};
+
+}  // namespace tiny
