@@ -95,6 +95,11 @@ bool Chooser::are_lines_colliding(int64_t stride, int64_t bytes) const {
 
 double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
   double cost = table_.opaque & bit(range) ? 1e9 : 0;
+  // Panels that lie in place are walked once, and are of no use to other lanes.
+  const bool is_packed = std::ranges::any_of(table_.accesses, [&](const AccessInfo& a) {
+    size_t panels = 0;
+    return !a.store && a.inside_reduction && lies_in_panels(a, range, &panels);
+  });
   for (const AccessInfo& a : table_.accesses) {
     const int64_t stride = a.strides[range];
     // What is not read at every step of the reduction costs as much less.
@@ -104,6 +109,10 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
       continue;
     }
     // Sums are added to their place for every block of steps, a line for each lane.
+    if (a.store && is_packed && stride != kOpaqueStride) {
+      cost += weight;
+      continue;
+    }
     if (a.store && steps > 1 && stride != kOpaqueStride && std::abs(stride) > kSharedLine) {
       const double price = are_lines_colliding(stride, a.node.src(1).dtype().bytes())
                                ? kStoredColliding
