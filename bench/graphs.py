@@ -5,7 +5,6 @@
 Rows that bench_kernels has too bear the same names: bench/kernels.py joins them.
 """
 
-import dataclasses
 import json
 import math
 import pathlib
@@ -13,49 +12,11 @@ import sys
 import tempfile
 
 import peers
+import quantized
 import timing
+from graph import Graph, node, values
 
 TURN = 0.01
-OPSET = 17
-
-
-@dataclasses.dataclass
-class Graph:
-    name: str
-    nodes: list  # of onnx.helper.make_node
-    inputs: dict
-    constants: dict
-    output: tuple  # its shape; its name is "y"
-    flops: float = 0
-    bytes: float = 0
-    torch: dict = dataclasses.field(default_factory=dict)  # name: (function, precision)
-    others: dict = dataclasses.field(default_factory=dict)  # name: Graph, for onnxruntime alone
-    limit: str = "fma"
-    opset: int = OPSET
-
-    def model(self):
-        from onnx import TensorProto, helper, numpy_helper
-
-        value = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        graph = helper.make_graph(
-            self.nodes, "row", [value(n, a.shape) for n, a in self.inputs.items()],
-            [value("y", self.output)],
-            [numpy_helper.from_array(a, n) for n, a in self.constants.items()])  # fmt: skip
-        domains = [("", self.opset)] + [(n.domain, 1) for n in self.nodes if n.domain]
-        return helper.make_model(graph, ir_version=8 if self.opset < 21 else 11,
-                                 opset_imports=[helper.make_opsetid(*d) for d in domains])
-
-
-def node(kind, inputs, output, **attributes):
-    from onnx import helper
-
-    return helper.make_node(kind, inputs, [output], **attributes)
-
-
-def values(shape, seed):
-    import numpy
-
-    return numpy.random.default_rng(seed).uniform(-1, 1, shape).astype(numpy.float32)
 
 
 def on_torch(array):
@@ -158,6 +119,7 @@ def graphs():
             yield f"{title}, {size}", lambda m=maker, a=(size, rows, 1024): m(*a)
     for heads, length in ((12, 128), (8, 2048)):
         yield f"attention 1x{heads}x{length}x64", lambda a=(heads, length, 64): attention(*a)
+    yield from quantized.graphs()
 
 
 def limits_of(graph):
@@ -194,7 +156,7 @@ def contenders_of(graph, path):
 
 def measured(graph, path, seconds):
     contenders, about, told = contenders_of(graph, path)
-    figures, dropped = timing.measure(contenders, seconds, TURN)
+    figures, dropped = timing.measure(contenders, seconds, TURN, tolerance=graph.tolerance)
     return {"name": graph.name, "flops": graph.flops, "bytes": graph.bytes, "threads": 1,
             "contenders": figures, "notes": told + dropped, **about}  # fmt: skip
 

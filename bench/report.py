@@ -10,6 +10,7 @@ import subprocess
 # that of several, "share" that of the machine's bound over tiny's.
 ROW_TARGETS = [
     (r"^matmul (bf16|int8)", {"ratio": 0.9}),
+    (r"^(MatMulInteger|QLinear|QDQ|dynamic int8)", {"ratio": 0.9}),
     (r"^matmul .*avx2$", {"ratio": 0.95}),
     (r"^matmul .*threads$", {"scaling": 1.9}),
     (r"^matmul ([17]x|.*constant B)", {"ratio": 1.0}),

@@ -75,7 +75,7 @@ def difference(ours, theirs):
     return worst
 
 
-def check(contenders):
+def check(contenders, tolerance):
     """Errors against the first peer; tiny's must be small, and a peer's that is not leaves the row."""
     reference = next(c for c in contenders if c.kind == "peer" and c.result)
     reference.call()
@@ -86,7 +86,7 @@ def check(contenders):
             contender.before()
         contender.call()
         error = difference(contender.result(), right) if contender.result else 0.0
-        if error <= TOLERANCE:
+        if error <= tolerance:
             kept.append(contender)
             errors[contender.name] = error
         elif contender.kind == "peer":
@@ -112,9 +112,9 @@ def take_turn(contender, turn, pause, samples):
             return
 
 
-def measure(contenders, seconds, turn, pause=0.0):
+def measure(contenders, seconds, turn, pause=0.0, tolerance=TOLERANCE):
     """The "contenders" of a row and what was left out, after a comparison of results."""
-    contenders, errors, dropped = check(contenders)
+    contenders, errors, dropped = check(contenders, tolerance)
     samples = {c.name: [] for c in contenders}
     start, rounds = time.perf_counter(), 0
     while rounds < LEAST_ROUNDS or time.perf_counter() - start < seconds:

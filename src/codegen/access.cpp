@@ -21,11 +21,11 @@ const std::optional<Affine>& Lineariser::sum_of(const UOp& expression) {
 
 IndexForm Lineariser::form_of(const UOp& expression) {
   IndexForm form;
+  Affine whole;
   const std::optional<Affine>& taken = sum_of(expression);
-  const Affine whole{0, {{expression, 1}}};
+  if (!taken) whole.terms.push_back({expression, 1});
   const Affine& sum = taken ? *taken : whole;
   form.constant = sum.constant;
-  std::vector<std::pair<size_t, IndexTerm>> terms;
   for (const AffineTerm& term : sum.terms) {
     if (term.atom.op() == Op::Range) {
       const RangeState& state = states_[kernel_.position(term.atom)];
@@ -49,19 +49,19 @@ IndexForm Lineariser::form_of(const UOp& expression) {
       const RangeState& state = states_[static_cast<size_t>(std::countr_zero(set))];
       if (state.kind == RangeState::Open) depth = std::max(depth, depth_of(state.loop));
     }
-    terms.emplace_back(depth, IndexTerm{term.atom, term.coefficient});
+    const auto place = std::ranges::upper_bound(form.terms, depth, {}, &IndexTerm::depth);
+    form.terms.insert(place, {term.atom, term.coefficient, depth});
   }
-  std::stable_sort(terms.begin(), terms.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (auto& [depth, term] : terms) form.terms.push_back(std::move(term));
   return form;
 }
 
 UOp Lineariser::sum_expression(std::span<const IndexTerm> terms) {
-  Graph& graph = kernel_.roots.front().graph();
-  UOp sum = graph.integer(0);
-  for (const IndexTerm& term : terms) sum = add(sum, mul(term.atom, term.coefficient));
-  return sum;
+  UOp sum;
+  for (const IndexTerm& term : terms) {
+    const UOp part = term.coefficient == 1 ? term.atom : mul(term.atom, term.coefficient);
+    sum = sum ? add(sum, part) : part;
+  }
+  return sum ? sum : kernel_.roots.front().graph().integer(0);
 }
 
 LinearId Lineariser::scalar_of(const IndexForm& form) {

@@ -93,7 +93,7 @@ class Builder {
     uint64_t set = 0;
     if (u.op() == Op::Range) set = uint64_t{1} << kernel_.position(u);
     for (const UOp& s : u.src()) set |= free_[s.node()];
-    if (u.op() == Op::Reduce || u.op() == Op::Stage)
+    if (closes_ranges(u))
       for (size_t i = 1; i < u.src().size(); ++i) set &= ~free_[u.src(i).node()];
     free_[u.node()] = set;
   }

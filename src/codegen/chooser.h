@@ -1,6 +1,7 @@
 // The state of one choice of options; shared by heuristic.cpp (what all kernels have),
 // heuristic_contraction.cpp (kernels with one reduction), heuristic_rows.cpp (rows with several),
-// heuristic_row_tiles.cpp (tiles of rows through several), heuristic_window.cpp (windows over what
+// heuristic_row_tiles.cpp (tiles of rows through several), heuristic_stream.cpp (the same where the
+// rows are long), heuristic_window.cpp (windows over what
 // they reduce) and heuristic_words.cpp.
 //
 // Options are applied as they are chosen, so that later ones can name the ranges that earlier ones
@@ -84,6 +85,11 @@ class Chooser {
   void count_in_words(int64_t steps);
 
   // heuristic_row_tiles.cpp
+  struct RegisterTile {
+    int64_t rows = 1;
+    int64_t vectors = 1;
+    double score = 0;
+  };
   struct RowTile {
     int64_t rows = 1;
     int64_t vectors = 1;   // of the columns of a product
@@ -100,6 +106,8 @@ class Chooser {
     int64_t lane = -1;
   };
   bool row_tiles();
+  bool stream_rows(size_t& row, uint64_t& common);
+  RegisterTile tile_of_rows(size_t row, uint64_t common) const;
   void cut_rows(size_t row, uint64_t common);
   void cut_rows_beside(int64_t range, size_t row);
   int64_t place_outside(size_t at) const;
@@ -126,6 +134,7 @@ class Chooser {
     bool moves = false;  // with the outputs
     double taps = 0;     // steps along the axis; 0: outputs share nothing
     double stride = 1;   // outputs are so many steps apart
+    double places = 1;   // in a page, where steps along the axis begin
 
     // Different elements that so many outputs read.
     double elements(double rows) const {
@@ -156,11 +165,6 @@ class Chooser {
   bool fill_window(const UOp& stage, const UOp& reduce);
 
   // heuristic_contraction.cpp
-  struct RegisterTile {
-    int64_t rows = 1;
-    int64_t vectors = 1;
-    double score = 0;
-  };
   // The operand with lanes, memoised as a panel: which it is, and how its ranges are cut.
   struct Panel {
     const AccessInfo* load = nullptr;
@@ -173,6 +177,7 @@ class Chooser {
   };
   double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
   int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
+  std::optional<size_t> rows_at_once(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);
   void unroll_window(const ClosureInfo& reduction);
   void reduced_lanes(size_t lane, uint64_t outputs);

@@ -59,10 +59,6 @@ class FreeRows {
   std::vector<double> sizes_;
 };
 
-bool closes_ranges(const UOp& u) {
-  return u.op() == Op::Reduce || u.op() == Op::Stage;
-}
-
 // Trips of a loop whose bounds the program does not tell.
 constexpr double kTripsUnknown = 8;
 

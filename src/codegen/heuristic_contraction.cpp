@@ -21,6 +21,7 @@ constexpr uint64_t bit(size_t i) {
 constexpr int64_t kVectorsMax = 4;       // of a register tile
 constexpr int64_t kLongRunVectors = 12;  // where each step reads another page of memory,
 constexpr double kFewRows = 4;           // which that many rows share
+constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
 constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
 constexpr double kReadAgainMin = 4;      // before a panel that lies well enough is copied
 constexpr double kPassesFew = 8;         // over a panel, by tiles of rows
@@ -349,6 +350,7 @@ void Chooser::fill_along(const Option& stage) {
 // The panel after the one that is read is fetched while passes are made over that: a weight is in
 // memory, not in the cache, when its kernel comes.
 void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
+  const int64_t param = panel.load->node.src(0).int_arg();
   bool is_inside = place < 0;
   for (const KernelRange& r : current_.ranges) {
     const int64_t at = r.range.int_arg();
@@ -356,10 +358,16 @@ void Chooser::prefetch_panel(const Panel& panel, int64_t place) {
     is_inside |= at == place;
     if (!is_loop) continue;
     if (r.range.src(0).is_const() && r.range.src(0).const_int() > kPassesMany) return;
-    const Option option{OptionKind::Prefetch, at, panel.load->node.src(0).int_arg(), {}, 0, false};
+    const Option option{OptionKind::Prefetch, at, param, {}, 0, false};
     if (can_prefetch(current_, option)) apply(option);
     return;
   }
+  // Without passes: rows beside it are too many streams for a processor to guess them all.
+  const auto bytes = static_cast<double>(panel.load->node.dtype().bytes());
+  const Option option{OptionKind::Prefetch, place, param, {}, 0, false};
+  if (place >= 0 && panel.load->elements * bytes * 3 > static_cast<double>(target_.l3_bytes) &&
+      can_prefetch(current_, option))
+    apply(option);
 }
 
 // Whether blocks of panels that lie in place fall into the same sets of the second level of cache,
@@ -518,12 +526,24 @@ double Chooser::bytes_in_pages(const ClosureInfo& reduction, size_t lane) const 
   return most;
 }
 
+// The reduced range whose steps are rows of memory beyond the last cache, pages apart: they come
+// faster from some of them at once.
+std::optional<size_t> Chooser::rows_at_once(const ClosureInfo& reduction, size_t lane) const {
+  if (bytes_in_pages(reduction, lane) <= static_cast<double>(target_.l3_bytes)) return std::nullopt;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if ((reduction.own & bit(i)) && const_extent(i) > kRowsAtOnce &&
+        const_extent(i) % kRowsAtOnce == 0)
+      return i;
+  return std::nullopt;
+}
+
 // The vectors of a register tile along `lane`.  Rows that are pages apart are fetched at full speed
-// only in long runs: from the last cache in runs as long as registers allow.
+// only in long runs: as long as registers allow, but from memory row after row in shorter ones.
 int64_t Chooser::vectors_max(const ClosureInfo& reduction, size_t lane) const {
   const double bytes = bytes_in_pages(reduction, lane);
   if (bytes == 0) return kVectorsMax;
-  if (bytes > static_cast<double>(target_.l3_bytes)) return kLongRunVectors;
+  if (bytes > static_cast<double>(target_.l3_bytes) && !rows_at_once(reduction, lane))
+    return kLongRunVectors;
   const int64_t all = ceil_div(most(lane), lanes_);
   return ceil_div(all, ceil_div(all, int64_t{target_.vector_registers} * 3 / 4));
 }
@@ -573,7 +593,10 @@ void Chooser::contraction(const ClosureInfo& reduction) {
     kind(OptionKind::Upcast, inner);
   }
   vector_tile(lane, best.vectors);
-  if (row == none) unroll_window(reduction);
+  if (row != none) return;
+  unroll_window(reduction);
+  if (const auto rows = rows_at_once(reduction, lane))
+    kind(OptionKind::Unroll, tile(number(*rows), kRowsAtOnce));
 }
 
 // The few steps of a pooling window, or of a filter for each channel, side by side.

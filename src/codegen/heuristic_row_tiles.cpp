@@ -36,7 +36,7 @@ std::vector<int64_t> closed_by(const UOp& closer) {
 
 bool Chooser::row_tiles() {
   const size_t count = common_outer_ranges(kernel_);
-  const uint64_t common = bit(count) - 1;
+  uint64_t common = bit(count) - 1;
   const auto has_columns = [&](const ClosureInfo& closure) {
     return !closure.store && (closure.below & ~closure.own & ~common) != 0;
   };
@@ -47,6 +47,12 @@ bool Chooser::row_tiles() {
     for (const AccessInfo& a : table_.accesses)
       if (a.inside_reduction && a.strides[i] == 0 && most(i) > 1) row = i;
   if (row == kernel_.ranges.size()) return false;
+  if (stream_rows(row, common)) {
+    cut_rows(row, common);
+    stage_shared_values();
+    finish_rows();
+    return true;
+  }
   std::vector<int64_t> order;
   for (size_t i = 0; i < count; ++i)
     if (i != row) order.push_back(number(i));
@@ -98,13 +104,18 @@ void Chooser::prefetch_operands() {
   }
 }
 
-void Chooser::cut_rows(size_t row, uint64_t common) {
+// The register tile of the products of these rows.
+Chooser::RegisterTile Chooser::tile_of_rows(size_t row, uint64_t common) const {
   double columns = 1;
   for (const ClosureInfo& c : table_.closures)
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if (c.store && (c.own & ~common & bit(i))) columns = std::max(columns, extent(i));
-  RegisterTile best{kScalarRows, 1, 0};
-  if (lanes_ > 1) best = register_tile(extent(row), columns, {4, kVectorsMax});
+  if (lanes_ < 2) return {kScalarRows, 1, 0};
+  return register_tile(extent(row), columns, {4, kVectorsMax});
+}
+
+void Chooser::cut_rows(size_t row, uint64_t common) {
+  const RegisterTile best = tile_of_rows(row, common);
   double widest = 1;
   for (const ClosureInfo& c : table_.closures) {
     double wide = 1;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <unordered_set>
 
 #include "codegen/chooser.h"
@@ -54,6 +55,11 @@ std::optional<Chooser::WindowLoads> Chooser::window_loads(const AccessTable& tab
     }
     const int64_t bytes = moves * a.node.dtype().bytes();
     out.are_colliding |= bytes != 0 && bytes % kPageBytes == 0;
+    if (load.taps > 0) {
+      const int64_t pitch = std::abs(moves) / static_cast<int64_t>(load.stride);
+      load.places =
+          static_cast<double>(kPageBytes / std::gcd(pitch * a.node.dtype().bytes(), kPageBytes));
+    }
     out.loads.push_back(load);
   }
   const auto shares = [](const WindowLoad& load) { return load.taps > 0; };
@@ -80,7 +86,7 @@ int64_t Chooser::window_rows(const WindowLoads& seen, double size, double steps,
     for (const WindowLoad& load : seen.loads) {
       loaded += tiles * load.elements(n) + (rest > 0 ? load.elements(rest) : 0);
       if (load.moves) walked += load.elements(n);
-      if (load.taps > 0) streams += load.elements(n) * load.taps / load.steps;
+      if (load.taps > 0) streams += load.elements(n) * load.taps / load.steps / load.places;
     }
     if (rows > 1 && seen.are_colliding && streams > kStreamsMax) break;
     if (walked * walked_bytes > static_cast<double>(target_.l1_bytes)) loaded *= kFarLoad;

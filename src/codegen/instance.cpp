@@ -17,16 +17,22 @@ RangeSet Lineariser::free_of(const UOp& node) {
   return free_.at(node.node());
 }
 
+// Of a range that is fixed.
+uint64_t Lineariser::digit_of(size_t position) const {
+  int64_t digit = states_[position].value + 1;
+  // A loop is fixed at its first and last iterations only.
+  if ((loops_ & (RangeSet{1} << position)) && digit > kPeeledMax)
+    digit =
+        kPeeledMax + kernel_.ranges[position].range.src(0).const_int() - states_[position].value;
+  return static_cast<uint64_t>(digit);
+}
+
 InstanceKey Lineariser::key_of(const UOp& node) {
   InstanceKey key{node.node(), {}, 0};
   for (RangeSet set = free_of(node); set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));
-    if (states_[i].kind != RangeState::Fixed) continue;
-    // A loop is fixed at its first and last iterations only.
-    int64_t digit = states_[i].value + 1;
-    if ((loops_ & (RangeSet{1} << i)) && digit > kPeeledMax)
-      digit = kPeeledMax + kernel_.ranges[i].range.src(0).const_int() - states_[i].value;
-    key.coordinates[digits_[i].word] += digits_[i].radix * static_cast<uint64_t>(digit);
+    if (states_[i].kind == RangeState::Fixed)
+      key.coordinates[digits_[i].word] += digits_[i].radix * digit_of(i);
   }
   return key;
 }
@@ -178,8 +184,13 @@ bool Lineariser::leaf(const UOp& node, LinearId* out) {
     case Op::Index:
       *out = read_stage(node);
       return true;
+    case Op::Before:
+    case Op::Last:
+      *out = read_state(node);
+      return true;
     case Op::Reduce:
     case Op::Stage:
+    case Op::Running:
       invariant(false, "a reduction is finished before its value is used");
       return true;
     case Op::Cast:

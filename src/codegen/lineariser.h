@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -43,6 +44,7 @@ struct Task {
 struct IndexTerm {
   UOp atom;
   int64_t coefficient = 0;
+  size_t depth = 0;  // of the innermost loop that it changes in
 };
 struct IndexForm {
   int64_t constant = 0;
@@ -142,9 +144,27 @@ class Lineariser {
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
   bool guards(const UOp& fact, const Task& task);
   std::vector<UOp> guards_of_task(const Task& task);
-  template <class Body>
-  void for_each_instance(RangeSet ranges, Body body);
+  void for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body);
   RangeSet value_ranges(const Task& task);
+
+  // running.cpp
+  struct RunningState {  // where a running value lies in scratch
+    int64_t offset = 0;  // bytes
+    int64_t size = 0;    // of one of its two copies, in elements
+    UOp index;           // in a copy
+  };
+  size_t range_run_along(const UOp& node) const;
+  RangeSet loops_outside(const UOp& last);
+  const RunningState& state_of(const UOp& running);
+  LinearId state_base(const UOp& running);
+  UOp state_index(const UOp& running, const UOp& step);
+  LinearId load_state(const UOp& running, LinearId base, const UOp& step);
+  InstanceKey state_key(const UOp& node);
+  void remember_state(const UOp& node);
+  LinearId read_state(const UOp& node);
+  LinearId begin_running(const UOp& node);
+  void fold_running(const UOp& node, LinearId base, LinearId part);
+  void step_running(Task& task);
 
   // instance.cpp
   LinearId value_of(const UOp& node);
@@ -157,6 +177,7 @@ class Lineariser {
   LinearId index_constant(int64_t value) { return constant(kInt64, static_cast<uint64_t>(value)); }
   LinearId widened(LinearId id, int64_t lanes);
   LinearId cast_index(const UOp& node);
+  uint64_t digit_of(size_t position) const;
   InstanceKey key_of(const UOp& node);
   bool is_index(const UOp& node);  // integers made of ranges, variables and constants alone
 
@@ -231,6 +252,8 @@ class Lineariser {
   size_t relied_on_ = 0;  // the depth of the facts that the values made since it was set hold by
   BoundsCache bounds_;
   std::unordered_map<const Node*, std::vector<UOp>> conditions_;
+  std::unordered_map<const Node*, RunningState> running_;
+  std::unordered_map<const Node*, int> users_;  // how often a node is a source
 };
 
 }  // namespace tiny

@@ -50,6 +50,8 @@ Lineariser::Lineariser(const BalancedKernel& balanced, const Target& target)
     digits_.push_back(next);
     next.radix = above;
   }
+  for (const UOp& u : topological(kernel.roots))
+    for (const UOp& s : u.src()) ++users_[s.node()];
   for (size_t i = 0; i < kernel.ranges.size(); ++i) {
     switch (kernel.ranges[i].kind) {
       case RangeKind::Loop:
@@ -109,8 +111,9 @@ std::vector<UOp> Lineariser::discover(const std::vector<Task*>& tasks) {
     for (const UOp& s : t->node.src()) roots.push_back(s);
   std::vector<UOp> found;
   for (const UOp& u : topological(roots)) {
-    if ((u.op() != Op::Reduce && u.op() != Op::Stage) || u == outer_) continue;
-    if ((free_of(u) & loops_ & ~open_) != 0) continue;
+    if ((!closes_ranges(u) && u.op() != Op::Running) || u == outer_) continue;
+    const RangeSet outside = u.op() == Op::Last ? loops_outside(u) : free_of(u) & loops_;
+    if ((outside & ~open_) != 0) continue;
     const bool busy =
         std::any_of(tasks.begin(), tasks.end(), [&](const Task* t) { return t->node == u; });
     if (!busy && !finished(u)) found.push_back(u);
@@ -120,6 +123,7 @@ std::vector<UOp> Lineariser::discover(const std::vector<Task*>& tasks) {
 
 // Whether a reduction or stage has its value here: all instances have, or none.
 bool Lineariser::finished(const UOp& u) {
+  if (u.op() == Op::Last) return tree_.find(state_key(u)) != nullptr;
   std::vector<size_t> fixed;
   for (RangeSet set = free_of(u) & unrolled_; set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));
@@ -142,8 +146,11 @@ void Lineariser::close_tasks(std::vector<Task*> tasks) {
   std::vector<Task> started;
   for (const UOp& u : discover(tasks)) {
     RangeSet own = 0;
-    for (size_t i = 1; i < u.src().size(); ++i) own |= bit(kernel_.position(u.src(i)));
-    started.push_back({u, own & loops_, own, {}, false});
+    for (size_t i = 1; closes_ranges(u) && i < u.src().size(); ++i)
+      own |= bit(kernel_.position(u.src(i)));
+    // What runs along a loop is folded for all coordinates inside of it.
+    const RangeSet inside = u.op() == Op::Last ? free_of(u) & ~open_ : 0;
+    started.push_back({u, (own | inside) & loops_, own, {}, false});
   }
   std::vector<Task*> waiting;
   for (Task& t : started) waiting.push_back(&t);
@@ -344,8 +351,7 @@ RangeSet Lineariser::value_ranges(const Task& task) {
 
 // Calls body(instance) for every coordinate of the ranges, the last of them fastest; those beyond a
 // tile's last step are left out.
-template <class Body>
-void Lineariser::for_each_instance(RangeSet ranges, Body body) {
+void Lineariser::for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body) {
   std::vector<size_t> positions;
   size_t count = 1;
   for (RangeSet set = ranges; set; set &= set - 1) {
@@ -579,6 +585,8 @@ void Lineariser::instantiate(Task& task) {
     if (kernel_.ranges[i].kind == RangeKind::Upcast) grouped |= bit(i);
   const RangeSet all = value_ranges(task);
   if (outer_ && task.node.op() == Op::Store) return add_into_destination(task);
+  if (task.node.op() == Op::Running) return step_running(task);
+  if (task.node.op() == Op::Last) return;
   if (task.node.op() != Op::Reduce) {
     for_each_instance(all, [&](size_t instance) { close_instance(task, instance); });
     return;
@@ -593,6 +601,7 @@ void Lineariser::instantiate(Task& task) {
 // The loops are closed: grouped accumulators and lanes fold into the value.
 void Lineariser::finish(Task& task) {
   const UOp& node = task.node;
+  if (node.op() == Op::Last) return remember_state(node);
   if (node.op() == Op::Stage) {
     const LinearId base = tree_.add(tree_.depth(), Op::Address, kAddress,
                                     {task.accumulators.front(), index_constant(0)}, 1);

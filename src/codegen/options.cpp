@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "codegen/prefetch_option.h"
 #include "codegen/stage_option.h"
+#include "codegen/stream_option.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/dot.h"
@@ -16,11 +17,15 @@ namespace tiny {
 
 namespace {
 
-constexpr const char* kNames[] = {"TILE",  "VEC",      "UPCAST", "UNROLL", "THREAD", "ORDER",
-                                  "STAGE", "PREFETCH", "BYPASS", "DOT",    "OVERLAP"};
+constexpr const char* kNames[] = {"TILE",  "VEC",      "UPCAST", "UNROLL", "THREAD",  "ORDER",
+                                  "STAGE", "PREFETCH", "BYPASS", "DOT",    "OVERLAP", "STREAM"};
 
 std::string range_text(int64_t number) {
   return number < 0 ? std::string("all") : cat("r", number);
+}
+
+bool has_size(OptionKind kind) {
+  return kind == OptionKind::Tile || kind == OptionKind::Stream;
 }
 
 std::string to_text(const Option& option) {
@@ -37,7 +42,7 @@ std::string to_text(const Option& option) {
   if (option.kind == OptionKind::Bypass) return text + cat(" p", option.amount);
   if (option.kind == OptionKind::Prefetch) text += cat(" p", option.amount);
   text += " " + range_text(option.range);
-  return option.kind == OptionKind::Tile ? cat(text, " ", option.amount) : text;
+  return has_size(option.kind) ? cat(text, " ", option.amount) : text;
 }
 
 class Parser {
@@ -94,7 +99,8 @@ class Parser {
     const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
     if (found == std::end(kNames))
       fail(name,
-           "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE, PREFETCH, BYPASS, DOT or OVERLAP");
+           "TILE, VEC, UPCAST, UNROLL, THREAD, ORDER, STAGE, PREFETCH, BYPASS, DOT, OVERLAP or "
+           "STREAM");
     Option o;
     o.kind = static_cast<OptionKind>(found - std::begin(kNames));
     if (o.kind == OptionKind::Order) {
@@ -124,7 +130,7 @@ class Parser {
       o.amount = number(what.substr(1), "a parameter such as p1");
     }
     if (o.kind != OptionKind::Bypass) o.range = range(next());
-    if (o.kind == OptionKind::Tile) o.amount = number(next(), "a tile size");
+    if (has_size(o.kind)) o.amount = number(next(), "a size");
     if (more()) fail(next(), "; or the end");
     return o;
   }
@@ -203,12 +209,19 @@ void split_range(Kernel& kernel, const Split& split) {
   for (KernelPrefetch& p : kernel.prefetches) p.index = done.at(p.index.node());
 }
 
+// A loop that values run along is walked step by step, in order.
+void refuse_running(const Kernel& kernel, const Option& option, const UOp& range) {
+  for (const UOp& u : topological(kernel.roots))
+    if (u.op() == Op::Running && u.src(1) == range) refuse(option, "values run along it");
+}
+
 Kernel tile(const Kernel& kernel, const Option& option) {
   Kernel out = kernel;
   const size_t at = find_range(kernel, option, option.range);
   const UOp r = kernel.ranges[at].range;
   if (option.amount < 1) refuse(option, "a tile has at least one element");
   if (kernel.ranges[at].kind != RangeKind::Loop) refuse(option, "only a loop can be tiled");
+  refuse_running(kernel, option, r);
   Graph& graph = r.graph();
   const UOp size = r.src(0);
   const UOp count = size.is_const() ? graph.integer(ceil_div(size.const_int(), option.amount))
@@ -236,6 +249,7 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   const size_t at = find_range(kernel, option, option.range);
   KernelRange& r = out.ranges[at];
   if (r.kind != RangeKind::Loop) refuse(option, "the range has a kind already");
+  refuse_running(kernel, option, r.range);
   const UOp size = r.range.src(0);
   FreeRanges free;
   const auto depends = [&](const UOp& u) {
@@ -362,6 +376,8 @@ Kernel apply_option(const Kernel& kernel, const Option& option) {
       return bypass(kernel, option);
     case OptionKind::Overlap:
       return overlap(kernel, option);
+    case OptionKind::Stream:
+      return apply_stream(kernel, option);
   }
   return kernel;
 }

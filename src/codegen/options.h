@@ -17,6 +17,10 @@
 //                step of r reads another block, that of the next step
 //   OVERLAP r    the loops that a step of r walks one after the other run as one, each for another
 //                step, where no value depends on that (codegen/overlap.h)
+//   STREAM r T   the reduction over r and those like it that depend on each other run along one
+//   loop
+//                over blocks of T, with corrections (codegen/stream_option.h); before other options
+//                of their ranges.  The loop has the first new number, the parts in blocks the next
 //   BYPASS p     what is stored to parameter p, which the kernel does not read, may pass the caches
 //
 // A list is text too: "TILE r0 14; VEC r3".  New ranges are numbered from the kernel's highest, in
@@ -44,13 +48,15 @@ enum class OptionKind : uint8_t {
   Prefetch,
   Bypass,
   Dot,
-  Overlap
+  Overlap,
+  Stream
 };
 
 struct Option {
   OptionKind kind = OptionKind::Tile;
   int64_t range = -1;  // its number; STAGE: -1 is "over all"
-  int64_t amount = 0;  // TILE: T; STAGE, PREFETCH, BYPASS: the parameter's slot or value's number
+  int64_t amount =
+      0;  // TILE, STREAM: T; STAGE, PREFETCH, BYPASS: the parameter's slot or value's number
   std::vector<int64_t> list;  // ORDER: ranges; STAGE: the layout, outermost first
   int64_t padding = 0;     // STAGE: elements added to the stride of the outermost dimension but one
   bool by_number = false;  // STAGE: `amount` counts the kernel's nodes, sources first

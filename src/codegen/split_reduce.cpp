@@ -52,9 +52,9 @@ bool may_read_destination(const UOp& store) {
 UOp stored_reduction(const Kernel& kernel, const FreeRanges& free) {
   if (kernel.roots.size() != 1 || kernel.roots[0].op() != Op::Store) return {};
   const UOp store = kernel.roots[0];
-  const auto stop = [](const UOp& u) { return u.op() == Op::Reduce || u.op() == Op::Stage; };
   UOp reduce;
-  for (const UOp& u : topological({&store, 1}, stop)) {
+  for (const UOp& u : topological({&store, 1}, closes_ranges)) {
+    if (u.op() == Op::Last) return {};
     if (u.op() != Op::Reduce) continue;
     if (reduce) return {};
     reduce = u;

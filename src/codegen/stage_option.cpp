@@ -116,6 +116,9 @@ class Stager {
       if (kernel_.ranges[i].kind != RangeKind::Loop && kernel_.ranges[i].kind != RangeKind::Thread)
         refuse("the value depends on lanes or registers outside of the place");
     for (const UOp& u : topological({&value, 1}))
+      if (u.op() == Op::Running && (inside(u) & bit(kernel_.position(u.src(1)))))
+        refuse("it runs along a loop inside the place");
+    for (const UOp& u : topological({&value, 1}))
       if (u.op() == Op::Index && (free_.at(u.node()) & inside(value)) && u == value)
         refuse("it is read from a stage already");
   }

@@ -21,14 +21,15 @@ namespace {
 // The stored bases of the roots stay; everything else that is stored lives in the arena.
 std::vector<UOp> kept_nodes(const Schedule& schedule, std::span<const UOp> roots) {
   std::vector<UOp> kept;
+  std::vector<uint8_t> flags(roots.empty() ? 0 : roots.front().graph().id_limit());
   for (const UOp& node : schedule.stored) {
-    std::vector<uint8_t> flags(node.graph().id_limit());
     flags[node.id()] = 1;
     for (const UOp& root : roots)
       if (const auto stored = as_view(root, flags); stored && stored->base == node) {
         kept.push_back(node);
         break;
       }
+    flags[node.id()] = 0;
   }
   return kept;
 }
@@ -115,6 +116,7 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   wanted.variables = request.variables;
   wanted.leaves = out.key.leaves;
   out.plan = make_plan(context, schedule, wanted);
+  out.plan.has_writes = key.has_writes;
   for (UOp& output : out.outputs) output = split.origin_of(output);
   out.copies = schedule.copies;
   out.copied_bytes = schedule.copied_bytes;

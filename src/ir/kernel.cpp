@@ -49,7 +49,7 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
         continue;
       }
       if (u.op() == Op::Range) top.set = RangeSet{1} << kernel.position(u);
-      if (u.op() == Op::Reduce || u.op() == Op::Stage)
+      if (closes_ranges(u))
         for (const UOp& range : src.subspan(1)) top.set &= ~(RangeSet{1} << kernel.position(range));
       known.emplace(u.node(), top.set);
       stack.pop_back();

@@ -8,6 +8,10 @@
 //   Reduce  value, ranges..         folds value over the ranges
 //   Stage   value, ranges..         value memoised as a function of its ranges; argument: strides
 //   Index   stage, expressions..    that function applied
+//   Running value, range [, scale]  folds values along a range, step by step: what it is after this
+//                                   step; what was folded before is multiplied by scale first
+//   Before  running                 what it was before this step; nothing in the first one
+//   Last    running, range          what it is after the last step
 //   Store   param, value, index.., symbolic..   a root
 //   Check   bool, position          a root: what must hold for every element
 //
@@ -69,6 +73,10 @@ using RangeSet = uint64_t;  // bit i: the kernel's range i
 
 // The ranges below each node that no Reduce or Stage below it closes.
 using FreeRanges = NodeTable<RangeSet>;
+// Whether a node closes ranges, its sources from the second on.
+inline bool closes_ranges(const UOp& u) {
+  return u.op() == Op::Reduce || u.op() == Op::Stage || u.op() == Op::Last;
+}
 // Where a walk ends that stays within the loops of a root: what a stage holds is computed apart.
 inline bool is_stage(const UOp& u) {
   return u.op() == Op::Stage;

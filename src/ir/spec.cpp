@@ -292,6 +292,20 @@ class Spec {
                 u.src().size() == u.src(0).src().size(),
             "a stage is indexed for each range");
         return indices_from(1);
+      case Op::Running: {
+        const auto& arg = argument<ReduceArg>("a running value has an op");
+        law(is_reduction(arg.op, u.dtype()) && arg.axes.empty(), "the op folds this dtype");
+        law(u.src().size() == 2 || u.src().size() == 3, "a value runs along one range");
+        law(u.src(1).op() == Op::Range, "a value runs along a range");
+        return law(u.src().size() == 2 || (arg.op == Op::Add && u.src(2).dtype() == u.dtype()),
+                   "what is scaled is a sum, by a factor of its dtype");
+      }
+      case Op::Before:
+        return law(u.src(0).op() == Op::Running, "what was before is of a running value");
+      case Op::Last:
+        law(u.src(0).op() == Op::Running && u.src(0).src(1) == u.src(1),
+            "what is last is of a running value, along its range");
+        return bound_ranges();
       case Op::Check:
         law(u.src(0).dtype() == kBool && is_index(1), "a check is a bool and a position");
         return law(argument<int64_t>("a check has a number") >= 0, "a check's number exists");

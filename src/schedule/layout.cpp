@@ -1,9 +1,8 @@
 #include "schedule/layout.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
+#include <utility>
 
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
@@ -23,6 +22,7 @@ constexpr int64_t kExtentMin = 8;
 constexpr int64_t kSetsBytes = 2048;
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kRowsMin = 8;  // fewer rows get along in a set
+constexpr uint64_t kNoAxis = uint64_t{1} << 63;
 
 class LayoutChoice {
  public:
@@ -232,7 +232,7 @@ class LayoutChoice {
   // Votes of the kernel of `root` on what it reads; `axis` is innermost in its result.
   void visit_kernel(const UOp& root, const Axis& axis) {
     std::vector<Visit> stack{{root, axis}};
-    std::map<const Node*, std::set<Axis>> seen;  // the axes that each was reached along
+    NodeTable<uint64_t> seen;  // the axes that each was reached along, as bits
     bool first = true;
     while (!stack.empty()) {
       const Visit at = std::move(stack.back());
@@ -242,7 +242,9 @@ class LayoutChoice {
         continue;
       }
       first = false;
-      if (!seen[at.node.node()].insert(at.axis).second) continue;
+      const uint64_t along = at.axis ? uint64_t{1} << std::min<size_t>(*at.axis, 62) : kNoAxis;
+      uint64_t& before = seen[at.node.node()];
+      if (std::exchange(before, before | along) & along) continue;
       if (at.node.op() == Op::ReduceAxis && vote_of_reduction(at.node)) {
         // Its operands are no longer followed along the result's axis.
         for (const UOp& s : at.node.src()) stack.push_back({s, std::nullopt});

@@ -7,6 +7,7 @@
 #include "ir/bounds.h"
 #include "ir/dot.h"
 #include "ir/shared_value.h"
+#include "schedule/decide.h"
 
 namespace tiny {
 
@@ -28,6 +29,10 @@ bool chooses_by_position(const UOp& u) {
   const Interval range = bounds(position);
   return range.lo == 0 && range.hi < kChoicesMax && !u.src(2).is_const();
 }
+
+// Pieces of a kernel for each core that shares it, and the arithmetic from which it is shared.
+constexpr double kPiecesPerCore = 6;
+constexpr double kSharedWorkMin = 65536;
 
 }  // namespace
 
@@ -155,7 +160,32 @@ bool RowTest::keeps_its_products(RangeSet common) const {
     if (!is_contraction(u) || ((columns & reduced) && !kept.contains(u.node()))) return false;
     widest = std::max(widest, extent(columns) * static_cast<double>(u.dtype().bytes()));
   }
-  return kRowTileMin * kStagesOfRows * widest <= static_cast<double>(target_.l2_bytes) / 2;
+  return is_weighing() ||
+         kRowTileMin * kStagesOfRows * widest <= static_cast<double>(target_.l2_bytes) / 2;
+}
+
+// Whether a product's rows are weights: what it multiplies with the columns is summed too, along
+// the same steps.  Such sums run along blocks (codegen/stream_option.h), so that neither the length
+// of the rows nor the size of what all rows read matters.
+bool RowTest::is_weighing() const {
+  const auto is_sum = [](const UOp& u) {
+    return is_reduce(u) && u.reduce_arg().op == Op::Add && u.src().size() == 2;
+  };
+  for (const UOp& product : nodes_) {
+    if (!is_sum(product) || !is_contraction(product)) continue;
+    std::vector<UOp> factors{product.src(0)};
+    for (size_t i = 0; i < factors.size(); ++i)
+      if (factors[i].op() == Op::Mul || factors[i].op() == Op::Div) {
+        const UOp u = factors[i];
+        factors.insert(factors.end(), u.src().begin(), u.src().end());
+      }
+    for (const UOp& sum : nodes_) {
+      if (!is_sum(sum) || sum == product || !(sum.src(1).src(0) == product.src(1).src(0))) continue;
+      const UOp weight = substitute(sum.src(0), {{sum.src(1), product.src(1)}});
+      if (std::ranges::find(factors, weight) != factors.end()) return true;
+    }
+  }
+  return false;
 }
 
 bool RowTest::passes_as_tiles(size_t inputs) const {
@@ -169,16 +199,17 @@ bool RowTest::passes_as_tiles(size_t inputs) const {
   // that is the same for all of the kernel wants panels for all, which the product alone has.
   RangeSet row = common;
   double operands = 0;
+  const bool is_streamed = is_weighing();
   for (const UOp& u : nodes_) {
     if (u.op() != Op::Load) continue;
     const RangeSet walks = walked(u);
     if ((walks & common) == common || std::popcount(walks & ~common) < 2) continue;
-    if (!(walks & common)) return false;
+    if (!(walks & common) && !is_streamed) return false;
     row &= ~walks;
     operands += extent(walks & ~common) * static_cast<double>(u.dtype().bytes());
   }
   return operands > 0 && row && extent(std::bit_floor(row)) >= kRowTileMin &&
-         operands <= static_cast<double>(target_.l3_bytes) / 2;
+         (is_streamed || operands <= static_cast<double>(target_.l3_bytes) / 2);
 }
 
 double RowTest::alone_seconds() const {
@@ -207,7 +238,16 @@ std::optional<double> RowTest::operand_seconds(size_t inputs) const {
   if (bytes > static_cast<double>(target_.l1_bytes) / 2) return std::nullopt;
   RangeSet all = free;
   for (size_t i = 1; i < inner.src().size(); ++i) all |= free_.at(inner.src(i).node());
-  return extent(all) / target_.fma_rate * (1 - 1.0 / target_.cores);
+  // Each piece of the loop that cores share computes the operand anew.
+  const double pieces = work() < kSharedWorkMin ? 1 : kPiecesPerCore * target_.cores;
+  if (target_.cores < 2 || pieces == 1) return 0;
+  double read = 0;
+  for (const UOp& u : topological({&inner, 1}))
+    if (u.op() == Op::Load)
+      read += extent(walked(u) & all) * static_cast<double>(u.dtype().bytes());
+  const double seconds = std::max(extent(all) / target_.fma_rate,
+                                  (saved_seconds(read, target_) - target_.launch_seconds) / 2);
+  return seconds * (pieces - 1) / target_.cores;
 }
 
 RangeSet RowTest::closed(const UOp& reduce) const {

@@ -57,6 +57,7 @@ class RowTest {
   // `splits`: a range that is split into several indices counts with the values of each, so that
   // heads that share what they read are seen.
   bool is_contraction(const UOp& reduce, bool splits = false) const;
+  bool is_weighing() const;
   bool keeps_its_products(RangeSet common) const;
   bool fits(double rows) const;
   RangeSet closed(const UOp& reduce) const;

@@ -196,13 +196,15 @@ TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
   EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
 }
 
-// A matrix whose rows are pages apart is read in long runs: from the last cache in as long ones as
-// registers allow, from memory in runs of 12 lines.
+// A matrix whose rows are pages apart is read in runs as long as registers allow, from memory four
+// rows at once; one row after the other comes faster from memory in runs of 12 lines.
 TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
   const Tensor cached = make_placeholder(context_, kFloat32, {384, 3072});
   EXPECT_EQ(loops(cached, matmul(constant({1, 384}), cached), 0), "r_8_24_16_384");
   const Tensor large = make_placeholder(context_, kFloat32, {3072, 3072});
-  EXPECT_EQ(loops(large, matmul(constant({1, 3072}), large), 0), "r_16_12_16_3072");
+  EXPECT_EQ(loops(large, matmul(constant({1, 3072}), large), 0), "r_8_24_16_768_4");
+  const Tensor odd = make_placeholder(context_, kFloat32, {3073, 3072});
+  EXPECT_EQ(loops(odd, matmul(constant({1, 3073}), odd), 0), "r_16_12_16_3073");
   const Tensor small = make_placeholder(context_, kFloat32, {128, 1024});
   EXPECT_EQ(loops(small, matmul(constant({1, 128}), small), 0), "r_16_4_16_128");
 }
@@ -243,12 +245,26 @@ TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
+// Rows half a page off share sets with every second one only: more of them are walked at once.
+TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
+  const auto list = [&](int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, 112, 112, channels});
+    return options(x, stored(depthwise(permute(x, {0, 3, 1, 2}), 2)), 0);
+  };
+  EXPECT_TRUE(list(96).starts_with("TILE r0 5; UPCAST r5;")) << list(96);
+  EXPECT_TRUE(list(64).starts_with("TILE r0 3; UPCAST r5;")) << list(64);
+}
+
 // Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows
 // are beside each other in registers.
 TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(pointwise(relu(depthwise(permute(x, {0, 3, 1, 2}))), 128));
   EXPECT_EQ(loops(x, y, 0), "r_28_4_4_2_128_14_2_16_3_3");
+  // Seven columns of both rows share what they load.
+  EXPECT_NE(options(x, y, 0).find("TILE r12 7; ORDER r12 r11 r10 r4 r5 r14 r13; VEC r13; "
+                                  "UPCAST r14; UNROLL r4; UNROLL r5; UPCAST r10"),
+            std::string::npos);
   const Tensor small = make_placeholder(context_, kFloat32, {1, 7, 7, 960});
   const Tensor z = stored(pointwise(relu(depthwise(permute(small, {0, 3, 1, 2}))), 160));
   EXPECT_EQ(loops(small, z, 0), "r_4_5_960_2_7_2_16_3_3");
