@@ -86,7 +86,7 @@ struct Launch {
   int64_t end = 1;
   int64_t* status = nullptr;  // the run's status word (base/kernel_abi.h)
   // Of launches that are given together: those before it, by position, that it must come after.
-  std::span<const uint32_t> after;
+  std::span<const uint32_t> after{};
 };
 
 class Queue : public RefCounted {};
