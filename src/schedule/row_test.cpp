@@ -245,9 +245,8 @@ std::optional<double> RowTest::operand_seconds(size_t inputs) const {
   for (const UOp& u : topological({&inner, 1}))
     if (u.op() == Op::Load)
       read += extent(walked(u) & all) * static_cast<double>(u.dtype().bytes());
-  const double seconds =
-      std::max(extent(all) / target_.fma_rate,
-               (saved_seconds(read, target_) - target_.launch_seconds) / 2);
+  const double seconds = std::max(extent(all) / target_.fma_rate,
+                                  (saved_seconds(read, target_) - target_.launch_seconds) / 2);
   return seconds * (pieces - 1) / target_.cores;
 }
 
