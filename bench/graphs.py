@@ -117,7 +117,7 @@ def graphs():
     for title, maker in (("relu(x*a+b)+c", chain), ("softmax", softmax), ("LayerNorm", layer_norm)):
         for size, rows in (("64 MB", 16384), ("4 MB", 1024), ("2 MB", 512)):
             yield f"{title}, {size}", lambda m=maker, a=(size, rows, 1024): m(*a)
-    for heads, length in ((12, 128), (8, 2048)):
+    for heads, length in ((12, 128), (8, 2048), (1, 8192)):
         yield f"attention 1x{heads}x{length}x64", lambda a=(heads, length, 64): attention(*a)
     yield from quantized.graphs()
 

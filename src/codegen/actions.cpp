@@ -219,14 +219,15 @@ class Changer {
   std::vector<std::vector<Option>> run() {
     for (at_ = 0; at_ < list_.size(); ++at_) {
       const Option& option = list_[at_];
-      if (option.kind == OptionKind::Tile)
+      const bool has_size = option.kind == OptionKind::Tile || option.kind == OptionKind::Stream;
+      if (has_size)
         tile(option);
       else if (option.kind == OptionKind::Order)
         order(option);
       else if (option.kind == OptionKind::Stage)
         stage(option);
       // Without a tile what follows would name other ranges; without lanes little is left.
-      if (option.kind != OptionKind::Tile && option.kind != OptionKind::Vec) leave_out();
+      if (!has_size && option.kind != OptionKind::Vec) leave_out();
       kernel_ = apply_option(kernel_, option);
     }
     return std::move(lists_);

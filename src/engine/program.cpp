@@ -255,7 +255,8 @@ void Run::execute_timed() {
     if (timed_) seconds_.push_back(seconds);
     if (!p.observer || !p.observer->times_launches()) continue;
     const double end = p.observer->now();
-    p.observer->launched(p.tape[i].info, p.device->name(), end - seconds, end);
+    p.observer->launched(p.tape[i].info, launches_[i].variables, p.device->name(), end - seconds,
+                         end);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,10 @@ struct KernelInfo {
   int64_t linear_ops = 0;
   double operations = 0;  // arithmetic operations of one launch
   double bytes = 0;       // least traffic of one launch
+  struct OfSizes {        // the same by the kernel's variables
+    SizeExpression operations, bytes;
+  };
+  std::optional<OfSizes> of_sizes;  // of a kernel that has some
   bool interpreted = false;
   bool cached = false;  // compiled before this program was
   std::vector<KernelParam> params;
