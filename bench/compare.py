@@ -13,12 +13,14 @@ import kernels
 import ladder
 import models
 import sharing
+import sizes
 from report import missed
 
 PARTS = {"kernels": kernels.run, "models": models.run, "compile": compiling.run,
-         "sharing": sharing.run, "ladder": ladder.run, "joins": joins.run}  # fmt: skip
+         "sharing": sharing.run, "sizes": sizes.run, "ladder": ladder.run,
+         "joins": joins.run}  # fmt: skip
 TITLES = {"kernels": "Kernels", "models": "Models", "compile": "Compiling and replaying",
-          "sharing": "Sharing the machine", "ladder": "The ladder",
+          "sharing": "Sharing the machine", "sizes": "Run-time sizes", "ladder": "The ladder",
           "joins": "Joins"}  # fmt: skip
 FIGURES = "## Figures\n"  # what is below it in a document is made by --write
 QUICK_DURATION = 0.1

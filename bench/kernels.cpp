@@ -40,6 +40,7 @@ constexpr GemmShape kGemms[] = {
     {"1024^3", 1024, 1024, 1024, kAlways},     {"2048^3", 2048, 2048, 2048, kAlways},
     {"128x3072x768", 128, 3072, 768, kAlways}, {"251x509x127", 251, 509, 127, kAlways},
     {"1x3072x768", 1, 3072, 768, kAlways},     {"7x3072x768", 7, 3072, 768, kAlways},
+    {"16x16x100000", 16, 16, 100000, kAlways}, {"1x64x262144", 1, 64, 262144, kAlways},
 };
 
 struct NamedConvolution {

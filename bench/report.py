@@ -43,6 +43,8 @@ AT_LEAST = {
     "peak memory": 1.0,
     "beside a busy process": 1.0,
     "tinygrad": 1.0,
+    "run-time rows": 0.95,
+    "run-time lengths": 0.95,
 }
 WORDS = {"ratio": "", "scaling": "of one thread ", "share": "of limit "}
 

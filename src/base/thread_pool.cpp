@@ -1,10 +1,8 @@
 #include "base/thread_pool.h"
 
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,35 +17,11 @@
 
 #include "base/error.h"
 #include "base/read_text.h"
+#include "base/wait.h"
 
 namespace tiny {
 
 namespace {
-
-constexpr auto kSpin = std::chrono::microseconds(50);
-constexpr int kLooksPerYield = 256;
-
-void futex_wait(std::atomic<uint32_t>& word, uint32_t while_equal) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_equal, nullptr,
-          nullptr, 0);
-}
-
-void futex_wake(std::atomic<uint32_t>& word, int threads) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, threads, nullptr,
-          nullptr, 0);
-}
-
-// Looks at `ready` for at most kSpin; true as soon as it holds.
-template <class Ready>
-bool spin_until(const Ready& ready) {
-  const auto give_up = std::chrono::steady_clock::now() + kSpin;
-  do {
-    for (int i = 0; i < kLooksPerYield; ++i)
-      if (ready()) return true;
-    sched_yield();
-  } while (std::chrono::steady_clock::now() < give_up);
-  return ready();
-}
 
 // Physical cores among the processors of the affinity mask; 0 if that cannot be told.
 int cores_by_affinity() {

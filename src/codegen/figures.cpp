@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "base/text.h"
+#include "ir/affine.h"
 #include "ir/bounds.h"
+#include "ir/build.h"
 #include "ir/node_map.h"
 
 namespace tiny {
@@ -31,14 +34,23 @@ class FreeRows {
   }
   double product(size_t row) const {
     double times = 1;
-    for (size_t i = 0; i < words_; ++i)
-      for (uint64_t left = bits_[row * words_ + i]; left; left &= left - 1)
-        times *= sizes_[i * kBits + static_cast<size_t>(std::countr_zero(left))];
+    for_each(row, [&](size_t range) { times *= sizes_[range]; });
     return times;
+  }
+  std::vector<size_t> ranges(size_t row) const {
+    std::vector<size_t> all;
+    for_each(row, [&](size_t range) { all.push_back(range); });
+    return all;
   }
 
  private:
   static constexpr size_t kBits = 64;
+  template <class Body>
+  void for_each(size_t row, Body body) const {
+    for (size_t i = 0; i < words_; ++i)
+      for (uint64_t left = bits_[row * words_ + i]; left; left &= left - 1)
+        body(i * kBits + static_cast<size_t>(std::countr_zero(left)));
+  }
   static uint64_t bit(size_t range) { return uint64_t{1} << range % kBits; }
   uint64_t& word(size_t row, size_t range) { return bits_[row * words_ + range / kBits]; }
 
@@ -67,15 +79,14 @@ std::optional<double> most_of(const LinearProgram& program, LinearId id, int64_t
   return least;
 }
 
-}  // namespace
-
-double count_operations(const Kernel& kernel) {
+// Calls body(free, row) for every operation that counts.
+template <class Body>
+void for_each_operation(const Kernel& kernel, Body body) {
   const std::vector<UOp> order = topological(kernel.roots);
   FreeRows free(kernel, order.size());
   std::vector<uint8_t> of_data(order.size());  // depends on an element that was loaded
   NodeTable<uint32_t> rows;
   rows.reserve(order.size());
-  double sum = 0;
   for (size_t row = 0; row < order.size(); ++row) {
     const UOp& u = order[row];
     rows.emplace(u.node(), static_cast<uint32_t>(row));
@@ -89,11 +100,56 @@ double count_operations(const Kernel& kernel) {
     of_data[row] = data ? 1 : 0;
     const bool arithmetic = has(u.op(), kElementwise) && u.op() != Op::Cast &&
                             u.op() != Op::Bitcast && (data || u.dtype().is_float());
-    if (arithmetic || u.op() == Op::Reduce) sum += free.product(row);
+    if (arithmetic || u.op() == Op::Reduce) body(free, row);
     if (closes_ranges(u))
       for (const UOp& range : u.src().subspan(1)) free.clear(row, kernel.position(range));
   }
+}
+
+// A sum of products of sizes, short enough to be evaluated at every launch; where it is none, the
+// most that it can be.
+UOp settled(const UOp& sum) {
+  const std::optional<Affine> terms = affine(sum);
+  return terms ? to_uop(sum.graph(), *terms) : sum.graph().integer(bounds(sum).hi);
+}
+
+}  // namespace
+
+double count_operations(const Kernel& kernel) {
+  double sum = 0;
+  for_each_operation(kernel, [&](const FreeRows& free, size_t row) { sum += free.product(row); });
   return sum;
+}
+
+UOp operations_of(const Kernel& kernel) {
+  std::map<std::vector<size_t>, int64_t> counts;
+  for_each_operation(kernel, [&](const FreeRows& free, size_t row) { ++counts[free.ranges(row)]; });
+  UOp sum = kernel.roots.front().graph().integer(0);
+  for (const auto& [ranges, count] : counts) {
+    UOp product = sum.graph().integer(count);
+    for (const size_t r : ranges) product = mul(product, kernel.ranges[r].range.src(0));
+    sum = add(sum, product);
+  }
+  return settled(sum);
+}
+
+UOp bytes_of(const Kernel& kernel) {
+  Graph& graph = kernel.roots.front().graph();
+  UOp sum = graph.integer(0);
+  for (const UOp& u : topological(kernel.roots)) {
+    if (u.op() != Op::Load && u.op() != Op::Store) continue;
+    const bool store = u.op() == Op::Store;
+    const ViewArg& view = u.view_arg();
+    UOp bytes = graph.integer((store ? u.src(1).dtype() : u.dtype()).bytes());
+    size_t symbolic = (store ? 2 : 1) + view.shape.size();
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      const UOp size =
+          view.shape[i] == kSymbolicDim ? UOp(u.src(symbolic++)) : graph.integer(view.shape[i]);
+      if (view.strides[i] != 0) bytes = mul(bytes, size);
+    }
+    sum = add(sum, bytes);
+  }
+  return settled(sum);
 }
 
 double count_bytes(const Kernel& kernel) {

@@ -14,8 +14,12 @@ namespace tiny {
 // count.
 double count_operations(const Kernel& kernel);
 
-// Bytes of the buffers that one launch reads and writes, each once.
+// Bytes of the buffers that one launch reads and writes, each once; symbolic sizes at their least.
 double count_bytes(const Kernel& kernel);
+
+// The same two by the kernel's variables.
+UOp operations_of(const Kernel& kernel);
+UOp bytes_of(const Kernel& kernel);
 
 // Ops that one launch executes, roughly: those of a loop once a trip, a load or store of lanes that
 // lie apart once a lane.  `threads_extent`: trips of the loop that threads share.

@@ -107,6 +107,8 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   const auto linear = [&] { return to_string(result.program); };
   result.operations = count_operations(kernel);
   result.bytes = count_bytes(kernel);
+  if (!kernel.variables.empty())
+    result.figures_of_sizes = {Dim(operations_of(kernel)), Dim(bytes_of(kernel))};
   if (options.verify) verify_kernel(kernel.roots, "schedule");
   current = decomposed(kernel, target);
   if (options.verify) verify_decomposed(current.roots, "decompose");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,12 @@ struct PipelineOptions {
   std::function<void(const PassTime& pass, const std::function<std::string()>& text)> after_pass;
 };
 
+// What a launch does, by the kernel's variables.
+struct FiguresOfSizes {
+  Dim operations = 0;
+  Dim bytes = 0;
+};
+
 struct CodegenResult {
   LinearProgram program;
   Kernel kernel;           // after the last pass that leaves UOps
@@ -32,7 +39,8 @@ struct CodegenResult {
   Dim threads_extent = 0;  // iterations of the THREAD range; 0: there is none
   double operations = 0;   // arithmetic operations of one launch, symbolic sizes at their largest
   double bytes = 0;        // bytes of the buffers that one launch reads and writes
-  std::vector<PassTime> passes;  // in the order in which they ran
+  std::optional<FiguresOfSizes> figures_of_sizes;  // of a kernel with variables
+  std::vector<PassTime> passes;                    // in the order in which they ran
 };
 
 // The kernel that options apply to: transcendentals decomposed, ranges split at divisors and merged

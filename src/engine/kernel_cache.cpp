@@ -152,15 +152,20 @@ struct KernelCache::LoweredKernel {
   PipelineOptions options;
   CodegenResult result;
   SizeExpression threads_extent;
+  std::optional<KernelInfo::OfSizes> of_sizes;
 
   void run(const Target& target) {
     result = generate(kernel, target, options);
     threads_extent = SizeExpression(result.threads_extent, kernel.variables);
+    if (const auto& of = result.figures_of_sizes)
+      of_sizes = {SizeExpression(of->operations, kernel.variables),
+                  SizeExpression(of->bytes, kernel.variables)};
   }
   // Leaves what does not need the graph.
   void shrink() {
     result.kernel = {};
     result.threads_extent = 0;
+    result.figures_of_sizes.reset();
     kernel = {};
   }
 };
@@ -194,6 +199,7 @@ LinearProgram KernelCache::take(Fresh& fresh, LoweredKernel& made) {
   compiled.info.linear_ops = static_cast<int64_t>(result.program.ops.size());
   compiled.info.operations = result.operations;
   compiled.info.bytes = result.bytes;
+  compiled.info.of_sizes = made.of_sizes;
   compiled.info.params = fresh.entry->kernel.params;
   return std::move(result.program);
 }

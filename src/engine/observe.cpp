@@ -187,13 +187,17 @@ void Observer::span(const char* category, std::string name, double start, double
   spans_.push_back({category, std::move(name), start, end, gettid(), std::move(arguments)});
 }
 
-void Observer::launched(const KernelInfo& kernel, const std::string& device, double start,
-                        double end) {
+void Observer::launched(const KernelInfo& kernel, std::span<const int64_t> variables,
+                        const std::string& device, double start, double end) {
+  const auto& of = kernel.of_sizes;
+  const double operations =
+      of ? static_cast<double>(of->operations.value(variables)) : kernel.operations;
+  const double bytes = of ? static_cast<double>(of->bytes.value(variables)) : kernel.bytes;
   if (flags_.profile != 0) {
     JsonWriter json;
-    json.begin_object().key("operations").real(kernel.operations).key("bytes").real(kernel.bytes);
-    json.key("gflops").real(rate(kernel.operations, end - start));
-    json.key("gbps").real(rate(kernel.bytes, end - start));
+    json.begin_object().key("operations").real(operations).key("bytes").real(bytes);
+    json.key("gflops").real(rate(operations, end - start));
+    json.key("gbps").real(rate(bytes, end - start));
     json.key("options").text(kernel.options).end_object();
     span("launch", kernel.name, start, end, json.result());
   }
@@ -202,14 +206,14 @@ void Observer::launched(const KernelInfo& kernel, const std::string& device, dou
   const std::lock_guard lock(mutex_);
   ++launches_;
   seconds_ += seconds;
-  operations_ += kernel.operations;
-  bytes_ += kernel.bytes;
+  operations_ += operations;
+  bytes_ += bytes;
   tell(format(
       "*** %s %6lld %-32s arg %2zu mem %8.3f MB tm %10.2f us/%10.2f ms "
       "(%8.2f GFLOPS %7.2f GB/s)%s\n",
       device.c_str(), static_cast<long long>(launches_), kernel.name.c_str(), kernel.params.size(),
-      kernel.bytes / 1e6, seconds * 1e6, seconds_ * 1e3, rate(kernel.operations, seconds),
-      rate(kernel.bytes, seconds), kernel.interpreted ? " interpreted" : ""));
+      bytes / 1e6, seconds * 1e6, seconds_ * 1e3, rate(operations, seconds), rate(bytes, seconds),
+      kernel.interpreted ? " interpreted" : ""));
 }
 
 std::string Observer::averages() const {

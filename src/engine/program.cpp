@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/kernel_abi.h"
+#include "engine/dependencies.h"
 #include "engine/observe.h"
 #include "engine/plan.h"
 
@@ -43,6 +44,11 @@ class Turn {
 
 }  // namespace
 
+Program::Program(Plan plan) : Plan(std::move(plan)) {
+  for (const TapeEntry& entry : tape) interpreted += entry.info.interpreted ? 1 : 0;
+  after = find_dependencies(*this);
+}
+
 bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_bytes) {
   if (a.memory().host() && b.memory().host()) {
     const std::byte* from = a.memory().host() + a.byte_offset();
@@ -70,7 +76,25 @@ Run::Run(Ref<Program> program) : program_(std::move(program)) {
       set_argument(i, {&s.storage->memory(), s.storage->byte_offset()});
   }
   if (p.variables.empty()) fit_to_variables();
+  make_launches();
   seconds_.reserve(p.tape.size());
+}
+
+// Arguments and values of variables change in their place.
+void Run::make_launches() {
+  std::span<const Argument> arguments = arguments_;
+  std::span<const int64_t> values = entry_values_;
+  for (size_t i = 0; i < program_->tape.size(); ++i) {
+    const TapeEntry& entry = program_->tape[i];
+    Launch& launch = launches_.emplace_back();
+    launch.executable = entry.executable.get();
+    launch.arguments = arguments.first(entry.slots.size());
+    launch.variables = values.first(entry.variables.size());
+    launch.status = &status_;
+    launch.after = program_->after[i];
+    arguments = arguments.subspan(entry.slots.size());
+    values = values.subspan(entry.variables.size());
+  }
 }
 
 void Run::set_argument(size_t slot, Argument argument) {
@@ -205,42 +229,35 @@ void Run::execute() {
   const Turn turn(*program_, bound_, is_tensors_);
   p.device->counts().launches.fetch_add(std::ssize(p.tape), std::memory_order_relaxed);
   p.device->counts().interpreted.fetch_add(p.interpreted, std::memory_order_relaxed);
-  const bool observed = p.observer && p.observer->times_launches();
-  const bool timed = timed_ || observed;
   stop_.begin(p.time_limit);
-  int64_t status = 0;
-  size_t argument = 0;
-  size_t variable = 0;
+  status_ = 0;
   seconds_.clear();
-  for (size_t number = 0; number < p.tape.size(); ++number) {
-    const TapeEntry& entry = p.tape[number];
-    stop_.check();
-    Launch launch;
-    launch.executable = entry.executable.get();
-    launch.arguments = std::span(arguments_).subspan(argument, entry.slots.size());
-    launch.variables = std::span(entry_values_).subspan(variable, entry.variables.size());
-    launch.end = extents_[number];
-    launch.status = &status;
-    const auto start =
-        timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-    p.device->launch(queue_.get(), launch);
-    if (timed) {
-      p.device->wait(queue_.get());
-      const double seconds =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (timed_) seconds_.push_back(seconds);
-      if (observed) {
-        const double end = p.observer->now();
-        p.observer->launched(entry.info, p.device->name(), end - seconds, end);
-      }
-    }
-    argument += entry.slots.size();
-    variable += entry.variables.size();
-  }
+  for (size_t i = 0; i < launches_.size(); ++i) launches_[i].end = extents_[i];
+  if (timed_ || (p.observer && p.observer->times_launches()))
+    execute_timed();
+  else
+    p.device->launch_all(queue_.get(), launches_, stop_);
   p.device->wait(queue_.get());
-  if (status != 0)
+  if (status_ != 0)
     throw Error(Status::Index, cat("an index read from data is out of range, at position ",
-                                   check_position(status), " of the index tensor"));
+                                   check_position(status_), " of the index tensor"));
+}
+
+void Run::execute_timed() {
+  const Program& p = *program_;
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    stop_.check();
+    const auto start = std::chrono::steady_clock::now();
+    p.device->launch(queue_.get(), launches_[i]);
+    p.device->wait(queue_.get());
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (timed_) seconds_.push_back(seconds);
+    if (!p.observer || !p.observer->times_launches()) continue;
+    const double end = p.observer->now();
+    p.observer->launched(p.tape[i].info, launches_[i].variables, p.device->name(), end - seconds,
+                         end);
+  }
 }
 
 }  // namespace tiny

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,10 @@ struct KernelInfo {
   int64_t linear_ops = 0;
   double operations = 0;  // arithmetic operations of one launch
   double bytes = 0;       // least traffic of one launch
+  struct OfSizes {        // the same by the kernel's variables
+    SizeExpression operations, bytes;
+  };
+  std::optional<OfSizes> of_sizes;  // of a kernel that has some
   bool interpreted = false;
   bool cached = false;  // compiled before this program was
   std::vector<KernelParam> params;
@@ -73,21 +78,21 @@ struct Plan {
   int64_t outputs = 0;
   // Whether captured memory is written: then one run at a time.
   bool is_exclusive = false;
+  bool has_writes = false;  // of tensors, whose versions share memory
 };
 
 class Program : public RefCounted, public Plan {
  public:
   Program() = default;
-  explicit Program(Plan plan) : Plan(std::move(plan)) {
-    for (const TapeEntry& entry : tape) interpreted += entry.info.interpreted ? 1 : 0;
-  }
+  explicit Program(Plan plan);
 
   Device* device = nullptr;
-  Observer* observer = nullptr;          // of the owner
-  Ref<RefCounted> owner;                 // what keeps the device alive
-  std::atomic<bool> is_running = false;  // only of an exclusive program
-  int64_t time_limit = 0;                // milliseconds of an execution; 0: none
-  int64_t interpreted = 0;               // entries of the tape that are bytecode
+  Observer* observer = nullptr;              // of the owner
+  Ref<RefCounted> owner;                     // what keeps the device alive
+  std::atomic<bool> is_running = false;      // only of an exclusive program
+  int64_t time_limit = 0;                    // milliseconds of an execution; 0: none
+  int64_t interpreted = 0;                   // entries of the tape that are bytecode
+  std::vector<std::vector<uint32_t>> after;  // by entry: others that it comes after
 };
 
 // Whether the first bytes of two pieces of memory meet.
@@ -125,6 +130,8 @@ class Run : public RefCounted {
   void bind(SlotKind kind, int64_t number, const Ref<Storage>& storage);
   void set_argument(size_t slot, Argument argument);
   void fit_to_variables();
+  void make_launches();
+  void execute_timed();
 
   Ref<Program> program_;
   Ref<Buffer> arena_;
@@ -135,6 +142,8 @@ class Run : public RefCounted {
   std::vector<int64_t> entry_values_;  // of all entries, one after the other
   std::vector<int64_t> extents_;       // of the entries' THREAD ranges
   bool fits_ = false;                  // extents and arena are those of the variables' values
+  std::vector<Launch> launches_;       // of all entries
+  int64_t status_ = 0;
   Ref<Queue> queue_;
   StopSignal stop_;
   bool timed_ = false;

@@ -83,7 +83,13 @@ std::string encode_kernel(const StoredKernel& kernel) {
   out.number(code.scratch_bytes);
   kernel.threads_extent.write(out);
   out.text(info.name).text(info.options).number(info.linear_ops);
-  out.number(info.operations).number(info.bytes).number(info.interpreted);
+  out.number(info.operations).number(info.bytes);
+  out.number(info.of_sizes.has_value());
+  if (info.of_sizes) {
+    info.of_sizes->operations.write(out);
+    info.of_sizes->bytes.write(out);
+  }
+  out.number(info.interpreted);
   write_all(out, info.params, [&](const KernelParam& param) {
     out.number(param.element.scalar).number(param.element.lanes);
     out.number(param.read).number(param.written);
@@ -107,6 +113,11 @@ std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
   kernel.info.linear_ops = in.number<int64_t>();
   kernel.info.operations = in.number<double>();
   kernel.info.bytes = in.number<double>();
+  if (read_bool(in)) {
+    KernelInfo::OfSizes& of = kernel.info.of_sizes.emplace();
+    of.operations = SizeExpression::read(in);
+    of.bytes = SizeExpression::read(in);
+  }
   kernel.info.interpreted = read_bool(in);
   kernel.info.params = read_all<KernelParam>(in, [&] {
     KernelParam param;

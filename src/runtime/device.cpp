@@ -63,4 +63,12 @@ Ref<Buffer> Device::allocate(int64_t bytes) {
   return buffer;
 }
 
+void Device::launch_all(const Queue* queue, std::span<const Launch> launches,
+                        const StopSignal& stop) {
+  for (const Launch& one : launches) {
+    stop.check();
+    launch(queue, one);
+  }
+}
+
 }  // namespace tiny

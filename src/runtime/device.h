@@ -15,6 +15,7 @@
 
 #include "base/flags.h"
 #include "base/ref.h"
+#include "base/stop.h"
 
 namespace tiny {
 
@@ -84,6 +85,8 @@ struct Launch {
   int64_t begin = 0;  // of the THREAD range; begin + 1 == end for a kernel without one
   int64_t end = 1;
   int64_t* status = nullptr;  // the run's status word (base/kernel_abi.h)
+  // Of launches that are given together: those before it, by position, that it must come after.
+  std::span<const uint32_t> after{};
 };
 
 class Queue : public RefCounted {};
@@ -132,7 +135,12 @@ class Device {
   virtual ThreadPool* threads() { return nullptr; }
   // A batch becomes executable at once: W^X memory is sealed per batch.
   virtual std::vector<Ref<Executable>> load(std::span<const Code> codes) = 0;
+  // What it must come after is done.
   virtual void launch(const Queue* queue, const Launch& launch) = 0;
+  // Launches of which each may begin when those that it must come after are done.  What `stop`
+  // throws between two of them leaves out the rest.  One thread at a time uses a queue.
+  virtual void launch_all(const Queue* queue, std::span<const Launch> launches,
+                          const StopSignal& stop);
   virtual Ref<Queue> make_queue() = 0;
   virtual void wait(const Queue* queue) = 0;
 

@@ -7,6 +7,7 @@
 #include "ir/bounds.h"
 #include "ir/dot.h"
 #include "ir/shared_value.h"
+#include "schedule/decide.h"
 
 namespace tiny {
 
@@ -28,6 +29,12 @@ bool chooses_by_position(const UOp& u) {
   const Interval range = bounds(position);
   return range.lo == 0 && range.hi < kChoicesMax && !u.src(2).is_const();
 }
+
+// Pieces of a kernel for each core that shares it, and the arithmetic from which it is shared.
+constexpr double kPiecesPerCore = 6;
+constexpr double kSharedWorkMin = 65536;
+// How much longer products take where they are no kernel of their own.
+constexpr double kFillSlowness = 16;
 
 }  // namespace
 
@@ -233,7 +240,19 @@ std::optional<double> RowTest::operand_seconds(size_t inputs) const {
   if (bytes > static_cast<double>(target_.l1_bytes) / 2) return std::nullopt;
   RangeSet all = free;
   for (size_t i = 1; i < inner.src().size(); ++i) all |= free_.at(inner.src(i).node());
-  return extent(all) / target_.fma_rate * (1 - 1.0 / target_.cores);
+  double read = 0;
+  for (const UOp& u : topological({&inner, 1}))
+    if (u.op() == Op::Load)
+      read += extent(walked(u) & all) * static_cast<double>(u.dtype().bytes());
+  const double arithmetic = extent(all) / target_.fma_rate;
+  // A product that fills scratch has neither a tile of registers nor lanes.
+  const double fill = inner.src(0).op() == Op::Mul ? arithmetic * kFillSlowness : 0;
+  // Each piece of the loop that cores share computes the operand anew.
+  const double pieces = work() < kSharedWorkMin ? 1 : kPiecesPerCore * target_.cores;
+  if (target_.cores < 2 || pieces == 1) return fill;
+  const double seconds =
+      std::max(arithmetic, (saved_seconds(read, target_) - target_.launch_seconds) / 2);
+  return fill + seconds * (pieces - 1) / target_.cores;
 }
 
 RangeSet RowTest::closed(const UOp& reduce) const {

@@ -86,6 +86,20 @@ TEST(Figures, AProductOfMatricesHasTwoOperationsAStep) {
   EXPECT_EQ(count_bytes(kernel), 4.0 * (40 + 60 + 24));
 }
 
+TEST(Figures, FollowTheVariables) {
+  Graph g;
+  const UOp tokens = g.variable("tokens", 1, 1000);
+  const UOp m = g.make(Op::Range, {tokens}, int64_t{0}), n = range(g, 1, 6), k = range(g, 2, 10);
+  const UOp param = g.make(Op::Param, {}, int64_t{0}, kFloat32);
+  const ViewArg rows{{kSymbolicDim, 10}, {10, 1}, 0};
+  const UOp a = g.make(Op::Load, {param, m, k, tokens}, rows, kFloat32);
+  const UOp b = load(g, 1, {k, n}, {{10, 6}, {6, 1}, 0});
+  const UOp sum = g.make(Op::Reduce, {mul(a, b), k}, ReduceArg{Op::Add, {}});
+  const Kernel kernel = kernel_of(store(g, 2, sum, {m, n}, {{1000, 6}, {6, 1}, 0}), {m, n, k}, 3);
+  EXPECT_EQ(operations_of(kernel), mul(tokens, 2 * 6 * 10));
+  EXPECT_EQ(bytes_of(kernel), add(mul(tokens, 4 * 10), 4 * (60 + 6000)));
+}
+
 TEST(Figures, IndexArithmeticAndMovesAreNoOperations) {
   Graph g;
   const UOp m = range(g, 0, 16);

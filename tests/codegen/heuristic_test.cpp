@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/pipeline.h"
+#include "engine/backend.h"
 #include "engine/compile.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -86,6 +87,15 @@ TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
 }
 
 // Rows of a caller lie as they do: those a page apart are copied for a block of steps at a time.
+// What comes from beyond the caches is fetched a panel ahead, though no pass is made over one.
+TEST_F(HeuristicTest, APanelThatFewRowsWalkOnceIsFetchedAhead) {
+  const Tensor x = testing::float_input(context_, {7, 1024});
+  const int64_t blocks = context_->backend().target().l3_bytes / (1024 * 32 * 4);
+  const auto list = [&](int64_t n) { return options(x, matmul(x, constant({1024, n})), 0); };
+  EXPECT_TRUE(list(32 * (blocks / 3 + 2)).ends_with("; PREFETCH p1 r1"));
+  EXPECT_EQ(list(32 * (blocks / 4)).find("PREFETCH"), std::string::npos);
+}
+
 TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");

@@ -49,7 +49,7 @@ void expect_near_the_reference(const Make& make, double tolerance) {
     const int64_t launches = context->counters().launches;
     if (threads == 1) launches_of_one = launches;
     EXPECT_EQ(launches > launches_of_one, threads > 1) << threads;
-    for (int again = 0; again < 5; ++again) {
+    for (int again = 0; again < 2; ++again) {
       const Floats next = testing::floats_of(make(context));
       EXPECT_EQ(std::memcmp(first.data(), next.data(), first.size() * 4), 0) << threads;
     }
@@ -73,13 +73,13 @@ TEST(SplitReductions, TheGreatestAndTheLeast) {
 
 TEST(SplitReductions, SkinnyProducts) {
   expect_near_the_reference(
-      [](const Ref<Context>& c) { return matmul(data(c, {4, 100'000}), data(c, {100'000, 4})); },
-      4);
+      [](const Ref<Context>& c) { return matmul(data(c, {2, 300'000}), data(c, {300'000, 2})); },
+      40);
   expect_near_the_reference(
       [](const Ref<Context>& c) {
-        return relu(matmul(data(c, {1, 200'000}), data(c, {200'000, 8})));
+        return relu(matmul(data(c, {1, 240'000}), data(c, {240'000, 3})));
       },
-      4);
+      40);
 }
 
 TEST(SplitReductions, RowsThatAreWholeTensors) {

@@ -26,9 +26,11 @@ class KernelCounts : public ::testing::Test {
 
   Tensor input(const Ints& shape) { return testing::float_input(context_, shape); }
 
-  size_t kernels(const Tensor& t) {
+  size_t kernels(const Tensor& t, int32_t cores = 1) {
     const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
-    return make_schedule({&wanted, 1}, avx512_target()).kernels.size();
+    Target target = avx512_target();
+    target.cores = cores;
+    return make_schedule({&wanted, 1}, target).kernels.size();
   }
 
   Ref<Context> context_;
@@ -123,6 +125,14 @@ TEST_F(KernelCounts, AWindowForEachChannelAndAProductAreOne) {
   EXPECT_EQ(kernels(add(pointwise(pooled, 32), relu(pointwise(pooled, 32)))), 3U);
   const Tensor full = relu(conv(input({1, 64, 14, 14}), input({64, 64, 3, 3}), Tensor(), same));
   EXPECT_EQ(kernels(pointwise(full, 32)), 2U);
+}
+
+// The first would have no lanes, and every piece of the second would compute all of it.
+TEST_F(KernelCounts, ProductsOfOneRowAreApart) {
+  const Tensor hidden = relu(matmul(input({1, 256}), input({256, 1024})));
+  const Tensor y = matmul(hidden, input({1024, 256}));
+  EXPECT_EQ(kernels(y), 2U);
+  EXPECT_EQ(kernels(y, 2), 2U);
 }
 
 }  // namespace

@@ -7,15 +7,16 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <vector>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "runtime/cpu/chain.h"
 #include "runtime/cpu/code_memory.h"
 #include "runtime/cpu/company.h"
+#include "runtime/cpu/executable.h"
 #include "runtime/host.h"
 #include "runtime/interp/interp.h"
 
@@ -24,9 +25,11 @@ namespace tiny {
 namespace {
 
 constexpr int64_t kHugePage = 2 << 20;
-constexpr int64_t kPiecesPerWorker = 6;
 // Splitting pays from here if the threads spin already, and if they must be woken.
-constexpr int64_t kSplitNanoseconds = 4000, kWakeNanoseconds = 50000;
+constexpr double kSplitNanoseconds = 4000, kWakeNanoseconds = 50000;
+// Launches are one job up to so much work, and not one that cannot be split and is so long.
+constexpr double kJobNanoseconds = 1e6, kWholeNanoseconds = 1e5;
+constexpr double kUnknownNanoseconds = 1e12;  // taken as long
 constexpr size_t kCallersAtOnce = 16, kArgumentsMax = 128;
 
 // void enter(const KernelArgs*, KernelFunction): calls the kernel with the default floating-point
@@ -74,21 +77,6 @@ class HugeBuffer : public Buffer {
   std::byte* data_ = nullptr;
 };
 
-class CpuExecutable : public HostExecutable {
- public:
-  using HostExecutable::HostExecutable;
-
-  // Time of an iteration in 1/16 ns, as last measured; 0: not yet.
-  int64_t iteration_time() const { return iteration_time_.load(std::memory_order_relaxed); }
-  void measured(int64_t nanoseconds, int64_t iterations) const {
-    iteration_time_.store(std::max<int64_t>(1, nanoseconds * 16 / std::max<int64_t>(1, iterations)),
-                          std::memory_order_relaxed);
-  }
-
- private:
-  mutable std::atomic<int64_t> iteration_time_{0};
-};
-
 class MachineExecutable : public CpuExecutable {
  public:
   MachineExecutable(const Code& code, Ref<CodeMemory> memory, size_t index)
@@ -132,32 +120,11 @@ struct Lease {
   }
 };
 
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// One launch as the pool's threads see it.
-struct SplitLaunch {
-  const CpuExecutable* executable;
-  KernelArgs args;  // of the whole range, with the caller's scratch
-  int64_t pieces;
-  const std::unique_ptr<AlignedMemory>* scratch;  // of each worker but the caller
-
-  int64_t cut(int64_t piece) const {
-    const int64_t n = args.end - args.begin;
-    return args.begin + n / pieces * piece + std::min(piece, n % pieces);
-  }
-  static void run(void* context, int64_t piece, int worker) noexcept {
-    const auto& launch = *static_cast<const SplitLaunch*>(context);
-    KernelArgs args = launch.args;
-    args.begin = launch.cut(piece);
-    args.end = launch.cut(piece + 1);
-    args.worker = worker;
-    if (worker > 0) args.scratch = launch.scratch[worker]->data;
-    launch.executable->run(args);
-  }
+// What the launches of a run are put together in.
+class CpuQueue : public Queue {
+ public:
+  mutable Chain chain;
+  mutable std::vector<void*> addresses;
 };
 
 class CpuDevice : public HostDevice {
@@ -201,54 +168,135 @@ class CpuDevice : public HostDevice {
     return loaded;
   }
 
-  void launch(const Queue*, const Launch& launch) override {
-    const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
-    executable.check_launch(launch);
-    std::array<void*, kArgumentsMax> addresses;
-    require(launch.arguments.size() <= addresses.size(), Status::Unsupported,
-            "a kernel takes at most ", kArgumentsMax, " arguments");
+  Ref<Queue> make_queue() override { return make_ref<CpuQueue>(); }
+
+  void launch(const Queue* queue, const Launch& launch) override {
+    Launch alone = launch;
+    alone.after = {};
+    launch_all(queue, {&alone, 1}, StopSignal());
+  }
+
+  void launch_all(const Queue* queue, std::span<const Launch> launches,
+                  const StopSignal& stop) override {
+    for (size_t i = 0; i < launches.size();) {
+      stop.check();
+      const Job job = next_job(launches.subspan(i));
+      if (job.is_shared && pool_.try_acquire())
+        launch_together(queue, launches, i, job);
+      else
+        for (size_t k = i; k < i + job.launches; ++k) launch_alone(launches[k]);
+      i += job.launches;
+    }
+  }
+
+ private:
+  // The first launches of some, which are to be one job of the pool if they are shared.
+  struct Job {
+    size_t launches = 1;
+    size_t arguments = 0;
+    double nanoseconds = 0;  // of one thread
+    int64_t scratch_bytes = 0;
+    bool is_shared = false;
+  };
+
+  // As many as take about kJobNanoseconds; one of which that is not known is a job by itself, and
+  // so is a long one that cannot be cut.
+  Job next_job(std::span<const Launch> launches) const {
+    Job job;
+    if (pool_.workers() == 1 || !company_.is_welcome()) return job;
+    size_t count = 0;
+    for (const Launch& launch : launches) {
+      const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
+      const int64_t iterations = launch.end - launch.begin;
+      const double known = executable.expected(iterations);
+      const double expected = known == 0 ? kUnknownNanoseconds : known;
+      const bool is_whole = iterations <= 1 && expected > kWholeNanoseconds;
+      if (count > 0 && (is_whole || job.nanoseconds + expected > kJobNanoseconds)) break;
+      job.nanoseconds += expected;
+      job.arguments += launch.arguments.size();
+      job.scratch_bytes = std::max(job.scratch_bytes, executable.scratch_bytes());
+      job.is_shared |= iterations > 1;
+      ++count;
+      if (is_whole) break;
+    }
+    job.launches = count;
+    job.is_shared &= job.nanoseconds >= (pool_.is_callers() ? kWakeNanoseconds : kSplitNanoseconds);
+    return job;
+  }
+
+  // Checks the launch, and finds where its arguments are.
+  static void find_addresses(const Launch& launch, std::span<void*> addresses) {
+    static_cast<const CpuExecutable&>(*launch.executable).check_launch(launch);
     for (size_t i = 0; i < launch.arguments.size(); ++i) {
       const Argument& a = launch.arguments[i];
       require(a.byte_offset >= 0 && a.byte_offset <= a.buffer->bytes(), Status::InvalidArgument,
               "argument ", i, " begins outside its buffer");
       addresses[i] = a.buffer->host() + a.byte_offset;
     }
+  }
+
+  static KernelArgs to_args(const Launch& launch, void* const* addresses,
+                            const std::unique_ptr<AlignedMemory>& scratch, int64_t* status) {
+    return {addresses,
+            launch.variables.data(),
+            scratch ? scratch->data : nullptr,
+            launch.begin,
+            launch.end,
+            0,
+            launch.status ? launch.status : status};
+  }
+
+  void launch_alone(const Launch& launch) {
+    const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
+    std::array<void*, kArgumentsMax> addresses;
+    require(launch.arguments.size() <= addresses.size(), Status::Unsupported,
+            "a kernel takes at most ", kArgumentsMax, " arguments");
+    find_addresses(launch, addresses);
     std::unique_ptr<AlignedMemory> scratch = take_scratch(executable.scratch_bytes());
     int64_t nobody_asked = 0;
-    run(executable, {addresses.data(), launch.variables.data(), scratch ? scratch->data : nullptr,
-                     launch.begin, launch.end, 0, launch.status ? launch.status : &nobody_asked});
+    const KernelArgs args = to_args(launch, addresses.data(), scratch, &nobody_asked);
+    const int64_t start = pool_.workers() > 1 ? nanoseconds_now() : 0;
+    executable.run(args);
+    if (pool_.workers() > 1) {
+      const int64_t took = nanoseconds_now() - start;
+      executable.measured(took, args.end - args.begin);
+      company_.was_alone(took);
+    }
     give_scratch(std::move(scratch));
   }
 
- private:
-  void run(const CpuExecutable& executable, const KernelArgs& args) {
-    const int64_t iterations = args.end - args.begin;
-    if (iterations <= 1 || pool_.workers() == 1) return executable.run(args);
-    const int64_t each = executable.iteration_time();
-    // Unknown: taken as long.
-    const double expected =
-        each == 0 ? 1e12 : static_cast<double>(each) / 16.0 * static_cast<double>(iterations);
-    const int64_t start = now();
-    const int64_t worth = pool_.is_callers() ? kWakeNanoseconds : kSplitNanoseconds;
-    if (expected < static_cast<double>(worth) || !company_.is_welcome() || !pool_.try_acquire()) {
-      executable.run(args);
-      const int64_t took = now() - start;
-      executable.measured(took, iterations);
-      company_.was_alone(took);
-      return;
-    }
+  // Needs the pool, and gives it back.
+  void launch_together(const Queue* queue, std::span<const Launch> launches, size_t first,
+                       const Job& job) {
     Lease lease{pool_};
-    scratch_for_workers(executable.scratch_bytes());
+    const Ref<CpuQueue> none = queue ? nullptr : make_ref<CpuQueue>();
+    const CpuQueue& own = queue ? static_cast<const CpuQueue&>(*queue) : *none;
+    Chain& chain = own.chain;
+    std::vector<void*>& addresses = own.addresses;
+    scratch_for_workers(job.scratch_bytes);
+    std::unique_ptr<AlignedMemory> scratch = take_scratch(job.scratch_bytes);
+    int64_t nobody_asked = 0;
+    addresses.resize(job.arguments);
+    chain.begin(first, pool_.workers());
+    std::span<void*> free = addresses;
+    for (const Launch& launch : launches.subspan(first, job.launches)) {
+      find_addresses(launch, free);
+      const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
+      const double known = executable.expected(launch.end - launch.begin);
+      chain.add({&executable, to_args(launch, free.data(), scratch, &nobody_asked),
+                 known == 0 ? kUnknownNanoseconds : known, launch.after});
+      free = free.subspan(launch.arguments.size());
+    }
+    const int64_t start = nanoseconds_now();
     lease.held = false;  // run gives the pool back
-    SplitLaunch split{&executable, args, std::min(iterations, kPiecesPerWorker * pool_.workers()),
-                      worker_scratch_.data()};
-    const bool wake = expected >= static_cast<double>(kWakeNanoseconds);
-    const auto [did, waited] = pool_.run(split.pieces, SplitLaunch::run, &split, wake);
-    const int64_t took = now() - start;
-    executable.measured(took, std::max<int64_t>(1, iterations * did / split.pieces));
+    const auto share =
+        chain.run(pool_, job.nanoseconds >= kWakeNanoseconds, worker_scratch_.data());
+    const int64_t took = nanoseconds_now() - start;
     // Threads of the caller's are the caller's to place.
     if (!pool_.is_callers())
-      company_.was_shared(took, waited, (took - waited) / std::max<int64_t>(1, did));
+      company_.was_shared(took, share.waited,
+                          (took - share.waited) / std::max<int64_t>(1, share.did));
+    give_scratch(std::move(scratch));
   }
 
   // The pool is ours: nobody else touches its workers' scratch.

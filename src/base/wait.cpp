@@ -1,0 +1,33 @@
+#include "base/wait.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace tiny {
+
+void futex_wait(std::atomic<uint32_t>& word, uint32_t while_equal) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_equal, nullptr,
+          nullptr, 0);
+}
+
+void futex_wake(std::atomic<uint32_t>& word, int threads) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, threads, nullptr,
+          nullptr, 0);
+}
+
+// Who falls asleep is counted before it looks, and who ends looks afterwards: one sees the other.
+void Countdown::count() {
+  if (left_.fetch_sub(1) == 1 && asleep_.load() != 0) futex_wake(left_, INT_MAX);
+}
+
+void Countdown::wait() {
+  if (spin_until([&] { return is_done(); })) return;
+  asleep_.fetch_add(1);
+  for (uint32_t left = left_.load(); left != 0; left = left_.load()) futex_wait(left_, left);
+  asleep_.fetch_sub(1);
+}
+
+}  // namespace tiny

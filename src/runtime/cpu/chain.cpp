@@ -1,0 +1,97 @@
+#include "runtime/cpu/chain.h"
+
+#include <algorithm>
+
+namespace tiny {
+
+namespace {
+
+// A launch shorter than this is not cut; neither is a piece of another.
+constexpr double kCutNanoseconds = 4000, kPieceNanoseconds = 1000;
+// Short launches are one piece up to here.
+constexpr double kTogetherNanoseconds = 8000;
+
+}  // namespace
+
+void Chain::begin(size_t number, int workers) {
+  number_ = number;
+  workers_ = workers;
+  pieces_ = 0;
+  waited_ = 0;
+  steps_.clear();
+  unit_of_.clear();
+  units_.clear();
+}
+
+void Chain::add(const Step& step) {
+  const int64_t iterations = step.args.end - step.args.begin;
+  int64_t pieces = 1;
+  if (iterations > 1 && step.nanoseconds >= kCutNanoseconds)
+    pieces = std::min(
+        {iterations, kPiecesPerWorker * workers_,
+         std::max<int64_t>(workers_, static_cast<int64_t>(step.nanoseconds / kPieceNanoseconds))});
+  const bool joins = pieces == 1 && !units_.empty() && units_.back().pieces == 1 &&
+                     units_.back().nanoseconds + step.nanoseconds <= kTogetherNanoseconds;
+  if (!joins) {
+    units_.push_back({steps_.size(), 0, pieces_, pieces, 0});
+    pieces_ += pieces;
+  }
+  ++units_.back().steps;
+  units_.back().nanoseconds += step.nanoseconds;
+  unit_of_.push_back(static_cast<uint32_t>(units_.size() - 1));
+  steps_.push_back(step);
+}
+
+ThreadPool::Share Chain::run(ThreadPool& pool, bool wake,
+                             const std::unique_ptr<AlignedMemory>* scratch) {
+  scratch_ = scratch;
+  if (room_ < units_.size()) {
+    room_ = std::max(units_.size(), 2 * room_);
+    left_ = std::make_unique<Countdown[]>(room_);
+  }
+  for (size_t i = 0; i < units_.size(); ++i)
+    left_[i].start(static_cast<uint32_t>(units_[i].pieces));
+  ThreadPool::Share share = pool.run(pieces_, run_piece, this, wake);
+  share.waited += waited_;
+  return share;
+}
+
+void Chain::run_piece(void* context, int64_t piece, int worker) noexcept {
+  Chain& chain = *static_cast<Chain*>(context);
+  const auto after = std::ranges::upper_bound(chain.units_, piece, {}, &Unit::first_piece);
+  const auto at = static_cast<size_t>(after - chain.units_.begin()) - 1;
+  const Unit& unit = chain.units_[at];
+  for (size_t i = unit.first; i < unit.first + unit.steps; ++i)
+    chain.wait_for(chain.steps_[i], at, worker);
+  for (size_t i = unit.first; i < unit.first + unit.steps; ++i)
+    chain.run_step(chain.steps_[i], piece - unit.first_piece, unit.pieces, worker);
+  chain.left_[at].count();
+}
+
+void Chain::wait_for(const Step& step, size_t unit, int worker) {
+  for (const uint32_t launch : step.after) {
+    if (launch < number_) continue;  // of an earlier chain
+    const uint32_t other = unit_of_[launch - number_];
+    if (other == unit || left_[other].is_done()) continue;
+    const int64_t start = worker == 0 ? nanoseconds_now() : 0;
+    left_[other].wait();
+    if (worker == 0) waited_ += nanoseconds_now() - start;
+  }
+}
+
+void Chain::run_step(const Step& step, int64_t piece, int64_t pieces, int worker) const {
+  KernelArgs args = step.args;
+  const int64_t n = args.end - args.begin;
+  const auto cut = [&](int64_t i) {
+    return step.args.begin + n / pieces * i + std::min(i, n % pieces);
+  };
+  args.begin = cut(piece);
+  args.end = cut(piece + 1);
+  args.worker = worker;
+  if (worker > 0) args.scratch = scratch_[worker]->data;
+  const int64_t start = worker == 0 ? nanoseconds_now() : 0;
+  step.executable->run(args);
+  if (worker == 0) step.executable->measured(nanoseconds_now() - start, args.end - args.begin);
+}
+
+}  // namespace tiny
