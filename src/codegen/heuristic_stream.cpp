@@ -30,7 +30,8 @@ bool Chooser::stream_rows(size_t& row, uint64_t& common) {
   const double step_bytes =
       kStagesOfRows * static_cast<double>(tile_rows) * static_cast<double>(table_.widest_bytes);
   const double steps = extent(kernel_.find_range(streamed));
-  if (steps * step_bytes <= static_cast<double>(target_.l2_bytes) / 2) return false;
+  // A tile of half the rows is as good as one along blocks.
+  if (steps * step_bytes / 2 <= static_cast<double>(target_.l2_bytes) / 2) return false;
   // A tile's part of a block is read again before it has left the second level of cache.
   const auto fit = static_cast<uint64_t>(2 * static_cast<double>(target_.l1_bytes) / step_bytes);
   const auto block = std::max(static_cast<int64_t>(std::bit_floor(fit)), lanes_);
