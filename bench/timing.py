@@ -75,7 +75,7 @@ def difference(ours, theirs):
     return worst
 
 
-def check(contenders, tolerance):
+def check(contenders, tolerance=TOLERANCE):
     """Errors against the first peer; tiny's must be small, and a peer's that is not leaves the row."""
     reference = next(c for c in contenders if c.kind == "peer" and c.result)
     reference.call()
