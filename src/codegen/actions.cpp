@@ -24,10 +24,6 @@ constexpr int64_t kPadding = 16;   // elements that keep rows apart in a cache
 constexpr int64_t kCopiesMax = 64;
 constexpr size_t kRangesMax = 20;  // more would need longer names for instances
 
-constexpr uint64_t bit(size_t i) {
-  return uint64_t{1} << i;
-}
-
 int64_t lanes_of(const Kernel& kernel, const AccessTable& table, const Target& target) {
   return vectorises(kernel, target) ? target.vector_bytes / table.widest_bytes : 1;
 }

@@ -16,10 +16,6 @@ namespace tiny {
 
 namespace {
 
-constexpr uint64_t bit(size_t i) {
-  return uint64_t{1} << i;
-}
-
 // Vectors of a staged value that are computed side by side.
 constexpr int64_t kFillVectors = 4;
 // What it costs to store lanes that lie apart, in loads of a vector.

@@ -14,10 +14,6 @@ namespace tiny {
 
 namespace {
 
-constexpr uint64_t bit(size_t i) {
-  return uint64_t{1} << i;
-}
-
 constexpr int64_t kVectorsMax = 4;       // of a register tile
 constexpr int64_t kLongRunVectors = 12;  // where each step reads another page of memory,
 constexpr double kFewRows = 4;           // which that many rows share

@@ -16,10 +16,6 @@ namespace tiny {
 
 namespace {
 
-constexpr uint64_t bit(size_t i) {
-  return uint64_t{1} << i;
-}
-
 constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
 constexpr int64_t kVectorsMax = 4;

@@ -11,10 +11,6 @@ namespace tiny {
 
 namespace {
 
-constexpr uint64_t bit(size_t i) {
-  return uint64_t{1} << i;
-}
-
 // Vectors of a row that are computed side by side; fewer where another row's loops are beside.
 constexpr int64_t kRowVectors = 4;
 constexpr int64_t kOverlappedVectors = 2;

@@ -12,10 +12,6 @@ namespace tiny {
 
 namespace {
 
-constexpr uint64_t bit(size_t i) {
-  return uint64_t{1} << i;
-}
-
 // Of a block of rows, which share what is read of a block of steps.
 constexpr int64_t kTilesOfRows = 8;
 

@@ -13,10 +13,6 @@ namespace tiny {
 
 namespace {
 
-constexpr uint64_t bit(size_t i) {
-  return uint64_t{1} << i;
-}
-
 constexpr double kWindowMax = 9;        // steps of a window that are unrolled
 constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
 constexpr int64_t kPageBytes = 4096;    // rows so far apart fall into one set of the cache..

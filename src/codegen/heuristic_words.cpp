@@ -7,14 +7,6 @@
 
 namespace tiny {
 
-namespace {
-
-constexpr uint64_t bit(size_t i) {
-  return uint64_t{1} << i;
-}
-
-}  // namespace
-
 // The reduced range whose steps make words: one along which both operands lie side by side, else
 // one of them; of equals the longest.
 std::optional<size_t> Chooser::word_range(const UOp& reduce, int64_t steps) const {

@@ -12,14 +12,6 @@
 
 namespace tiny {
 
-namespace {
-
-constexpr RangeSet bit(size_t position) {
-  return RangeSet{1} << position;
-}
-
-}  // namespace
-
 Lineariser::Lineariser(const BalancedKernel& balanced, const Target& target)
     : kernel_(balanced.kernel),
       outer_(balanced.outer),

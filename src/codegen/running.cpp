@@ -10,9 +10,6 @@ namespace tiny {
 
 namespace {
 
-constexpr RangeSet bit(size_t position) {
-  return RangeSet{1} << position;
-}
 constexpr int64_t kLine = 64;      // bytes
 constexpr uint64_t kStateUse = 1;  // of an InstanceKey: where a running value lies
 

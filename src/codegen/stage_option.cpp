@@ -14,10 +14,6 @@ namespace tiny {
 
 namespace {
 
-constexpr RangeSet bit(size_t position) {
-  return RangeSet{1} << position;
-}
-
 std::vector<size_t> positions(RangeSet set) {
   std::vector<size_t> out;
   for (; set; set &= set - 1) out.push_back(static_cast<size_t>(std::countr_zero(set)));

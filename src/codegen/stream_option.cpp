@@ -15,10 +15,6 @@ namespace tiny {
 
 namespace {
 
-constexpr RangeSet bit(size_t position) {
-  return RangeSet{1} << position;
-}
-
 using Renaming = std::vector<std::pair<UOp, UOp>>;
 
 // A reduction that runs along the loop.

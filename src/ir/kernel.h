@@ -70,6 +70,9 @@ struct Kernel {
 };
 
 using RangeSet = uint64_t;  // bit i: the kernel's range i
+constexpr RangeSet bit(size_t position) {
+  return RangeSet{1} << position;
+}
 
 // The ranges below each node that no Reduce or Stage below it closes.
 using FreeRanges = NodeTable<RangeSet>;
