@@ -71,9 +71,11 @@ def compile_rows(tiny, path, count):
     return times
 
 
-def watched(command, env):
-    """Milliseconds of a whole process, the most memory that it had in MB, and what it printed."""
-    helper = pathlib.Path(command[0]).parents[1] / "bench" / "bench_peak_memory"
+def watched(helper, command, env):
+    """Milliseconds of a whole process, the most memory that it had in MB, and what it printed.
+
+    `helper` is bench_peak_memory: what this process has is not counted as the other's.
+    """
     with tempfile.NamedTemporaryFile() as peak:
         start = time.perf_counter()
         done = subprocess.run([str(part) for part in (helper, peak.name, *command)], env=env,
@@ -88,15 +90,17 @@ def watched(command, env):
 def cold_rows(tiny, path, count):
     """Alternating new processes: whole ones of tiny, onnxruntime without Python's own start."""
     command = run_command(tiny, path)
+    helper = pathlib.Path(tiny).parents[1] / "bench" / "bench_peak_memory"
     cache = tempfile.mkdtemp()
     cached = environment(TINY_CACHE="1", TINY_CACHE_DIR=cache)
     samples = {"tiny": [], "tiny, disk cache": [], "onnxruntime": []}
     try:
-        watched(command, cached)
+        watched(helper, command, cached)
         for _ in range(count):
             for name, env in (("tiny", environment()), ("tiny, disk cache", cached)):
-                samples[name].append(watched(command, env)[:2])
-            peer = json_of([sys.executable, "-B", __file__, "onnxruntime", path])
+                samples[name].append(watched(helper, command, env)[:2])
+            theirs = [sys.executable, "-B", __file__, "onnxruntime", path]
+            peer = watched(helper, theirs, environment())[2]
             samples["onnxruntime"].append((peer["ms"], peer["memory_mb"]))
     finally:
         shutil.rmtree(cache)

@@ -39,7 +39,7 @@ TEST(Company, StallsThatComeAgainMakeItLonger) {
   company.was_shared(10 * kMilli, 0, kMilli);
   EXPECT_EQ(alone_after_stall(), 96);
   for (int i = 0; i < 10; ++i) alone_after_stall();
-  EXPECT_EQ(alone_after_stall(), 1000) << "a neighbour that leaves is noticed soon";
+  EXPECT_EQ(alone_after_stall(), 250) << "a neighbour that leaves is noticed soon";
   company.was_shared(30 * kMilli, 0, kMilli);
   EXPECT_EQ(alone_after_stall(), 24) << "a stall now and then costs less than work alone";
 }

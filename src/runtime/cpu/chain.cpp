@@ -52,7 +52,7 @@ ThreadPool::Share Chain::run(ThreadPool& pool, bool wake,
   for (size_t i = 0; i < units_.size(); ++i)
     left_[i].start(static_cast<uint32_t>(units_[i].pieces));
   ThreadPool::Share share = pool.run(pieces_, run_piece, this, wake);
-  share.waited += waited_;
+  share.waited = std::max(share.waited, waited_);
   return share;
 }
 
@@ -75,7 +75,7 @@ void Chain::wait_for(const Step& step, size_t unit, int worker) {
     if (other == unit || left_[other].is_done()) continue;
     const int64_t start = worker == 0 ? nanoseconds_now() : 0;
     left_[other].wait();
-    if (worker == 0) waited_ += nanoseconds_now() - start;
+    if (worker == 0) waited_ = std::max(waited_, nanoseconds_now() - start);
   }
 }
 

@@ -60,7 +60,7 @@ class Chain {
   std::unique_ptr<Countdown[]> left_;  // by unit
   size_t room_ = 0;                    // of left_
   const std::unique_ptr<AlignedMemory>* scratch_ = nullptr;
-  int64_t waited_ = 0;  // nanoseconds, by the caller
+  int64_t waited_ = 0;  // nanoseconds, by the caller: the longest of its waits
 };
 
 }  // namespace tiny

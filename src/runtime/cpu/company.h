@@ -38,7 +38,7 @@ class Company {
   static constexpr int64_t kPieces = 3;       // a slower core's piece is no stall
   static constexpr int64_t kStalls = 8;
   static constexpr int64_t kGrowth = 4;
-  static constexpr int64_t kAloneMax = 1'000'000'000;
+  static constexpr int64_t kAloneMax = 250'000'000;
   std::atomic<int64_t> left_{0};   // to be done alone
   std::atomic<int64_t> last_{0};   // what that was at first
   std::atomic<int64_t> since_{0};  // shared without a stall
