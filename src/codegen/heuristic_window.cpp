@@ -53,8 +53,8 @@ std::optional<Chooser::WindowLoads> Chooser::window_loads(const AccessTable& tab
     out.are_colliding |= bytes != 0 && bytes % kPageBytes == 0;
     if (load.taps > 0) {
       const int64_t pitch = std::abs(moves) / static_cast<int64_t>(load.stride);
-      load.places =
-          static_cast<double>(kPageBytes / std::gcd(pitch * a.node.dtype().bytes(), kPageBytes));
+      const int64_t places = kPageBytes / std::gcd(pitch * a.node.dtype().bytes(), kPageBytes);
+      load.places = static_cast<double>(places);
     }
     out.loads.push_back(load);
   }
