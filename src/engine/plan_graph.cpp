@@ -116,7 +116,7 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   wanted.variables = request.variables;
   wanted.leaves = out.key.leaves;
   out.plan = make_plan(context, schedule, wanted);
-  out.plan.has_writes = key.has_writes;
+  out.plan.has_writes = out.key.has_writes;
   for (UOp& output : out.outputs) output = split.origin_of(output);
   out.copies = schedule.copies;
   out.copied_bytes = schedule.copied_bytes;

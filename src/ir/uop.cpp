@@ -232,7 +232,7 @@ UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& ar
       return UOp(n);
   }
   t.reserve();
-  Arg kept = own ? std::move(*own) : arg;
+  Arg kept = own ? Arg(std::move(*own)) : arg;
   Node* node = new (t.pool.take(src.size())) Node;
   node->op = op;
   node->dtype = dtype;

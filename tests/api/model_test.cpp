@@ -1,6 +1,7 @@
 // Models, programs, runs and reports through the C ABI, and its misuse.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -146,7 +147,7 @@ TEST_F(ModelAbi, CompilesAndRuns) {
   float y[6] = {};
   EXPECT_EQ(tiny_run_read_output(run, 0, y, sizeof y), TINY_OK);
   const float want[] = {10, 21, 12, 23, 14, 25};
-  EXPECT_EQ(std::memcmp(y, want, sizeof y), 0);
+  EXPECT_TRUE(std::ranges::equal(y, want));
   EXPECT_EQ(tiny_run_read_output(run, 0, y, 4), TINY_ERROR_SHAPE);
   EXPECT_EQ(tiny_run_read_output(run, 1, y, 4), TINY_ERROR_INVALID_ARGUMENT);
   double seconds[4];
