@@ -74,7 +74,7 @@ std::optional<Plan> replayed(Context& context, const std::string& key,
                              std::span<const UOp> leaves) {
   const auto content = context.kernels().disk().find(key);
   if (!content) return std::nullopt;
-  const auto record = decode_record(*content, leaves.size());
+  const auto record = decode_record(content->view(), leaves.size());
   return record ? replay(context, *record, leaves) : std::nullopt;
 }
 
@@ -132,7 +132,8 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   if (!plan) {
     ProgramRecorder recorder(disk, graph.leaves);
     plan = made_plan(context, request, captured, recorder, out);
-    if (has_record && recorder.record()) disk.store(key, encode_record(*recorder.record()));
+    if (has_record)
+      if (const auto record = recorder.encoded()) disk.store(key, *record);
   }
   out.cached = observer.compiles().cached - cached;
   out.program = make_program(context, std::move(*plan));

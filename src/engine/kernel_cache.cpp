@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/bytes.h"
@@ -74,7 +75,7 @@ std::optional<KernelCache::Found> KernelCache::find_list(const Kernel& kernel,
   if (const auto known = lists_.find(key); known != lists_.end()) return known->second;
   const auto content = disk_.find(list_key(key));
   if (!content) return std::nullopt;
-  ByteReader in(*content);
+  ByteReader in(content->view());
   Found found;
   found.is_better = in.number<uint8_t>() != 0;
   found.options = in.text();
@@ -277,7 +278,7 @@ bool KernelCache::take_from_disk(Fresh& fresh) {
   }
   const auto content = disk_.find(fresh.key);
   if (!content) return false;
-  auto stored = decode_kernel(*content);
+  auto stored = decode_kernel(content->view());
   if (!stored) return false;
   fresh.on_disk = true;
   fresh.code = unpack(std::move(*stored), file, compiled);
@@ -338,17 +339,16 @@ void KernelCache::load(std::vector<Fresh>& all) {
   }
 }
 
-std::vector<const CompiledKernel*> KernelCache::load_files(std::span<const std::string> names) {
+std::vector<const CompiledKernel*> KernelCache::load_files(std::span<const std::string> names,
+                                                           const DiskBundle& bundle) {
   if (std::ssize(files_) > flags_.cache_kernels) files_.clear();
   std::vector<Code> codes;
   std::vector<CompiledKernel> kernels;
+  std::set<std::string_view> met;
   for (const std::string& name : names) {
-    const bool is_known =
-        files_.contains(name) ||
-        std::ranges::any_of(kernels, [&](const CompiledKernel& k) { return k.info.file == name; });
-    if (is_known) continue;
-    const auto content = disk_.find_named(name);
-    auto stored = content ? decode_kernel(*content) : std::nullopt;
+    if (files_.contains(name) || !met.insert(name).second) continue;
+    const auto content = disk_.find_named(name, bundle);
+    auto stored = content ? decode_kernel(content->view()) : std::nullopt;
     if (!stored) return {};
     codes.push_back(unpack(std::move(*stored), name, kernels.emplace_back()));
   }
