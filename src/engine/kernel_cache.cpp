@@ -147,8 +147,8 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
 // context's before must not show in the code.
 struct KernelCache::LoweredKernel {
   LoweredKernel(const Kernel& original, PipelineOptions wanted)
-      : kernel(copy_kernel(original, graph)), options(std::move(wanted)) {}
-  Graph graph;
+      : kernel(copy_kernel(original, *graph)), options(std::move(wanted)) {}
+  std::optional<Graph> graph = std::make_optional<Graph>();
   Kernel kernel;
   PipelineOptions options;
   CodegenResult result;
@@ -162,12 +162,13 @@ struct KernelCache::LoweredKernel {
       of_sizes = {SizeExpression(of->operations, kernel.variables),
                   SizeExpression(of->bytes, kernel.variables)};
   }
-  // Leaves what does not need the graph.
+  // Leaves what does not need the graph, whose memory serves the next kernel.
   void shrink() {
     result.kernel = {};
     result.threads_extent = 0;
     result.figures_of_sizes.reset();
     kernel = {};
+    graph.reset();
   }
 };
 
@@ -227,7 +228,7 @@ std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
         std::make_unique<LoweredKernel>(f->entry->kernel, chosen_options(f->entry->kernel)));
   if (observer_.follows_passes()) {
     for (size_t i = 0; i < all.size(); ++i) {
-      made[i]->graph.set_watch(observer_.watch());
+      made[i]->graph->set_watch(observer_.watch());
       observer_.lowering(all[i]->entry->kernel);
       observer_.watch_passes(made[i]->options);
       run(i, 0);
