@@ -86,6 +86,7 @@ Plan made_plan(Context& context, const GraphRequest& given, const Captured& capt
   const double start = observer.now();
   if (!roots.empty()) compute_constants(context, roots, captured, recorder);
   copy_what_is_stored(roots, given.roots.size());
+  context.device().release_kept();  // what constants needed must not stand beside what comes
   out.init_seconds += observer.now() - start;
   if (context.flags().spec != 0)
     for (const UOp& u : roots) verify_tensor(u);
@@ -128,6 +129,7 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   const bool has_record = is_kept && !graph.has_writes;
   const std::string key = has_record ? record_key(context, graph) : std::string();
   std::optional<Plan> plan = has_record ? replayed(context, key, graph.leaves) : std::nullopt;
+  if (plan) context.device().release_kept();
   out.init_seconds = observer.now() - start;
   if (!plan) {
     ProgramRecorder recorder(disk, graph.leaves);
