@@ -119,13 +119,12 @@ bool Lineariser::finished(const UOp& u) {
   std::vector<size_t> fixed;
   for (RangeSet set = free_of(u) & unrolled_; set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));
-    if (states_[i].kind == RangeState::Fixed) continue;
-    states_[i].kind = RangeState::Fixed;
-    states_[i].value = 0;
+    if (fixed_ & bit(i)) continue;
+    fix(i, 0);
     fixed.push_back(i);
   }
   const bool known = tree_.find(key_of(u)) != nullptr;
-  for (size_t i : fixed) states_[i].kind = RangeState::Closed;
+  for (size_t i : fixed) release(i);
   return known;
 }
 
@@ -241,27 +240,32 @@ void Lineariser::close_inside(const std::vector<Task*>& group, size_t range) {
   close_tasks(inside);
 }
 
+// A loop over the range begins, in which its value is this.
+void Lineariser::open_loop(size_t range, LinearId value) {
+  states_[range].kind = RangeState::Open;
+  states_[range].loop = value;
+  open_ |= bit(range);
+  ++nest_;
+}
+
 void Lineariser::emit_loop(const std::vector<Task*>& group, size_t range,
                            const LoopBounds& limits) {
-  RangeState& state = states_[range];
   const LinearOp& begin = tree_.op(limits.begin);
   const LinearOp& end = tree_.op(limits.end);
   if (begin.op == Op::Const && end.op == Op::Const && begin.imm >= end.imm) return;
-  state.kind = RangeState::Open;
-  state.loop = tree_.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
-  if (kernel_.ranges[range].overlaps) tree_.set_mark(state.loop);
-  open_ |= bit(range);
-  for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
+  const LinearId loop = tree_.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
+  if (kernel_.ranges[range].overlaps) tree_.set_mark(loop);
+  open_loop(range, loop);
+  for (const UOp& fact : limits.facts) know(fact);
   close_inside(group, range);
   known_.resize(known_.size() - limits.facts.size());
   open_ &= ~bit(range);
-  state.kind = RangeState::Closed;
+  release(range);
   tree_.close();
 }
 
 // One iteration of a loop with its range as a constant: conditions fold, instances die.
 void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value) {
-  RangeState& state = states_[range];
   const bool threaded = kernel_.ranges[range].kind == RangeKind::Thread;
   if (threaded) {
     const LinearId at = index_constant(value);
@@ -271,12 +275,11 @@ void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, i
                              elementwise_op(Op::Less, kBool, to)};
     tree_.open(Op::If, kVoid, {elementwise_op(Op::And, kBool, both)});
   }
-  state.kind = RangeState::Fixed;
-  state.value = value;
+  fix(range, value);
   open_ |= bit(range);
   close_inside(group, range);
   open_ &= ~bit(range);
-  state.kind = RangeState::Closed;
+  release(range);
   if (threaded) tree_.close();
 }
 
@@ -335,10 +338,7 @@ void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
 RangeSet Lineariser::value_ranges(const Task& task) {
   RangeSet set = task.own;
   for (const UOp& s : task.node.src()) set |= free_of(s);
-  RangeSet free = set & unrolled_;
-  for (size_t i = 0; i < states_.size(); ++i)
-    if (states_[i].kind == RangeState::Fixed) free &= ~bit(i);
-  return free;
+  return set & unrolled_ & ~fixed_;
 }
 
 // Calls body(instance) for every coordinate of the ranges, the last of them fastest; those beyond a
@@ -354,16 +354,15 @@ void Lineariser::for_each_instance(RangeSet ranges, const std::function<void(siz
     size_t rest = instance;
     bool is_beyond = false;
     for (size_t i = positions.size(); i-- > 0;) {
-      RangeState& state = states_[positions[i]];
+      const RangeState& state = states_[positions[i]];
       const auto n = static_cast<size_t>(kernel_.ranges[positions[i]].range.src(0).const_int());
-      state.kind = RangeState::Fixed;
-      state.value = static_cast<int64_t>(rest % n);
+      fix(positions[i], static_cast<int64_t>(rest % n));
       is_beyond = is_beyond || (state.limit && state.value >= state.limit);
       rest /= n;
     }
     if (!is_beyond) body(instance);
   }
-  for (size_t p : positions) states_[p].kind = RangeState::Closed;
+  for (size_t p : positions) release(p);
 }
 
 // One accumulator for every coordinate of the result, and of reduced ranges that are upcast.
@@ -416,20 +415,15 @@ void Lineariser::prefetch(size_t range) {
     const RangeSet loops = free_of(p.index) & loops_;
     if ((loops & ~open_) || loops >> range != 1) continue;
     const RangeSet first = pending_in(free_of(p.index));  // once, not for each
-    for (RangeSet set = first; set; set &= set - 1) {
-      RangeState& state = states_[static_cast<size_t>(std::countr_zero(set))];
-      state.kind = RangeState::Fixed;
-      state.value = 0;
-    }
+    for (RangeSet set = first; set; set &= set - 1)
+      fix(static_cast<size_t>(std::countr_zero(set)), 0);
     relied_on_ = 0;
     const int64_t bytes = p.element.bytes();
     const Place at = place(value_of(p.param), p.index, bytes);
     tree_.add(tree_.depth(), Op::Prefetch, kVoid, {at.address, at.index}, at.displacement,
               static_cast<int32_t>(bytes));
-    for (RangeSet set = first; set; set &= set - 1) {
-      const auto i = static_cast<size_t>(std::countr_zero(set));
-      states_[i].kind = vec_ & bit(i) ? RangeState::Lane : RangeState::Closed;
-    }
+    for (RangeSet set = first; set; set &= set - 1)
+      release(static_cast<size_t>(std::countr_zero(set)));
   }
 }
 
@@ -451,7 +445,7 @@ void Lineariser::close_instance(Task& task, size_t instance, Step step,
   if (guards.scalar) {
     tree_.open(Op::If, kVoid, {*guards.scalar});
     for (size_t i = 0; i < facts.size(); ++i)
-      if (conditions[i].kind == Condition::Scalar) known_.push_back({facts[i], tree_.depth()});
+      if (conditions[i].kind == Condition::Scalar) know(facts[i]);
   }
   for (const Task* t : beside) {
     relied_on_ = 0;
@@ -597,7 +591,6 @@ void Lineariser::finish(Task& task) {
   if (node.op() == Op::Stage) {
     const LinearId base = tree_.add(tree_.depth(), Op::Address, kAddress,
                                     {task.accumulators.front(), index_constant(0)}, 1);
-    kept_.push_back(node);
     tree_.remember(key_of(node), base);
     return;
   }
@@ -622,7 +615,6 @@ void Lineariser::finish(Task& task) {
     else
       found->second = tree_.add(here, op, tree_.op(acc).dtype, {found->second, acc});
   });
-  kept_.push_back(node);
   for (auto& [key, value] : sums) {
     if (fold_lanes)
       value = tree_.add(here, Op::Fold, node.dtype(), {value}, 0, static_cast<int32_t>(op));

@@ -45,7 +45,6 @@ const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
       }
     }
   }
-  kept_.push_back(node);
   return conditions_.emplace(node.node(), std::move(all)).first->second;
 }
 
@@ -100,11 +99,7 @@ void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits)
 
 // The unrolled ranges and lanes among `free` that have no coordinate yet.
 RangeSet Lineariser::pending_in(RangeSet free) const {
-  RangeSet pending = free & (unrolled_ | vec_ | dots_);
-  for (RangeSet set = pending; set; set &= set - 1)
-    if (states_[static_cast<size_t>(std::countr_zero(set))].kind == RangeState::Fixed)
-      pending &= ~(set & -set);
-  return pending;
+  return free & (unrolled_ | vec_ | dots_) & ~fixed_;
 }
 
 // What the tasks and the values below them ask for.
@@ -198,24 +193,21 @@ void Lineariser::emit_tiles(const std::vector<Task*>& group, size_t range, const
   const LinearId begin = elementwise_op(Op::Max, kInt64, begins);
   const LinearId end = elementwise_op(Op::Min, kInt64, ends);
   const LinearId loop = tree_.open(Op::Loop, kInt64, {begin, end}, 1);
-  if (kernel_.ranges[range].overlaps) tree_.set_mark(loop);
   const LinearId walked_of[] = {loop, index_constant(tiles.apart)};
   const LinearId walked[] = {elementwise_op(Op::Mul, kInt64, walked_of), tiles.first};
-  RangeState& state = states_[range];
-  state.kind = RangeState::Open;
-  state.loop = elementwise_op(Op::Add, kInt64, walked);
-  open_ |= RangeSet{1} << range;
+  if (kernel_.ranges[range].overlaps) tree_.set_mark(loop);
+  open_loop(range, elementwise_op(Op::Add, kInt64, walked));
   for (RangeSet set = tile.steps_in; set; set &= set - 1)
     states_[static_cast<size_t>(std::countr_zero(set))].limit = tiles.steps;
   const size_t known_before = known_.size();
-  for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
-  known_.push_back({tiles.fact, tree_.depth()});
+  for (const UOp& fact : limits.facts) know(fact);
+  know(tiles.fact);
   close_inside(group, range);
   known_.resize(known_before);
   for (RangeSet set = tile.steps_in; set; set &= set - 1)
     states_[static_cast<size_t>(std::countr_zero(set))].limit = 0;
   open_ &= ~(RangeSet{1} << range);
-  state.kind = RangeState::Closed;
+  release(range);
   tree_.close();
 }
 
