@@ -155,6 +155,7 @@ class Lineariser {
                   const Tiles& tiles);
   std::vector<UOp> conditions_of(const std::vector<Task*>& group);
   RangeSet pending_in(RangeSet free) const;
+  bool is_window(const UOp& node) const;
   const std::vector<UOp>& conditions_below(const UOp& node);
   std::vector<UOp> void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);

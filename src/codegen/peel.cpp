@@ -21,10 +21,22 @@ bool is_product_with(const UOp& value, const UOp& factor) {
   return value.op() == Op::Cast && is_product_with(value.src(0), factor);
 }
 
+// Where a walk ends that stays within the loops of a stage.
+bool is_closed(const UOp& u) {
+  return closes_ranges(u);
+}
+
 }  // namespace
 
+// A reduction without loops of its own.
+bool Lineariser::is_window(const UOp& node) const {
+  const auto is_loop = [this](const UOp& r) { return (loops_ & bit(kernel_.position(r))) != 0; };
+  return node.op() == Op::Reduce && std::ranges::none_of(node.src().subspan(1), is_loop);
+}
+
 // The conditions of loads, and of comparisons of indices, that `node` is computed from; those that
-// the sizes alone prove are left out.
+// the sizes alone prove are left out, and those of windows that a stage is filled with: its loops
+// would hold all that is made of the stage once for each edge of them.
 const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
   if (const auto found = conditions_.find(node.node()); found != conditions_.end())
     return found->second;
@@ -32,10 +44,16 @@ const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
   const auto keep = [&all](const UOp& e) {
     if (std::find(all.begin(), all.end(), e) == all.end()) all.push_back(e);
   };
-  if (node.op() == Op::Load) {
+  if (node.op() == Op::Load)
     for (const UOp& e : range_conditions(node)) keep(e);
-  } else {
-    for (const UOp& u : topological({&node, 1})) {
+  std::vector<UOp> work;
+  if (node.op() != Op::Load) work.push_back(node);
+  while (!work.empty()) {
+    const UOp root = work.back();
+    work.pop_back();
+    const bool is_filled = is_stage(root);
+    const std::span<const UOp> from = is_filled ? root.src().first(1) : std::span(&root, 1);
+    for (const UOp& u : topological(from, is_filled ? is_closed : is_stage)) {
       if (u.op() == Op::Load)
         for (const UOp& e : conditions_below(u)) keep(e);
       if ((u.op() == Op::Less || u.op() == Op::LessEqual) && is_index(u.src(0)) &&
@@ -43,6 +61,7 @@ const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
         const UOp room = sub(u.src(1), u.src(0));
         keep(u.op() == Op::Less ? add(room, -1) : room);
       }
+      if (is_stage(u) || (is_filled && is_closed(u) && !is_window(u))) work.push_back(u);
     }
   }
   return conditions_.emplace(node.node(), std::move(all)).first->second;
@@ -108,7 +127,8 @@ std::vector<UOp> Lineariser::conditions_of(const std::vector<Task*>& group) {
   for (const Task* t : group) {
     for (const UOp& fact : kernel_.facts)
       if (free_of(fact) & (t->own | free_of(t->node))) all.push_back(fact);
-    for (const UOp& s : t->node.src())
+    const bool is_filled = is_stage(t->node);
+    for (const UOp& s : is_filled ? std::span(&t->node, 1) : t->node.src())
       for (const UOp& e : conditions_below(s)) all.push_back(e);
   }
   return all;
