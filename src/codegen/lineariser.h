@@ -1,5 +1,6 @@
-// The state of one linearisation; shared by linearize.cpp (loops and tasks), instance.cpp (values)
-// and access.cpp (loads, stores and their conditions).
+// The state of one linearisation; shared by linearize.cpp (loops and the order of tasks),
+// closing.cpp (instances of tasks), peel.cpp (edges of loops), instance.cpp (values), access.cpp
+// (loads, stores and their conditions) and what needs a file of its own.
 #pragma once
 
 #include <cstdint>
@@ -96,23 +97,7 @@ class Lineariser {
   bool finished(const UOp& u);
   bool reaches(const UOp& user, const UOp& target);
   void close_group(const std::vector<Task*>& group, size_t range);
-  void declare_accumulators(Task& task);
-  void finish(Task& task);
-  void instantiate(Task& task);
   void prefetch(size_t range);
-  void instantiate_all(const std::vector<Task*>& tasks);
-  void accumulate(Task& task, size_t instance, const Guards& guards);
-  std::vector<UOp> word_facts(const Task& task);
-  // What an instance does with its value: Store's value is final, or a part of a sum.
-  enum class Step : uint8_t { Close, AddDestination, StorePart };
-  void close_instance(Task& task, size_t instance, Step step = Step::Close,
-                      std::span<Task* const> beside = {});
-  void perform(Task& task, size_t instance, const Guards& guards, Step step);
-  void add_into_destination(Task& store);
-  void begin_part();
-  LinearId part_of_sum();
-  LinearId any_outer_beyond_first();
-  LinearId all_outer_last();
   struct LoopBounds {
     LinearId begin = 0;
     LinearId end = 0;
@@ -123,6 +108,37 @@ class Lineariser {
   void open_loop(size_t range, LinearId value);
   void close_inside(const std::vector<Task*>& group, size_t range);
   void emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value);
+
+  // closing.cpp
+  struct TaskFacts {
+    std::vector<UOp> known;   // of which an instance can be outside
+    std::vector<UOp> guards;  // which it must ask for
+  };
+  // What an instance does with its value: Store's value is final, or a part of a sum.
+  enum class Step : uint8_t { Close, AddDestination, StorePart };
+  // Calls a body for every instance of a task.
+  using EachInstance = std::function<void(const std::function<void(size_t)>& body)>;
+  bool guards(const UOp& fact, const Task& task);
+  const TaskFacts& facts_of(const Task& task);
+  std::vector<UOp> word_facts(const Task& task);
+  RangeSet value_ranges(const Task& task);
+  void for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body);
+  void declare_accumulators(Task& task);
+  void accumulate(Task& task, size_t instance, const Guards& guards);
+  void close_instance(Task& task, size_t instance, Step step = Step::Close,
+                      std::span<Task* const> beside = {});
+  void perform(Task& task, size_t instance, const Guards& guards, Step step);
+  void instantiate_all(const std::vector<Task*>& tasks);
+  void instantiate(Task& task);
+  void sum_window(Task& task, const EachInstance& each);
+  void finish(Task& task);
+
+  // destination.cpp
+  void add_into_destination(Task& store);
+  void begin_part();
+  LinearId part_of_sum();
+  LinearId any_outer_beyond_first();
+  LinearId all_outer_last();
 
   // peel.cpp
   struct Peel {  // iterations [first, last) need no check of unrolled ranges or lanes
@@ -157,12 +173,8 @@ class Lineariser {
   RangeSet pending_in(RangeSet free) const;
   bool is_window(const UOp& node) const;
   const std::vector<UOp>& conditions_below(const UOp& node);
-  std::vector<UOp> void_outside(const Task& task);
+  const std::vector<UOp>& void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
-  bool guards(const UOp& fact, const Task& task);
-  std::vector<UOp> guards_of_task(const Task& task);
-  void for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body);
-  RangeSet value_ranges(const Task& task);
 
   // running.cpp
   struct RunningState {  // where a running value lies in scratch
@@ -283,6 +295,8 @@ class Lineariser {
   size_t relied_on_ = 0;  // the depth of the facts that the values made since it was set hold by
   BoundsCache bounds_;
   std::unordered_map<const Node*, std::vector<UOp>> conditions_;
+  std::unordered_map<const Node*, std::vector<UOp>> void_outside_;
+  std::unordered_map<const Node*, TaskFacts> task_facts_;
   std::unordered_map<const Node*, RunningState> running_;
   std::unordered_map<const Node*, int> users_;  // how often a node is a source
 };

@@ -68,14 +68,15 @@ const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
 }
 
 // Conditions without which what a task adds is zero: those of a load that is a factor of a sum.
-std::vector<UOp> Lineariser::void_outside(const Task& task) {
-  if (task.node.op() != Op::Reduce || task.node.reduce_arg().op != Op::Add) return {};
-  std::vector<UOp> all;
+const std::vector<UOp>& Lineariser::void_outside(const Task& task) {
+  const auto [at, is_new] = void_outside_.try_emplace(task.node.node());
+  std::vector<UOp>& all = at->second;
+  if (!is_new || task.node.op() != Op::Reduce || task.node.reduce_arg().op != Op::Add) return all;
   const UOp value = task.node.src(0);
   for (const UOp& u : topological({&value, 1})) {
     if (u.op() != Op::Load || !is_product_with(value, u)) continue;
-    const std::vector<UOp>& conditions = conditions_below(u);
-    all.insert(all.end(), conditions.begin(), conditions.end());
+    for (const UOp& e : conditions_below(u))
+      if (std::ranges::find(all, e) == all.end()) all.push_back(e);
   }
   return all;
 }
