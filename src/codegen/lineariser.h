@@ -143,6 +143,7 @@ class Lineariser {
   std::vector<UOp> void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
   bool guards(const UOp& fact, const Task& task);
+  bool has_room(const UOp& fact, const Task& task);
   std::vector<UOp> guards_of_task(const Task& task);
   void for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body);
   RangeSet value_ranges(const Task& task);

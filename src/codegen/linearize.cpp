@@ -188,7 +188,7 @@ bool Lineariser::guards(const UOp& fact, const Task& task) {
 std::vector<UOp> Lineariser::guards_of_task(const Task& task) {
   std::vector<UOp> facts;
   for (const UOp& fact : kernel_.facts)
-    if (guards(fact, task)) facts.push_back(fact);
+    if (guards(fact, task) && !has_room(fact, task)) facts.push_back(fact);
   return facts;
 }
 
