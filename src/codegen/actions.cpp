@@ -194,7 +194,8 @@ class Maker {
 
   // The steps of a word, where the target has an instruction for the sums of the range.
   void words(size_t i) {
-    if (!kernel_.ranges[i].reduced) return;
+    const auto is_word = [](const KernelRange& r) { return r.kind == RangeKind::Dot; };
+    if (!kernel_.ranges[i].reduced || std::ranges::any_of(kernel_.ranges, is_word)) return;
     for (const ClosureInfo& c : table_.closures) {
       if (c.store || !(c.own & bit(i))) continue;
       const std::optional<DotProduct> product = dot_product(c.node);
@@ -276,6 +277,8 @@ class Changer {
         order(option);
       else if (option.kind == OptionKind::Stage)
         stage(option);
+      else if (option.kind == OptionKind::Prefetch)
+        prefetch(option);
       // Without a tile what follows would name other ranges; without lanes little is left.
       if (!has_size && option.kind != OptionKind::Vec) leave_out();
       kernel_ = apply_option(kernel_, option);
@@ -314,14 +317,29 @@ class Changer {
     }
   }
 
+  // Of a range; -1 of "all".
+  int64_t place_of(int64_t number) const {
+    const size_t at = kernel_.find_range(number);
+    return at < kernel_.ranges.size() ? static_cast<int64_t>(at) : -1;
+  }
+
+  // In the loop outside or inside of its own.
+  void prefetch(const Option& option) {
+    const int64_t place = place_of(option.range);
+    for (int64_t other : {place - 1, place + 1}) {
+      if (other < 0 || other >= std::ssize(kernel_.ranges)) continue;
+      Option changed = option;
+      changed.range = kernel_.ranges[static_cast<size_t>(other)].range.int_arg();
+      if (can_prefetch(kernel_, changed)) put(std::move(changed));
+    }
+  }
+
   void stage(const Option& option) {
     Option changed = option;
     changed.padding = option.padding == 0 ? kPadding : 0;
     put(changed);
     changed = option;
-    int64_t place = -1;
-    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if (kernel_.ranges[i].range.int_arg() == option.range) place = static_cast<int64_t>(i);
+    const int64_t place = place_of(option.range);
     for (int64_t other : {place - 1, place + 1}) {
       if (other < -1 || other >= std::ssize(kernel_.ranges)) continue;
       changed.range = other < 0 ? -1 : kernel_.ranges[static_cast<size_t>(other)].range.int_arg();
