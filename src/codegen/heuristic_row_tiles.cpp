@@ -294,7 +294,8 @@ void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& colu
     int64_t place = -1;
     for (size_t i = 0; i < current_.ranges.size(); ++i) {
       const int64_t r = current_.ranges[i].range.int_arg();
-      if (r == row_tile_.place || r == row_tile_.inner) break;
+      const bool is_walked_inside = std::ranges::count(layout, r) > 0;
+      if (r == row_tile_.place || r == row_tile_.inner || is_walked_inside) break;
       if (a.strides[i] != 0) place = r;
     }
     fill_along({OptionKind::Stage, place, slot, layout, 0, false});
