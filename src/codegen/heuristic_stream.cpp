@@ -18,7 +18,7 @@ constexpr int64_t kTilesOfRows = 8;
 }  // namespace
 
 // `row` and `common` are then the rows of a block, and what lies outside of what is done with them.
-bool Chooser::stream_rows(size_t& row, uint64_t& common) {
+bool Chooser::stream_rows(std::optional<size_t>& row, uint64_t& common) {
   if (lanes_ < 2) return false;
   const int64_t streamed = streamed_range(kernel_);
   if (streamed < 0) return false;
@@ -37,20 +37,20 @@ bool Chooser::stream_rows(size_t& row, uint64_t& common) {
   std::vector<int64_t> order;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if ((common & bit(i)) && i != row) order.push_back(number(i));
-  const int64_t outer = number(row);
-  const bool is_cut = most(row) > rows;
   apply({OptionKind::Stream, streamed, block, {}, 0, false});
+  const int64_t outer = row ? number(*row) : -1;
+  const bool is_cut = row && most(*row) > rows;
   const int64_t inner = is_cut ? tile(outer, rows) : outer;
   if (is_cut) order.push_back(outer);
   order.push_back(blocks);
-  order.push_back(inner);
+  if (row) order.push_back(inner);
   for (const KernelRange& r : current_.ranges)
     if (std::ranges::count(order, r.range.int_arg()) == 0) order.push_back(r.range.int_arg());
   apply({OptionKind::Order, -1, 0, order, 0, false});
   kernel_ = current_;
   table_ = access_table(kernel_);
-  row = kernel_.find_range(inner);
-  common = bit(row + 1) - 1;
+  if (row) row = kernel_.find_range(inner);
+  common = bit(kernel_.find_range(row ? inner : blocks) + 1) - 1;
   row_tile_.place = blocks;
   return true;
 }
