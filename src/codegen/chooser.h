@@ -112,6 +112,8 @@ class Chooser {
   std::optional<size_t> rows_of_matrix(size_t count) const;
   bool weighs_columns(uint64_t common) const;
   bool stream_rows(std::optional<size_t>& row, uint64_t& common);
+  double bytes_passed_again(std::optional<size_t> row, uint64_t common) const;
+  double columns_of_stores(uint64_t common) const;
   void order_rows(std::optional<size_t> row, size_t count);
   RegisterTile tile_of_rows(std::optional<size_t> row, uint64_t common) const;
   void cut_rows(std::optional<size_t> row, uint64_t common);
@@ -135,6 +137,9 @@ class Chooser {
   RowTile row_tile_;
 
   // heuristic_few_rows.cpp
+  static bool is_few(int64_t rows);
+  RegisterTile tile_of_few_rows(int64_t rows, double columns) const;
+  void prefetch_streams();
   bool lies_along_steps(const UOp& reduce, int64_t column, int64_t row) const;
   void product_along_steps(int64_t steps, int64_t column, int64_t row);
   int64_t steps_beside(int64_t steps, int64_t row);

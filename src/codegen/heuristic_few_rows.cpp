@@ -3,8 +3,11 @@
 // so that none waits for itself.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
+#include "base/checked.h"
 #include "codegen/chooser.h"
+#include "codegen/prefetch_option.h"
 #include "ir/bounds.h"
 
 namespace tiny {
@@ -20,6 +23,41 @@ constexpr int64_t kFoldedVectors = 4;
 
 }  // namespace
 
+bool Chooser::is_few(int64_t rows) {
+  return rows <= kFoldedRows;
+}
+
+// All columns at once if registers hold the sums, so that a matrix is walked as it lies; else in as
+// few passes as there must be.
+Chooser::RegisterTile Chooser::tile_of_few_rows(int64_t rows, double columns) const {
+  const auto needed =
+      static_cast<int64_t>(std::ceil(std::max(columns, 1.0) / static_cast<double>(lanes_)));
+  const int64_t fit = (target_.vector_registers - 3) / (rows + 1);
+  const int64_t passes = ceil_div(needed, fit);
+  return {rows, ceil_div(needed, passes), 0};
+}
+
+// What is read once, along a loop, is fetched some steps before.
+void Chooser::prefetch_streams() {
+  const AccessTable table = access_table(current_);
+  const size_t begin = row_tile_.place < 0 ? 0 : current_.find_range(row_tile_.place) + 1;
+  for (const AccessInfo& a : table.accesses) {
+    if (a.store || a.node.op() != Op::Load) continue;
+    const int64_t param = a.node.src(0).int_arg();
+    const double bytes = a.elements * static_cast<double>(a.node.dtype().bytes());
+    if (bytes < static_cast<double>(target_.l2_bytes)) continue;
+    // The innermost loop that walks it.
+    for (size_t i = current_.ranges.size(); i-- > begin;) {
+      const KernelRange& r = current_.ranges[i];
+      if (a.strides[i] == 0 || r.kind != RangeKind::Loop) continue;
+      const Option option{OptionKind::Prefetch, r.range.int_arg(), param, {}, 0, false};
+      if (!can_prefetch(current_, option)) continue;
+      apply(option);
+      break;
+    }
+  }
+}
+
 // The size of a range as it is now, a symbolic one at its greatest.
 int64_t Chooser::most_of(int64_t range) const {
   return bounds(range_now(range).range.src(0)).hi;
@@ -31,8 +69,7 @@ bool Chooser::lies_along_steps(const UOp& reduce, int64_t column, int64_t row) c
   if (lanes_ < 2 || reduce.src().size() != 2) return false;
   const int64_t rows = row < 0 || row == column ? 1 : most_of(row);
   const UOp& steps = reduce.src(1);
-  if (rows > kFoldedRows || !steps.src(0).is_const() || steps.src(0).const_int() < lanes_)
-    return false;
+  if (!is_few(rows) || !steps.src(0).is_const() || steps.src(0).const_int() < lanes_) return false;
   const size_t along = current_.position(steps);
   const size_t across = current_.find_range(column);
   bool is_along = false;

@@ -47,6 +47,7 @@ bool Chooser::row_tiles() {
   stage_shared_values();
   finish_rows();
   if (!is_streamed) prefetch_operands();
+  if (is_few(row ? row_tile_.rows : 1)) prefetch_streams();
   return true;
 }
 
@@ -113,7 +114,7 @@ void Chooser::prefetch_operands() {
     double blocks = 1;
     for (size_t i = 0; i <= at; ++i)
       if (a.strides[i] != 0) blocks *= table.extents[i];
-    const bool is_far = at == tiles && sizes[param] >= l2 / 2;
+    const bool is_far = at == tiles && sizes[param] >= l2 / 2 && sizes[param] / blocks <= l2 / 2;
     const bool is_small = all >= l2 && sizes[param] / blocks <= l2 / kPartOfBlock;
     const Option option{
         OptionKind::Prefetch, current_.ranges[at].range.int_arg(), param, {}, 0, false};
@@ -124,12 +125,20 @@ void Chooser::prefetch_operands() {
 
 // The register tile of the products of these rows.
 Chooser::RegisterTile Chooser::tile_of_rows(std::optional<size_t> row, uint64_t common) const {
+  if (lanes_ < 2) return {kScalarRows, 1, 0};
+  const int64_t rows = row ? most(*row) : 1;
+  const double columns = columns_of_stores(common);
+  if (is_few(rows)) return tile_of_few_rows(rows, columns);
+  return register_tile(static_cast<double>(rows), columns, {4, kVectorsMax});
+}
+
+// The longest range of what is stored.
+double Chooser::columns_of_stores(uint64_t common) const {
   double columns = 1;
   for (const ClosureInfo& c : table_.closures)
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if (c.store && (c.own & ~common & bit(i))) columns = std::max(columns, extent(i));
-  if (lanes_ < 2) return {kScalarRows, 1, 0};
-  return register_tile(row ? extent(*row) : 1, columns, {4, kVectorsMax});
+  return columns;
 }
 
 void Chooser::cut_rows(std::optional<size_t> row, uint64_t common) {
@@ -255,7 +264,7 @@ void Chooser::fill_rows(const UOp& stage) {
       if (!fill_window(stage, u)) product(u, column.int_arg(), row.int_arg());
       return;
     }
-  give_lanes(cut_columns(column.int_arg(), row_tile_.vectors));
+  give_lanes(cut_columns(column.int_arg(), std::min(row_tile_.vectors, kVectorsMax)));
 }
 
 // Outer columns that a product has beside those with lanes: panels that lie in place.
@@ -416,7 +425,7 @@ void Chooser::lanes_along_rows() {
     ranges.push_back(r.range.int_arg());
     rows.push_back(row_of(c.below & ~c.own));
   }
-  for (int64_t r : ranges) give_lanes(cut_columns(r, row_tile_.vectors));
+  for (int64_t r : ranges) give_lanes(cut_columns(r, std::min(row_tile_.vectors, kVectorsMax)));
   for (int64_t row : rows) overlap_tile(row);
 }
 
@@ -432,7 +441,9 @@ int64_t Chooser::row_of(RangeSet ranges) const {
 
 // While a row of the tile is reduced, what is made of the one before it is computed.
 void Chooser::overlap_tile(int64_t row) {
-  if (row < 0 || row == row_tile_.place) return;
+  if (row < 0) return;
+  const bool has_place = row_tile_.place >= 0;
+  if (has_place && current_.find_range(row) <= current_.find_range(row_tile_.place)) return;
   const KernelRange& r = current_.ranges[current_.find_range(row)];
   if (!r.overlaps && bounds(r.range.src(0)).hi >= kOverlappedRowsMin)
     kind(OptionKind::Overlap, row);
