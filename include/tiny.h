@@ -606,7 +606,7 @@ TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *input
 /* ---- Variables: dimensions that each run of a program binds -------------------------------------
 ** A number below any size stands for a dimension that is a variable, or depends on one: tiny_variable_dim gives
 ** it, tiny_tensor_shape too.  It is taken, within the context, where tiny_input, tiny_full, tiny_reshape, tiny_expand
-** take a dimension, and as tiny_arange's count.  What must know such a size, or whether two are equal, is
+** take a dimension, as tiny_arange's count, and where a tiny_slice begins and ends.  What must know such a size, or whether two are equal, is
 ** TINY_ERROR_UNSUPPORTED. */
 
 typedef struct tiny_variable tiny_variable; /* a size from a range, given anew to every run */

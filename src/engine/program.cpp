@@ -102,7 +102,7 @@ void Run::make_launches() {
 }
 
 void Run::set_argument(size_t slot, Argument argument) {
-  for (uint32_t at : program_->uses[slot]) arguments_[at] = argument;
+  for (uint32_t use : program_->uses[slot]) arguments_[use] = argument;
 }
 
 // Vectors that are masked out are read from before and behind a value, by a row of a picture or so:
