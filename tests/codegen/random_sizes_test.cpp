@@ -306,6 +306,14 @@ int64_t check_sizes(uint64_t seed, std::string& failure) {
   return tried;
 }
 
+// A convolution over a length: the size of its result is a formula that can be simplified, and its
+// channels are cut where the constant's panels are.
+TEST(RandomSizes, ARangeKeepsTheSizeThatItHas) {
+  std::string failure;
+  EXPECT_GT(check_sizes(2162, failure), 0);
+  EXPECT_EQ(failure, "");
+}
+
 TEST(RandomSizes, AreRightForEachValue) {
   const uint64_t first = testing::number_from("KERNEL_SEED", 1);
   const uint64_t count = testing::number_from("KERNELS", 60);
