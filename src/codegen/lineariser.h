@@ -211,6 +211,18 @@ class Lineariser {
     int32_t lane_stride = 0;   // elements; 0: the index has lanes
   };
   Place place(LinearId base, const UOp& flat, int64_t element_bytes);
+
+  // apart.cpp
+  std::span<const UOp> places_apart(const UOp& flat);
+  LinearId passing_scratch(int64_t bytes, int64_t after);
+  LinearId spread_mask(LinearId mask, int64_t lanes, int64_t after);
+  void for_each_lane(const LinearId* mask, int64_t lanes, const std::function<void(int64_t)>& body);
+  void store_apart(LinearId base, std::span<const UOp> places, LinearId value,
+                   std::optional<LinearId> mask);
+  LinearId load_apart(LinearId base, std::span<const UOp> places, DType element,
+                      std::optional<LinearId> mask);
+  std::span<const UOp> places_of_wide(const UOp& flat, int64_t lanes);
+
   std::optional<Place> word_place(LinearId base, const UOp& flat, size_t range, int64_t bytes);
   UOp flat_index(const UOp& access, size_t first_index);
   UOp sum_expression(std::span<const IndexTerm> terms);
@@ -254,7 +266,9 @@ class Lineariser {
   BoundsCache bounds_;
   std::unordered_map<const Node*, std::vector<UOp>> conditions_;
   std::unordered_map<const Node*, RunningState> running_;
-  std::unordered_map<const Node*, int> users_;  // how often a node is a source
+  std::unordered_map<const Node*, std::vector<UOp>> apart_;  // by flat index: of each lane
+  int64_t passing_end_ = 0;                                  // of scratch that vectors pass through
+  std::unordered_map<const Node*, int> users_;               // how often a node is a source
 };
 
 }  // namespace tiny

@@ -91,6 +91,7 @@ LinearProgram Lineariser::run() {
   std::vector<Task*> pointers;
   for (Task& t : tasks) pointers.push_back(&t);
   close_tasks(pointers);
+  program_.scratch_bytes = std::max(program_.scratch_bytes, passing_end_);
   tree_.flatten();
   return std::move(program_);
 }
