@@ -21,6 +21,7 @@ constexpr int64_t kFillVectors = 4;
 // What it costs to store lanes that lie apart, in loads of a vector.
 constexpr double kStoredApart = 32;
 constexpr double kStoredColliding = 512;  // where a tile's lines push each other out
+constexpr double kStoredOfRun = 20;       // lanes apart by a size of the run, one by one
 // Lanes so many elements apart share lines.
 constexpr int64_t kSharedLine = 4;
 // Choices by position that are unrolled together.
@@ -105,14 +106,14 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
       continue;
     }
     // Sums are added to their place for every block of steps, a line for each lane.
-    if (a.store && is_packed && stride != kOpaqueStride) {
+    if (a.store && is_packed) {
       cost += weight;
       continue;
     }
-    if (a.store && steps > 1 && stride != kOpaqueStride && std::abs(stride) > kSharedLine) {
-      const double price = are_lines_colliding(stride, a.node.src(1).dtype().bytes())
-                               ? kStoredColliding
-                               : kStoredApart;
+    const bool is_opaque = stride == kOpaqueStride;
+    if (a.store && steps > 1 && std::abs(stride) > kSharedLine) {
+      const bool collide = !is_opaque && are_lines_colliding(stride, a.node.src(1).dtype().bytes());
+      const double price = collide ? kStoredColliding : kStoredApart;
       cost += price / std::min(steps, static_cast<double>(kReducedBlock));
       continue;
     }
@@ -122,7 +123,7 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
     const double apart = again >= kStagedReuseMin          ? 1 + 16 / again
                          : std::abs(stride) <= kSharedLine ? 6
                                                            : 16;
-    cost += weight * (stride == 1 ? 1 : stride == kOpaqueStride ? 64 : apart);
+    cost += weight * (stride == 1 ? 1 : !is_opaque ? apart : a.store ? kStoredOfRun : 64);
   }
   const double n = extent(range);
   const double vectors = std::ceil(n / static_cast<double>(lanes_));

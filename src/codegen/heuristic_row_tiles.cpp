@@ -187,7 +187,7 @@ void Chooser::stage_shared_values() {
 bool Chooser::is_opaque(size_t position) const {
   const AccessTable table = access_table(current_);
   return std::ranges::any_of(table.accesses, [&](const AccessInfo& a) {
-    return a.node.op() != Op::Index && a.strides[position] == kOpaqueStride;
+    return !a.store && a.node.op() != Op::Index && a.strides[position] == kOpaqueStride;
   });
 }
 

@@ -246,6 +246,9 @@ class SizedProgram {
     run_ = make_ref<TensorRun>(context, program);
   }
 
+  // Kernels for which machine code could not be had.
+  int64_t interpreted() const { return run_->program().compiled.program->interpreted; }
+
   Floats run(const Values& values) {
     SizedExpression fixed(context_, seed_, {values.first, values.second});
     fixed.make();
@@ -294,6 +297,7 @@ int64_t check_sizes(uint64_t seed, std::string& failure) {
     if (backend.name != "cpu" || !backend.available) continue;
     for (const std::string& isa : backend.isas) {
       SizedProgram program(context_with(backend.name, isa, true), seed, least, most);
+      if (program.interpreted() > 0) failure = cat(isa, ": a kernel is interpreted");
       for (size_t i = 0; i < values.size(); ++i) {
         const std::string error = difference(program.run(values[i]), want[i], exact);
         if (!error.empty() && failure.empty())
