@@ -56,6 +56,16 @@ class Prover {
     const auto s = affine(size);
     if (!s || facts_.size() >= kFactsMax) return;
     if (auto fact = add_scaled(*s, {1, {{r, 1}}}, -1)) facts_.push_back(std::move(*fact));
+    for (const AffineTerm& t : s->terms) add_quotient(t.atom);
+  }
+
+  // The fact  x - c * (x // c) >= 0  of a quotient in a size.
+  void add_quotient(const UOp& quotient) {
+    if (quotient.op() != Op::FloorDiv || !quotient.src(1).is_const()) return;
+    const int64_t c = quotient.src(1).const_int();
+    const auto x = c > 0 ? affine(quotient.src(0)) : std::nullopt;
+    if (!x || facts_.size() >= kFactsMax) return;
+    if (auto fact = add_scaled(*x, {0, {{quotient, 1}}}, -c)) facts_.push_back(std::move(*fact));
   }
 
   // m * e - n * f >= 1 - m for a fact f >= 0 proves e >= 0, as e is an integer: m * e > -m.

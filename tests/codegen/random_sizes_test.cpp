@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/backend.h"
+#include "schedule/schedule.h"
 #include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -316,6 +317,24 @@ TEST(RandomSizes, ARangeKeepsTheSizeThatItHas) {
   std::string failure;
   EXPECT_GT(check_sizes(2162, failure), 0);
   EXPECT_EQ(failure, "");
+}
+
+// What the sizes prove is not asked again: an index of the window is a sum, and its padding is what
+// the load leaves out anyway.
+TEST(RandomSizes, AWindowOverALengthHasNoRemaindersAndNoChoices) {
+  for (const int64_t stride : {1, 2, 3}) {
+    const Ref<Context> context = context_with("interp", "", true);
+    const Dim length(context->graph().variable("n", 2, 300));
+    const Dim batch(context->graph().variable("m", 2, 9));
+    const Tensor x = make_placeholder(context, kFloat32, {batch, 8, length});
+    const Tensor y = conv(x, full(context, kFloat32, {16, 8, 5}, 1), Tensor(),
+                          WindowOptions{{stride}, {}, {2}, {2}});
+    const Schedule schedule = make_schedule({{y.node()}}, context->backend().target());
+    for (const UOp& u : topological(schedule.kernels.back().kernel.roots)) {
+      EXPECT_NE(u.op(), Op::FloorMod) << stride;
+      EXPECT_NE(u.op(), Op::Where) << stride;
+    }
+  }
 }
 
 TEST(RandomSizes, AreRightForEachValue) {
