@@ -80,7 +80,8 @@ class Prover {
           if (f.coefficient == INT64_MIN || t.coefficient == INT64_MIN) continue;
           const bool same = f.atom == t.atom;
           std::optional<Affine> times;
-          if (!same && !(times = raised(fact, f.atom, t.atom))) continue;
+          if (!same) times = raised(fact, f.atom, t.atom);
+          if (!same && !times) continue;
           const int64_t g = std::gcd(f.coefficient, t.coefficient);
           const int64_t m = (f.coefficient < 0 ? -f.coefficient : f.coefficient) / g;
           const int64_t n = (t.coefficient < 0 ? -t.coefficient : t.coefficient) / g;
