@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "engine/backend.h"
 #include "engine/draw.h"
+#include "engine/option_lists.h"
 #include "engine/program.h"
 #include "ir/nest.h"
 #include "ir/tree.h"
@@ -143,7 +144,8 @@ void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
   for (const PassTime& pass : result.passes) compiles_.passes[pass.name] += pass.seconds;
   if (tells(3))
     tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), "  options ",
-             result.options.empty() ? "none" : result.options, "\n", nest_text(result.program, 2)));
+             structure_name(kernel), ": ", result.options.empty() ? "none" : result.options, "\n",
+             nest_text(result.program, 2)));
   if (flags_.graphuops != 0)
     write_file("uops", "svg", draw_uops(result.kernel.roots, result.program.name));
 }
@@ -261,6 +263,9 @@ void Observer::finish() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(finished_, true)) return;
   if (tells(2) && launches_ > 0) tell(averages());
+  if (tells(1) && compiles_.on_disk == 0)  // whose structure nobody has seen
+    for (const std::string& name : compiles_.lists_left)
+      tell(cat("tiny: no kernel was named ", name, ", for which opts has a list\n"));
   if (tells(5) && !compiles_.passes.empty()) {
     std::string text = cat("compiled ", compiles_.compiled, " kernels:");
     for (const auto& [name, seconds] : compiles_.passes)

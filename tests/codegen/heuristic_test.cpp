@@ -101,6 +101,17 @@ TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
 }
 
+// With few tiles of rows each panel is walked in one pass: a copy would be read once.
+TEST_F(HeuristicTest, RowsThatCollideLieAsTheyDoForOnePanel) {
+  const Tensor x = make_placeholder(context_, kFloat32, {64, 4096});
+  const std::string list = options(x, matmul(x, constant({4096, 256})), 0);
+  EXPECT_EQ(list.find("STAGE p0"), std::string::npos) << list;
+  EXPECT_NE(list.find("UNROLL"), std::string::npos) << list;
+  const Tensor many = make_placeholder(context_, kFloat32, {1024, 1024});
+  const std::string blocks = options(many, matmul(many, constant({1024, 1024})), 0);
+  EXPECT_NE(blocks.find("STAGE p0"), std::string::npos) << blocks;
+}
+
 // Meanwhile a part of the next rows is fetched, and the place that their sums are added to; with
 // few rows both are in the cache.
 TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
