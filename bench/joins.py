@@ -176,24 +176,32 @@ def fit_text(rows, root):
             f"\n\nof {len(clear)} measurable joins {right[0]} right with the source's weights, {right[1]} with the fitted")
 
 
+def rows_text(rows):
+    lines = []
+    for row in rows:
+        parts = ", ".join(f"{part} {us:.1f}" for part, us in row["parts"].items())
+        lines.append([row["model"], row["threads"], row["join"], row["value"],
+                      "joined" if row["joined"] else "apart", parts, f"{row['predicted_us']:.1f}",
+                      f"{row['measured_us']:.1f}", f"{row['noise_us']:.1f}", f"{row['kernels_us']:.0f}",
+                      row["right"]])  # fmt: skip
+    header = ["model", "threads", "join", "value", "decided", "parts of the cost, us", "gain by cost, us", "measured, us",
+              "noise, us", "kernels, us", "right"]  # fmt: skip
+    wrong = sum(row["right"] == "NO" for row in rows)
+    clear = sum(row["right"] != "noise" for row in rows)
+    return table(header, lines) + f"\n\n{len(rows)} joins, {clear} of them measurable, {wrong} decided wrongly"
+
+
 def run(arguments):
     entries = models.found(arguments.models)
     if arguments.large:
         entries |= models.found(arguments.large)
-    rows, lines = [], []
+    rows = []
     for name in NAMES:
         if name not in entries or arguments.only not in name:
             continue
         for threads in THREADS:
             rows += rows_of(name, *entries[name], threads, arguments.duration)
-    for row in rows:
-        lines.append([row["model"], row["threads"], row["join"], row["value"], "joined" if row["joined"] else "apart",
-                      f"{row['predicted_us']:.1f}", f"{row['measured_us']:.1f}", f"{row['noise_us']:.1f}",
-                      f"{row['kernels_us']:.0f}", row["right"]])  # fmt: skip
-    header = ["model", "threads", "join", "value", "decided", "gain by cost, us", "measured, us", "noise, us", "kernels, us", "right"]
-    wrong = sum(row["right"] == "NO" for row in rows)
-    clear = sum(row["right"] != "noise" for row in rows)
-    text = table(header, lines) + f"\n\n{len(rows)} joins, {clear} of them measurable, {wrong} decided wrongly"
+    text = rows_text(rows)
     if arguments.fit:
         text += "\n\n" + fit_text(rows, pathlib.Path(__file__).parents[1])
     return {"rows": rows}, text
