@@ -280,7 +280,7 @@ TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
 TEST_F(HeuristicTest, AMatrixAfterReductionsOfOneRowHasLanesAlongItsColumns) {
   const Tensor x = testing::float_input(context_, {1, 512});
   const Tensor y = matmul(layer_norm(x, Tensor(), Tensor(), 1, 1e-5), constant({512, 256}));
-  EXPECT_EQ(loops(x, y, 0), "r_8_2_16_512_8_4_16_8_4_16");
+  EXPECT_EQ(loops(x, y, 0), "r_8_128_4_2_16_16_2_16_16_2_16");
 }
 
 // Two rows of fourteen outputs of a window for all channels, then each panel with both; four where
