@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 
@@ -110,10 +111,16 @@ void Observer::opened(Backend& backend) const {
 
 void Observer::joined(std::span<const JoinTrial> trials) const {
   if (!tells(5)) return;
-  for (const JoinTrial& t : trials)
+  for (const JoinTrial& t : trials) {
+    std::string parts;
+    for (size_t i = 0; i < kJoinParts; ++i)
+      if (const double us = t.cost.seconds[i] * 1e6; std::abs(us) >= 0.005)
+        parts += format("%s%s %.2f", parts.empty() ? "" : ", ",
+                        std::string(name_of(static_cast<JoinPart>(i))).c_str(), us);
     tell(cat("join ", t.number, ": ", info(t.value.op()).name, " ", to_string(shape_of(t.value)),
-             format(", saves %.2f us, pays %.2f us: ", t.save * 1e6, t.pay * 1e6),
-             t.joined ? "joined\n" : "apart\n"));
+             format(", saves %.2f us, pays %.2f us: ", t.cost.saved() * 1e6, t.cost.paid() * 1e6),
+             t.joined ? "joined (" : "apart (", parts, ")\n"));
+  }
 }
 
 void Observer::lowering(const Kernel& kernel) {

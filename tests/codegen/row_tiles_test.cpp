@@ -162,8 +162,10 @@ TEST(RowTiles, AreOneKernelHoweverLongTheyAre) {
   EXPECT_EQ(kernels(attention(context, 2048, 2048)), 1U);
   // The scores of a few rows alone are more than the cache holds.
   EXPECT_EQ(kernels(attention(context, 64, 65536)), 1U);
-  // One row has nothing to share.
-  EXPECT_GT(kernels(attention(context, 1, 128)), 1U);
+  // One row, and few: what they share is read once.
+  EXPECT_EQ(kernels(attention(context, 1, 128)), 1U);
+  EXPECT_EQ(kernels(attention(context, 1, 65536)), 1U);
+  EXPECT_EQ(kernels(attention(context, 3, 4096)), 1U);
 }
 
 }  // namespace
