@@ -42,6 +42,7 @@ AT_LEAST = {
     "start, disk cache": 2.0,
     "peak memory": 1.0,
     "beside a busy process": 1.0,
+    "callers at once": 0.9,
     "tinygrad": 1.0,
     "run-time rows": 0.95,
     "run-time lengths": 0.95,
