@@ -53,6 +53,7 @@ class Chooser {
   void kind(OptionKind what, int64_t range) { apply({what, range, 0, {}, 0, false}); }
   void vector_tile(size_t range, int64_t vectors);
   bool has_range(int64_t number) const;  // now
+  bool is_loop(int64_t number) const;
   bool is_row(const ClosureInfo& reduction) const;
   bool reads(const ClosureInfo& outer, const ClosureInfo& inner) const;
   void staged_operand(const ClosureInfo& inner);
@@ -65,6 +66,8 @@ class Chooser {
   uint64_t choosing_ranges() const;
   void unroll_choices(uint64_t choices);
   void elementwise();
+  bool is_across(size_t lane, size_t row) const;
+  bool turn_squares();
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void put_inside(int64_t range, int64_t loop);
   void bypass();

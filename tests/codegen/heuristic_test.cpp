@@ -64,16 +64,34 @@ class HeuristicTest : public ::testing::Test {
   Ref<Context> context_;
 };
 
-// Panels of 32 columns outermost, tiles of 14 rows, all steps: the panel stays in the cache.
+// What is read along rows and stored along columns turns by squares, bytes in pieces of 16; what is
+// stored is walked as it lies.
+TEST_F(HeuristicTest, WhatIsStoredAcrossTurnsBySquares) {
+  const auto list = [&](const Ints& shape, DType dtype, Target target) {
+    const Tensor x = make_placeholder(context_, dtype, to_shape(shape));
+    const UOp stored = context_->graph().make(Op::Contiguous, {permute(x, {1, 0}).node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  EXPECT_EQ(list({512, 2048}, kFloat32, avx512_target()),
+            "TILE r1 16; TILE r0 16; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kFloat32, avx2_target()), "TILE r1 8; TILE r0 8; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kUInt8, avx512_target()),
+            "TILE r1 16; TILE r0 64; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kUInt8, avx2_target()), "TILE r1 16; TILE r0 32; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kFloat64, avx2_target()).find("UPCAST r2"), std::string::npos);
+}
+
 // Each lane reads a line of its own: it is walked to its end before other lines are read.
 TEST_F(HeuristicTest, WhatLanesWalkTheirLinesAlongIsInnermost) {
-  const Tensor x = testing::float_input(context_, {512, 2048});
-  EXPECT_EQ(loops(x, neg(permute(x, {1, 0})), 0), "E_32_2048_16");
+  const Tensor x = make_placeholder(context_, kFloat64, {512, 2048});
+  EXPECT_EQ(loops(x, neg(permute(x, {1, 0})), 0), "E_64_2048_8");
   const Tensor short_lines = testing::float_input(context_, {512, 4});
   EXPECT_EQ(loops(short_lines, neg(permute(short_lines, {1, 0})), 0), "E_4_8_4_16")
       << "no line is left after it was read";
 }
 
+// Panels of 32 columns outermost, tiles of 14 rows, all steps: the panel stays in the cache.
 TEST_F(HeuristicTest, PanelsInPlaceAreWalkedInOnePass) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
   const Tensor y = pointwise(pointwise(pointwise(x, 1024), 256), 64);
