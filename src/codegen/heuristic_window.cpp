@@ -15,7 +15,6 @@ namespace {
 
 constexpr double kWindowMax = 9;        // steps of a window that are unrolled
 constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
-constexpr int64_t kPageBytes = 4096;    // rows so far apart fall into one set of the cache..
 constexpr double kStreamsMax = 12;      // ..which holds that many
 constexpr int64_t kTapsBeside = 12;     // registers for what is not a tile's values
 constexpr double kGainMin = 1.1;
