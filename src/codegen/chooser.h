@@ -201,6 +201,8 @@ class Chooser {
     double passes = 0;        // over it, by tiles of rows
   };
   double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
+  std::optional<size_t> whole_rows(const ClosureInfo& reduction, size_t lane) const;
+  void walk_whole_rows(size_t lane, size_t rows);
   int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
   std::optional<size_t> rows_at_once(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);

@@ -1,11 +1,13 @@
 // The options of a kernel with one reduction: lanes and a register tile; heuristic_panels.cpp has
 // what its operands are copied to.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/checked.h"
 #include "codegen/chooser.h"
+#include "codegen/split_reduce.h"
 
 namespace tiny {
 
@@ -14,7 +16,11 @@ namespace {
 constexpr int64_t kLongRunVectors = 12;  // where each step reads another page of memory,
 constexpr double kFewRows = 4;           // which that many rows share
 constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
-constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
+constexpr int64_t kWholeRows = 8;        // of memory, walked side by side to their end,
+constexpr int64_t kWholeRowVectors = 4;  // so many vectors of each in a turn,
+constexpr int64_t kWholeRowMin = 1024;   // if they have so many elements
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kWindowMax = 9;  // steps of a window that are unrolled
 
 }  // namespace
 
@@ -131,6 +137,45 @@ std::optional<size_t> Chooser::rows_at_once(const ClosureInfo& reduction, size_t
   return std::nullopt;
 }
 
+// The reduced range whose steps are rows that come fastest as a whole, some side by side: from
+// beyond the last cache, and where a vector is less than a line.  The sums stay in the first level.
+std::optional<size_t> Chooser::whole_rows(const ClosureInfo& reduction, size_t lane) const {
+  const double bytes = bytes_in_pages(reduction, lane);
+  const bool is_far = bytes > static_cast<double>(target_.l3_bytes);
+  if (bytes == 0 || (!is_far && target_.vector_bytes >= kLineBytes)) return std::nullopt;
+  if (!can_add_into_destination(kernel_) || !std::has_single_bit(reduction.own))
+    return std::nullopt;
+  const auto rows = static_cast<size_t>(std::countr_zero(reduction.own));
+  const int64_t columns = const_extent(lane);
+  if (columns < kWholeRowMin || columns * table_.widest_bytes > target_.l1_bytes / 2 ||
+      const_extent(rows) <= kWholeRows || const_extent(rows) % kWholeRows != 0)
+    return std::nullopt;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (i != lane && i != rows && const_extent(i) != 1) return std::nullopt;
+  return rows;
+}
+
+// Each core has columns of its own, and walks its part of some rows at a time.
+void Chooser::walk_whole_rows(size_t lane, size_t rows) {
+  std::vector<int64_t> order;
+  int64_t columns = number(lane);
+  const int64_t tile_columns = kWholeRowVectors * lanes_;
+  const int64_t part =
+      ceil_div(ceil_div(const_extent(lane), int64_t{target_.cores}), tile_columns) * tile_columns;
+  if (target_.cores > 1 && part >= kWholeRowMin) {
+    order.push_back(columns);
+    columns = tile(columns, part);
+  }
+  const int64_t inside = tile(number(rows), kWholeRows);
+  kind(OptionKind::Unroll, inside);
+  for (const int64_t r : {number(rows), columns, inside}) order.push_back(r);
+  apply({OptionKind::Order, -1, 0, order, 0, false});
+  const int64_t vectors = tile(columns, tile_columns);
+  const int64_t lanes = tile(vectors, lanes_);
+  kind(OptionKind::Upcast, vectors);
+  kind(OptionKind::Vec, lanes);
+}
+
 // The vectors of a register tile along `lane`.  Rows that are pages apart are fetched at full speed
 // only in long runs: as long as registers allow, but from memory row after row in shorter ones.
 int64_t Chooser::vectors_max(const ClosureInfo& reduction, size_t lane) const {
@@ -167,6 +212,8 @@ void Chooser::contraction(const ClosureInfo& reduction) {
     return vector_tile(lane, 1);
   }
   const size_t row = row_range(lane, outputs);
+  if (const auto rows = whole_rows(reduction, lane); rows && row == none)
+    return walk_whole_rows(lane, *rows);
   TileCost in_registers;
   in_registers.vectors_max = vectors_max(reduction, lane);
   RegisterTile best = register_tile(row == none ? 1 : extent(row), extent(lane), in_registers);
