@@ -146,6 +146,7 @@ class Lineariser {
     int64_t last = 0;
     std::vector<UOp> facts;
   };
+  bool follows_from_facts(const UOp& e);
   std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range, LinearId end);
   int64_t end_of(size_t range, LinearId end) const;
   struct Split {  // the same of a range of run-time size: [0, last)

@@ -135,6 +135,16 @@ std::vector<UOp> Lineariser::conditions_of(const std::vector<Task*>& group) {
   return all;
 }
 
+// Whether a condition that is no fact holds wherever the kernel's facts do.
+bool Lineariser::follows_from_facts(const UOp& e) {
+  if (std::ranges::find(kernel_.facts, e) != kernel_.facts.end()) return false;
+  std::vector<Affine> facts;
+  for (const UOp& fact : kernel_.facts)
+    if (auto sum = fixed(fact)) facts.push_back(std::move(*sum));
+  const std::optional<Affine> sum = fixed(e);
+  return sum && !facts.empty() && prove_nonnegative(*sum, facts, bounds_);
+}
+
 std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group, size_t range,
                                                       LinearId end) {
   const UOp& r = kernel_.ranges[range].range;
@@ -144,6 +154,7 @@ std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& 
   const auto consider = [&](const UOp& e) {
     const RangeSet free = free_of(e);
     if (!(free & (RangeSet{1} << range)) || !pending_in(free) || proven(e)) return;
+    if (follows_from_facts(e)) return;  // whose loops are cut for them
     std::optional<Affine> rest = fixed(e);
     const int64_t c = rest ? rest->coefficient(r) : 0;
     if (c == 0) return;
