@@ -95,9 +95,11 @@ Tensors import_attention(Call& c) {
   const int64_t repeats = heads / dim_of(k, 1);
   const double scale = c.has_attribute("scale") ? c.real_attr("scale", 0)
                                                 : 1 / std::sqrt(static_cast<double>(dim_of(q, 3)));
-  // Both factors are scaled, so that 16-bit products do not overflow.
+  const Tensor keys = transpose(repeat_heads(k, repeats), 2, 3);
+  // Factors of 16 bits are scaled, so that their products do not overflow.
   const Tensor root = number(q, std::sqrt(scale));
-  Tensor scores = matmul(q * root, transpose(repeat_heads(k, repeats), 2, 3) * root);
+  Tensor scores =
+      q.dtype().bytes() < 4 ? matmul(q * root, keys * root) : matmul(q, keys) * number(q, scale);
   const int64_t shown = c.attr("qk_matmul_output_mode", 0);
   const float cap = c.real_attr("softcap", 0);
   Tensor seen = scores;

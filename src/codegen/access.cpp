@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "codegen/lineariser.h"
+#include "codegen/stage_option.h"
 #include "ir/build.h"
 #include "rules/symbolic.h"
 
@@ -372,10 +373,7 @@ LinearId Lineariser::read_stage(const UOp& node) {
   invariant(base != nullptr, "a stage is filled before it is read");
   UOp& flat = flat_[node.node()];
   if (!flat) {
-    flat = node.graph().integer(0);
-    for (size_t i = 0; i + 1 < node.src().size(); ++i)
-      flat = add(flat, mul(node.src(i + 1), stage.ints()[i]));
-    flat = simplify_index(flat);  // quotients and remainders of a split dimension meet again
+    flat = flat_stage_index(node);
     kept_.push_back(node);
   }
   const Place p = place(*base, flat, node.dtype().bytes());

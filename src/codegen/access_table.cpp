@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "codegen/stage_option.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
 
@@ -123,11 +124,23 @@ class Builder {
     info.node = u;
     info.strides.resize(kernel_.ranges.size());
     const UOp& stage = u.src(0);
+    bool is_split = false;
     for (size_t i = 1; i < u.src().size(); ++i) {
-      const auto sum = affine(u.src(i));
-      const Affine whole = sum ? *sum : Affine{0, {{u.src(i), 1}}};
-      for (const AffineTerm& term : whole.terms) add_term(info, term, stage.ints()[i - 1]);
+      is_split = is_split || u.src(i).op() == Op::FloorDiv || u.src(i).op() == Op::FloorMod;
       info.elements *= static_cast<double>(std::max<int64_t>(bounds(stage.src(i).src(0)).hi, 1));
+    }
+    const auto add_index_of = [&](const UOp& e, int64_t stride) {
+      const auto sum = affine(e);
+      const Affine whole = sum ? *sum : Affine{0, {{e, 1}}};
+      for (const AffineTerm& term : whole.terms) add_term(info, term, stride);
+    };
+    if (is_split) {
+      kept_.push_back(flat_stage_index(u));
+      for (const UOp& made : topological({&kept_.back(), 1}))
+        if (!free_.find(made.node())) set_free(made);
+      add_index_of(kept_.back(), 1);
+    } else {
+      for (size_t i = 1; i < u.src().size(); ++i) add_index_of(u.src(i), stage.ints()[i - 1]);
     }
     table_.accesses.push_back(std::move(info));
   }
@@ -161,6 +174,7 @@ class Builder {
   std::vector<UOp> order_;
   AccessTable table_;
   NodeTable<uint64_t> free_;
+  std::vector<UOp> kept_;  // what indices were made into stays alive
   std::unordered_set<const Node*> index_;
 };
 

@@ -1,8 +1,8 @@
 // The state of one choice of options; shared by heuristic.cpp (what all kernels have),
 // heuristic_contraction.cpp (kernels with one reduction), heuristic_rows.cpp (rows with several),
 // heuristic_row_tiles.cpp (tiles of rows through several), heuristic_stream.cpp (the same where the
-// rows are long), heuristic_window.cpp (windows over what
-// they reduce) and heuristic_words.cpp.
+// rows are long), heuristic_few_rows.cpp (their products where a tile has few rows),
+// heuristic_window.cpp (windows over what they reduce) and heuristic_words.cpp.
 //
 // Options are applied as they are chosen, so that later ones can name the ranges that earlier ones
 // made.  Positions are of the kernel as it came; numbers name ranges for good.
@@ -53,6 +53,9 @@ class Chooser {
   void kind(OptionKind what, int64_t range) { apply({what, range, 0, {}, 0, false}); }
   void vector_tile(size_t range, int64_t vectors);
   bool has_range(int64_t number) const;  // now
+  const KernelRange& range_now(int64_t number) const {
+    return current_.ranges[current_.find_range(number)];
+  }
   bool is_row(const ClosureInfo& reduction) const;
   bool reads(const ClosureInfo& outer, const ClosureInfo& inner) const;
   void staged_operand(const ClosureInfo& inner);
@@ -106,9 +109,15 @@ class Chooser {
     int64_t lane = -1;
   };
   bool row_tiles();
-  bool stream_rows(size_t& row, uint64_t& common);
-  RegisterTile tile_of_rows(size_t row, uint64_t common) const;
-  void cut_rows(size_t row, uint64_t common);
+  std::optional<size_t> rows_of_matrix(size_t count) const;
+  bool weighs_columns(uint64_t common) const;
+  bool stream_rows(std::optional<size_t>& row, uint64_t& common);
+  double bytes_passed_again(std::optional<size_t> row, uint64_t common) const;
+  double columns_of_stores(uint64_t common) const;
+  void order_rows(std::optional<size_t> row, size_t count);
+  RegisterTile tile_of_rows(std::optional<size_t> row, uint64_t common) const;
+  void cut_rows(std::optional<size_t> row, uint64_t common);
+  size_t begin_of_tile() const;
   void cut_rows_beside(int64_t range, size_t row);
   int64_t place_outside(size_t at) const;
   void stage_shared_values();
@@ -126,6 +135,15 @@ class Chooser {
   int64_t row_of(RangeSet ranges) const;
   void overlap_tile(int64_t row);
   RowTile row_tile_;
+
+  // heuristic_few_rows.cpp
+  static bool is_few(int64_t rows);
+  RegisterTile tile_of_few_rows(int64_t rows, double columns) const;
+  void prefetch_streams();
+  bool lies_along_steps(const UOp& reduce, int64_t column, int64_t row) const;
+  void product_along_steps(int64_t steps, int64_t column, int64_t row);
+  int64_t steps_beside(int64_t steps, int64_t row);
+  int64_t most_of(int64_t range) const;
 
   // heuristic_window.cpp
   // One load of a window's sum as a tile of outputs along the window's axis sees it.

@@ -31,7 +31,7 @@ const Lineariser::TaskFacts& Lineariser::facts_of(const Task& task) {
   if (!is_new) return at->second;
   for (const UOp& fact : kernel_.facts) {
     if (!(free_of(fact) & ~free_of(task.node) & ~task.own)) at->second.known.push_back(fact);
-    if (guards(fact, task)) at->second.guards.push_back(fact);
+    if (guards(fact, task) && !has_room(fact, task)) at->second.guards.push_back(fact);
   }
   return at->second;
 }

@@ -137,13 +137,13 @@ void Chooser::apply(Option option) {
   options_.push_back(std::move(option));
 }
 
-// The stage that the option makes.
+// The stage that the option makes; others that hold it are made anew too.
 UOp Chooser::new_stage(Option option) {
-  const int64_t first = current_.next_range_number();
+  const std::vector<UOp> before = topological(current_.roots);
   apply(std::move(option));
   for (const UOp& u : topological(current_.roots))
-    if (u.op() == Op::Stage && u.src(u.src().size() - 1).int_arg() >= first) return u;
-  invariant(false, "a value over a tile of rows has a stage with ranges of its own");
+    if (u.op() == Op::Stage && std::ranges::find(before, u) == before.end()) return u;
+  invariant(false, "a stage option makes a stage");
   return {};
 }
 

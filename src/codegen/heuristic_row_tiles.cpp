@@ -19,8 +19,9 @@ namespace {
 constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
 constexpr int64_t kVectorsMax = 4;
-constexpr int64_t kRowsBeside = 2;  // rows of another range in a tile
-constexpr double kPartOfBlock = 8;  // of the second level of cache, for what comes next
+constexpr int64_t kRowsBeside = 2;         // rows of another range in a tile
+constexpr int64_t kRowsBesideOddMin = 13;  // of an odd number
+constexpr double kPartOfBlock = 8;         // of the second level of cache, for what comes next
 
 std::vector<int64_t> closed_by(const UOp& closer) {
   std::vector<int64_t> numbers;
@@ -37,30 +38,53 @@ bool Chooser::row_tiles() {
     return !closure.store && (closure.below & ~closure.own & ~common) != 0;
   };
   if (std::ranges::none_of(table_.closures, has_columns)) return false;
-  // The rows that an operand of a product is the same for.
-  size_t row = kernel_.ranges.size();
-  for (size_t i = 0; i < count; ++i)
-    for (const AccessInfo& a : table_.accesses)
-      if (a.inside_reduction && a.strides[i] == 0 && most(i) > 1) row = i;
-  if (row == kernel_.ranges.size()) return false;
-  if (stream_rows(row, common)) {
-    cut_rows(row, common);
-    stage_shared_values();
-    finish_rows();
-    return true;
+  std::optional<size_t> row = rows_of_matrix(count);
+  if (!row && !weighs_columns(common)) return false;
+  const bool is_streamed = stream_rows(row, common);
+  if (!is_streamed) order_rows(row, count);
+  const int64_t outside = row_tile_.place;
+  cut_rows(row, common);
+  if (!is_streamed && row && outside >= 0) cut_rows_beside(outside, *row);
+  stage_shared_values();
+  finish_rows();
+  if (!is_streamed) prefetch_operands();
+  if (is_few(row ? row_tile_.rows : 1)) prefetch_streams();
+  return true;
+}
+
+// The position of the rows that a product's matrix is the same for.
+std::optional<size_t> Chooser::rows_of_matrix(size_t count) const {
+  std::optional<size_t> row;
+  for (const AccessInfo& a : table_.accesses) {
+    const auto walked = std::count_if(a.strides.begin() + static_cast<int64_t>(count),
+                                      a.strides.end(), [](int64_t s) { return s != 0; });
+    if (!a.inside_reduction || walked < 2) continue;
+    for (size_t i = 0; i < count; ++i)
+      if (a.strides[i] == 0 && most(i) > 1) row = std::max(i, row.value_or(0));
   }
+  return row;
+}
+
+// Whether a product of columns is made of another reduction of the same length.
+bool Chooser::weighs_columns(uint64_t common) const {
+  return std::ranges::any_of(table_.closures, [&](const ClosureInfo& product) {
+    if (product.store || !(product.below & ~product.own & ~common)) return false;
+    return std::ranges::any_of(table_.closures, [&](const ClosureInfo& inner) {
+      return !inner.store && !(inner.node == product.node) && reaches(product.node, inner.node) &&
+             inner.node.src(1).src(0) == product.node.src(1).src(0);
+    });
+  });
+}
+
+// The rows innermost among what everything lies inside of.
+void Chooser::order_rows(std::optional<size_t> row, size_t count) {
   std::vector<int64_t> order;
   for (size_t i = 0; i < count; ++i)
     if (i != row) order.push_back(number(i));
   if (!order.empty()) row_tile_.place = order.back();
-  order.push_back(number(row));
-  if (row + 1 != count) apply({OptionKind::Order, -1, 0, order, 0, false});
-  cut_rows(row, common);
-  if (order.size() > 1) cut_rows_beside(order[order.size() - 2], row);
-  stage_shared_values();
-  finish_rows();
-  prefetch_operands();
-  return true;
+  if (!row) return;
+  order.push_back(number(*row));
+  if (*row + 1 != count) apply({OptionKind::Order, -1, 0, order, 0, false});
 }
 
 // What the next tile reads is fetched while this one is multiplied: a window's rows are short runs
@@ -91,7 +115,7 @@ void Chooser::prefetch_operands() {
     double blocks = 1;
     for (size_t i = 0; i <= at; ++i)
       if (a.strides[i] != 0) blocks *= table.extents[i];
-    const bool is_far = at == tiles && sizes[param] >= l2 / 2;
+    const bool is_far = at == tiles && sizes[param] >= l2 / 2 && sizes[param] / blocks <= l2 / 2;
     const bool is_small = all >= l2 && sizes[param] / blocks <= l2 / kPartOfBlock;
     const Option option{
         OptionKind::Prefetch, current_.ranges[at].range.int_arg(), param, {}, 0, false};
@@ -101,17 +125,27 @@ void Chooser::prefetch_operands() {
 }
 
 // The register tile of the products of these rows.
-Chooser::RegisterTile Chooser::tile_of_rows(size_t row, uint64_t common) const {
+Chooser::RegisterTile Chooser::tile_of_rows(std::optional<size_t> row, uint64_t common) const {
+  if (lanes_ < 2) return {kScalarRows, 1, 0};
+  const int64_t rows = row ? most(*row) : 1;
+  const double columns = columns_of_stores(common);
+  if (is_few(rows)) return tile_of_few_rows(rows, columns);
+  return register_tile(static_cast<double>(rows), columns, {4, kVectorsMax});
+}
+
+// The longest range of what is stored.
+double Chooser::columns_of_stores(uint64_t common) const {
   double columns = 1;
   for (const ClosureInfo& c : table_.closures)
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if (c.store && (c.own & ~common & bit(i))) columns = std::max(columns, extent(i));
-  if (lanes_ < 2) return {kScalarRows, 1, 0};
-  return register_tile(extent(row), columns, {4, kVectorsMax});
+  return columns;
 }
 
-void Chooser::cut_rows(size_t row, uint64_t common) {
+void Chooser::cut_rows(std::optional<size_t> row, uint64_t common) {
   const RegisterTile best = tile_of_rows(row, common);
+  row_tile_.vectors = best.vectors;
+  if (!row) return;
   double widest = 1;
   for (const ClosureInfo& c : table_.closures) {
     double wide = 1;
@@ -121,13 +155,12 @@ void Chooser::cut_rows(size_t row, uint64_t common) {
   }
   const double row_bytes = kStagesOfRows * widest * static_cast<double>(table_.widest_bytes);
   const auto fit = static_cast<int64_t>(static_cast<double>(target_.l2_bytes) / 2 / row_bytes);
-  row_tile_.rows = std::min({best.rows, most(row), std::max<int64_t>(fit, 1)});
+  row_tile_.rows = std::min({best.rows, most(*row), std::max<int64_t>(fit, 1)});
   row_tile_.rows_max = (target_.vector_registers - 2 - best.vectors) / best.vectors;
-  row_tile_.vectors = best.vectors;
-  row_tile_.inner = number(row);
-  if (row_tile_.rows == const_extent(row)) return;
-  row_tile_.place = number(row);
-  row_tile_.inner = tile(number(row), row_tile_.rows);
+  row_tile_.inner = number(*row);
+  if (row_tile_.rows == const_extent(*row)) return;
+  row_tile_.place = number(*row);
+  row_tile_.inner = tile(number(*row), row_tile_.rows);
 }
 
 // Rows of another range in the same tile, where the operand that all rows share is the same for
@@ -151,12 +184,21 @@ void Chooser::cut_rows_beside(int64_t range, size_t row) {
     return a.inside_reduction && a.strides[row] == 0 && a.strides[beside] != 0;
   });
   if (!is_computed || !is_shared) return;
-  const bool in_registers = row_tile_.rows * kRowsBeside <= row_tile_.rows_max;
-  const double bytes = static_cast<double>(row_tile_.rows * kRowsBeside) * extent(steps) *
-                       static_cast<double>(table_.widest_bytes);
-  if (!in_registers && bytes > static_cast<double>(target_.l1_bytes)) return;
+  // The last tile of an odd number of rows is half empty.
+  const int64_t size = const_extent(beside);
+  if (size % kRowsBeside != 0 && size < kRowsBesideOddMin) return;
+  int64_t count = kRowsBeside;
+  const bool in_registers = row_tile_.rows * count <= row_tile_.rows_max;
+  const double row_bytes = static_cast<double>(row_tile_.rows) * extent(steps) *
+                           static_cast<double>(table_.widest_bytes);
+  const auto cache = static_cast<double>(target_.l1_bytes);
+  if (!in_registers && static_cast<double>(count) * row_bytes > cache) return;
+  // Windows of neighbouring rows lie on the same elements.
+  if (!in_registers && size % (2 * count) == 0 &&
+      static_cast<double>(2 * count) * row_bytes <= cache / 2)
+    count *= 2;
   row_tile_.are_beside_in_registers = in_registers;
-  row_tile_.beside = const_extent(beside) == kRowsBeside ? range : tile(range, kRowsBeside);
+  row_tile_.beside = size == count ? range : tile(range, count);
   const bool is_cut = row_tile_.inner != number(row);
   std::vector<int64_t> order;
   if (row_tile_.beside != range) order.push_back(range);
@@ -171,12 +213,17 @@ int64_t Chooser::place_outside(size_t at) const {
   return at == 0 ? -1 : current_.ranges[at - 1].range.int_arg();
 }
 
+// The position of the first range inside the place where a tile's values are kept.
+size_t Chooser::begin_of_tile() const {
+  if (row_tile_.inner >= 0) return current_.find_range(row_tile_.inner);
+  return row_tile_.place < 0 ? 0 : current_.find_range(row_tile_.place) + 1;
+}
+
 // What is wanted again of a tile of rows; largest savings first, so that products come before what
 // is made of them.
 void Chooser::stage_shared_values() {
   for (int count = 0; count < 4; ++count) {
-    const auto shared =
-        find_shared_value(current_, current_.find_range(row_tile_.inner), kWorkWorthKeeping);
+    const auto shared = find_shared_value(current_, begin_of_tile(), kWorkWorthKeeping);
     if (!shared) return;
     fill_rows(
         new_stage({OptionKind::Stage, row_tile_.place, shared->number, {}, kRowPadding, true}));
@@ -227,19 +274,19 @@ void Chooser::fill_rows(const UOp& stage) {
       if (!fill_window(stage, u)) product(u, column.int_arg(), row.int_arg());
       return;
     }
-  give_lanes(cut_columns(column.int_arg(), row_tile_.vectors));
+  give_lanes(cut_columns(column.int_arg(), std::min(row_tile_.vectors, kVectorsMax)));
 }
 
 // Outer columns that a product has beside those with lanes: panels that lie in place.
 std::vector<int64_t> Chooser::panels_of(const UOp& reduce, int64_t column, int64_t row) const {
   FreeRanges free;
   add_free_ranges(current_, {&reduce, 1}, free);
-  const size_t tiles = current_.find_range(row_tile_.inner);
   std::vector<int64_t> out;
-  for (size_t i = tiles + 1; i < current_.ranges.size(); ++i) {
+  for (size_t i = begin_of_tile(); i < current_.ranges.size(); ++i) {
     const int64_t r = current_.ranges[i].range.int_arg();
     const bool is_loop = current_.ranges[i].kind == RangeKind::Loop;
-    if (is_loop && (free.at(reduce.node()) & bit(i)) && r != column && r != row) out.push_back(r);
+    const bool is_column = r != column && r != row && r != row_tile_.inner;
+    if (is_loop && is_column && (free.at(reduce.node()) & bit(i))) out.push_back(r);
   }
   return out;
 }
@@ -247,6 +294,7 @@ std::vector<int64_t> Chooser::panels_of(const UOp& reduce, int64_t column, int64
 // The register tile of a product: columns with lanes, rows beside each other, steps outside.
 void Chooser::product(const UOp& reduce, int64_t column, int64_t row) {
   const std::vector<int64_t> steps = closed_by(reduce);
+  if (lies_along_steps(reduce, column, row)) return product_along_steps(steps[0], column, row);
   const std::vector<int64_t> panels = panels_of(reduce, column, row);
   const Columns columns = cut_columns(column, row_tile_.vectors);
   if (columns.lane < 0) return;
@@ -255,19 +303,23 @@ void Chooser::product(const UOp& reduce, int64_t column, int64_t row) {
     if (r >= 0) order.push_back(r);
   };
   add(columns.tiles);
-  const bool is_tile = row == row_tile_.inner && row != column;
+  const bool has_rows = row >= 0 && row != column;
+  const bool is_tile = has_rows && row == row_tile_.inner;
   if (is_tile && !row_tile_.are_beside_in_registers) add(row_tile_.beside);
   order.insert(order.end(), steps.begin(), steps.end());
   if (is_tile && row_tile_.are_beside_in_registers) add(row_tile_.beside);
-  if (row != column) add(row);
+  const int64_t beside = steps_beside(steps.back(), has_rows ? row : -1);
+  add(beside);
+  if (has_rows) add(row);
   add(columns.vectors);
   add(columns.lane);
   apply({OptionKind::Order, -1, 0, order, 0, false});
   stage_panel(steps, columns);
   give_lanes(columns);
+  if (beside >= 0) kind(OptionKind::Upcast, beside);
   // A stage of a few rows has them side by side already.
-  const bool is_loop = current_.ranges[current_.find_range(row)].kind == RangeKind::Loop;
-  if (row != column && is_loop) kind(OptionKind::Upcast, row);
+  if (has_rows && current_.ranges[current_.find_range(row)].kind == RangeKind::Loop)
+    kind(OptionKind::Upcast, row);
 }
 
 // The operand that has the columns, if they lie apart: one panel for all tiles of rows.
@@ -294,7 +346,8 @@ void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& colu
     int64_t place = -1;
     for (size_t i = 0; i < current_.ranges.size(); ++i) {
       const int64_t r = current_.ranges[i].range.int_arg();
-      if (r == row_tile_.place || r == row_tile_.inner) break;
+      const bool is_walked_inside = std::ranges::count(layout, r) > 0;
+      if (r == row_tile_.place || r == row_tile_.inner || is_walked_inside) break;
       if (a.strides[i] != 0) place = r;
     }
     fill_along({OptionKind::Stage, place, slot, layout, 0, false});
@@ -307,11 +360,13 @@ int64_t Chooser::column_of_product(const AccessTable& table) const {
   uint64_t outputs = 0;
   for (const ClosureInfo& c : table.closures)
     if (c.store) outputs |= c.own;
-  for (size_t i = current_.find_range(row_tile_.inner) + 1; i < current_.ranges.size(); ++i)
+  for (size_t i = begin_of_tile(); i < current_.ranges.size(); ++i) {
+    const KernelRange& r = current_.ranges[i];
+    if (!(outputs & bit(i)) || r.kind != RangeKind::Loop || r.range.int_arg() == row_tile_.inner)
+      continue;
     for (const AccessInfo& a : table.accesses)
-      if ((outputs & bit(i)) && !a.store && a.strides[i] == 1 &&
-          current_.ranges[i].kind == RangeKind::Loop)
-        return current_.ranges[i].range.int_arg();
+      if (!a.store && a.strides[i] == 1) return r.range.int_arg();
+  }
   return -1;
 }
 
@@ -381,7 +436,7 @@ void Chooser::lanes_along_rows() {
     ranges.push_back(r.range.int_arg());
     rows.push_back(row_of(c.below & ~c.own));
   }
-  for (int64_t r : ranges) give_lanes(cut_columns(r, row_tile_.vectors));
+  for (int64_t r : ranges) give_lanes(cut_columns(r, std::min(row_tile_.vectors, kVectorsMax)));
   for (int64_t row : rows) overlap_tile(row);
 }
 
@@ -397,7 +452,9 @@ int64_t Chooser::row_of(RangeSet ranges) const {
 
 // While a row of the tile is reduced, what is made of the one before it is computed.
 void Chooser::overlap_tile(int64_t row) {
-  if (row < 0 || row == row_tile_.place) return;
+  if (row < 0) return;
+  const bool has_place = row_tile_.place >= 0;
+  if (has_place && current_.find_range(row) <= current_.find_range(row_tile_.place)) return;
   const KernelRange& r = current_.ranges[current_.find_range(row)];
   if (!r.overlaps && bounds(r.range.src(0)).hi >= kOverlappedRowsMin)
     kind(OptionKind::Overlap, row);

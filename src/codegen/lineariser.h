@@ -177,6 +177,7 @@ class Lineariser {
   const std::vector<UOp>& conditions_below(const UOp& node);
   const std::vector<UOp>& void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
+  bool has_room(const UOp& fact, const Task& task);
 
   // running.cpp
   struct RunningState {  // where a running value lies in scratch

@@ -159,6 +159,9 @@ Kernel set_dot(const Kernel& kernel, const Option& option) {
       refuse(option, cat("a word has ", dot_steps(product->kind), " steps"));
     if (!depends(product->a) || !depends(product->b))
       refuse(option, "a factor does not depend on it");
+    for (const UOp& other : u.src().subspan(1))
+      if (kernel.ranges[kernel.position(other)].kind == RangeKind::Dot)
+        refuse(option, "its sum has a word already");
     any = true;
   }
   if (!any) refuse(option, "no sum closes it");

@@ -124,6 +124,41 @@ void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits)
   limits.facts.push_back(pending ? fact : condition);
 }
 
+namespace {
+
+// Whether all coordinates of the stage's ranges have places of their own.
+bool has_place_for_each(const UOp& stage, BoundsCache& bounds) {
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // strides, and the last coordinates
+  for (size_t i = 1; i < stage.src().size(); ++i)
+    dimensions.emplace_back(stage.ints()[i - 1], bounds.of(stage.src(i).src(0)).hi - 1);
+  std::ranges::sort(dimensions);
+  int64_t last = 0;
+  for (const auto& [stride, most] : dimensions) {
+    if (stride <= last) return false;
+    last += stride * most;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Whether a fact on lanes of a run-time size, which keeps the last tile from being filled behind
+// the size, is of no use: what is filled there has places that nobody reads, and reads no memory.
+// Whole tiles and the last are one loop then.
+bool Lineariser::has_room(const UOp& fact, const Task& task) {
+  const RangeSet own = free_of(fact) & task.own;
+  if (task.node.op() != Op::Stage || !(own & vec_) || (task.own & dots_)) return false;
+  bool is_of_run = false;
+  for (RangeSet set = own; set; set &= set - 1) {
+    const UOp& r = kernel_.ranges[static_cast<size_t>(std::countr_zero(set))].range;
+    is_of_run = is_of_run || !r.src(0).is_const();
+  }
+  if (!is_of_run || !has_place_for_each(task.node, bounds_)) return false;
+  return std::ranges::none_of(topological({&task.node.src(0), 1}), [&](const UOp& u) {
+    return u.op() == Op::Load && (free_of(u) & own);
+  });
+}
+
 // The unrolled ranges and lanes among `free` that have no coordinate yet.
 RangeSet Lineariser::pending_in(RangeSet free) const {
   return free & (unrolled_ | vec_ | dots_) & ~fixed_;
@@ -134,7 +169,7 @@ std::vector<UOp> Lineariser::conditions_of(const std::vector<Task*>& group) {
   std::vector<UOp> all;
   for (const Task* t : group) {
     for (const UOp& fact : kernel_.facts)
-      if (free_of(fact) & (t->own | free_of(t->node))) all.push_back(fact);
+      if ((free_of(fact) & (t->own | free_of(t->node))) && !has_room(fact, *t)) all.push_back(fact);
     const bool is_filled = is_stage(t->node);
     for (const UOp& s : is_filled ? std::span(&t->node, 1) : t->node.src())
       for (const UOp& e : conditions_below(s)) all.push_back(e);

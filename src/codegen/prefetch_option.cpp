@@ -15,7 +15,9 @@ namespace {
 
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kRoundsUnknown = 2;  // share a block where a run says how many there are
-constexpr int64_t kLinesOfStep = 4;    // so that fetching does not hold up what else a step does
+constexpr int64_t kLinesAlong = 64;    // that a step of a reduction's loop fetches
+constexpr int64_t kBytesAhead = 16384;
+constexpr int64_t kLinesOfStep = 4;  // so that fetching does not hold up what else a step does
 
 class Prefetcher {
  public:
@@ -28,6 +30,7 @@ class Prefetcher {
     find_loop();
     find_access();
     find_place();
+    if (is_closed_) return fetched_along();
     find_next();
     find_lines();
     find_shares();
@@ -55,8 +58,34 @@ class Prefetcher {
     if (place_ == kernel_.ranges.size()) refuse("it has no such range");
     const KernelRange& range = kernel_.ranges[place_];
     loop_ = range.range;
-    if (range.kind != RangeKind::Loop || range.reduced)
-      refuse("the range is no loop over elements that are stored");
+    if (range.kind != RangeKind::Loop) refuse("the range is no loop");
+    for (const UOp& u : topological(kernel_.roots))
+      if (u.op() == Op::Reduce || u.op() == Op::Stage)
+        is_closed_ = is_closed_ || std::ranges::find(u.src().subspan(1), loop_) != u.src().end();
+  }
+
+  // A loop of one value's: each of its steps fetches all that one some steps later reads.
+  Kernel fetched_along() {
+    const int64_t moves = outside_.coefficient(loop_);
+    if (moves <= 0 || is_store_) refuse("its steps read no blocks one after the other");
+    surrounding_ = (RangeSet{2} << place_) - 1;
+    find_lines();
+    int64_t lines = 1;
+    for (const Dimension& d : lattice_) lines = checked_mul(lines, d.size, "lines of a block");
+    if (lines > kLinesAlong) refuse("a step reads too much");
+    const int64_t steps = ceil_div(kBytesAhead, moves * element_.bytes());
+    const UOp place = add(to_uop(graph_, outside_), checked_mul(moves, steps, "a place"));
+    Kernel out = kernel_;
+    std::vector<int64_t> offsets{0};
+    for (const Dimension& d : lattice_) {
+      std::vector<int64_t> more;
+      for (int64_t n = 0; n < d.size; ++n)
+        for (const int64_t offset : offsets) more.push_back(offset + n * d.stride);
+      offsets = std::move(more);
+    }
+    for (const int64_t offset : offsets)
+      out.prefetches.push_back({access_.src(0), simplify_index(add(place, offset)), element_});
+    return out;
   }
 
   // Of several loads that of the last reduction: when it runs, the block is in the cache.
@@ -281,6 +310,7 @@ class Prefetcher {
   FreeRanges free_;
   size_t place_ = 0;
   UOp loop_;
+  bool is_closed_ = false;  // the loop, by a reduction or a stage
   UOp longest_reduce_;
   UOp access_;
   bool is_store_ = false;

@@ -7,6 +7,9 @@
 // are blocks.  Where each step reads another, the next step's is fetched.  A parameter that is only
 // stored is fetched in the step that stores it, since a sum may be added to it.
 //
+// A loop that a reduction or a stage closes is a stream: each of its steps fetches what a step some
+// kilobytes later reads.
+//
 // Lines are spread over the loops of the longest reduction, few in a step: many at once hold up
 // what the step itself reads.
 #pragma once

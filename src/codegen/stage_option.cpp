@@ -9,6 +9,7 @@
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
+#include "rules/symbolic.h"
 
 namespace tiny {
 
@@ -156,13 +157,13 @@ class Stager {
           refuse("it has loads of the parameter with different indices");
   }
 
-  // The first occurrence that a reduction over exactly its ranges computes, if another needs it:
-  // the stage is filled in that reduction's loop.
+  // The first occurrence that a reduction over exactly its ranges computes, once inside the place,
+  // if another needs it: the stage is filled in that reduction's loop.
   std::optional<size_t> find_home() const {
     if (occurrences_.size() < 2) return std::nullopt;
     for (size_t i = 0; i < occurrences_.size(); ++i)
       for (const UOp& u : order_) {
-        if (u.op() != Op::Reduce) continue;
+        if (u.op() != Op::Reduce || inside(u)) continue;
         RangeSet own = 0;
         for (size_t k = 1; k < u.src().size(); ++k) own |= bit(kernel_.position(u.src(k)));
         if (own != inside(occurrences_[i].value)) continue;
@@ -375,6 +376,14 @@ class Stager {
 };
 
 }  // namespace
+
+UOp flat_stage_index(const UOp& index) {
+  const UOp& stage = index.src(0);
+  UOp flat = index.graph().integer(0);
+  for (size_t i = 1; i < index.src().size(); ++i)
+    flat = add(flat, mul(index.src(i), stage.ints()[i - 1]));
+  return simplify_index(flat);
+}
 
 int64_t staged_bytes(const Kernel& kernel) {
   int64_t sum = 0;

@@ -155,26 +155,28 @@ bool RowTest::keeps_its_products(RangeSet common) const {
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if (kernel_.ranges[i].reduced) reduced |= RangeSet{1} << i;
   double widest = 0;
+  const bool is_streamed = is_weighing();
   for (const UOp& u : nodes_) {
     if (u.op() != Op::Reduce) continue;
     const RangeSet columns = free_.at(u.node()) & ~common;
     if (columns == 0) continue;
-    if (!is_contraction(u) || ((columns & reduced) && !kept.contains(u.node()))) return false;
+    if (!is_streamed && !is_contraction(u)) return false;
+    if ((columns & reduced) && !kept.contains(u.node())) return false;
     widest = std::max(widest, extent(columns) * static_cast<double>(u.dtype().bytes()));
   }
-  return is_weighing() ||
+  return is_streamed ||
          kRowTileMin * kStagesOfRows * widest <= static_cast<double>(target_.l2_bytes) / 2;
 }
 
 // Whether a product's rows are weights: what it multiplies with the columns is summed too, along
 // the same steps.  Such sums run along blocks (codegen/stream_option.h), so that neither the length
-// of the rows nor the size of what all rows read matters.
+// of the rows nor their number nor the size of what all rows read matters.
 bool RowTest::is_weighing() const {
   const auto is_sum = [](const UOp& u) {
     return is_reduce(u) && u.reduce_arg().op == Op::Add && u.src().size() == 2;
   };
   for (const UOp& product : nodes_) {
-    if (!is_sum(product) || !is_contraction(product)) continue;
+    if (!is_sum(product)) continue;
     std::vector<UOp> factors{product.src(0)};
     for (size_t i = 0; i < factors.size(); ++i)
       if (factors[i].op() == Op::Mul || factors[i].op() == Op::Div) {
@@ -182,7 +184,8 @@ bool RowTest::is_weighing() const {
         factors.insert(factors.end(), u.src().begin(), u.src().end());
       }
     for (const UOp& sum : nodes_) {
-      if (!is_sum(sum) || sum == product || !(sum.src(1).src(0) == product.src(1).src(0))) continue;
+      if (!is_sum(sum) || !(sum.src(1).src(0) == product.src(1).src(0))) continue;
+      if (!(free_.at(product.node()) & ~free_.at(sum.node()))) continue;  // no columns
       const UOp weight = substitute(sum.src(0), {{sum.src(1), product.src(1)}});
       if (std::ranges::find(factors, weight) != factors.end()) return true;
     }
@@ -196,22 +199,23 @@ bool RowTest::passes_as_tiles(size_t inputs) const {
   RangeSet common = ~RangeSet{0};
   for (const UOp& u : nodes_)
     if (u.op() == Op::Reduce || u.op() == Op::Store) common &= free_.at(u.node());
-  if (common == 0 || (common & (common + 1)) || !keeps_its_products(common)) return false;
+  if ((common & (common + 1)) || !keeps_its_products(common)) return false;
+  if (is_weighing()) return true;
+  if (common == 0) return false;
   // Rows are worth a tile if a matrix is the same for all of them, and is read from a cache.  One
   // that is the same for all of the kernel wants panels for all, which the product alone has.
   RangeSet row = common;
   double operands = 0;
-  const bool is_streamed = is_weighing();
   for (const UOp& u : nodes_) {
     if (u.op() != Op::Load) continue;
     const RangeSet walks = walked(u);
     if ((walks & common) == common || std::popcount(walks & ~common) < 2) continue;
-    if (!(walks & common) && !is_streamed) return false;
+    if (!(walks & common)) return false;
     row &= ~walks;
     operands += extent(walks & ~common) * static_cast<double>(u.dtype().bytes());
   }
   return operands > 0 && row && extent(std::bit_floor(row)) >= kRowTileMin &&
-         (is_streamed || operands <= static_cast<double>(target_.l3_bytes) / 2);
+         operands <= static_cast<double>(target_.l3_bytes) / 2;
 }
 
 double RowTest::alone_seconds() const {
@@ -282,7 +286,7 @@ std::optional<RangeSet> RowTest::rows_of_factor(const UOp& inner, const UOp& out
   return rows;
 }
 
-std::optional<double> RowTest::computed_rows_seconds(size_t inputs) const {
+std::optional<RowTest::ComputedRows> RowTest::computed_rows(size_t inputs) const {
   if (!is_small(inputs)) return std::nullopt;
   if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
   std::vector<UOp> reductions;
@@ -305,8 +309,13 @@ std::optional<double> RowTest::computed_rows_seconds(size_t inputs) const {
   const auto cache = static_cast<double>(target_.l2_bytes);
   if (row < kRowTileMin || steps * bytes * kComputedRows > cache / 2) return std::nullopt;
   const double matrix = steps * columns * bytes;
-  if (matrix <= cache * 3 / 4) return 0;
-  return matrix * extent(*rows) / std::min(row, kComputedRows) / target_.l3_bandwidth;
+  ComputedRows out;
+  for (const UOp& u : reductions)
+    (u == reductions[0] ? out.filled : out.multiplied) =
+        extent(free_.at(u.node()) | closed(u)) / target_.fma_rate;
+  if (matrix > cache * 3 / 4)
+    out.panels = matrix * extent(*rows) / std::min(row, kComputedRows) / target_.l3_bandwidth;
+  return out;
 }
 
 double RowTest::extent(RangeSet set) const {

@@ -51,7 +51,7 @@ class Attention {
 
   Tensor make() {
     heads_ = one_of({1, 2, 3});
-    rows_ = one_of({4, 5, 13, 20, 33});
+    rows_ = one_of({1, 2, 3, 4, 5, 13, 20, 33});
     keys_ = one_of({17, 32, 40, 64, 100, 130});
     const int64_t width = one_of({4, 16, 20, 33}), depth = one_of({8, 16, 33, 64});
     const Tensor q = tensor({heads_, rows_, width});
