@@ -23,6 +23,8 @@ constexpr double kStoredApart = 32;
 constexpr double kStoredColliding = 512;  // where a tile's lines push each other out
 // Lanes so many elements apart share lines.
 constexpr int64_t kSharedLine = 4;
+// Rows of a square of bytes, which are unpacked in pieces of 16 bytes.
+constexpr int64_t kByteRows = 16;
 // Choices by position that are unrolled together.
 constexpr int64_t kChoicesMax = 36;
 
@@ -157,6 +159,11 @@ bool Chooser::has_range(int64_t number) const {
   return current_.find_range(number) < current_.ranges.size();
 }
 
+bool Chooser::is_loop(int64_t number) const {
+  const size_t at = current_.find_range(number);
+  return at < current_.ranges.size() && current_.ranges[at].kind == RangeKind::Loop;
+}
+
 // Lanes over a range, `vectors` of them in registers; what is left of the range stays a loop.
 void Chooser::vector_tile(size_t range, int64_t vectors) {
   int64_t lanes = lanes_;
@@ -219,11 +226,58 @@ void Chooser::elementwise() {
     const double cost = lane_cost(i, false);
     if (best == none || cost <= best_cost) best = i, best_cost = cost;
   }
+  if (!choices && turn_squares()) return;
   if (choices) unroll_choices(choices);
   if (best == none || (!choices && best_cost > 40)) return;
   const std::optional<size_t> along = walked_by_lanes(best, choices);
   vector_tile(best, choices || along ? 1 : 4);
   if (along) put_inside(number(*along), number(best));
+}
+
+// Whether lanes along `lane` read side by side what stores have side by side along `row`.
+bool Chooser::is_across(size_t lane, size_t row) const {
+  bool reads = false;
+  for (const AccessInfo& a : table_.accesses) {
+    const int64_t along = a.strides[lane];
+    if (along == kOpaqueStride || a.strides[row] == kOpaqueStride) return false;
+    if (a.store) {
+      if (a.strides[row] != 1 || std::abs(along) < lanes_) return false;
+    } else if (along == 1) {
+      reads |= std::abs(a.strides[row]) >= lanes_;
+    } else if (along != 0) {
+      return false;
+    }
+  }
+  return reads;
+}
+
+// What is read along one range and stored along another goes through registers by squares: lanes
+// along what is read, as many rows as are stored side by side.
+bool Chooser::turn_squares() {
+  int64_t rows = kByteRows;
+  for (const AccessInfo& a : table_.accesses) {
+    if (!a.store) continue;
+    const int64_t bytes = a.node.src(1).dtype().bytes();
+    if (bytes == 4) rows = lanes_;
+    if ((bytes != 4 || table_.widest_bytes != 4) && (bytes != 1 || lanes_ < kByteRows))
+      return false;
+  }
+  for (size_t lane = 0; lane < kernel_.ranges.size(); ++lane)
+    for (size_t row = 0; row < kernel_.ranges.size(); ++row) {
+      const int64_t columns = most(lane), size = const_extent(row);
+      if (lane == row || 2 * size < rows || !is_across(lane, row)) continue;
+      if (columns < rows && 2 * columns < lanes_) continue;
+      const int64_t inner = size <= rows ? number(row) : tile(number(row), rows);
+      vector_tile(lane, 1);
+      kind(OptionKind::Upcast, inner);
+      // What is stored is walked as it lies.
+      const size_t outer = current_.find_range(number(lane));
+      const bool is_inside = current_.find_range(number(row)) > outer;
+      if (!is_inside && is_loop(number(lane)) && is_loop(number(row)))
+        put_inside(number(row), number(lane));
+      return true;
+    }
+  return false;
 }
 
 // The range, none of `unrolled`, along which a load whose lanes lie in lines of their own walks

@@ -18,8 +18,7 @@ namespace {
 
 constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
-constexpr int64_t kVectorsMax = 4;
-constexpr int64_t kRowsBeside = 2;         // rows of another range in a tile
+constexpr int64_t kRowsBeside = 2;   // rows of another range in a tile
 constexpr int64_t kRowsBesideOddMin = 13;  // of an odd number
 constexpr double kPartOfBlock = 8;         // of the second level of cache, for what comes next
 

@@ -116,6 +116,8 @@ std::vector<UOp> Lineariser::discover(const std::vector<Task*>& tasks) {
 // Whether a reduction or stage has its value here: all instances have, or none.
 bool Lineariser::finished(const UOp& u) {
   if (u.op() == Op::Last) return tree_.find(state_key(u)) != nullptr;
+  // What an iteration outside of this loop has folded is known, but not where that lies now.
+  if (u.op() == Op::Running && !tree_.find(state_key(u))) return false;
   std::vector<size_t> fixed;
   for (RangeSet set = free_of(u) & unrolled_; set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));

@@ -72,6 +72,7 @@ class Spec {
       law(!is_half(operand) || u.dtype() == kFloat32, "16-bit floats are converted to float32");
       return;
     }
+    if (u.op() == Op::Where && !operand.is_float()) return;  // a choice of any integers
     law(operand.is_bool() || operand.bits() >= 32, "arithmetic is on 32 bits or more");
   }
 

@@ -150,6 +150,25 @@ TEST(Stream, KeepsTheOraclesValues) {
   EXPECT_GT(chosen_count, seeds / 8);
 }
 
+// A sum that runs along no block, between values that do, with iterations that are split off.
+TEST(Stream, ValuesRunAgainWhereALaterLoopNeedsThem) {
+  for (const Machine& machine : kMachines) {
+    const Ref<Context> context = context_on(machine,
+                                            "TILE r5 14; UNROLL r3; UPCAST r5; STREAM r2 8; "
+                                            "ORDER r0 r1 r5 r3 r6 r7 r9 r8; VEC r9; TILE r1 16");
+    const auto values = [&](const Ints& shape) {
+      testing::Floats data;
+      for (int64_t i = 0; i < shape[0] * shape[1]; ++i)
+        data.push_back(static_cast<float>(i * 7 % 33 - 16) / 8);
+      return testing::floats(context, data, shape);
+    };
+    const Tensor scores = matmul(values({7, 20}), values({20, 17}));
+    const Tensor output = matmul(softmax(scores, 1), permute(values({12, 17}), {1, 0}));
+    const reference::Values want = reference::evaluate(output.node());
+    EXPECT_EQ(reference::difference(want, testing::floats_of(output).data()), "");
+  }
+}
+
 Tensor input(const Ref<Context>& context, const Ints& shape) {
   return testing::float_input(context, shape);
 }
