@@ -131,6 +131,7 @@ class Lineariser {
   void instantiate_all(const std::vector<Task*>& tasks);
   void instantiate(Task& task);
   void sum_window(Task& task, const EachInstance& each);
+  std::vector<UOp> conditions_of_window(const Task& task);
   void finish(Task& task);
 
   // destination.cpp
@@ -146,6 +147,7 @@ class Lineariser {
     int64_t last = 0;
     std::vector<UOp> facts;
   };
+  bool follows_from_facts(const UOp& e);
   std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range, LinearId end);
   int64_t end_of(size_t range, LinearId end) const;
   struct Split {  // the same of a range of run-time size: [0, last)
@@ -171,7 +173,7 @@ class Lineariser {
                   const Tiles& tiles);
   std::vector<UOp> conditions_of(const std::vector<Task*>& group);
   RangeSet pending_in(RangeSet free) const;
-  bool is_window(const UOp& node) const;
+  bool is_window(const UOp& node);
   const std::vector<UOp>& conditions_below(const UOp& node);
   const std::vector<UOp>& void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
@@ -203,6 +205,8 @@ class Lineariser {
   bool leaf(const UOp& node, LinearId* out);
   bool enter(const UOp& node, LinearId* out);
   LinearId compute(const UOp& node, std::span<const LinearId> src);
+  bool compares_indices(const UOp& node);
+  const UOp& room_of(const UOp& comparison);
   bool is_decided(const UOp& node, std::span<const LinearId> src) const;
   LinearId elementwise_op(Op op, DType dtype, std::span<const LinearId> src);
   LinearId constant(DType dtype, uint64_t bits);
@@ -284,8 +288,9 @@ class Lineariser {
     size_t word = 0;
     uint64_t radix = 1;
   };
-  std::vector<Digit> digits_;                  // of an instance's coordinates, by position
-  std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
+  std::vector<Digit> digits_;                   // of an instance's coordinates, by position
+  std::unordered_map<const Node*, UOp> flat_;   // the flat index of an access
+  std::unordered_map<const Node*, UOp> rooms_;  // of a comparison of indices
   NodeTable<IndexExpression*> expression_at_;
   std::deque<IndexExpression> expressions_;
   InstanceTable<int64_t> proofs_;   // under the innermost fact: the depth that one relies on, or -1
