@@ -65,6 +65,7 @@ def parsed():
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE",
                         help="put the tables below '## Figures' in that document")
+    parser.add_argument("--fit", action="store_true", help="joins: fit the weights of their cost")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name has TEXT")
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--models", type=pathlib.Path, required=True, help=argparse.SUPPRESS)

@@ -566,6 +566,9 @@ TINY_API void tiny_model_retain(tiny_model *model);
 TINY_API void tiny_model_release(tiny_model *model);
 /* All about the model as one JSON object: the keys of `tiny info --json`. */
 TINY_API tiny_status tiny_model_info(const tiny_model *model, tiny_report **out);
+/* What the file says of itself as one JSON object: what tiny_model_info has under "model", without a look at
+   the operators. */
+TINY_API tiny_status tiny_model_header(const tiny_model *model, tiny_report **out);
 
 TINY_API tiny_status tiny_model_input_count(const tiny_model *model, size_t *out);
 TINY_API tiny_status tiny_model_output_count(const tiny_model *model, size_t *out);
@@ -601,7 +604,7 @@ TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *input
 /* ---- Variables: dimensions that each run of a program binds -------------------------------------
 ** A number below any size stands for a dimension that is a variable, or depends on one: tiny_variable_dim gives
 ** it, tiny_tensor_shape too.  It is taken, within the context, where tiny_input, tiny_full, tiny_reshape, tiny_expand
-** take a dimension, and as tiny_arange's count.  What must know such a size, or whether two are equal, is
+** take a dimension, as tiny_arange's count, and where a tiny_slice begins and ends.  What must know such a size, or whether two are equal, is
 ** TINY_ERROR_UNSUPPORTED. */
 
 typedef struct tiny_variable tiny_variable; /* a size from a range, given anew to every run */
@@ -637,6 +640,8 @@ TINY_API void tiny_program_release(tiny_program *program);
 TINY_API tiny_status tiny_program_kernel_count(const tiny_program *program, size_t *out);
 /* How many of them are interpreted because machine code could not be had. */
 TINY_API tiny_status tiny_program_interpreted_count(const tiny_program *program, size_t *out);
+/* How many of them had their code before the program was compiled, in the context or in the disk cache. */
+TINY_API tiny_status tiny_program_cached_count(const tiny_program *program, size_t *out);
 /* Bytes of memory for values between kernels, per run; and of weights, shared by all runs. */
 TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
 /* The kernels as a JSON array: name, options, operations, bytes, interpreted, cached (its code was there before

@@ -60,8 +60,8 @@ void count_operators(const Graph& graph, std::map<Operator, int64_t>& counts, in
   }
 }
 
-void write_model(JsonWriter& json, const Model& model) {
-  json.key("model").begin_object();
+void write_header(JsonWriter& json, const Model& model) {
+  json.begin_object();
   json.key("ir_version").integer(model.ir_version);
   json.key("opset").begin_object();
   for (const OpsetImport& import : model.opset_imports)
@@ -137,10 +137,16 @@ void write_unsupported(JsonWriter& json, const Model& model) {
 
 }  // namespace
 
+std::string header_json(const Model& model) {
+  JsonWriter json;
+  write_header(json, model);
+  return json.result();
+}
+
 std::string info_json(const Model& model, std::optional<double> operations) {
   JsonWriter json;
   json.begin_object();
-  write_model(json, model);
+  write_header(json.key("model"), model);
   write_ports(json, model.graph);
   write_operators(json, model.graph);
   write_initializers(json, model.graph);

@@ -12,5 +12,7 @@ namespace tiny::onnx {
 // initializers, unsupported, supported, flops, metadata.  `operations` (of one run; none if shapes
 // are free) becomes flops.
 std::string info_json(const Model& model, std::optional<double> operations);
+// What it has under "model": what the file says of itself.
+std::string header_json(const Model& model);
 
 }  // namespace tiny::onnx

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/list_text.h"
 #include "engine/realize.h"
 #include "onnx/inline.h"
 #include "onnx/reader.h"
@@ -48,11 +49,16 @@ std::vector<std::string> texts_of(const std::vector<std::optional<HostTensor>>& 
   return texts;
 }
 
-std::string dims_text(const std::vector<Dim>& dims) {
+// The dimensions of an input as a part of a message.
+struct Declared {
+  const std::vector<Dim>& dims;
+};
+
+std::string to_string(const Declared& declared) {
   ValueType type;
   type.kind = ValueType::Kind::Tensor;
   type.has_rank = true;
-  type.dims = dims;
+  type.dims = declared.dims;
   const std::string text = to_string(type);
   return text.substr(text.find('['));
 }
@@ -142,7 +148,7 @@ std::vector<Ints> LoadedModel::fixed_shapes() const {
     Ints shape;
     for (const Dim& dim : info.type.dims) {
       require(dim.is_known(), Status::InvalidArgument, "input \"", info.name, "\" has the shape ",
-              dims_text(info.type.dims), " with a free dimension; give the dimensions");
+              Declared{info.type.dims}, " with a free dimension; give the dimensions");
       shape.push_back(dim.value);
     }
     shapes.push_back(std::move(shape));
@@ -154,28 +160,28 @@ void LoadedModel::check_shapes(const std::vector<Ints>& shapes) const {
   require(shapes.size() == input_count(), Status::InvalidArgument, "the model has ", input_count(),
           " inputs; got ", shapes.size());
   struct Bound {
-    int64_t value;
-    std::string place;
+    size_t input, axis;
   };
-  std::map<std::string, Bound> bound;
+  std::map<std::string_view, Bound> bound;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const ValueInfo& info = input(i);
     element_count(shapes[i], info.name.c_str());
     if (!info.type.has_rank) continue;
     const std::vector<Dim>& dims = info.type.dims;
     require(dims.size() == shapes[i].size(), Status::Shape, "input \"", info.name,
-            "\" has the shape ", dims_text(dims), "; got ", list_text(shapes[i]));
+            "\" has the shape ", Declared{dims}, "; got ", Listed{shapes[i]});
     for (size_t k = 0; k < dims.size(); ++k) {
       const int64_t got = shapes[i][k];
       require(!dims[k].is_known() || dims[k].value == got, Status::Shape, "input \"", info.name,
-              "\" has the shape ", dims_text(dims), "; got ", list_text(shapes[i]), ": dimension ",
-              k, " must be ", dims[k].value);
+              "\" has the shape ", Declared{dims}, "; got ", Listed{shapes[i]}, ": dimension ", k,
+              " must be ", dims[k].value);
       if (dims[k].is_known() || dims[k].name.empty()) continue;
-      const auto [at, is_new] = bound.try_emplace(
-          dims[k].name, Bound{got, cat("dimension ", k, " of input \"", info.name, "\"")});
-      require(is_new || at->second.value == got, Status::Shape, "the dimension \"", dims[k].name,
-              "\" is ", at->second.value, " in ", at->second.place, " and ", got, " in dimension ",
-              k, " of input \"", info.name, "\"");
+      const auto [at, is_new] = bound.try_emplace(dims[k].name, Bound{i, k});
+      const auto [other, axis] = at->second;
+      require(is_new || shapes[other][axis] == got, Status::Shape, "the dimension \"", dims[k].name,
+              "\" is ", shapes[other][axis], " in dimension ", axis, " of input \"",
+              input(other).name, "\" and ", got, " in dimension ", k, " of input \"", info.name,
+              "\"");
     }
   }
 }
@@ -205,26 +211,35 @@ std::vector<LoadedModel::FreeDim> LoadedModel::free_dims(const std::vector<Ints>
   return out;
 }
 
+namespace {
+
+// Whether a program for the shapes `made`, some of whose dimensions are variables (kFree), serves
+// these.
+bool serves(const TensorProgram& program, const std::vector<Ints>& made,
+            const std::vector<Ints>& shapes) {
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (made[i].size() != shapes[i].size()) return false;
+    for (size_t k = 0; k < made[i].size(); ++k) {
+      if (made[i][k] == shapes[i][k]) continue;
+      const auto variable = program.inputs[i].sizes[k].variable();
+      if (made[i][k] != kFree || !variable) return false;
+      const ProgramVariable& v = program.variables[*variable];
+      if (shapes[i][k] < v.min || shapes[i][k] > v.max) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 // A program for these sizes: one of its own, or (`shared`) one whose variables reach them.
 Ref<const TensorProgram> LoadedModel::find_program(const Key& wanted, bool shared) {
-  const std::vector<FreeDim> dims = free_dims(wanted.shapes, {});
-  const auto serves = [&](const Key& key, const TensorProgram& program) {
+  const auto fits = [&](const Key& key, const TensorProgram& program) {
     if (program.variables.empty() || !shared) return key == wanted;
-    if (key.known != wanted.known) return false;
-    for (size_t i = 0; i < key.shapes.size(); ++i)
-      for (size_t k = 0; k < key.shapes[i].size(); ++k)
-        if (key.shapes[i].size() != wanted.shapes[i].size() ||
-            (key.shapes[i][k] != kFree && key.shapes[i][k] != wanted.shapes[i][k]))
-          return false;
-    return std::all_of(program.variables.begin(), program.variables.end(),
-                       [&](const ProgramVariable& v) {
-                         return std::any_of(dims.begin(), dims.end(), [&](const FreeDim& d) {
-                           return d.name == v.name && d.value >= v.min && d.value <= v.max;
-                         });
-                       });
+    return key.known == wanted.known && serves(program, key.shapes, wanted.shapes);
   };
   for (auto at = programs_.begin(); at != programs_.end(); ++at)
-    if (serves(at->first, *at->second)) {
+    if (fits(at->first, *at->second)) {
       programs_.splice(programs_.begin(), programs_, at);
       return at->second;
     }
@@ -250,10 +265,11 @@ Ref<const TensorProgram> LoadedModel::compile(const std::vector<Ints>& shapes, c
 // The program for a run: one of these very sizes if there is one or if they come again and again.
 Ref<const TensorProgram> LoadedModel::program_for(const std::vector<Ints>& shapes,
                                                   const Known& known) {
-  check_shapes(shapes);
   Key key{shapes, texts_of(known)};
-  repeats_ = key == last_ ? repeats_ + 1 : 1;
-  last_ = key;
+  const bool is_new = key != last_;
+  if (is_new) check_shapes(shapes);
+  repeats_ = is_new ? 1 : repeats_ + 1;
+  if (is_new) last_ = key;
   if (Ref<const TensorProgram> found = find_program(key, false)) return found;
   if (repeats_ > kRepeatsMax) return compile(shapes, known);
   if (Ref<const TensorProgram> found = find_program(key, true)) return found;
@@ -409,10 +425,11 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
           " inputs; got ", inputs.size());
   std::vector<Ints> shapes;
   std::vector<std::optional<HostTensor>> known(host_inputs_.empty() ? 0 : inputs.size());
+  for (size_t i = dtypes_.size(); i < inputs.size(); ++i) dtypes_.push_back(input_dtype(i));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const DType dtype = input_dtype(i);
+    const DType dtype = dtypes_[i];
     require(inputs[i].dtype() == dtype, Status::DType, "input \"", input(i).name, "\" is of type ",
-            tiny::to_string(dtype), "; got ", tiny::to_string(inputs[i].dtype()));
+            dtype, "; got ", inputs[i].dtype());
     require(&inputs[i].context() == context_.get(), Status::InvalidArgument, "input \"",
             input(i).name, "\" comes from another context");
     shapes.push_back(dims_of(inputs[i]));
@@ -423,15 +440,8 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
     known[i] = HostTensor{dtype, shapes[i], SharedBytes::own(std::move(bytes))};
   }
   const Ref<const TensorProgram> program = program_for(shapes, known);
-  Ints values;
-  for (const ProgramVariable& v : program->variables)
-    for (const FreeDim& d : free_dims(shapes, known))
-      if (d.name == v.name) values.push_back(d.value);
   Ref<TensorRun> run = std::exchange(idle_, nullptr);
-  if (run && &run->program() == program.get() && run->values() == values)
-    run->renew_outputs();
-  else
-    run = make_ref<TensorRun>(context_, program, values);
+  if (!run || &run->program() != program.get()) run = make_ref<TensorRun>(context_, program);
   run->set_cancel(context_->stop().token());
   for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
   run->execute();

@@ -104,7 +104,8 @@ class LoadedModel : public RefCounted {
   std::vector<size_t> host_inputs_;  // of them, those whose elements decide shapes
   Weights weights_;
   std::list<std::pair<Key, Ref<const TensorProgram>>> programs_;  // the latest used first
-  Ref<TensorRun> idle_;  // of the last run(): its arena serves the next of the same program
+  Ref<TensorRun> idle_;        // of the last run(): its arena serves the next of the same program
+  std::vector<DType> dtypes_;  // of the inputs, once run() has asked
   std::set<std::string> numbers_;  // free dimensions that cannot be variables
   Key last_;                       // of the latest run, and how many in a row had it
   int64_t repeats_ = 0;

@@ -27,7 +27,8 @@ std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
                                const InputFlags& flags, const CommonFlags& common);
 // Wrong usage if --dim or --shape names what the model has not, or does not fit it.
 void check_shapes(const LoadedModel& model, const CommonFlags& common);
-std::vector<Array> arrays_of(const std::vector<Input>& inputs);
+// They stay those of the inputs.
+std::vector<const Array*> arrays_of(const std::vector<Input>& inputs);
 
 struct FileArgument {
   std::string name;  // of an input or output; may be empty

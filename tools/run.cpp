@@ -196,15 +196,14 @@ Json inputs_json(const std::vector<Input>& inputs) {
   return list;
 }
 
-// The report's "model"; only JSON has it, as the library may take its time to make it.
+// The report's "model".
 Json about_model(const LoadedModel& model, const CommonFlags& common) {
   Json about = Json::object();
   about.set("path", model.path());
   if (!common.json) return about;
-  const Json info = model.info();
-  if (const Json* known = info.find("model"))
-    for (size_t i = 0; i < known->keys().size(); ++i)
-      if (known->keys()[i] != "path") about.set(known->keys()[i], known->items()[i]);
+  const Json header = model.header();
+  for (size_t i = 0; i < header.keys().size(); ++i)
+    if (header.keys()[i] != "path") about.set(header.keys()[i], header.items()[i]);
   return about;
 }
 

@@ -231,10 +231,18 @@ void LoadedModel::read_ports() {
 }
 
 Json LoadedModel::info() const {
+  return report_of(tiny_model_info, "tiny_model_info");
+}
+
+Json LoadedModel::header() const {
+  return report_of(tiny_model_header, "tiny_model_header");
+}
+
+Json LoadedModel::report_of(decltype(&tiny_model_info) call, const char* name) const {
   Report report;
-  check(tiny_model_info(get(), out(report)), path_);
+  check(call(get(), out(report)), path_);
   auto parsed = Json::parse(tiny_report_text(report.get()));
-  if (!parsed) throw Failure(Exit::Internal, "INTERNAL", "tiny_model_info gave no JSON");
+  if (!parsed) throw Failure(Exit::Internal, "INTERNAL", std::string(name) + " gave no JSON");
   return *parsed;
 }
 
@@ -246,21 +254,24 @@ size_t LoadedModel::output_index(const std::string& name) const {
   return index_of(outputs_, name, "output");
 }
 
-Session::Session(const Context& context, const LoadedModel& model, const std::vector<Array>& inputs)
+Session::Session(const Context& context, const LoadedModel& model,
+                 const std::vector<const Array*>& inputs)
     : context_(context), model_(model) {
-  for (const Array& array : inputs) {
+  for (const Array* array : inputs) {
     Tensor tensor;
-    check(tiny_tensor_from_data(context.get(), array.dtype, array.shape.data(), array.shape.size(),
-                                array.bytes.data(), array.bytes.size(), out(tensor)));
+    check(tiny_tensor_from_data(context.get(), array->dtype, array->shape.data(),
+                                array->shape.size(), array->bytes.data(), array->bytes.size(),
+                                out(tensor)));
     inputs_.push_back(std::move(tensor));
   }
   compile(inputs);
 }
 
-void Session::compile(const std::vector<Array>& inputs) {
+void Session::compile(const std::vector<const Array*>& inputs) {
   const Phase phase("compiling " + model_.path());
   std::vector<int64_t> dims;
-  for (const Array& array : inputs) dims.insert(dims.end(), array.shape.begin(), array.shape.end());
+  for (const Array* array : inputs)
+    dims.insert(dims.end(), array->shape.begin(), array->shape.end());
   const auto start = Clock::now();
   // NULL would mean that the model fixes every dimension, which no input at all does as well.
   const tiny_status status = tiny_model_compile(model_.get(), dims.empty() ? nullptr : dims.data(),
@@ -371,11 +382,7 @@ Json Session::kernels() const {
   size_t count = 0, interpreted = 0, cached = 0;
   check(tiny_program_kernel_count(program_.get(), &count));
   check(tiny_program_interpreted_count(program_.get(), &interpreted));
-  Report report;
-  check(tiny_program_kernels(program_.get(), out(report)));
-  if (const auto kernels = Json::parse(tiny_report_text(report.get())))
-    for (const Json& kernel : kernels->items())
-      if (const Json* from_cache = kernel.find("cached")) cached += from_cache->truth();
+  check(tiny_program_cached_count(program_.get(), &cached));
   return kernels_json(count, interpreted, cached);
 }
 

@@ -68,11 +68,15 @@ class LoadedModel {
   double load_ms() const { return load_ms_; }
   // tiny_model_info's report.
   Json info() const;
+  // tiny_model_header's.
+  Json header() const;
   // The index of a name; wrong usage with the known names if there is none.
   size_t input_index(const std::string& name) const;
   size_t output_index(const std::string& name) const;
 
  private:
+  Json report_of(decltype(&tiny_model_info) call, const char* name) const;
+
   std::string path_;
   double load_ms_ = 0;
   Model model_;
@@ -85,7 +89,8 @@ class LoadedModel {
 //   tiny_model_run, and the figures of the program are what the context counted meanwhile.
 class Session {
  public:
-  Session(const Context& context, const LoadedModel& model, const std::vector<Array>& inputs);
+  Session(const Context& context, const LoadedModel& model,
+          const std::vector<const Array*>& inputs);
 
   void execute();
   // Another run of the same program, with its own memory; wrong usage if there is no program.
@@ -107,7 +112,7 @@ class Session {
     double schedule_ms = 0, compile_ms = 0;
   };
   Counted counted() const;
-  void compile(const std::vector<Array>& inputs);
+  void compile(const std::vector<const Array*>& inputs);
   void compile_by_running();
   void bind(tiny_run* run) const;
   Json kernels_of_runs() const;

@@ -102,6 +102,15 @@ tiny_status tiny_model_info(const tiny_model* model, tiny_report** out) {
   });
 }
 
+tiny_status tiny_model_header(const tiny_model* model, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] {
+    const tiny_model& m = tiny::required(model, "model");
+    *out = new tiny_report{tiny::onnx::header_json(m.value->model())};
+  });
+}
+
 tiny_status tiny_model_input_count(const tiny_model* model, size_t* out) {
   return ask(__func__, model, out, size_t{0}, [](const LoadedModel& m) { return m.input_count(); });
 }

@@ -121,7 +121,8 @@ tiny_status tiny_slice(const tiny_tensor* a, const int64_t* begin, const int64_t
   return produce(__func__, out, {{a, "a"}}, [&] {
     const tiny::Ints first = per_axis(a, begin, naxes, "begin");
     const tiny::Ints last = per_axis(a, end, naxes, "end");
-    return tiny::slice(a->value, tiny::to_shape(first), tiny::to_shape(last),
+    const tiny::DimensionMarks& marks = a->context->marks;
+    return tiny::slice(a->value, marks.shape(first), marks.shape(last),
                        step ? per_axis(a, step, naxes, "step") : tiny::Ints());
   });
 }

@@ -151,6 +151,15 @@ tiny_status tiny_program_interpreted_count(const tiny_program* program, size_t* 
   });
 }
 
+tiny_status tiny_program_cached_count(const tiny_program* program, size_t* out) {
+  return ask(__func__, out, [&] {
+    size_t count = 0;
+    if (const tiny::Program* tape = tape_of(program))
+      for (const tiny::TapeEntry& entry : tape->tape) count += entry.info.cached ? 1 : 0;
+    return count;
+  });
+}
+
 tiny_status tiny_program_memory(const tiny_program* program, size_t* arena, size_t* weights) {
   if (!arena || !weights)
     return tiny::fail(__func__, Status::InvalidArgument, "arena or weights is NULL");

@@ -1,6 +1,5 @@
 #include "base/thread_pool.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,66 +10,11 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <set>
-#include <string>
-#include <thread>
 
 #include "base/error.h"
-#include "base/read_text.h"
 #include "base/wait.h"
 
 namespace tiny {
-
-namespace {
-
-// Physical cores among the processors of the affinity mask; 0 if that cannot be told.
-int cores_by_affinity() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
-  std::set<std::string> cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    const std::string topology = cat("/sys/devices/system/cpu/cpu", cpu, "/topology/");
-    const std::string siblings = read_text(topology + "thread_siblings_list");
-    cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
-  }
-  return static_cast<int>(cores.size());
-}
-
-// Whole processors of a cgroup's quota, rounded up; INT_MAX without one.
-int cores_by_quota() {
-  const auto whole = [](double quota, double period) {
-    return quota > 0 && period > 0 ? std::max(1, static_cast<int>(quota / period + 0.999))
-                                   : INT_MAX;
-  };
-  int cores = INT_MAX;
-  std::string group = read_text("/proc/self/cgroup");  // lines "0::/some/group" and of version 1
-  const size_t at = group.starts_with("0::") ? 0 : group.find("\n0::");
-  group.erase(0, at == std::string::npos ? at : group.find("0::", at) + 3);
-  group.resize(std::min(group.find('\n'), group.size()));
-  // A quota of any enclosing group counts; in a container the group's own path may not be visible.
-  for (;;) {
-    const std::string limit = read_text("/sys/fs/cgroup" + group + "/cpu.max");  // "max 100000"
-    const size_t space = limit.find(' ');
-    if (space != std::string::npos && !limit.starts_with("max"))
-      cores = std::min(cores, whole(std::atof(limit.c_str()), std::atof(limit.c_str() + space)));
-    const size_t slash = group.rfind('/');
-    if (slash == std::string::npos) break;
-    group.resize(slash);
-  }
-  const std::string quota = read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  const std::string period = read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  return std::min(cores, whole(std::atof(quota.c_str()), std::atof(period.c_str())));
-}
-
-}  // namespace
-
-int available_cores() {
-  int cores = cores_by_affinity();
-  if (cores <= 0) cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, std::min(cores, cores_by_quota()));
-}
 
 ThreadPool::ThreadPool(int workers, const OwnThreads& own)
     : workers_(std::max(1, workers)),

@@ -18,10 +18,6 @@
 
 namespace tiny {
 
-// The cores this process may use: those of its affinity mask, one for each physical core, no more
-// than the cgroup's quota; at least 1.
-int available_cores();
-
 // Threads of the caller's: run(user, task, data, count) calls task(data, i) once for each i below
 // `count`, on any threads, and returns when these calls have.
 struct OwnThreads {

@@ -12,48 +12,73 @@
 
 namespace tiny {
 
-// The expression as a sum; the same ones are asked for at every iteration that is written out.
-const std::optional<Affine>& Lineariser::sum_of(const UOp& expression) {
-  const auto found = sums_.find(expression.node());
-  if (found != sums_.end()) return found->second;
-  kept_.push_back(expression);
-  return sums_.emplace(expression.node(), affine(expression)).first->second;
+namespace {
+
+constexpr uint64_t kConditionUse = 3;            // of an instance: whether it is not negative
+constexpr uint64_t kImpossibleUse = UINT64_MAX;  // of a proof: that it is negative
+
+}  // namespace
+
+IndexExpression& Lineariser::expression_of(const UOp& expression) {
+  IndexExpression*& at = expression_at_[expression.node()];
+  if (at) return *at;
+  IndexExpression& made = expressions_.emplace_back();
+  at = &made;
+  made.free = free_of(expression);  // which keeps the node
+  made.sum = affine(expression);
+  return made;
 }
 
-IndexForm Lineariser::form_of(const UOp& expression) {
-  IndexForm form;
+// Valid until the expression is asked for again.
+const IndexForm& Lineariser::form_of(const UOp& expression) {
+  IndexExpression& of = expression_of(expression);
+  if (of.nest != nest_ || of.fixed != (of.free & fixed_)) make_form(expression, of);
+  of.form.constant = of.constant;
+  for (const auto& [position, coefficient] : of.digits)
+    of.form.constant += coefficient * states_[position].value;
+  return of.form;
+}
+
+void Lineariser::make_form(const UOp& expression, IndexExpression& of) {
+  of.nest = nest_;
+  of.fixed = of.free & fixed_;
+  of.digits.clear();
+  IndexForm& form = of.form;
+  form = {};
   Affine whole;
-  const std::optional<Affine>& taken = sum_of(expression);
-  if (!taken) whole.terms.push_back({expression, 1});
-  const Affine& sum = taken ? *taken : whole;
-  form.constant = sum.constant;
+  if (!of.sum) whole.terms.push_back({expression, 1});
+  const Affine& sum = of.sum ? *of.sum : whole;
+  of.constant = sum.constant;
   for (const AffineTerm& term : sum.terms) {
+    const RangeSet free = free_of(term.atom);
     if (term.atom.op() == Op::Range) {
-      const RangeState& state = states_[kernel_.position(term.atom)];
-      if (state.kind == RangeState::Fixed) {
-        form.constant += term.coefficient * state.value;
+      if (free & fixed_) {
+        of.digits.emplace_back(static_cast<size_t>(std::countr_zero(free)), term.coefficient);
         continue;
       }
-      if (state.kind == RangeState::Lane) {
+      if (free & vec_) {
         form.lane += term.coefficient;
         continue;
       }
     }
-    if (free_of(term.atom) & vec_) {
+    if (free & vec_) {
       // Several such atoms together are one: their sum.
       const UOp scaled = mul(term.atom, term.coefficient);
       form.vector_atom = form.vector_atom ? add(form.vector_atom, scaled) : scaled;
       continue;
     }
     size_t depth = 0;
-    for (RangeSet set = free_of(term.atom); set; set &= set - 1) {
+    for (RangeSet set = free; set; set &= set - 1) {
       const RangeState& state = states_[static_cast<size_t>(std::countr_zero(set))];
       if (state.kind == RangeState::Open) depth = std::max(depth, depth_of(state.loop));
     }
     const auto place = std::ranges::upper_bound(form.terms, depth, {}, &IndexTerm::depth);
     form.terms.insert(place, {term.atom, term.coefficient, depth});
   }
-  return form;
+  if (form.terms.empty()) return;
+  const std::span<const IndexTerm> terms = form.terms;
+  form.inner = sum_expression(terms.last(1));
+  if (terms.size() > 1) form.outer = sum_expression(terms.first(terms.size() - 1));
 }
 
 UOp Lineariser::sum_expression(std::span<const IndexTerm> terms) {
@@ -72,28 +97,47 @@ LinearId Lineariser::scalar_of(const IndexForm& form) {
 
 // The expression with the coordinates of unrolled ranges put in.
 std::optional<Affine> Lineariser::fixed(const UOp& e) {
-  const std::optional<Affine>& sum = sum_of(e);
+  const std::optional<Affine>& sum = expression_of(e).sum;
   if (!sum) return std::nullopt;
   Affine out{sum->constant, {}};
   out.terms.reserve(sum->terms.size());
   for (const AffineTerm& term : sum->terms) {
-    if (term.atom.op() == Op::Range) {
-      const RangeState& state = states_[kernel_.position(term.atom)];
-      if (state.kind == RangeState::Fixed) {
-        out.constant += term.coefficient * state.value;
-        continue;
-      }
-    }
-    out.terms.push_back(term);
+    const RangeSet fixed = term.atom.op() == Op::Range ? free_of(term.atom) & fixed_ : 0;
+    if (fixed)
+      out.constant +=
+          term.coefficient * states_[static_cast<size_t>(std::countr_zero(fixed))].value;
+    else
+      out.terms.push_back(term);
   }
   return out;
 }
 
-// The depth of the block that the proof relies on; none if there is no proof.
+// The depth of the block that the proof relies on; none if there is no proof.  Instances of the
+// same coordinates ask under the same facts.
 std::optional<size_t> Lineariser::proven(const UOp& e) {
+  InstanceKey key = key_of(e);
+  std::optional<size_t> depth;
+  const auto known = [&](const auto& prove) {
+    if (const int64_t* found = proofs_.find(key)) {
+      if (*found >= 0) depth = static_cast<size_t>(*found);
+      return;
+    }
+    depth = prove();
+    proofs_.insert(key, depth ? static_cast<int64_t>(*depth) : -1);
+  };
+  known([&]() -> std::optional<size_t> {
+    const std::optional<Affine> sum = fixed(e);
+    return sum && prove_nonnegative(*sum, {}, bounds_) ? std::optional<size_t>(0) : std::nullopt;
+  });
+  if (depth || known_.empty()) return depth;
+  key.use = known_.back().number;
+  known([&] { return prove_by_facts(e); });
+  return depth;
+}
+
+std::optional<size_t> Lineariser::prove_by_facts(const UOp& e) {
   const std::optional<Affine> sum = fixed(e);
   if (!sum) return std::nullopt;
-  if (prove_nonnegative(*sum, {}, bounds_)) return 0;
   std::vector<Affine> facts;
   size_t depth = 0;
   for (const Known& known : known_) {
@@ -109,8 +153,13 @@ std::optional<size_t> Lineariser::proven(const UOp& e) {
 }
 
 bool Lineariser::impossible(const UOp& e) {
+  InstanceKey key = key_of(e);
+  key.use = kImpossibleUse;
+  if (const int64_t* found = proofs_.find(key)) return *found != 0;
   const std::optional<Affine> sum = fixed(e);
-  return sum && bounds_.of(*sum).hi < 0;
+  const bool is_negative = sum && bounds_.of(*sum).hi < 0;
+  proofs_.insert(key, is_negative ? 1 : 0);
+  return is_negative;
 }
 
 Condition Lineariser::condition(const UOp& e, int64_t lanes) {
@@ -119,27 +168,41 @@ Condition Lineariser::condition(const UOp& e, int64_t lanes) {
     c.depth = *depth;
     return c;
   }
-  const IndexForm form = form_of(e);
   if (impossible(e)) {
     c.kind = Condition::False;
     return c;
   }
+  const IndexForm& form = form_of(e);
+  const bool is_scalar = !form.vector_atom && form.lane == 0;
+  c.kind = is_scalar ? Condition::Scalar : Condition::Lanes;
+  LinearId& holds = is_scalar ? c.scalar : c.mask;
+  InstanceKey key = key_of(e);
+  key.use = kConditionUse;
+  if (const BlockTree::Remembered* known = tree_.recall(key)) {
+    holds = known->id;
+    relied_on_ = std::max(relied_on_, known->depth);
+    return c;
+  }
+  const size_t relied_before = std::exchange(relied_on_, 0);
+  holds = holds_of(e, form, lanes);
+  tree_.remember(key, holds, relied_on_);
+  relied_on_ = std::max(relied_before, relied_on_);
+  return c;
+}
+
+// The condition as a bool, of one lane or of all.
+LinearId Lineariser::holds_of(const UOp& e, const IndexForm& form, int64_t lanes) {
   const LinearId zero = index_constant(0);
   if (form.vector_atom) {
     const LinearId operands[] = {zero, value_of(e)};
-    c.kind = Condition::Lanes;
-    c.mask = elementwise_op(Op::LessEqual, kBool, operands);
-    return c;
+    return elementwise_op(Op::LessEqual, kBool, operands);
   }
   const LinearId base = scalar_of(form);
   if (form.lane == 0) {
     const LinearId operands[] = {zero, base};
-    c.kind = Condition::Scalar;
-    c.scalar = elementwise_op(Op::LessEqual, kBool, operands);
-    return c;
+    return elementwise_op(Op::LessEqual, kBool, operands);
   }
   // base + lane * l >= 0 holds from -base/lane upwards, or up to base/-lane.
-  c.kind = Condition::Lanes;
   const int64_t step = form.lane > 0 ? form.lane : -form.lane;
   const LinearId quotient_of[] = {base, index_constant(step)};
   const LinearId quotient = elementwise_op(Op::FloorDiv, kInt64, quotient_of);
@@ -152,8 +215,7 @@ Condition Lineariser::condition(const UOp& e, int64_t lanes) {
     high = elementwise_op(Op::Add, kInt64, next);
   }
   const size_t depth = std::max(depth_of(low), depth_of(high));
-  c.mask = tree_.add(depth, Op::LaneRange, kBool.with_lanes(lanes), {low, high});
-  return c;
+  return tree_.add(depth, Op::LaneRange, kBool.with_lanes(lanes), {low, high});
 }
 
 LinearId Lineariser::bool_of(const Condition& c, int64_t lanes) {
@@ -212,7 +274,7 @@ UOp Lineariser::flat_index(const UOp& access, size_t first_index) {
 // outside of it the address, so that the loop adds nothing that it need not.
 Lineariser::Place Lineariser::place(LinearId base, const UOp& flat, int64_t element_bytes) {
   Place p;
-  const IndexForm form = form_of(flat);
+  const IndexForm& form = form_of(flat);
   if (form.vector_atom) {
     const LinearId index = value_of(flat);
     return {base, index, 0, 0};
@@ -225,21 +287,18 @@ Lineariser::Place Lineariser::place(LinearId base, const UOp& flat, int64_t elem
     return {base, index, 0, p.lane_stride};
   }
   if (form.terms.empty()) return {base, index_constant(0), p.displacement, p.lane_stride};
-  const LinearId index = value_of(sum_expression(std::span(form.terms).last(1)));
   p.address = base;
-  p.index = index;
-  if (form.terms.size() == 1) return p;
-  const UOp outer = sum_expression(std::span(form.terms).first(form.terms.size() - 1));
-  InstanceKey key = key_of(outer);
+  p.index = value_of(form.inner);
+  if (!form.outer) return p;
+  InstanceKey key = key_of(form.outer);
   key.use = (uint64_t{base} + 1) << 8 | static_cast<uint64_t>(element_bytes);
   if (const LinearId* known = tree_.find(key)) {
     p.address = *known;
     return p;
   }
-  const LinearId offset = value_of(outer);
+  const LinearId offset = value_of(form.outer);
   const size_t depth = std::max(depth_of(offset), depth_of(base));
   p.address = tree_.add(depth, Op::Address, kAddress, {base, offset}, element_bytes);
-  kept_.push_back(outer);
   tree_.remember(key, p.address, relied_on_);
   return p;
 }
@@ -279,7 +338,7 @@ LinearId Lineariser::load(const UOp& node) {
   for (const UOp& e : conditions_below(node)) conditions.push_back(condition(e, lanes));
   Guards guards = guards_of(conditions, lanes);
   if (guards.never) return constant(node.dtype().with_lanes(lanes), 0);
-  const IndexForm form = form_of(flat_index(node, 1));
+  const IndexForm& form = form_of(flat_index(node, 1));
   if (lanes == 1) return guards.scalar ? chosen_load(node, guards) : masked_load(node, guards, 1);
   if (form.lane != 0 || form.vector_atom) {
     if (guards.scalar) guards.mask = widened(*guards.scalar, lanes);

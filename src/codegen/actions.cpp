@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <set>
 
 #include "base/checked.h"
 #include "codegen/access_table.h"
 #include "codegen/heuristic.h"
+#include "codegen/prefetch_option.h"
 #include "codegen/stage_option.h"
+#include "codegen/stream_option.h"
 #include "ir/bounds.h"
+#include "ir/dot.h"
 #include "ir/shared_value.h"
 
 namespace tiny {
@@ -18,6 +22,7 @@ namespace {
 constexpr int64_t kRegisterTiles[] = {2, 3, 4, 6, 8, 12, 14, 16};
 constexpr int64_t kRepeatedSteps[] = {2, 4, 8};
 constexpr int64_t kBlocks[] = {16, 64, 256};
+constexpr int64_t kRowsOfBlock = 64;  // that share what is read of a block
 constexpr int64_t kVectors[] = {2, 4};
 constexpr int64_t kWholeMax = 16;  // a range of no more elements may be repeated whole
 constexpr int64_t kPadding = 16;   // elements that keep rows apart in a cache
@@ -45,10 +50,13 @@ class Maker {
       threads(i);
       blocks(i);
       orders(i);
+      words(i);
     }
     stages();
     bypasses();
     overlaps();
+    prefetches();
+    streams();
     return std::move(actions_);
   }
 
@@ -184,6 +192,53 @@ class Maker {
       add({kind(OptionKind::Overlap, number(row - 1))});
   }
 
+  // The steps of a word, where the target has an instruction for the sums of the range.
+  void words(size_t i) {
+    const auto is_word = [](const KernelRange& r) { return r.kind == RangeKind::Dot; };
+    if (!kernel_.ranges[i].reduced || std::ranges::any_of(kernel_.ranges, is_word)) return;
+    for (const ClosureInfo& c : table_.closures) {
+      if (c.store || !(c.own & bit(i))) continue;
+      const std::optional<DotProduct> product = dot_product(c.node);
+      if (product && target_.has_dot(product->kind))
+        return cut(i, dot_steps(product->kind), OptionKind::Dot);
+    }
+  }
+
+  // What a loop's steps read, or store, that can be fetched while others run.
+  void prefetches() {
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+      if (!is_loop(i) || kernel_.ranges[i].reduced) continue;
+      for (size_t param = 0; param < kernel_.params.size(); ++param) {
+        const Option option{
+            OptionKind::Prefetch, number(i), static_cast<int64_t>(param), {}, 0, false};
+        if (can_prefetch(kernel_, option)) add({option});
+      }
+    }
+  }
+
+  // Reductions that depend on each other along blocks of their range: for each row, or for some
+  // rows that share what a block reads.
+  void streams() {
+    const int64_t streamed = streamed_range(kernel_);
+    if (streamed < 0) return;
+    const double steps = table_.extents[kernel_.find_range(streamed)];
+    const size_t row = common_outer_ranges(kernel_);
+    for (int64_t block : kBlocks) {
+      if (steps < static_cast<double>(2 * block)) continue;
+      const Option stream{OptionKind::Stream, streamed, block, {}, 0, false};
+      add({stream});
+      if (row == 0 || !is_loop(row - 1) || most(row - 1) <= kRowsOfBlock) continue;
+      const Option rows = tile(number(row - 1), kRowsOfBlock);
+      const Kernel streamed_rows = apply_option(apply_option(kernel_, stream), rows);
+      // The loop over blocks has the first new number, the rows of a tile the last.
+      Option order{OptionKind::Order, -1, 0, {fresh_}, 0, false};
+      const size_t tile_rows = streamed_rows.find_range(streamed_rows.next_range_number() - 1);
+      for (size_t i = tile_rows; i < streamed_rows.find_range(fresh_); ++i)
+        order.list.push_back(streamed_rows.ranges[i].range.int_arg());
+      add({stream, rows, std::move(order)});
+    }
+  }
+
   // What several reductions compute alike, and reductions that others read.
   void stage_values() {
     const size_t common = common_outer_ranges(kernel_);
@@ -222,6 +277,8 @@ class Changer {
         order(option);
       else if (option.kind == OptionKind::Stage)
         stage(option);
+      else if (option.kind == OptionKind::Prefetch)
+        prefetch(option);
       // Without a tile what follows would name other ranges; without lanes little is left.
       if (!has_size && option.kind != OptionKind::Vec) leave_out();
       kernel_ = apply_option(kernel_, option);
@@ -260,14 +317,29 @@ class Changer {
     }
   }
 
+  // Of a range; -1 of "all".
+  int64_t place_of(int64_t number) const {
+    const size_t at = kernel_.find_range(number);
+    return at < kernel_.ranges.size() ? static_cast<int64_t>(at) : -1;
+  }
+
+  // In the loop outside or inside of its own.
+  void prefetch(const Option& option) {
+    const int64_t place = place_of(option.range);
+    for (int64_t other : {place - 1, place + 1}) {
+      if (other < 0 || other >= std::ssize(kernel_.ranges)) continue;
+      Option changed = option;
+      changed.range = kernel_.ranges[static_cast<size_t>(other)].range.int_arg();
+      if (can_prefetch(kernel_, changed)) put(std::move(changed));
+    }
+  }
+
   void stage(const Option& option) {
     Option changed = option;
     changed.padding = option.padding == 0 ? kPadding : 0;
     put(changed);
     changed = option;
-    int64_t place = -1;
-    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if (kernel_.ranges[i].range.int_arg() == option.range) place = static_cast<int64_t>(i);
+    const int64_t place = place_of(option.range);
     for (int64_t other : {place - 1, place + 1}) {
       if (other < -1 || other >= std::ssize(kernel_.ranges)) continue;
       changed.range = other < 0 ? -1 : kernel_.ranges[static_cast<size_t>(other)].range.int_arg();

@@ -19,12 +19,13 @@ namespace tiny {
 // Options that are applied together.
 using Action = std::vector<Option>;
 
-// Tiles with lanes, registers or repeated steps, blocks that move outermost, orders, stages of
-// loads that are read again, threads.
+// Tiles with lanes, registers, repeated steps or words, blocks that move outermost, orders, stages
+// of what is read again, reductions along blocks, fetches ahead, stores past the caches, threads:
+// every kind that the heuristic has.
 std::vector<Action> possible_actions(const Kernel& kernel, const Target& target);
 
 // `list`, which fits the kernel, with one change each: another tile size, two ranges of an order
-// swapped, a stage moved by a loop, padded or left out, a kind left out.
+// swapped, a stage or a fetch moved by a loop, a stage padded, one left out, a kind left out.
 std::vector<std::vector<Option>> changed_lists(const Kernel& kernel, std::span<const Option> list);
 
 // Whether linearising the kernel is worth a try: its lanes are those of the target and of one range

@@ -44,7 +44,7 @@ void BlockTree::close() {
   const size_t done = open_.back();
   const LinearId head = blocks_[done].head;
   open_.pop_back();
-  for (const InstanceKey& key : blocks_[done].remembered) instances_.erase(key);
+  blocks_[done].open = false;
   blocks_[current(depth())].items.push_back({0, done});
   depths_[head] = depth();
   add(depth(), ops_[head].op == Op::Loop ? Op::EndLoop : Op::EndIf, kVoid, {head});
@@ -52,13 +52,7 @@ void BlockTree::close() {
 
 void BlockTree::remember(const InstanceKey& key, LinearId id, size_t relies_on) {
   const size_t depth = std::max(depths_[id], std::min(relies_on, open_.size()));
-  instances_[key] = {id, depth};
-  blocks_[current(depth)].remembered.push_back(key);
-}
-
-const LinearId* BlockTree::find(const InstanceKey& key) const {
-  const auto found = instances_.find(key);
-  return found == instances_.end() ? nullptr : &found->second.id;
+  instances_.insert(key, {id, static_cast<uint32_t>(current(depth)), depth});
 }
 
 void BlockTree::flatten() const {

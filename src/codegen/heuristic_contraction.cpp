@@ -474,7 +474,8 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   std::vector<int64_t> steps;
   for (size_t i : reduced) steps.push_back(i == cut_range ? cut_ : number(i));
   if (inner_row != outer_row) {
-    stage_rows(reduction, lane, row, outer_row, inner_row);
+    // A copy that one panel alone would be multiplied with costs more than what it saves.
+    if (panels_inside) stage_rows(reduction, lane, row, outer_row, inner_row);
     const std::vector<UOp> nodes = topological(current_.roots);
     const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
     if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);
@@ -490,7 +491,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
 // another thread has its share of the core.  A panel that few tiles of rows pass over is waited
 // for: what is fetched of the next one is better spread over all steps.
 void Chooser::unroll_steps(int64_t range, const RegisterTile& tile, const Panel& panel) {
-  if (panel.passes < kPassesFew) return;
+  if (panel.passes <= kReadAgainMin) return;
   const UOp size = current_.ranges[current_.find_range(range)].range.src(0);
   const bool is_cut = range == cut_ && cut_ != number(static_cast<size_t>(cut_range_));
   if (!size.is_const() ||

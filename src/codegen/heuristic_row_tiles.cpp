@@ -19,8 +19,9 @@ namespace {
 constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
 constexpr int64_t kVectorsMax = 4;
-constexpr int64_t kRowsBeside = 2;  // rows of another range in a tile
-constexpr double kPartOfBlock = 8;  // of the second level of cache, for what comes next
+constexpr int64_t kRowsBeside = 2;         // rows of another range in a tile
+constexpr int64_t kRowsBesideOddMin = 13;  // of an odd number
+constexpr double kPartOfBlock = 8;         // of the second level of cache, for what comes next
 
 std::vector<int64_t> closed_by(const UOp& closer) {
   std::vector<int64_t> numbers;
@@ -183,12 +184,21 @@ void Chooser::cut_rows_beside(int64_t range, size_t row) {
     return a.inside_reduction && a.strides[row] == 0 && a.strides[beside] != 0;
   });
   if (!is_computed || !is_shared) return;
-  const bool in_registers = row_tile_.rows * kRowsBeside <= row_tile_.rows_max;
-  const double bytes = static_cast<double>(row_tile_.rows * kRowsBeside) * extent(steps) *
-                       static_cast<double>(table_.widest_bytes);
-  if (!in_registers && bytes > static_cast<double>(target_.l1_bytes)) return;
+  // The last tile of an odd number of rows is half empty.
+  const int64_t size = const_extent(beside);
+  if (size % kRowsBeside != 0 && size < kRowsBesideOddMin) return;
+  int64_t count = kRowsBeside;
+  const bool in_registers = row_tile_.rows * count <= row_tile_.rows_max;
+  const double row_bytes = static_cast<double>(row_tile_.rows) * extent(steps) *
+                           static_cast<double>(table_.widest_bytes);
+  const auto cache = static_cast<double>(target_.l1_bytes);
+  if (!in_registers && static_cast<double>(count) * row_bytes > cache) return;
+  // Windows of neighbouring rows lie on the same elements.
+  if (!in_registers && size % (2 * count) == 0 &&
+      static_cast<double>(2 * count) * row_bytes <= cache / 2)
+    count *= 2;
   row_tile_.are_beside_in_registers = in_registers;
-  row_tile_.beside = const_extent(beside) == kRowsBeside ? range : tile(range, kRowsBeside);
+  row_tile_.beside = size == count ? range : tile(range, count);
   const bool is_cut = row_tile_.inner != number(row);
   std::vector<int64_t> order;
   if (row_tile_.beside != range) order.push_back(range);
@@ -336,7 +346,8 @@ void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& colu
     int64_t place = -1;
     for (size_t i = 0; i < current_.ranges.size(); ++i) {
       const int64_t r = current_.ranges[i].range.int_arg();
-      if (r == row_tile_.place || r == row_tile_.inner) break;
+      const bool is_walked_inside = std::ranges::count(layout, r) > 0;
+      if (r == row_tile_.place || r == row_tile_.inner || is_walked_inside) break;
       if (a.strides[i] != 0) place = r;
     }
     fill_along({OptionKind::Stage, place, slot, layout, 0, false});

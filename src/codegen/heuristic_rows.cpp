@@ -36,6 +36,9 @@ void Chooser::rows() {
   for (const ClosureInfo& c : table_.closures) {
     const LaneChoice best = cheapest_lanes(c.own, !c.store);
     if (!best.range || best.cost > kLaneCostMax || (c.own & taken)) continue;
+    // A matrix that lies along its columns wants the lanes there.
+    const LaneChoice column = cheapest_lanes(c.below & ~c.own & ~common, false);
+    if (!c.store && column.range && column.cost < best.cost) continue;
     // Nothing may have the lanes of two ranges.
     bool clash = false;
     for (const ClosureInfo& other : table_.closures)

@@ -1,6 +1,7 @@
 // Values: every node once for each coordinate of the unrolled ranges that it depends on, in the
 // block of its deepest loop.
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/error.h"
@@ -17,22 +18,36 @@ RangeSet Lineariser::free_of(const UOp& node) {
   return free_.at(node.node());
 }
 
-// Of a range that is fixed.
-uint64_t Lineariser::digit_of(size_t position) const {
-  int64_t digit = states_[position].value + 1;
+uint64_t Lineariser::digit_of(size_t position, int64_t value) const {
+  int64_t digit = value + 1;
   // A loop is fixed at its first and last iterations only.
-  if ((loops_ & (RangeSet{1} << position)) && digit > kPeeledMax)
-    digit =
-        kPeeledMax + kernel_.ranges[position].range.src(0).const_int() - states_[position].value;
-  return static_cast<uint64_t>(digit);
+  if ((loops_ & bit(position)) && digit > kPeeledMax)
+    digit = kPeeledMax + kernel_.ranges[position].range.src(0).const_int() - value;
+  return digits_[position].radix * static_cast<uint64_t>(digit);
+}
+
+// Gives a range a coordinate.
+void Lineariser::fix(size_t position, int64_t value) {
+  RangeState& state = states_[position];
+  if (loops_ & bit(position)) ++nest_;
+  state.kind = RangeState::Fixed;
+  state.value = value;
+  state.digit = digit_of(position, value);
+  fixed_ |= bit(position);
+}
+
+// Takes it back.
+void Lineariser::release(size_t position) {
+  if (loops_ & bit(position)) ++nest_;
+  states_[position].kind = vec_ & bit(position) ? RangeState::Lane : RangeState::Closed;
+  fixed_ &= ~bit(position);
 }
 
 InstanceKey Lineariser::key_of(const UOp& node) {
   InstanceKey key{node.node(), {}, 0};
-  for (RangeSet set = free_of(node); set; set &= set - 1) {
+  for (RangeSet set = free_of(node) & fixed_; set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));
-    if (states_[i].kind == RangeState::Fixed)
-      key.coordinates[digits_[i].word] += digits_[i].radix * digit_of(i);
+    key.coordinates[digits_[i].word] += states_[i].digit;
   }
   return key;
 }
@@ -66,12 +81,10 @@ bool Lineariser::is_index(const UOp& node) {
 }
 
 LinearId Lineariser::constant(DType dtype, uint64_t bits) {
-  // Constants are remembered by their node, which interning makes unique.
-  Graph& graph = kernel_.roots.front().graph();
-  const UOp node = graph.constant_bits(dtype, bits);
-  const InstanceKey key{node.node(), {}, static_cast<uint64_t>(dtype.lanes)};
+  // No node has it: its key is its bits and its dtype, which no widened value has.
+  const uint64_t scalar = static_cast<uint64_t>(dtype.scalar) + 1;
+  const InstanceKey key{nullptr, {bits, scalar}, static_cast<uint64_t>(dtype.lanes)};
   if (const LinearId* known = tree_.find(key)) return *known;
-  kept_.push_back(node);
   const LinearId id = tree_.add(0, Op::Const, dtype, {}, static_cast<int64_t>(bits));
   tree_.remember(key, id);
   return id;
@@ -102,13 +115,11 @@ LinearId Lineariser::elementwise_op(Op op, DType dtype, std::span<const LinearId
   bool all_const = true;
   for (LinearId s : src) all_const = all_const && tree_.op(s).op == Op::Const;
   if (all_const) {
-    Graph& graph = kernel_.roots.front().graph();
-    std::vector<UOp> operands;
-    for (LinearId s : src)
-      operands.push_back(
-          graph.constant_bits(tree_.op(s).dtype.element(), static_cast<uint64_t>(tree_.op(s).imm)));
-    const UOp folded = elementwise(op, std::move(operands), dtype.element());
-    if (folded.is_const()) return constant(dtype.with_lanes(lanes), folded.const_bits());
+    std::array<uint64_t, 3> bits{};
+    for (size_t i = 0; i < src.size(); ++i) bits[i] = static_cast<uint64_t>(tree_.op(src[i]).imm);
+    const DType operand = tree_.op(src.back()).dtype.element();
+    const uint64_t folded = fold_bits(op, dtype.element(), operand, bits.data());
+    return constant(dtype.with_lanes(lanes), folded);
   }
   if (op == Op::Where && tree_.op(src[0]).op == Op::Const)
     return widened(src[tree_.op(src[0]).imm != 0 ? 1 : 2], lanes);
@@ -142,7 +153,7 @@ LinearId Lineariser::scalar_index(const UOp& expression) {
 // A number made from an index: lanes become a ramp, of 32 bits where the values fit.
 LinearId Lineariser::cast_index(const UOp& node) {
   const UOp& index = node.src(0);
-  const IndexForm form = form_of(index);
+  const IndexForm& form = form_of(index);
   invariant(!form.vector_atom, "an index made of ranges has no vector atom");
   const int64_t lanes = lanes_in(free_of(node));
   const Interval range = bounds_.of(index);
@@ -225,51 +236,53 @@ bool Lineariser::is_decided(const UOp& node, std::span<const LinearId> src) cons
   return node.op() == Op::Where && !src.empty() && tree_.op(src[0]).op == Op::Const;
 }
 
+struct Lineariser::Frame {
+  const UOp& node;
+  size_t next = 0;
+  size_t count = 0;  // operands that are made
+  std::array<LinearId, 3> src{};
+  size_t relied_on = 0;  // what the operands hold by
+};
+
+// Whether the value is known, or made at once.
+bool Lineariser::enter(const UOp& node, LinearId* out) {
+  const InstanceKey key = key_of(node);
+  if (const BlockTree::Remembered* known = tree_.recall(key)) {
+    *out = known->id;
+    relied_on_ = known->depth;
+    return true;
+  }
+  relied_on_ = 0;
+  if (!leaf(node, out)) return false;
+  tree_.remember(key, *out, relied_on_);
+  return true;
+}
+
 // Depth first without recursion: operands appear just before their first use.
 LinearId Lineariser::value_of(const UOp& node) {
-  struct Frame {
-    UOp node;
-    size_t next = 0;
-    std::vector<LinearId> src;
-    size_t relied_on = 0;  // what the operands hold by
-  };
   const size_t relied_before = relied_on_;
-  std::vector<Frame> stack;
   LinearId result = 0;
-  const auto enter = [&](const UOp& u) {
-    const InstanceKey key = key_of(u);
-    if (const LinearId* known = tree_.find(key)) {
-      result = *known;
-      relied_on_ = tree_.depth_of(key);
-      return true;
-    }
-    relied_on_ = 0;
-    if (leaf(u, &result)) {
-      kept_.push_back(u);
-      tree_.remember(key, result, relied_on_);
-      return true;
-    }
-    stack.push_back({u, 0, {}, 0});
-    return false;
-  };
-  bool entered = enter(node);
+  bool entered = enter(node, &result);
+  std::vector<Frame> stack;
+  if (!entered) stack.push_back({node});
   while (!stack.empty()) {
     Frame& top = stack.back();
     if (entered) {
-      top.src.push_back(result);
+      top.src[top.count++] = result;
       top.relied_on = std::max(top.relied_on, relied_on_);
       ++top.next;
     }
-    const bool chosen = is_decided(top.node, top.src);
-    if (top.next < top.node.src().size() && !(chosen && top.src.size() == 2)) {
+    const std::span<const LinearId> made(top.src.data(), top.count);
+    const bool chosen = is_decided(top.node, made);
+    if (top.next < top.node.src().size() && !(chosen && top.count == 2)) {
       if (chosen) top.next = tree_.op(top.src[0]).imm != 0 ? 1 : 2;
-      const UOp next = top.node.src(top.next);
-      entered = enter(next);
+      const UOp& next = top.node.src(top.next);
+      entered = enter(next, &result);
+      if (!entered) stack.push_back({next});
       continue;
     }
-    result = chosen ? widened(top.src[1], lanes_in(free_of(top.node))) : compute(top.node, top.src);
+    result = chosen ? widened(top.src[1], lanes_in(free_of(top.node))) : compute(top.node, made);
     relied_on_ = top.relied_on;
-    kept_.push_back(top.node);
     tree_.remember(key_of(top.node), result, relied_on_);
     stack.pop_back();
     entered = true;

@@ -1,8 +1,10 @@
-// The state of one linearisation; shared by linearize.cpp (loops and tasks), instance.cpp (values)
-// and access.cpp (loads, stores and their conditions).
+// The state of one linearisation; shared by linearize.cpp (loops and the order of tasks),
+// closing.cpp (instances of tasks), peel.cpp (edges of loops), instance.cpp (values), access.cpp
+// (loads, stores and their conditions) and what needs a file of its own.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <span>
@@ -25,10 +27,11 @@ inline constexpr int64_t kPeeledMax = 3;  // iterations that a loop is peeled by
 // Where a range stands at the moment.
 struct RangeState {
   enum Kind : uint8_t { Closed, Open, Fixed, Lane } kind = Closed;
-  LinearId loop = 0;  // Open: the loop's variable
-  LinearId end = 0;   // Open, Fixed: where the loop ends
-  int64_t value = 0;  // Fixed: its coordinate
-  int64_t limit = 0;  // how many of its steps the present tile has; 0: all
+  LinearId loop = 0;   // Open: the loop's variable
+  LinearId end = 0;    // Open, Fixed: where the loop ends
+  int64_t value = 0;   // Fixed: its coordinate
+  uint64_t digit = 0;  // Fixed: the same in an instance's coordinates
+  int64_t limit = 0;   // how many of its steps the present tile has; 0: all
 };
 
 // Something to close: a Store, Check, Reduce or Stage, and the loops that it still needs.
@@ -51,7 +54,20 @@ struct IndexForm {
   int64_t lane = 0;              // the coefficient of the lane number
   std::vector<IndexTerm> terms;  // one-lane atoms, outer loops first
   UOp vector_atom;               // an atom with lanes that is no range (a gathered index), if any
-  int64_t vector_coefficient = 0;
+  UOp inner;                     // the innermost term, if there is one
+  UOp outer;                     // the sum of the others, if there are any
+};
+
+// An index expression, and what was made of it last: it is asked for at every instance, where only
+// the coordinates differ.
+struct IndexExpression {
+  std::optional<Affine> sum;
+  RangeSet free = 0;
+  IndexForm form;  // for these fixed ranges, and this nest of loops; 0: not made yet
+  RangeSet fixed = 0;
+  uint64_t nest = 0;
+  int64_t constant = 0;                            // of the form, without the fixed ranges
+  std::vector<std::pair<size_t, int64_t>> digits;  // their positions and coefficients
 };
 
 // A condition `e >= 0`, as far as it could be decided.
@@ -81,23 +97,7 @@ class Lineariser {
   bool finished(const UOp& u);
   bool reaches(const UOp& user, const UOp& target);
   void close_group(const std::vector<Task*>& group, size_t range);
-  void declare_accumulators(Task& task);
-  void finish(Task& task);
-  void instantiate(Task& task);
   void prefetch(size_t range);
-  void instantiate_all(const std::vector<Task*>& tasks);
-  void accumulate(Task& task, size_t instance, const Guards& guards);
-  std::vector<UOp> word_facts(const Task& task);
-  // What an instance does with its value: Store's value is final, or a part of a sum.
-  enum class Step : uint8_t { Close, AddDestination, StorePart };
-  void close_instance(Task& task, size_t instance, Step step = Step::Close,
-                      std::span<Task* const> beside = {});
-  void perform(Task& task, size_t instance, const Guards& guards, Step step);
-  void add_into_destination(Task& store);
-  void begin_part();
-  LinearId part_of_sum();
-  LinearId any_outer_beyond_first();
-  LinearId all_outer_last();
   struct LoopBounds {
     LinearId begin = 0;
     LinearId end = 0;
@@ -105,10 +105,42 @@ class Lineariser {
   };
   LoopBounds loop_bounds(const std::vector<Task*>& group, size_t range);
   void emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits);
+  void open_loop(size_t range, LinearId value);
   void close_inside(const std::vector<Task*>& group, size_t range);
   void emit_last_iteration(const std::vector<Task*>& group, size_t range, int64_t value,
                            LinearId end);
   void emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value);
+
+  // closing.cpp
+  struct TaskFacts {
+    std::vector<UOp> known;   // of which an instance can be outside
+    std::vector<UOp> guards;  // which it must ask for
+  };
+  // What an instance does with its value: Store's value is final, or a part of a sum.
+  enum class Step : uint8_t { Close, AddDestination, StorePart };
+  // Calls a body for every instance of a task.
+  using EachInstance = std::function<void(const std::function<void(size_t)>& body)>;
+  bool guards(const UOp& fact, const Task& task);
+  const TaskFacts& facts_of(const Task& task);
+  std::vector<UOp> word_facts(const Task& task);
+  RangeSet value_ranges(const Task& task);
+  void for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body);
+  void declare_accumulators(Task& task);
+  void accumulate(Task& task, size_t instance, const Guards& guards);
+  void close_instance(Task& task, size_t instance, Step step = Step::Close,
+                      std::span<Task* const> beside = {});
+  void perform(Task& task, size_t instance, const Guards& guards, Step step);
+  void instantiate_all(const std::vector<Task*>& tasks);
+  void instantiate(Task& task);
+  void sum_window(Task& task, const EachInstance& each);
+  void finish(Task& task);
+
+  // destination.cpp
+  void add_into_destination(Task& store);
+  void begin_part();
+  LinearId part_of_sum();
+  LinearId any_outer_beyond_first();
+  LinearId all_outer_last();
 
   // peel.cpp
   struct Peel {  // iterations [first, last) need no check of unrolled ranges or lanes
@@ -141,13 +173,11 @@ class Lineariser {
                   const Tiles& tiles);
   std::vector<UOp> conditions_of(const std::vector<Task*>& group);
   RangeSet pending_in(RangeSet free) const;
+  bool is_window(const UOp& node) const;
   const std::vector<UOp>& conditions_below(const UOp& node);
-  std::vector<UOp> void_outside(const Task& task);
+  const std::vector<UOp>& void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
-  bool guards(const UOp& fact, const Task& task);
-  std::vector<UOp> guards_of_task(const Task& task);
-  void for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body);
-  RangeSet value_ranges(const Task& task);
+  bool has_room(const UOp& fact, const Task& task);
 
   // running.cpp
   struct RunningState {  // where a running value lies in scratch
@@ -173,7 +203,9 @@ class Lineariser {
   // instance.cpp
   LinearId value_of(const UOp& node);
   LinearId scalar_index(const UOp& expression);
+  struct Frame;
   bool leaf(const UOp& node, LinearId* out);
+  bool enter(const UOp& node, LinearId* out);
   LinearId compute(const UOp& node, std::span<const LinearId> src);
   bool is_decided(const UOp& node, std::span<const LinearId> src) const;
   LinearId elementwise_op(Op op, DType dtype, std::span<const LinearId> src);
@@ -181,7 +213,9 @@ class Lineariser {
   LinearId index_constant(int64_t value) { return constant(kInt64, static_cast<uint64_t>(value)); }
   LinearId widened(LinearId id, int64_t lanes);
   LinearId cast_index(const UOp& node);
-  uint64_t digit_of(size_t position) const;
+  uint64_t digit_of(size_t position, int64_t value) const;
+  void fix(size_t position, int64_t value);
+  void release(size_t position);
   InstanceKey key_of(const UOp& node);
   bool is_index(const UOp& node);  // integers made of ranges, variables and constants alone
 
@@ -194,10 +228,13 @@ class Lineariser {
   std::optional<size_t> dot_range_of(const UOp& value);
 
   // access.cpp
-  const std::optional<Affine>& sum_of(const UOp& expression);
-  IndexForm form_of(const UOp& expression);
+  IndexExpression& expression_of(const UOp& expression);
+  const IndexForm& form_of(const UOp& expression);
+  void make_form(const UOp& expression, IndexExpression& of);
   Condition condition(const UOp& nonnegative, int64_t lanes);
+  LinearId holds_of(const UOp& nonnegative, const IndexForm& form, int64_t lanes);
   std::optional<size_t> proven(const UOp& nonnegative);
+  std::optional<size_t> prove_by_facts(const UOp& nonnegative);
   LinearId bool_of(const Condition& c, int64_t lanes);
   LinearId load(const UOp& node);
   std::vector<UOp> range_conditions(const UOp& load);
@@ -223,6 +260,7 @@ class Lineariser {
   Guards guards_of(std::span<const Condition> conditions, int64_t lanes);
 
   RangeSet free_of(const UOp& node);
+  void know(const UOp& fact) { known_.push_back({fact, tree_.depth(), ++facts_}); }
   int64_t lanes_in(RangeSet set) const;
   size_t depth_of(LinearId id) const { return tree_.depth_of(id); }
 
@@ -240,22 +278,30 @@ class Lineariser {
   };
   std::vector<Digit> digits_;                  // of an instance's coordinates, by position
   std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
-  std::unordered_map<const Node*, std::optional<Affine>> sums_;
+  NodeTable<IndexExpression*> expression_at_;
+  std::deque<IndexExpression> expressions_;
+  InstanceTable<int64_t> proofs_;   // under the innermost fact: the depth that one relies on, or -1
   std::vector<UOp> kept_;           // what the maps point to stays alive
   std::vector<RangeState> states_;  // by position
   RangeSet loops_ = 0;              // positions by kind
   RangeSet unrolled_ = 0;
   RangeSet vec_ = 0;
   RangeSet dots_ = 0;
-  RangeSet open_ = 0;  // loops that are open, or fixed by peeling
+  RangeSet open_ = 0;   // loops that are open, or fixed by peeling
+  RangeSet fixed_ = 0;  // what has a coordinate
+  uint64_t nest_ = 1;   // counts the nests of loops
   struct Known {
     UOp fact;  // >= 0 in the block at this depth and within
     size_t depth;
+    uint64_t number;  // no other fact has it
   };
   std::vector<Known> known_;
+  uint64_t facts_ = 0;    // that were known at some time
   size_t relied_on_ = 0;  // the depth of the facts that the values made since it was set hold by
   BoundsCache bounds_;
   std::unordered_map<const Node*, std::vector<UOp>> conditions_;
+  std::unordered_map<const Node*, std::vector<UOp>> void_outside_;
+  std::unordered_map<const Node*, TaskFacts> task_facts_;
   std::unordered_map<const Node*, RunningState> running_;
   std::unordered_map<const Node*, UOp> run_ends_;  // of ranges whose loops end before
   std::unordered_map<const Node*, int> users_;     // how often a node is a source

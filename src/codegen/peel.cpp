@@ -21,10 +21,22 @@ bool is_product_with(const UOp& value, const UOp& factor) {
   return value.op() == Op::Cast && is_product_with(value.src(0), factor);
 }
 
+// Where a walk ends that stays within the loops of a stage.
+bool is_closed(const UOp& u) {
+  return closes_ranges(u);
+}
+
 }  // namespace
 
+// A reduction without loops of its own.
+bool Lineariser::is_window(const UOp& node) const {
+  const auto is_loop = [this](const UOp& r) { return (loops_ & bit(kernel_.position(r))) != 0; };
+  return node.op() == Op::Reduce && std::ranges::none_of(node.src().subspan(1), is_loop);
+}
+
 // The conditions of loads, and of comparisons of indices, that `node` is computed from; those that
-// the sizes alone prove are left out.
+// the sizes alone prove are left out, and those of windows that a stage is filled with: its loops
+// would hold all that is made of the stage once for each edge of them.
 const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
   if (const auto found = conditions_.find(node.node()); found != conditions_.end())
     return found->second;
@@ -32,10 +44,16 @@ const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
   const auto keep = [&all](const UOp& e) {
     if (std::find(all.begin(), all.end(), e) == all.end()) all.push_back(e);
   };
-  if (node.op() == Op::Load) {
+  if (node.op() == Op::Load)
     for (const UOp& e : range_conditions(node)) keep(e);
-  } else {
-    for (const UOp& u : topological({&node, 1})) {
+  std::vector<UOp> work;
+  if (node.op() != Op::Load) work.push_back(node);
+  while (!work.empty()) {
+    const UOp root = work.back();
+    work.pop_back();
+    const bool is_filled = is_stage(root);
+    const std::span<const UOp> from = is_filled ? root.src().first(1) : std::span(&root, 1);
+    for (const UOp& u : topological(from, is_filled ? is_closed : is_stage)) {
       if (u.op() == Op::Load)
         for (const UOp& e : conditions_below(u)) keep(e);
       if ((u.op() == Op::Less || u.op() == Op::LessEqual) && is_index(u.src(0)) &&
@@ -43,21 +61,22 @@ const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
         const UOp room = sub(u.src(1), u.src(0));
         keep(u.op() == Op::Less ? add(room, -1) : room);
       }
+      if (is_stage(u) || (is_filled && is_closed(u) && !is_window(u))) work.push_back(u);
     }
   }
-  kept_.push_back(node);
   return conditions_.emplace(node.node(), std::move(all)).first->second;
 }
 
 // Conditions without which what a task adds is zero: those of a load that is a factor of a sum.
-std::vector<UOp> Lineariser::void_outside(const Task& task) {
-  if (task.node.op() != Op::Reduce || task.node.reduce_arg().op != Op::Add) return {};
-  std::vector<UOp> all;
+const std::vector<UOp>& Lineariser::void_outside(const Task& task) {
+  const auto [at, is_new] = void_outside_.try_emplace(task.node.node());
+  std::vector<UOp>& all = at->second;
+  if (!is_new || task.node.op() != Op::Reduce || task.node.reduce_arg().op != Op::Add) return all;
   const UOp value = task.node.src(0);
   for (const UOp& u : topological({&value, 1})) {
     if (u.op() != Op::Load || !is_product_with(value, u)) continue;
-    const std::vector<UOp>& conditions = conditions_below(u);
-    all.insert(all.end(), conditions.begin(), conditions.end());
+    for (const UOp& e : conditions_below(u))
+      if (std::ranges::find(all, e) == all.end()) all.push_back(e);
   }
   return all;
 }
@@ -98,13 +117,44 @@ void Lineariser::tighten(const UOp& condition, size_t range, LoopBounds& limits)
   limits.facts.push_back(pending ? fact : condition);
 }
 
+namespace {
+
+// Whether all coordinates of the stage's ranges have places of their own.
+bool has_place_for_each(const UOp& stage, BoundsCache& bounds) {
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // strides, and the last coordinates
+  for (size_t i = 1; i < stage.src().size(); ++i)
+    dimensions.emplace_back(stage.ints()[i - 1], bounds.of(stage.src(i).src(0)).hi - 1);
+  std::ranges::sort(dimensions);
+  int64_t last = 0;
+  for (const auto& [stride, most] : dimensions) {
+    if (stride <= last) return false;
+    last += stride * most;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Whether a fact on lanes of a run-time size, which keeps the last tile from being filled behind
+// the size, is of no use: what is filled there has places that nobody reads, and reads no memory.
+// Whole tiles and the last are one loop then.
+bool Lineariser::has_room(const UOp& fact, const Task& task) {
+  const RangeSet own = free_of(fact) & task.own;
+  if (task.node.op() != Op::Stage || !(own & vec_) || (task.own & dots_)) return false;
+  bool is_of_run = false;
+  for (RangeSet set = own; set; set &= set - 1) {
+    const UOp& r = kernel_.ranges[static_cast<size_t>(std::countr_zero(set))].range;
+    is_of_run = is_of_run || !r.src(0).is_const();
+  }
+  if (!is_of_run || !has_place_for_each(task.node, bounds_)) return false;
+  return std::ranges::none_of(topological({&task.node.src(0), 1}), [&](const UOp& u) {
+    return u.op() == Op::Load && (free_of(u) & own);
+  });
+}
+
 // The unrolled ranges and lanes among `free` that have no coordinate yet.
 RangeSet Lineariser::pending_in(RangeSet free) const {
-  RangeSet pending = free & (unrolled_ | vec_ | dots_);
-  for (RangeSet set = pending; set; set &= set - 1)
-    if (states_[static_cast<size_t>(std::countr_zero(set))].kind == RangeState::Fixed)
-      pending &= ~(set & -set);
-  return pending;
+  return free & (unrolled_ | vec_ | dots_) & ~fixed_;
 }
 
 // What the tasks and the values below them ask for.
@@ -112,8 +162,9 @@ std::vector<UOp> Lineariser::conditions_of(const std::vector<Task*>& group) {
   std::vector<UOp> all;
   for (const Task* t : group) {
     for (const UOp& fact : kernel_.facts)
-      if (free_of(fact) & (t->own | free_of(t->node))) all.push_back(fact);
-    for (const UOp& s : t->node.src())
+      if ((free_of(fact) & (t->own | free_of(t->node))) && !has_room(fact, *t)) all.push_back(fact);
+    const bool is_filled = is_stage(t->node);
+    for (const UOp& s : is_filled ? std::span(&t->node, 1) : t->node.src())
       for (const UOp& e : conditions_below(s)) all.push_back(e);
   }
   return all;
@@ -198,24 +249,21 @@ void Lineariser::emit_tiles(const std::vector<Task*>& group, size_t range, const
   const LinearId begin = elementwise_op(Op::Max, kInt64, begins);
   const LinearId end = elementwise_op(Op::Min, kInt64, ends);
   const LinearId loop = tree_.open(Op::Loop, kInt64, {begin, end}, 1);
-  if (kernel_.ranges[range].overlaps) tree_.set_mark(loop);
   const LinearId walked_of[] = {loop, index_constant(tiles.apart)};
   const LinearId walked[] = {elementwise_op(Op::Mul, kInt64, walked_of), tiles.first};
-  RangeState& state = states_[range];
-  state.kind = RangeState::Open;
-  state.loop = elementwise_op(Op::Add, kInt64, walked);
-  open_ |= RangeSet{1} << range;
+  if (kernel_.ranges[range].overlaps) tree_.set_mark(loop);
+  open_loop(range, elementwise_op(Op::Add, kInt64, walked));
   for (RangeSet set = tile.steps_in; set; set &= set - 1)
     states_[static_cast<size_t>(std::countr_zero(set))].limit = tiles.steps;
   const size_t known_before = known_.size();
-  for (const UOp& fact : limits.facts) known_.push_back({fact, tree_.depth()});
-  known_.push_back({tiles.fact, tree_.depth()});
+  for (const UOp& fact : limits.facts) know(fact);
+  know(tiles.fact);
   close_inside(group, range);
   known_.resize(known_before);
   for (RangeSet set = tile.steps_in; set; set &= set - 1)
     states_[static_cast<size_t>(std::countr_zero(set))].limit = 0;
   open_ &= ~(RangeSet{1} << range);
-  state.kind = RangeState::Closed;
+  release(range);
   tree_.close();
 }
 

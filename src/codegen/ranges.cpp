@@ -12,21 +12,6 @@ namespace tiny {
 
 namespace {
 
-// Every root rebuilt with `change` applied to each Load, Store and expression below, sources first.
-template <class Change>
-void rebuild(Kernel& kernel, Change change) {
-  const std::vector<UOp> order = topological(kernel.roots);
-  NodeTable<UOp> done;
-  done.reserve(order.size());
-  std::vector<UOp> src;
-  for (const UOp& u : order) {
-    src.clear();
-    for (const UOp& s : u.src()) src.push_back(done.at(s.node()));
-    done.emplace(u.node(), change(u, src));
-  }
-  for (UOp& root : kernel.roots) root = done.at(root.node());
-}
-
 size_t first_index_of(const UOp& access) {
   return access.op() == Op::Store ? 2 : 1;
 }
@@ -92,7 +77,7 @@ Kernel split_at_divisors(const Kernel& kernel) {
     changed = true;
     out = apply_option(out, {OptionKind::Tile, found->first.int_arg(), found->second, {}, 0});
     IndexSimplifier simplify;
-    rebuild(out, [&](const UOp& u, std::vector<UOp>& src) {
+    map_kernel(out, [&](const UOp& u, std::vector<UOp>& src) {
       const bool index = u.dtype() == kInt64 && has(u.op(), kElementwise);
       const UOp next = u.with_src(src);
       return index ? simplify(next) : next;
@@ -170,7 +155,7 @@ Kernel merge(const Kernel& kernel, size_t at_a, size_t at_b) {
   const int64_t size_b = b.src(0).const_int();
   const UOp whole =
       graph.make(Op::Range, {graph.integer(a.src(0).const_int() * size_b)}, a.int_arg());
-  rebuild(out, [&](const UOp& u, std::vector<UOp>& src) {
+  map_kernel(out, [&](const UOp& u, std::vector<UOp>& src) {
     if (u == a || u == b) return whole;
     if (u.op() == Op::Reduce) {
       std::vector<UOp> unique{src[0]};

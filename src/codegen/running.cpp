@@ -47,7 +47,6 @@ const Lineariser::RunningState& Lineariser::state_of(const UOp& running) {
   state.size = round_up(checked_mul(state.size, bytes, "a running value's size"), kLine) / bytes;
   state.offset = program_.scratch_bytes;
   program_.scratch_bytes += 2 * state.size * bytes;
-  kept_.push_back(running);
   return running_.emplace(running.node(), std::move(state)).first->second;
 }
 
@@ -75,14 +74,13 @@ InstanceKey Lineariser::state_key(const UOp& node) {
   InstanceKey key{node.node(), {}, kStateUse};
   const size_t along = range_run_along(node);
   for (size_t i = 0; i < along; ++i) {
-    if (!(free_of(node) & loops_ & bit(i)) || states_[i].kind != RangeState::Fixed) continue;
-    key.coordinates[digits_[i].word] += digits_[i].radix * digit_of(i);
+    if (free_of(node) & loops_ & fixed_ & bit(i))
+      key.coordinates[digits_[i].word] += states_[i].digit;
   }
   return key;
 }
 
 void Lineariser::remember_state(const UOp& node) {
-  kept_.push_back(node);
   tree_.remember(state_key(node), state_base(node.op() == Op::Last ? UOp(node.src(0)) : node));
 }
 
@@ -148,7 +146,6 @@ LinearId Lineariser::begin_running(const UOp& node) {
   const bool is_own = op.op == Op::Accumulator && users_[node.src(0).node()] == 1;
   const LinearId part =
       is_own ? value : tree_.add(tree_.depth(), Op::Accumulator, op.dtype, {value});
-  kept_.push_back(node);
   tree_.remember(key_of(node), part, relied_on_);
   return part;
 }

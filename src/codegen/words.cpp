@@ -23,10 +23,7 @@ DType unsigned_of(DType element) {
 
 // The steps that the value depends on and that have no coordinate yet.
 std::optional<size_t> Lineariser::dot_range_of(const UOp& value) {
-  RangeSet open = free_of(value) & dots_;
-  for (RangeSet set = open; set; set &= set - 1)
-    if (states_[static_cast<size_t>(std::countr_zero(set))].kind == RangeState::Fixed)
-      open &= ~(set & -set);
+  const RangeSet open = free_of(value) & dots_ & ~fixed_;
   if (!open) return std::nullopt;
   invariant(std::has_single_bit(open), "a value has the steps of one word");
   return static_cast<size_t>(std::countr_zero(open));
@@ -75,16 +72,15 @@ LinearId Lineariser::word_of(const UOp& value, std::span<const UOp> facts) {
   InstanceKey key = key_of(value);
   key.use = kWordUse;
   const size_t before = relied_on_;
-  if (const LinearId* known = tree_.find(key)) {
-    relied_on_ = std::max(before, tree_.depth_of(key));
-    return *known;
+  if (const BlockTree::Remembered* known = tree_.recall(key)) {
+    relied_on_ = std::max(before, known->depth);
+    return known->id;
   }
   relied_on_ = 0;
   const std::optional<size_t> range = dot_range_of(value);
   invariant(range.has_value(), "a word has steps");
   const std::optional<LinearId> loaded = load_word(value, facts);
   const LinearId word = loaded ? *loaded : join_steps(value, *range, facts);
-  kept_.push_back(value);
   tree_.remember(key, word, relied_on_);
   relied_on_ = std::max(before, relied_on_);
   return word;
@@ -95,8 +91,7 @@ LinearId Lineariser::join_steps(const UOp& value, size_t range, std::span<const 
   const int64_t bits = 32 / steps;
   LinearId word = constant(kUInt32, 0);
   for (int64_t s = 0; s < steps; ++s) {
-    states_[range].kind = RangeState::Fixed;
-    states_[range].value = s;
+    fix(range, s);
     LinearId step = value_of(value);
     step = elementwise_op(Op::Bitcast, unsigned_of(value.dtype()), std::span(&step, 1));
     step = elementwise_op(Op::Cast, kUInt32, std::span(&step, 1));
@@ -115,7 +110,7 @@ LinearId Lineariser::join_steps(const UOp& value, size_t range, std::span<const 
     const LinearId both[] = {word, step};
     word = s == 0 ? step : elementwise_op(Op::Or, kUInt32, both);
   }
-  states_[range].kind = RangeState::Closed;
+  release(range);
   return word;
 }
 

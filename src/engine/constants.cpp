@@ -13,6 +13,8 @@
 #include "schedule/rewrite_winograd.h"
 #include "schedule/rewrite_zero_points.h"
 #include "schedule/schedule.h"
+#include "shape/movement_axis.h"
+#include "shape/shape.h"
 
 namespace tiny {
 
@@ -64,6 +66,24 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_
     }
   }
   return frontier;
+}
+
+// Constants that repeat along an axis (a correction that is the same for every row) are stored
+// once, and read as often.
+std::vector<UOp> store_once(std::span<const UOp> roots, bool memory_is_constant,
+                            const Target& target) {
+  std::vector<uint8_t> is_stored(roots.front().graph().id_limit());
+  for (const UOp& u : constant_frontier(roots, memory_is_constant, target))
+    is_stored[u.id()] = has(u.op(), kElementwise) ? 1 : 0;
+  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+    if (node.id() >= is_stored.size() || !is_stored[node.id()]) return now;
+    const Shape& shape = shape_of(now);
+    std::vector<bool> same(shape.size());
+    for (size_t i = 0; i < shape.size(); ++i) same[i] = !shape[i].is(1) && is_same_along(now, i);
+    const UOp first = first_along(now, same);
+    if (first == now) return now;
+    return make_expand(first.graph().make(Op::Contiguous, {first}), shape);
+  });
 }
 
 // By id: the nodes with memory that no run binds, and what is to be stored of them alone.
@@ -167,6 +187,7 @@ void compute_constants(Context& context, std::vector<UOp>& roots, const Captured
     roots = rewrite_scales(roots, target, varying(topological(roots, has_memory), true));
     roots = rewrite_zero_points(roots, target, varying(topological(roots, has_memory), true));
   }
+  roots = store_once(roots, captured.is_constant, target);
   compute(context, constant_frontier(roots, captured.is_constant, target), recorder);
   if (!captured.is_constant) return;
   roots =

@@ -3,13 +3,24 @@
 #include "engine/backend.h"
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
+#include "engine/option_lists.h"
 #include "engine/plan_cache.h"
 #include "engine/storage.h"
 
 namespace tiny {
 
+namespace {
+
+// What a setting names in files is read once, so that caches know it too.
+Flags with_files_read(Flags flags) {
+  flags.opts = option_text(flags.opts);
+  return flags;
+}
+
+}  // namespace
+
 Context::Context(Flags flags)
-    : flags_(std::move(flags)),
+    : flags_(with_files_read(std::move(flags))),
       graph_(std::make_unique<Graph>()),
       backend_(make_backend(flags_)),
       observer_(std::make_unique<Observer>(flags_)),

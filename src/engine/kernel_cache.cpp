@@ -22,7 +22,8 @@ KernelCache::KernelCache(Backend& backend, const Flags& flags, Observer& observe
       flags_(flags),
       observer_(observer),
       stop_(stop),
-      disk_(flags, cat(backend.device().name(), " ", target_key(backend.target()))) {
+      disk_(flags, cat(backend.device().name(), " ", target_key(backend.target()))),
+      fixed_(flags.opts) {
 }
 
 KernelCache::Key KernelCache::key_of(const Kernel& kernel) {
@@ -36,7 +37,6 @@ PipelineOptions KernelCache::pipeline_options() const {
   PipelineOptions options;
   options.verify = flags_.spec != 0;
   options.optimise = flags_.noopt == 0;
-  options.options_text = flags_.opts;
   return options;
 }
 
@@ -45,11 +45,10 @@ std::string KernelCache::unique_name(const std::string& shape) {
   return before == 0 ? shape : cat(shape, "n", before);
 }
 
-// Only what computes can be timed, and only optimisations that nobody has fixed are searched for.
+// Only what computes can be timed.
 bool KernelCache::searches() const {
   const std::string& device = backend_.device().name();
-  return flags_.beam > 0 && flags_.noopt == 0 && flags_.opts.empty() && device != "interp" &&
-         device != "null";
+  return flags_.beam > 0 && flags_.noopt == 0 && device != "interp" && device != "null";
 }
 
 namespace {
@@ -64,6 +63,17 @@ void use_list(PipelineOptions& options, bool is_better, const std::string& list)
   if (!is_better) return;
   options.options_text = list;
   options.optimise = false;
+}
+
+// An error says of which kernel it is, if it is about a list of the settings.
+CodegenResult generate_named(const Kernel& kernel, const Target& target,
+                             const PipelineOptions& options, bool is_fixed) {
+  try {
+    return generate(kernel, target, options);
+  } catch (const Error& e) {
+    if (!is_fixed || e.status() != Status::InvalidArgument) throw;
+    throw e.at(cat("opts: kernel ", structure_name(kernel)));
+  }
 }
 
 }  // namespace
@@ -110,12 +120,15 @@ KernelCache::Found KernelCache::search(const Kernel& kernel) {
   return *found;
 }
 
-CodegenResult KernelCache::lower(const Kernel& kernel, Graph& graph) const {
+CodegenResult KernelCache::lower(const Kernel& kernel, Graph& graph) {
   PipelineOptions options = pipeline_options();
-  if (searches())
+  const std::string* fixed = fixed_.find(kernel);
+  if (fixed)
+    use_list(options, true, *fixed);
+  else if (searches())
     if (const auto found = find_list(kernel, kernel_key(kernel)))
       use_list(options, found->is_better, found->options);
-  return generate(copy_kernel(kernel, graph), backend_.target(), options);
+  return generate_named(copy_kernel(kernel, graph), backend_.target(), options, fixed != nullptr);
 }
 
 std::string KernelCache::source(const Executable* code, SourceStage stage) const {
@@ -145,17 +158,18 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
 // One kernel on its way, in a graph of its own: a graph is one thread's, and what was built in the
 // context's before must not show in the code.
 struct KernelCache::LoweredKernel {
-  LoweredKernel(const Kernel& original, PipelineOptions wanted)
-      : kernel(copy_kernel(original, graph)), options(std::move(wanted)) {}
+  LoweredKernel(const Kernel& original, PipelineOptions wanted, bool by_settings)
+      : kernel(copy_kernel(original, graph)), options(std::move(wanted)), is_fixed(by_settings) {}
   Graph graph;
   Kernel kernel;
   PipelineOptions options;
+  bool is_fixed;  // the list is one of the settings
   CodegenResult result;
   SizeExpression threads_extent;
   std::optional<KernelInfo::OfSizes> of_sizes;
 
   void run(const Target& target) {
-    result = generate(kernel, target, options);
+    result = generate_named(kernel, target, options, is_fixed);
     threads_extent = SizeExpression(result.threads_extent, kernel.variables);
     if (const auto& of = result.figures_of_sizes)
       of_sizes = {SizeExpression(of->operations, kernel.variables),
@@ -170,20 +184,27 @@ struct KernelCache::LoweredKernel {
   }
 };
 
-// The options that settings or a search fix for a kernel.
-PipelineOptions KernelCache::chosen_options(const Kernel& kernel) {
+// The options that the settings or a search fix for a kernel.
+PipelineOptions KernelCache::chosen_options(const Kernel& kernel, const std::string* fixed) {
   PipelineOptions options = pipeline_options();
-  if (searches()) {
+  if (fixed) {
+    use_list(options, true, *fixed);
+  } else if (searches()) {
     const Found found = search(kernel);
     use_list(options, found.is_better, found.options);
   } else if (flags_.beam > 0 && observer_.tells(1) && !std::exchange(told_, true)) {
     observer_.tell(cat("no search for optimisations (TINY_BEAM=", flags_.beam, "): ",
-                       flags_.noopt != 0 || !flags_.opts.empty()
+                       flags_.noopt != 0
                            ? std::string("the settings fix them")
                            : cat("on ", backend_.device().name(), " nothing is to be gained"),
                        "\n"));
   }
   return options;
+}
+
+std::unique_ptr<KernelCache::LoweredKernel> KernelCache::lowered_kernel(const Kernel& kernel) {
+  const std::string* fixed = fixed_.find(kernel);
+  return std::make_unique<LoweredKernel>(kernel, chosen_options(kernel, fixed), fixed != nullptr);
 }
 
 // What is known of a kernel once it is lowered.
@@ -221,9 +242,7 @@ std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
     ++done;
   };
   if (count > 0) stop_.step("compile", all.front()->entry->kernel.name, 0, count);
-  for (Fresh* f : all)
-    made.push_back(
-        std::make_unique<LoweredKernel>(f->entry->kernel, chosen_options(f->entry->kernel)));
+  for (Fresh* f : all) made.push_back(lowered_kernel(f->entry->kernel));
   if (observer_.follows_passes()) {
     for (size_t i = 0; i < all.size(); ++i) {
       made[i]->graph.set_watch(observer_.watch());
@@ -295,6 +314,7 @@ void KernelCache::compile_fresh(std::vector<Fresh>& fresh) {
   }
   const std::vector<LinearProgram> programs = lower(unknown);
   times.lower += observer_.now() - start;
+  times.lists_left = fixed_.unused();
   std::vector<Code> codes = render(programs);
   for (size_t i = 0; i < unknown.size(); ++i) {
     observer_.rendered(programs[i], backend_, codes[i].kind == CodeKind::Bytecode);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include "engine/backend.h"
 #include "engine/disk_cache.h"
 #include "engine/observe.h"
+#include "engine/option_lists.h"
 #include "engine/program.h"
 #include "engine/stored.h"
 #include "ir/kernel.h"
@@ -48,7 +50,7 @@ class KernelCache {
   DiskCache& disk() { return disk_; }
   // What compiling the kernel would give, without rendering and loading it; where a search would
   // come first and has not, what the heuristic gives.  In nodes of `graph`.
-  CodegenResult lower(const Kernel& kernel, Graph& graph) const;
+  CodegenResult lower(const Kernel& kernel, Graph& graph);
   // The kernel with this code as text, made anew; Error{Unsupported} if the cache has dropped it.
   std::string source(const Executable* code, SourceStage stage) const;
 
@@ -80,7 +82,8 @@ class KernelCache {
   // "r_64_10", then "r_64_10n1", "r_64_10n2", ..
   std::string unique_name(const std::string& shape);
   struct LoweredKernel;
-  PipelineOptions chosen_options(const Kernel& kernel);
+  PipelineOptions chosen_options(const Kernel& kernel, const std::string* fixed);
+  std::unique_ptr<LoweredKernel> lowered_kernel(const Kernel& kernel);
   LinearProgram take(Fresh& fresh, LoweredKernel& made);
   std::vector<LinearProgram> lower(std::span<Fresh* const> all);
   std::vector<Code> render(std::span<const LinearProgram> programs);
@@ -96,6 +99,7 @@ class KernelCache {
   Observer& observer_;
   const StopSignal& stop_;
   DiskCache disk_;
+  OptionLists fixed_;  // by the settings
   std::map<Key, Entry> entries_;
   std::map<std::string, CompiledKernel> files_;  // what came from the disk cache, by file
   std::map<std::string, int64_t> names_;         // how often each was given

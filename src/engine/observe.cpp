@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 
@@ -11,6 +12,7 @@
 #include "base/json.h"
 #include "engine/backend.h"
 #include "engine/draw.h"
+#include "engine/option_lists.h"
 #include "engine/program.h"
 #include "ir/nest.h"
 #include "ir/tree.h"
@@ -109,10 +111,16 @@ void Observer::opened(Backend& backend) const {
 
 void Observer::joined(std::span<const JoinTrial> trials) const {
   if (!tells(5)) return;
-  for (const JoinTrial& t : trials)
+  for (const JoinTrial& t : trials) {
+    std::string parts;
+    for (size_t i = 0; i < kJoinParts; ++i)
+      if (const double us = t.cost.seconds[i] * 1e6; std::abs(us) >= 0.005)
+        parts += format("%s%s %.2f", parts.empty() ? "" : ", ",
+                        std::string(name_of(static_cast<JoinPart>(i))).c_str(), us);
     tell(cat("join ", t.number, ": ", info(t.value.op()).name, " ", to_string(shape_of(t.value)),
-             format(", saves %.2f us, pays %.2f us: ", t.save * 1e6, t.pay * 1e6),
-             t.joined ? "joined\n" : "apart\n"));
+             format(", saves %.2f us, pays %.2f us: ", t.cost.saved() * 1e6, t.cost.paid() * 1e6),
+             t.joined ? "joined (" : "apart (", parts, ")\n"));
+  }
 }
 
 void Observer::lowering(const Kernel& kernel) {
@@ -136,7 +144,8 @@ void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
   for (const PassTime& pass : result.passes) compiles_.passes[pass.name] += pass.seconds;
   if (tells(3))
     tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), "  options ",
-             result.options.empty() ? "none" : result.options, "\n", nest_text(result.program, 2)));
+             structure_name(kernel), ": ", result.options.empty() ? "none" : result.options, "\n",
+             nest_text(result.program, 2)));
   if (flags_.graphuops != 0)
     write_file("uops", "svg", draw_uops(result.kernel.roots, result.program.name));
 }
@@ -254,6 +263,9 @@ void Observer::finish() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(finished_, true)) return;
   if (tells(2) && launches_ > 0) tell(averages());
+  if (tells(1) && compiles_.on_disk == 0)  // whose structure nobody has seen
+    for (const std::string& name : compiles_.lists_left)
+      tell(cat("tiny: no kernel was named ", name, ", for which opts has a list\n"));
   if (tells(5) && !compiles_.passes.empty()) {
     std::string text = cat("compiled ", compiles_.compiled, " kernels:");
     for (const auto& [name, seconds] : compiles_.passes)

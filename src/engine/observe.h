@@ -43,6 +43,7 @@ struct CompileCounts {
   double lower = 0;                      // seconds from a kernel to its linear program
   double load = 0;                       // seconds of rendering and loading
   std::map<std::string, double> passes;  // seconds of each pass
+  std::vector<std::string> lists_left;   // names in the setting `opts` that no kernel had so far
 };
 
 class Observer {

@@ -47,6 +47,10 @@ class Turn {
 Program::Program(Plan plan) : Plan(std::move(plan)) {
   for (const TapeEntry& entry : tape) interpreted += entry.info.interpreted ? 1 : 0;
   after = find_dependencies(*this);
+  uses.resize(slots.size());
+  uint32_t at = 0;
+  for (const TapeEntry& entry : tape)
+    for (uint32_t slot : entry.slots) uses[slot].push_back(at++);
 }
 
 bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_bytes) {
@@ -98,12 +102,7 @@ void Run::make_launches() {
 }
 
 void Run::set_argument(size_t slot, Argument argument) {
-  size_t at = 0;
-  for (const TapeEntry& entry : program_->tape)
-    for (uint32_t s : entry.slots) {
-      if (s == slot) arguments_[at] = argument;
-      ++at;
-    }
+  for (uint32_t use : program_->uses[slot]) arguments_[use] = argument;
 }
 
 // Vectors that are masked out are read from before and behind a value, by a row of a picture or so:
@@ -169,20 +168,12 @@ void Run::bind(SlotKind kind, int64_t number, const Ref<Storage>& storage) {
 
 void Run::unbind() {
   const Program& p = *program_;
-  const auto is_bound = [&](uint32_t slot) {
-    return p.slots[slot].kind == SlotKind::Input || p.slots[slot].kind == SlotKind::Output;
-  };
-  size_t at = 0;
-  for (const TapeEntry& entry : p.tape)
-    for (uint32_t slot : entry.slots) {
-      if (is_bound(slot)) arguments_[at] = {};
-      ++at;
-    }
-  for (size_t i = 0; i < p.slots.size(); ++i)
-    if (is_bound(static_cast<uint32_t>(i))) {
-      bound_[i] = nullptr;
-      is_tensors_[i] = 0;
-    }
+  for (size_t i = 0; i < p.slots.size(); ++i) {
+    if (p.slots[i].kind != SlotKind::Input && p.slots[i].kind != SlotKind::Output) continue;
+    set_argument(i, {});
+    bound_[i] = nullptr;
+    is_tensors_[i] = 0;
+  }
 }
 
 void Run::bind_input(int64_t number, Ref<Storage> storage) {

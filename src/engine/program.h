@@ -93,6 +93,7 @@ class Program : public RefCounted, public Plan {
   int64_t time_limit = 0;                    // milliseconds of an execution; 0: none
   int64_t interpreted = 0;                   // entries of the tape that are bytecode
   std::vector<std::vector<uint32_t>> after;  // by entry: others that it comes after
+  std::vector<std::vector<uint32_t>> uses;   // by slot: which of the tape's arguments it is
 };
 
 // Whether the first bytes of two pieces of memory meet.

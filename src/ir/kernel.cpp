@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "ir/rebuild.h"
 
 namespace tiny {
 
@@ -55,6 +54,17 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
       stack.pop_back();
     }
   }
+}
+
+void map_kernel(Kernel& kernel, const MakeNode& make) {
+  std::vector<UOp> nodes = kernel.roots;
+  nodes.insert(nodes.end(), kernel.facts.begin(), kernel.facts.end());
+  for (const KernelPrefetch& p : kernel.prefetches) nodes.push_back(p.index);
+  const std::vector<UOp> mapped = map_nodes(nodes, nullptr, make);
+  auto next = mapped.begin();
+  for (UOp& root : kernel.roots) root = *next++;
+  for (UOp& fact : kernel.facts) fact = *next++;
+  for (KernelPrefetch& p : kernel.prefetches) p.index = *next++;
 }
 
 Kernel copy_kernel(const Kernel& kernel, Graph& graph) {

@@ -26,6 +26,7 @@
 
 #include "ir/dtype.h"
 #include "ir/node_map.h"
+#include "ir/rebuild.h"
 #include "ir/uop.h"
 
 namespace tiny {
@@ -87,6 +88,9 @@ inline bool is_stage(const UOp& u) {
 }
 // Adds `roots` and all below them to `known`; the nodes must outlive it.
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known);
+
+// Every root, fact and prefetched index as `make` makes the nodes below; ranges stay as they are.
+void map_kernel(Kernel& kernel, const MakeNode& make);
 
 // The same in another graph, for another thread: a graph and its nodes are one thread's.
 Kernel copy_kernel(const Kernel& kernel, Graph& graph);

@@ -6,40 +6,35 @@
 
 namespace tiny {
 
-std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
-                         const std::function<UOp(const UOp& node, const UOp& now)>& change) {
-  std::vector<UOp> out(roots.begin(), roots.end());
-  if (out.empty()) return out;
-  std::vector<UOp> rebuilt(out.front().graph().id_limit());
-  for (const UOp& u : topological(roots, stop)) {
-    UOp now = u;
-    const auto is_changed = [&](const UOp& s) { return !(rebuilt[s.id()] == s); };
-    if (!stop(u) && std::ranges::any_of(u.src(), is_changed)) {
-      std::vector<UOp> src;
-      src.reserve(u.src().size());
-      for (const UOp& s : u.src()) src.push_back(rebuilt[s.id()]);
-      now = u.with_src(src);
-    }
-    rebuilt[u.id()] = change(u, now);
-  }
-  for (UOp& root : out) root = rebuilt[root.id()];
-  return out;
-}
-
-std::vector<UOp> copy_nodes(std::span<const UOp> roots, Graph& graph) {
-  std::vector<UOp> out(roots.begin(), roots.end());
-  if (out.empty()) return out;
-  const std::vector<UOp> order = topological(roots);
-  NodeTable<UOp> copied;
-  copied.reserve(order.size());
+std::vector<UOp> map_nodes(std::span<const UOp> roots, bool (*stop)(const UOp&),
+                           const MakeNode& make) {
+  const std::vector<UOp> order = topological(roots, stop);
+  NodeTable<UOp> mapped;
+  mapped.reserve(order.size());
   std::vector<UOp> src;
   for (const UOp& u : order) {
     src.clear();
-    for (const UOp& s : u.src()) src.push_back(copied.at(s.node()));
-    copied.emplace(u.node(), graph.make(u.op(), src, u.arg(), u.dtype()));
+    if (!stop || !stop(u))
+      for (const UOp& s : u.src()) src.push_back(mapped.at(s.node()));
+    mapped.emplace(u.node(), make(u, src));
   }
-  for (UOp& root : out) root = UOp(copied.at(root.node()));
+  std::vector<UOp> out;
+  out.reserve(roots.size());
+  for (const UOp& root : roots) out.push_back(mapped.at(root.node()));
   return out;
+}
+
+std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
+                         const std::function<UOp(const UOp& node, const UOp& now)>& change) {
+  return map_nodes(roots, stop, [&](const UOp& u, std::vector<UOp>& src) {
+    return change(u, src.empty() || std::ranges::equal(u.src(), src) ? u : u.with_src(src));
+  });
+}
+
+std::vector<UOp> copy_nodes(std::span<const UOp> roots, Graph& graph) {
+  return map_nodes(roots, nullptr, [&](const UOp& u, std::vector<UOp>& src) {
+    return graph.make(u.op(), src, u.arg(), u.dtype());
+  });
 }
 
 }  // namespace tiny

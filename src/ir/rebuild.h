@@ -9,6 +9,14 @@
 
 namespace tiny {
 
+// What takes a node's place, given what its sources became, which it may change.
+using MakeNode = std::function<UOp(const UOp& node, std::vector<UOp>& src)>;
+
+// What `roots` become where `make` says what each node below them becomes, sources first.  A node
+// at which `stop` holds is asked for without its sources; null: no node is.
+std::vector<UOp> map_nodes(std::span<const UOp> roots, bool (*stop)(const UOp&),
+                           const MakeNode& make);
+
 // `roots` after `change` has looked at every node below them, sources first.  It gets the node, and
 // what that is over its changed sources, and says what takes its place.  A node at which `stop`
 // holds keeps its sources.

@@ -99,14 +99,22 @@ class Joiner {
     return found;
   }
 
-  // Arithmetic of the kernel of `root`, as it is now.
-  double work_of(const UOp& root) {
+  // Arithmetic of the kernel of `root`, as it is now, and seconds of it that staging saves.
+  struct Work {
+    int64_t changes = -1;  // of the kernel, when the work was found
+    double work = 0;
+    double kept = 0;
+  };
+  const Work& work_of(const UOp& root) {
     Work& known = work_[root.node()];
-    if (known.changes == changes(root)) return known.work;
+    if (known.changes == changes(root)) return known;
+    known = {changes(root), 0, 0};
     const ScheduledKernel kernel = lowered_.value(root);
-    known.changes = changes(root);
-    known.work = kernel.kernel.ranges.size() <= 64 ? RowTest(kernel.kernel, target_).work() : 0;
-    return known.work;
+    if (kernel.kernel.ranges.size() > 64) return known;
+    const RowTest test(kernel.kernel, target_);
+    known.work = test.work();
+    known.kept = test.staging_saves();
+    return known;
   }
 
   // Whether these very kernels were found not to join before; notes that they are being tried.
@@ -166,6 +174,31 @@ class Joiner {
     return position.op() == Op::Iota && upper_bound(shape_of(position)[0]) <= kChoicesMax;
   }
 
+  // What it costs to compute `u` in the kernel that reads it, beside the work of both kernels
+  // apart; none if the joined kernel cannot run as loops.
+  std::optional<JoinCost> cost_of(const RowTest& test, size_t inputs, const UOp& u, const Work& own,
+                                  const Work& reader) const {
+    JoinCost cost;
+    if (!test.passes(inputs) && !test.passes_as_tiles(inputs)) {
+      if (const auto operand = test.operand_seconds(inputs)) {
+        cost[JoinPart::Operand] = *operand;
+      } else if (const auto rows = test.computed_rows(inputs)) {
+        cost[JoinPart::Filled] = rows->filled;
+        cost[JoinPart::Rows] = rows->multiplied;
+        cost[JoinPart::Panels] = rows->panels;
+      } else {
+        return std::nullopt;
+      }
+    }
+    const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
+    cost[JoinPart::Launch] = target_.launch_seconds;
+    cost[test.has_product() ? JoinPart::Hidden : JoinPart::Traffic] =
+        saved_seconds(bytes, target_) - target_.launch_seconds;
+    cost[JoinPart::Recomputed] = (test.work() - own.work - reader.work) / target_.fma_rate;
+    cost[JoinPart::Kept] = test.staging_saves() - own.kept - reader.kept;
+    return cost;
+  }
+
   bool try_join(const UOp& u, int64_t number) {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
@@ -173,19 +206,14 @@ class Joiner {
     if (was_tried(u, root) || too_many_ops(root, u)) return false;
     const Kind own = kind_of(u);
     if (own.chooses || (own.reduces && kind_of(root).chooses)) return false;
-    const double apart = work_of(u) + work_of(root);
+    const Work alone = work_of(u);
+    const Work reader = work_of(root);
     decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lowered_.value(root);
     if (joined.kernel.ranges.size() <= 24) {
       const RowTest test(joined.kernel, target_);
-      const double pay = (test.work() - apart) / target_.fma_rate - test.staging_saves();
-      const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
-      const size_t inputs = joined.values.size();
-      const bool in_rows = test.passes(inputs) || test.passes_as_tiles(inputs);
-      std::optional<double> fill = in_rows ? 0 : test.operand_seconds(inputs);
-      if (!fill) fill = test.computed_rows_seconds(inputs);
-      if (fill &&
-          decide_join({number, u, saved_seconds(bytes, target_), pay + *fill, false}, settings_)) {
+      const auto cost = cost_of(test, joined.values.size(), u, alone, reader);
+      if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);
         return true;
       }
@@ -202,10 +230,6 @@ class Joiner {
   // By the numbers of users_.
   std::vector<uint8_t> fixed_;
   std::vector<int64_t> changes_;  // values that were joined into its kernel
-  struct Work {
-    int64_t changes = -1;  // of the kernel, when the work was found
-    double work = 0;
-  };
   std::unordered_map<const Node*, Work> work_;
   struct Tried {
     const Node* root = nullptr;
@@ -219,8 +243,8 @@ class Joiner {
 }  // namespace
 
 bool decide_join(JoinTrial trial, const JoinSettings& settings) {
-  trial.joined =
-      (trial.pay <= trial.save) != (std::ranges::count(settings.flipped, trial.number) > 0);
+  trial.joined = (trial.cost.paid() <= trial.cost.saved()) !=
+                 (std::ranges::count(settings.flipped, trial.number) > 0);
   if (settings.trials) {
     std::vector<JoinTrial>& trials = *settings.trials;
     const auto last = std::ranges::find(trials, trial.number, &JoinTrial::number);

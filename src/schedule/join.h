@@ -9,18 +9,18 @@
 #include "base/stop.h"
 #include "ir/target.h"
 #include "ir/uop.h"
+#include "schedule/join_cost.h"
 
 namespace tiny {
 
 struct Decision;
 class LowerOnce;
 
-// A join that was looked at: what it saves and what it costs, in seconds.
+// A join that was looked at.
 struct JoinTrial {
   int64_t number = 0;  // of the stored value, the largest first; then joins side by side
   UOp value;
-  double save = 0;
-  double pay = 0;
+  JoinCost cost;
   bool joined = false;
 };
 

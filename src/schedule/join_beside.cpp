@@ -348,13 +348,13 @@ class SideJoiner {
     std::vector<ScheduledStore> stores;
     const double shared = shared_bytes(a, b);
     if (bytes_kept(first, second) > shared) return false;
-    double save = target_.launch_seconds + access_seconds(shared);
+    double traffic = access_seconds(shared);
     for (const ScheduledKernel* k : {&a, &b})
       for (const ScheduledStore& s : k->stores) {
         if (!can_drop(s, first, second))
           stores.push_back(s);
         else
-          save += access_seconds(bytes_of(s.value));
+          traffic += access_seconds(bytes_of(s.value));
       }
     std::optional<ScheduledKernel> joined = lower_together(stores, inlined, decision_);
     if (!joined || joined->kernel.ranges.size() > kRangesMax || !reads_before_it_stores(*joined))
@@ -363,9 +363,12 @@ class SideJoiner {
     if (!lies_alike(*joined, is_a ? a : b)) return false;
     const Loops loops = loops_of(*joined);
     if (!loops.can_share) return false;
-    const double pay = seconds_of(*joined) - seconds_of(a) - seconds_of(b);
+    JoinCost cost;
+    cost[JoinPart::Launch] = target_.launch_seconds;
+    cost[JoinPart::Traffic] = traffic;
+    cost[JoinPart::Recomputed] = seconds_of(*joined) - seconds_of(a) - seconds_of(b);
     const int64_t number = before_.count + static_cast<int64_t>(second);
-    if (!decide_join({number, b.stores.front().value, save, pay, false}, settings_)) return false;
+    if (!decide_join({number, b.stores.front().value, cost, false}, settings_)) return false;
     for (const UOp& u : inlined) dropped_.insert(u.node());
     kernels_[first] = std::move(*joined);
     inlined_[first] = std::move(inlined);

@@ -16,6 +16,7 @@
 #include "ir/node_map.h"
 #include "ir/shared_value.h"
 #include "rules/symbolic.h"
+#include "schedule/accesses.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -61,7 +62,7 @@ class Lowering {
       if (!index) return {};
       add_store(s, *index);
     }
-    compare_addresses();
+    accesses_.compare_addresses(out_.kernel.ranges.size() == output_ranges_);
     out_.kernel.roots.insert(out_.kernel.roots.end(), checks_.begin(), checks_.end());
     name(output_ranges_);
     put_rows_outermost(out_.kernel);
@@ -82,12 +83,7 @@ class Lowering {
 
   void add_store(const ScheduledStore& store, const std::vector<UOp>& index) {
     // A part of a concatenation may be in memory already: it is copied.
-    const UOp value = evaluate(root_, index);
-    std::vector<UOp> src{param(store.destination, root_.dtype(), true), value};
-    src.insert(src.end(), index.begin(), index.end());
-    const ViewArg arg = view_arg(store.view, src);
-    out_.kernel.roots.push_back(graph_.make(Op::Store, std::move(src), arg));
-    out_.stores.push_back(store);
+    accesses_.store(store, evaluate(root_, index), index);
   }
 
   // Where `root_` is stored as the ranges run that the first store runs over: where it was needed
@@ -127,31 +123,6 @@ class Lowering {
     const UOp range = graph_.make(Op::Range, {size.uop(graph_)}, number);
     out_.kernel.ranges.push_back({range, RangeKind::Loop, reduced});
     return range;
-  }
-
-  UOp param(const UOp& base, DType dtype, bool written) {
-    size_t slot = 0;
-    while (slot < out_.values.size() && !(out_.values[slot] == base)) ++slot;
-    if (slot == out_.values.size()) {
-      out_.values.push_back(base);
-      out_.kernel.params.push_back({dtype, false, false});
-    }
-    (written ? out_.kernel.params[slot].written : out_.kernel.params[slot].read) = true;
-    return graph_.make(Op::Param, {}, static_cast<int64_t>(slot), dtype);
-  }
-
-  // A view as an argument; what is symbolic in it is appended to `src`.
-  ViewArg view_arg(const View& view, std::vector<UOp>& src) {
-    const auto number = [&](const Dim& d) {
-      if (d.is_const()) return d.value();
-      src.push_back(d.expression());
-      return kSymbolicDim;
-    };
-    ViewArg arg;
-    for (const Dim& d : view.shape) arg.shape.push_back(number(d));
-    for (const Dim& d : view.strides) arg.strides.push_back(number(d));
-    arg.offset = number(view.offset);
-    return arg;
   }
 
   // A value that is being computed.  What it needs is computed first, and then it is asked again:
@@ -213,7 +184,7 @@ class Lowering {
     if (!frame.below)
       if (auto stored = as_view(node, decision_.stored, decision_.layouts, computed_);
           stored && !is_version_made_here(node))
-        return load(*stored, *frame.index, node.dtype());
+        return accesses_.load(*stored, *frame.index, node.dtype(), root_);
     return computed(frame);
   }
 
@@ -227,70 +198,6 @@ class Lowering {
     UOp base = node;
     while (has(base.op(), kMovement) && base.op() != Op::AsStrided) base = UOp(base.src(0));
     return base.op() == Op::After && std::ranges::find(inlined_, base) != inlined_.end();
-  }
-
-  UOp load(const StoredView& stored, const std::vector<UOp>& index, DType dtype) {
-    UOp base = stored.base;
-    View view = stored.view;
-    const auto copy = decision_.copies.find({root_.node(), base.node()});
-    if (copy != decision_.copies.end()) {
-      view.offset = view.offset - copy->second.first;
-      base = copy->second.node;
-    }
-    out_.reads.push_back({base, extent_or_all(view), false, {}});
-    const size_t read = out_.reads.size() - 1;
-    std::vector<UOp> src{param(decision_.slot(base), dtype, false)};
-    // What repeats along an axis does not depend on it: the axis is left out where the index is in
-    // range anyway.
-    for (size_t i = 0, axis = 0; i < index.size(); ++i) {
-      if (view.strides[axis].is(0) && in_range(index[i], view.shape[axis])) {
-        view.shape.erase(view.shape.begin() + static_cast<int64_t>(axis));
-        view.strides.erase(view.strides.begin() + static_cast<int64_t>(axis));
-        continue;
-      }
-      src.push_back(index[i]);
-      ++axis;
-    }
-    const ViewArg arg = view_arg(view, src);
-    out_.reads[read].load = graph_.make(Op::Load, std::move(src), arg, dtype);
-    return out_.reads[read].load;
-  }
-
-  bool in_range(const UOp& index, const Dim& size) const {
-    const UOp room = sub(sub(size.uop(graph_), index), graph_.integer(1));
-    return prove_nonnegative(index) && prove_nonnegative(room);
-  }
-
-  static std::pair<int64_t, int64_t> extent_or_all(const View& view) {
-    const bool numbers = all_const(view.shape) && all_const(view.strides) && view.offset.is_const();
-    return numbers ? extent(view) : std::pair<int64_t, int64_t>{0, INT64_MAX};
-  }
-
-  // Where an element of a load or store is; no node if the view is symbolic.
-  UOp address(const UOp& access, size_t first) const {
-    const ViewArg& view = access.view_arg();
-    if (access.src().size() != first + view.shape.size() || view.offset == kSymbolicDim) return {};
-    UOp sum = graph_.integer(view.offset);
-    for (size_t i = 0; i < view.shape.size(); ++i) {
-      if (view.strides[i] == kSymbolicDim || view.shape[i] == kSymbolicDim) return {};
-      sum = add(sum, mul(access.src(first + i), graph_.integer(view.strides[i])));
-    }
-    return simplify_(sum);
-  }
-
-  // Finds the reads of the memory that is written which have the store's own address.  Of several
-  // stores, all values are made before the first is stored if no loops are in between.
-  void compare_addresses() {
-    for (size_t i = 0; i < stores_.size(); ++i) {
-      const UOp& store = out_.kernel.roots[i];
-      UOp own;
-      for (ScheduledKernel::Read& read : out_.reads) {
-        if (!(decision_.slot(read.base) == stores_[i].destination)) continue;
-        if (!own) own = address(store, 2);
-        read.in_place = own && address(read.load, 1) == own &&
-                        (stores_.size() == 1 || out_.kernel.ranges.size() == output_ranges_);
-      }
-    }
   }
 
   UOp computed(Frame& frame) {
@@ -356,7 +263,7 @@ class Lowering {
     for (size_t i = 0; i < shape.size(); ++i) {
       const bool same = axis < view.shape.size() && shape[i].is(view.shape[axis]) &&
                         value.src(1 + axis) == below[i];
-      if (!same && !in_range(below[i], shape[i])) return false;
+      if (!same && !is_in_range(below[i], shape[i])) return false;
       axis += same ? 1 : 0;
     }
     return axis == view.shape.size();
@@ -529,7 +436,8 @@ class Lowering {
   NodeTable<std::vector<Index>> computed_at_;  // with several stores
   NodeTable<std::vector<UOp>> reduced_over_;   // by reduction: its ranges
   std::vector<Frame> missing_;                 // what the value just asked for needs
-  mutable IndexSimplifier simplify_;
+  IndexSimplifier simplify_;
+  Accesses accesses_{decision_, out_, simplify_};
 };
 
 }  // namespace

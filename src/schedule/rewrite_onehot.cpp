@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/affine.h"
 #include "ir/build.h"
+#include "ir/rebuild.h"
 #include "rules/symbolic.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -81,13 +81,6 @@ class Matcher {
       if (const auto mask = find_mask(mask_node, static_cast<size_t>(axis)))
         return gathered(*mask, data, static_cast<size_t>(axis));
     return {};
-  }
-
-  // Whether every element is this number.
-  static bool is_number(UOp node, int64_t value) {
-    while (node.op() == Op::Reshape || node.op() == Op::Expand) node = UOp(node.src(0));
-    return node.is_const() &&
-           double_of(node.dtype(), node.const_bits()) == static_cast<double>(value);
   }
 
   std::optional<Mask> find_mask(const UOp& start, size_t axis) {
@@ -289,31 +282,15 @@ class Matcher {
 std::vector<UOp> onehot_to_gather(std::span<const UOp> roots) {
   // A version is what it is: its writes were rewritten when they were made.
   const auto ends = [](const UOp& u) { return u.op() == Op::After || has_memory(u); };
-  const std::vector<UOp> order = topological(roots, ends);
   const auto matches = [](const UOp& u) {
     return u.op() == Op::ReduceAxis && !has_memory(u) && looks_like_onehot(u);
   };
-  std::vector<UOp> out(roots.begin(), roots.end());
-  if (std::none_of(order.begin(), order.end(), matches)) return out;
-  NodeTable<UOp> done;
-  for (const UOp& u : order) {
-    if (ends(u)) {
-      done.emplace(u.node(), u);
-      continue;
-    }
-    std::vector<UOp> src;
-    bool changed = false;
-    for (const UOp& s : u.src()) {
-      src.push_back(done.at(s.node()));
-      changed |= !(src.back() == s);
-    }
-    UOp next = changed ? u.with_src(src) : u;
-    if (matches(next))
-      if (UOp read = Matcher(next).run()) next = std::move(read);
-    done.emplace(u.node(), std::move(next));
-  }
-  for (UOp& root : out) root = done.at(root.node());
-  return out;
+  if (std::ranges::none_of(topological(roots, ends), matches)) return {roots.begin(), roots.end()};
+  return rebuild(roots, ends, [&](const UOp& node, const UOp& now) {
+    if (ends(node) || !matches(now)) return now;
+    const UOp read = Matcher(now).run();
+    return read ? read : now;
+  });
 }
 
 UOp onehot_to_gather(const UOp& root) {

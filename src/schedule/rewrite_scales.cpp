@@ -7,6 +7,7 @@
 #include "ir/build.h"
 #include "ir/rebuild.h"
 #include "schedule/narrow_operands.h"
+#include "schedule/product_axes.h"
 #include "schedule/rewrite_zero_points.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
@@ -31,13 +32,7 @@ struct Scaled {
 class Rewriter {
  public:
   Rewriter(const UOp& reduce, const Target& target, const std::vector<uint8_t>& varies)
-      : reduce_(reduce),
-        target_(target),
-        varies_(varies),
-        shape_(shape_of(reduce.src(0))),
-        is_reduced_(shape_.size()) {
-    for (const int64_t axis : axes()) is_reduced_[static_cast<size_t>(axis)] = true;
-  }
+      : reduce_(reduce), target_(target), varies_(varies), axes_(reduce) {}
 
   // What takes the sum's place; none if it stays.
   std::optional<UOp> run() {
@@ -48,8 +43,6 @@ class Rewriter {
   }
 
  private:
-  const Ints& axes() const { return reduce_.reduce_arg().axes; }
-
   std::optional<UOp> in_words() const {
     const UOp& product = reduce_.src(0);
     const std::optional<Scaled> a = scaled(product.src(0));
@@ -58,24 +51,17 @@ class Rewriter {
     const std::optional<Interval> x = values_of_bytes(a->integer);
     const std::optional<Interval> y = values_of_bytes(b->integer);
     if (!x || !y || !fits(*x, *y)) return std::nullopt;
-    const UOp sum = make_reduce(mul(a->integer, b->integer), Op::Add, axes());
+    const UOp sum = sum_of(mul(a->integer, b->integer));
     const std::optional<UOp> words = sum_in_words(sum, target_, varies_);
     if (!words) return std::nullopt;
-    UOp out = cast(*words, kFloat32);
-    for (const Scaled* f : {&*a, &*b}) out = times(out, f->scales);
-    return out;
+    const UOp out = cast(*words, kFloat32);
+    return times(times(out, a->scales), b->scales);
   }
 
   // Whether no partial sum leaves 32 bits.
   bool fits(const Interval& x, const Interval& y) const {
-    const int64_t largest = magnitude(x) * magnitude(y);
-    int64_t steps = 1;
-    for (size_t i = 0; i < shape_.size(); ++i) {
-      if (!is_reduced_[i]) continue;
-      if (!shape_[i].is_const() || shape_[i].value() > INT32_MAX / steps) return false;
-      steps *= std::max<int64_t>(shape_[i].value(), 1);
-    }
-    return largest <= INT32_MAX / steps;
+    const std::optional<int64_t> steps = axes_.steps();
+    return steps && magnitude(x) * magnitude(y) <= INT32_MAX / std::max<int64_t>(*steps, 1);
   }
 
   std::optional<UOp> of_narrow_constant() const {
@@ -86,7 +72,7 @@ class Rewriter {
       src[side] = narrow->over(narrow->elements());
       if (src[side] == reduce_.src(0).src(side)) return std::nullopt;
       const UOp product = reduce_.graph().make(Op::Mul, std::move(src));
-      return times(make_reduce(product, Op::Add, axes()), narrow->scales());
+      return times(sum_of(product), narrow->scales());
     }
     return std::nullopt;
   }
@@ -125,19 +111,20 @@ class Rewriter {
   std::optional<UOp> at_steps(const std::vector<UOp>& moves, const UOp& scale) const {
     const UOp base = below_movement(scale);
     if (product(shape_of(base)).is(1)) {
-      const UOp one = make_reshape(base, Shape(shape_.size(), 1));
+      const UOp one = make_reshape(base, Shape(axes_.shape().size(), 1));
       return make_expand(one, shape_of(reduce_));
     }
     const UOp all = moved(moves, scale);
-    for (size_t i = 0; i < shape_.size(); ++i)
-      if (is_reduced_[i] && !is_same_along(all, i)) return std::nullopt;
-    return first_along(all, is_reduced_);
+    return axes_.is_same_at_steps(all) ? std::optional(axes_.at_sum(all)) : std::nullopt;
+  }
+
+  UOp sum_of(const UOp& product) const {
+    return make_reduce(product, Op::Add, reduce_.reduce_arg().axes);
   }
 
   UOp times(UOp sum, const std::vector<UOp>& scales) const {
     for (const UOp& scale : scales) {
-      const UOp once = shape_of(scale) == shape_of(sum) ? scale : first_along(scale, is_reduced_);
-      sum = mul(sum, once);
+      sum = mul(sum, shape_of(scale) == shape_of(sum) ? scale : axes_.at_sum(scale));
     }
     return sum;
   }
@@ -145,8 +132,7 @@ class Rewriter {
   const UOp reduce_;
   const Target& target_;
   const std::vector<uint8_t>& varies_;
-  const Shape shape_;
-  std::vector<bool> is_reduced_;
+  const ProductAxes axes_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "ir/dot.h"
 #include "ir/rebuild.h"
 #include "schedule/narrow_operands.h"
+#include "schedule/product_axes.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "shape/shape.h"
@@ -101,18 +102,13 @@ std::optional<Factor> factor_of(const UOp& u) {
 class Rewriter {
  public:
   Rewriter(const UOp& reduce, const Target& target, const std::vector<uint8_t>& varies)
-      : reduce_(reduce),
-        target_(target),
-        varies_(varies),
-        shape_(shape_of(reduce.src(0))),
-        is_reduced_(shape_.size()) {
-    for (int64_t axis : reduce.reduce_arg().axes) is_reduced_[static_cast<size_t>(axis)] = true;
-  }
+      : reduce_(reduce), target_(target), varies_(varies), axes_(reduce) {}
 
   // What takes the sum's place; none if it is no such sum or stands well.
   std::optional<UOp> run() {
     if (reduce_.reduce_arg().op != Op::Add || reduce_.src(0).op() != Op::Mul) return std::nullopt;
     if (reduce_.dtype() != kInt32 && reduce_.dtype() != kUInt32) return std::nullopt;
+    if (!axes_.steps()) return std::nullopt;
     std::optional<Factor> a = factor_of(reduce_.src(0).src(0));
     std::optional<Factor> b = factor_of(reduce_.src(0).src(1));
     if (!a || !b) return std::nullopt;
@@ -133,20 +129,16 @@ class Rewriter {
   // Zeros are put around bytes instead of what they are widened to: loads give them for nothing.
   static bool pads(const Factor& f) { return std::ranges::any_of(f.moves, is_pad); }
 
-  bool shifts_fit(const Factor& f) const {
-    if (!f.shift) return true;
-    for (size_t i = 0; i < shape_.size(); ++i)
-      if (is_reduced_[i] && !is_same_along(f.shift, i)) return false;
-    return true;
-  }
+  bool shifts_fit(const Factor& f) const { return !f.shift || axes_.is_same_at_steps(f.shift); }
 
   // How often the element that is used the least is used.
   int64_t uses(const Factor& a, const Factor& b) const {
     int64_t of_a = 1, of_b = 1;
     const UOp x = a.value(), y = b.value();
-    for (size_t i = 0; i < shape_.size(); ++i) {
-      if (is_reduced_[i]) continue;
-      const int64_t n = std::min<int64_t>(upper_bound(shape_[i]), 1 << 20);
+    const Shape& shape = axes_.shape();
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (axes_.is_reduced(i)) continue;
+      const int64_t n = std::min<int64_t>(upper_bound(shape[i]), 1 << 20);
       if (repeats(x, i)) of_a = std::min<int64_t>(of_a * n, 1 << 20);
       if (repeats(y, i)) of_b = std::min<int64_t>(of_b * n, 1 << 20);
     }
@@ -167,7 +159,7 @@ class Rewriter {
       const UOp turned = elementwise(Op::Xor, {bits, sign}, kUInt8);
       f->bytes = graph.make(Op::Contiguous, {bitcast(turned, flipped)});
       const int64_t by = flipped == kUInt8 ? -128 : 128;
-      const UOp offset = spread(graph.constant_int(reduce_.dtype(), by), shape_);
+      const UOp offset = spread(graph.constant_int(reduce_.dtype(), by), axes_.shape());
       f->shift = f->shift ? add(f->shift, offset) : offset;
       return true;
     }
@@ -182,8 +174,8 @@ class Rewriter {
   // read again and again.
   UOp total(const Factor& f) const {
     const UOp bytes = f.value();
-    std::vector<bool> same(shape_.size());
-    for (size_t i = 0; i < shape_.size(); ++i) same[i] = !is_reduced_[i] && repeats(bytes, i);
+    std::vector<bool> same(axes_.shape().size());
+    for (size_t i = 0; i < same.size(); ++i) same[i] = !axes_.is_reduced(i) && repeats(bytes, i);
     const UOp wide = cast(first_along(bytes, same), reduce_.dtype());
     const UOp sum = make_reduce(wide, Op::Add, reduce_.reduce_arg().axes);
     return make_expand(sum.graph().make(Op::Contiguous, {sum}), shape_of(reduce_));
@@ -193,30 +185,19 @@ class Rewriter {
     const DType dtype = reduce_.dtype();
     UOp out = make_reduce(mul(cast(a.value(), dtype), cast(b.value(), dtype)), Op::Add,
                           reduce_.reduce_arg().axes);
-    const auto at_steps = [&](const UOp& shift) { return first_along(shift, is_reduced_); };
-    if (a.shift) out = add(out, mul(at_steps(a.shift), total(b)));
-    if (b.shift) out = add(out, mul(at_steps(b.shift), total(a)));
+    if (a.shift) out = add(out, mul(axes_.at_sum(a.shift), total(b)));
+    if (b.shift) out = add(out, mul(axes_.at_sum(b.shift), total(a)));
     if (!a.shift || !b.shift) return out;
-    int64_t steps = 1;
-    for (size_t i = 0; i < shape_.size(); ++i)
-      if (is_reduced_[i]) steps *= shape_[i].value();
-    const UOp count = spread(out.graph().constant_int(dtype, steps), shape_of(reduce_));
-    return add(out, mul(mul(at_steps(a.shift), at_steps(b.shift)), count));
+    const UOp steps = out.graph().constant_int(dtype, axes_.steps().value());
+    const UOp count = spread(steps, shape_of(reduce_));
+    return add(out, mul(mul(axes_.at_sum(a.shift), axes_.at_sum(b.shift)), count));
   }
 
   const UOp reduce_;
   const Target& target_;
   const std::vector<uint8_t>& varies_;
-  const Shape shape_;
-  std::vector<bool> is_reduced_;
+  const ProductAxes axes_;
 };
-
-bool has_constant_steps(const UOp& reduce) {
-  const Shape& shape = shape_of(reduce.src(0));
-  return std::ranges::all_of(reduce.reduce_arg().axes, [&](int64_t axis) {
-    return shape[static_cast<size_t>(axis)].is_const();
-  });
-}
 
 }  // namespace
 
@@ -224,14 +205,14 @@ std::vector<UOp> rewrite_zero_points(std::span<const UOp> roots, const Target& t
                                      const std::vector<uint8_t>& varies) {
   if (!(target.dots & kIntegerDots)) return {roots.begin(), roots.end()};
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
-    if (has_memory(node) || now.op() != Op::ReduceAxis || !has_constant_steps(now)) return now;
+    if (has_memory(node) || now.op() != Op::ReduceAxis) return now;
     return Rewriter(now, target, varies).run().value_or(now);
   });
 }
 
 std::optional<UOp> sum_in_words(const UOp& reduce, const Target& target,
                                 const std::vector<uint8_t>& varies) {
-  if (!(target.dots & kIntegerDots) || !has_constant_steps(reduce)) return std::nullopt;
+  if (!(target.dots & kIntegerDots) || !ProductAxes(reduce).steps()) return std::nullopt;
   if (const std::optional<UOp> rewritten = Rewriter(reduce, target, varies).run()) return rewritten;
   return dot_kind_of(reduce, target) ? std::optional(reduce) : std::nullopt;
 }

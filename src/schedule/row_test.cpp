@@ -286,7 +286,7 @@ std::optional<RangeSet> RowTest::rows_of_factor(const UOp& inner, const UOp& out
   return rows;
 }
 
-std::optional<double> RowTest::computed_rows_seconds(size_t inputs) const {
+std::optional<RowTest::ComputedRows> RowTest::computed_rows(size_t inputs) const {
   if (!is_small(inputs)) return std::nullopt;
   if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
   std::vector<UOp> reductions;
@@ -309,8 +309,13 @@ std::optional<double> RowTest::computed_rows_seconds(size_t inputs) const {
   const auto cache = static_cast<double>(target_.l2_bytes);
   if (row < kRowTileMin || steps * bytes * kComputedRows > cache / 2) return std::nullopt;
   const double matrix = steps * columns * bytes;
-  if (matrix <= cache * 3 / 4) return 0;
-  return matrix * extent(*rows) / std::min(row, kComputedRows) / target_.l3_bandwidth;
+  ComputedRows out;
+  for (const UOp& u : reductions)
+    (u == reductions[0] ? out.filled : out.multiplied) =
+        extent(free_.at(u.node()) | closed(u)) / target_.fma_rate;
+  if (matrix > cache * 3 / 4)
+    out.panels = matrix * extent(*rows) / std::min(row, kComputedRows) / target_.l3_bandwidth;
+  return out;
 }
 
 double RowTest::extent(RangeSet set) const {

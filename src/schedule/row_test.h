@@ -44,10 +44,14 @@ class RowTest {
   // Seconds that each worker adds if a reduction inside another, the same for every output, is
   // computed once before the loops; none if the kernel is not of that kind.
   std::optional<double> operand_seconds(size_t inputs) const;
-  // Seconds that are added if a product of a matrix with values that a cheap reduction makes for
-  // each row (a depthwise convolution) goes through tiles of rows: the matrix is read for each;
-  // none if the kernel is not of that kind.
-  std::optional<double> computed_rows_seconds(size_t inputs) const;
+  // Seconds of a product of a matrix with values that a reduction of a window makes for each row
+  // (a depthwise convolution), through tiles of rows; none if the kernel is not of that kind.
+  struct ComputedRows {
+    double filled = 0;      // the windows' steps
+    double multiplied = 0;  // the product's
+    double panels = 0;      // reading the matrix for each tile, from where it is read then
+  };
+  std::optional<ComputedRows> computed_rows(size_t inputs) const;
 
  private:
   bool is_small(size_t inputs) const;

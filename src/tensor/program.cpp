@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/list_text.h"
 #include "engine/realize.h"
 #include "schedule/schedule.h"
 #include "tensor/create.h"
@@ -15,11 +16,9 @@ namespace tiny {
 
 namespace {
 
-// Ports with the shapes of these values.
-std::vector<TensorProgram::Port> bound_ports(const std::vector<TensorProgram::Port>& ports,
-                                             const Ints& values) {
-  std::vector<TensorProgram::Port> out = ports;
-  for (TensorProgram::Port& port : out) {
+// Gives the ports the shapes of these values.
+void fit_ports(std::vector<TensorProgram::Port>& ports, const Ints& values) {
+  for (TensorProgram::Port& port : ports) {
     if (port.sizes.empty()) continue;  // the same for every value
     port.bytes = port.dtype.bytes();
     for (size_t i = 0; i < port.sizes.size(); ++i) {
@@ -27,7 +26,6 @@ std::vector<TensorProgram::Port> bound_ports(const std::vector<TensorProgram::Po
       port.bytes = checked_mul(port.bytes, port.shape[i], "a tensor's size");
     }
   }
-  return out;
 }
 
 // The memory of `buffer` from the view's first element on.
@@ -174,7 +172,7 @@ Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
 
 // ---- Running.
 
-TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program, const Ints& values)
+TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program)
     : context_(std::move(context)),
       program_(std::move(program)),
       values_(program_->variables.size()),
@@ -187,8 +185,7 @@ TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program, con
   outputs_.resize(program_->outputs.size());
   given_.resize(program_->outputs.size());
   if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
-  for (size_t i = 0; i < values.size(); ++i) take_value(i, values[i]);
-  if (std::ranges::count(is_known_, 0) == 0) renew_outputs();
+  if (values_.empty()) bind_outputs();
 }
 
 void TensorRun::require_variables() const {
@@ -216,31 +213,31 @@ void TensorRun::take_value(size_t variable, int64_t value) {
   fits_ = false;
   outputs_.assign(outputs_.size(), nullptr);
   if (std::ranges::count(is_known_, 0) > 0) return;
-  input_ports_ = bound_ports(program_->inputs, values_);
-  output_ports_ = bound_ports(program_->outputs, values_);
+  fit_ports(input_ports_, values_);
+  fit_ports(output_ports_, values_);
 }
 
 // Holds an input's shape against the program's, and takes the values of variables from it.
 void TensorRun::learn(size_t index, const Ints& shape) {
   const TensorProgram::Port& port = program_->inputs[index];
   require(shape.size() == port.sizes.size(), Status::Shape, "input \"", port.name, "\" has ",
-          port.sizes.size(), " dimensions; got the shape ", list_text(shape));
+          port.sizes.size(), " dimensions; got the shape ", Listed{shape});
   std::vector<std::pair<size_t, int64_t>> values;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const SizeExpression& size = port.sizes[axis];
     const int64_t got = shape[axis];
     require(!size.is_const() || size.value({}) == got, Status::Shape, "dimension ", axis,
             " of input \"", port.name, "\" is ", size.is_const() ? size.value({}) : 0,
-            "; got the shape ", list_text(shape));
+            "; got the shape ", Listed{shape});
     const auto variable = size.variable();
     if (!variable) continue;
     const ProgramVariable& v = program_->variables[*variable];
     require(got >= v.min && got <= v.max, Status::Shape, "dimension ", axis, " of input \"",
             port.name, "\" is the variable \"", v.name, "\", from ", v.min, " to ", v.max,
-            "; got the shape ", list_text(shape));
+            "; got the shape ", Listed{shape});
     const auto before = std::ranges::find(values, *variable, &std::pair<size_t, int64_t>::first);
     require(before == values.end() || before->second == got, Status::Shape, "the variable \"",
-            v.name, "\" has two values in the shape ", list_text(shape), " of input \"", port.name,
+            v.name, "\" has two values in the shape ", Listed{shape}, " of input \"", port.name,
             "\"");
     values.emplace_back(*variable, got);
   }
@@ -251,7 +248,7 @@ namespace {
 
 void require_shape(const TensorProgram::Port& port, const char* what, const Ints& shape) {
   require(shape == port.shape, Status::Shape, what, " \"", port.name, "\" has the shape ",
-          list_text(port.shape), " with the variables' values; got ", list_text(shape));
+          Listed{port.shape}, " with the variables' values; got ", Listed{shape});
 }
 
 }  // namespace
@@ -259,15 +256,10 @@ void require_shape(const TensorProgram::Port& port, const char* what, const Ints
 // The values of the variables are final: what is bound must fit, and outputs get memory.
 void TensorRun::fit() {
   require_variables();
-  for (size_t i = 0; i < input_ports_.size(); ++i)
+  for (size_t i = 0; !values_.empty() && i < input_ports_.size(); ++i)
     require_shape(input_ports_[i], "input", input_shapes_[i]);
   for (size_t i = 0; i < given_.size(); ++i)
     if (given_[i]) require_shape(output_ports_[i], "output", given_shapes_[i]);
-  bind_outputs();
-}
-
-void TensorRun::renew_outputs() {
-  given_.assign(given_.size(), nullptr);
   bind_outputs();
 }
 
@@ -299,6 +291,7 @@ void TensorRun::let_go() {
   bound_.assign(bound_.size(), false);
   outputs_.assign(outputs_.size(), nullptr);
   given_.assign(given_.size(), nullptr);
+  fits_ = false;
   if (run_) run_->unbind();
 }
 
@@ -313,7 +306,7 @@ void require_dtype(const TensorProgram::Port& port, const char* what, const Tens
 void require_fit(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
   require_dtype(port, what, tensor);
   require(tensor.shape() == to_shape(port.shape), Status::Shape, what, " \"", port.name,
-          "\" has the shape ", list_text(port.shape), "; got ", tensor.shape());
+          "\" has the shape ", Listed{port.shape}, "; got ", tensor.shape());
 }
 
 }  // namespace

@@ -34,12 +34,11 @@ class TensorProgram : public RefCounted {
 };
 
 // One execution after the other of a program, each output in memory of its own.  A variable has the
-// value that it was given last: by the constructor, by set_variable, or by an input whose shape
-// says it.  At an execution all inputs and outputs must fit these values.
+// value that it was given last: by set_variable, or by an input whose shape says it.  At an
+// execution all inputs and outputs must fit these values.
 class TensorRun : public RefCounted {
  public:
-  // `values` are those of the program's variables; without them they are yet to be given.
-  TensorRun(Ref<Context> context, Ref<const TensorProgram> program, const Ints& values = {});
+  TensorRun(Ref<Context> context, Ref<const TensorProgram> program);
 
   // Error{InvalidArgument} that names the variable if the value is out of its range.
   void set_variable(size_t index, int64_t value);
@@ -64,14 +63,12 @@ class TensorRun : public RefCounted {
   Tensor take_output(size_t index);
   void set_timed(bool timed);
   void set_cancel(Ref<CancelToken> token);
-  // Lets go of the memory of inputs and outputs; before the next execution outputs are renewed.
+  // Lets go of the memory of inputs and outputs: inputs are to be set again, outputs get new
+  // memory.
   void let_go();
-  void renew_outputs();
   // Of each kernel of the last timed execution.
   std::span<const double> seconds() const;
   const TensorProgram& program() const { return *program_; }
-  // Of the program's variables.
-  const Ints& values() const { return values_; }
   // The program's outputs, with the shapes of this run: once every variable has a value.
   const std::vector<TensorProgram::Port>& output_ports() const { return output_ports_; }
   // Error{InvalidArgument} that names the variables which have no value yet.

@@ -28,6 +28,7 @@ bool has_value(const UOp& node) {
     if (!has(base.op(), kMovement)) return false;
     base = UOp(base.src(0));
   }
+  if (base == node) return true;
   std::vector<uint8_t> stored(base.id() + 1);
   stored[base.id()] = 1;
   return as_view(node, stored).has_value();

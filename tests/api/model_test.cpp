@@ -102,6 +102,13 @@ TEST_F(ModelAbi, DescribesInputsAndOutputs) {
         "\"op\":\"Add\"", "\"count\":1", "\"supported\":true"})
     EXPECT_NE(info.find(text), std::string::npos) << text << " in " << info;
   tiny_report_release(report);
+  ASSERT_EQ(tiny_model_header(model, &report), TINY_OK);
+  const std::string header = tiny_report_text(report);
+  EXPECT_EQ(header.find("{\"ir_version\":8,\"opset\":{\"\":17},\"producer\":"), 0u) << header;
+  EXPECT_NE(info.find("\"model\":" + header), std::string::npos) << header << " in " << info;
+  tiny_report_release(report);
+  EXPECT_EQ(tiny_model_header(nullptr, &report), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(report, nullptr);
   tiny_model_release(model);
 }
 
@@ -116,6 +123,9 @@ TEST_F(ModelAbi, CompilesAndRuns) {
   EXPECT_EQ(kernels, 1u);
   EXPECT_EQ(tiny_program_interpreted_count(program, &interpreted), TINY_OK);
   EXPECT_EQ(interpreted, 1u);
+  size_t cached = 7;
+  EXPECT_EQ(tiny_program_cached_count(program, &cached), TINY_OK);
+  EXPECT_EQ(cached, 0u);
   tiny_report* report = nullptr;
   EXPECT_EQ(tiny_program_kernels(program, &report), TINY_OK);
   EXPECT_NE(std::strstr(tiny_report_text(report), "\"interpreted\":true"), nullptr);

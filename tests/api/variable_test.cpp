@@ -177,6 +177,24 @@ TEST_F(Variable, DimensionsThatDependOnItGoFromShapesToDims) {
   for (size_t i = 0; i < 24; ++i) EXPECT_EQ(got[i], static_cast<float>(i % 12 + 1));
 }
 
+TEST_F(Variable, SlicesEndWhereItSays) {
+  tiny_variable* n = variable("N", 2, 16);
+  tiny_tensor *x = input({dim(n), 4}), *column = nullptr;
+  const int64_t begin[] = {0, 1}, end[] = {dim(n), 2};
+  ASSERT_EQ(tiny_slice(x, begin, end, nullptr, 2, &column), TINY_OK) << tiny_last_error();
+  tensors_.push_back(column);
+  int64_t dims[2];
+  size_t rank = 0;
+  ASSERT_EQ(tiny_tensor_shape(column, dims, 2, &rank), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(dims[0], dim(n));
+  EXPECT_EQ(dims[1], 1);
+  compile({x}, {column});
+  ASSERT_EQ(tiny_run_set_input(run_, 0, counted({3, 4})), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(output_shape(0), (std::vector<int64_t>{3, 1}));
+  EXPECT_EQ(output(0, 3), (std::vector<float>{2, 6, 10}));
+}
+
 TEST_F(Variable, OutOfItsRangeIsAnErrorThatNamesIt) {
   tiny_variable* n = variable("rows", 2, 8);
   tiny_tensor* x = input({dim(n), 2});

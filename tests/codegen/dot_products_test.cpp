@@ -325,6 +325,7 @@ TEST(DotProducts, OptionsThatMakeNoWordAreRefused) {
   refused(bytes, "TILE r2 2; DOT r3", "a word has 4 steps");
   refused(bytes, "TILE r2 4; UNROLL r3; DOT r3", "has a kind already");
   refused(bytes, "TILE r1 4; DOT r3", "depends on it");
+  refused(bytes, "TILE r2 4; DOT r3; TILE r2 4; DOT r4", "has a word already");
   refused(bytes, "DOT r9", "it has no range r9");
   refused(matmul(tensor(kFloat32), tensor(kFloat32)), "TILE r2 4; DOT r3", "no sum of products");
   refused(sum(cast(tensor(kInt8), kInt32), {1}), "TILE r1 4; DOT r2", "no sum of products");

@@ -101,6 +101,17 @@ TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
 }
 
+// With few tiles of rows each panel is walked in one pass: a copy would be read once.
+TEST_F(HeuristicTest, RowsThatCollideLieAsTheyDoForOnePanel) {
+  const Tensor x = make_placeholder(context_, kFloat32, {64, 4096});
+  const std::string list = options(x, matmul(x, constant({4096, 256})), 0);
+  EXPECT_EQ(list.find("STAGE p0"), std::string::npos) << list;
+  EXPECT_NE(list.find("UNROLL"), std::string::npos) << list;
+  const Tensor many = make_placeholder(context_, kFloat32, {1024, 1024});
+  const std::string blocks = options(many, matmul(many, constant({1024, 1024})), 0);
+  EXPECT_NE(blocks.find("STAGE p0"), std::string::npos) << blocks;
+}
+
 // Meanwhile a part of the next rows is fetched, and the place that their sums are added to; with
 // few rows both are in the cache.
 TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
@@ -265,8 +276,16 @@ TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
   EXPECT_TRUE(list(64).starts_with("TILE r0 3; UPCAST r5;")) << list(64);
 }
 
-// Two rows of fourteen outputs of a window for all channels, then each panel with both.  Short rows
-// are beside each other in registers.
+// The matrix that one normalised row is multiplied with lies along its columns: lanes too.
+TEST_F(HeuristicTest, AMatrixAfterReductionsOfOneRowHasLanesAlongItsColumns) {
+  const Tensor x = testing::float_input(context_, {1, 512});
+  const Tensor y = matmul(layer_norm(x, Tensor(), Tensor(), 1, 1e-5), constant({512, 256}));
+  EXPECT_EQ(loops(x, y, 0), "r_8_2_16_512_8_4_16_8_4_16");
+}
+
+// Two rows of fourteen outputs of a window for all channels, then each panel with both; four where
+// they stay in the first level of cache.  Short rows are beside each other in registers, unless the
+// last would be alone.
 TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(pointwise(relu(depthwise(permute(x, {0, 3, 1, 2}))), 128));
@@ -275,9 +294,14 @@ TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatRead
   EXPECT_NE(options(x, y, 0).find("TILE r12 7; ORDER r12 r11 r10 r4 r5 r14 r13; VEC r13; "
                                   "UPCAST r14; UNROLL r4; UNROLL r5; UPCAST r10"),
             std::string::npos);
-  const Tensor small = make_placeholder(context_, kFloat32, {1, 7, 7, 960});
-  const Tensor z = stored(pointwise(relu(depthwise(permute(small, {0, 3, 1, 2}))), 160));
-  EXPECT_EQ(loops(small, z, 0), "r_4_5_960_2_7_2_16_3_3");
+  const auto narrow = [&](int64_t size, int64_t channels, int64_t columns) {
+    const Tensor in = make_placeholder(context_, kFloat32, {1, size, size, channels});
+    const Tensor out = pointwise(relu(depthwise(permute(in, {0, 3, 1, 2}))), columns);
+    return loops(in, stored(out), 0);
+  };
+  EXPECT_EQ(narrow(112, 32, 16), "r_28_4_4_32_28_16_3_3");
+  EXPECT_EQ(narrow(6, 960, 160), "r_3_5_960_2_6_2_16_3_3");
+  EXPECT_EQ(narrow(7, 960, 160), "r_7_5_960_7_2_16_3_3");
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 
 #include <random>
 
+#include "engine/backend.h"
 #include "engine/compile.h"
+#include "engine/program.h"
+#include "ir/dot.h"
 #include "shape/shape.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -147,6 +150,23 @@ TEST(QuantizedProducts, HaveTheOraclesValues) {
           << "SEED=" << seed << " " << device << " " << isa;
     }
   }
+}
+
+// The correction of a zero point differs from column to column alone: no row has its own.
+TEST(QuantizedProducts, CorrectionsAreStoredOnce) {
+  constexpr int64_t kRows = 32, kColumns = 64, kSteps = 128;
+  const Ref<Context> context = make_ref<Context>(testing::flags_for("cpu", "auto"));
+  if (!(context->backend().target().dots & kIntegerDots)) GTEST_SKIP() << "no products of bytes";
+  const Tensor x = make_placeholder(context, kUInt8, {kRows, kSteps});
+  const testing::Floats codes(static_cast<size_t>(kSteps * kColumns), 3.0F);
+  const Tensor w = cast(testing::floats(context, codes, {kSteps, kColumns}), kInt8);
+  const Tensor shifted = cast(x, kInt32) - cast(testing::floats(context, {117}, {1, 1}), kInt32);
+  const Tensor product = matmul(shifted, cast(w, kInt32));
+  const Ref<const TensorProgram> program = testing::compile_with_constants(context, x, product);
+  int64_t bytes = 0;
+  for (const Slot& slot : program->compiled.program->slots)
+    if (slot.kind == SlotKind::Captured) bytes += slot.bytes;
+  EXPECT_EQ(bytes, kSteps * kColumns + kColumns * 4);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <random>
 
@@ -37,26 +38,35 @@ Ref<Context> context_with(const char* device, const char* isa, const std::string
   flags.opts = options;
   flags.noopt = optimise ? 0 : 1;
   flags.threads = 2;  // wherever the tests run
+  flags.bf16_dots = 1;
   flags.spec = 1;
   return make_ref<Context>(flags);
 }
 
-// One expression over small integers, which add exactly in any order, some with another that reads
-// it or the same; the same for the same seed.
+// One expression over small integers, which add exactly in any order and in any type that they are
+// stored in or computed with, some with another that reads it or the same; the same for the same
+// seed.
 class Expression {
  public:
   Expression(Ref<Context> context, uint64_t seed) : context_(std::move(context)), random_(seed) {}
 
   std::vector<Tensor> make() {
-    const Tensor t = one();
-    if (!chance(30)) return {t};
-    return chance(70) ? std::vector<Tensor>{t, beside(t)} : two_sums();
+    if (chance(15)) wide_ = kInt32;
+    if (chance(35)) narrow_ = true;
+    std::vector<Tensor> made = some();
+    for (Tensor& t : made) t = cast(t, kFloat32);
+    return made;
   }
   bool exact() const { return exact_; }
 
  private:
+  std::vector<Tensor> some() {
+    const Tensor t = one();
+    if (!chance(30)) return {t};
+    return chance(70) ? std::vector<Tensor>{t, beside(t)} : two_sums();
+  }
   Tensor one() {
-    switch (below(10)) {
+    switch (below(11)) {
       case 0:
       case 1:
         return epilogue(product());
@@ -75,6 +85,9 @@ class Expression {
       case 6:
         exact_ = false;
         return rows();
+      case 9:
+        exact_ = false;
+        return attention();
       default:
         return epilogue(depthwise());
     }
@@ -101,12 +114,36 @@ class Expression {
     return std::min(n, largest);
   }
 
+  // As it is computed with, or of another type and widened while it is read.
+  DType stored_dtype() {
+    static constexpr DType kNarrow[] = {kFloat16, kBFloat16, kInt8, kUInt8, kInt32, kBool, kInt16};
+    static constexpr DType kOperands[] = {kInt8, kUInt8, kInt8, kInt16};
+    if (!narrow_ || chance(20)) return wide_;
+    if (wide_ == kInt32) return kOperands[below(std::ssize(kOperands))];
+    return kNarrow[below(std::ssize(kNarrow))];
+  }
+  Tensor stored(DType dtype, const Ints& shape) {
+    int64_t count = 1;
+    for (int64_t n : shape) count *= n;
+    std::vector<std::byte> bytes(static_cast<size_t>(count * dtype.bytes()));
+    const int64_t least = dtype == kBool || dtype == kUInt8 ? 0 : -4;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t value = least + below(dtype == kBool ? 2 : 9);
+      const uint64_t bits =
+          dtype.is_float() ? bits_of(dtype, static_cast<double>(value)) : bits_of_int(dtype, value);
+      std::memcpy(&bytes[static_cast<size_t>(i * dtype.bytes())], &bits,
+                  static_cast<size_t>(dtype.bytes()));
+    }
+    return from_data(context_, dtype, shape, bytes.data(), std::ssize(bytes));
+  }
+
   // Data behind a view: permuted, flipped, cut out of something larger, repeated.
-  Tensor data(const Ints& shape) {
+  Tensor data(const Ints& shape) { return cast(viewed(shape, stored_dtype()), wide_); }
+  Tensor viewed(const Ints& shape, DType dtype) {
     Ints axes(shape.size());
     for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
     if (chance(40)) std::shuffle(axes.begin(), axes.end(), random_);
-    Ints stored(shape.size());
+    Ints sizes(shape.size());
     Ints begin(shape.size());
     Ints end(shape.size());
     Ints back(shape.size());
@@ -115,15 +152,10 @@ class Expression {
       const auto axis = static_cast<size_t>(axes[i]);
       begin[axis] = cut ? below(3) : 0;
       end[axis] = begin[axis] + shape[axis];
-      stored[i] = end[axis] + (cut ? below(3) : 0);
+      sizes[i] = end[axis] + (cut ? below(3) : 0);
       back[axis] = static_cast<int64_t>(i);
     }
-    int64_t count = 1;
-    for (int64_t n : stored) count *= n;
-    std::vector<float> values(static_cast<size_t>(count));
-    for (float& v : values) v = static_cast<float>(below(9) - 4);
-    const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
-    Tensor t = permute(from_data(context_, kFloat32, stored, values.data(), bytes), back);
+    Tensor t = permute(stored(dtype, sizes), back);
     if (cut) t = slice(t, to_shape(begin), to_shape(end));
     if (chance(15)) t = flip(t, {below(std::ssize(shape))});
     return t;
@@ -204,7 +236,7 @@ class Expression {
     return chance(50) ? sum(x, axes) : max(x, axes, true);
   }
   Tensor rows() {
-    const Tensor x = data({size(30), size(200)});
+    const Tensor x = cast(data({size(30), size(200)}), kFloat32);
     switch (below(4)) {
       case 0:
         return softmax(x, below(2));
@@ -217,6 +249,18 @@ class Expression {
     }
   }
 
+  // Rows that are multiplied, weighed and multiplied again.
+  Tensor attention() {
+    wide_ = kFloat32;
+    const int64_t heads = 1 + below(2), rows = size(33), width = size(33), keys = size(130);
+    const Tensor k =
+        chance(50) ? data({heads, width, keys}) : permute(data({heads, keys, width}), {0, 2, 1});
+    Tensor scores = mul(matmul(data({heads, rows, width}), k),
+                        from_data(context_, kFloat32, {1}, &kScale, sizeof kScale));
+    if (chance(40)) scores = where(viewed({rows, keys}, kBool), scores, number(scores, -50));
+    return matmul(softmax(scores, 2), data({heads, keys, size(64)}));
+  }
+
   Tensor epilogue(Tensor t) {
     const auto& shape = t.shape();
     Ints sizes;
@@ -224,11 +268,16 @@ class Expression {
     if (chance(40)) t = add(t, data(sizes));
     if (chance(30)) t = maximum(t, number(t, 0));
     if (chance(20)) t = mul(t, data({sizes.back()}));
+    if (chance(15)) t = where(viewed(sizes, kBool), t, number(t, 2));
     return t;
   }
 
+  static constexpr float kScale = 0.125F;
+
   Ref<Context> context_;
   std::mt19937_64 random_;
+  DType wide_ = kFloat32;  // that is computed with
+  bool narrow_ = false;
   bool exact_ = true;
 };
 
@@ -302,7 +351,7 @@ class OptionMaker {
     static constexpr int64_t kSizes[] = {2, 3, 4, 6, 8, 14, 16, 32};
     Option option;
     option.range = range();
-    switch (below(13)) {
+    switch (below(14)) {
       case 0:
       case 1:
       case 2:
@@ -338,6 +387,10 @@ class OptionMaker {
       case 11:
         option.kind = OptionKind::Prefetch;
         option.amount = below(std::ssize(kernel_.params));
+        return option;
+      case 12:
+        option.kind = OptionKind::Stream;
+        option.amount = kSizes[below(std::ssize(kSizes))];
         return option;
       default:
         option.kind = OptionKind::Stage;

@@ -99,6 +99,25 @@ TEST(RowTiles, HaveTheOraclesValues) {
   }
 }
 
+// Rows that make no loop: the panel of the values is filled once all the same.
+TEST(RowTiles, FewRowsHaveAPanelOfValuesThatLieAcross) {
+  for (const char* isa : {"auto", "avx2"}) {
+    Flags flags = testing::flags_for("cpu", isa);
+    flags.threads = 2;
+    const Ref<Context> context = make_ref<Context>(flags);
+    const auto values = [&](const Ints& shape) {
+      testing::Floats data;
+      for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
+        data.push_back(static_cast<float>(i * 7 % 33 - 16) / 16);
+      return testing::floats(context, data, shape);
+    };
+    const Tensor scores = matmul(values({9, 15}), permute(values({31, 15}), {1, 0}));
+    const Tensor output = matmul(softmax(scores, 1), permute(values({58, 31}), {1, 0}));
+    const reference::Values want = reference::evaluate(output.node());
+    EXPECT_EQ(reference::difference(want, testing::floats_of(output).data()), "") << isa;
+  }
+}
+
 size_t kernels(const Tensor& t) {
   const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
   return make_schedule({&wanted, 1}, avx512_target()).kernels.size();

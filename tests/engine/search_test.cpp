@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "engine/realize.h"
 #include "schedule/schedule.h"
 #include "tensor/create.h"
+#include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/value.h"
@@ -74,6 +76,30 @@ Tensor convolution(const Ref<Context>& context) {
   return conv(data(context, {2, 3, 12, 20}, 7), data(context, {8, 3, 3, 3}, 5), Tensor(), window);
 }
 
+// Values of 8 or 16 bits, whose products a target may add in words.
+Tensor narrow(const Ref<Context>& context, DType dtype, const Ints& shape, int64_t step) {
+  std::vector<uint8_t> bytes;
+  for (int64_t i = 0; i < shape[0] * shape[1]; ++i) {
+    const auto value = static_cast<int8_t>(i * step % 17 - 8);
+    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+    if (dtype == kInt8) bytes.push_back(static_cast<uint8_t>(value));
+    if (dtype == kBFloat16)
+      bytes.insert(bytes.end(),
+                   {static_cast<uint8_t>(bits >> 16), static_cast<uint8_t>(bits >> 24)});
+  }
+  return from_data(context, dtype, shape, bytes.data(), std::ssize(bytes));
+}
+Tensor narrow_product(const Ref<Context>& context, DType dtype, DType wide) {
+  const Tensor a = cast(narrow(context, dtype, {40, 64}, 7), wide);
+  return cast(matmul(a, cast(narrow(context, dtype, {64, 48}, 5), wide)), kFloat32);
+}
+Tensor bytes(const Ref<Context>& context) {
+  return narrow_product(context, kInt8, kInt32);
+}
+Tensor bfloats(const Ref<Context>& context) {
+  return narrow_product(context, kBFloat16, kFloat32);
+}
+
 // What a new context makes of an expression, held against the oracle; what its cache did.
 CompileCounts compute(const Flags& flags, Tensor (*make)(const Ref<Context>&)) {
   const Ref<Context> context = make_ref<Context>(flags);
@@ -93,6 +119,23 @@ TEST_F(SearchTest, WhatItFindsIsRight) {
     EXPECT_EQ(counts.searched, 1);
     EXPECT_GT(counts.candidates, 20);
   }
+}
+
+TEST_F(SearchTest, ProductsOfNarrowValuesAreSearchedFor) {
+  for (const auto make : {bytes, bfloats}) {
+    Flags f = flags("cpu");
+    f.bf16_dots = 1;
+    const CompileCounts counts = compute(f, make);
+    EXPECT_EQ(counts.searched, 1);
+    EXPECT_GT(counts.candidates, 20);
+  }
+}
+
+TEST_F(SearchTest, AListThatIsGivenIsNotSearchedFor) {
+  Flags f = flags("cpu");
+  f.opts = "r_37_45_50: TILE r1 16; VEC r3";
+  EXPECT_EQ(compute(f, product).searched, 0);
+  EXPECT_EQ(compute(f, convolution).searched, 1) << "which has no list";
 }
 
 TEST_F(SearchTest, ItTellsEachStepBesideTheHeuristic) {

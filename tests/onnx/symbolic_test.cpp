@@ -280,6 +280,26 @@ TEST(Symbolic, ASizeThatComesAgainAndAgainGetsAProgramOfItsOwn) {
   EXPECT_EQ(model->programs().size(), 2u);
 }
 
+TEST(Symbolic, ResultsStayWhenTheNextRunHasAnotherSize) {
+  const Ref<Context> context = new_context("cpu");
+  const Message graph = typed_graph(
+      {node("MatMul", {"x", "w"}, {"h"}), node("Softmax", {"h"}, {"s"}),
+       node("MatMul", {"s", "v"}, {"y"})},
+      {floats("x", {dim("N"), dim(24)})}, {"y"}, {weight("w", {24, 40}), weight("v", {40, 8})});
+  const Ref<LoadedModel> model = load(context, graph);
+  const Ref<LoadedModel> apart = load(context, graph);
+  std::vector<Tensor> got;
+  std::vector<HostTensor> want;
+  for (int64_t n : {5, 190, 7, 5, 33, 33, 2, 190}) {
+    const Tensor input = random_tensor(context, {n, 24});
+    got.push_back(model->run({input})[0]);
+    want.push_back(run_once(context, apart->compile({{n, 24}}), {input})[0]);
+  }
+  EXPECT_EQ(model->programs().size(), 1u);
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(difference(host_tensor(got[i]), want[i], {1e-4, 1e-5}), "") << i;
+}
+
 TEST(Symbolic, OneNameIsOneSize) {
   const Message graph =
       typed_graph({node("Add", {"x", "y"}, {"z"})},

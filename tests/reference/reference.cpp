@@ -149,6 +149,8 @@ struct Sum {
     if (!exact || error > 0)
       out.error +=
           static_cast<double>(count) * (magnitude + error) * spacing(dtype, 1) + spacing(dtype, 0);
+    // In some order a part is infinite.
+    if (!std::isfinite(round_to(dtype, magnitude + error))) out.error = kUnknown;
     return out;
   }
 };
@@ -156,11 +158,13 @@ struct Sum {
 struct Product {
   double total = 1;
   double largest = 1;  // with every factor at the far end of its error
+  double above = 1;    // of the factors beyond one: no part of the product is larger in any order
   int64_t count = 0;
 
   void add(const Lane& x) {
     total *= x.real;
     largest *= std::abs(x.real) + x.error;
+    above *= std::max(1.0, std::abs(x.real) + x.error);
     ++count;
   }
   Lane result(DType dtype) const {
@@ -168,7 +172,11 @@ struct Product {
     if (count < 2 && largest == std::abs(total)) return out;
     out.error =
         largest - std::abs(total) + static_cast<double>(count) * largest * spacing(dtype, 1);
-    if (std::isnan(out.error) || !std::isfinite(out.real)) out.error = kUnknown;
+    // A part that is nearly nothing is rounded to what the rest may make large again; one that is
+    // infinite in some order stays so, or is no number.
+    out.error += static_cast<double>(count) * above * spacing(dtype, 0);
+    if (std::isnan(out.error) || !std::isfinite(out.real) || !std::isfinite(round_to(dtype, above)))
+      out.error = kUnknown;
     return out;
   }
 };

@@ -11,6 +11,7 @@
 #include "render/x86/x86.h"
 #include "runtime/cpu/code_memory.h"
 #include "runtime/cpu/cpuid.h"
+#include "tests/support/add_number.h"
 #include "tests/support/process.h"
 
 namespace tiny {
@@ -30,27 +31,6 @@ Code machine_code(const LinearProgram& program) {
   code.bytes = std::move(r.bytes);
   code.scratch_bytes = r.scratch_bytes;
   return code;
-}
-
-// out[i] = in[i] + worker * 0 + variable for begin <= i < end, through the worker's scratch.
-LinearProgram add_variable() {
-  LinearProgram p;
-  p.name = "E_n";
-  p.params = {{kInt64, true, false}, {kInt64, false, true}};
-  p.variables = {{"n", 0, 1000}};
-  p.scratch_bytes = 64;
-  p.threaded = true;
-  const LinearId in = p.add(Op::Param, kAddress, {}, 0), out = p.add(Op::Param, kAddress, {}, 1);
-  const LinearId scratch = p.add(Op::Scratch, kAddress), n = p.add(Op::Variable, kInt64);
-  const LinearId zero = p.add(Op::Const, kInt64);
-  const LinearId begin = p.add(Op::LaunchArg, kInt64, {}, 0);
-  const LinearId end = p.add(Op::LaunchArg, kInt64, {}, 1);
-  const LinearId i = p.add(Op::Loop, kInt64, {begin, end}, 1);
-  p.add(Op::Store, kVoid, {scratch, zero, p.add(Op::Load, kInt64, {in, i})});
-  const LinearId back = p.add(Op::Load, kInt64, {scratch, zero});
-  p.add(Op::Store, kVoid, {out, i, p.add(Op::Add, kInt64, {back, n})});
-  p.add(Op::EndLoop, kVoid, {i});
-  return p;
 }
 
 void run_and_check(Device& device, const Ref<Executable>& executable, int64_t count) {
@@ -73,7 +53,7 @@ TEST(Cpu, ALaunchIsSplitOverAnyNumberOfThreadsWithTheSameResult) {
   if (!can_run()) GTEST_SKIP();
   for (int threads : {1, 2, 3, 7}) {
     const auto device = make_cpu_device({.threads = threads});
-    const Code code = machine_code(add_variable());
+    const Code code = machine_code(add_number_program());
     const auto loaded = device->load(std::span(&code, 1));
     for (int64_t count : {0, 1, 2, 13, 1000, 600000}) run_and_check(*device, loaded[0], count);
   }
@@ -82,7 +62,7 @@ TEST(Cpu, ALaunchIsSplitOverAnyNumberOfThreadsWithTheSameResult) {
 TEST(Cpu, SeveralThreadsMayLaunchAtOnce) {
   if (!can_run()) GTEST_SKIP();
   const auto device = make_cpu_device({.threads = 2});
-  const Code code = machine_code(add_variable());
+  const Code code = machine_code(add_number_program());
   const auto loaded = device->load(std::span(&code, 1));
   std::vector<std::thread> callers;
   for (int t = 0; t < 4; ++t)
@@ -98,7 +78,7 @@ TEST(Cpu, AForkedChildLaunches) {
 #endif
   if (!can_run()) GTEST_SKIP();
   const auto device = make_cpu_device({.threads = 2});
-  const Code code = machine_code(add_variable());
+  const Code code = machine_code(add_number_program());
   const auto loaded = device->load(std::span(&code, 1));
   run_and_check(*device, loaded[0], 100000);
   const testing::Ended child = testing::run_apart(20, [&] {
@@ -167,7 +147,7 @@ TEST(Cpu, CodeIsNeverWritableAndExecutable) {
     }
   });
   const auto device = make_cpu_device({});
-  const std::vector<Code> batch(20, machine_code(add_variable()));
+  const std::vector<Code> batch(20, machine_code(add_number_program()));
   std::vector<Ref<Executable>> kept;
   for (int i = 0; i < 100 || looks < 5; ++i)
     for (auto& e : device->load(batch)) kept.push_back(e);
@@ -184,7 +164,7 @@ TEST(Cpu, CodeIsNeverWritableAndExecutable) {
 
 TEST(Cpu, BytecodeIsInterpreted) {
   const auto device = make_cpu_device({.threads = 2});
-  Rendered r = render_bytecode(add_variable());
+  Rendered r = render_bytecode(add_number_program());
   Code code;
   code.kind = CodeKind::Bytecode;
   code.name = r.name;
@@ -233,7 +213,7 @@ TEST(Cpu, ProfilersFindTheKernelsNames) {
   if (!can_run()) GTEST_SKIP();
   const std::string path = cat("/tmp/perf-", getpid(), ".map");
   const auto device = make_cpu_device({.perf_map = true});
-  const Code code = machine_code(add_variable());
+  const Code code = machine_code(add_number_program());
   device->load(std::span(&code, 1));
   std::string line;
   std::ifstream file(path);

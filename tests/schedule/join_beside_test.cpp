@@ -189,7 +189,7 @@ TEST_F(JoinBeside, AFlippedJoinIsApart) {
   EXPECT_EQ(stores(both, {{}, &trials, nullptr}), Counts{2});
   ASSERT_EQ(trials.size(), 1U);
   EXPECT_TRUE(trials[0].joined);
-  EXPECT_LE(trials[0].pay, trials[0].save);
+  EXPECT_LE(trials[0].cost.paid(), trials[0].cost.saved());
   EXPECT_EQ(stores(both, {{trials[0].number}, nullptr, nullptr}), (Counts{1, 1}));
 }
 

@@ -35,13 +35,13 @@ TEST_F(JoinTest, AFlippedJoinIsDecidedTheOtherWay) {
   ASSERT_FALSE(trials.empty());
   for (const JoinTrial& trial : trials) {
     EXPECT_TRUE(trial.joined);
-    EXPECT_LE(trial.pay, trial.save);
+    EXPECT_LE(trial.cost.paid(), trial.cost.saved());
     std::vector<JoinTrial> flipped;
     EXPECT_GT(count({{trial.number}, &flipped, nullptr}), 1U);
     const auto same = std::ranges::find(flipped, trial.number, &JoinTrial::number);
     ASSERT_NE(same, flipped.end());
     EXPECT_FALSE(same->joined);
-    EXPECT_EQ(same->save, trial.save);
+    EXPECT_EQ(same->cost[JoinPart::Traffic], trial.cost[JoinPart::Traffic]);
   }
 }
 

@@ -219,6 +219,11 @@ def _index(self, key):
             for size in shape[axis:axis + len(shape) - used]:
                 begin, end, step = begin + [0], end + [size], step + [1]
                 kept.append(size)
+        elif shape[axis] < 0:  # of each run
+            if part != slice(None):
+                raise IndexError(f"axis {axis} of shape {_sizes(shape)} has a size that runs bind: slice() takes it")
+            begin, end, step = begin + [0], end + [shape[axis]], step + [1]
+            kept.append(shape[axis])
         elif isinstance(part, slice):
             first, last, by = part.indices(shape[axis])
             count = len(range(first, last, by))
@@ -238,8 +243,13 @@ def _index(self, key):
     return sliced if sliced.shape == tuple(kept) else sliced.reshape(kept)
 
 
+def _sizes(shape):
+    """As text; a size that runs bind is "?"."""
+    return "[" + ", ".join("?" if size < 0 else str(size) for size in shape) + "]"
+
+
 def _repr(self):
-    return f"<tiny.Tensor {list(self.shape)} {getattr(self.dtype, 'name', self.dtype).lower()}>"
+    return f"<tiny.Tensor {_sizes(self.shape)} {getattr(self.dtype, 'name', self.dtype).lower()}>"
 
 
 def _bool(self):

@@ -1009,6 +1009,9 @@ extern "C" {
     pub fn tiny_model_info(model: *const tiny_model, out: *mut *mut tiny_report) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_model_header(model: *const tiny_model, out: *mut *mut tiny_report) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_model_input_count(model: *const tiny_model, out: *mut usize) -> tiny_status;
 }
 extern "C" {
@@ -1151,6 +1154,9 @@ extern "C" {
         program: *const tiny_program,
         out: *mut usize,
     ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_cached_count(program: *const tiny_program, out: *mut usize) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_program_memory(

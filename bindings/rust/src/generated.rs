@@ -1373,6 +1373,13 @@ impl Model {
         Ok(Report::from_raw(out))
     }
 
+    /// What the file says of itself as one JSON object: what tiny_model_info has under "model", without a look at the operators.
+    pub fn header(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_model_header(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
     pub fn input_count(&self) -> Result<usize> {
         let mut out: usize = 0;
         check(unsafe { ffi::tiny_model_input_count(self.raw.as_ptr(), &mut out) })?;
@@ -1508,6 +1515,13 @@ impl Program {
     pub fn interpreted_count(&self) -> Result<usize> {
         let mut out: usize = 0;
         check(unsafe { ffi::tiny_program_interpreted_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// How many of them had their code before the program was compiled, in the context or in the disk cache.
+    pub fn cached_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_program_cached_count(self.raw.as_ptr(), &mut out) })?;
         Ok(out)
     }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "runtime/cpu/chain.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cores.h"
 #include "base/error.h"
-#include "base/thread_pool.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -1,0 +1,40 @@
+// What joining two kernels saves and costs: seconds at the target's speeds, by what they are spent
+// on, and the weights that were fitted to joins that ran both ways.
+//
+// `bench/run joins --fit` measures joins of real models, fits the weights anew and prints them
+// beside these; docs/BENCHMARKS.md has the measurements.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tiny {
+
+enum class JoinPart : uint8_t {
+  Launch,      // saved: of a kernel
+  Traffic,     // saved: storing and reading the value, where the joined kernel has no product
+  Hidden,      // saved: the same beside a product, whose arithmetic takes longer than reading
+  Recomputed,  // paid: arithmetic that the kernels apart do not have
+  Kept,        // saved: arithmetic on rows that are wanted again and stay in scratch
+  Operand,     // paid: an operand that each worker computes for itself
+  Filled,      // paid: windows that are reduced into scratch, for a tile of rows at a time
+  Rows,        // paid: the product of such rows, which has smaller tiles than alone
+  Panels,      // paid: a matrix that is read again for each tile of rows
+};
+inline constexpr size_t kJoinParts = 9;
+
+struct JoinCost {
+  std::array<double, kJoinParts> seconds{};
+
+  double& operator[](JoinPart part) { return seconds[static_cast<size_t>(part)]; }
+  double operator[](JoinPart part) const { return seconds[static_cast<size_t>(part)]; }
+  // Weighed.
+  double saved() const;
+  double paid() const;
+};
+
+std::string_view name_of(JoinPart part);
+
+}  // namespace tiny

@@ -1,0 +1,118 @@
+// Windows whose values a stage holds for a product: what lies beyond the edges of the picture is
+// jumped over or masked, the values are the oracle's, and the product stands once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/text.h"
+#include "codegen/pipeline.h"
+#include "engine/compile.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/window.h"
+#include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/environment.h"
+#include "tests/support/tensors.h"
+
+namespace tiny {
+namespace {
+
+struct Picture {
+  Ints size;
+  int64_t channels = 0;
+  int64_t outputs = 0;
+  int64_t window = 3;
+  int64_t stride = 1;
+  Ints before;  // padding
+  Ints after;
+  bool is_pool = false;
+};
+
+Tensor values(const Ref<Context>& context, const Ints& shape, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  testing::Floats data;
+  for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
+    data.push_back(static_cast<float>(static_cast<int64_t>(random() % 33) - 16) / 16);
+  return testing::floats(context, data, shape);
+}
+
+// A window for each channel, then a product over the channels; channels last.
+Tensor network(const Ref<Context>& context, const Picture& p) {
+  const Tensor x = permute(values(context, {1, p.size[0], p.size[1], p.channels}, 1), {0, 3, 1, 2});
+  WindowOptions window;
+  window.strides = {p.stride, p.stride};
+  window.before = p.before;
+  window.after = p.after;
+  Tensor inner;
+  if (p.is_pool) {
+    inner = max_pool(x, {p.window, p.window}, window);
+  } else {
+    const Tensor w = values(context, {p.channels, 1, p.window, p.window}, 2);
+    inner = relu(conv(x, w, Tensor(), window, p.channels));
+  }
+  const Tensor w = values(context, {p.outputs, p.channels, 1, 1}, 3);
+  return permute(conv(inner, w, Tensor(), {}), {0, 2, 3, 1});
+}
+
+const Picture kPictures[] = {
+    {{28, 28}, 32, 32, 3, 1, {1, 1}, {1, 1}},       {{14, 14}, 32, 16, 3, 1, {1, 1}, {1, 1}},
+    {{7, 7}, 64, 32, 3, 1, {1, 1}, {1, 1}},         {{29, 23}, 32, 24, 3, 2, {1, 1}, {1, 1}},
+    {{14, 16}, 16, 24, 5, 1, {2, 2}, {2, 2}},       {{20, 28}, 32, 16, 3, 1, {2, 1}, {0, 3}},
+    {{21, 28}, 32, 16, 3, 1, {1, 1}, {1, 1}, true}, {{27, 27}, 16, 32, 3, 2, {0, 0}, {0, 0}, true},
+};
+
+TEST(WindowEdges, HaveTheOraclesValues) {
+  for (const Picture& p : kPictures) {
+    SCOPED_TRACE(cat(p.size[0], "x", p.size[1], " by ", p.window, "/", p.stride));
+    reference::Values want;
+    for (const char* isa : {"auto", "avx2"}) {
+      Flags flags = testing::flags_for("cpu", isa);
+      flags.threads = 1;
+      const Ref<Context> context = make_ref<Context>(flags);
+      const Tensor output = network(context, p);
+      if (isa[1] == 'u') want = reference::evaluate(output.node());
+      EXPECT_EQ(reference::difference(want, testing::floats_of(output).data()), "") << isa;
+    }
+  }
+}
+
+// The program of the kernel that the picture's network is.
+LinearProgram program_of(const Picture& p) {
+  Flags flags = testing::flags_for("null");
+  flags.cache = 0;
+  const Ref<Context> context = make_ref<Context>(flags);
+  const UOp stored = context->graph().make(Op::Contiguous, {network(context, p).node()});
+  const Schedule schedule = make_schedule({&stored, 1}, avx512_target(), true);
+  EXPECT_EQ(schedule.kernels.size(), 1U);
+  PipelineOptions options;
+  options.verify = true;
+  return generate(schedule.kernels.front().kernel, avx512_target(), options).program;
+}
+
+size_t count(const LinearProgram& program, Op op) {
+  return static_cast<size_t>(
+      std::ranges::count_if(program.ops, [op](const LinearOp& o) { return o.op == op; }));
+}
+
+TEST(WindowEdges, RepeatNothingOfTheProduct) {
+  Picture plain = kPictures[0];
+  plain.before = plain.after = {0, 0};
+  plain.size = {30, 30};  // the same outputs, of which none is at an edge
+  const LinearProgram with = program_of(kPictures[0]);
+  const LinearProgram without = program_of(plain);
+  EXPECT_EQ(count(with, Op::Loop), count(without, Op::Loop));
+  EXPECT_EQ(count(with, Op::Fma), count(without, Op::Fma));
+  EXPECT_EQ(count(with, Op::Store), count(without, Op::Store));
+}
+
+TEST(WindowEdges, RowsBeyondAnEdgeAreJumpedOver) {
+  const LinearProgram program = program_of(kPictures[0]);
+  EXPECT_EQ(count(program, Op::If), 2U);
+}
+
+}  // namespace
+}  // namespace tiny
