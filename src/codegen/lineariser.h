@@ -107,6 +107,8 @@ class Lineariser {
   void emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits);
   void open_loop(size_t range, LinearId value);
   void close_inside(const std::vector<Task*>& group, size_t range);
+  void emit_last_iteration(const std::vector<Task*>& group, size_t range, int64_t value,
+                           LinearId end);
   void emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value);
 
   // closing.cpp
@@ -194,6 +196,8 @@ class Lineariser {
   InstanceKey state_key(const UOp& node);
   void remember_state(const UOp& node);
   LinearId read_state(const UOp& node);
+  UOp steps_of_run(const UOp& range) const;
+  void bound_run(const std::vector<Task*>& group, size_t range, LoopBounds& limits);
   LinearId begin_running(const UOp& node);
   void fold_running(const UOp& node, LinearId base, LinearId part);
   void step_running(Task& task);
@@ -318,6 +322,7 @@ class Lineariser {
   std::unordered_map<const Node*, RunningState> running_;
   std::unordered_map<const Node*, std::vector<UOp>> apart_;  // by flat index: of each lane
   int64_t passing_end_ = 0;                                  // of scratch that vectors pass through
+  std::unordered_map<const Node*, UOp> run_ends_;            // of ranges whose loops end before
   std::unordered_map<const Node*, int> users_;               // how often a node is a source
 };
 
