@@ -74,17 +74,16 @@ def compile_rows(tiny, path, count):
 def watched(helper, command, env):
     """Milliseconds of a whole process, the most memory that it had in MB, and what it printed.
 
-    `helper` is bench_peak_memory: what this process has is not counted as the other's.
+    `helper` is bench_peak_memory: neither what this process has nor the time to start the helper is
+    counted as the other's.
     """
-    with tempfile.NamedTemporaryFile() as peak:
-        start = time.perf_counter()
-        done = subprocess.run([str(part) for part in (helper, peak.name, *command)], env=env,
+    with tempfile.NamedTemporaryFile() as measured:
+        done = subprocess.run([str(part) for part in (helper, measured.name, *command)], env=env,
                               stdout=subprocess.PIPE, check=False)
-        ms = (time.perf_counter() - start) * 1e3
         if done.returncode != 0:
             raise RuntimeError(f"{command[0]} ended with {done.returncode}")
-        kilobytes = int(pathlib.Path(peak.name).read_text(encoding="utf-8"))
-    return ms, kilobytes / 1024, json.loads(done.stdout)
+        kilobytes, ms = pathlib.Path(measured.name).read_text(encoding="utf-8").split()
+    return float(ms), int(kilobytes) / 1024, json.loads(done.stdout)
 
 
 def cold_rows(tiny, path, count):

@@ -114,7 +114,9 @@ typedef struct tiny_cancel tiny_cancel;   /* ends work early */
 TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
 /* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt",
-   "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps).  Limits, 0 for
+   "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes
+   of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more
+   beside the buffers in use than have been in use at once).  Limits, 0 for
    none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers),
    "time_limit" (milliseconds of a call), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a
    model file).  An unknown key is an error that lists the known. */
@@ -168,8 +170,8 @@ TINY_API void tiny_context_release(tiny_context *context);
    TINY_ERROR_CANCELLED; it is looked at between nodes and kernels.  Runs have their own. */
 TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel *cancel);
 /* What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of
-   its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "cache_dir" ("": no disk
-   cache). */
+   its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept
+   for later ones), "cache_dir" ("": no disk cache). */
 TINY_API tiny_status tiny_context_info(tiny_context *context, tiny_report **out);
 
 /* ---- Cancelling ------------------------------------------------------------------------------ */

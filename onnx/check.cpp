@@ -241,8 +241,9 @@ void check_function(Function& function) {
 void refuse_references(const std::vector<Node>& nodes) {
   for (const Node& node : nodes)
     for (const Attribute& attribute : node.attributes) {
-      require(attribute.ref_attr_name.empty(), Status::InvalidModel, describe(node),
-              " refers to the attribute \"", attribute.ref_attr_name, "\" outside of a function");
+      if (!attribute.ref_attr_name.empty())
+        throw Error(Status::InvalidModel, cat(describe(node), " refers to the attribute \"",
+                                              attribute.ref_attr_name, "\" outside of a function"));
       for (const Graph& graph : attribute.graphs) refuse_references(graph.nodes);
     }
 }

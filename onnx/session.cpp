@@ -127,10 +127,9 @@ size_t LoadedModel::output_index(const std::string& name) const {
 
 DType LoadedModel::input_dtype(size_t index) const {
   const ValueInfo& info = input(index);
-  const std::string what = cat("input \"", info.name, "\"");
-  require(info.type.kind == ValueType::Kind::Tensor, Status::Unsupported, what, " is of type ",
-          to_string(info.type), "; only tensors are supported");
-  return dtype_of_tensor_type(info.type.elem_type, what);
+  require(info.type.kind == ValueType::Kind::Tensor, Status::Unsupported, "input \"", info.name,
+          "\" is of type ", info.type, "; only tensors are supported");
+  return dtype_of_tensor_type(info.type.elem_type, "input", info.name);
 }
 
 bool LoadedModel::is_host_input(size_t index) const {

@@ -227,7 +227,7 @@ Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
   const Context context = open_context(common);
   LoadedModel model(context, flags.model);
   model.read_ports();
-  const std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
+  std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
   Session session(context, model, arrays_of(inputs));
   const auto start = Clock::now();
   session.execute();

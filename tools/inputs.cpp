@@ -255,9 +255,9 @@ void check_shapes(const LoadedModel& model, const CommonFlags& common) {
   const Shapes checked(model, common);
 }
 
-std::vector<const Array*> arrays_of(const std::vector<Input>& inputs) {
-  std::vector<const Array*> arrays;
-  for (const Input& input : inputs) arrays.push_back(&input.array);
+std::vector<Array*> arrays_of(std::vector<Input>& inputs) {
+  std::vector<Array*> arrays;
+  for (Input& input : inputs) arrays.push_back(&input.array);
   return arrays;
 }
 

@@ -28,7 +28,7 @@ std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
 // Wrong usage if --dim or --shape names what the model has not, or does not fit it.
 void check_shapes(const LoadedModel& model, const CommonFlags& common);
 // They stay those of the inputs.
-std::vector<const Array*> arrays_of(const std::vector<Input>& inputs);
+std::vector<Array*> arrays_of(std::vector<Input>& inputs);
 
 struct FileArgument {
   std::string name;  // of an input or output; may be empty

@@ -230,7 +230,7 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
   LoadedModel model(context, flags.model);
   model.read_ports();
   const std::vector<size_t> chosen = chosen_outputs(model, flags);
-  const std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
+  std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
   const std::vector<Expected> expected = read_expected(model, flags, chosen);
   Session session(context, model, arrays_of(inputs));
   const auto start = Clock::now();

@@ -255,19 +255,20 @@ size_t LoadedModel::output_index(const std::string& name) const {
 }
 
 Session::Session(const Context& context, const LoadedModel& model,
-                 const std::vector<const Array*>& inputs)
+                 const std::vector<Array*>& inputs)
     : context_(context), model_(model) {
-  for (const Array* array : inputs) {
+  for (Array* array : inputs) {
     Tensor tensor;
     check(tiny_tensor_from_data(context.get(), array->dtype, array->shape.data(),
                                 array->shape.size(), array->bytes.data(), array->bytes.size(),
                                 out(tensor)));
     inputs_.push_back(std::move(tensor));
+    std::vector<std::byte>().swap(array->bytes);
   }
   compile(inputs);
 }
 
-void Session::compile(const std::vector<const Array*>& inputs) {
+void Session::compile(const std::vector<Array*>& inputs) {
   const Phase phase("compiling " + model_.path());
   std::vector<int64_t> dims;
   for (const Array* array : inputs)

@@ -89,8 +89,8 @@ class LoadedModel {
 //   tiny_model_run, and the figures of the program are what the context counted meanwhile.
 class Session {
  public:
-  Session(const Context& context, const LoadedModel& model,
-          const std::vector<const Array*>& inputs);
+  // Copies the arrays' elements, and lets go of them: big inputs need not be there twice.
+  Session(const Context& context, const LoadedModel& model, const std::vector<Array*>& inputs);
 
   void execute();
   // Another run of the same program, with its own memory; wrong usage if there is no program.
@@ -112,7 +112,7 @@ class Session {
     double schedule_ms = 0, compile_ms = 0;
   };
   Counted counted() const;
-  void compile(const std::vector<const Array*>& inputs);
+  void compile(const std::vector<Array*>& inputs);
   void compile_by_running();
   void bind(tiny_run* run) const;
   Json kernels_of_runs() const;

@@ -76,7 +76,7 @@ void run_set(const Context& context, const LoadedModel& model, const std::string
   CommonFlags own = common;  // the files say what the shapes are
   own.dims.clear();
   own.shapes.clear();
-  const auto inputs = read_inputs(context, model, input, own);
+  auto inputs = read_inputs(context, model, input, own);
   const auto files = data_files(folder, "output");
   if (files.empty()) throw file_failure(folder, "no output_0.pb");
   if (files.size() > model.outputs().size())

@@ -82,7 +82,7 @@ Tensors import_cast_text(Call& c) {
   const std::string name = c.text_attr("to", "");
   for (int32_t n = 1; tensor_type(n); ++n)
     if (name == tensor_type(n)->name)
-      return {cast(c.in(0), dtype_of_tensor_type(n, "the attribute \"to\""))};
+      return {cast(c.in(0), dtype_of_tensor_type(n, "the attribute", "to"))};
   c.check(false, "the attribute to is \"", name, "\", which is no type");
   return {};
 }

@@ -20,8 +20,8 @@ namespace {
 Tensor split_heads(const Call& c, const Tensor& x, const char* attribute) {
   if (x.rank() == 4) return x;
   const int64_t heads = c.attr(attribute);
-  c.check(x.rank() == 3 && heads > 0 && dim_of(x, 2) % heads == 0, "shape ", shape_text(x),
-          " with ", heads, " heads");
+  c.check(x.rank() == 3 && heads > 0 && dim_of(x, 2) % heads == 0, "shape ", x.shape(), " with ",
+          heads, " heads");
   return permute(reshape(x, {size_of(x, 0), size_of(x, 1), heads, -1}), {0, 2, 1, 3});
 }
 
@@ -52,7 +52,7 @@ Tensor masked(const Call& c, Tensor scores, const tiny::Dim& past) {
   if (c.has(3)) {
     Tensor mask = c.in(3);
     const tiny::Dim missing = keys - size_of(mask, -1);
-    c.check(decide_less_equal(0, missing), "attn_mask has the shape ", shape_text(mask), " for ",
+    c.check(decide_less_equal(0, missing), "attn_mask has the shape ", mask.shape(), " for ",
             tiny::to_string(keys), " keys");
     if (!mask.dtype().is_bool() && missing.is(0)) {
       scores = scores + cast(mask, scores.dtype());
@@ -124,7 +124,7 @@ Tensors import_rotary_embedding(Call& c) {
   if (is_flat) {
     const int64_t heads = c.attr("num_heads", 0);
     c.check(heads > 0 && dim_of(given, 2) % heads == 0, "num_heads = ", heads, " for shape ",
-            shape_text(given));
+            given.shape());
     x = reshape(given, {size_of(given, 0), size_of(given, 1), heads, -1});
   } else {
     c.check(given.rank() == 4, "it takes 3 or 4 axes; got ", given.rank());
@@ -137,8 +137,8 @@ Tensors import_rotary_embedding(Call& c) {
           " of ", size);
   const auto cache = [&](size_t i) {
     const Tensor table = c.has(3) ? gather(c.in(i), c.in(3), 0) : c.in(i);
-    c.check(table.rank() == 3 && dim_of(table, 2) == turned / 2, "a cache of shape ",
-            shape_text(table), " for ", turned, " rotated elements");
+    c.check(table.rank() == 3 && dim_of(table, 2) == turned / 2, "a cache of shape ", table.shape(),
+            " for ", turned, " rotated elements");
     return unsqueeze(table, {2});
   };
   const Tensor cosine = cache(1);

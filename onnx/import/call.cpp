@@ -152,7 +152,7 @@ const TensorData& Call::tensor_attr(const char* name) const {
 
 DType Call::dtype_attr(const char* name, DType fallback) const {
   const Attribute* a = attribute(name, AttributeType::Int);
-  return a ? dtype_of_tensor_type(a->i, cat("the attribute \"", name, "\"")) : fallback;
+  return a ? dtype_of_tensor_type(a->i, "the attribute", name) : fallback;
 }
 
 void Call::require_attr(const char* name, int64_t value) const {
@@ -192,10 +192,6 @@ Ints dims_of(const Tensor& tensor) {
 
 int64_t dim_of(const Tensor& tensor, int64_t axis) {
   return size_of(tensor, axis).value();
-}
-
-std::string shape_text(const Tensor& tensor) {
-  return tiny::to_string(tensor.shape());
 }
 
 tiny::Dim size_of(const Tensor& tensor, int64_t axis) {

@@ -123,7 +123,5 @@ Ints dims_of(const Tensor& tensor);
 // Negative axes count from the end; Error{InvalidModel} for one that is not there.
 int64_t dim_of(const Tensor& tensor, int64_t axis);  // a number, or FreeDimension
 tiny::Dim size_of(const Tensor& tensor, int64_t axis);
-// The shape, for messages.
-std::string shape_text(const Tensor& tensor);
 
 }  // namespace tiny::onnx

@@ -36,7 +36,7 @@ Tensors import_gemm(Call& c) {
   if (!c.has(2) || c.real_attr("beta", 1.0f) == 0) return {out};
   const Tensor rest = scaled(c.in(2), "beta");
   c.check(broadcast_shape(rest.shape(), out.shape()) == out.shape(), "C has the shape ",
-          shape_text(rest), ", the product ", shape_text(out));
+          rest.shape(), ", the product ", out.shape());
   return {out + rest};
 }
 

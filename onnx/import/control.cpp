@@ -22,7 +22,7 @@ Tensors both_branches(Call& c) {
   c.check(yes.size() == no.size(), "its branches have ", yes.size(), " and ", no.size(),
           " outputs");
   c.check(element_count(dims_of(c.in(0)), "a condition") == 1, "a condition of shape ",
-          shape_text(c.in(0)));
+          c.in(0).shape());
   const Tensor condition = reshape(c.in(0), Shape());
   Tensors out;
   for (size_t i = 0; i < yes.size(); ++i) {

@@ -58,7 +58,7 @@ Tensor positions(const Ref<Context>& context, DType dtype, const tiny::Dim& n, i
 Tensor aligned(const Call& call, const Tensor& a, const Tensor& b) {
   if (call.version() >= 7) return b;
   if (!call.flag("broadcast", false)) {
-    call.check(a.shape() == b.shape(), "shapes ", shape_text(a), " and ", shape_text(b),
+    call.check(a.shape() == b.shape(), "shapes ", a.shape(), " and ", b.shape(),
                " differ and the attribute broadcast is not set");
     return b;
   }

@@ -250,7 +250,7 @@ void Importer::node(const Node& node) {
       require(value != nullptr, Status::InvalidModel, "value \"", name, "\" is not defined");
       inputs.push_back(*value);
     }
-    require(has_row, Status::Unsupported, missing_row(node));
+    if (!has_row) throw Error(Status::Unsupported, missing_row(node));
     if (!ready) {
       for (const std::string& output : node.outputs) scopes_.back().missing[output] = "";
       return;

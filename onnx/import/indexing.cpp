@@ -36,7 +36,7 @@ Tensors import_one_hot(Call& c) {
   const int64_t depth = c.integer(1);
   c.check(depth >= 0, "a depth of ", depth);
   const Tensor& values = c.in(2);
-  c.check(dims_of(values) == Ints{2}, "values of shape ", shape_text(values));
+  c.check(dims_of(values) == Ints{2}, "values of shape ", values.shape());
   const Tensor off = reshape(slice_axis(values, 0, 0, 1), Shape());
   const Tensor on = reshape(slice_axis(values, 0, 1, 2), Shape());
   const Tensor index = cast(c.in(0), kInt64);
@@ -49,7 +49,7 @@ Tensors import_reverse_sequence(Call& c) {
   const int64_t batch = axis_of(c.attr("batch_axis", 1), x.rank());
   const int64_t time = axis_of(c.attr("time_axis", 0), x.rank());
   c.check(batch != time && dim_of(c.in(1), 0) == dim_of(x, batch), "sequence_lens of shape ",
-          shape_text(c.in(1)), " for ", shape_text(x));
+          c.in(1).shape(), " for ", x.shape());
   Ints shape(static_cast<size_t>(x.rank()), 1);
   shape[static_cast<size_t>(batch)] = dim_of(x, batch);
   const Tensor lengths = reshape(cast(c.in(1), kInt64), to_shape(shape));

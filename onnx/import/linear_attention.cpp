@@ -25,7 +25,7 @@ Tensors import_causal_convolution(Call& c) {
   const Tensor& x = c.in(0);
   const Tensor& weight = c.in(1);
   c.check(x.rank() == 3 && weight.rank() == 3 && dim_of(weight, 0) == dim_of(x, 1),
-          "weights of shape ", shape_text(weight), " for ", shape_text(x));
+          "weights of shape ", weight.shape(), " for ", x.shape());
   const int64_t kept = dim_of(weight, 2) - 1;
   const Shape shape = to_shape({dim_of(x, 0), dim_of(x, 1), kept});
   const Tensor past = c.has(3) ? c.in(3) : full(c.context(), x.dtype(), shape, 0);
@@ -69,7 +69,7 @@ Tensors import_linear_attention(Call& c) {
   const DType wide = q.dtype().bits() < 32 ? kFloat32 : q.dtype();
   // [B, T, H * d] as [B, T, H, d].
   const auto split = [&](const Tensor& x, int64_t n) {
-    c.check(x.rank() == 3 && n > 0 && dim_of(x, 2) % n == 0, "shape ", shape_text(x), " with ", n,
+    c.check(x.rank() == 3 && n > 0 && dim_of(x, 2) % n == 0, "shape ", x.shape(), " with ", n,
             " heads");
     return reshape(cast(x, wide), to_shape({batch, steps, n, dim_of(x, 2) / n}));
   };

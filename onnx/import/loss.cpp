@@ -18,7 +18,7 @@ namespace {
 Tensor likelihood_loss(const Call& c, const Tensor& log_probability) {
   const Tensor target = cast(c.in(1), kInt64);
   c.check(log_probability.rank() == target.rank() + 1 && target.rank() >= 1, "scores of shape ",
-          shape_text(log_probability), " for targets of shape ", shape_text(target));
+          log_probability.shape(), " for targets of shape ", target.shape());
   Tensor valid;
   Tensor classes = target;
   if (c.has_attribute("ignore_index")) {

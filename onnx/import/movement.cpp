@@ -27,7 +27,7 @@ Tensor reshaped(const Tensor& x, const Shape& shape) {
     require(decide_less_equal(0, d), Status::InvalidModel, "a shape ", tiny::to_string(shape),
             " with a negative size");
   require(decide_equal(product(shape), product(x.shape())), Status::InvalidModel, "shape ",
-          shape_text(x), " cannot become ", tiny::to_string(shape));
+          x.shape(), " cannot become ", tiny::to_string(shape));
   return reshape(x, shape);
 }
 
@@ -39,7 +39,7 @@ Tensors reshape_as_asked(const Tensor& x, Shape shape, bool allow_zero) {
   for (size_t i = 0; i < shape.size(); ++i) {
     if (!allow_zero && decide_equal(shape[i], 0)) {
       require(i < from.size(), Status::InvalidModel, "shape ", tiny::to_string(shape),
-              " keeps an axis that ", shape_text(x), " has not");
+              " keeps an axis that ", x.shape(), " has not");
       shape[i] = from[i];
     }
     if (decide_equal(shape[i], -1)) {
@@ -54,7 +54,7 @@ Tensors reshape_as_asked(const Tensor& x, Shape shape, bool allow_zero) {
     const tiny::Dim count = product(from);
     const auto exact = divide_exactly(count, rest);
     require(exact || (count.value() % rest.value() == 0 && !rest.is(0)), Status::InvalidModel,
-            "shape ", shape_text(x), " cannot become ", tiny::to_string(shape));
+            "shape ", x.shape(), " cannot become ", tiny::to_string(shape));
     shape[static_cast<size_t>(open)] = *exact;
   }
   return {reshaped(x, shape)};
@@ -93,7 +93,7 @@ Tensors squeezed(Call& c, const std::optional<Ints>& axes) {
   const Tensor& x = c.in(0);
   if (!axes) return {squeeze(x)};
   for (int64_t axis : axes_of(*axes, x.rank()))
-    c.check(decide_equal(size_of(x, axis), 1), "axis ", axis, " of shape ", shape_text(x),
+    c.check(decide_equal(size_of(x, axis), 1), "axis ", axis, " of shape ", x.shape(),
             " has not size 1");
   return {squeeze(x, axes_of(*axes, x.rank()))};
 }

@@ -54,8 +54,8 @@ Tensors stored_statistics(Call& c) {
   c.refuse_outputs(1);
   const Tensor& x = c.in(0);
   c.check(x.rank() >= 2, "it takes two axes or more; got ", x.rank());
-  c.check(dims_of(c.in(1)) == Ints{dim_of(x, 1)}, "scale has the shape ", shape_text(c.in(1)),
-          " for ", dim_of(x, 1), " channels");
+  c.check(dims_of(c.in(1)) == Ints{dim_of(x, 1)}, "scale has the shape ", c.in(1).shape(), " for ",
+          dim_of(x, 1), " channels");
   return {batch_normalized(x, widened(c.in(1)), widened(c.in(2)), widened(c.in(3)),
                            widened(c.in(4)), c.real_attr("epsilon", 1e-5f))};
 }

@@ -54,8 +54,7 @@ Tensors padded(Call& c, const Ints& pads, const std::optional<Ints>& given_axes,
     after[axis] = pads[axes.size() + i];
     const int64_t size = checked_add(checked_add(pads[i], pads[axes.size() + i], "a pad"),
                                      dim_of(x, axes[i]), "a pad");
-    c.check(size >= 0, "pads ", list_text(pads), " take more than there is of shape ",
-            shape_text(x));
+    c.check(size >= 0, "pads ", list_text(pads), " take more than there is of shape ", x.shape());
   }
   if (mode == "constant") return {pad_with(x, before, after, value)};
   Tensor out = x;

@@ -22,13 +22,13 @@ Tensor spread(const Call& c, const Tensor& parameter, const Tensor& x) {
                                            std::max<int64_t>(x.rank(), 1);
   if (parameter.rank() == 1 && block == 0) {
     if (dim_of(parameter, 0) == 1) return reshape(parameter, Shape());
-    c.check(dim_of(parameter, 0) == dim_of(x, axis), "a scale of shape ", shape_text(parameter),
-            " for axis ", axis, " of shape ", shape_text(x));
+    c.check(dim_of(parameter, 0) == dim_of(x, axis), "a scale of shape ", parameter.shape(),
+            " for axis ", axis, " of shape ", x.shape());
     Ints shape(static_cast<size_t>(x.rank()), 1);
     shape[static_cast<size_t>(axis)] = dim_of(parameter, 0);
     return reshape(parameter, to_shape(shape));
   }
-  c.check(block > 0 && parameter.rank() == x.rank(), "a scale of shape ", shape_text(parameter),
+  c.check(block > 0 && parameter.rank() == x.rank(), "a scale of shape ", parameter.shape(),
           " with block_size = ", block);
   Ints wide = dims_of(parameter);
   wide.insert(wide.begin() + axis + 1, block);

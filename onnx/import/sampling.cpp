@@ -98,7 +98,7 @@ Tensors import_grid_sample(Call& c) {
   const int64_t axes = x.rank() - 2;
   c.check(axes >= 1 && grid.rank() == x.rank() && dim_of(grid, -1) == axes &&
               dim_of(grid, 0) == dim_of(x, 0),
-          "a grid of shape ", shape_text(grid), " for ", shape_text(x));
+          "a grid of shape ", grid.shape(), " for ", x.shape());
   std::string mode = c.text_attr("mode", c.version() < 20 ? "bilinear" : "linear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
@@ -159,7 +159,7 @@ Tensors import_affine_grid(Call& c) {
   const auto axes = static_cast<int64_t>(size.size()) - 2;
   c.check((axes == 2 || axes == 3) && theta.rank() == 3 && dim_of(theta, 1) == axes &&
               dim_of(theta, 2) == axes + 1 && size[0] == dim_of(theta, 0),
-          "theta of shape ", shape_text(theta), " for a size ", list_text(size));
+          "theta of shape ", theta.shape(), " for a size ", list_text(size));
   const Ints spatial(size.begin() + 2, size.end());
   const int64_t count = element_count(spatial, "a grid");
   const bool align = c.flag("align_corners", false);
@@ -242,7 +242,7 @@ Tensors import_col2im(Call& c) {
     blocks = checked_mul(blocks, block[i], "a block");
     places = checked_mul(places, windows[i], "the blocks");
   }
-  c.check(dim_of(x, 1) % blocks == 0 && dim_of(x, 2) == places, "columns of shape ", shape_text(x),
+  c.check(dim_of(x, 1) % blocks == 0 && dim_of(x, 2) == places, "columns of shape ", x.shape(),
           " for ", places, " blocks of ", blocks);
   // [N, C, k1, k2, .., l1, l2, ..] to [N, C, k1, l1, k2, l2, ..]
   Ints apart{dim_of(x, 0), dim_of(x, 1) / blocks}, order{0, 1};

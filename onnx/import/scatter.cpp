@@ -68,15 +68,15 @@ Tensors import_scatter_elements(Call& c) {
   const Tensor& updates = c.in(2);
   const int64_t axis = axis_of(c.attr("axis", 0), data.rank());
   c.check(dims_of(c.in(1)) == dims_of(updates) && updates.rank() == data.rank(),
-          "indices of shape ", shape_text(c.in(1)), " for updates of shape ", shape_text(updates));
+          "indices of shape ", c.in(1).shape(), " for updates of shape ", updates.shape());
   Tensor places = checked_places(c.in(1), dim_of(data, axis));
   // Where the updates are shorter than the data, nothing is written.
   Ints none(static_cast<size_t>(data.rank()), 0), more = none;
   for (int64_t i = 0; i < data.rank(); ++i) {
     if (i == axis) continue;
     more[static_cast<size_t>(i)] = dim_of(data, i) - dim_of(updates, i);
-    c.check(more[static_cast<size_t>(i)] >= 0, "updates of shape ", shape_text(updates),
-            " for data of shape ", shape_text(data));
+    c.check(more[static_cast<size_t>(i)] >= 0, "updates of shape ", updates.shape(),
+            " for data of shape ", data.shape());
   }
   const Tensor inside =
       pad(full(c.context(), kBool, updates.shape(), 1), to_shape(none), to_shape(more));
@@ -97,8 +97,8 @@ Tensors import_scatter_elements(Call& c) {
 Tensors import_scatter_nd(Call& c) {
   const Tensor& data = c.in(0);
   const Tensor& index = c.in(1);
-  c.check(index.rank() >= 1 && dim_of(index, -1) <= data.rank(), "indices of shape ",
-          shape_text(index), " into ", data.rank(), " axes");
+  c.check(index.rank() >= 1 && dim_of(index, -1) <= data.rank(), "indices of shape ", index.shape(),
+          " into ", data.rank(), " axes");
   const int64_t depth = dim_of(index, -1);
   const Ints dims = dims_of(data);
   Ints outer = dims_of(index);
@@ -148,8 +148,8 @@ Tensors import_tensor_scatter(Call& c) {
 // The output of a max pool back at its places, zeros elsewhere.
 Tensors import_max_unpool(Call& c) {
   const Tensor& x = c.in(0);
-  c.check(x.rank() >= 3 && dims_of(c.in(1)) == dims_of(x), "indices of shape ", shape_text(c.in(1)),
-          " for ", shape_text(x));
+  c.check(x.rank() >= 3 && dims_of(c.in(1)) == dims_of(x), "indices of shape ", c.in(1).shape(),
+          " for ", x.shape());
   const auto axes = static_cast<size_t>(x.rank() - 2);
   const Ints kernel = c.ints_attr("kernel_shape", {});
   const Ints strides = c.ints_attr("strides", Ints(axes, 1));

@@ -139,7 +139,7 @@ Tensors import_stft(Call& c) {
   const auto framed = [&](const Tensor& part) {
     const Tensor views = windows(part, {length}, {step}, {1}, {frames});
     if (!c.has(2)) return views;
-    c.check(dims_of(c.in(2)) == Ints{length}, "a window of shape ", shape_text(c.in(2)));
+    c.check(dims_of(c.in(2)) == Ints{length}, "a window of shape ", c.in(2).shape());
     return views * c.in(2);
   };
   Complex in = parts_of(c, x);

@@ -28,6 +28,7 @@ std::string info_json(tiny::Context& context) {
   json.key("threads").integer(target.cores);
   json.key("memory_limit").integer(context.flags().memory_limit);
   json.key("memory_used").integer(context.device().memory().used());
+  json.key("memory_kept").integer(context.device().kept_bytes());
   json.key("cache_dir").text(context.kernels().disk().folder());
   return json.end_object().result();
 }

@@ -62,11 +62,15 @@ std::string join(const std::vector<std::string>& items, std::string_view separat
   return out;
 }
 
-std::string list_text(const std::vector<int64_t>& values) {
+std::string to_string(const ListText& list) {
   std::vector<std::string> items;
-  items.reserve(values.size());
-  for (int64_t v : values) items.push_back(std::to_string(v));
+  items.reserve(list.values->size());
+  for (int64_t v : *list.values) items.push_back(std::to_string(v));
   return cat("[", join(items, ", "), "]");
+}
+
+ListText::operator std::string() const {
+  return to_string(*this);
 }
 
 namespace {

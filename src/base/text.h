@@ -56,8 +56,15 @@ std::string cat(const Parts&... parts) {
   return cat_parts({TextPart(parts)...});
 }
 
-// "[2, 3, 4]".
-std::string list_text(const std::vector<int64_t>& values);
+// "[2, 3, 4]", written only if the text is made; borrows the values.
+struct ListText {
+  const std::vector<int64_t>* values;
+  operator std::string() const;  // NOLINT: it stands for its text
+};
+std::string to_string(const ListText& list);
+inline ListText list_text(const std::vector<int64_t>& values) {
+  return {&values};
+}
 
 // `items` joined by `separator`.
 std::string join(const std::vector<std::string>& items, std::string_view separator);

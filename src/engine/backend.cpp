@@ -110,8 +110,8 @@ void check_processor(const Flags& flags) {
 class CpuBackend : public Backend {
  public:
   CpuBackend(const Flags& flags, const CpuFacts& facts, CpuIsa isa)
-      : device_(make_cpu_device(
-            {static_cast<int>(flags.threads), flags.perf_map != 0, flags.threads_of_caller})),
+      : device_(make_cpu_device({static_cast<int>(flags.threads), flags.perf_map != 0,
+                                 flags.memory_kept, flags.threads_of_caller})),
         target_(cpu_target(facts, isa, flags)) {
     target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
     if (flags.processor == "measure")

@@ -74,7 +74,7 @@ std::optional<Plan> replayed(Context& context, const std::string& key,
                              std::span<const UOp> leaves) {
   const auto content = context.kernels().disk().find(key);
   if (!content) return std::nullopt;
-  const auto record = decode_record(*content, leaves.size());
+  const auto record = decode_record(content->view(), leaves.size());
   return record ? replay(context, *record, leaves) : std::nullopt;
 }
 
@@ -86,6 +86,7 @@ Plan made_plan(Context& context, const GraphRequest& given, const Captured& capt
   const double start = observer.now();
   if (!roots.empty()) compute_constants(context, roots, captured, recorder);
   copy_what_is_stored(roots, given.roots.size());
+  context.device().release_kept();  // what constants needed must not stand beside what comes
   out.init_seconds += observer.now() - start;
   if (context.flags().spec != 0)
     for (const UOp& u : roots) verify_tensor(u);
@@ -128,11 +129,13 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   const bool has_record = is_kept && !graph.has_writes;
   const std::string key = has_record ? record_key(context, graph) : std::string();
   std::optional<Plan> plan = has_record ? replayed(context, key, graph.leaves) : std::nullopt;
+  if (plan) context.device().release_kept();
   out.init_seconds = observer.now() - start;
   if (!plan) {
     ProgramRecorder recorder(disk, graph.leaves);
     plan = made_plan(context, request, captured, recorder, out);
-    if (has_record && recorder.record()) disk.store(key, encode_record(*recorder.record()));
+    if (has_record)
+      if (const auto record = recorder.encoded()) disk.store(key, *record);
   }
   out.cached = observer.compiles().cached - cached;
   out.program = make_program(context, std::move(*plan));

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,13 +23,32 @@ namespace tiny {
 
 namespace {
 
-constexpr uint64_t kMagic = 0x32656C6E72656B74;  // and the format's number
+constexpr uint64_t kMagic = 0x33656C6E72656B74;  // and the format's number
 constexpr const char* kEnding = ".tiny";
 // Its time is that of the last look at the sizes of all files, which is not done more often.
 constexpr const char* kTrimmedName = "trimmed";
 constexpr int64_t kTrimSeconds = 3600;
 constexpr int64_t kFileBytesMax = 64 << 20;
 constexpr int64_t kFolderBytesMax = 256 << 20;
+
+// Over many bytes: four words are on their way at once.
+uint64_t hash_long(std::string_view bytes, uint64_t seed) {
+  constexpr size_t kLanes = 4, kBlock = kLanes * sizeof(uint64_t);
+  uint64_t lanes[kLanes];
+  for (size_t i = 0; i < kLanes; ++i) lanes[i] = hash_mix(seed, i);
+  const size_t blocks = bytes.size() / kBlock;
+  for (const char* at = bytes.data(); at != bytes.data() + blocks * kBlock; at += kBlock)
+    for (size_t i = 0; i < kLanes; ++i) {
+      uint64_t word = 0;
+      std::memcpy(&word, at + i * sizeof word, sizeof word);
+      // Reversible in the lane for each word, so that no single difference is lost.
+      const uint64_t mixed = (lanes[i] ^ word) * 0xD6E8FEB86659FD93u;
+      lanes[i] = mixed ^ (mixed >> 32);
+    }
+  uint64_t h = hash_bytes(bytes.substr(blocks * kBlock), bytes.size());
+  for (uint64_t lane : lanes) h = hash_mix(h, lane);
+  return h;
+}
 
 class File {
  public:
@@ -70,20 +90,19 @@ std::string standard_folder() {
 }
 
 // The whole file; none if it is not a file of ours.
-std::optional<std::string> read_file(const std::string& path) {
+std::optional<DiskContent> map_file(const std::string& path) {
   const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status{};
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  if (!is_ours(status) || status.st_size > kFileBytesMax) return std::nullopt;
-  std::string bytes(static_cast<size_t>(status.st_size), '\0');
-  size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got = read(file.get(), bytes.data() + have, bytes.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return std::nullopt;
-    have += static_cast<size_t>(got);
-  }
-  return bytes;
+  if (!is_ours(status) || status.st_size <= 0 || status.st_size > kFileBytesMax)
+    return std::nullopt;
+  // Files are replaced and removed, but never written to again: what is mapped stays.
+  const auto size = static_cast<size_t>(status.st_size);
+  void* mapping = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
+  if (mapping == MAP_FAILED) return std::nullopt;
+  // For trim(), to which an hour is nothing; may fail.
+  if (std::time(nullptr) - status.st_mtim.tv_sec > kTrimSeconds) futimens(file.get(), nullptr);
+  return DiskContent(mapping, size);
 }
 
 bool write_file(const std::string& path, std::string_view bytes) {
@@ -99,6 +118,10 @@ bool write_file(const std::string& path, std::string_view bytes) {
 }
 
 }  // namespace
+
+DiskContent::~DiskContent() {
+  if (mapping_) munmap(mapping_, size_);
+}
 
 DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
     : log_(flags.log), tell_(flags.debug >= 1) {
@@ -128,47 +151,43 @@ DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
                 .result();
 }
 
-std::string DiskCache::whole(std::string_view key) const {
-  return common_ + std::string(key);
-}
-
 std::string DiskCache::name_of(std::string_view key) const {
-  const std::string all = whole(key);
   char name[33];
-  std::snprintf(name, sizeof name, "%016llx%016llx",
-                static_cast<unsigned long long>(hash_bytes(all, 1)),
-                static_cast<unsigned long long>(hash_bytes(all, 2)));
+  const auto hash = [&](uint64_t seed) {
+    return static_cast<unsigned long long>(hash_long(key, hash_bytes(common_, seed)));
+  };
+  std::snprintf(name, sizeof name, "%016llx%016llx", hash(1), hash(2));
   return name;
 }
 
 // The content if the file is whole and of this key (null: of the one that its name stands for).
-std::optional<std::string> DiskCache::read_named(const std::string& name,
+std::optional<DiskContent> DiskCache::read_named(const std::string& name,
                                                  const std::string_view* key) const {
   if (!enabled()) return std::nullopt;
-  const std::string path = cat(folder_, "/", name, kEnding);
-  const auto bytes = read_file(path);
+  auto bytes = map_file(cat(folder_, "/", name, kEnding));
   if (!bytes) return std::nullopt;
-  ByteReader file(*bytes);
+  ByteReader file(bytes->mapped());
   const auto magic = file.number<uint64_t>();
   const auto checksum = file.number<uint64_t>();
   const std::string_view text = file.text();
-  if (!file.at_end() || magic != kMagic || checksum != hash_bytes(text, kMagic))
-    return std::nullopt;
+  if (!file.at_end() || magic != kMagic || checksum != hash_long(text, kMagic)) return std::nullopt;
   ByteReader body(text);
   const std::string_view common = body.text();
   const std::string_view found = body.text();
   const std::string_view content = body.text();
   if (!body.at_end() || common != common_) return std::nullopt;
   if (key ? found != *key : name_of(found) != name) return std::nullopt;
-  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // for trim(); may fail
-  return std::string(content);
+  bytes->show(content);
+  return bytes;
 }
 
-std::optional<std::string> DiskCache::find(std::string_view key) const {
+std::optional<DiskContent> DiskCache::find(std::string_view key) const {
   return enabled() ? read_named(name_of(key), &key) : std::nullopt;
 }
 
-std::optional<std::string> DiskCache::find_named(const std::string& name) const {
+std::optional<DiskContent> DiskCache::find_named(const std::string& name,
+                                                 const DiskBundle& bundle) const {
+  if (const auto at = bundle.find(name); at != bundle.end()) return DiskContent(at->second);
   return read_named(name, nullptr);
 }
 
@@ -176,7 +195,7 @@ void DiskCache::store(std::string_view key, std::string_view content) {
   if (!enabled()) return;
   const std::string body = ByteWriter().text(common_).text(key).text(content).result();
   const std::string bytes =
-      ByteWriter().number(kMagic).number(hash_bytes(body, kMagic)).text(body).result();
+      ByteWriter().number(kMagic).number(hash_long(body, kMagic)).text(body).result();
   if (std::ssize(bytes) > kFileBytesMax) return;
   if (!trimmed_) trim();
   const std::string path = cat(folder_, "/", name_of(key), kEnding);

@@ -9,14 +9,42 @@
 //   Bounded   the files used least recently go when there are too many bytes of them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/flags.h"
 
 namespace tiny {
+
+// The content of a file, which stays for as long as this.
+class DiskContent {
+ public:
+  // The file's bytes, mapped.
+  DiskContent(void* mapping, size_t size) : mapping_(mapping), size_(size) {}
+  // A part of what somebody else keeps.
+  explicit DiskContent(std::string_view view) : view_(view) {}
+  DiskContent(DiskContent&& other) noexcept
+      : mapping_(std::exchange(other.mapping_, nullptr)), size_(other.size_), view_(other.view_) {}
+  DiskContent& operator=(DiskContent&&) = delete;
+  ~DiskContent();
+
+  std::string_view mapped() const { return {static_cast<const char*>(mapping_), size_}; }
+  void show(std::string_view part) { view_ = part; }
+  std::string_view view() const { return view_; }
+
+ private:
+  void* mapping_ = nullptr;
+  size_t size_ = 0;
+  std::string_view view_;
+};
+
+// Contents of files by their names, out of one file that holds them all.
+using DiskBundle = std::map<std::string_view, std::string_view>;
 
 class DiskCache {
  public:
@@ -29,14 +57,14 @@ class DiskCache {
   const std::string& folder() const { return folder_; }
   // The file of a key: 128 bits of it.
   std::string name_of(std::string_view key) const;
-  std::optional<std::string> find(std::string_view key) const;
-  // By the file's name alone, where that is all that is known.
-  std::optional<std::string> find_named(const std::string& name) const;
+  std::optional<DiskContent> find(std::string_view key) const;
+  // By the file's name alone, where that is all that is known; from the bundle if that has it.
+  std::optional<DiskContent> find_named(const std::string& name,
+                                        const DiskBundle& bundle = {}) const;
   void store(std::string_view key, std::string_view content);
 
  private:
-  std::optional<std::string> read_named(const std::string& name, const std::string_view* key) const;
-  std::string whole(std::string_view key) const;
+  std::optional<DiskContent> read_named(const std::string& name, const std::string_view* key) const;
   void trim();
 
   std::string folder_;  // empty: off

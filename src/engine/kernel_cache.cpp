@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/bytes.h"
@@ -84,7 +85,7 @@ std::optional<KernelCache::Found> KernelCache::find_list(const Kernel& kernel,
   if (const auto known = lists_.find(key); known != lists_.end()) return known->second;
   const auto content = disk_.find(list_key(key));
   if (!content) return std::nullopt;
-  ByteReader in(*content);
+  ByteReader in(content->view());
   Found found;
   found.is_better = in.number<uint8_t>() != 0;
   found.options = in.text();
@@ -159,8 +160,8 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
 // context's before must not show in the code.
 struct KernelCache::LoweredKernel {
   LoweredKernel(const Kernel& original, PipelineOptions wanted, bool by_settings)
-      : kernel(copy_kernel(original, graph)), options(std::move(wanted)), is_fixed(by_settings) {}
-  Graph graph;
+      : kernel(copy_kernel(original, *graph)), options(std::move(wanted)), is_fixed(by_settings) {}
+  std::optional<Graph> graph = std::make_optional<Graph>();
   Kernel kernel;
   PipelineOptions options;
   bool is_fixed;  // the list is one of the settings
@@ -175,12 +176,13 @@ struct KernelCache::LoweredKernel {
       of_sizes = {SizeExpression(of->operations, kernel.variables),
                   SizeExpression(of->bytes, kernel.variables)};
   }
-  // Leaves what does not need the graph.
+  // Leaves what does not need the graph, whose memory serves the next kernel.
   void shrink() {
     result.kernel = {};
     result.threads_extent = 0;
     result.figures_of_sizes.reset();
     kernel = {};
+    graph.reset();
   }
 };
 
@@ -245,7 +247,7 @@ std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
   for (Fresh* f : all) made.push_back(lowered_kernel(f->entry->kernel));
   if (observer_.follows_passes()) {
     for (size_t i = 0; i < all.size(); ++i) {
-      made[i]->graph.set_watch(observer_.watch());
+      made[i]->graph->set_watch(observer_.watch());
       observer_.lowering(all[i]->entry->kernel);
       observer_.watch_passes(made[i]->options);
       run(i, 0);
@@ -296,7 +298,7 @@ bool KernelCache::take_from_disk(Fresh& fresh) {
   }
   const auto content = disk_.find(fresh.key);
   if (!content) return false;
-  auto stored = decode_kernel(*content);
+  auto stored = decode_kernel(content->view());
   if (!stored) return false;
   fresh.on_disk = true;
   fresh.code = unpack(std::move(*stored), file, compiled);
@@ -358,17 +360,16 @@ void KernelCache::load(std::vector<Fresh>& all) {
   }
 }
 
-std::vector<const CompiledKernel*> KernelCache::load_files(std::span<const std::string> names) {
+std::vector<const CompiledKernel*> KernelCache::load_files(std::span<const std::string> names,
+                                                           const DiskBundle& bundle) {
   if (std::ssize(files_) > flags_.cache_kernels) files_.clear();
   std::vector<Code> codes;
   std::vector<CompiledKernel> kernels;
+  std::set<std::string_view> met;
   for (const std::string& name : names) {
-    const bool is_known =
-        files_.contains(name) ||
-        std::ranges::any_of(kernels, [&](const CompiledKernel& k) { return k.info.file == name; });
-    if (is_known) continue;
-    const auto content = disk_.find_named(name);
-    auto stored = content ? decode_kernel(*content) : std::nullopt;
+    if (files_.contains(name) || !met.insert(name).second) continue;
+    const auto content = disk_.find_named(name, bundle);
+    auto stored = content ? decode_kernel(content->view()) : std::nullopt;
     if (!stored) return {};
     codes.push_back(unpack(std::move(*stored), name, kernels.emplace_back()));
   }

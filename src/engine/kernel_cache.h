@@ -43,8 +43,9 @@ class KernelCache {
   std::vector<const CompiledKernel*> compile(std::span<const Kernel> kernels,
                                              std::vector<uint8_t>* cached = nullptr);
   // The kernels of these files of the disk cache, valid until the next call; none if one is not
-  // there or cannot be loaded.
-  std::vector<const CompiledKernel*> load_files(std::span<const std::string> names);
+  // there or cannot be loaded.  Those that the bundle has are not read.
+  std::vector<const CompiledKernel*> load_files(std::span<const std::string> names,
+                                                const DiskBundle& bundle = {});
   const CompileCounts& times() const { return observer_.compiles(); }
   size_t size() const { return entries_.size(); }
   DiskCache& disk() { return disk_; }

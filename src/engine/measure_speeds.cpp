@@ -172,7 +172,7 @@ Target cached_speeds(Backend& backend, const Target& target, std::string_view pr
   DiskCache disk(wanted, "speeds");
   const std::string key = cat(processor, " ", target_key(target));
   if (const auto kept = disk.find(key))
-    if (const auto known = read_speeds(*kept, target)) return *known;
+    if (const auto known = read_speeds(kept->view(), target)) return *known;
   if (!disk.enabled()) return target;
   try {
     const Target found = measure_speeds(backend, target);

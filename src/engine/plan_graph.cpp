@@ -68,13 +68,14 @@ GraphPlan with_memory(const CachedPlan& found, GraphKey key) {
 
 // The plan that an earlier process has made; null if the bytes hold none.
 std::shared_ptr<const CachedPlan> decoded(Context& context,
-                                          const std::optional<std::string>& content, size_t nodes,
-                                          size_t leaves) {
+                                          const std::optional<DiskContent>& content, size_t nodes,
+                                          size_t leaves, const DiskBundle& bundle = {}) {
   if (!content) return nullptr;
-  auto stored = decode_plan(*content, nodes, leaves);
+  auto stored = decode_plan(content->view(), nodes, leaves);
   if (!stored) return nullptr;
   std::vector<TapeEntry>& tape = stored->cached.plan.tape;
-  const std::vector<const CompiledKernel*> kernels = context.kernels().load_files(stored->kernels);
+  const std::vector<const CompiledKernel*> kernels =
+      context.kernels().load_files(stored->kernels, bundle);
   if (kernels.size() != tape.size()) return nullptr;
   for (size_t i = 0; i < tape.size(); ++i) {
     if (kernels[i]->info.params.size() != tape[i].slots.size()) return nullptr;
@@ -166,10 +167,10 @@ std::vector<Ref<Storage>> GraphPlan::memory() const {
 }
 
 std::optional<Plan> stored_plan(Context& context, const std::string& file,
-                                std::span<const Ref<Storage>> leaves) {
+                                std::span<const Ref<Storage>> leaves, const DiskBundle& bundle) {
   // What its outputs are called in the graph that it was made for is not asked.
-  const auto found =
-      decoded(context, context.kernels().disk().find_named(file), SIZE_MAX, leaves.size());
+  const auto found = decoded(context, context.kernels().disk().find_named(file, bundle), SIZE_MAX,
+                             leaves.size(), bundle);
   return found ? std::optional(with_memory(found->plan, leaves)) : std::nullopt;
 }
 

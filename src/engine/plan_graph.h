@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/context.h"
+#include "engine/disk_cache.h"
 #include "engine/kernel_key.h"
 #include "engine/program.h"
 #include "ir/uop.h"
@@ -40,9 +41,10 @@ struct GraphPlan {
 
 GraphPlan plan_graph(Context& context, const GraphRequest& request);
 
-// The plan of a file in the disk cache, for leaves with this memory; none if it is not there.
+// The plan of a file in the disk cache, for leaves with this memory; none if it is not there.  What
+// the bundle has is not read.
 std::optional<Plan> stored_plan(Context& context, const std::string& file,
-                                std::span<const Ref<Storage>> leaves);
+                                std::span<const Ref<Storage>> leaves, const DiskBundle& bundle);
 
 // A program of the context.
 Ref<Program> make_program(Context& context, Plan plan);

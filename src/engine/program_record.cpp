@@ -1,10 +1,12 @@
 #include "engine/program_record.h"
 
 #include <algorithm>
+#include <list>
 
 #include "base/bytes.h"
 #include "engine/observe.h"
 #include "engine/plan_graph.h"
+#include "engine/stored.h"
 
 namespace tiny {
 
@@ -83,6 +85,8 @@ std::string encode_record(const ProgramRecord& record) {
   }
   out.text(record.plan);
   write_numbers(out, record.leaves);
+  out.number(static_cast<uint32_t>(record.files.size()));
+  for (const auto& [name, content] : record.files) out.text(name).text(content);
   return out.result();
 }
 
@@ -93,7 +97,12 @@ std::optional<ProgramRecord> decode_record(std::string_view bytes, size_t leaves
   for (auto n = in.number<uint32_t>(); n > 0 && in.good(); --n)
     if (!read_step(in, values, record.steps.emplace_back())) return std::nullopt;
   record.plan = in.text();
-  if (!read_numbers(in, values, record.leaves) || !in.at_end()) return std::nullopt;
+  if (!read_numbers(in, values, record.leaves)) return std::nullopt;
+  for (auto n = in.number<uint32_t>(); n > 0 && in.good(); --n) {
+    const std::string_view name = in.text();
+    record.files.emplace_hint(record.files.end(), name, in.text());
+  }
+  if (!in.at_end()) return std::nullopt;
   return record;
 }
 
@@ -140,19 +149,43 @@ void ProgramRecorder::finish(const std::string& plan, std::span<const Ref<Storag
   record_.leaves = numbers_of(leaves);
 }
 
+std::optional<std::string> ProgramRecorder::encoded() {
+  if (!is_whole_) return std::nullopt;
+  std::list<DiskContent> kept;
+  std::list<std::string> names;
+  const auto add = [&](const std::string& name) -> std::string_view {
+    if (const auto known = record_.files.find(name); known != record_.files.end())
+      return known->second;
+    auto content = disk_.find_named(name);
+    if (!content) return {};
+    const std::string_view view = kept.emplace_back(std::move(*content)).view();
+    record_.files.emplace(names.emplace_back(name), view);
+    return view;
+  };
+  const auto add_plan = [&](const std::string& name) {
+    if (const auto plan = decode_plan(add(name), SIZE_MAX, SIZE_MAX))
+      for (const std::string& kernel : plan->kernels) add(kernel);
+  };
+  for (const ProgramRecord::Step& step : record_.steps) add_plan(step.plan);
+  add_plan(record_.plan);
+  std::string bytes = encode_record(record_);
+  record_.files.clear();
+  return bytes;
+}
+
 std::optional<Plan> replay(Context& context, const ProgramRecord& record,
                            std::span<const UOp> leaves) {
   Storages values;
   for (const UOp& leaf : leaves) values.push_back(storage_of(leaf));
   for (const ProgramRecord::Step& step : record.steps) {
     if (find_derived(step, values)) continue;
-    auto plan = stored_plan(context, step.plan, picked(values, step.leaves));
+    auto plan = stored_plan(context, step.plan, picked(values, step.leaves), record.files);
     if (!plan || plan->outputs != int64_t{step.results}) return std::nullopt;
     const Storages results = run_once(context, std::move(*plan), Placement::Together);
     values.insert(values.end(), results.begin(), results.end());
     keep(step, values);
   }
-  auto plan = stored_plan(context, record.plan, picked(values, record.leaves));
+  auto plan = stored_plan(context, record.plan, picked(values, record.leaves), record.files);
   if (plan) ++context.observer().compiles().programs_on_disk;
   return plan;
 }

@@ -39,10 +39,13 @@ struct ProgramRecord {
   std::vector<Step> steps;
   std::string plan;  // of the program
   std::vector<uint32_t> leaves;
+  // What the plans' and their kernels' files hold, so that one file is read; some may be missing.
+  DiskBundle files;
 };
 
 std::string encode_record(const ProgramRecord& record);
-// For a graph of so many leaves; none for bytes that do not hold together.
+// For a graph of so many leaves; none for bytes that do not hold together.  Looks at the bytes for
+// as long as it is used.
 std::optional<ProgramRecord> decode_record(std::string_view bytes, size_t leaves);
 
 // Writes a record while a program is made; once something depends on more than the graph's
@@ -62,8 +65,8 @@ class ProgramRecorder {
   void give_up() { is_whole_ = false; }
   // The program's own plan: its key in the disk cache, and the memory of its leaves.
   void finish(const std::string& plan, std::span<const Ref<Storage>> leaves);
-  // Null if there is none.
-  const ProgramRecord* record() const { return is_whole_ ? &record_ : nullptr; }
+  // The record with its files, as bytes; none if there is none.
+  std::optional<std::string> encoded();
 
  private:
   uint32_t number_of(const Ref<Storage>& storage);

@@ -5,7 +5,8 @@
 
 namespace tiny {
 
-std::string raise_hint(std::string_view name) {
+std::string to_string(const RaiseHint& hint) {
+  const std::string_view name = hint.name;
   const char* option = name == "nodes"            ? "node_limit"
                        : name == "subgraph_depth" ? "depth_limit"
                        : name == "model_bytes"    ? "file_limit"

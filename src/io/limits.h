@@ -24,7 +24,13 @@ struct Limits {
 };
 
 // How a caller raises the limit with this name, for the end of a message; "" if no option does.
-std::string raise_hint(std::string_view name);
+struct RaiseHint {
+  std::string_view name;
+};
+std::string to_string(const RaiseHint& hint);
+inline RaiseHint raise_hint(std::string_view name) {
+  return {name};
+}
 
 // The limits, and what has been used of them.
 struct Budget {

@@ -226,10 +226,11 @@ std::string tensor_type_name(int64_t number) {
   return type ? type->name : cat("type ", number);
 }
 
-DType dtype_of_tensor_type(int64_t number, const std::string& what) {
+DType dtype_of_tensor_type(int64_t number, std::string_view what, std::string_view name) {
   const TensorTypeInfo* type = tensor_type(number);
-  require(type && type->ours != ScalarType::Void, Status::Unsupported, what,
-          " has the element type ", tensor_type_name(number), ", which is not supported");
+  if (!type || type->ours == ScalarType::Void)
+    throw Error(Status::Unsupported, cat(what, " \"", name, "\" has the element type ",
+                                         tensor_type_name(number), ", which is not supported"));
   return type->ours;
 }
 
@@ -354,8 +355,7 @@ TensorData read_sparse_tensor(WireReader& reader, const TensorSource& source) {
 }
 
 HostTensor to_host_tensor(const TensorData& tensor) {
-  return {dtype_of_tensor_type(tensor.type, cat("tensor \"", tensor.name, "\"")), tensor.dims,
-          tensor.bytes};
+  return {dtype_of_tensor_type(tensor.type, "tensor", tensor.name), tensor.dims, tensor.bytes};
 }
 
 namespace {

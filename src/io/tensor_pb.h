@@ -29,7 +29,7 @@ const TensorTypeInfo* tensor_type(int64_t number);
 // "FLOAT", or "type 99" for a number that ONNX does not have.
 std::string tensor_type_name(int64_t number);
 // The engine's dtype, or Error{Unsupported} that names the type and `what` has it.
-DType dtype_of_tensor_type(int64_t number, const std::string& what);
+DType dtype_of_tensor_type(int64_t number, std::string_view what, std::string_view name);
 // The ONNX number of a dtype.
 int32_t tensor_type_of_dtype(DType dtype);
 

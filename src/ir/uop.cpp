@@ -368,7 +368,7 @@ std::string arg_text(const UOp& node) {
     return cat(v->name, " ", v->min, "..", v->max);
   if (const auto* r = std::get_if<ReduceArg>(&arg))
     return cat(info(r->op).name, r->axes.empty() ? "" : " ",
-               r->axes.empty() ? "" : list_text(r->axes));
+               r->axes.empty() ? std::string() : list_text(r->axes));
   if (const auto* v = std::get_if<ViewArg>(&arg))
     return cat(list_text(v->shape), " strides ", list_text(v->strides), " offset ", v->offset);
   return "";

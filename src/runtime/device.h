@@ -120,6 +120,9 @@ class Device {
   // Aligned to 256 bytes.
   Ref<Buffer> allocate(int64_t bytes);
   MemoryUse& memory() { return *memory_; }
+  // Bytes of buffers that are gone and whose memory is kept for the next ones.
+  virtual int64_t kept_bytes() { return 0; }
+  virtual void release_kept() {}
   // Where later buffers come from.
   void set_allocator(const Allocator& allocator) { allocator_ = allocator; }
   // The caller's memory as a buffer; the caller keeps it alive and unmoved.  Error{Device} where

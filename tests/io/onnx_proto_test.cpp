@@ -113,7 +113,7 @@ TEST(TensorTypes, EveryDTypeHasOneNumber) {
     ASSERT_TRUE(dtype);
     if (info.kind == DTypeKind::None) continue;
     const int32_t number = tensor_type_of_dtype(*dtype);
-    EXPECT_EQ(dtype_of_tensor_type(number, "x"), *dtype);
+    EXPECT_EQ(dtype_of_tensor_type(number, "tensor", "x"), *dtype);
     EXPECT_EQ(tensor_type(number)->bits, dtype->bits());
   }
 }

@@ -183,7 +183,7 @@ impl Options {
         Ok(Options::from_raw(out))
     }
 
-    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
+    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_options_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
@@ -232,7 +232,7 @@ impl Context {
         Ok(())
     }
 
-    /// What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "cache_dir" ("": no disk cache).
+    /// What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept for later ones), "cache_dir" ("": no disk cache).
     pub fn info(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_info(self.raw.as_ptr(), &mut out) })?;

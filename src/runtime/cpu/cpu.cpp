@@ -1,7 +1,6 @@
 #include "runtime/cpu/cpu.h"
 
 #include <fenv.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "runtime/cpu/code_memory.h"
 #include "runtime/cpu/company.h"
 #include "runtime/cpu/executable.h"
+#include "runtime/cpu/kept_memory.h"
 #include "runtime/host.h"
 #include "runtime/interp/interp.h"
 
@@ -51,31 +51,18 @@ using EnterFunction = void (*)(const KernelArgs*, KernelFunction);
 // several buffers do not meet in the same cache sets.
 class HugeBuffer : public Buffer {
  public:
-  HugeBuffer(Device* device, int64_t bytes, int64_t stagger) : Buffer(device, bytes) {
-    mapped_ = static_cast<size_t>(
-        round_up(checked_add(bytes, stagger + kHugePage, "a buffer's size"), kHugePage));
-    base_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    require(base_ != MAP_FAILED, Status::OutOfMemory, "no memory for a buffer of ", bytes,
-            " bytes");
-    const auto start = reinterpret_cast<uintptr_t>(base_);
-    const uintptr_t aligned = (start + kHugePage - 1) / kHugePage * kHugePage;
-    // A last page of which little is wanted would take its 2 MB all the same.
-    const uintptr_t end = aligned + static_cast<uintptr_t>(bytes + stagger);
-    const uintptr_t huge_end = (end + kHugePage / 2) / kHugePage * kHugePage;
-    if (huge_end > aligned)
-      madvise(reinterpret_cast<void*>(aligned), huge_end - aligned, MADV_HUGEPAGE);
-    if (end > huge_end) madvise(reinterpret_cast<void*>(huge_end), end - huge_end, MADV_NOHUGEPAGE);
-    data_ = reinterpret_cast<std::byte*>(aligned) + stagger;
-  }
-  std::byte* host() const override { return data_; }
+  HugeBuffer(Device* device, int64_t bytes, int64_t stagger, Ref<KeptMemory> memory)
+      : Buffer(device, bytes),
+        memory_(std::move(memory)),
+        mapping_(memory_->take(bytes, stagger)) {}
+  std::byte* host() const override { return mapping_.data; }
 
  protected:
-  ~HugeBuffer() override { munmap(base_, mapped_); }
+  ~HugeBuffer() override { memory_->give(mapping_); }
 
  private:
-  void* base_ = nullptr;
-  size_t mapped_ = 0;
-  std::byte* data_ = nullptr;
+  Ref<KeptMemory> memory_;
+  KeptMemory::Mapping mapping_;
 };
 
 class MachineExecutable : public CpuExecutable {
@@ -134,6 +121,7 @@ class CpuDevice : public HostDevice {
       : HostDevice("cpu"),
         options_(options),
         pool_(options.threads > 0 ? options.threads : available_cores(), options.own),
+        memory_(make_ref<KeptMemory>(options.kept_bytes)),
         worker_scratch_(static_cast<size_t>(pool_.workers())) {}
   ~CpuDevice() override {
     for (auto& slot : caller_scratch_) delete slot.load();
@@ -143,10 +131,10 @@ class CpuDevice : public HostDevice {
 
   Ref<Buffer> make_buffer(int64_t bytes) override {
     if (bytes < kHugePage) return HostDevice::make_buffer(bytes);
-    Ref<Buffer> buffer = make_ref<HugeBuffer>(this, bytes, next_stagger());
-    counts().allocated(bytes);
-    return buffer;
+    return make_ref<HugeBuffer>(this, bytes, next_stagger(), memory_);
   }
+  int64_t kept_bytes() override { return memory_->kept(); }
+  void release_kept() override { memory_->drop_all(); }
 
   std::vector<Ref<Executable>> load(std::span<const Code> codes) override {
     std::vector<std::span<const std::byte>> functions = {std::as_bytes(std::span(kEnter))};
@@ -343,6 +331,7 @@ class CpuDevice : public HostDevice {
   const CpuOptions options_;
   ThreadPool pool_;
   Company company_;
+  Ref<KeptMemory> memory_;
   std::vector<std::unique_ptr<AlignedMemory>> worker_scratch_;
   std::array<std::atomic<AlignedMemory*>, kCallersAtOnce> caller_scratch_{};
 };

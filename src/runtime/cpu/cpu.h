@@ -15,9 +15,10 @@
 namespace tiny {
 
 struct CpuOptions {
-  int threads = 0;        // of the pool, the caller's included; 0: the cores available
-  bool perf_map = false;  // name kernels in /tmp/perf-PID.map
-  OwnThreads own{};       // the caller's, in place of the pool's
+  int threads = 0;         // of the pool, the caller's included; 0: the cores available
+  bool perf_map = false;   // name kernels in /tmp/perf-PID.map
+  int64_t kept_bytes = 0;  // of large buffers that are gone, for the next ones
+  OwnThreads own{};        // the caller's, in place of the pool's
 };
 
 // Its `load` takes machine code, and throws Error{Device} where memory cannot be made executable;
