@@ -108,6 +108,43 @@ def attention(heads, length, width):
                          "onnxruntime MultiHeadAttention": fused})  # fmt: skip
 
 
+def attention_operator(name, heads, shared, rows, keys, width, is_causal=False):
+    """By the standard's operator; onnxruntime's own and torch's beside it.  `shared`: of key heads."""
+    q = values((1, heads, rows, width), 1)
+    k, v = (values((1, shared, keys, width), seed) for seed in (2, 3))
+    parts, causal = {"q": q, "k": k, "v": v}, int(is_causal)
+    others = {}
+    if shared == heads:
+        import numpy
+
+        own = [node("Transpose", ["q"], "qt", perm=[0, 2, 1, 3]), node("Reshape", ["qt", "merged"], "qm"),
+               node("MultiHeadAttention", ["qm", "k", "v"], "ym", num_heads=heads,
+                    unidirectional=causal, domain="com.microsoft"),
+               node("Reshape", ["ym", "split"], "ys"),
+               node("Transpose", ["ys"], "y", perm=[0, 2, 1, 3])]  # fmt: skip
+        shapes = {"merged": numpy.array([1, rows, heads * width], numpy.int64),
+                  "split": numpy.array([1, rows, heads, width], numpy.int64)}  # fmt: skip
+        others["onnxruntime MultiHeadAttention"] = Graph("", own, parts, shapes, q.shape)
+    tq, tk, tv = map(on_torch, (q, k, v))
+    function = lambda torch: torch.nn.functional.scaled_dot_product_attention(
+        tq, tk, tv, is_causal=is_causal, enable_gqa=shared != heads)  # fmt: skip
+    is_narrow = rows < 16
+    pairs = heads * rows * (keys - (rows - 1) / 2 if is_causal else keys)
+    return Graph(f"attention {name}", [node("Attention", ["q", "k", "v"], "y", is_causal=causal)],
+                 parts, {}, q.shape, opset=23, flops=0 if is_narrow else 4.0 * pairs * width,
+                 bytes=4.0 * (k.size + v.size), limit="read" if is_narrow else "fma",
+                 torch={"torch SDPA": (function, "highest")}, others=others)  # fmt: skip
+
+
+# Heads, of keys, rows, keys, width, whether a row sees only what is before it.
+ATTENTIONS = {"1 row, 12 heads x 4096x64": (12, 12, 1, 4096, 64),
+              "1 row, 12 heads x 16384x64": (12, 12, 1, 16384, 64),
+              "1 row, 32 of 8 heads x 4096x128": (32, 8, 1, 4096, 128),
+              "1 row, 32 of 8 heads x 16384x128": (32, 8, 1, 16384, 128),
+              "causal 1x8x2048x64": (8, 8, 2048, 2048, 64, True),
+              "1x1x4096x64": (1, 1, 4096, 4096, 64)}  # fmt: skip
+
+
 def graphs():
     """(name, maker) of each row."""
     for name, (m, n, k) in MATMULS.items():
@@ -119,6 +156,8 @@ def graphs():
             yield f"{title}, {size}", lambda m=maker, a=(size, rows, 1024): m(*a)
     for heads, length in ((12, 128), (8, 2048), (1, 8192)):
         yield f"attention 1x{heads}x{length}x64", lambda a=(heads, length, 64): attention(*a)
+    for name, sizes in ATTENTIONS.items():
+        yield f"attention {name}", lambda a=(name, *sizes): attention_operator(*a)
     yield from quantized.graphs()
 
 

@@ -51,6 +51,20 @@ void bench_copy_streaming(void* to, const void* from, size_t bytes) {
   stream_256(static_cast<char*>(to), static_cast<const char*>(from), bytes);
 }
 
+void bench_read_by(const void* from, size_t bytes, int threads, int times) {
+  const size_t part = bytes / static_cast<size_t>(threads) / 64 * 64;
+  const auto work = [=](int thread) {
+    volatile float sink = 0;
+    for (int i = 0; i < times; ++i)
+      sink = bench_read(static_cast<const char*>(from) + part * static_cast<size_t>(thread), part);
+    static_cast<void>(sink);
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) others.emplace_back(work, i);
+  work(0);
+  for (std::thread& other : others) other.join();
+}
+
 float bench_read(const void* from, size_t bytes) {
   const size_t count = bytes / sizeof(float);
   const auto* values = static_cast<const float*>(from);

@@ -16,4 +16,6 @@ int bench_is_wide(void);
 void bench_copy_streaming(void* to, const void* from, size_t bytes);
 // Reads all of it and does one addition per vector.
 float bench_read(const void* from, size_t bytes);
+// The same by `threads` at once, a part each, so many times.
+void bench_read_by(const void* from, size_t bytes, int threads, int times);
 }

@@ -157,4 +157,15 @@ Contender read_limit(double bytes) {
           nullptr};
 }
 
+std::vector<Contender> read_limits(double bytes, int threads) {
+  constexpr double kRead = 4e8;  // of a call, so that starting threads does not count
+  const auto from = std::make_shared<std::vector<char>>(static_cast<size_t>(bytes), 1);
+  const int times = std::max(1, static_cast<int>(kRead / bytes));
+  const auto by = [=](int count) {
+    return [=] { bench_read_by(from->data(), from->size(), count, times); };
+  };
+  return {{"read", "additions of vectors", "limit", by(threads), nullptr, 1.0 / times},
+          {"read, one thread", "additions of vectors", "one limit", by(1), nullptr, 1.0 / times}};
+}
+
 }  // namespace tiny::bench

@@ -16,8 +16,9 @@ struct Contender {
   std::string name;
   std::string settings;  // how it was set up, for the reader
   // What it is counted as: "tiny", "peer" (does the same work per call), "single" (tiny on one
-  // thread, in a row of several), "limit" (a bound of the machine, no result), or "other" (does
-  // less or more work per call, and is shown for comparison).
+  // thread, in a row of several), "limit" (a bound of the machine, no result), "one limit" (that
+  // bound on one thread), or "other" (does less or more work per call, and is shown for
+  // comparison).
   std::string kind;
   std::function<void()> call;
   std::function<std::vector<float>()> result;  // of the last call; none for a limit
@@ -67,5 +68,7 @@ Contender fma_limit(double flops, int threads, bool is_wide);
 std::vector<Contender> copy_limits(double bytes);
 // One pass over `bytes` that only reads.
 Contender read_limit(double bytes);
+// The same by so many threads at once, and by one of them.
+std::vector<Contender> read_limits(double bytes, int threads);
 
 }  // namespace tiny::bench

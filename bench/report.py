@@ -42,6 +42,7 @@ AT_LEAST = {
     "start, disk cache": 2.0,
     "peak memory": 1.0,
     "beside a busy process": 1.0,
+    "callers at once": 0.9,
     "tinygrad": 1.0,
     "run-time rows": 0.95,
     "run-time lengths": 0.95,
@@ -88,6 +89,9 @@ def judged(row):
     wanted = next((t for pattern, t in ROW_TARGETS if re.search(pattern, row["name"])), {})
     parts = [verdict(row[key], ">=", bound, WORDS[key])
              for key, bound in wanted.items() if row.get(key) is not None]  # fmt: skip
+    reading = row.get("limit_scaling")
+    if "scaling" in wanted and reading is not None and reading < wanted["scaling"]:
+        parts.append(f"the bound is at {reading:.2f} of one thread, {row['share']:.0%} of it reached")
     if row["interpreted"]:
         parts.append(f"MISSED ({row['interpreted']} kernels interpreted)")
     return ", ".join(parts)
@@ -120,6 +124,8 @@ def evaluate(row):
     row["ratio_median"] = over(best("peer", "median_ms"), "median_ms")
     row["share"] = over(best("limit"))
     row["scaling"] = over(best("single"))
+    limits = best("one limit"), best("limit")
+    row["limit_scaling"] = None if None in limits else limits[0] / limits[1]
     row["best_peer"] = min(of_kind(row, "peer"), key=lambda c: c["best_ms"])["name"]
     row.setdefault("kernel_count", len(row.get("kernels", [])))
     row["target"] = judged(row)

@@ -189,9 +189,13 @@ Row gemm_row(const Setting& setting, const std::string& name, Gemm& gemm) {
   add_tiny(setting, row, [&](tiny_context* context) { return gemm_problem(context, gemm); });
   add(row, gemm_peers(gemm));
   row.contenders.push_back(fma_limit(row.flops, setting.threads, setting.is_wide));
-  if (gemm.m < 16 && setting.threads == 1) {  // bound by how fast B can be read
+  if (gemm.m < 16) {  // bound by how fast B can be read
     row.flops = 0;
-    row.contenders.back() = read_limit(bytes);
+    row.contenders.pop_back();
+    if (setting.threads == 1)
+      row.contenders.push_back(read_limit(bytes));
+    else
+      add(row, read_limits(bytes, setting.threads));
   }
   return row;
 }

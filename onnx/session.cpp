@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/list_text.h"
+#include "base/text.h"
 #include "engine/realize.h"
 #include "onnx/inline.h"
 #include "onnx/reader.h"
@@ -168,12 +168,12 @@ void LoadedModel::check_shapes(const std::vector<Ints>& shapes) const {
     if (!info.type.has_rank) continue;
     const std::vector<Dim>& dims = info.type.dims;
     require(dims.size() == shapes[i].size(), Status::Shape, "input \"", info.name,
-            "\" has the shape ", Declared{dims}, "; got ", Listed{shapes[i]});
+            "\" has the shape ", Declared{dims}, "; got ", list_text(shapes[i]));
     for (size_t k = 0; k < dims.size(); ++k) {
       const int64_t got = shapes[i][k];
       require(!dims[k].is_known() || dims[k].value == got, Status::Shape, "input \"", info.name,
-              "\" has the shape ", Declared{dims}, "; got ", Listed{shapes[i]}, ": dimension ", k,
-              " must be ", dims[k].value);
+              "\" has the shape ", Declared{dims}, "; got ", list_text(shapes[i]), ": dimension ",
+              k, " must be ", dims[k].value);
       if (dims[k].is_known() || dims[k].name.empty()) continue;
       const auto [at, is_new] = bound.try_emplace(dims[k].name, Bound{i, k});
       const auto [other, axis] = at->second;

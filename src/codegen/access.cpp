@@ -306,7 +306,10 @@ Lineariser::Place Lineariser::place(LinearId base, const UOp& flat, int64_t elem
 LinearId Lineariser::masked_load(const UOp& node, const Guards& guards, int64_t lanes) {
   const DType dtype = node.dtype().with_lanes(lanes);
   const LinearId base = value_of(node.src(0));
-  const Place p = place(base, flat_index(node, 1), node.dtype().bytes());
+  const UOp flat = flat_index(node, 1);
+  if (const auto places = places_of_wide(flat, lanes); !places.empty())
+    return load_apart(base, places, node.dtype(), guards.mask);
+  const Place p = place(base, flat, node.dtype().bytes());
   size_t depth = std::max({guards.depth, depth_of(p.address), depth_of(p.index)});
   if (!guards.mask)
     return tree_.add(depth, Op::Load, dtype, {p.address, p.index}, p.displacement, p.lane_stride);
@@ -385,6 +388,9 @@ LinearId Lineariser::read_stage(const UOp& node) {
 void Lineariser::store(const UOp& node, LinearId base, const UOp& flat, LinearId value,
                        std::optional<LinearId> mask, int64_t lanes) {
   relied_on_ = 0;
+  if (lanes > 1)
+    if (const auto places = places_apart(flat); !places.empty())
+      return store_apart(base, places, widened(value, lanes), mask);
   const Place p =
       place(base, flat, node.dtype() == kVoid ? node.src(1).dtype().bytes() : node.dtype().bytes());
   value = widened(value, lanes);
@@ -406,7 +412,10 @@ void Lineariser::store(const UOp& node, LinearId base, const UOp& flat, LinearId
 LinearId Lineariser::load_destination(const UOp& node, std::optional<LinearId> mask,
                                       int64_t lanes) {
   const DType dtype = node.src(1).dtype().with_lanes(lanes);
-  const Place p = place(value_of(node.src(0)), flat_index(node, 2), node.src(1).dtype().bytes());
+  const UOp flat = flat_index(node, 2);
+  if (const auto places = places_of_wide(flat, lanes); !places.empty())
+    return load_apart(value_of(node.src(0)), places, dtype.element(), mask);
+  const Place p = place(value_of(node.src(0)), flat, node.src(1).dtype().bytes());
   if (!mask)
     return tree_.add(tree_.depth(), Op::Load, dtype, {p.address, p.index}, p.displacement,
                      p.lane_stride);

@@ -1,8 +1,9 @@
 // The state of one choice of options; shared by heuristic.cpp (what all kernels have),
-// heuristic_contraction.cpp (kernels with one reduction), heuristic_rows.cpp (rows with several),
-// heuristic_row_tiles.cpp (tiles of rows through several), heuristic_stream.cpp (the same where the
-// rows are long), heuristic_few_rows.cpp (their products where a tile has few rows),
-// heuristic_window.cpp (windows over what they reduce) and heuristic_words.cpp.
+// heuristic_contraction.cpp (kernels with one reduction), heuristic_panels.cpp (panels of its
+// operands), heuristic_rows.cpp (rows with several), heuristic_row_tiles.cpp (tiles of rows through
+// several), heuristic_stream.cpp (the same where the rows are long), heuristic_few_rows.cpp (their
+// products where a tile has few rows), heuristic_window.cpp (windows over what they reduce) and
+// heuristic_words.cpp.
 //
 // Options are applied as they are chosen, so that later ones can name the ranges that earlier ones
 // made.  Positions are of the kernel as it came; numbers name ranges for good.
@@ -24,6 +25,9 @@ inline constexpr double kStagedReuseMin = 32;
 inline constexpr double kLaneCostMax = 30;
 // Elements of a reduced range in a panel, unless few more are all.
 inline constexpr int64_t kReducedBlock = 256;
+inline constexpr int64_t kVectorsMax = 4;  // of a register tile
+inline constexpr int64_t kPageBytes =
+    4096;  // rows this far apart fall into the same sets of a cache
 // Rows among which the first and last, where loops do not overlap, are few.
 inline constexpr int64_t kOverlappedRowsMin = 8;
 
@@ -53,6 +57,7 @@ class Chooser {
   void kind(OptionKind what, int64_t range) { apply({what, range, 0, {}, 0, false}); }
   void vector_tile(size_t range, int64_t vectors);
   bool has_range(int64_t number) const;  // now
+  bool is_loop(int64_t number) const;
   const KernelRange& range_now(int64_t number) const {
     return current_.ranges[current_.find_range(number)];
   }
@@ -68,6 +73,8 @@ class Chooser {
   uint64_t choosing_ranges() const;
   void unroll_choices(uint64_t choices);
   void elementwise();
+  bool is_across(size_t lane, size_t row) const;
+  bool turn_squares();
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void put_inside(int64_t range, int64_t loop);
   void bypass();
@@ -182,7 +189,7 @@ class Chooser {
   void apply_window(const WindowTile& window, const UOp& reduce);
   bool fill_window(const UOp& stage, const UOp& reduce);
 
-  // heuristic_contraction.cpp
+  // heuristic_contraction.cpp, heuristic_panels.cpp
   // The operand with lanes, memoised as a panel: which it is, and how its ranges are cut.
   struct Panel {
     const AccessInfo* load = nullptr;
@@ -194,6 +201,8 @@ class Chooser {
     double passes = 0;        // over it, by tiles of rows
   };
   double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
+  std::optional<size_t> whole_rows(const ClosureInfo& reduction, size_t lane) const;
+  void walk_whole_rows(size_t lane, size_t rows);
   int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
   std::optional<size_t> rows_at_once(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);

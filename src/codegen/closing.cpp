@@ -14,7 +14,7 @@ namespace tiny {
 
 namespace {
 
-constexpr size_t kJumpedMin = 8;  // instances, for which a branch costs less than masks
+constexpr size_t kJumpedMin = 5;  // instances, for which a branch costs less than masks
 
 }  // namespace
 
@@ -220,8 +220,27 @@ void Lineariser::instantiate(Task& task) {
     for_each_instance(all & ~own_accumulator,
                       [&](size_t) { for_each_instance(own_accumulator, body); });
   };
-  if (is_window(task.node) && !(task.own & dots_)) return sum_window(task, each);
+  if (is_window(task.node)) return sum_window(task, each);
   each([&](size_t instance) { close_instance(task, instance); });
+}
+
+// Without which a step adds nothing: those of factors, and of choices of a value or what changes
+// nothing.
+std::vector<UOp> Lineariser::conditions_of_window(const Task& task) {
+  std::vector<UOp> all = void_outside(task);
+  const uint64_t nothing = identity_bits(task.node.reduce_arg().op, task.node.dtype());
+  UOp value = task.node.src(0);
+  for (; value.op() == Op::Where; value = value.src(1)) {
+    if (!value.src(2).is_const() || value.src(2).const_bits() != nothing) break;
+    std::vector<UOp> work{value.src(0)};
+    while (!work.empty()) {
+      const UOp condition = work.back();
+      work.pop_back();
+      if (condition.op() == Op::And) work.insert(work.end(), {condition.src(0), condition.src(1)});
+      if (compares_indices(condition)) all.push_back(room_of(condition));
+    }
+  }
+  return all;
 }
 
 // The instances of a window that the same edge leaves out stand together and are jumped over: a
@@ -236,7 +255,7 @@ void Lineariser::sum_window(Task& task, const EachInstance& each) {
     std::vector<Edge> edges;
     size_t count = 0;
   };
-  const std::vector<UOp>& conditions = void_outside(task);
+  const std::vector<UOp> conditions = conditions_of_window(task);
   std::vector<Side> sides(1);  // the first is inside of all edges
   std::vector<size_t> side_of;
   each([&](size_t) {

@@ -21,8 +21,11 @@ constexpr int64_t kFillVectors = 4;
 // What it costs to store lanes that lie apart, in loads of a vector.
 constexpr double kStoredApart = 32;
 constexpr double kStoredColliding = 512;  // where a tile's lines push each other out
+constexpr double kStoredOfRun = 20;       // lanes apart by a size of the run, one by one
 // Lanes so many elements apart share lines.
 constexpr int64_t kSharedLine = 4;
+// Rows of a square of bytes, which are unpacked in pieces of 16 bytes.
+constexpr int64_t kByteRows = 16;
 // Choices by position that are unrolled together.
 constexpr int64_t kChoicesMax = 36;
 
@@ -105,14 +108,14 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
       continue;
     }
     // Sums are added to their place for every block of steps, a line for each lane.
-    if (a.store && is_packed && stride != kOpaqueStride) {
+    if (a.store && is_packed) {
       cost += weight;
       continue;
     }
-    if (a.store && steps > 1 && stride != kOpaqueStride && std::abs(stride) > kSharedLine) {
-      const double price = are_lines_colliding(stride, a.node.src(1).dtype().bytes())
-                               ? kStoredColliding
-                               : kStoredApart;
+    const bool is_opaque = stride == kOpaqueStride;
+    if (a.store && steps > 1 && std::abs(stride) > kSharedLine) {
+      const bool collide = !is_opaque && are_lines_colliding(stride, a.node.src(1).dtype().bytes());
+      const double price = collide ? kStoredColliding : kStoredApart;
       cost += price / std::min(steps, static_cast<double>(kReducedBlock));
       continue;
     }
@@ -122,7 +125,7 @@ double Chooser::lane_cost(size_t range, bool reduced, double steps) const {
     const double apart = again >= kStagedReuseMin          ? 1 + 16 / again
                          : std::abs(stride) <= kSharedLine ? 6
                                                            : 16;
-    cost += weight * (stride == 1 ? 1 : stride == kOpaqueStride ? 64 : apart);
+    cost += weight * (stride == 1 ? 1 : !is_opaque ? apart : a.store ? kStoredOfRun : 64);
   }
   const double n = extent(range);
   const double vectors = std::ceil(n / static_cast<double>(lanes_));
@@ -155,6 +158,11 @@ int64_t Chooser::tile(int64_t range, int64_t size) {
 
 bool Chooser::has_range(int64_t number) const {
   return current_.find_range(number) < current_.ranges.size();
+}
+
+bool Chooser::is_loop(int64_t number) const {
+  const size_t at = current_.find_range(number);
+  return at < current_.ranges.size() && current_.ranges[at].kind == RangeKind::Loop;
 }
 
 // Lanes over a range, `vectors` of them in registers; what is left of the range stays a loop.
@@ -219,11 +227,58 @@ void Chooser::elementwise() {
     const double cost = lane_cost(i, false);
     if (best == none || cost <= best_cost) best = i, best_cost = cost;
   }
+  if (!choices && turn_squares()) return;
   if (choices) unroll_choices(choices);
   if (best == none || (!choices && best_cost > 40)) return;
   const std::optional<size_t> along = walked_by_lanes(best, choices);
   vector_tile(best, choices || along ? 1 : 4);
   if (along) put_inside(number(*along), number(best));
+}
+
+// Whether lanes along `lane` read side by side what stores have side by side along `row`.
+bool Chooser::is_across(size_t lane, size_t row) const {
+  bool reads = false;
+  for (const AccessInfo& a : table_.accesses) {
+    const int64_t along = a.strides[lane];
+    if (along == kOpaqueStride || a.strides[row] == kOpaqueStride) return false;
+    if (a.store) {
+      if (a.strides[row] != 1 || std::abs(along) < lanes_) return false;
+    } else if (along == 1) {
+      reads |= std::abs(a.strides[row]) >= lanes_;
+    } else if (along != 0) {
+      return false;
+    }
+  }
+  return reads;
+}
+
+// What is read along one range and stored along another goes through registers by squares: lanes
+// along what is read, as many rows as are stored side by side.
+bool Chooser::turn_squares() {
+  int64_t rows = kByteRows;
+  for (const AccessInfo& a : table_.accesses) {
+    if (!a.store) continue;
+    const int64_t bytes = a.node.src(1).dtype().bytes();
+    if (bytes == 4) rows = lanes_;
+    if ((bytes != 4 || table_.widest_bytes != 4) && (bytes != 1 || lanes_ < kByteRows))
+      return false;
+  }
+  for (size_t lane = 0; lane < kernel_.ranges.size(); ++lane)
+    for (size_t row = 0; row < kernel_.ranges.size(); ++row) {
+      const int64_t columns = most(lane), size = const_extent(row);
+      if (lane == row || 2 * size < rows || !is_across(lane, row)) continue;
+      if (columns < rows && 2 * columns < lanes_) continue;
+      const int64_t inner = size <= rows ? number(row) : tile(number(row), rows);
+      vector_tile(lane, 1);
+      kind(OptionKind::Upcast, inner);
+      // What is stored is walked as it lies.
+      const size_t outer = current_.find_range(number(lane));
+      const bool is_inside = current_.find_range(number(row)) > outer;
+      if (!is_inside && is_loop(number(lane)) && is_loop(number(row)))
+        put_inside(number(row), number(lane));
+      return true;
+    }
+  return false;
 }
 
 // The range, none of `unrolled`, along which a load whose lanes lie in lines of their own walks

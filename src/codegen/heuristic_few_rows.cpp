@@ -44,7 +44,9 @@ void Chooser::prefetch_streams() {
   for (const AccessInfo& a : table.accesses) {
     if (a.store || a.node.op() != Op::Load) continue;
     const int64_t param = a.node.src(0).int_arg();
-    const double bytes = a.elements * static_cast<double>(a.node.dtype().bytes());
+    auto bytes = static_cast<double>(a.node.dtype().bytes());
+    for (size_t i = 0; i < current_.ranges.size(); ++i)
+      if (a.strides[i] != 0) bytes *= table.extents[i];
     if (bytes < static_cast<double>(target_.l2_bytes)) continue;
     // The innermost loop that walks it.
     for (size_t i = current_.ranges.size(); i-- > begin;) {

@@ -18,8 +18,7 @@ namespace {
 
 constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
-constexpr int64_t kVectorsMax = 4;
-constexpr int64_t kRowsBeside = 2;         // rows of another range in a tile
+constexpr int64_t kRowsBeside = 2;   // rows of another range in a tile
 constexpr int64_t kRowsBesideOddMin = 13;  // of an odd number
 constexpr double kPartOfBlock = 8;         // of the second level of cache, for what comes next
 
@@ -234,7 +233,7 @@ void Chooser::stage_shared_values() {
 bool Chooser::is_opaque(size_t position) const {
   const AccessTable table = access_table(current_);
   return std::ranges::any_of(table.accesses, [&](const AccessInfo& a) {
-    return a.node.op() != Op::Index && a.strides[position] == kOpaqueStride;
+    return !a.store && a.node.op() != Op::Index && a.strides[position] == kOpaqueStride;
   });
 }
 

@@ -14,6 +14,8 @@ namespace {
 
 // Of a block of rows, which share what is read of a block of steps.
 constexpr int64_t kTilesOfRows = 8;
+// Steps of a block where rows need the first of them only.
+constexpr double kBoundedBlock = 256;
 // The part of the second level of cache that a block of a matrix takes.
 constexpr double kPartOfBlock = 8;
 
@@ -47,6 +49,10 @@ bool Chooser::stream_rows(std::optional<size_t>& row, uint64_t& common) {
   const double again_bytes = bytes_passed_again(row, common);
   if (steps * again_bytes > l2 / 2) {
     fit = std::min(fit, l2 / kPartOfBlock / again_bytes);
+    is_needed = true;
+  }
+  if (steps > 2 * kBoundedBlock && row && is_bounded_stream(kernel_, streamed)) {
+    fit = std::min(fit, kBoundedBlock);
     is_needed = true;
   }
   const auto block =

@@ -15,8 +15,7 @@ namespace {
 
 constexpr double kWindowMax = 9;        // steps of a window that are unrolled
 constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
-constexpr int64_t kPageBytes = 4096;    // rows so far apart fall into one set of the cache..
-constexpr double kStreamsMax = 12;      // ..which holds that many
+constexpr double kStreamsMax = 12;      // lines of a set of the first level of cache
 constexpr int64_t kTapsBeside = 12;     // registers for what is not a tile's values
 constexpr double kGainMin = 1.1;
 constexpr double kFarLoad = 1.5;  // a load from the second level of cache, in those from the first

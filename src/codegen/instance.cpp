@@ -211,11 +211,11 @@ bool Lineariser::leaf(const UOp& node, LinearId* out) {
       return true;
     case Op::Less:
     case Op::LessEqual: {
-      // Comparisons of indices across lanes are ranges of lanes, not vectors of 64-bit integers.
-      if (!is_index(node.src(0)) || !is_index(node.src(1)) || !(free_of(node) & vec_)) return false;
-      UOp e = sub(node.src(1), node.src(0));
-      if (node.op() == Op::Less) e = add(e, -1);
+      if (!compares_indices(node)) return false;
+      const UOp e = room_of(node);
       const int64_t lanes = lanes_in(free_of(node));
+      // Across lanes they are ranges of lanes, not vectors of 64-bit integers.
+      if (lanes == 1 && !proven(e) && !impossible(e)) return false;
       const Condition c = condition(e, lanes);
       *out = bool_of(c, lanes);
       relied_on_ = std::max(relied_on_, c.depth);
@@ -224,6 +224,20 @@ bool Lineariser::leaf(const UOp& node, LinearId* out) {
     default:
       return false;
   }
+}
+
+bool Lineariser::compares_indices(const UOp& node) {
+  return (node.op() == Op::Less || node.op() == Op::LessEqual) && is_index(node.src(0)) &&
+         is_index(node.src(1));
+}
+
+// What is not negative where a comparison of indices holds.
+const UOp& Lineariser::room_of(const UOp& comparison) {
+  UOp& room = rooms_[comparison.node()];
+  if (room) return room;
+  room = sub(comparison.src(1), comparison.src(0));
+  if (comparison.op() == Op::Less) room = add(room, -1);
+  return room;
 }
 
 LinearId Lineariser::compute(const UOp& node, std::span<const LinearId> src) {

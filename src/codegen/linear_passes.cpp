@@ -1,9 +1,8 @@
 #include "codegen/linear_passes.h"
 
-#include <unordered_map>
+#include <bit>
+#include <cstdint>
 #include <vector>
-
-#include "base/hash.h"
 
 namespace tiny {
 
@@ -16,37 +15,72 @@ std::vector<uint32_t> count_uses(const LinearProgram& program) {
   return uses;
 }
 
-// What makes two ops compute the same.
-struct OpKey {
-  LinearOp op;
-  uint64_t epoch;  // of loads
-
-  bool operator==(const OpKey& other) const {
-    return op.op == other.op.op && op.dtype == other.op.dtype && op.count == other.op.count &&
-           op.src == other.op.src && op.imm == other.op.imm && op.aux == other.op.aux &&
-           epoch == other.epoch;
+// The ops that stand in an open block, found by what they compute.  Nothing is taken out: what
+// stands in a block that is done gives way.
+class OpTable {
+ public:
+  explicit OpTable(const LinearProgram& program)
+      : ops_(program.ops), slots_(std::bit_ceil(program.ops.size() * 2 + 1)), made_(ops_.size()) {
+    is_open_.push_back(1);
+    open_.push_back(0);
   }
-};
 
-struct OpKeyHash {
-  size_t operator()(const OpKey& key) const {
-    const LinearOp& o = key.op;
-    uint64_t h = hash_mix(static_cast<uint64_t>(o.op), static_cast<uint64_t>(o.imm));
-    h = hash_mix(h,
-                 (uint64_t{o.dtype.lanes} << 32) | (static_cast<uint64_t>(o.dtype.scalar) << 16));
-    for (LinearId s : o.src) h = hash_mix(h, s);
-    return hash_mix(h, key.epoch ^ (static_cast<uint64_t>(static_cast<uint32_t>(o.aux)) << 32));
+  void open() {
+    open_.push_back(static_cast<uint32_t>(is_open_.size()));
+    is_open_.push_back(1);
   }
+  void close() {
+    is_open_[open_.back()] = 0;
+    open_.pop_back();
+  }
+
+  // The op that computes the same as `i` and is visible here: perhaps itself.  Loads are the same
+  // in one epoch.
+  LinearId find(LinearId i, uint32_t epoch) {
+    made_[i] = {open_.back(), epoch};
+    const size_t mask = slots_.size() - 1;
+    size_t at = hash(ops_[i], epoch) & mask;
+    while (slots_[at] && !same(slots_[at] - 1, i)) at = (at + 1) & mask;
+    if (slots_[at] && is_open_[made_[slots_[at] - 1].block]) return slots_[at] - 1;
+    slots_[at] = i + 1;
+    return i;
+  }
+
+ private:
+  struct Made {
+    uint32_t block = 0;
+    uint32_t epoch = 0;
+  };
+
+  bool same(LinearId a, LinearId b) const {
+    const LinearOp& x = ops_[a];
+    const LinearOp& y = ops_[b];
+    return x.op == y.op && x.dtype == y.dtype && x.count == y.count && x.src == y.src &&
+           x.imm == y.imm && x.aux == y.aux && made_[a].epoch == made_[b].epoch;
+  }
+  static size_t hash(const LinearOp& o, uint32_t epoch) {
+    constexpr uint64_t kOdd = 0x9E3779B97F4A7C15u;
+    uint64_t h = static_cast<uint64_t>(o.imm) * kOdd + static_cast<uint64_t>(o.op);
+    h = (h ^ (h >> 29) ^ (uint64_t{o.src[0]} << 32 | o.src[1])) * kOdd;
+    h = (h ^ (h >> 31) ^ (uint64_t{o.src[2]} << 32 | o.src[3])) * kOdd;
+    h ^= (uint64_t{o.dtype.lanes} << 40) ^ (static_cast<uint64_t>(o.dtype.scalar) << 34);
+    h = (h ^ (h >> 30) ^ static_cast<uint32_t>(o.aux) ^ (uint64_t{epoch} << 8)) * kOdd;
+    return static_cast<size_t>(h >> 32);
+  }
+
+  const std::vector<LinearOp>& ops_;
+  std::vector<LinearId> slots_;  // op + 1, 0 if free
+  std::vector<Made> made_;
+  std::vector<uint32_t> open_;    // blocks, outer to inner
+  std::vector<uint8_t> is_open_;  // by block
 };
 
 }  // namespace
 
 void merge_equal(LinearProgram& program) {
-  std::unordered_map<OpKey, LinearId, OpKeyHash> known;
-  std::vector<OpKey> made;       // in the open blocks
-  std::vector<size_t> begin_of;  // where each open block's begin in `made`
+  OpTable table(program);
   std::vector<LinearId> same(program.ops.size());
-  uint64_t epoch = 1;
+  uint32_t epoch = 1;
   for (LinearId i = 0; i < program.ops.size(); ++i) {
     LinearOp& op = program.ops[i];
     same[i] = i;
@@ -55,19 +89,11 @@ void merge_equal(LinearProgram& program) {
       op.src[s] = same[op.src[s]];
       steady = steady && program.ops[op.src[s]].op != Op::Accumulator;
     }
-    if (op.op == Op::EndLoop || op.op == Op::EndIf) {
-      for (; made.size() > begin_of.back(); made.pop_back()) known.erase(made.back());
-      begin_of.pop_back();
-    }
-    if (op.op == Op::Loop || op.op == Op::If) begin_of.push_back(made.size());
+    if (op.op == Op::EndLoop || op.op == Op::EndIf) table.close();
+    if (op.op == Op::Loop || op.op == Op::If) table.open();
     if (op.op == Op::Store || op.op == Op::Loop || op.op == Op::EndLoop) ++epoch;
     if (has(op.op, kEffect) || op.dtype == kVoid || !steady) continue;
-    const OpKey key{op, op.op == Op::Load ? epoch : 0};
-    const auto [at, fresh] = known.try_emplace(key, i);
-    if (fresh)
-      made.push_back(key);
-    else
-      same[i] = at->second;
+    same[i] = table.find(i, op.op == Op::Load ? epoch : 0);
   }
 }
 

@@ -107,6 +107,8 @@ class Lineariser {
   void emit_loop(const std::vector<Task*>& group, size_t range, const LoopBounds& limits);
   void open_loop(size_t range, LinearId value);
   void close_inside(const std::vector<Task*>& group, size_t range);
+  void emit_last_iteration(const std::vector<Task*>& group, size_t range, int64_t value,
+                           LinearId end);
   void emit_iteration(const std::vector<Task*>& group, size_t range, int64_t value);
 
   // closing.cpp
@@ -131,6 +133,7 @@ class Lineariser {
   void instantiate_all(const std::vector<Task*>& tasks);
   void instantiate(Task& task);
   void sum_window(Task& task, const EachInstance& each);
+  std::vector<UOp> conditions_of_window(const Task& task);
   void finish(Task& task);
 
   // destination.cpp
@@ -146,6 +149,7 @@ class Lineariser {
     int64_t last = 0;
     std::vector<UOp> facts;
   };
+  bool follows_from_facts(const UOp& e);
   std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range, LinearId end);
   int64_t end_of(size_t range, LinearId end) const;
   struct Split {  // the same of a range of run-time size: [0, last)
@@ -171,7 +175,7 @@ class Lineariser {
                   const Tiles& tiles);
   std::vector<UOp> conditions_of(const std::vector<Task*>& group);
   RangeSet pending_in(RangeSet free) const;
-  bool is_window(const UOp& node) const;
+  bool is_window(const UOp& node);
   const std::vector<UOp>& conditions_below(const UOp& node);
   const std::vector<UOp>& void_outside(const Task& task);
   void tighten(const UOp& condition, size_t range, LoopBounds& limits);
@@ -192,6 +196,8 @@ class Lineariser {
   InstanceKey state_key(const UOp& node);
   void remember_state(const UOp& node);
   LinearId read_state(const UOp& node);
+  UOp steps_of_run(const UOp& range) const;
+  void bound_run(const std::vector<Task*>& group, size_t range, LoopBounds& limits);
   LinearId begin_running(const UOp& node);
   void fold_running(const UOp& node, LinearId base, LinearId part);
   void step_running(Task& task);
@@ -203,6 +209,8 @@ class Lineariser {
   bool leaf(const UOp& node, LinearId* out);
   bool enter(const UOp& node, LinearId* out);
   LinearId compute(const UOp& node, std::span<const LinearId> src);
+  bool compares_indices(const UOp& node);
+  const UOp& room_of(const UOp& comparison);
   bool is_decided(const UOp& node, std::span<const LinearId> src) const;
   LinearId elementwise_op(Op op, DType dtype, std::span<const LinearId> src);
   LinearId constant(DType dtype, uint64_t bits);
@@ -247,6 +255,18 @@ class Lineariser {
     int32_t lane_stride = 0;   // elements; 0: the index has lanes
   };
   Place place(LinearId base, const UOp& flat, int64_t element_bytes);
+
+  // apart.cpp
+  std::span<const UOp> places_apart(const UOp& flat);
+  LinearId passing_scratch(int64_t bytes, int64_t after);
+  LinearId spread_mask(LinearId mask, int64_t lanes, int64_t after);
+  void for_each_lane(const LinearId* mask, int64_t lanes, const std::function<void(int64_t)>& body);
+  void store_apart(LinearId base, std::span<const UOp> places, LinearId value,
+                   std::optional<LinearId> mask);
+  LinearId load_apart(LinearId base, std::span<const UOp> places, DType element,
+                      std::optional<LinearId> mask);
+  std::span<const UOp> places_of_wide(const UOp& flat, int64_t lanes);
+
   std::optional<Place> word_place(LinearId base, const UOp& flat, size_t range, int64_t bytes);
   UOp flat_index(const UOp& access, size_t first_index);
   UOp sum_expression(std::span<const IndexTerm> terms);
@@ -272,8 +292,9 @@ class Lineariser {
     size_t word = 0;
     uint64_t radix = 1;
   };
-  std::vector<Digit> digits_;                  // of an instance's coordinates, by position
-  std::unordered_map<const Node*, UOp> flat_;  // the flat index of an access
+  std::vector<Digit> digits_;                   // of an instance's coordinates, by position
+  std::unordered_map<const Node*, UOp> flat_;   // the flat index of an access
+  std::unordered_map<const Node*, UOp> rooms_;  // of a comparison of indices
   NodeTable<IndexExpression*> expression_at_;
   std::deque<IndexExpression> expressions_;
   InstanceTable<int64_t> proofs_;   // under the innermost fact: the depth that one relies on, or -1
@@ -299,7 +320,10 @@ class Lineariser {
   std::unordered_map<const Node*, std::vector<UOp>> void_outside_;
   std::unordered_map<const Node*, TaskFacts> task_facts_;
   std::unordered_map<const Node*, RunningState> running_;
-  std::unordered_map<const Node*, int> users_;  // how often a node is a source
+  std::unordered_map<const Node*, std::vector<UOp>> apart_;  // by flat index: of each lane
+  int64_t passing_end_ = 0;                                  // of scratch that vectors pass through
+  std::unordered_map<const Node*, UOp> run_ends_;            // of ranges whose loops end before
+  std::unordered_map<const Node*, int> users_;               // how often a node is a source
 };
 
 }  // namespace tiny

@@ -91,6 +91,7 @@ LinearProgram Lineariser::run() {
   std::vector<Task*> pointers;
   for (Task& t : tasks) pointers.push_back(&t);
   close_tasks(pointers);
+  program_.scratch_bytes = std::max(program_.scratch_bytes, passing_end_);
   tree_.flatten();
   return std::move(program_);
 }
@@ -116,6 +117,8 @@ std::vector<UOp> Lineariser::discover(const std::vector<Task*>& tasks) {
 // Whether a reduction or stage has its value here: all instances have, or none.
 bool Lineariser::finished(const UOp& u) {
   if (u.op() == Op::Last) return tree_.find(state_key(u)) != nullptr;
+  // What an iteration outside of this loop has folded is known, but not where that lies now.
+  if (u.op() == Op::Running && !tree_.find(state_key(u))) return false;
   std::vector<size_t> fixed;
   for (RangeSet set = free_of(u) & unrolled_; set; set &= set - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(set));
@@ -199,6 +202,7 @@ Lineariser::LoopBounds Lineariser::loop_bounds(const std::vector<Task*>& group, 
           return std::find(same.begin(), same.end(), condition) != same.end();
         }))
       tighten(condition, range, out);
+  bound_run(group, range, out);
   return out;
 }
 
@@ -258,6 +262,16 @@ void Lineariser::emit_iteration(const std::vector<Task*>& group, size_t range, i
   if (threaded) tree_.close();
 }
 
+// The same of one that the loop may end before.
+void Lineariser::emit_last_iteration(const std::vector<Task*>& group, size_t range, int64_t value,
+                                     LinearId end) {
+  const bool is_sure = !run_ends_.contains(kernel_.ranges[range].range.node());
+  const LinearId both[] = {index_constant(value), end};
+  if (!is_sure) tree_.open(Op::If, kVoid, {elementwise_op(Op::Less, kBool, both)});
+  emit_iteration(group, range, value);
+  if (!is_sure) tree_.close();
+}
+
 // Where a loop over a range of known size ends, if that is known; else its size.
 int64_t Lineariser::end_of(size_t range, LinearId end) const {
   const int64_t size = kernel_.ranges[range].range.src(0).const_int();
@@ -304,7 +318,8 @@ void Lineariser::close_group(const std::vector<Task*>& group, size_t range) {
     // before it does not have.
     after.begin = limits.end;
     if (end < size) emit_loop(group, range, after);
-    for (int64_t i = peel->last; end == size && i < size; ++i) emit_iteration(group, range, i);
+    for (int64_t i = peel->last; end == size && i < size; ++i)
+      emit_last_iteration(group, range, i, after.end);
   }
   for (Task* t : group) t->todo &= ~bit(range);
 }

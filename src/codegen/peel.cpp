@@ -14,6 +14,8 @@ namespace tiny {
 
 namespace {
 
+constexpr int64_t kWindowMin = 64;  // instances
+
 bool is_product_with(const UOp& value, const UOp& factor) {
   if (value == factor) return true;
   if (value.op() == Op::Mul)
@@ -28,10 +30,19 @@ bool is_closed(const UOp& u) {
 
 }  // namespace
 
-// A reduction without loops of its own.
-bool Lineariser::is_window(const UOp& node) const {
-  const auto is_loop = [this](const UOp& r) { return (loops_ & bit(kernel_.position(r))) != 0; };
-  return node.op() == Op::Reduce && std::ranges::none_of(node.src().subspan(1), is_loop);
+// A reduction without loops of its own, with so many instances that a few branches among them cost
+// nothing.
+bool Lineariser::is_window(const UOp& node) {
+  if (node.op() != Op::Reduce) return false;
+  RangeSet all = free_of(node);
+  for (const UOp& r : node.src().subspan(1)) all |= free_of(r);
+  const RangeSet own = all & ~free_of(node);
+  int64_t instances = 1;
+  for (RangeSet set = all & unrolled_; set && instances < kWindowMin; set &= set - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(set));
+    instances *= kernel_.ranges[i].range.src(0).const_int();
+  }
+  return !(own & (loops_ | dots_)) && instances >= kWindowMin;
 }
 
 // The conditions of loads, and of comparisons of indices, that `node` is computed from; those that
@@ -56,11 +67,7 @@ const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
     for (const UOp& u : topological(from, is_filled ? is_closed : is_stage)) {
       if (u.op() == Op::Load)
         for (const UOp& e : conditions_below(u)) keep(e);
-      if ((u.op() == Op::Less || u.op() == Op::LessEqual) && is_index(u.src(0)) &&
-          is_index(u.src(1))) {
-        const UOp room = sub(u.src(1), u.src(0));
-        keep(u.op() == Op::Less ? add(room, -1) : room);
-      }
+      if (compares_indices(u)) keep(room_of(u));
       if (is_stage(u) || (is_filled && is_closed(u) && !is_window(u))) work.push_back(u);
     }
   }
@@ -170,6 +177,16 @@ std::vector<UOp> Lineariser::conditions_of(const std::vector<Task*>& group) {
   return all;
 }
 
+// Whether a condition that is no fact holds wherever the kernel's facts do.
+bool Lineariser::follows_from_facts(const UOp& e) {
+  if (std::ranges::find(kernel_.facts, e) != kernel_.facts.end()) return false;
+  std::vector<Affine> facts;
+  for (const UOp& fact : kernel_.facts)
+    if (auto sum = fixed(fact)) facts.push_back(std::move(*sum));
+  const std::optional<Affine> sum = fixed(e);
+  return sum && !facts.empty() && prove_nonnegative(*sum, facts, bounds_);
+}
+
 std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group, size_t range,
                                                       LinearId end) {
   const UOp& r = kernel_.ranges[range].range;
@@ -179,6 +196,7 @@ std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& 
   const auto consider = [&](const UOp& e) {
     const RangeSet free = free_of(e);
     if (!(free & (RangeSet{1} << range)) || !pending_in(free) || proven(e)) return;
+    if (follows_from_facts(e)) return;  // whose loops are cut for them
     std::optional<Affine> rest = fixed(e);
     const int64_t c = rest ? rest->coefficient(r) : 0;
     if (c == 0) return;

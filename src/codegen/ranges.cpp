@@ -79,7 +79,8 @@ Kernel split_at_divisors(const Kernel& kernel) {
     IndexSimplifier simplify;
     map_kernel(out, [&](const UOp& u, std::vector<UOp>& src) {
       const bool index = u.dtype() == kInt64 && has(u.op(), kElementwise);
-      const UOp next = u.with_src(src);
+      // The kernel lists its ranges as they are, sizes and all.
+      const UOp next = u.op() == Op::Range ? u : u.with_src(src);
       return index ? simplify(next) : next;
     });
   }

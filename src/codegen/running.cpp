@@ -91,7 +91,49 @@ LinearId Lineariser::read_state(const UOp& node) {
   const LinearId* base = tree_.find(state_key(is_last ? node : running));
   invariant(base != nullptr, "a running value is folded before it is read");
   const UOp& range = running.src(1);
-  return load_state(running, *base, is_last ? sub(range.src(0), 1) : add(range, 1));
+  return load_state(running, *base, is_last ? sub(steps_of_run(range), 1) : add(range, 1));
+}
+
+// How many steps the loop of running values took, or takes.
+UOp Lineariser::steps_of_run(const UOp& range) const {
+  const auto found = run_ends_.find(range.node());
+  return found == run_ends_.end() ? UOp(range.src(0)) : found->second;
+}
+
+// Where the loop may end: where no task needs another step, for whatever coordinates the loops and
+// lanes inside have.  The first step is always taken.
+void Lineariser::bound_run(const std::vector<Task*>& group, size_t range, LoopBounds& limits) {
+  const UOp& r = kernel_.ranges[range].range;
+  run_ends_.erase(r.node());
+  UOp needed;
+  for (const Task* t : group) {
+    if (t->node.op() != Op::Last) return;
+    const UOp& own = t->node.src(0).src(2);
+    if (needed && !(needed == own)) return;
+    needed = own;
+  }
+  const std::optional<Affine> sum = fixed(needed);
+  const int64_t c = sum ? sum->coefficient(r) : 0;
+  if (c >= 0) return;
+  Affine rest{sum->constant, {}};
+  for (const AffineTerm& term : sum->terms) {
+    if (term.atom == r) continue;
+    if (!(free_of(term.atom) & ~open_)) {
+      rest.terms.push_back(term);
+      continue;
+    }
+    const Interval values = bounds_.of(term.atom);
+    if (values.lo == INT64_MIN || values.hi == INT64_MAX) return;
+    rest.constant +=
+        checked_mul(term.coefficient, term.coefficient > 0 ? values.hi : values.lo, "an index");
+  }
+  Graph& graph = needed.graph();
+  const UOp last = floor_div(to_uop(graph, rest), -c);
+  const UOp end = minimum(r.src(0), add(maximum(last, 0), 1));
+  if (end == r.src(0)) return;
+  kept_.push_back(end);
+  run_ends_[r.node()] = end;
+  limits.end = scalar_index(end);
 }
 
 // The register in which an instance is folded: that of the sum of this step, if nothing else reads
@@ -112,9 +154,9 @@ void Lineariser::fold_running(const UOp& node, LinearId base, LinearId part) {
   const DType dtype = tree_.op(part).dtype;
   const UOp& range = node.src(1);
   LinearId before = load_state(node, base, add(range, 1));
-  if (node.src().size() == 3) {
+  if (node.src().size() == 4) {
     relied_on_ = 0;
-    const LinearId scaled[] = {before, value_of(node.src(2))};
+    const LinearId scaled[] = {before, value_of(node.src(3))};
     before = elementwise_op(Op::Mul, dtype.element(), scaled);
   }
   const LinearId next =

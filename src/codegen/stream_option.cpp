@@ -6,6 +6,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "codegen/needed_terms.h"
+#include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/shared_value.h"
@@ -92,6 +94,7 @@ class Streamer {
   // With all members that the algebra allows; their number is that of members().
   Kernel run() {
     make_ranges();
+    find_needed();
     members_.reserve(reductions_.size());
     Renaming finished;
     for (const UOp& u : reductions_)
@@ -124,6 +127,8 @@ class Streamer {
 
   const std::vector<Member>& members() const { return members_; }
   bool is_whole() const { return members_.size() == reductions_.size(); }
+  // Whether blocks at the end may be left out, by what else the rows are.
+  bool is_bounded() const { return !needed_.is_const(); }
 
  private:
   RangeSet free_of(const UOp& u) const {
@@ -144,6 +149,36 @@ class Streamer {
     inner_.resize(kernel_.ranges.size());
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if (ranges_ & bit(i)) inner_[i] = graph.make(Op::Range, {graph.integer(block_)}, next++);
+  }
+
+  // What is >= 0 for blocks that any reduction has terms in; a constant if that is not known.
+  void find_needed() {
+    needed_ = blocks_.graph().integer(0);
+    const auto compares = [](const UOp& u) {
+      return (u.op() == Op::Less || u.op() == Op::LessEqual) && u.src(0).dtype() == kInt64;
+    };
+    if (std::ranges::none_of(order_, compares)) return;
+    std::vector<UOp> common;
+    for (const UOp& u : reductions_) {
+      const std::vector<UOp> own = needed_in_blocks(u);
+      if (u == reductions_.front()) common = own;
+      std::erase_if(common, [&](const UOp& e) { return std::ranges::find(own, e) == own.end(); });
+    }
+    if (!common.empty()) needed_ = common.front();
+  }
+
+  // Conditions that a block's first step meets if any of its steps does.
+  std::vector<UOp> needed_in_blocks(const UOp& reduce) const {
+    const UOp& range = reduce.src(1);
+    const auto find_exponent = [&](const UOp& u) -> std::optional<UOp> {
+      const std::optional<Exponent> found = exponent_of(u, [](const UOp&) { return true; });
+      return found ? std::optional<UOp>(found->x) : std::nullopt;
+    };
+    std::vector<UOp> out;
+    for (const UOp& e : needed_terms(reduce.src(0), reduce.reduce_arg().op, find_exponent))
+      if (affine(e)->coefficient(range) < 0)
+        out.push_back(substitute(e, {{range, mul(blocks_, block_)}}));
+    return out;
   }
 
   const Member* member_of(const UOp& u) const {
@@ -218,7 +253,7 @@ class Streamer {
     for (const Member& m : members_) to.emplace_back(m.reduce, m.now_bounded);
     const UOp part =
         graph.make(Op::Reduce, {substitute(factors.inside, to), inner_[at]}, reduce.arg());
-    std::vector<UOp> src{part, blocks_};
+    std::vector<UOp> src{part, blocks_, needed_};
     if (*scale) src.push_back(*scale);
     Member m;
     m.reduce = reduce;
@@ -282,11 +317,15 @@ class Streamer {
     bool scales = false;
   };
   std::optional<Exponent> exponent_of(const UOp& u) const {
+    return exponent_of(u, [this](const UOp& x) { return mentions(x); });
+  }
+  template <class IsWanted>
+  static std::optional<Exponent> exponent_of(const UOp& u, IsWanted is_wanted) {
     if (!u.dtype().is_float()) return std::nullopt;
     for (const UOp& clamp : topological({&u, 1}, closes_ranges)) {
       if (clamp.op() != Op::Max || clamp.dtype() != u.dtype()) continue;
       for (const size_t side : {size_t{0}, size_t{1}}) {
-        if (!clamp.src(1 - side).is_const() || !mentions(clamp.src(side))) continue;
+        if (!clamp.src(1 - side).is_const() || !is_wanted(clamp.src(side))) continue;
         const UOp whole = u.graph().make(Op::Exp, {UOp(clamp.src(side))});
         for (const bool scales : {false, true})
           if (decompose(whole, scales) == u) return Exponent{clamp.src(side), scales};
@@ -352,6 +391,7 @@ class Streamer {
   std::vector<UOp> reductions_;
   UOp blocks_;
   std::vector<UOp> inner_;  // by position
+  UOp needed_;              // of Running
   std::vector<Member> members_;
 };
 
@@ -375,6 +415,13 @@ int64_t streamed_range(const Kernel& kernel) {
   for (const KernelRange& r : kernel.ranges)
     if (r.reduced && streams_product(kernel, r.range.int_arg())) return r.range.int_arg();
   return -1;
+}
+
+bool is_bounded_stream(const Kernel& kernel, int64_t number) {
+  Streamer streamer(kernel, number, 1);
+  if (streamer.find_members()) return false;
+  streamer.run();
+  return streamer.is_bounded();
 }
 
 Kernel apply_stream(const Kernel& kernel, const Option& option) {

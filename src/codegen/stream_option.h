@@ -21,4 +21,7 @@ Kernel apply_stream(const Kernel& kernel, const Option& option);
 // of columns; -1 if there is none.
 int64_t streamed_range(const Kernel& kernel);
 
+// Whether some rows need no more than the first blocks of such a range: a causal mask.
+bool is_bounded_stream(const Kernel& kernel, int64_t number);
+
 }  // namespace tiny

@@ -25,6 +25,9 @@ constexpr int64_t kRow = 1024;     // elements of a row that is summed
 // Rows, columns and inner extent of a product whose operands stay in the second-level cache.
 constexpr int64_t kM = 96, kN = 256, kK = 192;
 constexpr int64_t kCopiedMax = 64 << 20;
+// Less of a difference is what neighbours make.
+constexpr int kConfirmations = 3;
+constexpr double kClearLoss = 1.15, kClearGain = 1.25;
 
 class Speeds {
  public:
@@ -36,9 +39,10 @@ class Speeds {
 
  private:
   UOp buffer(const Ints& shape);
-  double seconds(const UOp& value);
+  double seconds(const UOp& value, const Target& target);
+  double seconds(const UOp& value) { return seconds(value, target_); }
   double reading_rate(int64_t bytes);
-  double copying_rate(int64_t bytes);
+  CopyingRates copying_rates(int64_t bytes);
   double fma_rate();
 
   Graph graph_;
@@ -47,11 +51,11 @@ class Speeds {
 };
 
 // The least of some launches of the kernel that computes `value`.
-double Speeds::seconds(const UOp& value) {
+double Speeds::seconds(const UOp& value, const Target& target) {
   const UOp stored = graph_.make(Op::Contiguous, {value});
-  const Schedule schedule = make_schedule({&stored, 1}, target_);
+  const Schedule schedule = make_schedule({&stored, 1}, target);
   const Kernel& kernel = schedule.kernels.front().kernel;
-  const CodegenResult made = generate(kernel, target_, {});
+  const CodegenResult made = generate(kernel, target, {});
   const std::vector<Code> codes = backend_.render({&made.program, 1}, Backend::Form::Best);
   const std::vector<LoadedKernel> loaded = backend_.load(codes);
   Trial trial(backend_.device(), kernel);
@@ -81,8 +85,13 @@ double Speeds::reading_rate(int64_t bytes) {
 }
 
 // Bytes a second, those read and those written.
-double Speeds::copying_rate(int64_t bytes) {
-  return 2 * static_cast<double>(bytes) / seconds(neg(buffer({bytes / 4})));
+CopyingRates Speeds::copying_rates(int64_t bytes) {
+  const UOp copy = neg(buffer({bytes / 4}));
+  Target through = target_, past = target_;
+  through.bypass_bytes = 0;
+  past.bypass_bytes = 1;
+  const double moved = 2 * static_cast<double>(bytes);
+  return {moved / seconds(copy, through), moved / seconds(copy, past)};
 }
 
 // Multiply-adds a second of a product of matrices.
@@ -98,7 +107,17 @@ Target Speeds::measure() {
   Target found = target_;
   found.l2_bandwidth = reading_rate(target_.l2_bytes / 2);
   found.l3_bandwidth = reading_rate(target_.l3_bytes / 4);
-  found.memory_bandwidth = copying_rate(std::min(2 * target_.l3_bytes, kCopiedMax));
+  const int64_t large_bytes = std::min(2 * target_.l3_bytes, kCopiedMax),
+                half = target_.l3_bytes / 2;
+  const int64_t usual = target_.bypass_bytes;
+  const CopyingRates large = copying_rates(large_bytes);
+  found.bypass_bytes = bypass_threshold(usual, large, copying_rates(half));
+  // What is out of the ordinary has to be found every time.
+  for (int i = 0; i < kConfirmations && found.bypass_bytes != usual; ++i)
+    if (bypass_threshold(usual, copying_rates(large_bytes), copying_rates(half)) !=
+        found.bypass_bytes)
+      found.bypass_bytes = usual;
+  found.memory_bandwidth = found.bypass_bytes != 0 ? large.past : large.through;
   found.fma_rate = fma_rate();
   return found;
 }
@@ -111,6 +130,8 @@ std::optional<Target> read_speeds(std::string_view kept, Target target) {
     *rate = in.number<double>();
     if (!(*rate > 0)) return std::nullopt;
   }
+  target.bypass_bytes = in.number<int64_t>();
+  if (target.bypass_bytes < 0) return std::nullopt;
   return in.at_end() ? std::optional(target) : std::nullopt;
 }
 
@@ -120,10 +141,18 @@ std::string written_speeds(const Target& t) {
       .number(t.l3_bandwidth)
       .number(t.memory_bandwidth)
       .number(t.fma_rate)
+      .number(t.bypass_bytes)
       .result();
 }
 
 }  // namespace
+
+int64_t bypass_threshold(int64_t usual, const CopyingRates& large, const CopyingRates& half) {
+  if (large.through > large.past * kClearLoss) return 0;
+  if (half.past > half.through * kClearGain && large.past > large.through * kClearGain)
+    return usual / 2;
+  return usual;
+}
 
 Target measure_speeds(Backend& backend, Target target) {
   const int32_t cores = target.cores;

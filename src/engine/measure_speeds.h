@@ -1,5 +1,5 @@
-// How fast an unknown processor computes and moves, measured with kernels made here: what the
-// scheduler's costs are made of (ir/target.h).
+// How fast an unknown processor computes and moves, and from which size stores past its caches win,
+// measured with kernels made here: what the scheduler's costs are made of (ir/target.h).
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,18 @@
 
 namespace tiny {
 
-// `target` with the speeds of `backend`'s device on one thread, from some twenty milliseconds.
-// Error where its kernels cannot be had.
+// How fast a value is copied, in bytes a second.
+struct CopyingRates {
+  double through = 0;  // the caches
+  double past = 0;     // them
+};
+
+// From which size values are stored past the caches: `usual`, unless copies of a value that no
+// cache holds, and of one of half the last cache, say clearly that never (0) or that from there.
+int64_t bypass_threshold(int64_t usual, const CopyingRates& large, const CopyingRates& half);
+
+// `target` with the speeds of `backend`'s device on one thread, from some forty milliseconds. Error
+// where its kernels cannot be had.
 Target measure_speeds(Backend& backend, Target target);
 
 // The same, once a machine: kept in the disk cache under `processor`.  What the cache's folder

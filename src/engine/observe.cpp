@@ -103,6 +103,9 @@ void Observer::opened(Backend& backend) const {
       format("assumed (TINY_PROCESSOR=%s): %.0f GFMA/s a core; L2 %.0f, L3 %.0f, memory %.0f GB/s",
              flags_.processor.c_str(), t.fma_rate / 1e9, t.l2_bandwidth / 1e9, t.l3_bandwidth / 1e9,
              t.memory_bandwidth / 1e9),
+      t.bypass_bytes == 0
+          ? std::string("; no stores past the caches")
+          : cat("; stores past the caches from more than ", t.bypass_bytes >> 10, " KB"),
       "\n");
   if (backend.device().name() != flags_.device.substr(0, flags_.device.find(':')))
     text += cat("device ", flags_.device, " cannot run here: every kernel is interpreted\n");

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "base/list_text.h"
+#include "base/text.h"
 
 namespace tiny {
 
@@ -11,7 +11,7 @@ int64_t element_count(const Ints& shape, const char* what) {
   int64_t product = 1;
   bool empty = false;
   for (int64_t dim : shape) {
-    require(dim >= 0, Status::InvalidModel, what, ": a negative dimension in ", Listed{shape});
+    require(dim >= 0, Status::InvalidModel, what, ": a negative dimension in ", list_text(shape));
     empty = empty || dim == 0;
     product = checked_mul(product, std::max<int64_t>(dim, 1), what);
   }

@@ -8,8 +8,9 @@
 //   Reduce  value, ranges..         folds value over the ranges
 //   Stage   value, ranges..         value memoised as a function of its ranges; argument: strides
 //   Index   stage, expressions..    that function applied
-//   Running value, range [, scale]  folds values along a range, step by step: what it is after this
-//                                   step; what was folded before is multiplied by scale first
+//   Running value, range, needed [, scale]  folds values along a range, step by step: what it is
+//                                   after this step; what was folded before is multiplied by scale
+//                                   first; steps for which needed < 0 change nothing
 //   Before  running                 what it was before this step; nothing in the first one
 //   Last    running, range          what it is after the last step
 //   Store   param, value, index.., symbolic..   a root

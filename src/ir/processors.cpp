@@ -6,9 +6,9 @@ namespace {
 
 constexpr Processor kProcessors[] = {
     {"zen5", "AuthenticAMD", 26, 0x00, 0x1F, 48 << 10, 1 << 20, 32 << 20, kAllDots,  //
-     1e-6, 250e9, 116e9, 42e9, 66e9, 132e9},
+     1e-6, 250e9, 116e9, 42e9, 66e9, 132e9, 32 << 20},
     {"skylake", "GenuineIntel", 6, 0x55, 0x55, 32 << 10, 1 << 20, 32 << 20, 0,  //
-     1e-6, 89e9, 21e9, 8.5e9, 40e9, 72e9},
+     1e-6, 89e9, 21e9, 8.5e9, 40e9, 72e9, 32 << 20},
 };
 
 }  // namespace
@@ -43,7 +43,7 @@ void imitate(const Processor& processor, Target& target) {
   target.l1_bytes = processor.l1_bytes;
   target.l2_bytes = processor.l2_bytes;
   target.l3_bytes = processor.l3_bytes;
-  if (target.bypass_bytes != 0) target.bypass_bytes = processor.l3_bytes;
+  target.bypass_bytes = processor.bypass_bytes;
   target.dots = static_cast<DotSet>(target.dots & processor.dots);
 }
 

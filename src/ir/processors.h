@@ -27,6 +27,7 @@ struct Processor {
   double memory_bandwidth = 0;  // that a copy reads and writes
   double fma_rate_avx2 = 0;     // as Target::fma_rate, with vectors of 256 bits
   double fma_rate_avx512 = 0;
+  int64_t bypass_bytes = 0;  // as Target::bypass_bytes
 };
 
 std::span<const Processor> known_processors();

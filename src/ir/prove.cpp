@@ -56,6 +56,16 @@ class Prover {
     const auto s = affine(size);
     if (!s || facts_.size() >= kFactsMax) return;
     if (auto fact = add_scaled(*s, {1, {{r, 1}}}, -1)) facts_.push_back(std::move(*fact));
+    for (const AffineTerm& t : s->terms) add_quotient(t.atom);
+  }
+
+  // The fact  x - c * (x // c) >= 0  of a quotient in a size.
+  void add_quotient(const UOp& quotient) {
+    if (quotient.op() != Op::FloorDiv || !quotient.src(1).is_const()) return;
+    const int64_t c = quotient.src(1).const_int();
+    const auto x = c > 0 ? affine(quotient.src(0)) : std::nullopt;
+    if (!x || facts_.size() >= kFactsMax) return;
+    if (auto fact = add_scaled(*x, {0, {{quotient, 1}}}, -c)) facts_.push_back(std::move(*fact));
   }
 
   // m * e - n * f >= 1 - m for a fact f >= 0 proves e >= 0, as e is an integer: m * e > -m.
@@ -70,7 +80,8 @@ class Prover {
           if (f.coefficient == INT64_MIN || t.coefficient == INT64_MIN) continue;
           const bool same = f.atom == t.atom;
           std::optional<Affine> times;
-          if (!same && !(times = raised(fact, f.atom, t.atom))) continue;
+          if (!same) times = raised(fact, f.atom, t.atom);
+          if (!same && !times) continue;
           const int64_t g = std::gcd(f.coefficient, t.coefficient);
           const int64_t m = (f.coefficient < 0 ? -f.coefficient : f.coefficient) / g;
           const int64_t n = (t.coefficient < 0 ? -t.coefficient : t.coefficient) / g;

@@ -72,6 +72,7 @@ class Spec {
       law(!is_half(operand) || u.dtype() == kFloat32, "16-bit floats are converted to float32");
       return;
     }
+    if (u.op() == Op::Where && !operand.is_float()) return;  // a choice of any integers
     law(operand.is_bool() || operand.bits() >= 32, "arithmetic is on 32 bits or more");
   }
 
@@ -295,9 +296,9 @@ class Spec {
       case Op::Running: {
         const auto& arg = argument<ReduceArg>("a running value has an op");
         law(is_reduction(arg.op, u.dtype()) && arg.axes.empty(), "the op folds this dtype");
-        law(u.src().size() == 2 || u.src().size() == 3, "a value runs along one range");
-        law(u.src(1).op() == Op::Range, "a value runs along a range");
-        return law(u.src().size() == 2 || (arg.op == Op::Add && u.src(2).dtype() == u.dtype()),
+        law(u.src().size() == 3 || u.src().size() == 4, "a value runs along one range");
+        law(u.src(1).op() == Op::Range && is_index(2), "a value runs along a range, as needed");
+        return law(u.src().size() == 3 || (arg.op == Op::Add && u.src(3).dtype() == u.dtype()),
                    "what is scaled is a sum, by a factor of its dtype");
       }
       case Op::Before:

@@ -206,8 +206,37 @@ UOp monomial_uop(Graph& g, const Monomial& d) {
   return to_uop(g, d.atom ? Affine{0, {{d.atom, d.coefficient}}} : Affine{d.coefficient, {}});
 }
 
+struct Division {
+  Affine quotient, rest;
+};
+
+// By a sum of terms, such as a padded size: what its first term divides is a multiple of it and a
+// rest, which must be less than it.
+std::optional<Division> divide_by_sum(const Affine& sum, const Affine& d, const Match& m) {
+  constexpr int kStepsMax = 8;
+  if (d.terms.size() + (d.constant != 0) < 2 || m.cache().of(d).lo <= 0) return std::nullopt;
+  const Monomial first{d.terms[0].coefficient, d.terms[0].atom};
+  if (first.coefficient <= 0) return std::nullopt;
+  Division out{{}, sum};
+  for (int step = 0; step < kStepsMax; ++step) {
+    Affine others;
+    const Affine taken = take_multiples(out.rest, first, others);
+    if (taken.terms.empty() && taken.constant == 0) break;
+    const auto multiple = multiplied(taken, d);
+    const auto quotient = add_scaled(out.quotient, taken, 1);
+    auto rest = multiple ? add_scaled(out.rest, *multiple, -1) : std::nullopt;
+    if (!rest || !quotient) return std::nullopt;
+    out = {*quotient, std::move(*rest)};
+  }
+  const bool is_taken = !out.quotient.terms.empty() || out.quotient.constant != 0;
+  if (!is_taken || !in_range(out.rest, d, m)) return std::nullopt;
+  return out;
+}
+
 UOp divide_by_symbol(const Affine& sum, const Affine& divisor, const Match& m) {
   if (in_range(sum, divisor, m)) return m.graph().integer(0);
+  if (const auto division = divide_by_sum(sum, divisor, m))
+    return to_uop(m.graph(), division->quotient);
   auto d = positive_monomial(divisor, m.cache());
   if (!d) return {};
   Affine rest;
@@ -221,6 +250,8 @@ UOp divide_by_symbol(const Affine& sum, const Affine& divisor, const Match& m) {
 
 UOp modulo_by_symbol(const Affine& sum, const Affine& divisor, const Match& m) {
   if (in_range(sum, divisor, m)) return to_uop(m.graph(), sum);
+  if (const auto division = divide_by_sum(sum, divisor, m))
+    return to_uop(m.graph(), division->rest);
   const auto d = positive_monomial(divisor, m.cache());
   if (!d) return {};
   Affine rest;

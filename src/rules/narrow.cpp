@@ -106,7 +106,7 @@ UOp sign_of_narrow(const Match& m) {
 
 UOp choice_of_narrow(const Match& m) {
   const UOp& u = m.root();
-  if (!is_narrow_float(u.dtype())) return computed_wide(m);
+  if (!is_narrow_float(u.dtype())) return {};  // every target chooses among narrow integers
   return bitcast(where(u.src(0), as_bits(u.src(1)), as_bits(u.src(2))), u.dtype());
 }
 

@@ -16,7 +16,7 @@ UOp cast_through_wide(const Match& m);
 UOp extremum_of_narrow(const Match& m);
 // Neg and Abs: of 16-bit floats on their bits.
 UOp sign_of_narrow(const Match& m);
-// Where: of 16-bit floats on their bits.
+// Where: of 16-bit floats on their bits; of narrow integers as it is.
 UOp choice_of_narrow(const Match& m);
 
 }  // namespace tiny

@@ -183,8 +183,7 @@ class Joiner {
       if (const auto operand = test.operand_seconds(inputs)) {
         cost[JoinPart::Operand] = *operand;
       } else if (const auto rows = test.computed_rows(inputs)) {
-        cost[JoinPart::Filled] = rows->filled;
-        cost[JoinPart::Rows] = rows->multiplied;
+        cost[rows->is_filtered ? JoinPart::Convolved : JoinPart::Pooled] = rows->filled;
         cost[JoinPart::Panels] = rows->panels;
       } else {
         return std::nullopt;

@@ -327,12 +327,17 @@ class SideJoiner {
     return !b.can_share || (product && a.reductions + b.reductions > 1);
   }
 
-  // What a kernel takes beside reading its operands once.
-  double seconds_of(const ScheduledKernel& kernel) const {
+  // Arithmetic, and how much longer it takes where cores cannot share it.
+  double work_seconds(const ScheduledKernel& kernel) const {
     const RowTest test(kernel.kernel, target_);
-    double seconds = test.work() / target_.fma_rate + test.alone_seconds() - test.staging_saves();
-    // What register tiles read and store in pieces of rows comes half as fast.
-    for (const double bytes : test.tile_streams()) seconds += access_seconds(bytes);
+    return test.work() / target_.fma_rate + test.alone_seconds() - test.staging_saves();
+  }
+
+  // What register tiles read and store in pieces of rows comes half as fast: so much longer.
+  double stream_seconds(const ScheduledKernel& kernel) const {
+    double seconds = 0;
+    for (const double bytes : RowTest(kernel.kernel, target_).tile_streams())
+      seconds += access_seconds(bytes);
     return seconds;
   }
 
@@ -365,8 +370,9 @@ class SideJoiner {
     if (!loops.can_share) return false;
     JoinCost cost;
     cost[JoinPart::Launch] = target_.launch_seconds;
-    cost[JoinPart::Traffic] = traffic;
-    cost[JoinPart::Recomputed] = seconds_of(*joined) - seconds_of(a) - seconds_of(b);
+    cost[JoinPart::Traffic] =
+        traffic - (stream_seconds(*joined) - stream_seconds(a) - stream_seconds(b));
+    cost[JoinPart::Recomputed] = work_seconds(*joined) - work_seconds(a) - work_seconds(b);
     const int64_t number = before_.count + static_cast<int64_t>(second);
     if (!decide_join({number, b.stores.front().value, cost, false}, settings_)) return false;
     for (const UOp& u : inlined) dropped_.insert(u.node());

@@ -1,6 +1,8 @@
 // What joining two kernels saves and costs: seconds at the target's speeds, by what they are spent
 // on, and the weights that were fitted to joins that ran both ways.
 //
+// The weights are of two cores: a value that is stored is written by one and read by another, and
+// windows are shared by them.  A graph has the same kernels on one, but for operands.
 // `bench/run joins --fit` measures joins of real models, fits the weights anew and prints them
 // beside these; docs/BENCHMARKS.md has the measurements.
 #pragma once
@@ -19,8 +21,8 @@ enum class JoinPart : uint8_t {
   Recomputed,  // paid: arithmetic that the kernels apart do not have
   Kept,        // saved: arithmetic on rows that are wanted again and stay in scratch
   Operand,     // paid: an operand that each worker computes for itself
-  Filled,      // paid: windows that are reduced into scratch, for a tile of rows at a time
-  Rows,        // paid: the product of such rows, which has smaller tiles than alone
+  Convolved,   // paid: windows that are filtered into scratch, for a tile of rows at a time
+  Pooled,      // paid: the same of windows without a filter
   Panels,      // paid: a matrix that is read again for each tile of rows
 };
 inline constexpr size_t kJoinParts = 9;

@@ -260,11 +260,15 @@ class Lowering {
     const Shape& shape = shape_of(pad.src(0));
     // An axis that the load has not is one whose index is in range anyway.
     size_t axis = 0;
+    size_t symbolic = 1 + view.shape.size();  // the source that is the next symbolic size
     for (size_t i = 0; i < shape.size(); ++i) {
-      const bool same = axis < view.shape.size() && shape[i].is(view.shape[axis]) &&
-                        value.src(1 + axis) == below[i];
+      const bool is_of_run = axis < view.shape.size() && view.shape[axis] == kSymbolicDim;
+      const bool same =
+          axis < view.shape.size() && value.src(1 + axis) == below[i] &&
+          (is_of_run ? shape[i].uop(graph_) == value.src(symbolic) : shape[i].is(view.shape[axis]));
       if (!same && !is_in_range(below[i], shape[i])) return false;
       axis += same ? 1 : 0;
+      symbolic += same && is_of_run ? 1 : 0;
     }
     return axis == view.shape.size();
   }

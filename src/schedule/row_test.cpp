@@ -310,9 +310,8 @@ std::optional<RowTest::ComputedRows> RowTest::computed_rows(size_t inputs) const
   if (row < kRowTileMin || steps * bytes * kComputedRows > cache / 2) return std::nullopt;
   const double matrix = steps * columns * bytes;
   ComputedRows out;
-  for (const UOp& u : reductions)
-    (u == reductions[0] ? out.filled : out.multiplied) =
-        extent(free_.at(u.node()) | closed(u)) / target_.fma_rate;
+  out.filled = extent(free_.at(reductions[0].node()) | closed(reductions[0])) / target_.fma_rate;
+  out.is_filtered = reductions[0].src(0).op() == Op::Mul;
   if (matrix > cache * 3 / 4)
     out.panels = matrix * extent(*rows) / std::min(row, kComputedRows) / target_.l3_bandwidth;
   return out;

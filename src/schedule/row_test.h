@@ -47,9 +47,9 @@ class RowTest {
   // Seconds of a product of a matrix with values that a reduction of a window makes for each row
   // (a depthwise convolution), through tiles of rows; none if the kernel is not of that kind.
   struct ComputedRows {
-    double filled = 0;      // the windows' steps
-    double multiplied = 0;  // the product's
-    double panels = 0;      // reading the matrix for each tile, from where it is read then
+    double filled = 0;  // the windows' steps, on one core
+    bool is_filtered = false;
+    double panels = 0;  // reading the matrix for each tile, from where it is read then
   };
   std::optional<ComputedRows> computed_rows(size_t inputs) const;
 

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/list_text.h"
+#include "base/text.h"
 #include "engine/realize.h"
 #include "schedule/schedule.h"
 #include "tensor/create.h"
@@ -221,23 +221,23 @@ void TensorRun::take_value(size_t variable, int64_t value) {
 void TensorRun::learn(size_t index, const Ints& shape) {
   const TensorProgram::Port& port = program_->inputs[index];
   require(shape.size() == port.sizes.size(), Status::Shape, "input \"", port.name, "\" has ",
-          port.sizes.size(), " dimensions; got the shape ", Listed{shape});
+          port.sizes.size(), " dimensions; got the shape ", list_text(shape));
   std::vector<std::pair<size_t, int64_t>> values;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const SizeExpression& size = port.sizes[axis];
     const int64_t got = shape[axis];
     require(!size.is_const() || size.value({}) == got, Status::Shape, "dimension ", axis,
             " of input \"", port.name, "\" is ", size.is_const() ? size.value({}) : 0,
-            "; got the shape ", Listed{shape});
+            "; got the shape ", list_text(shape));
     const auto variable = size.variable();
     if (!variable) continue;
     const ProgramVariable& v = program_->variables[*variable];
     require(got >= v.min && got <= v.max, Status::Shape, "dimension ", axis, " of input \"",
             port.name, "\" is the variable \"", v.name, "\", from ", v.min, " to ", v.max,
-            "; got the shape ", Listed{shape});
+            "; got the shape ", list_text(shape));
     const auto before = std::ranges::find(values, *variable, &std::pair<size_t, int64_t>::first);
     require(before == values.end() || before->second == got, Status::Shape, "the variable \"",
-            v.name, "\" has two values in the shape ", Listed{shape}, " of input \"", port.name,
+            v.name, "\" has two values in the shape ", list_text(shape), " of input \"", port.name,
             "\"");
     values.emplace_back(*variable, got);
   }
@@ -248,7 +248,7 @@ namespace {
 
 void require_shape(const TensorProgram::Port& port, const char* what, const Ints& shape) {
   require(shape == port.shape, Status::Shape, what, " \"", port.name, "\" has the shape ",
-          Listed{port.shape}, " with the variables' values; got ", Listed{shape});
+          list_text(port.shape), " with the variables' values; got ", list_text(shape));
 }
 
 }  // namespace
@@ -306,7 +306,7 @@ void require_dtype(const TensorProgram::Port& port, const char* what, const Tens
 void require_fit(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
   require_dtype(port, what, tensor);
   require(tensor.shape() == to_shape(port.shape), Status::Shape, what, " \"", port.name,
-          "\" has the shape ", Listed{port.shape}, "; got ", tensor.shape());
+          "\" has the shape ", list_text(port.shape), "; got ", tensor.shape());
 }
 
 }  // namespace

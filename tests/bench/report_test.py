@@ -51,6 +51,17 @@ class Report(unittest.TestCase):
         self.assertEqual((row["scaling"], row["target"]),
                          (1.8, "MISSED (of one thread 1.8, wanted >= 1.9)"))
 
+    def test_a_bound_that_threads_do_not_raise_is_told(self):
+        row = row_of("matmul 1x8x8, 2 threads", 12.5)
+        row["contenders"] += [contender("tiny, one thread", "single", 15.0, 15.0),
+                              contender("read, one thread", "one limit", 12.0, 12.0)]  # fmt: skip
+        report.evaluate(row)
+        self.assertEqual(row["target"], "MISSED (of one thread 1.2, wanted >= 1.9), "
+                                        "the bound is at 1.20 of one thread, 80% of it reached")
+        row["contenders"][-1]["best_ms"] = 19.5
+        report.evaluate(row)
+        self.assertEqual(row["target"], "MISSED (of one thread 1.2, wanted >= 1.9)")
+
     def test_an_interpreted_kernel_and_a_row_that_failed_are_misses(self):
         row = row_of("no target", 10.0, interpreted=1)
         report.evaluate(row)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/backend.h"
+#include "schedule/schedule.h"
 #include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -246,6 +247,9 @@ class SizedProgram {
     run_ = make_ref<TensorRun>(context, program);
   }
 
+  // Kernels for which machine code could not be had.
+  int64_t interpreted() const { return run_->program().compiled.program->interpreted; }
+
   Floats run(const Values& values) {
     SizedExpression fixed(context_, seed_, {values.first, values.second});
     fixed.make();
@@ -294,6 +298,7 @@ int64_t check_sizes(uint64_t seed, std::string& failure) {
     if (backend.name != "cpu" || !backend.available) continue;
     for (const std::string& isa : backend.isas) {
       SizedProgram program(context_with(backend.name, isa, true), seed, least, most);
+      if (program.interpreted() > 0) failure = cat(isa, ": a kernel is interpreted");
       for (size_t i = 0; i < values.size(); ++i) {
         const std::string error = difference(program.run(values[i]), want[i], exact);
         if (!error.empty() && failure.empty())
@@ -304,6 +309,32 @@ int64_t check_sizes(uint64_t seed, std::string& failure) {
     }
   }
   return tried;
+}
+
+// A convolution over a length: the size of its result is a formula that can be simplified, and its
+// channels are cut where the constant's panels are.
+TEST(RandomSizes, ARangeKeepsTheSizeThatItHas) {
+  std::string failure;
+  EXPECT_GT(check_sizes(2162, failure), 0);
+  EXPECT_EQ(failure, "");
+}
+
+// What the sizes prove is not asked again: an index of the window is a sum, and its padding is what
+// the load leaves out anyway.
+TEST(RandomSizes, AWindowOverALengthHasNoRemaindersAndNoChoices) {
+  for (const int64_t stride : {1, 2, 3}) {
+    const Ref<Context> context = context_with("interp", "", true);
+    const Dim length(context->graph().variable("n", 2, 300));
+    const Dim batch(context->graph().variable("m", 2, 9));
+    const Tensor x = make_placeholder(context, kFloat32, {batch, 8, length});
+    const Tensor y = conv(x, full(context, kFloat32, {16, 8, 5}, 1), Tensor(),
+                          WindowOptions{{stride}, {}, {2}, {2}});
+    const Schedule schedule = make_schedule({{y.node()}}, context->backend().target());
+    for (const UOp& u : topological(schedule.kernels.back().kernel.roots)) {
+      EXPECT_NE(u.op(), Op::FloorMod) << stride;
+      EXPECT_NE(u.op(), Op::Where) << stride;
+    }
+  }
 }
 
 TEST(RandomSizes, AreRightForEachValue) {

@@ -44,6 +44,16 @@ Ref<Context> context_on(const Machine& machine, const std::string& options = "")
   return make_ref<Context>(flags);
 }
 
+// 0, 1, 2 .. along the one axis that is longer than 1.
+Tensor positions(const Ref<Context>& context, const Ints& shape) {
+  return reshape(arange(context, kInt64, shape[0] * shape[1]), to_shape(shape));
+}
+
+// A number that kernels know.
+Tensor constant(const Ref<Context>& context, double value) {
+  return full(context, kFloat32, Shape{}, value);
+}
+
 // Attention of random sizes, weights and masks; equal for equal seeds.
 class Attention {
  public:
@@ -59,7 +69,7 @@ class Attention {
                               : permute(tensor({heads_, keys_, width}), {0, 2, 1});
     Tensor scores = matmul(q, k);
     if (below(2)) scores = mul(scores, number(0.25F));
-    if (below(2)) scores = add(scores, mask());
+    if (below(2)) scores = add(scores, below(2) ? mask() : mask_by_position());
     return matmul(weights(scores), tensor({heads_, keys_, depth}));
   }
 
@@ -89,6 +99,14 @@ class Attention {
       }
     }
     return testing::floats(context_, data, {rows_, keys_});
+  }
+  // What a row sees is known from its number: the keys before it and `past` more, or fewer.
+  Tensor mask_by_position() {
+    const int64_t past = one_of({0, 3, keys_ - rows_, -2});
+    const Tensor key = positions(context_, {1, keys_});
+    const Tensor row = positions(context_, {rows_, 1});
+    const Tensor last = add(row, full(context_, kInt64, Shape{}, static_cast<double>(past)));
+    return where(less_equal(key, last), constant(context_, 0), constant(context_, -kInf));
   }
   Tensor weights(const Tensor& scores) {
     if (below(4)) return softmax(scores, 2);
@@ -150,6 +168,25 @@ TEST(Stream, KeepsTheOraclesValues) {
   EXPECT_GT(chosen_count, seeds / 8);
 }
 
+// A sum that runs along no block, between values that do, with iterations that are split off.
+TEST(Stream, ValuesRunAgainWhereALaterLoopNeedsThem) {
+  for (const Machine& machine : kMachines) {
+    const Ref<Context> context = context_on(machine,
+                                            "TILE r5 14; UNROLL r3; UPCAST r5; STREAM r2 8; "
+                                            "ORDER r0 r1 r5 r3 r6 r7 r9 r8; VEC r9; TILE r1 16");
+    const auto values = [&](const Ints& shape) {
+      testing::Floats data;
+      for (int64_t i = 0; i < shape[0] * shape[1]; ++i)
+        data.push_back(static_cast<float>(i * 7 % 33 - 16) / 8);
+      return testing::floats(context, data, shape);
+    };
+    const Tensor scores = matmul(values({7, 20}), values({20, 17}));
+    const Tensor output = matmul(softmax(scores, 1), permute(values({12, 17}), {1, 0}));
+    const reference::Values want = reference::evaluate(output.node());
+    EXPECT_EQ(reference::difference(want, testing::floats_of(output).data()), "");
+  }
+}
+
 Tensor input(const Ref<Context>& context, const Ints& shape) {
   return testing::float_input(context, shape);
 }
@@ -170,6 +207,24 @@ TEST(Stream, IsChosenForRowsThatNoCacheHolds) {
   EXPECT_TRUE(chosen(4, 6, 65536));
   EXPECT_FALSE(chosen(8, 2048, 2048));
   EXPECT_FALSE(chosen(12, 128, 128));
+}
+
+// Keys that no row of a block sees are not read.
+TEST(Stream, EndsWhereACausalMaskDoes) {
+  const Ref<Context> context = testing::new_context("interp", "avx512");
+  const Target target = avx512_target();
+  const int64_t rows = 2048;
+  const Tensor row = positions(context, {rows, 1});
+  const Tensor key = positions(context, {1, rows});
+  const Tensor mask = where(less_equal(key, row), constant(context, 0), constant(context, -kInf));
+  const Tensor scores = matmul(input(context, {8, rows, 64}), input(context, {8, 64, rows}));
+  const Tensor v = input(context, {8, rows, 64});
+  const auto kernel = [&](const Tensor& t) { return kernel_of(matmul(softmax(t, 2), v), target); };
+  EXPECT_FALSE(streams(choose_options(kernel(scores), target)));
+  const Kernel causal = kernel(add(scores, mask));
+  ASSERT_FALSE(causal.roots.empty());
+  EXPECT_TRUE(is_bounded_stream(causal, streamed_range(causal)));
+  EXPECT_TRUE(streams(choose_options(causal, target)));
 }
 
 // What holds no values of its own does not grow with the rows' length.

@@ -40,6 +40,7 @@ void expect_same_speeds(const Target& a, const Target& b) {
   EXPECT_EQ(a.l3_bandwidth, b.l3_bandwidth);
   EXPECT_EQ(a.memory_bandwidth, b.memory_bandwidth);
   EXPECT_EQ(a.fma_rate, b.fma_rate);
+  EXPECT_EQ(a.bypass_bytes, b.bypass_bytes);
 }
 
 // Bounds that hold on anything with AVX2, beside whatever else runs.
@@ -53,7 +54,22 @@ TEST_F(MeasureSpeeds, MeasuresWhatAProcessorMayDo) {
   EXPECT_GT(t.l2_bandwidth, 1e9);
   EXPECT_GT(t.l3_bandwidth, 5e8);
   EXPECT_LT(t.l2_bandwidth, 1e13);
+  const int64_t l3 = t.l3_bytes;
+  EXPECT_TRUE(t.bypass_bytes == 0 || t.bypass_bytes == l3 / 2 || t.bypass_bytes == l3);
   EXPECT_EQ(t.cores, make_backend(flags("auto"))->target().cores);
+}
+
+// What is not clear is what neighbours make of it: the processor's own data stand.
+TEST_F(MeasureSpeeds, StoresPassTheCachesFromWhereThatClearlyWins) {
+  constexpr int64_t kUsual = 32 << 20;
+  const CopyingRates even{10e9, 10e9}, better{10e9, 14e9}, worse{10e9, 7e9}, noise{10e9, 11e9};
+  EXPECT_EQ(bypass_threshold(kUsual, better, worse), kUsual) << "as on Zen 5";
+  EXPECT_EQ(bypass_threshold(kUsual, even, even), kUsual);
+  EXPECT_EQ(bypass_threshold(kUsual, noise, noise), kUsual);
+  EXPECT_EQ(bypass_threshold(kUsual, worse, worse), 0);
+  EXPECT_EQ(bypass_threshold(kUsual, worse, better), 0) << "nothing is gained where it should be";
+  EXPECT_EQ(bypass_threshold(kUsual, better, better), kUsual / 2);
+  EXPECT_EQ(bypass_threshold(kUsual, noise, better), kUsual) << "not alike: a neighbour's doing";
 }
 
 TEST_F(MeasureSpeeds, IsDoneOnceForAllProcesses) {
@@ -98,6 +114,7 @@ TEST_F(MeasureSpeeds, AKnownProcessorIsImitated) {
   const auto backend = make_backend(flags("skylake"));
   const Target& t = backend->target();
   EXPECT_EQ(t.l1_bytes, 32 << 10);
+  EXPECT_EQ(t.bypass_bytes, skylake.bypass_bytes);
   EXPECT_EQ(t.l3_bandwidth, skylake.l3_bandwidth);
   EXPECT_EQ(t.dots, 0) << "Skylake has no products of bytes";
   Flags narrow = flags("skylake");

@@ -273,6 +273,10 @@ TEST(Spec, WhatDecompositionsLeaveIsChecked) {
     const UOp small = p.g.constant_int(kInt8, 1);
     return p.g.make(Op::Add, {small, small});
   });
+  expect("arithmetic is on 32 bits or more", [](Pieces& p) {
+    const UOp small = p.g.constant(kFloat16, 1);
+    return p.g.make(Op::Where, {p.g.constant_bits(kBool, 1), small, small});
+  });
   expect("a cast to bool is a comparison",
          [](Pieces& p) { return p.g.make(Op::Cast, {p.f32}, {}, kBool); });
   expect("16-bit floats are made from float32",

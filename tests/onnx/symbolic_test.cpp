@@ -61,7 +61,7 @@ void expect_same(const Message& graph, const std::vector<std::vector<Ints>>& cas
     const Ref<LoadedModel> shared = load(context, graph);
     const Ref<LoadedModel> apart = load(context, graph);
     for (const std::vector<Ints>& shapes : cases) {
-      SCOPED_TRACE(list_text(shapes[0]));
+      SCOPED_TRACE(std::string(list_text(shapes[0])));
       std::vector<Tensor> inputs;
       for (const Ints& shape : shapes) inputs.push_back(random_tensor(context, shape));
       const std::vector<Tensor> got = shared->run(inputs);

@@ -9,10 +9,12 @@ struct Shape {
   int64_t lanes = 8;
   int64_t stride = 40;
   DType element = kFloat32;
-  bool to_scratch = true;   // else to the parameter that loads may alias
-  int64_t rows = 8;         // stored
-  bool backwards = false;   // the rows
-  bool reads_back = false;  // scratch, between the rows
+  bool to_scratch = true;    // else to a parameter
+  int64_t rows = 8;          // stored
+  bool backwards = false;    // the rows
+  bool reads_back = false;   // scratch, between the rows
+  int64_t masked = 0;        // lanes that are not stored, at either end
+  bool interleaved = false;  // with the rows of another square
 };
 
 // Rows of in[] are loaded and stored across, then all that was stored is copied to out[].
@@ -35,10 +37,21 @@ LinearProgram square(const Shape& s) {
   const LinearId loop = p.add(Op::Loop, kInt64, {zero, two}, 1);
   const LinearId from = p.add(Op::Mul, kInt64, {loop, index(512)});
   const LinearId at = p.add(Op::Add, kInt64, {from, index(s.stride < 0 ? 900 : 3)});
+  const LinearId mask =
+      p.add(Op::LaneRange, kBool.with_lanes(s.lanes), {index(s.masked), index(s.lanes - s.masked)});
+  const auto store = [&](int64_t row, LinearId value) {
+    const auto stride = static_cast<int32_t>(s.stride);
+    if (s.masked)
+      p.add(Op::Store, kVoid, {to, at, value, mask}, row * size, stride);
+    else
+      p.add(Op::Store, kVoid, {to, at, value}, row * size, stride);
+  };
   for (int64_t i = 0; i < s.rows; ++i) {
     const int64_t row = s.backwards ? s.rows - 1 - i : i;
     const LinearId value = p.add(Op::Load, v, {in, from}, 100 * row, 1);
-    p.add(Op::Store, kVoid, {to, at, value}, row * size, static_cast<int32_t>(s.stride));
+    store(row, value);
+    // Another square's rows, beside this one's in memory.
+    if (s.interleaved) store(row + s.rows + 1, value);
     if (s.reads_back && i == 2)
       p.add(Op::Store, kVoid, {out, one, p.add(Op::Load, s.element, {to, at})}, 8000);
   }
@@ -53,13 +66,15 @@ LinearProgram square(const Shape& s) {
 }
 
 bool turns(const LinearProgram& p, const Target& target) {
-  return x86_listing(p, target).find("vpunpckhqdq") != std::string::npos;
+  const std::string listing = x86_listing(p, target);
+  return listing.find("vpunpckhqdq") != std::string::npos ||
+         listing.find("vpunpckhbw") != std::string::npos;
 }
 
 void expect_same(const Shape& s, const Target& target) {
   const LinearProgram p = square(s);
   std::mt19937_64 random(7);
-  const KernelCall call{{sample(s.element, 4096, random), zeros(s.element, 4096)}, {}};
+  const KernelCall call{{sample(s.element, 4096, random), zeros(s.element, 16384)}, {}};
   EXPECT_EQ(difference(p, evaluate(p, call), execute(p, call, target)), "")
       << to_string(p) << x86_listing(p, target);
 }
@@ -71,25 +86,56 @@ TEST(X86Transpose, SquaresTurnInRegisters) {
         if (lanes * 4 > target.vector_bytes) continue;
         for (const int64_t stride : {lanes, int64_t{40}, int64_t{-40}})
           for (const bool backwards : {false, true})
-            for (const int64_t rows : {lanes, 2 * lanes, lanes + 3}) {
-              const Shape s{lanes, stride, element, true, rows, backwards, false};
+            for (const int64_t rows : {lanes, 2 * lanes, lanes + 3, lanes - 1, lanes / 2}) {
+              Shape s{lanes, stride, element, true, rows, backwards, false};
+              EXPECT_TRUE(turns(square(s), target));
+              expect_same(s, target);
+              s.masked = rows % 2;
+              s.interleaved = std::abs(stride) > 2 * rows;
               EXPECT_TRUE(turns(square(s), target));
               expect_same(s, target);
             }
       }
 }
 
+TEST(X86Transpose, BytesTurnInPieces) {
+  for (const Target& target : targets_here())
+    for (const DType element : {kUInt8, kInt8})
+      for (const int64_t lanes : {16, 32, 64}) {
+        if (lanes > target.vector_bytes) continue;
+        for (const int64_t stride : {lanes, int64_t{70}, int64_t{-30}}) {
+          if (std::abs(stride) < lanes) continue;
+          for (const bool backwards : {false, true})
+            for (const int64_t rows : {8, 9, 11, 14, 15, 16, 24, 32}) {
+              Shape s{lanes, stride, element, true, rows, backwards, false};
+              EXPECT_TRUE(turns(square(s), target));
+              expect_same(s, target);
+              s.to_scratch = false;
+              s.masked = rows % 4;
+              s.interleaved = std::abs(stride) > 2 * rows;
+              EXPECT_TRUE(turns(square(s), target));
+              expect_same(s, target);
+            }
+        }
+      }
+}
+
 TEST(X86Transpose, WhatIsNoSquareOrIsLookedAtIsStoredLaneByLane) {
   for (const Target& target : targets_here()) {
-    std::vector<Shape> shapes(6);
-    shapes[0].rows = 7;            // too few
-    shapes[1].stride = 7;          // rows meet
-    shapes[2].to_scratch = false;  // a load may see what was stored
-    shapes[3].reads_back = true;   // one does
+    std::vector<Shape> shapes(8);
+    shapes[0].rows = 3;                                  // too few
+    shapes[1].stride = 7;                                // rows meet
+    shapes[2].reads_back = shapes[3].reads_back = true;  // a load sees what was stored
+    shapes[2].rows = shapes[3].rows = 5;
+    shapes[3].to_scratch = false;
     shapes[4].element = kFloat64;  // of other sizes
     shapes[4].lanes = 4;
     shapes[5].element = kFloat32;
     shapes[5].lanes = 2;
+    shapes[6].element = kUInt8;
+    shapes[7].element = kUInt8;
+    shapes[7].lanes = 16;
+    shapes[7].rows = 7;
     for (const Shape& s : shapes) {
       EXPECT_FALSE(turns(square(s), target));
       expect_same(s, target);

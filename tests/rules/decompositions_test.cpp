@@ -237,7 +237,8 @@ void expect_legal(const UOp& root) {
       EXPECT_FALSE(u.dtype().is_bool());
       continue;
     }
-    EXPECT_TRUE(operand.is_bool() || operand.bits() >= 32)
+    const bool is_choice = u.op() == Op::Where && !operand.is_float();
+    EXPECT_TRUE(operand.is_bool() || operand.bits() >= 32 || is_choice)
         << info(u.op()).name << " of " << to_string(operand);
   }
 }

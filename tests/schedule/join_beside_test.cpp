@@ -142,8 +142,8 @@ TEST_F(JoinBeside, ProductsOfOneValueAreApart) {
 
 // A product's tiles would break the streams of an optimizer's step into pieces of rows.
 TEST_F(JoinBeside, AStepIsBesideItselfAndNotInTheProduct) {
-  const Tensor g = matmul(given({256, 4}), given({4, 256}));
-  const Tensor m = given({256, 256}), v = given({256, 256}), p = given({256, 256});
+  const Tensor g = matmul(given({512, 4}), given({4, 512}));
+  const Tensor m = given({512, 512}), v = given({512, 512}), p = given({512, 512});
   const Tensor m1 = add(mul(m, number(0.5)), g);
   const Tensor v1 = add(mul(v, number(0.5)), mul(g, g));
   const Tensor p1 = sub(p, mul(m1, v1));

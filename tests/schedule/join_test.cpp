@@ -7,6 +7,7 @@
 
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
+#include "tensor/window.h"
 #include "tests/support/failure.h"
 #include "tests/support/graph_test.h"
 
@@ -42,6 +43,51 @@ TEST_F(JoinTest, AFlippedJoinIsDecidedTheOtherWay) {
     ASSERT_NE(same, flipped.end());
     EXPECT_FALSE(same->joined);
     EXPECT_EQ(same->cost[JoinPart::Traffic], trial.cost[JoinPart::Traffic]);
+  }
+}
+
+// Each part has a name and a side, and counts for as much more as there is more of it.
+TEST(JoinCost, PartsAreSavedOrPaid) {
+  for (size_t i = 0; i < kJoinParts; ++i) {
+    const auto part = static_cast<JoinPart>(i);
+    JoinCost once, twice;
+    once[part] = 1;
+    twice[part] = 2;
+    EXPECT_GT(once.saved() + once.paid(), 0) << name_of(part);
+    EXPECT_EQ(once.saved() * once.paid(), 0) << name_of(part);
+    EXPECT_DOUBLE_EQ(twice.saved() + twice.paid(), 2 * (once.saved() + once.paid()));
+    for (size_t other = 0; other < i; ++other)
+      EXPECT_NE(name_of(part), name_of(static_cast<JoinPart>(other)));
+  }
+}
+
+// A filter's window saves more by staying in its product's rows than filling them costs; a pooling
+// window does not, on one core or on many.
+TEST_F(JoinTest, WindowsWithAFilterStayInRowsAndOthersDoNot) {
+  WindowOptions same;
+  same.before = same.after = {1, 1};
+  const Tensor x = given({1, 64, 28, 28});
+  const auto parts = [&](const Tensor& window, int32_t cores) {
+    const Tensor y = conv(window, given({32, 64, 1, 1}), Tensor(), WindowOptions());
+    const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
+    Target target = avx512_target();
+    target.cores = cores;
+    std::vector<JoinTrial> trials;
+    make_schedule({&wanted, 1}, target, true, {{}, &trials, nullptr});
+    const auto of_window = std::ranges::find_if(trials, [](const JoinTrial& trial) {
+      return trial.cost[JoinPart::Convolved] + trial.cost[JoinPart::Pooled] > 0;
+    });
+    EXPECT_NE(of_window, trials.end());
+    return *of_window;
+  };
+  for (const int32_t cores : {1, 2, 16}) {
+    const JoinTrial filtered = parts(conv(x, given({64, 1, 3, 3}), Tensor(), same, 64), cores);
+    EXPECT_TRUE(filtered.joined);
+    EXPECT_EQ(filtered.cost[JoinPart::Pooled], 0);
+    const JoinTrial pooled = parts(max_pool(x, {3, 3}, same), cores);
+    EXPECT_EQ(pooled.cost[JoinPart::Convolved], 0);
+    EXPECT_EQ(pooled.cost[JoinPart::Pooled], filtered.cost[JoinPart::Convolved]);
+    EXPECT_FALSE(pooled.joined);
   }
 }
 

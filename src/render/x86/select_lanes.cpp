@@ -120,16 +120,19 @@ void Selector::select_fold(LinearId id) {
   set(id, fold(combine, d, use(o.src[0])));
 }
 
+// 16 bytes of a vector of `width`.
+VReg Selector::piece_of(VReg vector, int64_t width, int64_t piece) {
+  const VReg part = vec_reg(16);
+  Inst& i = emit(Opcode::VExtract, 16, part, vector);
+  i.width2 = static_cast<uint8_t>(width);
+  i.imm = piece;
+  return part;
+}
+
 // The bits of one lane in an integer register, zero-extended.
 VReg Selector::lane_bits(VReg vector, int64_t width, int64_t size, int64_t lane) {
   const int64_t piece = lane * size / 16;
-  if (piece > 0) {
-    const VReg part = vec_reg(16);
-    Inst& i = emit(Opcode::VExtract, 16, part, vector);
-    i.width2 = static_cast<uint8_t>(width);
-    i.imm = piece;
-    vector = part;
-  }
+  if (piece > 0) vector = piece_of(vector, width, piece);
   const int64_t at = lane % (16 / size);
   const VReg dst = int_reg();
   Inst& i = emit(at == 0 && size >= 4 ? Opcode::VToInt : Opcode::VPextr, 16, dst, vector);
@@ -145,13 +148,7 @@ VReg Selector::extract(DType dtype, VReg vector, int64_t lane) {
     return dtype.is_signed() ? canonical(dtype.element(), bits) : bits;
   }
   const int64_t piece = lane * size / 16, at = lane % (16 / size);
-  if (piece > 0) {
-    const VReg part = vec_reg(16);
-    Inst& i = emit(Opcode::VExtract, 16, part, vector);
-    i.width2 = static_cast<uint8_t>(width);
-    i.imm = piece;
-    vector = part;
-  }
+  if (piece > 0) vector = piece_of(vector, width, piece);
   return at == 0 ? vector : rri(Opcode::vpsrldq, 16, vector, at * size);
 }
 

@@ -1,6 +1,7 @@
-// Vectors that are stored with their lanes apart, as many as they have lanes and side by side: a
-// square of elements is stored across.  Its columns are made in registers and stored whole.
+// Vectors that are stored with their lanes apart, several side by side: the rows of a square of
+// elements that is stored across.  Its columns are made in registers and stored whole.
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 #include "render/x86/selector.h"
@@ -9,7 +10,9 @@ namespace tiny::x86 {
 
 namespace {
 
-constexpr int64_t kElementBytes = 4;
+constexpr int64_t kWordBytes = 4;
+constexpr int64_t kPieceBytes = 16;  // within which bytes are unpacked
+constexpr size_t kPendingMax = 128;  // stores that may wait for each other
 // vshuff32x4, of two lanes each of both sources: the lower halves, the upper halves, the even
 // lanes, the odd lanes.
 constexpr int64_t kLower = 0x44, kUpper = 0xEE, kEven = 0x88, kOdd = 0xDD;
@@ -22,51 +25,86 @@ bool ends_run(Op op) {
 
 // Whether a store may be one row of a square: nothing but its elements decides what is stored.
 bool Selector::is_stored_across(const LinearOp& o) const {
-  if (o.op != Op::Store || o.count != 3 || o.bypass) return false;
+  if (o.op != Op::Store || o.bypass) return false;
   const DType value = source(o, 2).dtype;
   const int64_t lanes = value.lanes;
-  return !value.is_bool() && value.bytes() == kElementBytes &&
-         (lanes == 4 || lanes == 8 || (lanes == 16 && avx512_)) && std::abs(o.aux) >= lanes &&
+  const bool fits = value.bytes() == kWordBytes ? lanes == 4 || lanes == 8 || lanes == 16
+                                                : value.bytes() == 1 && lanes >= kPieceBytes;
+  return !value.is_bool() && fits && (lanes * value.bytes() < 64 || avx512_) &&
+         std::abs(o.aux) >= lanes && (o.count == 3 || constant_mask(o.src[3])) &&
          source(o, 1).dtype.lanes == 1 && source(o, 1).op != Op::Accumulator &&
          source(o, 2).op != Op::Accumulator;
 }
 
-// What an address is in: scratch and parameters never meet.
-Op Selector::memory_of(LinearId address) const {
-  while (op(address).op == Op::Address) address = op(address).src[0];
-  return op(address).op;
+// The lanes that a store has.
+uint64_t Selector::stored_lanes(const LinearOp& o) const {
+  return o.count == 3 ? ~uint64_t{0} : *constant_mask(o.src[3]);
 }
 
-// Runs of such stores to one place, an element after the other, between which nothing looks at what
-// they store.
+// What an address is in: scratch, or a parameter.  Where two parameters are one memory, each
+// element is read before it is stored, and no other's place depends on it.
+std::pair<Op, int64_t> Selector::memory_of(LinearId address) const {
+  while (op(address).op == Op::Address) address = op(address).src[0];
+  const bool is_scratch = op(address).op == Op::Scratch;
+  return {op(address).op, is_scratch ? 0 : op(address).imm};
+}
+
+// Whether rows of one kind have an element in common.
+bool Selector::meet(const LinearOp& a, const LinearOp& b) const {
+  const DType dtype = source(a, 2).dtype;
+  const int64_t apart = std::abs(a.aux) * dtype.bytes();
+  const int64_t away = std::abs(a.imm - b.imm);
+  return away % apart == 0 && away < apart * dtype.lanes;
+}
+
+// Stores to one place, between which nothing looks at what they store.
 void Selector::find_squares() {
   std::vector<LinearId> run;
+  const auto end = [&] {
+    note_squares(std::move(run));
+    run.clear();
+  };
   for (LinearId i = 0; i < program_.ops.size(); ++i) {
     const LinearOp& o = op(i);
-    if (ends_run(o.op)) run.clear();
-    if (run.empty() && !is_stored_across(o)) continue;
-    if (o.op == Op::Load && memory_of(o.src[0]) == memory_of(op(run.front()).src[0])) run.clear();
-    if (o.op != Op::Store) continue;
-    const bool fits = is_stored_across(o);
-    const auto continues = [&](const LinearOp& first) {
-      return o.src[0] == first.src[0] && o.src[1] == first.src[1] && o.aux == first.aux &&
-             source(o, 2).dtype == source(first, 2).dtype;
-    };
-    if (!fits || (!run.empty() && !continues(op(run.front())))) run.clear();
-    if (!fits) continue;
-    run.push_back(i);
-    if (std::ssize(run) < source(o, 2).dtype.lanes) continue;
-    note_square(run);
-    run.clear();
+    if (!run.empty()) {
+      const LinearOp& first = op(run.front());
+      const bool looks = o.op == Op::Load && memory_of(o.src[0]) == memory_of(first.src[0]);
+      const bool continues =
+          o.op != Op::Store ||
+          (is_stored_across(o) && o.src[0] == first.src[0] && o.src[1] == first.src[1] &&
+           o.aux == first.aux && source(o, 2).dtype == source(first, 2).dtype &&
+           stored_lanes(o) == stored_lanes(first));
+      const auto meets = [&](LinearId row) { return meet(o, op(row)); };
+      if (ends_run(o.op) || looks || !continues || run.size() == kPendingMax ||
+          (o.op == Op::Store && std::ranges::any_of(run, meets)))
+        end();
+    }
+    if (is_stored_across(o)) run.push_back(i);
   }
+  end();
 }
 
-void Selector::note_square(std::vector<LinearId> stores) {
-  const LinearId last = stores.back();
+// The squares among stores of one kind that do not meet: rows an element after the other.
+void Selector::note_squares(std::vector<LinearId> stores) {
+  if (stores.empty()) return;
   std::ranges::sort(stores, {}, [&](LinearId id) { return op(id).imm; });
-  for (size_t j = 0; j < stores.size(); ++j)
-    if (op(stores[j]).imm != op(stores[0]).imm + static_cast<int64_t>(j) * kElementBytes) return;
-  for (LinearId id : stores) squares_[id] = id == last ? stores : std::vector<LinearId>();
+  const DType dtype = source(op(stores.front()), 2).dtype;
+  const int64_t step = dtype.bytes();
+  const auto most = static_cast<size_t>(step == kWordBytes ? dtype.lanes : kPieceBytes);
+  for (size_t begin = 0; begin < stores.size();) {
+    size_t end = begin + 1;
+    while (end < stores.size() && end - begin < most &&
+           op(stores[end]).imm == op(stores[end - 1]).imm + step)
+      ++end;
+    // Fewer rows are stored sooner lane by lane.
+    if (2 * (end - begin) >= most) {
+      const std::vector<LinearId> rows(stores.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       stores.begin() + static_cast<std::ptrdiff_t>(end));
+      const LinearId last = *std::ranges::max_element(rows);
+      for (LinearId id : rows) squares_[id] = id == last ? rows : std::vector<LinearId>();
+    }
+    begin = end;
+  }
 }
 
 // A row waits for the last one, with which all are stored.
@@ -78,10 +116,76 @@ void Selector::store_across(LinearId id) {
   for (LinearId row : stores) rows.push_back(use(op(row).src[2]));
   const LinearOp& first = op(stores[0]);
   const DType dtype = source(first, 2).dtype;
-  const Mem mem = address(first.src[0], first.src[1], kElementBytes, first.imm);
+  const Mem mem = address(first.src[0], first.src[1], dtype.bytes(), first.imm);
+  const uint64_t lanes = stored_lanes(first);
+  const auto place = [&](int64_t lane) { return lane_address(first, dtype, mem, lane); };
+  if (dtype.bytes() == 1) return store_byte_columns(dtype, std::move(rows), lanes, place);
+  const auto count = std::ssize(rows);
+  rows.resize(dtype.lanes, rows.back());
   const std::vector<VReg> columns = transposed(width_of(dtype), rows);
-  for (int64_t l = 0; l < dtype.lanes; ++l)
-    store_plain(dtype, lane_address(first, dtype, mem, l), columns[static_cast<size_t>(l)]);
+  for (int64_t l = 0; l < dtype.lanes; ++l) {
+    if (!(lanes >> l & 1)) continue;
+    const VReg column = columns[static_cast<size_t>(l)];
+    if (count == dtype.lanes)
+      store_plain(dtype, place(l), column);
+    else
+      store_masked(dtype, place(l), column,
+                   make_constant_mask((uint64_t{1} << count) - 1, dtype.lanes, dtype.bytes()));
+  }
+}
+
+// The same of bytes, in pieces of 16 bytes: rows are unpacked with each other until a register has
+// whole columns, of as many bytes as there are rows, in each piece.
+void Selector::store_byte_columns(DType dtype, std::vector<VReg> rows, uint64_t lanes,
+                                  const std::function<Mem(int64_t)>& place) {
+  static constexpr Opcode kLow[] = {Opcode::vpunpcklbw, Opcode::vpunpcklwd, Opcode::vpunpckldq,
+                                    Opcode::vpunpcklqdq};
+  static constexpr Opcode kHigh[] = {Opcode::vpunpckhbw, Opcode::vpunpckhwd, Opcode::vpunpckhdq,
+                                     Opcode::vpunpckhqdq};
+  const int64_t width = width_of(dtype);
+  const auto count = std::ssize(rows);
+  const size_t height = std::bit_ceil(rows.size());
+  rows.resize(height, rows.back());
+  for (size_t stage = 0; size_t{1} << stage < height; ++stage) {
+    // Groups of rows that are made of the same ones: their halves meet.
+    std::vector<VReg> next(height);
+    const size_t parts = size_t{1} << stage;  // registers of a group
+    for (size_t group = 0; group < height; group += 2 * parts)
+      for (size_t i = 0; i < parts; ++i) {
+        const VReg a = rows[group + i], b = rows[group + parts + i];
+        next[group + 2 * i] = rrm(kLow[stage], width, a, b);
+        next[group + 2 * i + 1] = rrm(kHigh[stage], width, a, b);
+      }
+    rows = std::move(next);
+  }
+  const auto columns = kPieceBytes / static_cast<int64_t>(height);  // in a piece
+  for (int64_t l = 0; l < dtype.lanes; ++l) {
+    if (!(lanes >> l & 1)) continue;
+    const int64_t in_piece = l % kPieceBytes;
+    VReg column = rows[static_cast<size_t>(in_piece / columns)];
+    if (const int64_t piece = l / kPieceBytes; piece > 0) column = piece_of(column, width, piece);
+    if (const int64_t at = in_piece % columns; at > 0)
+      column = rri(Opcode::vpsrldq, 16, column, at * static_cast<int64_t>(height));
+    store_bytes(place(l), column, count);
+  }
+}
+
+// The first bytes of a register, at most 16.
+void Selector::store_bytes(const Mem& mem, VReg value, int64_t count) {
+  const DType bytes = kUInt8.with_lanes(kPieceBytes);
+  if (count == kPieceBytes) return store_plain(bytes, mem, value);
+  if (avx512_ && !std::has_single_bit(static_cast<uint64_t>(count)))
+    return store_masked(bytes, mem, value,
+                        make_constant_mask((uint64_t{1} << count) - 1, kPieceBytes, 1));
+  for (int64_t at = 0, size = kPieceBytes / 2; at < count; size /= 2) {
+    if (count - at < size) continue;
+    const Mem here = offset_by(mem, at);
+    if (at == 0 && size >= 4)
+      emit(Opcode::VStore, size, kNoReg, value).mem = here;
+    else
+      emit(Opcode::IStore, size, kNoReg, lane_bits(value, 16, size, at / size)).mem = here;
+    at += size;
+  }
 }
 
 // The columns of a square of elements, from its rows.

@@ -10,6 +10,7 @@
 // memory operand where the instruction has one.  Constants are made before the loop that uses them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -162,10 +163,15 @@ class Selector {
 
   // select_transpose.cpp
   bool is_stored_across(const LinearOp& o) const;
-  Op memory_of(LinearId address) const;
+  std::pair<Op, int64_t> memory_of(LinearId address) const;
   void find_squares();
-  void note_square(std::vector<LinearId> stores);
+  uint64_t stored_lanes(const LinearOp& o) const;
+  bool meet(const LinearOp& a, const LinearOp& b) const;
+  void note_squares(std::vector<LinearId> stores);
   void store_across(LinearId id);
+  void store_byte_columns(DType dtype, std::vector<VReg> rows, uint64_t lanes,
+                          const std::function<Mem(int64_t)>& place);
+  void store_bytes(const Mem& mem, VReg value, int64_t count);
   std::vector<VReg> transposed(int64_t width, const std::vector<VReg>& rows);
 
   // select_integer.cpp: one lane.
@@ -248,6 +254,7 @@ class Selector {
   VReg fold_by_lanes(Op op, DType dtype, VReg a);
   VReg fold_mask(Op op, int64_t lanes, VReg mask, int64_t lane);
   VReg lane_bits(VReg vector, int64_t width, int64_t size, int64_t lane);
+  VReg piece_of(VReg vector, int64_t width, int64_t piece);
   VReg extract(DType dtype, VReg vector, int64_t lane);
   VReg assemble(DType dtype, const std::vector<VReg>& lanes);
   VReg join(int64_t width, const std::vector<VReg>& pieces);
