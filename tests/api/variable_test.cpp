@@ -1,6 +1,8 @@
 // Programs with variables, made by hand through the C ABI: one program for every size.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -193,6 +195,61 @@ TEST_F(Variable, SlicesEndWhereItSays) {
   ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
   EXPECT_EQ(output_shape(0), (std::vector<int64_t>{3, 1}));
   EXPECT_EQ(output(0, 3), (std::vector<float>{2, 6, 10}));
+}
+
+// Decoding: the keys that there are grow from run to run.
+TEST_F(Variable, OneRowWeighsAsManyKeysAsTheRunHas) {
+  constexpr size_t kHeads = 2, kWidth = 64;
+  tiny_variable* n = variable("KEYS", 1, 1000);
+  tiny_tensor *q = input({kHeads, 1, kWidth}), *k = input({kHeads, dim(n), kWidth}),
+              *v = input({kHeads, dim(n), kWidth});
+  tiny_tensor *across = nullptr, *scores = nullptr, *weights = nullptr, *out = nullptr;
+  const int64_t axes[] = {0, 2, 1};
+  ASSERT_EQ(tiny_permute(k, axes, 3, &across), TINY_OK) << tiny_last_error();
+  tensors_.push_back(across);
+  ASSERT_EQ(tiny_matmul(q, across, &scores), TINY_OK) << tiny_last_error();
+  tensors_.push_back(scores);
+  ASSERT_EQ(tiny_softmax(scores, 2, &weights), TINY_OK) << tiny_last_error();
+  tensors_.push_back(weights);
+  ASSERT_EQ(tiny_matmul(weights, v, &out), TINY_OK) << tiny_last_error();
+  tensors_.push_back(out);
+  compile({q, k, v}, {out});
+  const auto value = [](size_t i) { return static_cast<float>(i * 7919 % 61) / 61 - 0.5F; };
+  const size_t counts[] = {1, 2, 15, 16, 17, 63, 64, 65, 511, 1000, 3};
+  for (const size_t keys : counts) {
+    std::vector<std::vector<float>> data;
+    tiny_tensor* const ports[] = {q, k, v};
+    for (size_t p = 0; p < std::size(ports); ++p) {
+      const int64_t rows = p == 0 ? 1 : static_cast<int64_t>(keys);
+      const int64_t dims[] = {kHeads, rows, kWidth};
+      std::vector<float>& of_port = data.emplace_back(kHeads * static_cast<size_t>(rows) * kWidth);
+      for (size_t i = 0; i < of_port.size(); ++i) of_port[i] = value(i + 5 * p);
+      tiny_tensor* t = nullptr;
+      ASSERT_EQ(tiny_tensor_from_data(context_, TINY_FLOAT32, dims, 3, of_port.data(),
+                                      of_port.size() * sizeof(float), &t),
+                TINY_OK)
+          << tiny_last_error();
+      tensors_.push_back(t);
+      ASSERT_EQ(tiny_run_set_input(run_, p, t), TINY_OK) << tiny_last_error();
+    }
+    ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+    const std::vector<float> got = output(0, kHeads * kWidth);
+    for (size_t h = 0; h < kHeads; ++h) {
+      std::vector<double> sums(kWidth);
+      double total = 0;
+      for (size_t i = 0; i < keys; ++i) {
+        const size_t row = (h * keys + i) * kWidth;
+        double score = 0;
+        for (size_t d = 0; d < kWidth; ++d)
+          score += double{data[0][h * kWidth + d]} * double{data[1][row + d]};
+        const double weight = std::exp(score);
+        total += weight;
+        for (size_t d = 0; d < kWidth; ++d) sums[d] += weight * double{data[2][row + d]};
+      }
+      for (size_t d = 0; d < kWidth; ++d)
+        ASSERT_NEAR(got[h * kWidth + d], sums[d] / total, 1e-5) << keys << " keys";
+    }
+  }
 }
 
 TEST_F(Variable, OutOfItsRangeIsAnErrorThatNamesIt) {
