@@ -200,9 +200,11 @@ class Chooser {
     size_t column_range = 0;  // whose steps are panels (in_place), or columns
     double passes = 0;        // over it, by tiles of rows
   };
-  double bytes_in_pages(const ClosureInfo& reduction, size_t lane) const;
-  std::optional<size_t> whole_rows(const ClosureInfo& reduction, size_t lane) const;
-  void walk_whole_rows(size_t lane, size_t rows);
+  double bytes_in_pages(const ClosureInfo& reduction, size_t lane, double uses) const;
+  int64_t whole_row_vectors(int64_t height) const;
+  std::optional<size_t> whole_rows(const ClosureInfo& reduction, size_t lane,
+                                   std::optional<size_t> row) const;
+  void walk_whole_rows(size_t lane, size_t rows, std::optional<size_t> row);
   int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
   std::optional<size_t> rows_at_once(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);

@@ -19,6 +19,7 @@ constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
 constexpr int64_t kWholeRows = 8;        // of memory, walked side by side to their end,
 constexpr int64_t kWholeRowVectors = 4;  // so many vectors of each in a turn,
 constexpr int64_t kWholeRowMin = 1024;   // if they have so many elements
+constexpr double kWholeRowUses = 8;      // and are not used more often
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kWindowMax = 9;  // steps of a window that are unrolled
 
@@ -109,12 +110,12 @@ void Chooser::reduced_lanes(size_t lane, uint64_t outputs) {
   vector_tile(lane, row < kernel_.ranges.size() ? std::min<int64_t>(vectors, 2) : vectors);
 }
 
-// The bytes of an operand with lanes that is too large for the second-level cache, hardly read
-// again, and lies in rows that are pages apart; 0 if there is none.
-double Chooser::bytes_in_pages(const ClosureInfo& reduction, size_t lane) const {
+// The bytes of an operand with lanes that is too large for the second-level cache, read at most so
+// many times, and lies in rows that are pages apart; 0 if there is none.
+double Chooser::bytes_in_pages(const ClosureInfo& reduction, size_t lane, double uses) const {
   double most = 0;
   for (const AccessInfo& a : table_.accesses) {
-    if (a.store || a.strides[lane] != 1 || reuse(a) > kFewRows) continue;
+    if (a.store || a.strides[lane] != 1 || reuse(a) > uses) continue;
     const auto size = static_cast<int64_t>(a.node.dtype().bytes());
     const double bytes = a.elements * static_cast<double>(size);
     if (bytes <= static_cast<double>(target_.l2_bytes)) continue;
@@ -129,7 +130,8 @@ double Chooser::bytes_in_pages(const ClosureInfo& reduction, size_t lane) const 
 // The reduced range whose steps are rows of memory beyond the last cache, pages apart: they come
 // faster from some of them at once.
 std::optional<size_t> Chooser::rows_at_once(const ClosureInfo& reduction, size_t lane) const {
-  if (bytes_in_pages(reduction, lane) <= static_cast<double>(target_.l3_bytes)) return std::nullopt;
+  if (bytes_in_pages(reduction, lane, kFewRows) <= static_cast<double>(target_.l3_bytes))
+    return std::nullopt;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if ((reduction.own & bit(i)) && const_extent(i) > kRowsAtOnce &&
         const_extent(i) % kRowsAtOnce == 0)
@@ -137,29 +139,39 @@ std::optional<size_t> Chooser::rows_at_once(const ClosureInfo& reduction, size_t
   return std::nullopt;
 }
 
-// The reduced range whose steps are rows that come fastest as a whole, some side by side: from
-// beyond the last cache, and where a vector is less than a line.  The sums stay in the first level.
-std::optional<size_t> Chooser::whole_rows(const ClosureInfo& reduction, size_t lane) const {
-  const double bytes = bytes_in_pages(reduction, lane);
+// The vectors of a row of memory that are multiplied with so many rows at once.
+int64_t Chooser::whole_row_vectors(int64_t height) const {
+  return std::min<int64_t>((target_.vector_registers - 2) / height, kWholeRowVectors);
+}
+
+// The reduced range whose steps are rows of memory that come fastest as a whole, some side by side:
+// from beyond the last cache, and where a vector is less than a line.  The sums stay in the first
+// level, those of several rows of a product, `row`, in the second.
+std::optional<size_t> Chooser::whole_rows(const ClosureInfo& reduction, size_t lane,
+                                          std::optional<size_t> row) const {
+  const double bytes = bytes_in_pages(reduction, lane, row ? kWholeRowUses : kFewRows);
   const bool is_far = bytes > static_cast<double>(target_.l3_bytes);
   if (bytes == 0 || (!is_far && target_.vector_bytes >= kLineBytes)) return std::nullopt;
   if (!can_add_into_destination(kernel_) || !std::has_single_bit(reduction.own))
     return std::nullopt;
   const auto rows = static_cast<size_t>(std::countr_zero(reduction.own));
   const int64_t columns = const_extent(lane);
-  if (columns < kWholeRowMin || columns * table_.widest_bytes > target_.l1_bytes / 2 ||
+  const int64_t height = row ? const_extent(*row) : 1;
+  if (height == 0 || whole_row_vectors(height) < 2) return std::nullopt;
+  const int64_t sums = columns * height * table_.widest_bytes;
+  if (columns < kWholeRowMin || sums > (row ? target_.l2_bytes : target_.l1_bytes) / 2 ||
       const_extent(rows) <= kWholeRows || const_extent(rows) % kWholeRows != 0)
     return std::nullopt;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-    if (i != lane && i != rows && const_extent(i) != 1) return std::nullopt;
+    if (i != lane && i != rows && i != row && const_extent(i) != 1) return std::nullopt;
   return rows;
 }
 
 // Each core has columns of its own, and walks its part of some rows at a time.
-void Chooser::walk_whole_rows(size_t lane, size_t rows) {
+void Chooser::walk_whole_rows(size_t lane, size_t rows, std::optional<size_t> row) {
   std::vector<int64_t> order;
   int64_t columns = number(lane);
-  const int64_t tile_columns = kWholeRowVectors * lanes_;
+  const int64_t tile_columns = lanes_ * whole_row_vectors(row ? const_extent(*row) : 1);
   const int64_t part =
       ceil_div(ceil_div(const_extent(lane), int64_t{target_.cores}), tile_columns) * tile_columns;
   if (target_.cores > 1 && part >= kWholeRowMin) {
@@ -168,8 +180,11 @@ void Chooser::walk_whole_rows(size_t lane, size_t rows) {
   }
   const int64_t inside = tile(number(rows), kWholeRows);
   kind(OptionKind::Unroll, inside);
-  for (const int64_t r : {number(rows), columns, inside}) order.push_back(r);
+  order.insert(order.end(), {number(rows), columns});
+  if (row) order.push_back(number(*row));
+  order.push_back(inside);
   apply({OptionKind::Order, -1, 0, order, 0, false});
+  if (row) kind(OptionKind::Upcast, number(*row));
   const int64_t vectors = tile(columns, tile_columns);
   const int64_t lanes = tile(vectors, lanes_);
   kind(OptionKind::Upcast, vectors);
@@ -179,7 +194,7 @@ void Chooser::walk_whole_rows(size_t lane, size_t rows) {
 // The vectors of a register tile along `lane`.  Rows that are pages apart are fetched at full speed
 // only in long runs: as long as registers allow, but from memory row after row in shorter ones.
 int64_t Chooser::vectors_max(const ClosureInfo& reduction, size_t lane) const {
-  const double bytes = bytes_in_pages(reduction, lane);
+  const double bytes = bytes_in_pages(reduction, lane, kFewRows);
   if (bytes == 0) return kVectorsMax;
   if (bytes > static_cast<double>(target_.l3_bytes) && !rows_at_once(reduction, lane))
     return kLongRunVectors;
@@ -212,8 +227,8 @@ void Chooser::contraction(const ClosureInfo& reduction) {
     return vector_tile(lane, 1);
   }
   const size_t row = row_range(lane, outputs);
-  if (const auto rows = whole_rows(reduction, lane); rows && row == none)
-    return walk_whole_rows(lane, *rows);
+  const std::optional<size_t> few = row == none ? std::nullopt : std::optional(row);
+  if (const auto rows = whole_rows(reduction, lane, few)) return walk_whole_rows(lane, *rows, few);
   TileCost in_registers;
   in_registers.vectors_max = vectors_max(reduction, lane);
   RegisterTile best = register_tile(row == none ? 1 : extent(row), extent(lane), in_registers);

@@ -1,7 +1,9 @@
 // Attention of one query row or few over many keys: one kernel that reads keys and values once,
-// with the oracle's values, whatever their number, what is masked and who reads them.
+// with the oracle's values, whatever their number, what is masked and who reads them.  Few rows
+// times a matrix that is larger than the second level of cache.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <random>
@@ -95,19 +97,25 @@ struct Machine {
 constexpr Machine kMachines[] = {
     {"interp", "", 1}, {"cpu", "", 1}, {"cpu", "avx2", 1}, {"cpu", "", 2}, {"cpu", "avx2", 2}};
 
-// On all machines.
-void expect_oracles_values(const Sizes& sizes, Mask mask) {
+// Of what `make` makes in a context, on all machines.
+void expect_oracles_values(const std::function<Tensor(const Ref<Context>&)>& make) {
   std::optional<reference::Values> want;
   for (const Machine& machine : kMachines) {
-    SCOPED_TRACE(cat(sizes.groups, "x", sizes.shared, " heads, ", sizes.rows, " rows, ", sizes.keys,
-                     " keys, ", machine.device, " ", machine.isa));
+    SCOPED_TRACE(cat(machine.device, " ", machine.isa, ", ", machine.threads, " threads"));
     Flags flags = testing::flags_for(machine.device, machine.isa);
     flags.spec = 1;
     flags.threads = machine.threads;
-    const Tensor output = Attention(make_ref<Context>(flags), sizes, mask).make();
+    const Tensor output = make(make_ref<Context>(flags));
     if (!want) want = reference::evaluate(output.node());
     ASSERT_EQ(reference::difference(*want, testing::floats_of(output).data()), "");
   }
+}
+
+void expect_oracles_values(const Sizes& sizes, Mask mask) {
+  SCOPED_TRACE(
+      cat(sizes.groups, "x", sizes.shared, " heads, ", sizes.rows, " rows, ", sizes.keys, " keys"));
+  expect_oracles_values(
+      [&](const Ref<Context>& context) { return Attention(context, sizes, mask).make(); });
 }
 
 TEST(FewRows, HaveTheOraclesValuesForAnyNumberOfKeys) {
@@ -134,6 +142,22 @@ TEST(FewRows, HaveTheOraclesValuesWhereHeadsShareKeys) {
   for (const int64_t shared : {2, 4, 8})
     for (const int64_t rows : {1, 2})
       expect_oracles_values({2, shared, rows, 65, 128, 128}, Mask::None);
+}
+
+TEST(FewRows, TimesALargeMatrixHaveTheOraclesValues) {
+  for (const int64_t rows : {1, 2, 3, 5, 7, 8, 9})
+    for (const int64_t columns : {2048, 2100}) {
+      SCOPED_TRACE(cat(rows, " rows, ", columns, " columns"));
+      expect_oracles_values([&](const Ref<Context>& context) {
+        const auto values = [&](int64_t height, int64_t width) {
+          testing::Floats data;
+          for (int64_t i = 0; i < height * width; ++i)
+            data.push_back(static_cast<float>(i * 7919 % 33 - 16) / 8);
+          return testing::floats(context, data, {height, width});
+        };
+        return matmul(values(rows, 160), values(160, columns));
+      });
+    }
 }
 
 Schedule schedule_of(const Ref<Context>& context, const Sizes& sizes) {

@@ -248,6 +248,19 @@ TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
   EXPECT_EQ(loops(small, matmul(constant({1, 128}), small), 0), "r_16_4_16_128");
 }
 
+// So are few rows multiplied with it where a vector is less than a line, in tiles of all rows.
+TEST_F(HeuristicTest, FewRowsTimesALargeMatrixWalkItsRowsToTheirEnd) {
+  Flags flags = testing::flags_for("null", "avx2");
+  flags.cache = 0;
+  flags.threads = 1;
+  context_ = make_ref<Context>(flags);
+  const Tensor x = make_placeholder(context_, kFloat32, {768, 3072});
+  EXPECT_EQ(options(x, matmul(constant({7, 768}), x), 0),
+            "TILE r2 8; UNROLL r3; ORDER r2 r1 r0 r3; UPCAST r0; TILE r1 16; TILE r4 8; UPCAST r4; "
+            "VEC r5");
+  EXPECT_EQ(options(x, matmul(constant({40, 768}), x), 0).find("ORDER r2 r1"), std::string::npos);
+}
+
 // A panel's successor is fetched while 14 tiles of rows are multiplied with it, as 98 would be too
 // many to gain from it.
 TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
