@@ -211,7 +211,8 @@ class Expression {
     const Ints kernel{1 + below(5), 1 + below(5)};
     const int64_t channels = size(50);
     const int64_t each = chance(30) ? 2 : 1;
-    const Tensor x = data({1 + below(2), channels, 8 + below(12), 8 + below(30)});
+    // Room for five steps, two apart.
+    const Tensor x = data({1 + below(2), channels, 9 + below(12), 9 + below(30)});
     Tensor rows = conv(x, data({channels * each, 1, kernel[0], kernel[1]}), Tensor(),
                        window(2, kernel), channels);
     if (chance(20)) {
