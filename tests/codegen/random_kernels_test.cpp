@@ -2,8 +2,6 @@
 // heuristic chooses, and with random lists.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -28,9 +26,15 @@
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/environment.h"
+#include "tests/support/random_kernels.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
+
+using testing::Choices;
+using testing::difference;
+using testing::Floats;
 
 Ref<Context> context_with(const char* device, const char* isa, const std::string& options,
                           bool optimise) {
@@ -46,24 +50,30 @@ Ref<Context> context_with(const char* device, const char* isa, const std::string
 // One expression over small integers, which add exactly in any order and in any type that they are
 // stored in or computed with, some with another that reads it or the same; the same for the same
 // seed.
-class Expression {
+class Expression : Choices {
  public:
-  Expression(Ref<Context> context, uint64_t seed) : context_(std::move(context)), random_(seed) {}
+  Expression(Ref<Context> context, uint64_t seed) : Choices(seed), context_(std::move(context)) {}
 
   std::vector<Tensor> make() {
     if (chance(15)) wide_ = kInt32;
     if (chance(35)) narrow_ = true;
     std::vector<Tensor> made = some();
-    for (Tensor& t : made) t = cast(t, kFloat32);
+    for (std::vector<Tensor>* list : {&made, &magnitudes_})
+      for (Tensor& t : *list) t = cast(t, kFloat32);
     return made;
   }
   bool exact() const { return exact_; }
+  // Of each result the magnitudes of what it sums, or of itself; once they are made.
+  const std::vector<Tensor>& magnitudes() const { return magnitudes_; }
 
  private:
   std::vector<Tensor> some() {
     const Tensor t = one();
+    magnitudes_ = {t};
     if (!chance(30)) return {t};
-    return chance(70) ? std::vector<Tensor>{t, beside(t)} : two_sums();
+    if (!chance(70)) return magnitudes_ = two_sums();
+    const Tensor other = beside(t);
+    return {t, other};
   }
   Tensor one() {
     switch (below(11)) {
@@ -95,23 +105,19 @@ class Expression {
   // What one kernel may store beside `t`: of each element, or of each row.
   Tensor beside(const Tensor& t) {
     const auto last = std::ssize(t.shape()) - 1;
-    if (last >= 0 && chance(30)) return chance(50) ? sum(t, {last}) : max(t, {last}, true);
-    return epilogue(add(t, t));
+    if (last >= 0 && chance(30)) {
+      const bool is_sum = chance(50);
+      magnitudes_.push_back(is_sum ? sum(abs(t), {last}) : max(t, {last}, true));
+      return is_sum ? sum(t, {last}) : magnitudes_.back();
+    }
+    magnitudes_.push_back(epilogue(add(t, t)));
+    return magnitudes_.back();
   }
   std::vector<Tensor> two_sums() {
     const Ints shape{size(40), size(200)};
     const Tensor x = data(shape), y = data(shape);
     const Ints axes{below(2)};
     return {sum(x, axes), chance(50) ? max(x, axes, true) : sum(mul(x, y), axes)};
-  }
-
-  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
-  bool chance(int64_t percent) { return below(100) < percent; }
-  // Small, around the sizes of tiles, or larger.
-  int64_t size(int64_t largest) {
-    static constexpr int64_t kEdges[] = {1, 2, 3, 7, 14, 15, 16, 17, 31, 32, 33, 48, 64, 65};
-    const int64_t n = chance(50) ? kEdges[below(std::ssize(kEdges))] : 1 + below(largest);
-    return std::min(n, largest);
   }
 
   // As it is computed with, or of another type and widened while it is read.
@@ -142,7 +148,7 @@ class Expression {
   Tensor viewed(const Ints& shape, DType dtype) {
     Ints axes(shape.size());
     for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
-    if (chance(40)) std::shuffle(axes.begin(), axes.end(), random_);
+    if (chance(40)) shuffle(axes);
     Ints sizes(shape.size());
     Ints begin(shape.size());
     Ints end(shape.size());
@@ -276,27 +282,39 @@ class Expression {
   static constexpr float kScale = 0.125F;
 
   Ref<Context> context_;
-  std::mt19937_64 random_;
+  std::vector<Tensor> magnitudes_;
   DType wide_ = kFloat32;  // that is computed with
   bool narrow_ = false;
   bool exact_ = true;
 };
 
-std::vector<float> values_of(const Ref<Context>& context, uint64_t seed, bool* exact) {
-  Expression expression(context, seed);
-  std::vector<Tensor> tensors = expression.make();
-  *exact = expression.exact();
+Floats values_of(std::vector<Tensor> tensors) {
   std::vector<Tensor*> all;
   for (Tensor& t : tensors) all.push_back(&t);
   realize(all);
-  std::vector<float> out;
+  Floats out;
   for (Tensor& t : tensors) {
-    std::vector<float> values(static_cast<size_t>(element_count(t)));
-    read(t, values.data(), std::ssize(values) * static_cast<int64_t>(sizeof(float)));
+    const Floats values = testing::floats_of(t);
     out.insert(out.end(), values.begin(), values.end());
   }
   return out;
 }
+
+Floats values_of(const Ref<Context>& context, uint64_t seed) {
+  return values_of(Expression(context, seed).make());
+}
+
+// What the interpreter gives without optimisations, and what may be off.
+struct Wanted {
+  explicit Wanted(uint64_t seed) {
+    const Ref<Context> context = context_with("interp", "auto", "", false);
+    Expression expression(context, seed);
+    values = values_of(expression.make());
+    if (!expression.exact()) slack = testing::slack_of(values_of(expression.magnitudes()), 1e-5F);
+  }
+  Floats values;
+  Floats slack;
+};
 
 // The one kernel that computes an expression; none if there are several, or it has no loops.
 std::optional<Kernel> one_kernel(const Ref<Context>& context, uint64_t seed) {
@@ -310,20 +328,10 @@ std::optional<Kernel> one_kernel(const Ref<Context>& context, uint64_t seed) {
   return kernel.ranges.empty() ? std::nullopt : std::optional(kernel);
 }
 
-std::string difference(const std::vector<float>& got, const std::vector<float>& want, bool exact) {
-  if (got.size() != want.size()) return cat(got.size(), " values, not ", want.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    const float slack = exact ? 0 : 1e-5F + 1e-5F * std::abs(want[i]);
-    if (!(std::abs(got[i] - want[i]) <= slack))
-      return cat("element ", i, " of ", got.size(), " is ", got[i], ", not ", want[i]);
-  }
-  return "";
-}
-
 // A random list that fits the kernel.
-class OptionMaker {
+class OptionMaker : Choices {
  public:
-  OptionMaker(const Kernel& kernel, uint64_t seed) : kernel_(kernel), random_(seed) {}
+  OptionMaker(const Kernel& kernel, uint64_t seed) : Choices(seed), kernel_(kernel) {}
 
   std::string make() {
     std::vector<Option> list;
@@ -343,7 +351,6 @@ class OptionMaker {
   }
 
  private:
-  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
   int64_t range() {
     return kernel_.ranges[static_cast<size_t>(below(std::ssize(kernel_.ranges)))].range.int_arg();
   }
@@ -372,7 +379,7 @@ class OptionMaker {
       case 7:
         option.kind = OptionKind::Order;
         for (const KernelRange& r : kernel_.ranges) option.list.push_back(r.range.int_arg());
-        std::shuffle(option.list.begin(), option.list.end(), random_);
+        shuffle(option.list);
         return option;
       case 8:
         option.kind = OptionKind::Thread;
@@ -424,7 +431,6 @@ class OptionMaker {
   }
 
   Kernel kernel_;
-  std::mt19937_64 random_;
 };
 
 struct Machine {
@@ -481,15 +487,12 @@ TEST(RandomKernels, AreRightUnderTheHeuristicsOptions) {
   const uint64_t count = testing::number_from("KERNELS", 250);
   int failures = 0;
   for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
-    bool exact = true;
-    const std::vector<float> want =
-        values_of(context_with("interp", "auto", "", false), seed, &exact);
+    const Wanted want(seed);
     for (const Machine& machine : machines()) {
       std::string error;
       try {
-        error =
-            difference(values_of(context_with(machine.device, machine.isa, "", true), seed, &exact),
-                       want, exact);
+        error = difference(values_of(context_with(machine.device, machine.isa, "", true), seed),
+                           want.values, want.slack);
       } catch (const Error& e) {
         error = e.message();
       }
@@ -507,8 +510,7 @@ void check_lists(std::string (*make)(uint64_t seed, const Machine& machine)) {
   int failures = 0;
   uint64_t tried = 0;
   for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
-    bool exact = true;
-    std::vector<float> want;
+    std::optional<Wanted> want;
     for (const Machine& machine : machines()) {
       std::string error;
       std::string options;
@@ -516,10 +518,10 @@ void check_lists(std::string (*make)(uint64_t seed, const Machine& machine)) {
         options = make(seed, machine);
         if (options.empty()) continue;
         ++tried;
-        if (want.empty()) want = values_of(context_with("interp", "auto", "", false), seed, &exact);
-        error = difference(
-            values_of(context_with(machine.device, machine.isa, options, true), seed, &exact), want,
-            exact);
+        if (!want) want.emplace(seed);
+        error =
+            difference(values_of(context_with(machine.device, machine.isa, options, true), seed),
+                       want->values, want->slack);
       } catch (const std::exception& e) {
         error = e.what();
       }

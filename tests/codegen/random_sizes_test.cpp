@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 
 #include "base/error.h"
@@ -21,11 +20,13 @@
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/environment.h"
+#include "tests/support/random_kernels.h"
 #include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
 
+using testing::Choices;
 using testing::Floats;
 
 Ref<Context> context_with(const std::string& device, const std::string& isa, bool optimise) {
@@ -42,10 +43,10 @@ struct Sizes {
 
 // One expression over small integers, which add exactly in any order; the same for the same seed
 // whatever the sizes are.  Where they are variables, leaves that have them are inputs.
-class SizedExpression {
+class SizedExpression : Choices {
  public:
   SizedExpression(Ref<Context> context, uint64_t seed, Sizes sizes)
-      : context_(std::move(context)), random_(seed), sizes_(std::move(sizes)) {}
+      : Choices(seed), context_(std::move(context)), sizes_(std::move(sizes)) {}
 
   Tensor make() {
     switch (below(11)) {
@@ -80,19 +81,11 @@ class SizedExpression {
   const std::vector<size_t>& inputs() const { return inputs_; }
 
  private:
-  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
-  bool chance(int64_t percent) { return below(100) < percent; }
-  int64_t size(int64_t largest) {
-    static constexpr int64_t kEdges[] = {1, 2, 3, 7, 14, 15, 16, 17, 31, 32, 33, 48, 64, 65};
-    const int64_t n = chance(50) ? kEdges[below(std::ssize(kEdges))] : 1 + below(largest);
-    return std::min(n, largest);
-  }
-
   // Some of its axes in another order in memory.
   Tensor leaf(const Shape& shape) {
     Ints axes(shape.size());
     for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
-    if (chance(30)) std::shuffle(axes.begin(), axes.end(), random_);
+    if (chance(30)) shuffle(axes);
     Shape stored;
     Ints back(shape.size());
     for (size_t i = 0; i < axes.size(); ++i) {
@@ -193,7 +186,6 @@ class SizedExpression {
   }
 
   Ref<Context> context_;
-  std::mt19937_64 random_;
   Sizes sizes_;
   bool exact_ = true;
   std::vector<Tensor> leaves_;
@@ -269,16 +261,6 @@ class SizedProgram {
   Ref<TensorRun> run_;
 };
 
-std::string difference(const Floats& got, const Floats& want, bool exact) {
-  if (got.size() != want.size()) return cat(got.size(), " values, not ", want.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    const float slack = exact ? 0 : 2e-5F + 2e-5F * std::abs(want[i]);
-    if (!(std::abs(got[i] - want[i]) <= slack))
-      return cat("element ", i, " of ", got.size(), " is ", got[i], ", not ", want[i]);
-  }
-  return "";
-}
-
 // What every machine computes for every one of some sizes; how many of them were tried.
 int64_t check_sizes(uint64_t seed, std::string& failure) {
   std::mt19937_64 random(seed * 7919 + 5);
@@ -286,12 +268,12 @@ int64_t check_sizes(uint64_t seed, std::string& failure) {
   const Values most{8 + static_cast<int64_t>(random() % 120),
                     8 + static_cast<int64_t>(random() % 60)};
   const std::vector<Values> values = some_values(random, least, most);
-  bool exact = true;
   std::vector<Floats> want;
+  std::vector<Floats> slack;
   for (const Values& v : values) {
     SizedExpression expression(context_with("interp", "", false), seed, {v.first, v.second});
     want.push_back(testing::floats_of(expression.make()));
-    exact = expression.exact();
+    slack.push_back(expression.exact() ? Floats() : testing::slack_of(want.back(), 2e-5F));
   }
   int64_t tried = 0;
   for (const BackendInfo& backend : known_backends()) {
@@ -300,7 +282,7 @@ int64_t check_sizes(uint64_t seed, std::string& failure) {
       SizedProgram program(context_with(backend.name, isa, true), seed, least, most);
       if (program.interpreted() > 0) failure = cat(isa, ": a kernel is interpreted");
       for (size_t i = 0; i < values.size(); ++i) {
-        const std::string error = difference(program.run(values[i]), want[i], exact);
+        const std::string error = testing::difference(program.run(values[i]), want[i], slack[i]);
         if (!error.empty() && failure.empty())
           failure = cat(isa, ", n ", values[i].first, " of ", most.first, ", m ", values[i].second,
                         " of ", most.second, ": ", error);
