@@ -26,6 +26,7 @@ inline constexpr double kLaneCostMax = 30;
 // Elements of a reduced range in a panel, unless few more are all.
 inline constexpr int64_t kReducedBlock = 256;
 inline constexpr int64_t kVectorsMax = 4;  // of a register tile
+inline constexpr int64_t kLineBytes = 64;
 inline constexpr int64_t kPageBytes =
     4096;  // rows this far apart fall into the same sets of a cache
 // Rows among which the first and last, where loops do not overlap, are few.
@@ -160,6 +161,7 @@ class Chooser {
     double taps = 0;     // steps along the axis; 0: outputs share nothing
     double stride = 1;   // outputs are so many steps apart
     double places = 1;   // in a page, where steps along the axis begin
+    double price = 1;    // of a load, in those of whole lines
 
     // Different elements that so many outputs read.
     double elements(double rows) const {
@@ -177,9 +179,11 @@ class Chooser {
     int64_t rows = 1;
     int64_t taps = -1;  // the window's range along the same axis
     bool unrolls_all = false;
+    double loads = 0;  // for each step of an output's sum
   };
   std::optional<WindowLoads> window_loads(const AccessTable& table, const ClosureInfo& reduction,
                                           size_t lane, size_t along) const;
+  double load_price(const AccessInfo& load, const ClosureInfo& reduction, size_t lane) const;
   int64_t window_rows(const WindowLoads& seen, double size, double steps, double beside,
                       double walked_bytes) const;
   std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among,
@@ -215,6 +219,7 @@ class Chooser {
     int64_t vectors_max = 4;
   };
   RegisterTile register_tile(double m, double n, const TileCost& cost) const;
+  double loads_of_columns(const ClosureInfo& reduction, size_t lane, size_t row) const;
   size_t row_range(size_t lane_range, uint64_t outputs) const;
   bool can_stage(const AccessInfo& load, size_t lane) const;
   double reuse(const AccessInfo& load) const;

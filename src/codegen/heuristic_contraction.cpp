@@ -20,8 +20,7 @@ constexpr int64_t kWholeRows = 8;        // of memory, walked side by side to th
 constexpr int64_t kWholeRowVectors = 4;  // so many vectors of each in a turn,
 constexpr int64_t kWholeRowMin = 1024;   // if they have so many elements
 constexpr double kWholeRowUses = 8;      // and are not used more often
-constexpr int64_t kLineBytes = 64;
-constexpr int64_t kWindowMax = 9;  // steps of a window that are unrolled
+constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
 
 }  // namespace
 
@@ -44,6 +43,21 @@ Chooser::RegisterTile Chooser::register_tile(double m, double n, const TileCost&
     }
   }
   return best;
+}
+
+// What a register tile along `lane` loads for each step of an element's sum.
+double Chooser::loads_of_columns(const ClosureInfo& reduction, size_t lane, size_t row) const {
+  const bool has_rows = row < kernel_.ranges.size();
+  const RegisterTile tile =
+      register_tile(has_rows ? extent(row) : 1, extent(lane), {1, kVectorsMax});
+  const auto rows = static_cast<double>(tile.rows), vectors = static_cast<double>(tile.vectors);
+  double loads = 0;
+  for (const AccessInfo& a : table_.accesses) {
+    if (a.store || !a.inside_reduction) continue;
+    const double along = a.strides[lane] == 0 ? 1 : vectors * load_price(a, reduction, lane);
+    loads += along * (has_rows && a.strides[row] != 0 ? rows : 1);
+  }
+  return loads / (rows * vectors);
 }
 
 // Whether a panel with lanes along `lane` holds each element once.  Steps of a window share what
@@ -222,11 +236,12 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   }
   if (lane == none || lane_price > 60) return;
   if (reduction.own & bit(lane)) return reduced_lanes(lane, outputs);
-  if (const auto window = window_tile(reduction.node, number(lane), outputs, extent(lane))) {
+  const size_t row = row_range(lane, outputs);
+  const auto window = window_tile(reduction.node, number(lane), outputs, extent(lane));
+  if (window && window->loads < loads_of_columns(reduction, lane, row)) {
     apply_window(*window, reduction.node);
     return vector_tile(lane, 1);
   }
-  const size_t row = row_range(lane, outputs);
   const std::optional<size_t> few = row == none ? std::nullopt : std::optional(row);
   if (const auto rows = whole_rows(reduction, lane, few)) return walk_whole_rows(lane, *rows, few);
   TileCost in_registers;

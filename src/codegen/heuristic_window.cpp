@@ -22,6 +22,17 @@ constexpr double kFarLoad = 1.5;  // a load from the second level of cache, in t
 
 }  // namespace
 
+// Of a load with lanes along `lane`, in those of whole lines: vectors that a step of the reduction
+// moves by less than a vector begin anywhere, and cross a line the more often the longer they are.
+double Chooser::load_price(const AccessInfo& load, const ClosureInfo& reduction,
+                           size_t lane) const {
+  if (load.strides[lane] != 1) return 1;
+  for (size_t k = 0; k < load.strides.size(); ++k)
+    if ((reduction.own & bit(k)) && load.strides[k] % lanes_ != 0)
+      return 1 + static_cast<double>(target_.vector_bytes) / kLineBytes;
+  return 1;
+}
+
 // How the loads of the reduction see a tile of outputs along the range at `along`; none where they
 // share nothing, or where lanes read the same: a tile of columns is better then.
 std::optional<Chooser::WindowLoads> Chooser::window_loads(const AccessTable& table,
@@ -37,6 +48,7 @@ std::optional<Chooser::WindowLoads> Chooser::window_loads(const AccessTable& tab
     if (moves != 0 && a.strides[lane] == 0) return std::nullopt;
     WindowLoad load;
     load.moves = moves != 0;
+    load.price = load_price(a, reduction, lane);
     for (size_t k = 0; k < current_.ranges.size(); ++k) {
       if (!(reduction.own & bit(k)) || a.strides[k] == 0) continue;
       if (a.strides[k] == kOpaqueStride) return std::nullopt;
@@ -118,9 +130,12 @@ std::optional<Chooser::WindowTile> Chooser::window_tile(const UOp& reduce, int64
     const double beside = unrolls_all ? steps / table.extents[seen->window] : 1;
     const double bytes = walked * static_cast<double>(table.widest_bytes);
     const int64_t rows = window_rows(*seen, table.extents[i], steps, beside, bytes);
-    if (rows > 1)
-      return WindowTile{r.range.int_arg(), rows, current_.ranges[seen->window].range.int_arg(),
-                        unrolls_all};
+    if (rows == 1) continue;
+    double loads = 0;
+    for (const WindowLoad& load : seen->loads)
+      loads += load.price * load.elements(static_cast<double>(rows));
+    return WindowTile{r.range.int_arg(), rows, current_.ranges[seen->window].range.int_arg(),
+                      unrolls_all, loads / (steps * static_cast<double>(rows))};
   }
   return std::nullopt;
 }

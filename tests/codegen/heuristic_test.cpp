@@ -297,6 +297,20 @@ TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
+// Outputs of some channels share what lanes load, which often begins inside a line; one channel's
+// share it along the window, and so do many's where a tile is as high as the image.
+TEST_F(HeuristicTest, ChannelsShareAWindowsLoadsWhereThatIsLess) {
+  const auto list = [&](const Ints& shape, int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, to_shape(shape));
+    const Tensor weights = constant({channels, shape[1], 3, 3});
+    return options(x, conv(x, weights, Tensor(), WindowOptions()), 0);
+  };
+  EXPECT_EQ(list({16, 3, 64, 64}, 16),
+            "TILE r1 4; UPCAST r7; TILE r3 64; TILE r8 16; UPCAST r8; VEC r9");
+  EXPECT_TRUE(list({16, 3, 64, 64}, 1).starts_with("TILE r1 11; UPCAST"))
+      << list({16, 3, 64, 64}, 1);
+}
+
 // Rows half a page off share sets with every second one only: more of them are walked at once.
 TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
   const auto list = [&](int64_t channels) {
