@@ -87,6 +87,7 @@ class Chooser {
   bool can_overlap_rows() const;
   int64_t row_loop() const;
   void overlap_rows();
+  std::vector<int64_t> lanes_of_value(int64_t value, size_t place) const;
   void share_values();
   void prefetch_rows();
 

@@ -81,6 +81,21 @@ void Chooser::overlap_rows() {
   if (overlaps_rows_) kind(OptionKind::Overlap, row);
 }
 
+// The numbers of the ranges inside a place that are registers and lanes of a value: those last, so
+// that they lie side by side where it is kept.
+std::vector<int64_t> Chooser::lanes_of_value(int64_t value, size_t place) const {
+  FreeRanges free;
+  add_free_ranges(current_, current_.roots, free);
+  const RangeSet own =
+      free.at(topological(current_.roots).at(static_cast<size_t>(value)).node()) >> place << place;
+  std::vector<int64_t> list;
+  for (const RangeKind kind : {RangeKind::Upcast, RangeKind::Vec})
+    for (size_t i = place; i < current_.ranges.size(); ++i)
+      if ((own & bit(i)) && current_.ranges[i].kind == kind)
+        list.push_back(current_.ranges[i].range.int_arg());
+  return list;
+}
+
 // A value that a row's reduction computes and that is wanted again after it is kept for the row.
 void Chooser::share_values() {
   size_t place = 0;
@@ -90,8 +105,12 @@ void Chooser::share_values() {
   for (int count = 0; count < 4; ++count) {
     const std::optional<SharedValue> shared = find_shared_value(current_, place, kWorkWorthKeeping);
     if (!shared) return;
-    Option option{
-        OptionKind::Stage, current_.ranges[place - 1].range.int_arg(), shared->number, {}, 0, true};
+    Option option{OptionKind::Stage,
+                  current_.ranges[place - 1].range.int_arg(),
+                  shared->number,
+                  lanes_of_value(shared->number, place),
+                  0,
+                  true};
     const Kernel staged = apply_option(current_, option);
     if (staged_bytes(staged) > target_.l2_bytes / 2) return;
     apply(std::move(option));

@@ -297,6 +297,13 @@ TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
 }
 
+// A value of many rows that is kept for a tile of them has the rows' lanes side by side.
+TEST_F(HeuristicTest, KeptValuesHaveLanesSideBySide) {
+  const Tensor x = make_placeholder(context_, kFloat32, {128, 1000});
+  EXPECT_EQ(options(x, softmax(x, 0), 0),
+            "TILE r1 64; TILE r4 16; UPCAST r4; VEC r5; STAGE v58 r1 r4 r5");
+}
+
 // Outputs of some channels share what lanes load, which often begins inside a line; one channel's
 // share it along the window, and so do many's where a tile is as high as the image.
 TEST_F(HeuristicTest, ChannelsShareAWindowsLoadsWhereThatIsLess) {
