@@ -1,0 +1,215 @@
+// Convolutions: products of windows with filters.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+#include "tensor/reduce.h"
+#include "tensor/window.h"
+#include "tensor/window_options.h"
+
+namespace tiny {
+
+namespace {
+
+// [.., m] with one axis of size 1 for every spatial axis.
+Tensor beside_space(const Tensor& bias, size_t spatial) {
+  Shape shape = bias.shape();
+  shape.insert(shape.end(), spatial, Dim(1));
+  return reshape(bias, shape);
+}
+
+Tensor add_bias(const Tensor& out, const Tensor& bias, size_t spatial, DType dtype,
+                const char* what) {
+  if (!bias) return out;
+  require(bias.rank() == 1 && decide_equal(bias.shape()[0], out.shape()[1]), Status::Shape, what,
+          ": bias ", bias.shape(), " for ", out.shape()[1], " channels");
+  return add(out, cast(beside_space(bias, spatial), dtype));
+}
+
+struct ConvTypes {
+  DType result;
+  DType wide;
+};
+
+ConvTypes conv_types(const Tensor& x, const Tensor& weight, const Tensor& bias, const char* what) {
+  std::vector<Tensor> operands{x, weight};
+  if (bias) operands.push_back(bias);
+  require_one_context(operands);
+  require(x.rank() >= 2 && x.rank() == weight.rank(), Status::Shape, what, " of x ", x.shape(),
+          " with weight ", weight.shape());
+  const DType dtype = common_dtype(operands);
+  return {dtype, accumulator_dtype(dtype)};
+}
+
+Dim divided(const Dim& channels, int64_t groups, const char* what) {
+  require(groups >= 1, Status::InvalidArgument, what, ": groups is ", groups);
+  const auto exact = divide_exactly(channels, groups);
+  require(exact || channels.value() % groups == 0, Status::Shape, what, ": ", channels,
+          " channels in ", groups, " groups");
+  return *exact;
+}
+
+}  // namespace
+
+Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const WindowOptions& options,
+            int64_t groups) {
+  const ConvTypes types = conv_types(x, weight, bias, "conv");
+  const auto spatial = static_cast<size_t>(x.rank() - 2);
+  const FullWindowOptions o = complete(options, spatial, "conv");
+  const Ints kernel = const_dims(spatial_sizes(weight, spatial, "conv"));
+  const Tensor padded = pad_spatial(cast(x, types.wide), o.before, o.after, 0);
+  const Shape sizes = spatial_sizes(padded, spatial, "conv");
+  const Dim each = divided(x.shape()[1], groups, "conv");
+  const Dim made = divided(weight.shape()[0], groups, "conv");
+  require(decide_equal(weight.shape()[1], each), Status::Shape, "conv: weight ", weight.shape(),
+          " for ", x.shape()[1], " channels in ", groups, " groups");
+  Shape counts;
+  for (size_t i = 0; i < spatial; ++i) {
+    counts.push_back(window_count(sizes[i], kernel[i], o.strides[i], o.dilations[i]));
+    require(kernel[i] > 0 && !counts[i].is(0), Status::Shape, "conv: kernel ", list_text(kernel),
+            " does not fit into ", padded.shape());
+  }
+  // [n, g, 1, counts.., c, kernel..] * [1, g, m, 1.., c, kernel..], summed over channels and
+  // kernel.
+  const Tensor view = windows(padded, kernel, o.strides, o.dilations, counts);
+  Shape split{x.shape()[0], Dim(groups), Dim(1), each};
+  split.insert(split.end(), view.shape().begin() + 2, view.shape().end());
+  Ints order{0, 1, 2};
+  for (size_t i = 0; i < spatial; ++i) order.push_back(static_cast<int64_t>(4 + i));
+  order.push_back(3);
+  for (size_t i = 0; i < spatial; ++i) order.push_back(static_cast<int64_t>(4 + spatial + i));
+  const Tensor left = x.with(make_permute(make_reshape(view.node(), split), order));
+  Shape filters{Dim(1), Dim(groups), made};
+  filters.insert(filters.end(), spatial, Dim(1));
+  filters.push_back(each);
+  filters.insert(filters.end(), kernel.begin(), kernel.end());
+  const Tensor right = x.with(make_reshape(cast(weight, types.wide).node(), filters));
+  Ints folded;
+  for (size_t i = 0; i <= spatial; ++i) folded.push_back(static_cast<int64_t>(3 + spatial + i));
+  const Tensor total = reduce_as_is(mul(left, right), Op::Add, folded, false);
+  Shape shape{x.shape()[0], weight.shape()[0]};
+  shape.insert(shape.end(), counts.begin(), counts.end());
+  return cast(add_bias(reshape(total, shape), bias, spatial, types.wide, "conv"), types.result);
+}
+
+namespace {
+
+// `step` - 1 zeros between neighbours along the last axes.
+Tensor spread_out(Tensor x, const Ints& steps) {
+  const size_t lead = x.shape().size() - steps.size();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i] == 1) continue;
+    Shape column = x.shape();
+    column.insert(column.begin() + static_cast<int64_t>(lead + i) + 1, Dim(1));
+    Shape more(column.size(), Dim(0)), joined = x.shape(), end = joined;
+    more[lead + i + 1] = steps[i] - 1;
+    end[lead + i] = (joined[lead + i] - 1) * Dim(steps[i]) + 1;
+    joined[lead + i] = joined[lead + i] * Dim(steps[i]);
+    const Tensor rows = pad(reshape(x, column), Shape(column.size(), Dim(0)), more);
+    x = slice(reshape(rows, joined), Shape(end.size(), Dim(0)), end);
+  }
+  return x;
+}
+
+// A transposed convolution as one with filters for each phase of its outputs.  Outputs a stride
+// apart read the same taps, every stride-th one of the mirrored kernel; the phases take turns (Shi
+// et al. 2016, "Is the deconvolution layer the same as a convolutional layer?").
+struct Phases {
+  Ints strides;
+  Ints counts;  // of phases that have taps: those behind a kernel shorter than the stride have none
+  Ints taps;    // of each
+  int64_t groups = 1;
+};
+
+// [groups * phases * out channels of a group, channels of a group, taps..].
+Tensor filters_of_phases(const Tensor& weight, const Ints& dilations, const Phases& phases) {
+  const size_t spatial = phases.taps.size();
+  const Tensor spread = spread_out(weight, dilations);
+  Shape sizes{Dim(phases.groups), *divide_exactly(weight.shape()[0], phases.groups),
+              weight.shape()[1]};
+  Shape joined{Dim(phases.groups) * weight.shape()[1], sizes[1]};
+  Ints more, space, order{0};
+  // [g, c, m, (taps, phases)..] to [g, phases.., m, c, taps..].
+  for (size_t i = 0; i < spatial; ++i) {
+    more.push_back(phases.taps[i] * phases.counts[i] - spread.shape()[2 + i].value());
+    sizes.insert(sizes.end(), {Dim(phases.taps[i]), Dim(phases.counts[i])});
+    joined[0] = joined[0] * Dim(phases.counts[i]);
+    joined.emplace_back(phases.taps[i]);
+    order.push_back(static_cast<int64_t>(4 + 2 * i));
+    space.push_back(static_cast<int64_t>(2 + i));
+  }
+  order.insert(order.end(), {2, 1});
+  for (size_t i = 0; i < spatial; ++i) order.push_back(static_cast<int64_t>(3 + 2 * i));
+  const Tensor whole = pad_spatial(spread, Ints(spatial, 0), more, 0);
+  return flip(reshape(permute(reshape(whole, sizes), order), joined), space);
+}
+
+// [n, groups * phases * m, sizes..] as [n, groups * m, sizes * strides..].
+Tensor in_turn(const Tensor& all, const Dim& channels, const Phases& phases) {
+  const size_t spatial = phases.taps.size();
+  const Dim made = *divide_exactly(channels, phases.groups);
+  Shape sizes{all.shape()[0], Dim(phases.groups)}, joined{all.shape()[0], channels};
+  for (int64_t count : phases.counts) sizes.emplace_back(count);
+  sizes.push_back(made);
+  Shape more(sizes.size() + spatial, Dim(0));
+  Ints order{0, 1, static_cast<int64_t>(2 + spatial)};
+  for (size_t i = 0; i < spatial; ++i) {
+    sizes.push_back(all.shape()[2 + i]);
+    joined.push_back(all.shape()[2 + i] * Dim(phases.strides[i]));
+    more[2 + i] = phases.strides[i] - phases.counts[i];
+    order.push_back(static_cast<int64_t>(3 + spatial + i));
+    order.push_back(static_cast<int64_t>(2 + i));
+  }
+  const Tensor whole = pad(reshape(all, sizes), Shape(more.size(), Dim(0)), more);
+  return reshape(permute(whole, order), joined);
+}
+
+}  // namespace
+
+Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                      const WindowOptions& options, const Ints& output_padding, int64_t groups) {
+  const ConvTypes types = conv_types(x, weight, bias, "conv_transpose");
+  const auto spatial = static_cast<size_t>(x.rank() - 2);
+  const FullWindowOptions o = complete(options, spatial, "conv_transpose");
+  const Ints kernel = const_dims(spatial_sizes(weight, spatial, "conv_transpose"));
+  const Shape inputs = spatial_sizes(x, spatial, "conv_transpose");
+  require(output_padding.empty() || output_padding.size() == spatial, Status::Shape,
+          "conv_transpose: output padding ", list_text(output_padding), " for ", spatial,
+          " spatial axes");
+  require(decide_equal(weight.shape()[0], x.shape()[1]), Status::Shape, "conv_transpose: weight ",
+          weight.shape(), " for ", x.shape()[1], " channels");
+  divided(x.shape()[1], groups, "conv_transpose");
+  Phases phases{o.strides, {}, {}, groups};
+  WindowOptions inner;
+  Shape begin{Dim(0), Dim(0)}, end{x.shape()[0], weight.shape()[1] * Dim(groups)};
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t reach = checked_mul(o.dilations[i], kernel[i] - 1, "a window") + 1;
+    const int64_t stride = o.strides[i];
+    const int64_t extra = output_padding.empty() ? 0 : output_padding[i];
+    // Outputs from where the last input's window begins on.
+    const int64_t last = reach - o.before[i] - o.after[i] + extra;
+    const Dim size = (inputs[i] - 1) * Dim(stride) + last;
+    require(kernel[i] > 0 && decide_less_equal(1, size), Status::Shape,
+            "conv_transpose: nothing is left of ", x.shape(), " with kernel ", list_text(kernel));
+    phases.counts.push_back(std::min(stride, reach));
+    phases.taps.push_back(ceil_div(reach, stride));
+    const int64_t turn = floor_div(o.before[i], stride);
+    inner.before.push_back(phases.taps[i] - 1 - turn);
+    inner.after.push_back(floor_div(o.before[i] + last - 1, stride));
+    begin.emplace_back(o.before[i] - turn * stride);
+    end.push_back(begin.back() + size);
+  }
+  const auto stored = [&](const Tensor& t) {
+    // Where phases take turns, what makes one does not know how.
+    return std::ranges::all_of(o.strides, [](int64_t s) { return s == 1; }) ? t : contiguous(t);
+  };
+  const Tensor filters = stored(filters_of_phases(weight, o.dilations, phases));
+  const Tensor all = stored(conv(cast(x, types.wide), filters, Tensor(), inner, groups));
+  const Tensor out = slice(in_turn(all, end[1], phases), begin, end);
+  return cast(add_bias(out, bias, spatial, types.wide, "conv_transpose"), types.result);
+}
+
+}  // namespace tiny
