@@ -30,6 +30,12 @@ class InputTag : public Storage {
   InputTag() : Storage(Ref<Buffer>(), 0) {}
 };
 
+// What is stored in a buffer of its own, row-major where it is an output; of a concatenation each
+// part into its place.
+bool is_stored_whole(const UOp& u) {
+  return u.op() == Op::Contiguous || u.op() == Op::Concat;
+}
+
 // Each output in a buffer of its own, row-major, then the versions.  What else reads an output
 // reads that buffer, so that the value is not stored twice; what is a view of memory is read from
 // there.
@@ -40,7 +46,7 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UO
   std::vector<uint8_t> is_output(roots.front().graph().id_limit());
   for (const UOp& u : outputs) is_output[u.id()] = as_view(u) ? 0 : 1;
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
-    if (!is_output[node.id()] || now.op() == Op::Contiguous) return now;
+    if (!is_output[node.id()] || is_stored_whole(now)) return now;
     return now.graph().make(Op::Contiguous, {now});
   });
 }
@@ -54,7 +60,7 @@ void copy_what_is_stored(std::vector<UOp>& roots, size_t count) {
       const auto end = roots.begin() + static_cast<int64_t>(i);
       return std::find(roots.begin(), end, root) != end;
     };
-    while (root.op() != Op::Contiguous || has_memory(root) || is_taken())
+    while (!is_stored_whole(root) || has_memory(root) || is_taken())
       root = root.graph().make(Op::Contiguous, {UOp(root)});
   }
 }

@@ -10,6 +10,7 @@
 #include "engine/backend.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
@@ -62,6 +63,26 @@ TEST_P(GraphProgram, IsReplayedWithOtherInputs) {
     EXPECT_EQ(output(run, 1), Floats{6 * f + 3});
   }
   EXPECT_EQ(context_->counters().launches, 0);
+}
+
+// Each part goes where it lies in the output; only who wants it a second time has a copy.
+TEST_P(GraphProgram, AConcatenationIsStoredOnce) {
+  const Tensor x = input({2});
+  const Tensor y = input({3});
+  const Tensor both = concat(std::vector<Tensor>{x, mul(y, scalar(2))}, 0);
+  const auto check = [&](const std::vector<Tensor>& outputs, const std::vector<Floats>& want) {
+    const Ref<const TensorProgram> program = compile({x, y}, outputs);
+    EXPECT_EQ(program->compiled.program->arena_bytes, 0) << outputs.size() << " outputs";
+    const Ref<TensorRun> run = run_of(program);
+    run->set_input(0, make({1, 2}));
+    run->set_input(1, make({3, 4, 5}));
+    run->execute();
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(output(run, i), want[i]) << i;
+  };
+  const Floats all{1, 2, 6, 8, 10};
+  check({both}, {all});
+  check({both, both}, {all, all});
+  check({add(both, scalar(1)), both}, {{2, 3, 7, 9, 11}, all});
 }
 
 TEST_P(GraphProgram, APlaceholderHasNoValue) {
