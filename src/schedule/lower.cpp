@@ -5,7 +5,6 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -17,22 +16,12 @@
 #include "ir/shared_value.h"
 #include "rules/symbolic.h"
 #include "schedule/accesses.h"
+#include "schedule/kernel_ranges.h"
 #include "shape/shape.h"
 
 namespace tiny {
 
 namespace {
-
-// The axes as they lie in memory, the outermost first; where that is not known, in their order.
-std::vector<size_t> axes_by_stride(const View& view) {
-  std::vector<size_t> axes(view.strides.size());
-  std::iota(axes.begin(), axes.end(), size_t{0});
-  if (view.strides.empty() || !all_const(view.strides)) return axes;
-  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
-    return view.strides[a].value() > view.strides[b].value();
-  });
-  return axes;
-}
 
 class Lowering {
  public:
@@ -43,7 +32,9 @@ class Lowering {
         stores_(stores),
         inlined_(inlined),
         root_(stores.front().value),
-        graph_(root_.graph()) {
+        graph_(root_.graph()),
+        ranges_(out_.kernel, graph_, stores.size() > 1,
+                [this](const UOp& u) { return in_memory(u); }) {
     for (const ScheduledStore& s : stores)
       if (!has_memory(s.value)) computed_.push_back(s.value.node());
     for (const UOp& u : inlined) computed_.push_back(u.node());
@@ -51,20 +42,18 @@ class Lowering {
 
   // Empty if a value has no ranges in common with the first.
   ScheduledKernel run() {
-    const View& view = stores_.front().view;
-    const Shape& shape = shape_of(root_);
-    std::vector<UOp> first(shape.size());
-    for (size_t axis : axes_by_stride(view)) first[axis] = new_range(shape[axis], false);
-    output_ranges_ = out_.kernel.ranges.size();
+    const std::vector<UOp>& first = ranges_.make_output(root_, stores_.front().view);
     for (const ScheduledStore& s : stores_) {
       root_ = s.value;
-      const auto index = out_.stores.empty() ? std::optional(first) : index_beside(first, shape);
+      const auto index = out_.stores.empty()
+                             ? std::optional(first)
+                             : ranges_.index_beside(root_, computed_at_[root_.node()]);
       if (!index) return {};
       add_store(s, *index);
     }
-    accesses_.compare_addresses(out_.kernel.ranges.size() == output_ranges_);
+    accesses_.compare_addresses(out_.kernel.ranges.size() == ranges_.outputs());
     out_.kernel.roots.insert(out_.kernel.roots.end(), checks_.begin(), checks_.end());
-    name(output_ranges_);
+    name();
     put_rows_outermost(out_.kernel);
     collect_variables();
     return std::move(out_);
@@ -84,45 +73,6 @@ class Lowering {
   void add_store(const ScheduledStore& store, const std::vector<UOp>& index) {
     // A part of a concatenation may be in memory already: it is copied.
     accesses_.store(store, evaluate(root_, index), index);
-  }
-
-  // Where `root_` is stored as the ranges run that the first store runs over: where it was needed
-  // already, if that is one element of it for each; else its axes are those of the first.
-  std::optional<std::vector<UOp>> index_beside(const std::vector<UOp>& first, const Shape& shape) {
-    const Shape& own = shape_of(root_);
-    for (const Index at : computed_at_[root_.node()])
-      if (is_output_index(*at, own)) return *at;
-    if (own.size() > shape.size()) return std::nullopt;
-    std::vector<UOp> index;
-    for (size_t i = 0; i < own.size(); ++i) {
-      if (!(own[i] == shape[i]) && !own[i].is(1)) return std::nullopt;
-      index.push_back(own[i].is(1) ? graph_.integer(0) : first[i]);
-    }
-    return index;
-  }
-
-  // Whether an index is made of output ranges, each of which runs over one axis.
-  bool is_output_index(const std::vector<UOp>& index, const Shape& shape) const {
-    for (size_t i = 0; i < index.size(); ++i) {
-      if (shape[i].is(1) && index[i] == graph_.integer(0)) continue;
-      const auto runs = [&](const KernelRange& r) {
-        return r.range == index[i] && r.range.src(0) == shape[i].uop(graph_);
-      };
-      const auto ranges = std::span(out_.kernel.ranges).first(output_ranges_);
-      const auto before = index.begin() + static_cast<std::ptrdiff_t>(i);
-      if (std::ranges::none_of(ranges, runs) ||
-          std::find(index.begin(), before, index[i]) != before)
-        return false;
-    }
-    return true;
-  }
-
-  UOp new_range(const Dim& size, bool reduced) {
-    if (size.is(1)) return graph_.integer(0);
-    const auto number = static_cast<int64_t>(out_.kernel.ranges.size());
-    const UOp range = graph_.make(Op::Range, {size.uop(graph_)}, number);
-    out_.kernel.ranges.push_back({range, RangeKind::Loop, reduced});
-    return range;
   }
 
   // A value that is being computed.  What it needs is computed first, and then it is asked again:
@@ -291,15 +241,8 @@ class Lowering {
     const UOp& node = frame.node;
     const ReduceArg& arg = node.reduce_arg();
     if (!frame.below) {
-      const Shape& shape = shape_of(node.src(0));
       std::vector<UOp> below = *frame.index;
-      // A value that is reduced for several indices walks the same ranges for each.
-      std::vector<UOp>& ranges = reduced_over_[node.node()];
-      if (ranges.empty()) ranges = ranges_beside(node, *frame.index);
-      if (ranges.empty())
-        for (int64_t axis : arg.axes)
-          ranges.push_back(new_range(shape[static_cast<size_t>(axis)], true));
-      if (stores_.size() > 1) reductions_.push_back({node, outer_ranges(*frame.index)});
+      const std::vector<UOp>& ranges = ranges_.reduced(node, *frame.index);
       for (size_t i = 0; i < ranges.size(); ++i) {
         below[static_cast<size_t>(arg.axes[i])] = ranges[i];
         if (ranges[i].op() == Op::Range) frame.more.push_back(ranges[i]);
@@ -311,48 +254,6 @@ class Lowering {
     std::vector<UOp> src{value};
     src.insert(src.end(), frame.more.begin(), frame.more.end());
     return graph_.make(Op::Reduce, std::move(src), ReduceArg{arg.op, {}});
-  }
-
-  static std::vector<UOp> outer_ranges(const std::vector<UOp>& index) {
-    std::vector<UOp> ranges;
-    for (const UOp& e : index)
-      if (!e.is_const()) ranges.push_back(e);
-    return ranges;
-  }
-
-  // The ranges of a reduction in the same loops, as long as this one, if neither needs the other:
-  // what both read is read once.  None if there is none.
-  std::vector<UOp> ranges_beside(const UOp& node, const std::vector<UOp>& index) const {
-    const ReduceArg& arg = node.reduce_arg();
-    const Shape& shape = shape_of(node.src(0));
-    const std::vector<UOp> outer = outer_ranges(index);
-    for (const Reduction& r : reductions_) {
-      const std::vector<UOp>& ranges = reduced_over_.at(r.node.node());
-      bool fits = ranges.size() == arg.axes.size() && r.outer == outer;
-      for (size_t i = 0; i < ranges.size() && fits; ++i) {
-        const Dim& size = shape[static_cast<size_t>(arg.axes[i])];
-        fits = ranges[i].op() == Op::Range ? ranges[i].src(0) == size.uop(graph_) : size.is(1);
-      }
-      for (const Reduction& other : reductions_)
-        fits = fits && (!(reduced_over_.at(other.node.node()) == ranges) ||
-                        (!needs(node, other.node) && !needs(other.node, node)));
-      if (fits) return ranges;
-    }
-    return {};
-  }
-
-  bool needs(const UOp& user, const UOp& node) const {
-    std::vector<const UOp*> stack{&user};
-    const uint64_t visit = user.graph().next_visit();
-    while (!stack.empty()) {
-      const UOp& u = *stack.back();
-      stack.pop_back();
-      if (u == node) return true;
-      if (in_memory(u)) continue;
-      for (const UOp& s : u.src())
-        if (std::exchange(s.node()->visit, visit) != visit) stack.push_back(&s);
-    }
-    return false;
   }
 
   // data[.., index[..], ..]: an index that is data is checked, since nothing can prove it.
@@ -405,8 +306,8 @@ class Lowering {
   }
 
   // r_64_128 for a reduction, E_64 for elementwise work: output sizes, then reduced ones.
-  void name(size_t output_ranges) {
-    std::string text = out_.kernel.ranges.size() > output_ranges ? "r" : "E";
+  void name() {
+    std::string text = out_.kernel.ranges.size() > ranges_.outputs() ? "r" : "E";
     for (const KernelRange& r : out_.kernel.ranges) {
       const UOp& size = r.range.src(0);
       text += size.is_const() ? cat("_", size.const_int()) : std::string("_n");
@@ -419,11 +320,6 @@ class Lowering {
       if (u.op() == Op::Variable) out_.kernel.variables.push_back(u);
   }
 
-  struct Reduction {
-    UOp node;
-    std::vector<UOp> outer;
-  };
-
   const Decision& decision_;
   std::span<const ScheduledStore> stores_;
   std::span<const UOp> inlined_;
@@ -432,13 +328,11 @@ class Lowering {
   UOp root_;  // the value that is being lowered
   Graph& graph_;
   ScheduledKernel out_;
-  size_t output_ranges_ = 0;           // the first so many ranges are those of the first store
-  std::vector<Reduction> reductions_;  // of a kernel with several stores
+  KernelRanges ranges_;
   std::vector<UOp> checks_;
   std::map<std::vector<const Node*>, std::vector<UOp>> indices_;
   std::unordered_map<Key, UOp, KeyHash> memo_;
   NodeTable<std::vector<Index>> computed_at_;  // with several stores
-  NodeTable<std::vector<UOp>> reduced_over_;   // by reduction: its ranges
   std::vector<Frame> missing_;                 // what the value just asked for needs
   IndexSimplifier simplify_;
   Accesses accesses_{decision_, out_, simplify_};
