@@ -19,7 +19,7 @@
 #include "base/ref.h"
 #include "onnx/import/import.h"
 #include "onnx/model.h"
-#include "tensor/program.h"
+#include "tensor/run.h"
 #include "tensor/tensor.h"
 
 namespace tiny::onnx {

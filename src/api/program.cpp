@@ -1,9 +1,9 @@
 // Programs and runs.
-#include "tensor/program.h"
 #include "api/boundary.h"
 #include "api/model_handle.h"
 #include "engine/kernel_cache.h"
 #include "engine/records.h"
+#include "tensor/run.h"
 #include "tensor/value.h"
 
 using tiny::guarded;

@@ -31,8 +31,9 @@ class Storage : public RefCounted {
         claimed_(older->claimed_),
         runs_seen_(first_->runs_.load(std::memory_order_acquire)) {}
 
-  // The same memory from a later element on.
+  // The same memory from a later element on, or itself.
   static Ref<Storage> part(const Ref<Storage>& whole, int64_t bytes) {
+    if (bytes == 0) return whole;
     Ref<Storage> out = make_ref<Storage>(whole);
     out->byte_offset_ += bytes;
     return out;

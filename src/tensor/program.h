@@ -1,5 +1,5 @@
 // Programs over tensors: what a graph compiles to, with the names, types and shapes of what goes in
-// and comes out, and its executions.  They hold no nodes of a graph: any thread may release them.
+// and comes out.  They hold no nodes of a graph: any thread may release them.
 #pragma once
 
 #include <span>
@@ -31,73 +31,6 @@ class TensorProgram : public RefCounted {
   std::vector<Port> outputs;
   CompiledProgram compiled;
   double import_seconds = 0;
-};
-
-// One execution after the other of a program, each output in memory of its own.  A variable has the
-// value that it was given last: by set_variable, or by an input whose shape says it.  At an
-// execution all inputs and outputs must fit these values.
-class TensorRun : public RefCounted {
- public:
-  TensorRun(Ref<Context> context, Ref<const TensorProgram> program);
-
-  // Error{InvalidArgument} that names the variable if the value is out of its range.
-  void set_variable(size_t index, int64_t value);
-  // The tensor must have the program's dtype and shape, whose variables take their values from it;
-  // it is computed now if need be, and its memory is kept until another is set.  Belongs to the
-  // context's thread; the other calls do not.
-  void set_input(size_t index, const Tensor& tensor);
-  // From now on executions write the output into the tensor (null: into memory of the run's own
-  // again), which has the result then.  It must have the program's dtype and shape, its elements be
-  // row-major, and share no memory with what the run reads or with another output.  As set_input;
-  // variables must have values before.
-  void set_output(size_t index, Tensor* tensor);
-  // Error{InvalidArgument} that names the inputs and variables that are not bound, Error{Shape} if
-  // an input or output does not fit the variables.
-  void execute();
-  // Of the last execution; null for an output without elements, and once a variable has changed.
-  const Ref<Storage>& output(size_t index) const { return outputs_[index]; }
-  // Copies an output's elements, row-major.
-  void read_output(size_t index, void* data) const;
-  // An output of the last execution as a tensor; the next has other memory.  Belongs to the
-  // context's thread.
-  Tensor take_output(size_t index);
-  void set_timed(bool timed);
-  void set_cancel(Ref<CancelToken> token);
-  // Lets go of the memory of inputs and outputs: inputs are to be set again, outputs get new
-  // memory.
-  void let_go();
-  // Of each kernel of the last timed execution.
-  std::span<const double> seconds() const;
-  const TensorProgram& program() const { return *program_; }
-  // The program's outputs, with the shapes of this run: once every variable has a value.
-  const std::vector<TensorProgram::Port>& output_ports() const { return output_ports_; }
-  // Error{InvalidArgument} that names the variables which have no value yet.
-  void require_variables() const;
-
- private:
-  void learn(size_t index, const Ints& shape);
-  void take_value(size_t variable, int64_t value);
-  void fit();
-  void bind_outputs();
-  void require_output(size_t index) const;
-  void bind_output(int64_t number);
-  void require_apart(size_t index, const Storage& memory) const;
-  void copy_outputs();
-
-  Ref<Context> context_;
-  Ref<const TensorProgram> program_;
-  Ints values_;
-  std::vector<uint8_t> is_known_;  // by variable
-  bool fits_ = false;              // the outputs' memory is for these values
-  std::vector<TensorProgram::Port> input_ports_;
-  std::vector<TensorProgram::Port> output_ports_;
-  Ref<Run> run_;  // null for a program that has nothing to compute
-  std::vector<bool> bound_;
-  std::vector<Ints> input_shapes_;  // of the tensors that are bound
-  std::vector<Ints> given_shapes_;  // by output: of the tensor that was set
-  std::vector<Ref<Storage>> outputs_;
-  Ref<Queue> queue_;                 // for copies between them
-  std::vector<Ref<Storage>> given_;  // by output: the memory of a tensor, if one was set
 };
 
 // A port's name, dtype and shape, by the program's variables.

@@ -135,8 +135,7 @@ Ref<Storage> writable_memory(Tensor& tensor) {
   }
   const Ref<Storage> storage = storage_of(tensor.cell()->node());
   invariant(storage && storage->has_memory(), "a cell that owns its memory has some");
-  const int64_t offset = view.offset.value() * tensor.dtype().bytes();
-  return offset == 0 ? storage : Storage::part(storage, offset);
+  return Storage::part(storage, view.offset.value() * tensor.dtype().bytes());
 }
 
 namespace {

@@ -10,7 +10,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
-#include "tensor/program.h"
+#include "tensor/run.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
 #include "tests/support/constants.h"

@@ -14,6 +14,7 @@
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
+#include "tensor/run.h"
 #include "tensor/value.h"
 #include "tests/support/context.h"
 #include "tests/support/tensors.h"

@@ -1,6 +1,4 @@
 // Programs of graphs with Variables: one for all sizes gives what a program for each gives.
-#include "tensor/program.h"
-
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -11,6 +9,7 @@
 #include "tensor/marks.h"
 #include "tensor/matmul.h"
 #include "tensor/reduce.h"
+#include "tensor/run.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/tensors.h"

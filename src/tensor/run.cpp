@@ -1,0 +1,337 @@
+#include "tensor/run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/realize.h"
+#include "schedule/schedule.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/value.h"
+
+namespace tiny {
+
+namespace {
+
+// Gives the ports the shapes of these values.
+void fit_ports(std::vector<TensorProgram::Port>& ports, const Ints& values) {
+  for (TensorProgram::Port& port : ports) {
+    if (port.sizes.empty()) continue;  // the same for every value
+    port.bytes = port.dtype.bytes();
+    for (size_t i = 0; i < port.sizes.size(); ++i) {
+      port.shape[i] = port.sizes[i].value(values);
+      port.bytes = checked_mul(port.bytes, port.shape[i], "a tensor's size");
+    }
+  }
+}
+
+// A row-major memory block that holds the tensor's elements, computed now if need be.
+Ref<Storage> storage_for(Tensor tensor) {
+  const int64_t bytes = element_count(tensor) * tensor.dtype().bytes();
+  Tensor* one[] = {&tensor};
+  realize(one);
+  auto stored = as_view(tensor.node());
+  if (!stored || !is_row_major(View{stored->view.shape, stored->view.strides, 0})) {
+    tensor = contiguous(tensor);
+    realize(one);
+    stored = as_view(tensor.node());
+  }
+  if (!stored) {  // a constant
+    std::vector<std::byte> data(static_cast<size_t>(bytes));
+    read(tensor, data.data(), bytes);
+    return tensor.context().from_host(data.data(), bytes);
+  }
+  return Storage::part(storage_of(stored->base),
+                       stored->view.offset.value() * tensor.dtype().bytes());
+}
+
+}  // namespace
+
+TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program)
+    : context_(std::move(context)),
+      program_(std::move(program)),
+      values_(program_->variables.size()),
+      is_known_(program_->variables.size()),
+      input_ports_(program_->inputs),
+      output_ports_(program_->outputs),
+      bound_(program_->inputs.size()),
+      input_shapes_(program_->inputs.size()),
+      given_shapes_(program_->outputs.size()) {
+  outputs_.resize(program_->outputs.size());
+  given_.resize(program_->outputs.size());
+  if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
+  if (values_.empty()) bind_outputs();
+}
+
+void TensorRun::require_variables() const {
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < values_.size(); ++i)
+    if (!is_known_[i]) missing.push_back(cat('"', program_->variables[i].name, '"'));
+  require(missing.empty(), Status::InvalidArgument,
+          "variables without a value: ", join(missing, ", "),
+          "; an input whose shape has one gives it, or it is set");
+}
+
+void TensorRun::set_variable(size_t index, int64_t value) {
+  const ProgramVariable& v = program_->variables[index];
+  require(value >= v.min && value <= v.max, Status::InvalidArgument, "the variable \"", v.name,
+          "\" is from ", v.min, " to ", v.max, "; got ", value);
+  take_value(index, value);
+}
+
+// A value within the variable's range.  What the run holds for others is let go.
+void TensorRun::take_value(size_t variable, int64_t value) {
+  if (is_known_[variable] && values_[variable] == value) return;
+  if (run_) run_->bind_variable(static_cast<int64_t>(variable), value);
+  is_known_[variable] = 1;
+  values_[variable] = value;
+  fits_ = false;
+  outputs_.assign(outputs_.size(), nullptr);
+  if (std::ranges::count(is_known_, 0) > 0) return;
+  fit_ports(input_ports_, values_);
+  fit_ports(output_ports_, values_);
+}
+
+// Holds an input's shape against the program's, and takes the values of variables from it.
+void TensorRun::learn(size_t index, const Ints& shape) {
+  const TensorProgram::Port& port = program_->inputs[index];
+  require(shape.size() == port.sizes.size(), Status::Shape, "input \"", port.name, "\" has ",
+          port.sizes.size(), " dimensions; got the shape ", list_text(shape));
+  std::vector<std::pair<size_t, int64_t>> values;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const SizeExpression& size = port.sizes[axis];
+    const int64_t got = shape[axis];
+    require(!size.is_const() || size.value({}) == got, Status::Shape, "dimension ", axis,
+            " of input \"", port.name, "\" is ", size.is_const() ? size.value({}) : 0,
+            "; got the shape ", list_text(shape));
+    const auto variable = size.variable();
+    if (!variable) continue;
+    const ProgramVariable& v = program_->variables[*variable];
+    require(got >= v.min && got <= v.max, Status::Shape, "dimension ", axis, " of input \"",
+            port.name, "\" is the variable \"", v.name, "\", from ", v.min, " to ", v.max,
+            "; got the shape ", list_text(shape));
+    const auto before = std::ranges::find(values, *variable, &std::pair<size_t, int64_t>::first);
+    require(before == values.end() || before->second == got, Status::Shape, "the variable \"",
+            v.name, "\" has two values in the shape ", list_text(shape), " of input \"", port.name,
+            "\"");
+    values.emplace_back(*variable, got);
+  }
+  for (const auto& [variable, value] : values) take_value(variable, value);
+}
+
+namespace {
+
+void require_shape(const TensorProgram::Port& port, const char* what, const Ints& shape) {
+  require(shape == port.shape, Status::Shape, what, " \"", port.name, "\" has the shape ",
+          list_text(port.shape), " with the variables' values; got ", list_text(shape));
+}
+
+}  // namespace
+
+// The values of the variables are final: what is bound must fit, and outputs get memory.
+void TensorRun::fit() {
+  require_variables();
+  for (size_t i = 0; !values_.empty() && i < input_ports_.size(); ++i)
+    require_shape(input_ports_[i], "input", input_shapes_[i]);
+  for (size_t i = 0; i < given_.size(); ++i)
+    if (given_[i]) require_shape(output_ports_[i], "output", given_shapes_[i]);
+  bind_outputs();
+}
+
+void TensorRun::bind_outputs() {
+  for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i] = output_ports_[i].captured;
+  for (auto port = output_ports_.begin(); run_ && port != output_ports_.end(); ++port) {
+    const auto first = std::ranges::find(output_ports_, port->number, &TensorProgram::Port::number);
+    if (port->number >= 0 && port == first) bind_output(port->number);
+  }
+  fits_ = true;
+}
+
+// Binds the memory of the first tensor that was set for an output of this number, or new memory.
+// Outputs that are the same value share it, but for those that have another tensor.
+void TensorRun::bind_output(int64_t number) {
+  Ref<Storage> memory;
+  for (size_t i = 0; i < outputs_.size() && !memory; ++i)
+    if (output_ports_[i].number == number) memory = given_[i];
+  const bool is_tensors = static_cast<bool>(memory);
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (output_ports_[i].number != number) continue;
+    if (!memory) memory = context_->allocate(output_ports_[i].bytes);
+    outputs_[i] = given_[i] ? given_[i] : memory;
+  }
+  run_->bind_output(number, memory, is_tensors);
+}
+
+void TensorRun::let_go() {
+  bound_.assign(bound_.size(), false);
+  outputs_.assign(outputs_.size(), nullptr);
+  given_.assign(given_.size(), nullptr);
+  fits_ = false;
+  if (run_) run_->unbind();
+}
+
+namespace {
+
+void require_dtype(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
+  require(tensor.dtype() == port.dtype, Status::DType, what, " \"", port.name, "\" is of type ",
+          port.dtype, "; got ", tensor.dtype());
+}
+
+// The program's dtype and shape are wanted.
+void require_fit(const TensorProgram::Port& port, const char* what, const Tensor& tensor) {
+  require_dtype(port, what, tensor);
+  require(tensor.shape() == to_shape(port.shape), Status::Shape, what, " \"", port.name,
+          "\" has the shape ", list_text(port.shape), "; got ", tensor.shape());
+}
+
+}  // namespace
+
+void TensorRun::set_input(size_t index, const Tensor& tensor) {
+  require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
+          " inputs; got index ", index);
+  if (program_->variables.empty()) {
+    require_fit(input_ports_[index], "input", tensor);
+  } else {
+    require_dtype(input_ports_[index], "input", tensor);
+    bound_[index] = false;
+    input_shapes_[index] = const_dims(tensor.shape());
+    learn(index, input_shapes_[index]);
+    if (fits_) require_shape(input_ports_[index], "input", input_shapes_[index]);
+  }
+  const TensorProgram::Port& port = input_ports_[index];  // made anew for other values
+  if (port.number >= 0 && run_) {
+    const Ref<Storage> memory = storage_for(tensor);
+    const int64_t bytes = element_count(tensor) * port.dtype.bytes();
+    for (size_t i = 0; i < given_.size(); ++i)
+      require(!given_[i] || !overlap(*memory, bytes, *given_[i], output_ports_[i].bytes),
+              Status::InvalidArgument, "input \"", port.name,
+              "\": the tensor shares memory with that of output \"", output_ports_[i].name, "\"");
+    run_->bind_input(port.number, memory);
+  }
+  bound_[index] = true;
+}
+
+void TensorRun::set_output(size_t index, Tensor* tensor) {
+  const TensorProgram::Port& port = output_ports_[index];
+  require(!port.captured, Status::InvalidArgument, "output \"", port.name,
+          "\" is a tensor that the program writes: no other can be set");
+  if (tensor) {
+    require_variables();
+    require_fit(port, "output", *tensor);
+  }
+  if (port.number < 0) return;  // without elements
+  Ref<Storage> memory;
+  if (tensor) {
+    memory = writable_memory(*tensor);
+    require_apart(index, *memory);
+    if (!queue_) queue_ = context_->device().make_queue();
+  }
+  given_[index] = memory;
+  if (tensor) given_shapes_[index] = const_dims(tensor->shape());
+  if (fits_) bind_output(port.number);
+}
+
+// Kernels read and write in an order of their own: an output shares no memory with what they read.
+void TensorRun::require_apart(size_t index, const Storage& memory) const {
+  const TensorProgram::Port& port = output_ports_[index];
+  if (const Slot* slot = run_->find_overlap(memory, port.bytes)) {
+    const auto input = std::ranges::find(input_ports_, slot->number, &TensorProgram::Port::number);
+    const bool is_input = slot->kind == SlotKind::Input && input != input_ports_.end();
+    throw Error(Status::InvalidArgument,
+                cat("output \"", port.name, "\": the tensor shares memory with ",
+                    is_input ? cat("that of input \"", input->name, "\"")
+                             : std::string("one that the program captured")));
+  }
+  for (size_t i = 0; i < given_.size(); ++i)
+    require(i == index || !given_[i] ||
+                !overlap(memory, port.bytes, *given_[i], output_ports_[i].bytes),
+            Status::InvalidArgument, "output \"", port.name,
+            "\": the tensor shares memory with that of output \"", output_ports_[i].name, "\"");
+}
+
+void TensorRun::require_output(size_t index) const {
+  require(static_cast<bool>(outputs_[index]), Status::InvalidArgument, "output \"",
+          output_ports_[index].name,
+          "\" is that of other values of the variables: the run is to be executed first");
+}
+
+void TensorRun::read_output(size_t index, void* data) const {
+  const TensorProgram::Port& port = output_ports_[index];
+  if (port.bytes == 0) return;
+  require_output(index);
+  Device& device = context_->device();
+  const Ref<Queue> queue = device.make_queue();
+  device.copy_out(queue.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
+                  port.bytes);
+  device.wait(queue.get());
+}
+
+Tensor TensorRun::take_output(size_t index) {
+  const TensorProgram::Port& port = output_ports_[index];
+  require(!port.captured, Status::InvalidArgument, "output ", index,
+          " is a tensor that the program writes: use that tensor");
+  if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
+  require(!given_[index], Status::InvalidArgument, "output ", index,
+          " is written into a tensor that was set: use that tensor");
+  require_output(index);
+  const Ref<Storage> taken = outputs_[index];
+  const Ref<Storage> next = context_->allocate(port.bytes);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (program_->outputs[i].number == port.number) outputs_[i] = next;
+  run_->bind_output(port.number, next);
+  taken->claim();
+  const UOp buffer =
+      make_buffer(context_->graph(), taken, port.dtype, product(to_shape(port.shape)).value());
+  return Tensor::of_memory(context_, buffer, row_major(to_shape(port.shape)));
+}
+
+void TensorRun::set_cancel(Ref<CancelToken> token) {
+  if (run_) run_->set_cancel(std::move(token));
+}
+
+void TensorRun::set_timed(bool timed) {
+  if (run_) run_->set_timed(timed);
+}
+
+std::span<const double> TensorRun::seconds() const {
+  if (!run_) return {};
+  return run_->seconds();
+}
+
+void TensorRun::execute() {
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < bound_.size(); ++i)
+    if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
+  require(missing.empty(), Status::InvalidArgument,
+          "inputs that were not set: ", join(missing, ", "));
+  if (!fits_) fit();
+  if (!run_) return;
+  run_->execute();
+  copy_outputs();
+}
+
+// Of outputs that are the same value, the first that was set has the result; the others get copies.
+void TensorRun::copy_outputs() {
+  bool any = false;
+  for (size_t i = 0; i < given_.size(); ++i) {
+    if (!given_[i]) continue;
+    size_t first = 0;
+    while (!given_[first] || output_ports_[first].number != output_ports_[i].number) ++first;
+    if (first == i) continue;
+    context_->device().copy(queue_.get(), given_[i]->memory(), given_[i]->byte_offset(),
+                            given_[first]->memory(), given_[first]->byte_offset(),
+                            output_ports_[i].bytes);
+    given_[i]->count_run();
+    any = true;
+  }
+  if (any) context_->device().wait(queue_.get());
+}
+
+}  // namespace tiny
