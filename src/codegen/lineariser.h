@@ -150,6 +150,7 @@ class Lineariser {
     std::vector<UOp> facts;
   };
   bool follows_from_facts(const UOp& e);
+  bool shares_values(const std::vector<Task*>& group);
   std::optional<Peel> find_peel(const std::vector<Task*>& group, size_t range, LinearId end);
   int64_t end_of(size_t range, LinearId end) const;
   struct Split {  // the same of a range of run-time size: [0, last)

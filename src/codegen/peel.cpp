@@ -15,6 +15,8 @@ namespace tiny {
 namespace {
 
 constexpr int64_t kWindowMin = 64;  // instances
+// Values that all instances share, for each instance: so many cost more as a copy than a branch.
+constexpr int64_t kSharedMin = 6;
 
 bool is_product_with(const UOp& value, const UOp& factor) {
   if (value == factor) return true;
@@ -187,12 +189,38 @@ bool Lineariser::follows_from_facts(const UOp& e) {
   return sum && !facts.empty() && prove_nonnegative(*sum, facts, bounds_);
 }
 
+// Whether the instances of these stores share most of what they are made of: an edge tile computes
+// as much as any other, so that a copy of the loop for it is code for nothing, and a branch before
+// some of the stores does.
+bool Lineariser::shares_values(const std::vector<Task*>& group) {
+  RangeSet instances_of = 0;
+  std::vector<UOp> values;
+  for (const Task* t : group) {
+    if (t->node.op() != Op::Store) return false;
+    instances_of |= value_ranges(*t);
+    values.push_back(t->node.src(1));
+  }
+  int64_t least = kSharedMin;
+  for (RangeSet set = instances_of; set; set &= set - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(set));
+    least *= kernel_.ranges[i].range.src(0).const_int();
+  }
+  int64_t shared = 0;
+  for (const UOp& u : topological(values)) {
+    if (closes_ranges(u) || u.op() == Op::Running) return false;
+    const bool is_value = u.op() == Op::Load || (has(u.op(), kElementwise) && !is_index(u));
+    if (is_value && !pending_in(free_of(u) & unrolled_)) ++shared;
+  }
+  return shared >= least;
+}
+
 std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& group, size_t range,
                                                       LinearId end) {
   const UOp& r = kernel_.ranges[range].range;
   if (!r.src(0).is_const() || states_[range].limit) return std::nullopt;
   const int64_t size = end_of(range, end);
   Peel peel{0, size, {}};
+  bool is_wanted = false;
   const auto consider = [&](const UOp& e) {
     const RangeSet free = free_of(e);
     if (!(free & (RangeSet{1} << range)) || !pending_in(free) || proven(e)) return;
@@ -211,9 +239,11 @@ std::optional<Lineariser::Peel> Lineariser::find_peel(const std::vector<Task*>& 
     peel.first = first;
     peel.last = last;
     peel.facts.push_back(add(mul(r, c), worst));
+    const bool guards_stores = std::ranges::find(kernel_.facts, e) != kernel_.facts.end();
+    is_wanted = is_wanted || !guards_stores || (free & vec_) || !shares_values(group);
   };
   for (const UOp& e : conditions_of(group)) consider(e);
-  if (peel.first == 0 && peel.last == size) return std::nullopt;
+  if (!is_wanted || (peel.first == 0 && peel.last == size)) return std::nullopt;
   return peel;
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <random>
 
+#include "codegen/pipeline.h"
 #include "engine/compile.h"
 #include "schedule/pack_constants.h"
 #include "schedule/schedule.h"
@@ -223,6 +224,29 @@ TEST_F(Winograd, FiltersAreTransformedInTheOrderThatProductsReadThem) {
     EXPECT_FALSE(packed[0] == roots[0]);
     EXPECT_EQ(make_schedule(packed, avx512_target()).kernels.size(), 4U) << channels;
   }
+}
+
+// The last tiles of 55 rows and columns have three of each, but are computed from as much as
+// others: only what is stored is asked for.
+TEST_F(Winograd, TilesAtTheEdgesShareTheCodeOfTheOthers) {
+  const auto code_of_last = [&](int64_t size) {
+    const Tensor x = testing::float_input(context_, {1, 64, size, size});
+    UOp out = rewritten(relu(conv(x, values({64, 64, 3, 3}), values({64}), padded(1, 1))));
+    out = out.graph().make(Op::Contiguous, {out});
+    const Schedule schedule = make_schedule({&out, 1}, avx512_target());
+    PipelineOptions options;
+    options.verify = true;
+    return generate(schedule.kernels.back().kernel, avx512_target(), options).program;
+  };
+  const auto count = [](const LinearProgram& program, Op op) {
+    return std::ranges::count_if(program.ops, [op](const LinearOp& o) { return o.op == op; });
+  };
+  const LinearProgram whole = code_of_last(56);
+  const LinearProgram edges = code_of_last(55);
+  for (const Op op : {Op::Loop, Op::Load, Op::Max, Op::Store, Op::Fma})
+    EXPECT_EQ(count(edges, op), count(whole, op)) << info(op).name;
+  EXPECT_EQ(count(whole, Op::If), 0);
+  EXPECT_GT(count(edges, Op::If), 0);
 }
 
 TEST_F(Winograd, AutoTakesTilesWhereTheyAreExpectedToBeFaster) {
