@@ -328,8 +328,11 @@ std::vector<UOp> Lineariser::range_conditions(const UOp& load) {
     const UOp& e = load.src(1 + i);
     const UOp size =
         view.shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph.integer(view.shape[i]);
+    // Mostly the bounds say it, and nothing need be made.
+    const Interval range = bounds_.of(e);
+    if (range.lo < 0 && !prove_nonnegative(e, {}, bounds_)) conditions.push_back(e);
+    if (size.is_const() && range.hi < size.const_int()) continue;
     const UOp room = add(sub(size, e), -1);
-    if (!prove_nonnegative(e, {}, bounds_)) conditions.push_back(e);
     if (!prove_nonnegative(room, {}, bounds_)) conditions.push_back(room);
   }
   return conditions;

@@ -1,12 +1,11 @@
 #include "codegen/access_table.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "codegen/stage_option.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
+#include "ir/node_map.h"
 
 namespace tiny {
 
@@ -44,7 +43,7 @@ class Builder {
     std::vector<UOp> reductions;
     for (const ClosureInfo& c : table_.closures)
       if (!c.store) reductions.push_back(c.node);
-    std::unordered_set<const Node*> reduced;
+    NodeSet reduced;
     for (const UOp& u : topological(reductions)) reduced.insert(u.node());
     for (AccessInfo& a : table_.accesses) a.inside_reduction = reduced.contains(a.node.node());
     return std::move(table_);
@@ -175,7 +174,7 @@ class Builder {
   AccessTable table_;
   NodeTable<uint64_t> free_;
   std::vector<UOp> kept_;  // what indices were made into stays alive
-  std::unordered_set<const Node*> index_;
+  NodeSet index_;
 };
 
 }  // namespace

@@ -56,7 +56,7 @@ void Chooser::run() {
     elementwise();
   else if (!row_tiles())
     rows();
-  share_values();
+  if (!reductions.empty()) share_values();
   if (walks_rows_) overlap_rows();
   if (walks_rows_) prefetch_rows();
   bypass();

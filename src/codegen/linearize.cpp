@@ -344,9 +344,7 @@ void Lineariser::prefetch(size_t range) {
 
 LinearProgram linearize(const Kernel& kernel, const Target& target) {
   const BalancedKernel balanced = balance_tiles(split_outer_reduction(kernel));
-  LinearProgram program = Lineariser(balanced, target).run();
-  verify(program);
-  return program;
+  return Lineariser(balanced, target).run();
 }
 
 }  // namespace tiny

@@ -70,8 +70,8 @@ UOp split_node(const UOp& u, std::vector<UOp>& src, const Split& split) {
 }
 
 // A loop that values run along is walked step by step, in order.
-void refuse_running(const Kernel& kernel, const Option& option, const UOp& range) {
-  for (const UOp& u : topological(kernel.roots))
+void refuse_running(std::span<const UOp> nodes, const Option& option, const UOp& range) {
+  for (const UOp& u : nodes)
     if (u.op() == Op::Running && u.src(1) == range) refuse(option, "values run along it");
 }
 
@@ -81,7 +81,7 @@ Kernel tile(const Kernel& kernel, const Option& option) {
   const UOp r = kernel.ranges[at].range;
   if (option.amount < 1) refuse(option, "a tile has at least one element");
   if (kernel.ranges[at].kind != RangeKind::Loop) refuse(option, "only a loop can be tiled");
-  refuse_running(kernel, option, r);
+  refuse_running(topological(kernel.roots), option, r);
   Graph& graph = r.graph();
   const UOp size = r.src(0);
   const UOp count = size.is_const() ? graph.integer(ceil_div(size.const_int(), option.amount))
@@ -110,7 +110,8 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   const size_t at = find_range(kernel, option, option.range);
   KernelRange& r = out.ranges[at];
   if (r.kind != RangeKind::Loop) refuse(option, "the range has a kind already");
-  refuse_running(kernel, option, r.range);
+  const std::vector<UOp> nodes = topological(kernel.roots);
+  refuse_running(nodes, option, r.range);
   const UOp size = r.range.src(0);
   FreeRanges free;
   const auto depends = [&](const UOp& u) {
@@ -128,7 +129,7 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   if (kind == RangeKind::Vec &&
       (size.const_int() < 2 || (size.const_int() & (size.const_int() - 1)) != 0))
     refuse(option, "lanes are a power of two above one");
-  for (const UOp& u : topological(kernel.roots))
+  for (const UOp& u : nodes)
     if (u.op() == Op::Stage && depends(u))
       refuse(option, "a stage is filled anew for each of its steps");
   r.kind = kind;

@@ -132,6 +132,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   if (!current.ranges.empty() && current.ranges.front().kind == RangeKind::Thread)
     result.threads_extent = Dim(UOp(current.ranges.front().range.src(0)));
   result.program = linearize(current, target);
+  if (options.verify) verify(result.program);
   log.done("linearize", linear);
   for (const LinearPass& pass : kLinearPasses) {
     pass.run(result.program);

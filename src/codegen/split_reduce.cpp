@@ -24,6 +24,16 @@ std::vector<UOp> outer_loops(const Kernel& kernel, const UOp& reduce, RangeSet f
   return out;
 }
 
+// Whether a loop that is reduced lies outside of one that is not; mostly none does.
+bool has_outer_loops(const Kernel& kernel) {
+  bool is_reduced = false;
+  for (const KernelRange& r : kernel.ranges) {
+    if (is_loop(r) && !r.reduced && is_reduced) return true;
+    is_reduced = is_reduced || (is_loop(r) && r.reduced);
+  }
+  return false;
+}
+
 // Whether a fact bounds one of the loops by another: the last trip of all is then not that of each.
 bool bound_together(const Kernel& kernel, const std::vector<UOp>& loops) {
   for (const UOp& fact : kernel.facts) {
@@ -74,6 +84,7 @@ bool can_add_into_destination(const Kernel& kernel) {
 
 SplitReduction split_outer_reduction(const Kernel& kernel) {
   SplitReduction out{kernel, {}};
+  if (!has_outer_loops(kernel)) return out;
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
   const UOp reduce = stored_reduction(kernel, free);

@@ -1,5 +1,7 @@
 #include "rules/decompositions.h"
 
+#include <algorithm>
+
 #include "ir/build.h"
 #include "rules/narrow.h"
 #include "rules/transcendental.h"
@@ -146,6 +148,39 @@ const RuleSet& bit_rules() {
   return set;
 }
 
+bool is_transcendental(Op op) {
+  switch (op) {
+    case Op::Exp:
+    case Op::Log:
+    case Op::Tanh:
+    case Op::Erf:
+    case Op::Sin:
+    case Op::Cos:
+    case Op::Pow:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Whether no rule is about a node, nor folding: by its op and dtypes alone, so that most kernels
+// are looked at once instead of being made anew.
+bool stays(const UOp& u) {
+  if (!has(u.op(), kElementwise) && u.op() != Op::Reduce) return true;
+  if (is_transcendental(u.op()) || u.src().empty()) return false;
+  const auto is_wide = [](const UOp& s) {
+    return !s.dtype().is_bool() && (s.dtype().bits() == 32 || s.dtype().bits() == 64);
+  };
+  // Bools come from comparisons and connectives, and choose.
+  const bool connects = u.op() == Op::And || u.op() == Op::Or || u.op() == Op::Xor;
+  const size_t chooser = u.op() == Op::Where ? 1 : 0;
+  const bool is_known = connects && u.dtype().is_bool()
+                            ? true
+                            : std::ranges::all_of(u.src().subspan(chooser), is_wide) &&
+                                  !(u.op() == Op::Cast && !is_wide(u));
+  return is_known && !std::ranges::all_of(u.src(), [](const UOp& s) { return s.is_const(); });
+}
+
 }  // namespace
 
 RuleTable bool_rules() {
@@ -153,6 +188,7 @@ RuleTable bool_rules() {
 }
 
 std::vector<UOp> decompose(std::span<const UOp> roots, bool scales) {
+  if (std::ranges::all_of(topological(roots), stays)) return {roots.begin(), roots.end()};
   Rewriter arithmetic(scales ? scaling_rules() : arithmetic_rules());
   Rewriter bits(bit_rules());
   std::vector<UOp> done;
