@@ -20,6 +20,7 @@ namespace {
 constexpr int kCalleeSaved[] = {3, 5, 12, 13, 14, 15};
 constexpr int kRsp = 4, kRax = 0;
 constexpr size_t kBytesPerInst = 24, kBytesFixed = 4096;
+constexpr size_t kAligned = 64;  // as the code lies when it is loaded
 
 bool constant_pattern(const PoolConstant& c, std::byte value) {
   return c.lane != 0 &&
@@ -32,11 +33,15 @@ std::vector<std::byte> encode(MachineProgram& program, const Allocation& allocat
                               std::vector<CodeMark>* marks) {
   size_t capacity = kBytesFixed + kBytesPerInst * program.code.size() + 64 * program.pool.size();
   for (;;) {
-    const std::unique_ptr<uint8_t[]> buffer(new uint8_t[capacity]);
+    // What is aligned is aligned by its address here.
+    const std::unique_ptr<uint8_t[]> buffer(new uint8_t[capacity + kAligned]);
+    void* first = buffer.get();
+    size_t space = capacity + kAligned;
+    std::align(kAligned, capacity, first, space);
     try {
-      Encoder encoder(program, allocation, buffer.get(), capacity);
+      Encoder encoder(program, allocation, static_cast<uint8_t*>(first), capacity);
       const size_t size = encoder.run(marks);
-      const auto* bytes = reinterpret_cast<const std::byte*>(buffer.get());
+      const auto* bytes = static_cast<const std::byte*>(first);
       return std::vector<std::byte>(bytes, bytes + size);
     } catch (const Xbyak::Error& e) {
       invariant(static_cast<int>(e) == Xbyak::ERR_CODE_IS_TOO_BIG, e.what());
@@ -100,7 +105,7 @@ void Encoder::lay_out_pool() {
 
 void Encoder::emit_pool() {
   if (pool_size_ == 0) return;
-  c_.align(64);
+  c_.align(kAligned);
   c_.L(pool_label_);
   std::vector<uint8_t> bytes(static_cast<size_t>(pool_size_));
   for (size_t i = 0; i < program_.pool.size(); ++i) {
