@@ -4,11 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "render/bytecode.h"
 #include "runtime/cpu/cpu.h"
+#include "runtime/cpu/executable.h"
 #include "tests/support/add_number.h"
 
 namespace tiny {
@@ -118,6 +123,54 @@ TEST(Chain, ThreadsOfTheCallersMayComeOneAfterTheOther) {
   const Ref<Executable> executable = add_number(*device);
   Rows chain(*device, executable, 20'000, 3, 6);
   for (int again = 0; again < 10; ++again) chain.run_and_check(*device, StopSignal());
+}
+
+// Notes what each worker does, in order.
+class Notes : public CpuExecutable {
+ public:
+  explicit Notes(int workers) : CpuExecutable("notes", 0), done_(static_cast<size_t>(workers)) {}
+  void run(const KernelArgs& args) const override {
+    for (int64_t i = args.begin; i < args.end; ++i)
+      done_[static_cast<size_t>(args.worker)].push_back(i);
+  }
+  const std::vector<int64_t>& of(int worker) const { return done_[static_cast<size_t>(worker)]; }
+
+ private:
+  mutable std::vector<std::vector<int64_t>> done_;
+};
+
+TEST(Chain, AWorkerTakesItsOwnShareOfEachLaunchFirst) {
+  constexpr int kWorkers = 3, kLaunches = 5;
+  constexpr int64_t kIterations = kWorkers * kPiecesPerWorker;
+  for (int again = 0; again < 20; ++again) {
+    ThreadPool pool(kWorkers);
+    std::unique_ptr<AlignedMemory> scratch[kWorkers];
+    for (auto& s : scratch) s = std::make_unique<AlignedMemory>(64);
+    std::vector<Ref<Notes>> launches;
+    Chain chain;
+    chain.begin(0, kWorkers);
+    std::vector<uint32_t> numbers(kLaunches);
+    for (uint32_t k = 0; k < kLaunches; ++k) {
+      launches.push_back(make_ref<Notes>(kWorkers));
+      KernelArgs args{};
+      args.end = kIterations;
+      numbers[k] = k;
+      const std::span<const uint32_t> before = std::span(numbers).first(k);
+      chain.add({launches.back().get(), args, 1e6, before});
+    }
+    ASSERT_TRUE(pool.try_acquire());
+    chain.run(pool, true, scratch);
+    for (const Ref<Notes>& launch : launches) {
+      size_t all = 0;
+      for (int worker = 0; worker < kWorkers; ++worker) {
+        const std::vector<int64_t>& done = launch->of(worker);
+        all += done.size();
+        const auto is_own = [&](int64_t i) { return i / kPiecesPerWorker == worker; };
+        EXPECT_TRUE(std::ranges::is_partitioned(done, is_own)) << worker;
+      }
+      EXPECT_EQ(all, size_t{kIterations});
+    }
+  }
 }
 
 TEST(Chain, WhatIsCancelledThrowsAndMayRunAgain) {

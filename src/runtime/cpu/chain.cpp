@@ -49,22 +49,41 @@ ThreadPool::Share Chain::run(ThreadPool& pool, bool wake,
     room_ = std::max(units_.size(), 2 * room_);
     left_ = std::make_unique<Countdown[]>(room_);
   }
+  const size_t shares = units_.size() * static_cast<size_t>(workers_);
+  if (shares_ < shares) {
+    shares_ = std::max(shares, 2 * shares_);
+    taken_ = std::make_unique<std::atomic<int64_t>[]>(shares_);
+  }
   for (size_t i = 0; i < units_.size(); ++i)
     left_[i].start(static_cast<uint32_t>(units_[i].pieces));
+  for (size_t i = 0; i < shares; ++i) taken_[i].store(0, std::memory_order_relaxed);
   ThreadPool::Share share = pool.run(pieces_, run_piece, this, wake);
   share.waited = std::max(share.waited, waited_);
   return share;
 }
 
-void Chain::run_piece(void* context, int64_t piece, int worker) noexcept {
+// Whoever may take one of a unit's pieces finds one: no more may than it has, and a share in which
+// none is left gets none.
+int64_t Chain::take_piece(size_t at, int worker) {
+  std::atomic<int64_t>* const taken = &taken_[at * static_cast<size_t>(workers_)];
+  for (int owner = worker;; owner = (owner + 1) % workers_) {
+    const int64_t begin = share_begin(units_[at], owner), end = share_begin(units_[at], owner + 1);
+    if (taken[owner].load(std::memory_order_relaxed) >= end - begin) continue;
+    const int64_t piece = begin + taken[owner].fetch_add(1, std::memory_order_relaxed);
+    if (piece < end) return piece;
+  }
+}
+
+void Chain::run_piece(void* context, int64_t number, int worker) noexcept {
   Chain& chain = *static_cast<Chain*>(context);
-  const auto after = std::ranges::upper_bound(chain.units_, piece, {}, &Unit::first_piece);
+  const auto after = std::ranges::upper_bound(chain.units_, number, {}, &Unit::first_piece);
   const auto at = static_cast<size_t>(after - chain.units_.begin()) - 1;
   const Unit& unit = chain.units_[at];
+  const int64_t piece = chain.take_piece(at, worker);
   for (size_t i = unit.first; i < unit.first + unit.steps; ++i)
     chain.wait_for(chain.steps_[i], at, worker);
   for (size_t i = unit.first; i < unit.first + unit.steps; ++i)
-    chain.run_step(chain.steps_[i], piece - unit.first_piece, unit.pieces, worker);
+    chain.run_step(chain.steps_[i], piece, unit.pieces, worker);
   chain.left_[at].count();
 }
 

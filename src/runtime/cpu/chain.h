@@ -1,10 +1,13 @@
 // Launches that follow each other as one job of a thread pool, without a barrier between them.
 //
-// Each is cut into pieces; short ones that follow each other are a piece together.  Pieces are
-// claimed in order, and one begins when the launches are done that its own must come after.  Among
-// the pieces that were claimed and are not done, the first waits for nobody, so that all end.
+// Each is cut into pieces; short ones that follow each other are a piece together.  Launches are
+// claimed in order, and a piece begins when the launches are done that its own must come after.
+// Among the pieces that were claimed and are not done, the first waits for nobody, so that all end.
+// Of each launch a worker takes the same share of the range first, and then what others left: what
+// it wrote in one launch lies in its cache when the next one reads it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,7 +50,13 @@ class Chain {
     double nanoseconds = 0;
   };
 
-  static void run_piece(void* chain, int64_t piece, int worker) noexcept;
+  // Where a worker's share of a unit's pieces begins.
+  int64_t share_begin(const Unit& unit, int worker) const {
+    return unit.pieces * worker / workers_;
+  }
+
+  static void run_piece(void* chain, int64_t number, int worker) noexcept;
+  int64_t take_piece(size_t unit, int worker);
   void wait_for(const Step& step, size_t unit, int worker);
   void run_step(const Step& step, int64_t piece, int64_t pieces, int worker) const;
 
@@ -57,8 +66,10 @@ class Chain {
   std::vector<Step> steps_;
   std::vector<uint32_t> unit_of_;  // by step
   std::vector<Unit> units_;
-  std::unique_ptr<Countdown[]> left_;  // by unit
-  size_t room_ = 0;                    // of left_
+  std::unique_ptr<Countdown[]> left_;              // by unit
+  size_t room_ = 0;                                // of left_
+  std::unique_ptr<std::atomic<int64_t>[]> taken_;  // pieces of each share, by unit and worker
+  size_t shares_ = 0;                              // of taken_
   const std::unique_ptr<AlignedMemory>* scratch_ = nullptr;
   int64_t waited_ = 0;  // nanoseconds, by the caller: the longest of its waits
 };
