@@ -16,8 +16,9 @@ struct Contender {
   std::string name;
   std::string settings;  // how it was set up, for the reader
   // What it is counted as: "tiny", "peer" (does the same work per call), "single" (tiny on one
-  // thread, in a row of several), "limit" (a bound of the machine, no result), "one limit" (that
-  // bound on one thread), or "other" (does less or more work per call, and is shown for
+  // thread, in a row of several), "limit" (a bound of the machine, no result; of several the
+  // lowest counts), "work limit" (another bound: the higher of both counts), "one limit" (the first
+  // on one thread), or "other" (does less or more work per call, and is shown for
   // comparison).
   std::string kind;
   std::function<void()> call;

@@ -122,13 +122,20 @@ def evaluate(row):
     row["best_ms"], row["median_ms"] = ours["best_ms"], ours["median_ms"]
     row["ratio"] = over(best("peer"))
     row["ratio_median"] = over(best("peer", "median_ms"), "median_ms")
-    row["share"] = over(best("limit"))
+    bounds = [b for b in (best("limit"), best("work limit")) if b is not None]
+    row["share"] = over(max(bounds)) if bounds else None
     row["scaling"] = over(best("single"))
-    limits = best("one limit"), best("limit")
-    row["limit_scaling"] = None if None in limits else limits[0] / limits[1]
+    one = best("one limit")
+    row["limit_scaling"] = None if one is None else scaling_of_bound(row, one, bounds)
     row["best_peer"] = min(of_kind(row, "peer"), key=lambda c: c["best_ms"])["name"]
     row.setdefault("kernel_count", len(row.get("kernels", [])))
     row["target"] = judged(row)
+
+
+def scaling_of_bound(row, one, bounds):
+    """One thread's bound over that of all; arithmetic is shared by threads without a loss."""
+    work = [c["best_ms"] * row["threads"] for c in of_kind(row, "work limit")]
+    return max([one, *work]) / max(bounds)
 
 
 def join_rows(first, second):

@@ -189,9 +189,9 @@ Row gemm_row(const Setting& setting, const std::string& name, Gemm& gemm) {
   add_tiny(setting, row, [&](tiny_context* context) { return gemm_problem(context, gemm); });
   add(row, gemm_peers(gemm));
   row.contenders.push_back(fma_limit(row.flops, setting.threads, setting.is_wide));
-  if (gemm.m < 16) {  // bound by how fast B can be read
+  if (gemm.m < 16) {  // bound by how fast B can be read, too
     row.flops = 0;
-    row.contenders.pop_back();
+    row.contenders.back().kind = "work limit";
     if (setting.threads == 1)
       row.contenders.push_back(read_limit(bytes));
     else

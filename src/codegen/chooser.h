@@ -16,6 +16,7 @@
 #include "codegen/heuristic.h"
 #include "codegen/options.h"
 #include "ir/target.h"
+#include "ir/whole_rows.h"
 
 namespace tiny {
 
@@ -26,9 +27,6 @@ inline constexpr double kLaneCostMax = 30;
 // Elements of a reduced range in a panel, unless few more are all.
 inline constexpr int64_t kReducedBlock = 256;
 inline constexpr int64_t kVectorsMax = 4;  // of a register tile
-inline constexpr int64_t kLineBytes = 64;
-inline constexpr int64_t kPageBytes =
-    4096;  // rows this far apart fall into the same sets of a cache
 // Rows among which the first and last, where loops do not overlap, are few.
 inline constexpr int64_t kOverlappedRowsMin = 8;
 

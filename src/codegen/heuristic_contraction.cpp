@@ -16,10 +16,8 @@ namespace {
 constexpr int64_t kLongRunVectors = 12;  // where each step reads another page of memory,
 constexpr double kFewRows = 4;           // which that many rows share
 constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
-constexpr int64_t kWholeRows = 8;        // of memory, walked side by side to their end,
-constexpr int64_t kWholeRowVectors = 4;  // so many vectors of each in a turn,
-constexpr int64_t kWholeRowMin = 1024;   // if they have so many elements
-constexpr double kWholeRowUses = 8;      // and are not used more often
+constexpr int64_t kWholeRowVectors = 4;  // of a row walked to its end, in a turn,
+constexpr double kWholeRowUses = 8;      // if it is not used more often
 constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
 
 }  // namespace
@@ -42,6 +40,9 @@ Chooser::RegisterTile Chooser::register_tile(double m, double n, const TileCost&
       if (score > best.score * 1.0001) best = {rows, vectors, score};
     }
   }
+  // As many tiles, of nearly equal size: a last one of a row or two would wait for its sums.
+  const double tiles = std::ceil(m / static_cast<double>(best.rows));
+  best.rows = std::max<int64_t>(static_cast<int64_t>(std::ceil(m / tiles)), 1);
   return best;
 }
 
@@ -165,7 +166,7 @@ std::optional<size_t> Chooser::whole_rows(const ClosureInfo& reduction, size_t l
                                           std::optional<size_t> row) const {
   const double bytes = bytes_in_pages(reduction, lane, row ? kWholeRowUses : kFewRows);
   const bool is_far = bytes > static_cast<double>(target_.l3_bytes);
-  if (bytes == 0 || (!is_far && target_.vector_bytes >= kLineBytes)) return std::nullopt;
+  if (bytes == 0 || (!is_far && !comes_in_whole_rows(target_))) return std::nullopt;
   if (!can_add_into_destination(kernel_) || !std::has_single_bit(reduction.own))
     return std::nullopt;
   const auto rows = static_cast<size_t>(std::countr_zero(reduction.own));
@@ -173,8 +174,8 @@ std::optional<size_t> Chooser::whole_rows(const ClosureInfo& reduction, size_t l
   const int64_t height = row ? const_extent(*row) : 1;
   if (height == 0 || whole_row_vectors(height) < 2) return std::nullopt;
   const int64_t sums = columns * height * table_.widest_bytes;
-  if (columns < kWholeRowMin || sums > (row ? target_.l2_bytes : target_.l1_bytes) / 2 ||
-      const_extent(rows) <= kWholeRows || const_extent(rows) % kWholeRows != 0)
+  if (sums > (row ? target_.l2_bytes : target_.l1_bytes) / 2 ||
+      !can_walk_whole_rows(const_extent(rows), columns))
     return std::nullopt;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if (i != lane && i != rows && i != row && const_extent(i) != 1) return std::nullopt;

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "ir/build.h"
 #include "ir/rebuild.h"
+#include "ir/whole_rows.h"
 #include "schedule/narrow_operands.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
@@ -21,6 +22,8 @@ constexpr int64_t kElementsMin = 1024;
 // Of so many vectors of columns another is a small part.
 constexpr int64_t kVectorsMany = 12;
 constexpr int64_t kFewRows = 3;
+// Sums at once: each waits four cycles for itself, and two are begun in one.
+constexpr int64_t kSumsBeside = 8;
 
 // `value`, which is movement over the copy `base`, over what that is a copy of; none where movement
 // needs the memory.
@@ -56,13 +59,15 @@ bool is_innermost(const UOp& operand, size_t axis, const std::vector<uint8_t>& i
 class Operand {
  public:
   // `word`: steps that lie side by side, as many as a word holds; 1 where each stands alone.
-  // `lane_bytes`: of a step, or a word of them, as it is multiplied.
+  // `lane_bytes`: of a step, or a word of them, as it is multiplied.  `beside`: bytes of all
+  // constants.
   Operand(const UOp& value, const Ints& reduced, const Target& target, int64_t word,
-          int64_t lane_bytes)
+          int64_t lane_bytes, double beside)
       : value_(value),
         target_(target),
         word_(word),
         lane_bytes_(lane_bytes),
+        beside_(beside),
         is_reduced_(shape_of(value).size()) {
     for (int64_t axis : reduced) is_reduced_[static_cast<size_t>(axis)] = true;
   }
@@ -77,6 +82,7 @@ class Operand {
     if (columns_axis_ == kNone || steps_ < 2) return std::nullopt;
     if (elements_ < (is_shared_ ? kElementsMin : lanes() * lanes())) return std::nullopt;
     if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
+    if (comes_as_it_lies(stored->view)) return std::nullopt;
     return pack(*stored, other, is_constant);
   }
 
@@ -116,15 +122,30 @@ class Operand {
 
   int64_t lanes() const { return target_.vector_bytes / lane_bytes_; }
 
+  // Whether its rows of memory come from the last cache, read once, faster than panels would.
+  bool comes_as_it_lies(const View& view) const {
+    if (rows_ != 1 || !is_shared_ || word_ > 1 || kept_.size() != 2) return false;
+    const size_t steps_axis = kept_[kept_[0] == columns_axis_ ? 1 : 0];
+    const int64_t bytes = value_.dtype().bytes();
+    const int64_t columns = view.shape[columns_axis_].value();
+    return comes_in_whole_rows(target_) && bytes == lane_bytes_ &&
+           view.strides[columns_axis_].is(1) && can_walk_whole_rows(steps_, columns) &&
+           view.strides[steps_axis].value() * bytes >= kPageBytes &&
+           columns * lane_bytes_ <= target_.l1_bytes / 2 && elements_ * bytes > target_.l2_bytes &&
+           beside_ <= static_cast<double>(target_.l3_bytes);
+  }
+
   // Columns side by side: two vectors where they fill all blocks, else one, else all.  Where they
-  // are many, the last block is filled up with zeros, so that no load needs a mask.  What is read
-  // so fast that the sums of a few rows would wait for each other gets four.
+  // are many, the last block is filled up with zeros, so that no load needs a mask, nor the sums of
+  // a few rows wait for each other.  What is read so fast that two would gets four.
   int64_t block(int64_t columns) const {
     if (!is_shared_) return columns;
     const bool is_narrow = value_.dtype().bytes() * word_ < lane_bytes_;
     for (const int64_t vectors : {4, 2, 1}) {
       if (vectors == 4 && (!is_narrow || rows_ > kFewRows)) continue;
-      if (columns % (vectors * lanes()) == 0) return vectors * lanes();
+      const bool is_padded =
+          vectors == 1 && rows_ < kSumsBeside && columns >= kVectorsMany * lanes();
+      if (columns % (vectors * lanes()) == 0 && !is_padded) return vectors * lanes();
     }
     return columns >= kVectorsMany * lanes() ? 2 * lanes() : columns;
   }
@@ -216,6 +237,7 @@ class Operand {
   const Target& target_;
   const int64_t word_;
   const int64_t lane_bytes_;
+  const double beside_;
   std::vector<bool> is_reduced_;
   std::vector<size_t> kept_;  // axes along which elements differ
   size_t columns_axis_ = kNone;
@@ -252,7 +274,7 @@ Packable packable(const UOp& reduce, size_t side, bool in_words, const Target& t
 // A contraction's product of operands, one of them packed if it is a constant.
 std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
                                   const std::vector<uint8_t>& is_constant,
-                                  const std::vector<uint8_t>& varies) {
+                                  const std::vector<uint8_t>& varies, double bytes) {
   const UOp& product = reduce.src(0);
   const Ints& axes = reduce.reduce_arg().axes;
   const std::optional<DotKind> kind = dot_kind_of(reduce, target);
@@ -262,7 +284,7 @@ std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
     const UOp& factor = product.src(1 - side);
     const UOp other = kind ? without_cast(factor) : UOp(factor);
     const Packable value = packable(reduce, side, kind.has_value(), target, varies);
-    Operand operand(value.elements, axes, target, word, product.dtype().bytes());
+    Operand operand(value.elements, axes, target, word, product.dtype().bytes(), bytes);
     const auto packed = operand.packed(other, is_constant);
     if (!packed) continue;
     std::vector<UOp> src{product.src(0), product.src(1)};
@@ -272,15 +294,28 @@ std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
   return std::nullopt;
 }
 
+// Of all constants that the graph reads: whether they stay in a cache from one run to the next.
+double bytes_of_constants(std::span<const UOp> roots, const std::vector<uint8_t>& is_constant) {
+  double bytes = 0;
+  for (const UOp& u : topological(roots, has_memory)) {
+    if (!has_memory(u) || u.id() >= is_constant.size() || !is_constant[u.id()]) continue;
+    auto size = static_cast<double>(u.dtype().bytes());
+    for (const Dim& d : shape_of(u)) size *= static_cast<double>(upper_bound(d));
+    bytes += size;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
                                 const std::vector<uint8_t>& is_constant,
                                 const std::vector<uint8_t>& varies) {
+  const double bytes = bytes_of_constants(roots, is_constant);
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add)
       return now;
-    const auto product = packed_product(now, target, is_constant, varies);
+    const auto product = packed_product(now, target, is_constant, varies, bytes);
     return product ? make_reduce(*product, Op::Add, now.reduce_arg().axes) : now;
   });
 }

@@ -62,6 +62,17 @@ class Report(unittest.TestCase):
         report.evaluate(row)
         self.assertEqual(row["target"], "MISSED (of one thread 1.2, wanted >= 1.9)")
 
+    def test_of_reading_and_arithmetic_the_longer_is_the_bound(self):
+        row = row_of("matmul 7x8x8, 2 threads", 12.0, threads=2)
+        row["contenders"] += [contender("tiny, one thread", "single", 21.0, 21.0),
+                              contender("read, one thread", "one limit", 18.0, 18.0),
+                              contender("FMA limit", "work limit", 11.4, 11.4)]  # fmt: skip
+        report.evaluate(row)
+        self.assertEqual((round(row["share"], 3), row["limit_scaling"]), (0.95, 2.0))
+        row["contenders"][-1]["best_ms"] = 9.0
+        report.evaluate(row)
+        self.assertEqual((round(row["share"], 3), row["limit_scaling"]), (0.833, 1.8))
+
     def test_an_interpreted_kernel_and_a_row_that_failed_are_misses(self):
         row = row_of("no target", 10.0, interpreted=1)
         report.evaluate(row)

@@ -261,6 +261,18 @@ TEST_F(HeuristicTest, FewRowsTimesALargeMatrixWalkItsRowsToTheirEnd) {
   EXPECT_EQ(options(x, matmul(constant({40, 768}), x), 0).find("ORDER r2 r1"), std::string::npos);
 }
 
+// Seven rows are four and three, which have sums enough to wait for none: not six and one.
+TEST_F(HeuristicTest, FewRowsAreCutIntoTilesOfNearlyEqualSize) {
+  Flags flags = testing::flags_for("null", "avx2");
+  flags.cache = 0;
+  flags.threads = 1;
+  context_ = make_ref<Context>(flags);
+  for (const int64_t rows : {7, 8}) {
+    const Tensor x = make_placeholder(context_, kFloat32, {rows, 768});
+    EXPECT_NE(options(x, matmul(x, constant({768, 3072})), 0).find("TILE r0 4"), std::string::npos);
+  }
+}
+
 // A panel's successor is fetched while 14 tiles of rows are multiplied with it, as 98 would be too
 // many to gain from it.
 TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {

@@ -71,6 +71,23 @@ Tensor convolutions(Random& random, const Tensor& given, int64_t channels, bool 
               Tensor(), {});
 }
 
+struct Case {
+  Tensor wanted, output;  // of the data, of an input that stands for it
+  Tensor data, input;
+};
+
+void expect_oracles_values(const Ref<Context>& context, const Case& c) {
+  const Ref<const TensorProgram> program =
+      testing::compile_with_constants(context, c.input, c.output);
+  TensorRun run(context, program);
+  run.set_input(0, c.data);
+  run.execute();
+  const reference::Values want = reference::evaluate(c.wanted.node());
+  testing::Floats got(want.size());
+  run.read_output(0, got.data());
+  EXPECT_EQ(reference::difference(want, got.data()), "");
+}
+
 TEST(PackedOperands, HaveTheOraclesValues) {
   const uint64_t seeds = testing::number_from("SEEDS", 40);
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -95,16 +112,32 @@ TEST(PackedOperands, HaveTheOraclesValues) {
     };
     const Tensor wanted = make(random, data);
     const Tensor output = make(of_program, input);
-    const Ref<const TensorProgram> program =
-        testing::compile_with_constants(context, input, output);
-    TensorRun run(context, program);
-    run.set_input(0, data);
-    run.execute();
-    const reference::Values want = reference::evaluate(wanted.node());
-    testing::Floats got(want.size());
-    run.read_output(0, got.data());
-    EXPECT_EQ(reference::difference(want, got.data()), "") << "seed " << seed;
+    SCOPED_TRACE(cat("seed ", seed));
+    expect_oracles_values(context, {wanted, output, data, input});
   }
+}
+
+// A matrix that stays as it lies is walked by its rows, with and without what follows the product.
+TEST(PackedOperands, OneRowTimesALargeMatrixHasTheOraclesValues) {
+  for (const int64_t threads : {1, 2})
+    for (const int64_t steps : {264, 265})
+      for (const bool has_bias : {false, true}) {
+        SCOPED_TRACE(cat(threads, " threads, ", steps, " steps"));
+        Flags flags = testing::flags_for("cpu", "avx2");
+        flags.spec = 1;
+        flags.threads = threads;
+        const Ref<Context> context = make_ref<Context>(flags);
+        Random random(1);
+        const Tensor data = random.tensor(context, {1, steps});
+        const Tensor input = make_placeholder(context, kFloat32, {1, steps});
+        const Tensor matrix = random.tensor(context, {steps, 2100});
+        const Tensor bias = random.tensor(context, {2100});
+        const auto make = [&](const Tensor& x) {
+          const Tensor product = matmul(x, matrix);
+          return has_bias ? relu(add(product, bias)) : product;
+        };
+        expect_oracles_values(context, {make(data), make(input), data, input});
+      }
 }
 
 }  // namespace

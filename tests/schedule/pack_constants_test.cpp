@@ -6,6 +6,7 @@
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "shape/view.h"
+#include "tensor/activation.h"
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
@@ -26,6 +27,9 @@ class PackConstants : public testing::GraphTest {
   static UOp pack(const Tensor& t) {
     Target target = avx512_target();
     target.l2_bytes = target.l3_bytes = 4096;  // what is read is in memory
+    return pack(t, target);
+  }
+  static UOp pack(const Tensor& t, const Target& target) {
     std::vector<uint8_t> is_constant(t.graph().id_limit());
     std::vector<uint8_t> varies(t.graph().id_limit());
     for (const UOp& u : topological({&t.node(), 1})) {
@@ -66,6 +70,44 @@ TEST_F(PackConstants, ManyColumnsArePanelsOfTwoVectorsWhateverTheirNumber) {
   EXPECT_EQ(packed(matmul(data({5, 24}), constant({24, 500}))), (std::vector<Ints>{{16, 24, 32}}));
   const Tensor transposed = permute(constant({203, 24}), {1, 0});
   EXPECT_EQ(packed(matmul(data({5, 24}), transposed)), (std::vector<Ints>{{7, 24, 32}}));
+}
+
+// So are those of which a few rows would have too few sums at once.
+TEST_F(PackConstants, FewRowsReadPanelsOfTwoVectors) {
+  const auto columns = [&](int64_t rows, int64_t size) {
+    return packed(matmul(data({rows, 24}), constant({24, size}))).front();
+  };
+  EXPECT_EQ(columns(7, 13 * 16), (Ints{7, 24, 32}));
+  EXPECT_EQ(columns(8, 13 * 16), (Ints{13, 24, 16}));
+  EXPECT_EQ(columns(7, 11 * 16), (Ints{11, 24, 16}));
+}
+
+// Where vectors are less than a line, one row's matrix in the last cache stays as it lies.
+TEST_F(PackConstants, WholeRowsStayForOneRowWhereTheyComeFaster) {
+  Target target = avx2_target();
+  target.l2_bytes = 16 << 10;
+  target.l3_bytes = 1 << 20;
+  const auto copies = [](const Tensor& t, const Target& machine) {
+    const UOp out = pack(t, machine);
+    return std::ranges::count_if(topological({&out, 1}),
+                                 [](const UOp& u) { return u.op() == Op::Contiguous; });
+  };
+  const auto stays = [&](const Tensor& t, const Target& machine) {
+    return copies(t, machine) == 0;
+  };
+  const auto product = [&](int64_t rows, int64_t steps, int64_t columns) {
+    return matmul(data({rows, steps}), constant({steps, columns}));
+  };
+  EXPECT_TRUE(stays(product(1, 32, 1024), target));
+  EXPECT_FALSE(stays(product(1, 32, 1024), avx512_target())) << "a vector is a line";
+  EXPECT_FALSE(stays(product(2, 32, 1024), target)) << "panels are used again";
+  EXPECT_FALSE(stays(product(1, 33, 1024), target)) << "one row of memory is left";
+  EXPECT_FALSE(stays(product(1, 32, 1000), target)) << "short rows";
+  EXPECT_FALSE(stays(product(1, 512, 1024), target)) << "in memory";
+  EXPECT_FALSE(stays(product(1, 32, 8192), target)) << "sums leave the first level";
+  const Tensor wide = constant({32, 1024}), next = constant({1024, 256});
+  const Tensor both = matmul(relu(matmul(data({1, 32}), wide)), next);
+  EXPECT_EQ(copies(both, target), 2) << "all together are in memory";
 }
 
 TEST_F(PackConstants, AConvolutionsChannelsAreTheInnermostSteps) {
