@@ -211,7 +211,7 @@ class Chooser {
   int64_t vectors_max(const ClosureInfo& reduction, size_t lane) const;
   std::optional<size_t> rows_at_once(const ClosureInfo& reduction, size_t lane) const;
   void contraction(const ClosureInfo& reduction);
-  void unroll_window(const ClosureInfo& reduction);
+  void unroll_window(const ClosureInfo& reduction, int64_t vectors);
   void reduced_lanes(size_t lane, uint64_t outputs);
   struct TileCost {
     double vector_load = 1;  // in loads from the first level of cache

@@ -18,7 +18,8 @@ constexpr double kFewRows = 4;           // which that many rows share
 constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
 constexpr int64_t kWholeRowVectors = 4;  // of a row walked to its end, in a turn,
 constexpr double kWholeRowUses = 8;      // if it is not used more often
-constexpr int64_t kWindowMax = 9;        // steps of a window that are unrolled
+constexpr int64_t kWindowMax = 16;       // steps of a window that are unrolled,
+constexpr int64_t kWindowVectors = 36;   // those of all vectors side by side
 
 }  // namespace
 
@@ -266,17 +267,17 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   }
   vector_tile(lane, best.vectors);
   if (row != none) return;
-  unroll_window(reduction);
+  unroll_window(reduction, best.vectors);
   if (const auto rows = rows_at_once(reduction, lane))
     kind(OptionKind::Unroll, tile(number(*rows), kRowsAtOnce));
 }
 
 // The few steps of a pooling window, or of a filter for each channel, side by side.
-void Chooser::unroll_window(const ClosureInfo& reduction) {
+void Chooser::unroll_window(const ClosureInfo& reduction, int64_t vectors) {
   int64_t steps = 1;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if (reduction.own & bit(i)) steps *= const_extent(i);
-  if (steps == 0 || steps > kWindowMax) return;
+  if (steps == 0 || steps > kWindowMax || steps * vectors > kWindowVectors) return;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if (reduction.own & bit(i)) kind(OptionKind::Unroll, number(i));
 }

@@ -157,11 +157,12 @@ Tensor argmin(const Tensor& a, int64_t axis, bool keepdims, bool last) {
 
 namespace {
 
-// Running sums along the last axis: of windows that end at each element, in two levels where the
-// axis is long, so that the work is n * sqrt(n) at most.
+// Running sums along the last axis: of windows that end at each element, inside blocks and then
+// over the sums of blocks where the axis is long, so that an element costs a block's steps for each
+// level.
 Tensor running(const Tensor& a, bool exclusive) {
   const int64_t n = a.shape().back().value();
-  constexpr int64_t kBlock = 64;
+  constexpr int64_t kBlock = 16;
   Shape before(a.shape().size(), Dim(0));
   Shape after = before;
   if (n <= kBlock) {
@@ -178,7 +179,8 @@ Tensor running(const Tensor& a, bool exclusive) {
   const Tensor rows = a.with(make_reshape(pad(a, before, after).node(), split));
   const Tensor inside = running(rows, exclusive);
   const Tensor totals = reduce_as_is(rows, Op::Add, {-1}, false);
-  const Tensor sums = add(inside, unsqueeze(running(totals, true), {-1}));
+  // Stored in whole blocks: what is cut off them is no kernel's business.
+  const Tensor sums = contiguous(add(inside, unsqueeze(running(totals, true), {-1})));
   Shape joined = a.shape();
   joined.back() = blocks * kBlock;
   return slice_axis(a.with(make_reshape(sums.node(), joined)), -1, 0, n);

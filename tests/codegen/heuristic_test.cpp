@@ -11,6 +11,7 @@
 #include "shape/shape.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
@@ -307,6 +308,12 @@ TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(depthwise(permute(x, {0, 3, 1, 2})));
   EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
+}
+
+// The steps of a short window are side by side: what its padding leaves out is known then.
+TEST_F(HeuristicTest, AShortWindowHasNoLoop) {
+  const Tensor x = make_placeholder(context_, kFloat32, {4096, 16});
+  EXPECT_EQ(options(x, cumsum(x, 1, false, false), 0), "VEC r1; UNROLL r2");
 }
 
 // A value of many rows that is kept for a tile of them has the rows' lanes side by side.
