@@ -254,14 +254,16 @@ class LayoutChoice {
     }
   }
 
-  // A contraction votes for the longest axis that it reduces, a row reduction for its last; false
-  // if no such axis was found.
+  // A contraction votes for the longest axis that it reduces, a row reduction for its last if that
+  // is not short; false if no such axis was found.
   bool vote_of_reduction(const UOp& reduce) {
     const UOp* weights = weights_of(reduce);
     const Ints& axes = reduce.reduce_arg().axes;
     if (!weights) {
       const auto axis = static_cast<size_t>(axes.back());
-      follow({reduce.src(0), axis}, kReduction);
+      const Dim& size = shape_of(reduce.src(0))[axis];
+      if (!size.is_const() || size.value() >= kExtentMin)
+        follow({reduce.src(0), axis}, kReduction);
       return false;
     }
     const UOp& product = reduce.src(0);

@@ -75,6 +75,17 @@ TEST_F(LayoutTest, WhatIsNormalisedAcrossChannelsHasThemLast) {
   check(y);
 }
 
+// The sum of seven rows of seven asks for no order: the pooled value keeps its channels last.
+TEST_F(LayoutTest, AShortReductionLeavesChannelsLast) {
+  WindowOptions half;
+  half.strides = {2, 2};
+  const Tensor y = sum(max_pool(conv3(given({1, 8, 14, 14}), 16), {2, 2}, half), {2, 3}, false);
+  const std::vector<Ints> all = strides(y);
+  ASSERT_EQ(all.size(), 3U);
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(all[i][1], 1) << i;
+  check(y);
+}
+
 TEST_F(LayoutTest, ChannelsOfADepthwiseConvolutionStayLast) {
   const Tensor y = conv3(conv3(conv3(given({1, 8, 6, 7}), 16), 16, 16), 16);
   EXPECT_EQ(strides(y)[1], (Ints{672, 1, 112, 16}));
