@@ -242,6 +242,8 @@ class Chooser {
                                                const std::vector<int64_t>& steps, int64_t row);
   bool are_rows_first(const ClosureInfo& reduction, size_t lane, size_t row,
                       const RegisterTile& tile, const Panel& panel) const;
+  bool are_rows_shared(const ClosureInfo& reduction, size_t lane, size_t row,
+                       const RegisterTile& tile, const Panel& panel) const;
   void stage_factor(const UOp& reduce, const std::vector<int64_t>& columns,
                     const std::vector<int64_t>& steps, int64_t outer_row, int64_t inner_row);
   void fill_with_lanes(const UOp& stage);

@@ -1,7 +1,9 @@
 // Panels of a contraction's operands: in scratch where they are read often and do not lie as they
 // are read, or in place; how tiles of rows pass over them, and what is fetched meanwhile.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "base/checked.h"
 #include "codegen/chooser.h"
@@ -19,6 +21,8 @@ constexpr int64_t kPassesMany = 32;      // so many that the first does not matt
 constexpr int64_t kReducedWhole = 384;   // of a reduced range in a panel, at most all its steps
 constexpr int64_t kProductsOfTurn = 64;  // in registers, of a loop over steps
 constexpr int64_t kWays = 16;            // lines of a set of the second level of cache
+constexpr int64_t kRowsOfShare = 8;      // of a tile whose panels come from the second level
+constexpr double kApartSeconds = 20e-6;  // that lie between the moments when cores begin a kernel
 
 // About kReducedBlock steps: as many in each block if they can be, so that no block needs guards.
 int64_t block_of_steps(int64_t steps) {
@@ -166,6 +170,33 @@ bool Chooser::are_rows_first(const ClosureInfo& reduction, size_t lane, size_t r
     if (reduction.own & bit(i)) steps.push_back(number(i));
   const std::vector<int64_t> columns{number(lane), number(panel.column_range)};
   return computed_factor(reduction.node, columns, steps, number(row)).has_value();
+}
+
+// Where the panels are few, cores share them unevenly, and the last wait for each other.  Tiles of
+// rows are more, and are multiplied with panel after panel as fast if all of these stay in the
+// second level of cache; but then each core reads all panels, and nothing is done meanwhile.
+bool Chooser::are_rows_shared(const ClosureInfo& reduction, size_t lane, size_t row,
+                              const RegisterTile& tile, const Panel& panel) const {
+  if (target_.cores < 2 || tile.rows < kRowsOfShare || !panel.in_place || panel.steps ||
+      panel.column_range == lane)
+    return false;
+  const double bytes = panel.load->elements * static_cast<double>(table_.widest_bytes);
+  if (bytes > 0.75 * static_cast<double>(target_.l2_bytes)) return false;
+  double products = 1, outermost = std::ceil(extent(row) / static_cast<double>(tile.rows));
+  bool is_first = true;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+    products *= extent(i);
+    if (i == lane || i == row || i == panel.column_range || (reduction.own & bit(i))) continue;
+    if (panel.load->strides[i] != 0) return false;
+    if (std::exchange(is_first, false)) outermost = extent(i);
+  }
+  const double seconds = products / target_.fma_rate, cores = target_.cores;
+  const auto idle = [&](double shares) {
+    return seconds * (std::ceil(shares / cores) / shares - 1 / cores) +
+           std::min(kApartSeconds, seconds / shares) / cores;
+  };
+  const double again = bytes * cores / target_.memory_bandwidth;
+  return idle(extent(panel.column_range)) > idle(outermost) + again;
 }
 
 // Such a factor is computed once per row tile, with lanes along the steps.
@@ -334,7 +365,9 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
       add(order, number(i));
   if (panels != column_blocks) add(order, column_blocks);
   if (panel.steps) add(order, blocks);
-  const bool panels_inside = panel.steps != 0 || are_rows_first(reduction, lane, row, best, panel);
+  const bool panels_inside = panel.steps != 0 ||
+                             are_rows_first(reduction, lane, row, best, panel) ||
+                             are_rows_shared(reduction, lane, row, best, panel);
   if (!panels_inside && vectors != panels) add(order, panels);
   const int64_t place = order.empty() ? -1 : order.back();
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)

@@ -284,6 +284,24 @@ TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
   EXPECT_EQ(options(wide, y, 1).find("PREFETCH"), std::string::npos);
 }
 
+// Three panels are an uneven share for two cores; tiles of rows are many.  Panels that are far
+// larger than what would be gained are not read by both.
+TEST_F(HeuristicTest, CoresShareTilesOfRowsWherePanelsAreFew) {
+  Flags flags = testing::flags_for("null");
+  flags.cache = 0;
+  for (const int32_t threads : {1, 2}) {
+    flags.threads = threads;
+    context_ = make_ref<Context>(flags);
+    const auto product = [&](int64_t size, int64_t in, int64_t out) {
+      const Tensor x = make_placeholder(context_, kFloat32, to_shape({1, size, size, in}));
+      return loops(x, stored(pointwise(permute(x, {0, 3, 1, 2}), out)), 0);
+    };
+    EXPECT_EQ(product(27, 192, 96), threads == 1 ? "r_3_61_96_2_12_2_16" : "r_61_3_96_2_12_2_16");
+    EXPECT_EQ(product(27, 256, 64), threads == 1 ? "r_2_61_128_2_12_2_16" : "r_61_2_128_2_12_2_16");
+    EXPECT_EQ(product(14, 576, 224), "r_7_14_288_2_14_2_16");
+  }
+}
+
 // The means of 256 channels, side by side in memory, are computed once, with lanes along them; the
 // products of the classifier have lanes along what they sum.
 TEST_F(HeuristicTest, AStagedMeanHasLanesAlongChannels) {
