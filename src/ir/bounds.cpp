@@ -261,6 +261,7 @@ Interval BoundsCache::compute(const UOp& u) const {
 }
 
 Interval BoundsCache::of(const UOp& u) {
+  if (u.src().empty()) return compute(u);
   if (const Interval* known = known_.find(u)) return *known;
   std::vector<std::pair<UOp, size_t>> stack;
   stack.emplace_back(u, 0);
@@ -286,6 +287,8 @@ Interval BoundsCache::of(const Affine& a) {
 }
 
 Interval bounds(const UOp& u) {
+  if (u.op() == Op::Range && u.src(0).is_const())
+    return {0, std::max<int64_t>(u.src(0).const_int() - 1, 0)};
   BoundsCache cache;
   return cache.of(u);
 }

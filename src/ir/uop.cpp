@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <ranges>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -143,9 +144,9 @@ class NodePool {
 namespace {
 
 struct WalkFrame {
-  const UOp* node;
-  uint32_t next;
-  uint32_t end;
+  const UOp* node;  // null: the roots stand below
+  const UOp* next;  // the first of the nodes below that was not looked at
+  const UOp* end;
 };
 
 }  // namespace
@@ -299,27 +300,26 @@ std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&
   auto& [stack, order] = graph.table_->walk;
   stack.clear();
   order.clear();
-  const auto enter = [&](const UOp& node) {
-    if (std::exchange(node.node()->visit, visit) == visit) return;
-    const bool stops = stop && stop(node);
-    stack.push_back({&node, 0, stops ? 0 : static_cast<uint32_t>(node.src().size())});
-  };
-  for (const UOp& root : roots) {
-    enter(root);
-    while (!stack.empty()) {
-      WalkFrame& top = stack.back();
-      if (top.next == top.end) {
-        order.push_back(top.node);
-        stack.pop_back();
-      } else {
-        enter(top.node->src(top.next++));
-      }
+  stack.push_back({nullptr, roots.data(), roots.data() + roots.size()});
+  while (true) {
+    WalkFrame& top = stack.back();
+    if (top.next == top.end) {
+      if (!top.node) break;
+      order.push_back(top.node);
+      stack.pop_back();
+      continue;
     }
+    const UOp& node = *top.next++;
+    if (std::exchange(node.node()->visit, visit) == visit) continue;
+    const std::span<const UOp> src = node.src();
+    if (src.empty() || (stop && stop(node)))
+      order.push_back(&node);
+    else
+      stack.push_back({&node, src.data(), src.data() + src.size()});
   }
-  std::vector<UOp> out;
-  out.reserve(order.size());
-  for (const UOp* node : order) out.push_back(*node);
-  return out;
+  const auto nodes =
+      order | std::views::transform([](const UOp* node) -> const UOp& { return *node; });
+  return {nodes.begin(), nodes.end()};
 }
 
 bool reaches(const UOp& root, const UOp& node) {
