@@ -102,14 +102,28 @@ std::optional<Affine> Lineariser::fixed(const UOp& e) {
   Affine out{sum->constant, {}};
   out.terms.reserve(sum->terms.size());
   for (const AffineTerm& term : sum->terms) {
-    const RangeSet fixed = term.atom.op() == Op::Range ? free_of(term.atom) & fixed_ : 0;
-    if (fixed)
-      out.constant +=
-          term.coefficient * states_[static_cast<size_t>(std::countr_zero(fixed))].value;
+    if (const std::optional<int64_t> value = value_where_fixed(term.atom))
+      out.constant += term.coefficient * *value;
     else
       out.terms.push_back(term);
   }
   return out;
+}
+
+// An atom that is a number once its ranges have coordinates; nothing if one has none.
+std::optional<int64_t> Lineariser::value_where_fixed(const UOp& atom) {
+  const RangeSet free = free_of(atom);
+  if (!free || (free & ~fixed_)) return std::nullopt;
+  if (atom.op() == Op::Range) return states_[static_cast<size_t>(std::countr_zero(free))].value;
+  if (atom.op() != Op::FloorDiv && atom.op() != Op::Max && atom.op() != Op::Min)
+    return std::nullopt;
+  std::vector<std::pair<UOp, UOp>> values;
+  for (RangeSet set = free; set; set &= set - 1) {
+    const auto at = static_cast<size_t>(std::countr_zero(set));
+    values.emplace_back(kernel_.ranges[at].range, atom.graph().integer(states_[at].value));
+  }
+  const UOp value = simplify_index(substitute(atom, values));
+  return value.is_const() ? std::optional<int64_t>(value.const_int()) : std::nullopt;
 }
 
 // The depth of the block that the proof relies on; none if there is no proof.  Instances of the

@@ -51,10 +51,7 @@ bool Chooser::stream_rows(std::optional<size_t>& row, uint64_t& common) {
     fit = std::min(fit, l2 / kPartOfBlock / again_bytes);
     is_needed = true;
   }
-  if (steps > 2 * kBoundedBlock && row && is_bounded_stream(kernel_, streamed)) {
-    fit = std::min(fit, kBoundedBlock);
-    is_needed = true;
-  }
+  if (row && is_bounded_stream(kernel_, streamed)) fit = std::min(fit, kBoundedBlock);
   const auto block =
       std::max(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(fit))), lanes_);
   if (!is_needed || steps <= static_cast<double>(block)) return false;

@@ -273,6 +273,7 @@ class Lineariser {
   UOp sum_expression(std::span<const IndexTerm> terms);
   LinearId scalar_of(const IndexForm& form);  // without its lanes
   std::optional<Affine> fixed(const UOp& e);
+  std::optional<int64_t> value_where_fixed(const UOp& atom);
   bool impossible(const UOp& e);
   Guards guards_of(std::span<const Condition> conditions, int64_t lanes);
 

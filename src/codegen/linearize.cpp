@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "codegen/lineariser.h"
+#include "codegen/masked_blocks.h"
 #include "codegen/split_reduce.h"
 #include "ir/build.h"
 #include "ir/fold.h"
@@ -343,7 +344,8 @@ void Lineariser::prefetch(size_t range) {
 }
 
 LinearProgram linearize(const Kernel& kernel, const Target& target) {
-  const BalancedKernel balanced = balance_tiles(split_outer_reduction(kernel));
+  BalancedKernel balanced = balance_tiles(split_outer_reduction(kernel));
+  if (!balanced.outer) leave_out_masked_blocks(balanced.kernel);
   return Lineariser(balanced, target).run();
 }
 

@@ -13,10 +13,14 @@
 
 namespace tiny {
 
-// x where the node is exp(x) in steps.
-using FindExponent = std::function<std::optional<UOp>(const UOp&)>;
+// x where a node is exp(x) in steps.
+struct Exponent {
+  UOp x;
+  bool scales = false;  // by an instruction
+};
+std::optional<Exponent> exponent_of(const UOp& u, const std::function<bool(const UOp& x)>& wanted);
 
 // Expressions of indices, each of which is >= 0 wherever `value` counts in a fold by `op`.
-std::vector<UOp> needed_terms(const UOp& value, Op op, const FindExponent& exponent_of);
+std::vector<UOp> needed_terms(const UOp& value, Op op);
 
 }  // namespace tiny

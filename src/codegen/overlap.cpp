@@ -72,10 +72,10 @@ class Overlapper {
         open.pop_back();
       }
     }
-    int64_t longest = 0;
-    for (const Piece& p : loops) longest = std::max(longest, trips(p));
-    std::erase_if(loops, [&](const Piece& p) { return !is_like(p, loops, longest); });
-    if (longest < 2 || loops.size() < 2 || loops.size() > kStagesMax) return false;
+    const std::optional<Piece> longest = find_longest(loops);
+    if (!longest) return false;
+    std::erase_if(loops, [&](const Piece& p) { return !is_like(p, *longest); });
+    if (loops.size() < 2 || loops.size() > kStagesMax) return false;
     for (size_t k = 0; k < loops.size(); ++k) {
       Stage stage;
       stage.loop = loops[k];
@@ -93,12 +93,22 @@ class Overlapper {
     if (from.op != Op::Const || to.op != Op::Const || head.imm != 1) return 0;
     return to.imm - from.imm;
   }
-  int64_t first_trip(const Piece& loop) const { return ops()[ops()[loop.begin].src[0]].imm; }
-  bool is_like(const Piece& loop, const std::vector<Piece>& all, int64_t longest) const {
-    if (trips(loop) != longest) return false;
-    const auto first =
-        std::ranges::find_if(all, [&](const Piece& p) { return trips(p) == longest; });
-    return first_trip(loop) == first_trip(*first);
+  // One of those that run the most often; those with bounds that only a run knows come first, if
+  // there are several with the same.
+  std::optional<Piece> find_longest(const std::vector<Piece>& loops) const {
+    std::optional<Piece> longest;
+    for (const Piece& p : loops) {
+      const auto like = std::ranges::count_if(loops, [&](const Piece& q) { return is_like(p, q); });
+      if (trips(p) == 0 && like > 1) return p;
+      if (trips(p) > (longest ? trips(*longest) : 1)) longest = p;
+    }
+    return longest;
+  }
+  bool is_like(const Piece& a, const Piece& b) const {
+    const LinearOp& x = ops()[a.begin];
+    const LinearOp& y = ops()[b.begin];
+    if (x.imm != 1 || y.imm != 1) return false;
+    return is_same(x.src[0], y.src[0], 0) && is_same(x.src[1], y.src[1], 0);
   }
 
   bool is_inside(LinearId id) const { return id > loop_ && id < end_; }

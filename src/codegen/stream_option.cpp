@@ -170,12 +170,8 @@ class Streamer {
   // Conditions that a block's first step meets if any of its steps does.
   std::vector<UOp> needed_in_blocks(const UOp& reduce) const {
     const UOp& range = reduce.src(1);
-    const auto find_exponent = [&](const UOp& u) -> std::optional<UOp> {
-      const std::optional<Exponent> found = exponent_of(u, [](const UOp&) { return true; });
-      return found ? std::optional<UOp>(found->x) : std::nullopt;
-    };
     std::vector<UOp> out;
-    for (const UOp& e : needed_terms(reduce.src(0), reduce.reduce_arg().op, find_exponent))
+    for (const UOp& e : needed_terms(reduce.src(0), reduce.reduce_arg().op))
       if (affine(e)->coefficient(range) < 0)
         out.push_back(substitute(e, {{range, mul(blocks_, block_)}}));
     return out;
@@ -312,26 +308,8 @@ class Streamer {
   }
 
   // x where `u` is exp(x) in steps, of a value that members stand in.
-  struct Exponent {
-    UOp x;
-    bool scales = false;
-  };
   std::optional<Exponent> exponent_of(const UOp& u) const {
-    return exponent_of(u, [this](const UOp& x) { return mentions(x); });
-  }
-  template <class IsWanted>
-  static std::optional<Exponent> exponent_of(const UOp& u, IsWanted is_wanted) {
-    if (!u.dtype().is_float()) return std::nullopt;
-    for (const UOp& clamp : topological({&u, 1}, closes_ranges)) {
-      if (clamp.op() != Op::Max || clamp.dtype() != u.dtype()) continue;
-      for (const size_t side : {size_t{0}, size_t{1}}) {
-        if (!clamp.src(1 - side).is_const() || !is_wanted(clamp.src(side))) continue;
-        const UOp whole = u.graph().make(Op::Exp, {UOp(clamp.src(side))});
-        for (const bool scales : {false, true})
-          if (decompose(whole, scales) == u) return Exponent{clamp.src(side), scales};
-      }
-    }
-    return std::nullopt;
+    return tiny::exponent_of(u, [this](const UOp& x) { return mentions(x); });
   }
 
   std::optional<UOp> exponential_of(const UOp& x, Step step, bool scales) const {
