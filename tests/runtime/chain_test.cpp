@@ -156,7 +156,7 @@ TEST(Chain, AWorkerTakesItsOwnShareOfEachLaunchFirst) {
       args.end = kIterations;
       numbers[k] = k;
       const std::span<const uint32_t> before = std::span(numbers).first(k);
-      chain.add({launches.back().get(), args, 1e6, before});
+      chain.add({launches.back().get(), args, 2e4, before});
     }
     ASSERT_TRUE(pool.try_acquire());
     chain.run(pool, true, scratch);
@@ -171,6 +171,24 @@ TEST(Chain, AWorkerTakesItsOwnShareOfEachLaunchFirst) {
       EXPECT_EQ(all, size_t{kIterations});
     }
   }
+}
+
+TEST(Chain, LongLaunchesAreCutFiner) {
+  const Ref<Notes> launch = make_ref<Notes>(2);
+  const auto pieces = [&](int64_t iterations, double nanoseconds) {
+    Chain chain;
+    chain.begin(0, 2);
+    KernelArgs args{};
+    args.end = iterations;
+    chain.add({launch.get(), args, nanoseconds, {}});
+    return chain.pieces();
+  };
+  EXPECT_EQ(pieces(100, 3000), 1);
+  EXPECT_EQ(pieces(100, 5000), 5);
+  EXPECT_EQ(pieces(100, 1e5), 2 * kPiecesPerWorker);
+  EXPECT_EQ(pieces(100, 1e6), 50);
+  EXPECT_EQ(pieces(7, 1e6), 7);
+  EXPECT_EQ(pieces(1'000'000, 1e12), 2 * kPiecesMost);
 }
 
 TEST(Chain, WhatIsCancelledThrowsAndMayRunAgain) {

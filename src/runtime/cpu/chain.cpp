@@ -10,6 +10,17 @@ namespace {
 constexpr double kCutNanoseconds = 4000, kPieceNanoseconds = 1000;
 // Short launches are one piece up to here.
 constexpr double kTogetherNanoseconds = 8000;
+// Whoever ends first waits for a piece of another's: in long launches they are no longer than this.
+constexpr double kLongPieceNanoseconds = 20000;
+
+int64_t pieces_of(double nanoseconds, int64_t workers) {
+  const auto of_length = [&](double length, int64_t least, int64_t most) {
+    const double count = nanoseconds / length;
+    return count < static_cast<double>(most) ? std::max(least, static_cast<int64_t>(count)) : most;
+  };
+  return std::max(of_length(kPieceNanoseconds, workers, kPiecesPerWorker * workers),
+                  of_length(kLongPieceNanoseconds, 0, kPiecesMost * workers));
+}
 
 }  // namespace
 
@@ -27,9 +38,7 @@ void Chain::add(const Step& step) {
   const int64_t iterations = step.args.end - step.args.begin;
   int64_t pieces = 1;
   if (iterations > 1 && step.nanoseconds >= kCutNanoseconds)
-    pieces = std::min(
-        {iterations, kPiecesPerWorker * workers_,
-         std::max<int64_t>(workers_, static_cast<int64_t>(step.nanoseconds / kPieceNanoseconds))});
+    pieces = std::min(iterations, pieces_of(step.nanoseconds, workers_));
   const bool joins = pieces == 1 && !units_.empty() && units_.back().pieces == 1 &&
                      units_.back().nanoseconds + step.nanoseconds <= kTogetherNanoseconds;
   if (!joins) {
@@ -101,9 +110,7 @@ void Chain::wait_for(const Step& step, size_t unit, int worker) {
 void Chain::run_step(const Step& step, int64_t piece, int64_t pieces, int worker) const {
   KernelArgs args = step.args;
   const int64_t n = args.end - args.begin;
-  const auto cut = [&](int64_t i) {
-    return step.args.begin + n / pieces * i + std::min(i, n % pieces);
-  };
+  const auto cut = [&](int64_t i) { return step.args.begin + n * i / pieces; };
   args.begin = cut(piece);
   args.end = cut(piece + 1);
   args.worker = worker;

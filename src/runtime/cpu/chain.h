@@ -21,8 +21,8 @@
 
 namespace tiny {
 
-// Pieces of a launch, at most, for each worker.
-inline constexpr int64_t kPiecesPerWorker = 6;
+// Pieces of a launch for each worker: at most, unless they would be long; and of the longest.
+inline constexpr int64_t kPiecesPerWorker = 6, kPiecesMost = 64;
 
 class Chain {
  public:
