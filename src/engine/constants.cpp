@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "engine/backend.h"
+#include "engine/copied_constant.h"
 #include "engine/kernel_key.h"
 #include "engine/realize.h"
 #include "ir/rebuild.h"
@@ -166,6 +167,13 @@ void compute(Context& context, const std::vector<UOp>& values, ProgramRecorder& 
     if (known) {
       value.node()->realized = known;
       recorder.give_up();  // of what it was made is another program's
+      continue;
+    }
+    if (origin && is_copied(value)) {
+      const Ref<Storage> made = copy_and_unload(context, *origin->storage);
+      value.node()->realized = made;
+      origin->storage->keep_derived(origin->recipe, made);
+      recorder.add_copy({made, origin->storage, std::move(origin->recipe)});
       continue;
     }
     const int64_t loaded =

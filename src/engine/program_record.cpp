@@ -4,6 +4,7 @@
 #include <list>
 
 #include "base/bytes.h"
+#include "engine/copied_constant.h"
 #include "engine/observe.h"
 #include "engine/plan_graph.h"
 #include "engine/stored.h"
@@ -30,6 +31,7 @@ bool read_step(ByteReader& in, size_t& values, ProgramRecord::Step& step) {
   step.results = in.number<uint32_t>();
   const size_t before = values;
   if (step.results > UINT32_MAX / 2 - values) return false;
+  if (step.plan.empty() && (step.leaves.size() != 1 || step.results != 1)) return false;
   values += step.results;
   for (auto n = in.number<uint32_t>(); n > 0 && in.good(); --n) {
     ProgramRecord::Derived& d = step.derived.emplace_back();
@@ -130,17 +132,30 @@ std::vector<uint32_t> ProgramRecorder::numbers_of(std::span<const Ref<Storage>> 
 void ProgramRecorder::add(const Realized& made, std::span<const Kept> kept) {
   if (made.plan.empty()) give_up();
   if (!is_whole_) return;
-  ProgramRecord::Step& step = record_.steps.emplace_back();
+  ProgramRecord::Step step;
   step.plan = disk_.name_of(made.plan);
   step.leaves = numbers_of(made.leaves);
-  step.results = static_cast<uint32_t>(made.results.size());
-  for (const Ref<Storage>& result : made.results) {
+  add_step(std::move(step), made.results, kept);
+}
+
+void ProgramRecorder::add_copy(const Kept& copy) {
+  if (!is_whole_) return;
+  ProgramRecord::Step step;
+  step.leaves = {number_of(copy.origin)};
+  add_step(std::move(step), {&copy.value, 1}, {&copy, 1});
+}
+
+void ProgramRecorder::add_step(ProgramRecord::Step step, std::span<const Ref<Storage>> results,
+                               std::span<const Kept> kept) {
+  step.results = static_cast<uint32_t>(results.size());
+  for (const Ref<Storage>& result : results) {
     held_.push_back(result);
     numbers_.try_emplace(result.get(), static_cast<uint32_t>(held_.size() - 1));
   }
   for (const Kept& k : kept)
     step.derived.push_back(
         {k.value ? number_of(k.value) : ProgramRecord::kNone, number_of(k.origin), k.recipe});
+  record_.steps.push_back(std::move(step));
 }
 
 void ProgramRecorder::finish(const std::string& plan, std::span<const Ref<Storage>> leaves) {
@@ -163,6 +178,7 @@ std::optional<std::string> ProgramRecorder::encoded() {
     return view;
   };
   const auto add_plan = [&](const std::string& name) {
+    if (name.empty()) return;
     if (const auto plan = decode_plan(add(name), SIZE_MAX, SIZE_MAX))
       for (const std::string& kernel : plan->kernels) add(kernel);
   };
@@ -179,6 +195,11 @@ std::optional<Plan> replay(Context& context, const ProgramRecord& record,
   for (const UOp& leaf : leaves) values.push_back(storage_of(leaf));
   for (const ProgramRecord::Step& step : record.steps) {
     if (find_derived(step, values)) continue;
+    if (step.plan.empty()) {
+      values.push_back(copy_and_unload(context, *values[step.leaves.front()]));
+      keep(step, values);
+      continue;
+    }
     auto plan = stored_plan(context, step.plan, picked(values, step.leaves), record.files);
     if (!plan || plan->outputs != int64_t{step.results}) return std::nullopt;
     const Storages results = run_once(context, std::move(*plan), Placement::Together);

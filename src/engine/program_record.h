@@ -29,7 +29,7 @@ struct ProgramRecord {
   };
   // Constants computed together.
   struct Step {
-    std::string plan;  // its file
+    std::string plan;  // its file; empty: the result is a copy of the one leaf
     std::vector<uint32_t> leaves;
     std::vector<Derived> derived;
     uint32_t results = 0;
@@ -62,6 +62,8 @@ class ProgramRecorder {
     std::string recipe;
   };
   void add(const Realized& made, std::span<const Kept> kept);
+  // A copy of its origin (engine/copied_constant.h).
+  void add_copy(const Kept& copy);
   void give_up() { is_whole_ = false; }
   // The program's own plan: its key in the disk cache, and the memory of its leaves.
   void finish(const std::string& plan, std::span<const Ref<Storage>> leaves);
@@ -69,6 +71,8 @@ class ProgramRecorder {
   std::optional<std::string> encoded();
 
  private:
+  void add_step(ProgramRecord::Step step, std::span<const Ref<Storage>> results,
+                std::span<const Kept> kept);
   uint32_t number_of(const Ref<Storage>& storage);
   std::vector<uint32_t> numbers_of(std::span<const Ref<Storage>> storages);
 

@@ -198,6 +198,14 @@ TEST(ProgramRecord, BytesThatDoNotHoldTogetherAreNone) {
   EXPECT_FALSE(decode_record(encode_record(record), 3));
   step.derived[0] = {3, 4, ""};  // made of itself
   EXPECT_FALSE(decode_record(encode_record(record), 3));
+  step.derived.clear();
+  step.plan.clear();  // a copy of one leaf
+  EXPECT_FALSE(decode_record(encode_record(record), 3));
+  step.leaves = {2};
+  EXPECT_FALSE(decode_record(encode_record(record), 3));
+  step.results = 1;
+  record.leaves = {1, 2, 3};
+  EXPECT_TRUE(decode_record(encode_record(record), 3));
 }
 
 }  // namespace
