@@ -261,6 +261,16 @@ class Rewriter {
   NodeMap<UOp> done_;
 };
 
+// Where is fetched, if a tile begins at `start`.  It need not be right; 0 is where both begin.
+UOp fetched_from(const UOp& index, const Cut& cut, const UOp& start, const Rewriter& rewriter) {
+  if (const UOp place = rewriter(index)) return place;
+  const std::optional<Affine> sum = affine(index);
+  const int64_t apart = sum ? sum->coefficient(cut.range) : 0;
+  if (apart % cut.elements != 0) return substitute(index, {{cut.range, start}});
+  const UOp before = substitute(index, {{cut.range, index.graph().integer(0)}});
+  return add(before, mul(start, apart / cut.elements));
+}
+
 // The kernel with one range balanced; false if its indices do not allow it.
 bool balance(BalancedKernel& balanced, size_t at) {
   Kernel& kernel = balanced.kernel;
@@ -285,11 +295,7 @@ bool balance(BalancedKernel& balanced, size_t at) {
     return false;
   kernel.roots = std::move(roots);
   kernel.facts = std::move(facts);
-  // What is fetched need not be right; 0 is where both begin.
-  for (KernelPrefetch& p : kernel.prefetches) {
-    const UOp place = rewriter(p.index);
-    p.index = place ? place : substitute(p.index, {{cut->range, start}});
-  }
+  for (KernelPrefetch& p : kernel.prefetches) p.index = fetched_from(p.index, *cut, start, rewriter);
   if (balanced.outer) balanced.outer = rewriter(balanced.outer);
   kernel.ranges[at].range = start;
   const Member& first = cut->families[0][0];

@@ -329,26 +329,34 @@ void Chooser::stage_panel(const std::vector<int64_t>& steps, const Columns& colu
     if (a.node.op() != Op::Load || a.strides[lane] == 0 || a.strides[lane] == 1) continue;
     const auto is_walked = [&](int64_t step) { return a.strides[current_.find_range(step)] != 0; };
     if (!std::ranges::all_of(steps, is_walked)) continue;
-    if (std::ranges::any_of(a.strides, [](int64_t s) { return s == kOpaqueStride; })) continue;
     const int64_t slot = a.node.src(0).int_arg();
     const auto same = std::ranges::count_if(table.accesses, [&](const AccessInfo& other) {
       return !other.store && other.node.op() == Op::Load && other.node.src(0).int_arg() == slot;
     });
-    if (same != 1 || a.elements * static_cast<double>(a.node.dtype().bytes()) >
-                         static_cast<double>(target_.l3_bytes) / 4)
-      continue;
+    if (same != 1) continue;
     std::vector<int64_t> layout;
     if (columns.tiles >= 0) layout.push_back(columns.tiles);
     layout.insert(layout.end(), steps.begin(), steps.end());
     if (columns.vectors >= 0) layout.push_back(columns.vectors);
     layout.push_back(columns.lane);
     int64_t place = -1;
+    double bytes = a.elements * static_cast<double>(a.node.dtype().bytes());
+    size_t inside = 0;  // the first position inside the place
     for (size_t i = 0; i < current_.ranges.size(); ++i) {
       const int64_t r = current_.ranges[i].range.int_arg();
       const bool is_walked_inside = std::ranges::count(layout, r) > 0;
-      if (r == row_tile_.place || r == row_tile_.inner || is_walked_inside) break;
-      if (a.strides[i] != 0) place = r;
+      if (r == row_tile_.inner || is_walked_inside) break;
+      if (a.strides[i] != 0) {
+        place = r;
+        bytes /= table.extents[i];
+        inside = i + 1;
+      }
+      if (r == row_tile_.place) break;
     }
+    if (std::find(a.strides.begin() + static_cast<int64_t>(inside), a.strides.end(),
+                  kOpaqueStride) != a.strides.end())
+      continue;
+    if (bytes > static_cast<double>(target_.l3_bytes) / 4) continue;
     fill_along({OptionKind::Stage, place, slot, layout, 0, false});
     return;
   }

@@ -140,18 +140,24 @@ class Prefetcher {
   void find_place() {
     const ViewArg& view = access_.view_arg();
     const size_t first = is_store_ ? 2 : 1;
-    outside_.constant = view.offset;
-    elements_ = 1;
+    size_t symbolic = first + view.shape.size();
+    for (int64_t n : view.shape) symbolic += n == kSymbolicDim ? 1 : 0;
+    const auto number = [&](int64_t v) {
+      has_sizes_of_run_ |= v == kSymbolicDim;
+      return v == kSymbolicDim ? UOp(access_.src(symbolic++)) : graph_.integer(v);
+    };
+    UOp place = graph_.integer(0);
     for (size_t i = 0; i < view.shape.size(); ++i) {
-      const auto index = affine(access_.src(first + i));
-      if (!index || view.shape[i] == kSymbolicDim || view.strides[i] < 0 ||
-          view.offset == kSymbolicDim)
+      if (view.strides[i] < 0 && view.strides[i] != kSymbolicDim)
         refuse("what it reads has no known place");
-      const auto sum = add_scaled(outside_, *index, view.strides[i]);
-      if (!sum) refuse("what it reads has no known place");
-      outside_ = *sum;
-      elements_ += (view.shape[i] - 1) * view.strides[i];
+      place = add(place, mul(access_.src(first + i), number(view.strides[i])));
+      has_sizes_of_run_ |= view.shape[i] == kSymbolicDim;
+      if (!has_sizes_of_run_) elements_ += (view.shape[i] - 1) * view.strides[i];
     }
+    const std::optional<Affine> sum = affine(add(place, number(view.offset)));
+    // Of blocks it is told where the last ends.
+    if (!sum || (has_sizes_of_run_ && !is_closed_)) refuse("what it reads has no known place");
+    outside_ = *sum;
   }
 
   bool surrounds(size_t i) const {
@@ -180,6 +186,12 @@ class Prefetcher {
   // The block's lines, as a lattice: a run of memory, repeated.
   void find_lines() {
     std::vector<Dimension> parts;
+    for (const AffineTerm& term : outside_.terms) {
+      FreeRanges free;
+      add_free_ranges(kernel_, {&term.atom, 1}, free);
+      if (term.atom.op() != Op::Range && (free.at(term.atom.node()) & ~surrounding_))
+        refuse("what it reads has no known place");
+    }
     for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
       const UOp& r = kernel_.ranges[i].range;
       const int64_t stride = outside_.coefficient(r);
@@ -319,6 +331,7 @@ class Prefetcher {
   DType element_;
   Affine outside_;
   int64_t elements_ = 1;
+  bool has_sizes_of_run_ = false;
   int64_t ahead_ = 0;   // from a block to the next
   int64_t rounds_ = 1;  // of the loop, all of which have one block
   std::vector<Dimension> lattice_;
