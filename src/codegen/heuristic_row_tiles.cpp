@@ -20,6 +20,7 @@ constexpr int64_t kScalarRows = 8;   // of a tile, where there are no lanes
 constexpr int64_t kRowPadding = 16;  // elements: rows of a power of two would share sets of a cache
 constexpr int64_t kRowsBeside = 2;   // rows of another range in a tile
 constexpr int64_t kRowsBesideOddMin = 13;  // of an odd number
+constexpr int64_t kPassesOfStreams = 2;    // over what tiles of rows read, for which it streams
 constexpr double kPartOfBlock = 8;         // of the second level of cache, for what comes next
 
 std::vector<int64_t> closed_by(const UOp& closer) {
@@ -47,7 +48,7 @@ bool Chooser::row_tiles() {
   stage_shared_values();
   finish_rows();
   if (!is_streamed) prefetch_operands();
-  if (is_few(row ? row_tile_.rows : 1)) prefetch_streams();
+  if (!row || most(*row) <= kPassesOfStreams * row_tile_.rows) prefetch_streams();
   return true;
 }
 
@@ -148,9 +149,15 @@ void Chooser::cut_rows(std::optional<size_t> row, uint64_t common) {
   double widest = 1;
   for (const ClosureInfo& c : table_.closures) {
     double wide = 1;
-    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if (!c.store && (c.below & ~c.own & ~common & bit(i))) wide *= extent(i);
-    widest = std::max(widest, wide);
+    bool is_of_run = false;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+      if (c.store || !(c.below & ~c.own & ~common & bit(i))) continue;
+      wide *= extent(i);
+      is_of_run = is_of_run || const_extent(i) == 0;
+    }
+    // The greatest that a run may have is seldom what it has; that has room in all of the cache, or
+    // rows run along blocks.
+    widest = std::max(widest, is_of_run ? wide / 2 : wide);
   }
   const double row_bytes = kStagesOfRows * widest * static_cast<double>(table_.widest_bytes);
   const auto fit = static_cast<int64_t>(static_cast<double>(target_.l2_bytes) / 2 / row_bytes);
