@@ -19,6 +19,7 @@ class Graph:
     dtype: type = numpy.float32  # of the output
     flops: float = 0
     bytes: float = 0
+    work: float = 0  # flops of what is bound by reading, too
     torch: dict = dataclasses.field(default_factory=dict)  # name: (function, precision)
     others: dict = dataclasses.field(default_factory=dict)  # name: Graph, for onnxruntime alone
     limit: str = "fma"

@@ -37,7 +37,7 @@ def matmul(name, m, n, k, is_constant):
                  [node("MatMul", ["a", "b"], "y")], {"a": a} if is_constant else {"a": a, "b": b},
                  {"b": b} if is_constant else {}, (m, n),
                  flops=0 if is_narrow else 2.0 * m * n * k, bytes=4.0 * (m * k + k * n + m * n),
-                 limit="read" if is_narrow else "fma",
+                 limit="read" if is_narrow else "fma", work=2.0 * m * n * k if is_narrow else 0,
                  torch={"torch mm": (product, "highest"), "torch mm, medium": (product, "medium")})
 
 
@@ -165,7 +165,8 @@ def limits_of(graph):
     if graph.limit == "copy":
         return timing.copy_limits(int(graph.bytes))
     if graph.limit == "read":
-        return [timing.read_limit(int(graph.bytes))]
+        reading = [timing.read_limit(int(graph.bytes))]
+        return reading + ([timing.fma_limit(graph.work, 1, "work limit")] if graph.work else [])
     return [timing.fma_limit(graph.flops, 1)]
 
 

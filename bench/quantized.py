@@ -43,7 +43,8 @@ def narrow_weights(kind, m, n=4096, k=4096):
                  {"x": x}, constants, (m, n), opset=21, limit="read",
                  # onnxruntime rounds x to 8 bits where w has them.
                  tolerance=0.02 if kind == "int8" else timing.TOLERANCE,
-                 bytes=WIDENED[kind] * k * n + 4.0 * (m * k + m * n))  # fmt: skip
+                 bytes=WIDENED[kind] * k * n + 4.0 * (m * k + m * n),
+                 work=2.0 * m * n * k)  # fmt: skip
 
 
 PARAMETERS = {"as": scalar(0.02), "az": scalar(117, numpy.uint8), "ws": scalar(0.01),

@@ -33,12 +33,12 @@ def limits_library():
     return library
 
 
-def fma_limit(flops, threads):
+def fma_limit(flops, threads, kind="limit"):
     library = limits_library()
     wide = library.bench_is_wide()
     asked = max(flops, PROBE * threads)
     done = library.bench_fma(asked, threads, wide)
-    return Contender("FMA limit", "limit", lambda: library.bench_fma(asked, threads, wide),
+    return Contender("FMA limit", kind, lambda: library.bench_fma(asked, threads, wide),
                      "AVX-512 probe" if wide else "AVX2 probe", flops / done)  # fmt: skip
 
 

@@ -251,6 +251,8 @@ class Chooser {
                                    size_t* along) const;
   void stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t outer_row,
                   int64_t inner_row);
+  void stage_all_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t place,
+                      int64_t inner_row);
 
   Kernel kernel_;
   const Target& target_;

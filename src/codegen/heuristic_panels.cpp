@@ -244,6 +244,24 @@ void Chooser::stage_rows(const ClosureInfo& reduction, size_t lane, size_t row, 
   fill_with_lanes(stage);
 }
 
+// All rows at once, if the second level holds them beside the panels that each tile of them meets.
+void Chooser::stage_all_rows(const ClosureInfo& reduction, size_t lane, size_t row, int64_t place,
+                             int64_t inner_row) {
+  size_t along = 0;
+  const AccessInfo* rows = colliding_rows(reduction, lane, row, &along);
+  if (!rows) return;
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (i != row && i != along && number(i) != word_ && rows->strides[i] != 0) return;
+  const int64_t bytes = rows->node.dtype().bytes();
+  if (rows->elements * static_cast<double>(bytes) > static_cast<double>(target_.l2_bytes) / 2)
+    return;
+  // A line after all rows of a place in their tiles.
+  std::vector<int64_t> layout{inner_row, number(row), number(along)};
+  if (word_ >= 0) layout.push_back(word_);
+  const int64_t param = rows->node.src(0).int_arg();
+  fill_with_lanes(new_stage({OptionKind::Stage, place, param, layout, kLineBytes / bytes, false}));
+}
+
 // The number of the range of a stage that steps through it one by one, if it is as long as a vector
 // of lanes that turn; -1 if it is not.
 int64_t Chooser::place_across(const UOp& stage) const {
@@ -368,6 +386,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   const bool panels_inside = panel.steps != 0 ||
                              are_rows_first(reduction, lane, row, best, panel) ||
                              are_rows_shared(reduction, lane, row, best, panel);
+  const int64_t outside = order.empty() ? -1 : order.back();
   if (!panels_inside && vectors != panels) add(order, panels);
   const int64_t place = order.empty() ? -1 : order.back();
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
@@ -416,7 +435,11 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   for (size_t i : reduced) steps.push_back(i == cut_range ? cut_ : number(i));
   if (inner_row != outer_row) {
     // A copy that one panel alone would be multiplied with costs more than what it saves.
-    if (panels_inside) stage_rows(reduction, lane, row, outer_row, inner_row);
+    if (panels_inside) {
+      stage_rows(reduction, lane, row, outer_row, inner_row);
+    } else if (counts_panels && extent(column_range) >= kReadAgainMin) {
+      stage_all_rows(reduction, lane, row, outside, inner_row);
+    }
     const std::vector<UOp> nodes = topological(current_.roots);
     const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
     if (sum != nodes.end()) stage_factor(*sum, {vectors, lane_number}, steps, outer_row, inner_row);

@@ -120,12 +120,16 @@ TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
 }
 
-// With few tiles of rows each panel is walked in one pass: a copy would be read once.
+// With few tiles of rows each panel is walked in one pass: a copy would be read once, unless it is
+// one of all rows.
 TEST_F(HeuristicTest, RowsThatCollideLieAsTheyDoForOnePanel) {
   const Tensor x = make_placeholder(context_, kFloat32, {64, 4096});
   const std::string list = options(x, matmul(x, constant({4096, 256})), 0);
   EXPECT_EQ(list.find("STAGE p0"), std::string::npos) << list;
   EXPECT_NE(list.find("UNROLL"), std::string::npos) << list;
+  const Tensor near = make_placeholder(context_, kFloat32, {64, 1024});
+  const std::string all = options(near, matmul(near, constant({1024, 256})), 0);
+  EXPECT_NE(all.find("STAGE p0 all r5 r0 r2 pad 16; TILE r7 16; VEC r9"), std::string::npos) << all;
   const Tensor many = make_placeholder(context_, kFloat32, {1024, 1024});
   const std::string blocks = options(many, matmul(many, constant({1024, 1024})), 0);
   EXPECT_NE(blocks.find("STAGE p0"), std::string::npos) << blocks;

@@ -152,6 +152,37 @@ TEST(QuantizedProducts, HaveTheOraclesValues) {
   }
 }
 
+// Rows a page apart are copied, all at once.
+TEST(QuantizedProducts, RowsThatCollideHaveTheSumsOfTheirProducts) {
+  constexpr int64_t kRows = 29, kColumns = 128, kSteps = 4096;
+  std::vector<uint8_t> codes(kRows * kSteps);
+  std::vector<int8_t> weights(kSteps * kColumns);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i * 7919 % 251);
+  for (size_t i = 0; i < weights.size(); ++i)
+    weights[i] = static_cast<int8_t>(static_cast<int64_t>(i * 31 % 127) - 63);
+  std::vector<int32_t> want(kRows * kColumns);
+  for (size_t r = 0; r < kRows; ++r)
+    for (size_t k = 0; k < kSteps; ++k)
+      for (size_t c = 0; c < kColumns; ++c)
+        want[r * kColumns + c] += codes[r * kSteps + k] * weights[k * kColumns + c];
+  for (const int64_t threads : {1, 2}) {
+    Flags flags = testing::flags_for("cpu", "auto");
+    flags.spec = 1;
+    flags.threads = threads;
+    const Ref<Context> context = make_ref<Context>(flags);
+    const Tensor input = make_placeholder(context, kUInt8, {kRows, kSteps});
+    const Tensor w =
+        from_data(context, kInt8, {kSteps, kColumns}, weights.data(), std::ssize(weights));
+    const Tensor product = matmul(cast(input, kInt32), cast(w, kInt32));
+    TensorRun run(context, testing::compile_with_constants(context, input, product));
+    run.set_input(0, from_data(context, kUInt8, {kRows, kSteps}, codes.data(), std::ssize(codes)));
+    run.execute();
+    std::vector<int32_t> got(want.size());
+    run.read_output(0, got.data());
+    EXPECT_EQ(got, want) << threads << " threads";
+  }
+}
+
 // The correction of a zero point differs from column to column alone: no row has its own.
 TEST(QuantizedProducts, CorrectionsAreStoredOnce) {
   constexpr int64_t kRows = 32, kColumns = 64, kSteps = 128;
