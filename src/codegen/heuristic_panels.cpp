@@ -15,10 +15,11 @@ namespace tiny {
 
 namespace {
 
-constexpr double kReadAgainMin = 4;      // before a panel that lies well enough is copied
-constexpr double kPassesFew = 8;         // over a panel, by tiles of rows
-constexpr int64_t kPassesMany = 32;      // so many that the first does not matter
-constexpr int64_t kReducedWhole = 384;   // of a reduced range in a panel, at most all its steps
+constexpr double kReadAgainMin = 4;     // before a panel that lies well enough is copied
+constexpr double kPanelsOfCopy = 16;    // that all rows are multiplied with, before they are copied
+constexpr double kPassesFew = 8;        // over a panel, by tiles of rows
+constexpr int64_t kPassesMany = 32;     // so many that the first does not matter
+constexpr int64_t kReducedWhole = 384;  // of a reduced range in a panel, at most all its steps
 constexpr int64_t kProductsOfTurn = 64;  // in registers, of a loop over steps
 constexpr int64_t kWays = 16;            // lines of a set of the second level of cache
 constexpr int64_t kRowsOfShare = 8;      // of a tile whose panels come from the second level
@@ -437,7 +438,7 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
     // A copy that one panel alone would be multiplied with costs more than what it saves.
     if (panels_inside) {
       stage_rows(reduction, lane, row, outer_row, inner_row);
-    } else if (counts_panels && extent(column_range) >= kReadAgainMin) {
+    } else if (counts_panels && extent(column_range) >= kPanelsOfCopy) {
       stage_all_rows(reduction, lane, row, outside, inner_row);
     }
     const std::vector<UOp> nodes = topological(current_.roots);

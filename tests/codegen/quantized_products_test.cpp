@@ -154,7 +154,7 @@ TEST(QuantizedProducts, HaveTheOraclesValues) {
 
 // Rows a page apart are copied, all at once.
 TEST(QuantizedProducts, RowsThatCollideHaveTheSumsOfTheirProducts) {
-  constexpr int64_t kRows = 29, kColumns = 128, kSteps = 4096;
+  constexpr int64_t kRows = 29, kColumns = 512, kSteps = 4096;
   std::vector<uint8_t> codes(kRows * kSteps);
   std::vector<int8_t> weights(kSteps * kColumns);
   for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i * 7919 % 251);
