@@ -262,8 +262,7 @@ class LayoutChoice {
     if (!weights) {
       const auto axis = static_cast<size_t>(axes.back());
       const Dim& size = shape_of(reduce.src(0))[axis];
-      if (!size.is_const() || size.value() >= kExtentMin)
-        follow({reduce.src(0), axis}, kReduction);
+      if (!size.is_const() || size.value() >= kExtentMin) follow({reduce.src(0), axis}, kReduction);
       return false;
     }
     const UOp& product = reduce.src(0);
