@@ -22,11 +22,19 @@ std::optional<uint64_t> tiny::cli::allocations() {
 
 namespace {
 
+// Most processes never ask, and counting takes the processor a while for each.
+std::atomic<bool> is_counting{false};
 std::atomic<uint64_t> allocation_count{0};
+
+void note_allocation() {
+  if (is_counting.load(std::memory_order_relaxed))
+    allocation_count.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace
 
 std::optional<uint64_t> tiny::cli::allocations() {
+  is_counting.store(true);
   return allocation_count.load();
 }
 
@@ -40,22 +48,22 @@ void* __libc_realloc(void* memory, size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
 
 __attribute__((visibility("default"))) void* malloc(size_t size) noexcept {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
+  note_allocation();
   return __libc_malloc(size);
 }
 
 __attribute__((visibility("default"))) void* calloc(size_t count, size_t size) noexcept {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
+  note_allocation();
   return __libc_calloc(count, size);
 }
 
 __attribute__((visibility("default"))) void* realloc(void* memory, size_t size) noexcept {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
+  note_allocation();
   return __libc_realloc(memory, size);
 }
 
 __attribute__((visibility("default"))) void* memalign(size_t alignment, size_t size) noexcept {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
+  note_allocation();
   return __libc_memalign(alignment, size);
 }
 

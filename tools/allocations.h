@@ -6,7 +6,8 @@
 
 namespace tiny::cli {
 
-// Calls of malloc and its kin so far, on all threads; nothing under a sanitizer, which has its own.
+// Calls of malloc and its kin since this was first called, on all threads; nothing under a
+// sanitizer, which has its own.
 std::optional<uint64_t> allocations();
 
 }  // namespace tiny::cli

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "failure.h"
@@ -30,6 +31,7 @@ class Random {
 };
 
 double uniform_for(tiny_dtype dtype, Random& random) {
+  if (dtype == TINY_FLOAT32) return random.uniform();
   if (dtype == TINY_FLOAT16 ||
       dtype == TINY_BFLOAT16)  // few digits: 1 must not come out by rounding
     return std::floor(random.uniform() * 256) / 256;
@@ -46,6 +48,13 @@ void synthesise(Array& array, const std::string& kind, uint64_t seed, size_t ind
   Random random(seed * 0x100000001B3 + index);
   const size_t count = array.count();
   const auto fill = [&](const auto& value) {
+    if (array.dtype == TINY_FLOAT32) {  // nearly all of what is synthesised
+      for (size_t i = 0; i < count; ++i) {
+        const auto element = static_cast<float>(value(i));
+        std::memcpy(array.bytes.data() + i * sizeof(float), &element, sizeof(float));
+      }
+      return;
+    }
     for (size_t i = 0; i < count; ++i) array.put(i, value(i));
   };
   if (kind == "uniform")

@@ -1,11 +1,10 @@
 #include "engine/kernel_key.h"
 
-#include <cstring>
-#include <memory>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "ir/node_map.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 
@@ -41,25 +40,22 @@ void write_dtype(ByteWriter& out, DType dtype) {
   out.number(dtype.scalar).number(dtype.lanes);
 }
 
-// Of the nodes in their order, by id.
+// Of the nodes in their order.  A key is often of a small part of a large graph.
 class Numbers {
  public:
-  explicit Numbers(std::span<const UOp> order)
-      : size_(order.empty() ? 0 : order.front().graph().id_limit()),
-        by_id_(std::make_unique_for_overwrite<uint32_t[]>(size_)) {
-    std::memset(by_id_.get(), 0, size_ * sizeof(uint32_t));
-  }
+  explicit Numbers(std::span<const UOp> order) { by_node_.reserve(order.size()); }
 
-  void add(const UOp& node) { by_id_[node.id()] = ++count_; }
+  void add(const UOp& node) {
+    by_node_.emplace(node.node(), static_cast<uint32_t>(by_node_.size()));
+  }
   // UINT32_MAX if it has none.
   uint32_t of(const UOp& node) const {
-    return node.id() < size_ ? by_id_[node.id()] - 1 : UINT32_MAX;
+    const uint32_t* number = by_node_.find(node.node());
+    return number ? *number : UINT32_MAX;
   }
 
  private:
-  size_t size_;
-  std::unique_ptr<uint32_t[]> by_id_;  // and one more; 0: none
-  uint32_t count_ = 0;
+  NodeTable<uint32_t> by_node_;
 };
 
 // A node whose sources have numbers.

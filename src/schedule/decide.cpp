@@ -1,6 +1,7 @@
 #include "schedule/decide.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -163,10 +164,7 @@ class Decider {
       cone.ops += below.ops;
       cone.transcendental |= below.transcendental;
       cone.reduces |= below.reduces;
-      std::vector<uint32_t> both;
-      std::set_union(cone.inputs.begin(), cone.inputs.end(), below.inputs.begin(),
-                     below.inputs.end(), std::back_inserter(both));
-      cone.inputs = std::move(both);
+      add_inputs(cone, s);
     }
     cone.ops += 1;
     if (cone.ops >= target_.ops_max && u.src().size() > 1) cone.ops = distinct_ops(u);
@@ -175,6 +173,22 @@ class Decider {
       cone.transcendental |= has(u.op(), kTranscendental);
     }
     return cone;
+  }
+
+  // Adds what the cone of a source reads, which nobody asks for after the last of its users.
+  void add_inputs(Cone& cone, const UOp& source) {
+    std::vector<uint32_t>& below = cones_[users_.number(source)].inputs;
+    if (cone.inputs.empty()) {
+      if (users_.of(source).size() == 1)
+        cone.inputs = std::move(below);
+      else
+        cone.inputs = below;
+    } else if (!std::ranges::includes(cone.inputs, below)) {
+      std::vector<uint32_t> both;
+      both.reserve(cone.inputs.size() + below.size());
+      std::ranges::set_union(cone.inputs, below, std::back_inserter(both));
+      cone.inputs = std::move(both);
+    }
   }
 
   // The nodes below `u` down to buffers, each once, and `u`.
