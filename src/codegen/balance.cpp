@@ -295,7 +295,8 @@ bool balance(BalancedKernel& balanced, size_t at) {
     return false;
   kernel.roots = std::move(roots);
   kernel.facts = std::move(facts);
-  for (KernelPrefetch& p : kernel.prefetches) p.index = fetched_from(p.index, *cut, start, rewriter);
+  for (KernelPrefetch& p : kernel.prefetches)
+    p.index = fetched_from(p.index, *cut, start, rewriter);
   if (balanced.outer) balanced.outer = rewriter(balanced.outer);
   kernel.ranges[at].range = start;
   const Member& first = cut->families[0][0];

@@ -29,7 +29,7 @@ struct Walk {
   UOp closer;
   std::vector<UOp> steps;       // the ranges, among those that it closes, that number the steps
   std::vector<UOp> conditions;  // each is >= 0 for every step that is needed
-  UOp loop;                     // the outermost of these ranges
+  UOp loop;                     // the outermost of these ranges; no node: it is something else's
   int64_t apart = 0;            // steps between its turns
   std::vector<Bound> bounds;
 };
@@ -50,16 +50,19 @@ class Masks {
 
   void run() {
     const auto is_running = [](const UOp& u) { return u.op() == Op::Running; };
-    if (std::ranges::none_of(order_, is_compared) || std::ranges::any_of(order_, is_running))
-      return;
-    expand();
+    is_streamed_ = std::ranges::any_of(order_, is_running);
+    if (is_streamed_ ? kernel_.facts.empty() : std::ranges::none_of(order_, is_compared)) return;
+    add_free_ranges(kernel_, kernel_.roots, free_);
+    for (const UOp& fact : kernel_.facts) add_free_ranges(kernel_, {&fact, 1}, free_);
+    if (!is_streamed_) expand();
     find_readers();
     for (size_t i = order_.size(); i-- > 0;) {  // readers before what they read
       if (order_[i].op() == Op::Reduce) add_reduction(order_[i]);
       if (order_[i].op() == Op::Stage) add_stage(order_[i]);
     }
     if (walks_.empty() || !find_blocks()) return;
-    for (const Walk& w : walks_) add_facts(w);
+    for (const Walk& w : walks_)
+      if (w.loop && (!is_streamed_ || is_stage(w.closer))) add_facts(w);
   }
 
  private:
@@ -101,7 +104,10 @@ class Masks {
           closes_ranges(closer) ? closer.src().first(1) : closer.src();
       for (const UOp& s : from) note_stage(closer, s);
       for (const UOp& u : topological(from, closes_ranges)) {
-        if (closes_ranges(u)) continue;
+        if (closes_ranges(u)) {
+          users_[u.node()].push_back(closer);
+          continue;
+        }
         if (u.op() == Op::Index) readers_[u.src(0).node()].push_back({closer, u});
         for (const UOp& s : u.src())
           if (u.op() != Op::Index) note_stage(closer, s);
@@ -119,8 +125,68 @@ class Masks {
 
   void add_reduction(const UOp& reduce) {
     Walk walk{reduce, {reduce.src().begin() + 1, reduce.src().end()}, {}, {}, 0, {}};
-    walk.conditions = needed_terms(*expanded_.find(reduce.src(0)), reduce.reduce_arg().op);
-    keep(std::move(walk));
+    if (is_streamed_)
+      walk.conditions = sizes_of_blocks(reduce);
+    else
+      walk.conditions = needed_terms(*expanded_.find(reduce.src(0)), reduce.reduce_arg().op);
+    if (keep(std::move(walk)) || !is_streamed_) return;
+    // What is computed for each step of something else is needed where that is.
+    const std::vector<UOp>& users = users_[reduce.node()];
+    const Walk* around = users.size() == 1 ? walk_of(users.front()) : nullptr;
+    if (around) walks_.push_back({reduce, around->steps, around->conditions, {}, 0, {}});
+  }
+
+  // Where the blocks that a reduction runs along end with the size.
+  std::vector<UOp> sizes_of_blocks(const UOp& reduce) const {
+    RangeSet own = 0;
+    for (const UOp& r : reduce.src().subspan(1)) own |= bit(kernel_.position(r));
+    std::vector<UOp> out;
+    for (const UOp& fact : kernel_.facts) {
+      const RangeSet free = free_.at(fact.node());
+      if ((free & own) && !(free & ~(own | free_.at(reduce.node()))))
+        out.push_back(simplify_index(fact));
+    }
+    return out;
+  }
+
+  // What stands in the choices that a stage's value is made of.
+  std::vector<UOp> masks_of(const UOp& stage) const {
+    std::vector<UOp> out;
+    for (const Op op : {Op::Max, Op::Add})
+      for (const UOp& e : needed_terms(*expanded_.find(stage), op)) out.push_back(e);
+    return out;
+  }
+
+  // The sizes that a reader's conditions are of, in the stage's ranges, as these may stand for the
+  // reader's.
+  std::vector<UOp> sizes_of_stage(const UOp& stage, const Reader& reader) const {
+    const Walk* walk = walk_of(reader.closer);
+    if (!walk || !reader.index) return {};
+    Renaming same;
+    int64_t least = INT64_MAX;
+    const std::vector<UOp> steps = steps_read(reader, *walk);
+    for (size_t i = 1; i < stage.src().size(); ++i) {
+      if (std::ranges::find(steps, stage.src(i)) == steps.end()) continue;
+      least = std::min(least, stage.ints()[i - 1]);
+      if (reader.index.src(i).op() == Op::Range)
+        same.emplace_back(reader.index.src(i), stage.src(i));
+    }
+    std::vector<UOp> out;
+    for (const UOp& e : walk->conditions) {
+      if (same.size() == walk->steps.size()) {
+        out.push_back(substitute(e, same));
+        continue;
+      }
+      // The stage's ranges as digits of the step's number, as they lie.
+      Renaming none;
+      for (const UOp& r : walk->steps) none.emplace_back(r, e.graph().integer(0));
+      UOp room = substitute(e, none);
+      for (size_t i = 1; i < stage.src().size(); ++i)
+        if (std::ranges::find(steps, stage.src(i)) != steps.end())
+          room = sub(room, mul(stage.src(i), stage.ints()[i - 1] / least));
+      out.push_back(simplify_index(room));
+    }
+    return out;
   }
 
   // A stage is filled where each of its readers needs it.
@@ -128,9 +194,7 @@ class Masks {
     const auto found = readers_.find(stage.node());
     if (found == readers_.end()) return;
     Walk walk{stage, {}, {}, {}, 0, {}};
-    const UOp& value = *expanded_.find(stage);
-    for (const Op op : {Op::Max, Op::Add})
-      for (const UOp& e : needed_terms(value, op)) walk.conditions.push_back(e);
+    walk.conditions = is_streamed_ ? sizes_of_stage(stage, found->second.front()) : masks_of(stage);
     for (const Reader& reader : found->second) {
       const Walk* of_reader = walk_of(reader.closer);
       if (!of_reader || !reader.index) return;
@@ -161,9 +225,11 @@ class Masks {
   }
 
   // The walk with those of its conditions that number its steps, if there are any.
-  void keep(Walk walk) {
+  bool keep(Walk walk) {
     std::erase_if(walk.conditions, [&](const UOp& e) { return !numbers_steps(walk, e); });
-    if (!walk.conditions.empty()) walks_.push_back(std::move(walk));
+    if (walk.conditions.empty()) return false;
+    walks_.push_back(std::move(walk));
+    return true;
   }
 
   // Whether the condition is on the number of a step, in which the steps' ranges are as digits.
@@ -194,33 +260,32 @@ class Masks {
 
   // What all walks leave out, in blocks that each of them goes through in whole turns.
   bool find_blocks() {
-    FreeRanges free;
-    add_free_ranges(kernel_, kernel_.roots, free);
     RangeSet loops = 0;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if (kernel_.ranges[i].kind == RangeKind::Loop || kernel_.ranges[i].kind == RangeKind::Thread)
         loops |= bit(i);
     for (const Walk& w : walks_) {
+      if (!w.loop) continue;
       block_ = std::max(block_, w.apart);
-      loops &= free.at(w.closer.node());
-      if (is_shared(w.loop, free)) return false;
+      loops &= free_.at(w.closer.node());
+      if (is_shared(w.loop)) return false;
     }
-    const auto is_in_turns = [&](const Walk& w) { return block_ % w.apart == 0; };
+    const auto is_in_turns = [&](const Walk& w) { return !w.loop || block_ % w.apart == 0; };
     if (!std::ranges::all_of(walks_, is_in_turns)) return false;
     for (Walk& w : walks_)
-      for (const UOp& e : w.conditions)
+      for (const UOp& e : w.loop ? w.conditions : std::vector<UOp>())
         if (std::optional<Bound> b = bound_of(w, e, loops)) w.bounds.push_back(std::move(*b));
     for (Walk& w : walks_)
       std::erase_if(w.bounds, [&](const Bound& b) {
         return !std::ranges::all_of(walks_, [&](const Walk& other) {
-          return std::ranges::find(other.bounds, b) != other.bounds.end();
+          return !other.loop || std::ranges::find(other.bounds, b) != other.bounds.end();
         });
       });
     return true;
   }
 
   // Whether something else runs along the loop too.
-  bool is_shared(const UOp& loop, const FreeRanges& free) const {
+  bool is_shared(const UOp& loop) const {
     const RangeSet own = bit(kernel_.position(loop));
     return std::ranges::any_of(order_,
                                [&](const UOp& u) {
@@ -230,7 +295,7 @@ class Masks {
                                         });
                                }) ||
            std::ranges::any_of(kernel_.roots,
-                               [&](const UOp& u) { return (free.at(u.node()) & own) != 0; });
+                               [&](const UOp& u) { return (free_.at(u.node()) & own) != 0; });
   }
 
   // The condition for whatever a tile's rows are.
@@ -281,7 +346,10 @@ class Masks {
   Kernel& kernel_;
   std::vector<UOp> order_;
   NodeMap<UOp> expanded_;
+  FreeRanges free_;
+  bool is_streamed_ = false;
   std::map<const Node*, std::vector<Reader>> readers_;
+  std::map<const Node*, std::vector<UOp>> users_;  // of what is closed, what closes them
   std::vector<Walk> walks_;
   int64_t block_ = 1;
 };
