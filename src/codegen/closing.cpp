@@ -106,11 +106,29 @@ void Lineariser::declare_accumulators(Task& task) {
   });
 }
 
+// Whether a factor of a product lies in padding in all lanes here, so that a sum can do without it
+// (docs/semantics.md).
+bool Lineariser::multiplies_padding(const UOp& term) {
+  if (term.op() != Op::Mul) return false;
+  std::vector<UOp> factors{term};
+  while (!factors.empty()) {
+    const UOp u = std::move(factors.back());
+    factors.pop_back();
+    if (u.op() == Op::Mul || u.op() == Op::Cast)
+      factors.insert(factors.end(), u.src().rbegin(), u.src().rend());
+    else if (u.op() == Op::Load && !conditions_below(u).empty() &&
+             tree_.op(value_of(u)).op == Op::Const)
+      return true;
+  }
+  return false;
+}
+
 void Lineariser::accumulate(Task& task, size_t instance, const Guards& guards) {
   const LinearId acc = task.accumulators[instance];
   if (task.own & dots_) return accumulate_words(task, acc, guards);
   const DType dtype = tree_.op(acc).dtype;
   const Op op = task.node.reduce_arg().op;
+  if (op == Op::Add && multiplies_padding(task.node.src(0))) return;
   LinearId value = widened(value_of(task.node.src(0)), dtype.lanes);
   if (guards.mask) {
     const LinearId chosen[] = {*guards.mask, value,

@@ -126,6 +126,7 @@ class Lineariser {
   RangeSet value_ranges(const Task& task);
   void for_each_instance(RangeSet ranges, const std::function<void(size_t)>& body);
   void declare_accumulators(Task& task);
+  bool multiplies_padding(const UOp& term);
   void accumulate(Task& task, size_t instance, const Guards& guards);
   void close_instance(Task& task, size_t instance, Step step = Step::Close,
                       std::span<Task* const> beside = {});

@@ -84,17 +84,21 @@ TEST(WindowEdges, HaveTheOraclesValues) {
 // Of so many channels that the tile of a window is of two rows.
 const Picture kLarge = {{28, 28}, 144, 32, 3, 1, {1, 1}, {1, 1}};
 
-// The program of the kernel that the picture's network is.
-LinearProgram program_of(const Picture& p) {
-  Flags flags = testing::flags_for("null");
-  flags.cache = 0;
-  const Ref<Context> context = make_ref<Context>(flags);
-  const UOp stored = context->graph().make(Op::Contiguous, {network(context, p).node()});
+// The program of the one kernel that a value, or a picture's network, is.
+LinearProgram program_of(const Ref<Context>& context, const Tensor& made) {
+  const UOp stored = context->graph().make(Op::Contiguous, {made.node()});
   const Schedule schedule = make_schedule({&stored, 1}, avx512_target(), true);
   EXPECT_EQ(schedule.kernels.size(), 1U);
   PipelineOptions options;
   options.verify = true;
   return generate(schedule.kernels.front().kernel, avx512_target(), options).program;
+}
+
+LinearProgram program_of(const Picture& p) {
+  Flags flags = testing::flags_for("null");
+  flags.cache = 0;
+  const Ref<Context> context = make_ref<Context>(flags);
+  return program_of(context, network(context, p));
 }
 
 size_t count(const LinearProgram& program, Op op) {
@@ -111,6 +115,24 @@ TEST(WindowEdges, RepeatNothingOfTheProduct) {
   EXPECT_EQ(count(with, Op::Loop), count(without, Op::Loop));
   EXPECT_EQ(count(with, Op::Fma), count(without, Op::Fma));
   EXPECT_EQ(count(with, Op::Store), count(without, Op::Store));
+}
+
+// Where a tile's edge is known, nothing is multiplied with what lies beyond it.
+TEST(WindowEdges, ProductsWithPaddingAreLeftOut) {
+  Flags flags = testing::flags_for("null");
+  flags.cache = 0;
+  const Ref<Context> context = make_ref<Context>(flags);
+  const Tensor x = permute(values(context, {1, 7, 7, 32}, 1), {0, 3, 1, 2});
+  WindowOptions window;
+  window.before = window.after = {1, 1};
+  const Tensor y = conv(x, values(context, {32, 1, 3, 3}, 2), Tensor(), window, 32);
+  const LinearProgram program = program_of(context, permute(y, {0, 2, 3, 1}));
+  EXPECT_GE(count(program, Op::Fma), 100U) << nest_text(program);
+  for (const LinearOp& op : program.ops) {
+    if (op.op != Op::Fma) continue;
+    for (const size_t factor : {size_t{0}, size_t{1}})
+      EXPECT_NE(program.ops[op.src[factor]].op, Op::Const) << nest_text(program);
+  }
 }
 
 TEST(WindowEdges, RowsBeyondAnEdgeAreJumpedOver) {
