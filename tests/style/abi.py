@@ -3,8 +3,9 @@
 Usage: abi.py check LIBTINY | abi.py record
 What is recorded is made from tiny.h alone: tests/abi/tiny.abi, every function and type that a
 caller sees (abidw), and tests/abi/constants.txt, every enumeration value, which no function's type
-mentions.  A check fails on any change, additions too: scripts/record-abi.sh records those, in the
-commit that makes them.
+mentions.  A check compares the types with those of tiny.h as it is, against which the library is
+compiled, and the library's own symbols.  It fails on any change, additions too:
+scripts/record-abi.sh records those, in the commit that makes them.
 """
 
 import pathlib
@@ -41,16 +42,21 @@ def constants(header):
         return subprocess.run([binary], check=True, capture_output=True, text=True).stdout
 
 
-def record(header, recorded):
-    """Writes the ABI of a library that does nothing, but has every function of the header."""
+def build_hollow(header, library):
+    """Builds a library that does nothing, but has every function of the header and tells types."""
     functions = re.findall(r"\bTINY_API\s+([^;]+);", preprocessed(header))
     program = f'#include "{header}"\n'
     program += "".join(f"{function} {{ __builtin_trap(); }}\n" for function in functions)
+    subprocess.run(["gcc", "-x", "c", "-", "-g", "-fPIC", "-shared", "-Wl,-soname,libtiny.so.0",
+                    f"-Wl,--version-script={MAP}", "-o", library], input=program, text=True,
+                   check=True)
+
+
+def record(header, recorded):
+    """Writes the ABI that the header says."""
     with tempfile.TemporaryDirectory() as folder:
         library = pathlib.Path(folder) / "libtiny.so"
-        subprocess.run(["gcc", "-x", "c", "-", "-g", "-fPIC", "-shared", "-Wl,-soname,libtiny.so.0",
-                        f"-Wl,--version-script={MAP}", "-o", library], input=program, text=True,
-                       check=True)
+        build_hollow(header, library)
         subprocess.run(["abidw", "--no-show-locs", "--no-corpus-path", "--no-comp-dir-path",
                         "--short-locs", "--no-elf-needed", "--out-file", recorded, library],
                        check=True)
@@ -64,7 +70,11 @@ def differences(recorded, library, headers):
 
 
 def check(library):
-    failures = differences(RECORDED, library, HEADER.parent)
+    with tempfile.TemporaryDirectory() as folder:
+        hollow = pathlib.Path(folder) / "libtiny.so"
+        build_hollow(HEADER, hollow)
+        failures = differences(RECORDED, hollow, HEADER.parent)
+    failures += differences(RECORDED, library, HEADER.parent)
     before = CONSTANTS.read_text().splitlines()
     after = constants(HEADER).splitlines()
     failures += [f"gone or renumbered: {line}" for line in sorted(set(before) - set(after))]
