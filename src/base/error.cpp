@@ -1,6 +1,7 @@
 #include "base/error.h"
 
 #include <cstring>
+#include <utility>
 
 namespace tiny {
 
@@ -12,6 +13,17 @@ const char* status_name(Status status) {
 #include "base/status.def"
   }
   return "UNKNOWN";
+}
+
+// Not in the header: what throws needs their code only once.
+Error::Error(Status status, std::string message) : status_(status), message_(std::move(message)) {
+}
+Error::Error(const Error&) = default;
+Error& Error::operator=(const Error&) = default;
+Error::~Error() = default;
+
+const char* Error::what() const noexcept {
+  return message_.c_str();
 }
 
 Error& Error::in_node(const std::string& node) {
@@ -28,6 +40,10 @@ Error Error::at(const std::string& place) const {
   Error out = *this;
   out.message_ = cat(place, ": ", message_);
   return out;
+}
+
+void fail_requirement(Status status, std::initializer_list<TextPart> parts) {
+  throw Error(status, cat_parts(parts));
 }
 
 void fail_invariant(const char* what, const char* file, int line) {

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <string>
-#include <utility>
 
 #include "base/text.h"
 
@@ -24,10 +24,13 @@ const char* status_name(Status status);
 
 class Error : public std::exception {
  public:
-  Error(Status status, std::string message) : status_(status), message_(std::move(message)) {}
+  Error(Status status, std::string message);
+  Error(const Error&);
+  Error& operator=(const Error&);
+  ~Error() override;
   Status status() const { return status_; }
   const std::string& message() const { return message_; }
-  const char* what() const noexcept override { return message_.c_str(); }
+  const char* what() const noexcept override;
 
   // The node of a model and the file that it is about, "" for none: the first that is set stays.
   const std::string& node() const { return node_; }
@@ -44,11 +47,13 @@ class Error : public std::exception {
   std::string file_;
 };
 
+[[noreturn]] void fail_requirement(Status status, std::initializer_list<TextPart> parts);
+
 // Throws Error{status, parts...} unless `ok`.
 template <class... Parts>
 void require(bool ok, Status status, const Parts&... parts) {
   if (!ok) [[unlikely]]
-    throw Error(status, cat(parts...));
+    fail_requirement(status, {TextPart(parts)...});
 }
 
 [[noreturn]] void fail_invariant(const char* what, const char* file, int line);
