@@ -97,7 +97,8 @@ TEST(PackedOperands, HaveTheOraclesValues) {
     flags.wino = "0";  // the oracle knows the bounds of the sum as it stands
     const Ref<Context> context = make_ref<Context>(flags);
     const bool is_conv = random.below(2) != 0;
-    const int64_t k = is_conv ? random.one_of({8, 16, 24}) : random.one_of({24, 64, 400, 600, 1024});
+    const int64_t k =
+        is_conv ? random.one_of({8, 16, 24}) : random.one_of({24, 64, 400, 600, 1024});
     const int64_t rows = 1 + random.below(30);
     const int64_t height = 1 + random.below(12);
     const int64_t width = 1 + random.below(12);

@@ -8,6 +8,7 @@
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/program.h"
+#include "tensor/run.h"
 #include "tensor/value.h"
 #include "tests/reference/reference.h"
 #include "tests/support/context.h"
