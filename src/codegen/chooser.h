@@ -76,6 +76,7 @@ class Chooser {
   bool turn_squares();
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void put_inside(int64_t range, int64_t loop);
+  void put_first(int64_t range);
   void bypass();
   std::optional<size_t> shared_loop() const;
   void thread();
@@ -187,6 +188,7 @@ class Chooser {
                       double walked_bytes) const;
   std::optional<WindowTile> window_tile(const UOp& reduce, int64_t lane, RangeSet among,
                                         double walked) const;
+  bool stays_near_by_lanes(size_t lane) const;
   void unroll_taps(const WindowTile& window, const UOp& reduce);
   int64_t window_tile_range(const WindowTile& window);
   void apply_window(const WindowTile& window, const UOp& reduce);

@@ -307,6 +307,14 @@ void Chooser::put_inside(int64_t range, int64_t loop) {
   if (order.size() == current_.ranges.size()) apply({OptionKind::Order, -1, 0, order, 0, false});
 }
 
+// The range outside of all others.
+void Chooser::put_first(int64_t range) {
+  std::vector<int64_t> order{range};
+  for (const KernelRange& r : current_.ranges)
+    if (r.range.int_arg() != range) order.push_back(r.range.int_arg());
+  apply({OptionKind::Order, -1, 0, order, 0, false});
+}
+
 // The cheapest lanes among the ranges of `set`; none if it has no range of more than one element.
 Chooser::LaneChoice Chooser::cheapest_lanes(uint64_t set, bool reduced) const {
   LaneChoice best;

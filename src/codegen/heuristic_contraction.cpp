@@ -242,7 +242,9 @@ void Chooser::contraction(const ClosureInfo& reduction) {
   const auto window = window_tile(reduction.node, number(lane), outputs, extent(lane));
   if (window && window->loads < loads_of_columns(reduction, lane, row)) {
     apply_window(*window, reduction.node);
-    return vector_tile(lane, 1);
+    vector_tile(lane, 1);
+    if (stays_near_by_lanes(lane) && is_loop(number(lane))) put_first(number(lane));
+    return;
   }
   const std::optional<size_t> few = row == none ? std::nullopt : std::optional(row);
   if (const auto rows = whole_rows(reduction, lane, few)) return walk_whole_rows(lane, *rows, few);

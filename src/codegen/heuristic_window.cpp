@@ -146,6 +146,29 @@ int64_t Chooser::window_tile_range(const WindowTile& window) {
   return size.is_const_int(window.rows) ? window.range : tile(window.range, window.rows);
 }
 
+// Whether all that one vector of lanes is made of and stores stays in the first level, so that the
+// windows of a small picture may be walked for one vector after the other.  Lanes that follow each
+// other instead have loads wait for stores a page or so away, which they are taken for.
+bool Chooser::stays_near_by_lanes(size_t lane) const {
+  double lines = 0;
+  int64_t apart = kPageBytes;
+  for (const AccessInfo& a : table_.accesses) {
+    if (a.strides[lane] != 1) return false;
+    const int64_t bytes = (a.store ? a.node.src(1) : a.node).dtype().bytes();
+    double places = 1;
+    double steps = 1;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+      if (i == lane || a.strides[i] == 0) continue;
+      if (a.strides[i] == kOpaqueStride) return false;
+      apart = std::gcd(apart, std::abs(a.strides[i]) * bytes);
+      (kernel_.ranges[i].reduced ? steps : places) *= extent(i);
+    }
+    lines += std::max(places, steps);
+  }
+  const auto sets = static_cast<double>(kPageBytes / std::max(apart, kLineBytes));
+  return lines <= sets * static_cast<double>(target_.l1_bytes / kPageBytes);
+}
+
 void Chooser::unroll_taps(const WindowTile& window, const UOp& reduce) {
   for (const UOp& r : reduce.src().subspan(1))
     if (window.unrolls_all || r.int_arg() == window.taps) kind(OptionKind::Unroll, r.int_arg());

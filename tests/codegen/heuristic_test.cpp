@@ -278,6 +278,19 @@ TEST_F(HeuristicTest, FewRowsAreCutIntoTilesOfNearlyEqualSize) {
   }
 }
 
+// A small picture is walked for one vector of channels after the other, unless its rows share so
+// few sets of the first level that it would not stay there.
+TEST_F(HeuristicTest, SmallPicturesAreWalkedByChannels) {
+  const auto list = [&](int64_t size, int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, size, size, channels});
+    return options(x, stored(depthwise(permute(x, {0, 3, 1, 2}))), 0);
+  };
+  EXPECT_EQ(list(7, 960),
+            "UPCAST r0; UNROLL r3; UNROLL r4; TILE r2 16; VEC r5; ORDER r2 r0 r1 r5 r3 r4");
+  EXPECT_EQ(list(7, 512).find("ORDER"), std::string::npos);
+  EXPECT_EQ(list(28, 960).find("ORDER"), std::string::npos);
+}
+
 // A panel's successor is fetched while 14 tiles of rows are multiplied with it, as 98 would be too
 // many to gain from it.
 TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
