@@ -165,8 +165,9 @@ bool Chooser::stays_near_by_lanes(size_t lane) const {
     }
     lines += std::max(places, steps);
   }
-  const auto sets = static_cast<double>(kPageBytes / std::max(apart, kLineBytes));
-  return lines <= sets * static_cast<double>(target_.l1_bytes / kPageBytes);
+  const int64_t sets = kPageBytes / std::max(apart, kLineBytes);
+  const int64_t ways = target_.l1_bytes / kPageBytes;
+  return lines <= static_cast<double>(sets * ways);
 }
 
 void Chooser::unroll_taps(const WindowTile& window, const UOp& reduce) {
