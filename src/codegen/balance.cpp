@@ -261,12 +261,17 @@ class Rewriter {
   NodeMap<UOp> done_;
 };
 
-// Where is fetched, if a tile begins at `start`.  It need not be right; 0 is where both begin.
+// Where is fetched, if a tile begins at `start`.  It need not be right; 0 is where both begin. What
+// follows the tiles' numbers otherwise than by so much each, as pieces of a panel do, has the
+// number of that tile: none is larger than the given ones, nor fewer in number.
 UOp fetched_from(const UOp& index, const Cut& cut, const UOp& start, const Rewriter& rewriter) {
   if (const UOp place = rewriter(index)) return place;
   const std::optional<Affine> sum = affine(index);
   const int64_t apart = sum ? sum->coefficient(cut.range) : 0;
-  if (apart % cut.elements != 0) return substitute(index, {{cut.range, start}});
+  if (apart == 0 || apart % cut.elements != 0) {
+    const UOp number = floor_div(add(start, cut.elements - 1), cut.elements);
+    return substitute(index, {{cut.range, number}});
+  }
   const UOp before = substitute(index, {{cut.range, index.graph().integer(0)}});
   return add(before, mul(start, apart / cut.elements));
 }
