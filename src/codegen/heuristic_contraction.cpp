@@ -274,14 +274,15 @@ void Chooser::contraction(const ClosureInfo& reduction) {
     kind(OptionKind::Unroll, tile(number(*rows), kRowsAtOnce));
 }
 
-// The few steps of a pooling window, or of a filter for each channel, side by side.
+// The few steps of a pooling window, or of a filter for each channel, side by side, as those of
+// words are already.
 void Chooser::unroll_window(const ClosureInfo& reduction, int64_t vectors) {
   int64_t steps = 1;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if (reduction.own & bit(i)) steps *= const_extent(i);
   if (steps == 0 || steps > kWindowMax || steps * vectors > kWindowVectors) return;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-    if (reduction.own & bit(i)) kind(OptionKind::Unroll, number(i));
+    if ((reduction.own & bit(i)) && is_loop(number(i))) kind(OptionKind::Unroll, number(i));
 }
 
 }  // namespace tiny

@@ -172,7 +172,8 @@ bool Chooser::stays_near_by_lanes(size_t lane) const {
 
 void Chooser::unroll_taps(const WindowTile& window, const UOp& reduce) {
   for (const UOp& r : reduce.src().subspan(1))
-    if (window.unrolls_all || r.int_arg() == window.taps) kind(OptionKind::Unroll, r.int_arg());
+    if (is_loop(r.int_arg()) && (window.unrolls_all || r.int_arg() == window.taps))
+      kind(OptionKind::Unroll, r.int_arg());
 }
 
 // Outputs side by side, and the steps of the window that they share.
