@@ -7,8 +7,15 @@ install(FILES ${CMAKE_SOURCE_DIR}/include/tiny.h DESTINATION ${CMAKE_INSTALL_INC
 install(TARGETS tiny EXPORT tiny_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT tiny_targets NAMESPACE tiny:: FILE tinyConfig.cmake DESTINATION ${package_dir})
+# A request for 0.n takes every later 0.m, as the header promises; before 0.2 nothing was promised.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/tinyConfigVersion.cmake
-                                 COMPATIBILITY SameMinorVersion)
+                                 COMPATIBILITY SameMajorVersion)
+file(APPEND ${CMAKE_BINARY_DIR}/tinyConfigVersion.cmake [[
+if(PACKAGE_FIND_VERSION_COUNT GREATER 1 AND PACKAGE_FIND_VERSION VERSION_LESS 0.2
+   AND NOT PACKAGE_FIND_VERSION_RANGE)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+endif()
+]])
 install(FILES ${CMAKE_BINARY_DIR}/tinyConfigVersion.cmake DESTINATION ${package_dir})
 
 # The way from the folder of tiny.pc back to DIR, so that it holds wherever DIR lies.

@@ -13,8 +13,17 @@
 **             one thread at a time.
 ** Units       Dimensions and strides are counted in elements, sizes named `bytes` in bytes, times in
 **             seconds.  Shapes are row-major; a tensor has at most TINY_RANK_MAX dimensions.
-** Evolution   Symbols and enum values are never removed, renamed or renumbered within a major version.
-**             Every declaration below is stable since 0.1 unless it says otherwise.
+** Versions    Within a major version, from 0.2 on, nothing is removed, renamed, renumbered or changed, but for
+**             what says "Unstable": a program linked with 0.n runs with every later 0.m, and one with 1.n
+**             with every later 1.m.  1.0 may break programs of 0.x, once.  Three things say the same: the
+**             SONAME is libtiny.so.0 for all of 0.x and libtiny.so.1 for 1.x; the CMake package of 0.m takes
+**             a request for 0.n where 2 <= n <= m; every function has the symbol version of the release
+**             that added it.  Every declaration below is stable since 0.2 unless it says otherwise.
+** Unknown     Later releases add.  A status that a program does not know is a failure, which tiny_status_name()
+**             ("UNKNOWN" for a number that is none) and tiny_last_error() tell.  An option that the library
+**             does not know is an error that lists the known.  JSON objects may get more keys and lists of
+**             names more entries: what a program does not know it passes over.  Enumerations may get more
+**             values; an older library refuses them as arguments, with TINY_ERROR_INVALID_ARGUMENT.
 */
 #ifndef TINY_H
 #define TINY_H
@@ -38,9 +47,17 @@ extern "C" {
 
 /* ---- Version ------------------------------------------------------------------------------- */
 
+/* Of this header; tiny_version and tiny_abi_version tell the library's. */
+#define TINY_VERSION_MAJOR 0
+#define TINY_VERSION_MINOR 2
+#define TINY_VERSION_PATCH 0
+/* A patch adds no declarations.  A program compiled with n runs with libraries of the same major version whose
+   tiny_abi_version() is at least n. */
+#define TINY_ABI_VERSION (TINY_VERSION_MAJOR * 1000 + TINY_VERSION_MINOR)
+
 /* "major.minor.patch"; lives as long as the library. */
 TINY_API const char *tiny_version(void);
-/* Grows whenever symbols are added; a program built against n runs with any abi_version >= n. */
+/* TINY_ABI_VERSION of the header that the library was built with. */
 TINY_API int32_t tiny_abi_version(void);
 
 /* The newest version of ONNX's operator set ("ai.onnx") whose operators are known here. */

@@ -38,11 +38,14 @@ std::string info_json(tiny::Context& context) {
 extern "C" {
 
 const char* tiny_version(void) {
-  return "0.1.0";
+#define TINY_TEXT_OF(number) #number
+#define TINY_TEXT(macro) TINY_TEXT_OF(macro)
+  return TINY_TEXT(TINY_VERSION_MAJOR) "." TINY_TEXT(TINY_VERSION_MINOR) "." TINY_TEXT(
+      TINY_VERSION_PATCH);
 }
 
 int32_t tiny_abi_version(void) {
-  return 1;
+  return TINY_ABI_VERSION;
 }
 
 const char* tiny_status_name(tiny_status status) {

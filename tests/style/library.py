@@ -31,7 +31,8 @@ def exported(library):
 
 def interface(library, header):
     wanted, found = declared(header), exported(library)
-    failures = [f"tiny.h declares {name}, not exported" for name in sorted(wanted - found)]
+    failures = [f"tiny.h declares {name}, not exported (scripts/record-abi.sh lists it in tiny.map)"
+                for name in sorted(wanted - found)]
     failures += [f"{name} is exported, not declared in tiny.h" for name in sorted(found - wanted)]
     if not wanted:
         failures.append("tiny.h declares no function")

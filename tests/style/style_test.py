@@ -122,28 +122,83 @@ class Planted(unittest.TestCase):
                             '__attribute__((destructor)) void d() {}\n',
                             "-shared", "-Wl,-soname,libtiny.so.0", "-Wl,--no-as-needed", "-lz")
         self.assertEqual(library.declared(header), {"tiny_a", "tiny_b"})
-        self.assertIn("tiny.h declares tiny_b, not exported", library.interface(made, header))
+        self.assertIn("tiny.h declares tiny_b, not exported",
+                      " ".join(library.interface(made, header)))
         self.assertIn("other is exported, not declared in tiny.h", library.interface(made, header))
         self.assertTrue(any("libz.so" in line for line in library.dependencies(made)))
         self.assertEqual(len(library.exit_code(made)), 1)
 
+    HEADER = """#include <stdint.h>
+                typedef struct tiny_t tiny_t;
+                #define TINY_VERSION_MAJOR 0
+                #define TINY_VERSION_MINOR 2
+                #define TINY_VERSION_PATCH 7
+                #ifndef TINY_API
+                #define TINY_API
+                #endif
+                enum { TINY_X = 1, TINY_Y = TINY_X + 4 };
+                TINY_API int32_t tiny_a(const tiny_t *t, int64_t n);
+                /* Unstable: may go. */
+                TINY_API int32_t tiny_b(void);
+             """
+
     def test_a_changed_abi_is_found(self):
-        header = self.write("tiny.h", "#include <stdint.h>\ntypedef struct tiny_t tiny_t;\n"
-                            "#ifndef TINY_API\n#define TINY_API\n#endif\n"
-                            "enum { TINY_X = 1, TINY_Y = TINY_X + 4 };\n"
-                            "TINY_API int32_t tiny_a(const tiny_t *t, int64_t n);\n")
-        recorded = self.root / "tiny.abi"
-        abi.record(header, recorded)
+        header, recorded = self.write("tiny.h", self.HEADER), self.root / "tiny.abi"
+        script = abi.version_script(header, "")
+        abi.record(header, script, recorded)
         self.assertEqual(abi.constants(header), "TINY_X 1\nTINY_Y 5\n")
         code = """#include <stdint.h>
                   struct tiny_t { int hidden; };
+                  extern "C" int32_t tiny_b() { return 0; }
                   extern "C" int32_t tiny_a(const tiny_t *t, NUMBER n)
                   { return t->hidden + (int32_t)n; }
                """
+        versions = self.write("tiny.map", script)
         for number, found in (("int64_t", 0), ("int32_t", 1)):
             made = self.compile(number, code.replace("NUMBER", number), "-shared", "-g",
-                                f"-Wl,--version-script={abi.MAP}", "-Wl,-soname,libtiny.so.0")
+                                f"-Wl,--version-script={versions}", "-Wl,-soname,libtiny.so.0")
             self.assertEqual(len(abi.differences(recorded, made, self.root)), found, number)
+
+    def breaks(self, *changes):
+        """What is said of the planted header, changed so, after the planted one was released."""
+        header = self.write("tiny.h", self.HEADER)
+        script = abi.version_script(header, "")
+        released, constants = self.root / "released.abi", self.root / "released_constants.txt"
+        abi.record(header, script, released)
+        constants.write_text(abi.constants(header))
+        text = self.HEADER
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        header = self.write("tiny.h", text)
+        return abi.breaks(header, abi.version_script(header, script), released, constants)
+
+    def test_additions_to_a_release_break_nothing(self):
+        self.assertEqual(self.breaks(), [])
+        self.assertEqual(self.breaks(("MINOR 2", "MINOR 3"), ("tiny_b(void);", "tiny_b(void);\n"
+                                     "TINY_API int32_t tiny_c(void);"), ("+ 4", "+ 4, TINY_Z")), [])
+
+    def test_breaks_of_a_release_are_found_until_the_major_version_changes(self):
+        other_type = ("int64_t n", "int32_t n")
+        self.assertIn("parameter 2", "".join(self.breaks(other_type)))
+        self.assertIn("tiny_a", "".join(self.breaks(("tiny_a", "tiny_renamed"))))
+        self.assertIn("gone or renumbered: TINY_Y 5", self.breaks(("+ 4", "+ 3")))
+        self.assertEqual(self.breaks(("tiny_b(void)", "tiny_b(int32_t n)")), [])
+        self.assertEqual(self.breaks(("MAJOR 0", "MAJOR 1"), other_type), [])
+
+    def test_each_function_is_in_the_node_of_the_release_that_added_it(self):
+        header = self.write("tiny.h", self.HEADER)
+        first = abi.version_script(header, "")
+        self.assertEqual(abi.nodes(first), {"TINY_0.2": ["tiny_a", "tiny_b"]})
+        header.write_text(self.HEADER.replace("MINOR 2", "MINOR 3")
+                          + "TINY_API int32_t tiny_0(void);\n")
+        second = abi.version_script(header, first)
+        self.assertEqual(abi.nodes(second),
+                         {"TINY_0.2": ["tiny_a", "tiny_b"], "TINY_0.3": ["tiny_0"]})
+        self.assertIn("} TINY_0.2;", second)
+        self.assertEqual(abi.misplaced(header, second), [])
+        self.assertEqual(abi.misplaced(header, first), ["tiny_0 is in no node of tiny.map"])
+        self.assertEqual(len(abi.misplaced(header, second.replace("tiny_0", "tiny_a"))), 2)
 
 
 if __name__ == "__main__":

@@ -1753,7 +1753,7 @@ pub fn version() -> Option<String> {
     unsafe { text(ffi::tiny_version()) }
 }
 
-/// Grows whenever symbols are added; a program built against n runs with any abi_version >= n.
+/// TINY_ABI_VERSION of the header that the library was built with.
 pub fn abi_version() -> i32 {
     unsafe { ffi::tiny_abi_version() }
 }

@@ -1,0 +1,17 @@
+# The version is written once, in tiny.h's macros.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../include/tiny.h)
+
+function(tiny_read_version result)
+  set(header ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include/tiny.h)
+  set(numbers)
+  foreach(part MAJOR MINOR PATCH)
+    file(STRINGS ${header} line REGEX "^#define TINY_VERSION_${part} [0-9]+$")
+    string(REGEX MATCH "[0-9]+$" number "${line}")
+    if(number STREQUAL "")
+      message(FATAL_ERROR "${header} has no number TINY_VERSION_${part}")
+    endif()
+    list(APPEND numbers ${number})
+  endforeach()
+  list(JOIN numbers . numbers)
+  set(${result} ${numbers} PARENT_SCOPE)
+endfunction()
