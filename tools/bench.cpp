@@ -80,19 +80,21 @@ bool goes_on(const BenchFlags& flags, size_t done, Clock::time_point start) {
   return done == 0 || ms_since(start) < flags.duration * 1e3;
 }
 
-Measured measure_alone(Session& session, const BenchFlags& flags) {
+Measured measure_alone(Session& session, const BenchFlags& flags, std::atomic<int64_t>& done) {
   Samples samples;
   const auto start = Clock::now();
   while (goes_on(flags, samples.runs, start)) {
     const auto begin = Clock::now();
     session.execute();
     samples.add(ms_since(begin));
+    done.store(static_cast<int64_t>(samples.runs), std::memory_order_relaxed);
   }
   return {std::move(samples.kept), samples.runs, ms_since(start) / 1e3};
 }
 
-// Several threads, each with its own run of the one program.
-Measured measure_together(const Session& session, const BenchFlags& flags) {
+// Several threads, each with its own run of the one program; the first says how many are done.
+Measured measure_together(const Session& session, const BenchFlags& flags,
+                          std::atomic<int64_t>& done) {
   struct Worker {
     Run run;
     Samples samples;
@@ -109,6 +111,8 @@ Measured measure_together(const Session& session, const BenchFlags& flags) {
       const tiny_status status = tiny_run_execute(worker.run.get());
       if (status != TINY_OK) worker.failure = last_failure(status, flags.model);
       worker.samples.add(ms_since(begin));
+      if (&worker == workers.data())
+        done.store(static_cast<int64_t>(worker.samples.runs), std::memory_order_relaxed);
     }
   };
   std::vector<std::thread> threads;
@@ -164,8 +168,12 @@ Profile profile(Session& session) {
   return result;
 }
 
+// The slowest first; "index" is the place in the program's order, "share" that of all kernels'
+// time.
 Json kernels_json(const Session& session, const std::vector<double>& seconds) {
   Json list = Json::array();
+  std::vector<Json> rows;
+  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   Report report;
   if (!session.program()) return list;
   check(tiny_program_kernels(session.program(), out(report)));
@@ -184,8 +192,13 @@ Json kernels_json(const Session& session, const std::vector<double>& seconds) {
     Json entry = Json::object();
     entry.set("name", copy("name")).set("runs", kCountedRuns).set("ms", seconds[i] * 1e3);
     entry.set("gflops", rate("operations")).set("gbps", rate("bytes"));
-    list.push(entry.set("options", copy("options")));
+    entry.set("options", copy("options")).set("index", i);
+    rows.push_back(entry.set("share", total > 0 ? seconds[i] / total : 0.0));
   }
+  std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
+    return a.find("ms")->number() > b.find("ms")->number();
+  });
+  for (Json& row : rows) list.push(std::move(row));
   return list;
 }
 
@@ -197,6 +210,7 @@ Json cold_starts(const BenchFlags& flags, int64_t threads) {
   std::vector<double> samples;
   for (int64_t i = 0; i < flags.cold; ++i) {
     Children children;
+    note_progress("processes", i, flags.cold);
     children.start(0, arguments, 3600);
     const Ended ended = children.wait().second;
     if (ended.exit_code != 0)
@@ -236,10 +250,12 @@ Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
   if (flags.one_run) return result;
   Measured measured;
   {
-    const Phase phase("measuring with threads " + std::to_string(threads));
     for (int64_t i = 0; i < flags.warmup; ++i) session.execute();
-    measured =
-        flags.concurrency > 1 ? measure_together(session, flags) : measure_alone(session, flags);
+    std::atomic<int64_t> done = 0;
+    const Phase phase("measuring with threads " + std::to_string(threads),
+                      {&done, flags.runs.value_or(0), flags.duration});
+    measured = flags.concurrency > 1 ? measure_together(session, flags, done)
+                                     : measure_alone(session, flags, done);
   }
   result.set("threads", threads).set("concurrency", flags.concurrency);
   result.set("runs", measured.runs).set("ms", summary(measured.samples));
@@ -267,36 +283,50 @@ std::string known_text(const Json& value) {
   return value.kind() == Json::Kind::Null ? "-" : value.text();
 }
 
+// "min .. max", each figure below its name.
+std::string figures_text(const char* name, const Json& figures, int digits) {
+  constexpr size_t kNameWidth = 9;
+  std::vector<std::string> heads{left(name, kNameWidth)}, row{left("", kNameWidth)};
+  for (size_t i = 0; i < figures.keys().size(); ++i) {
+    heads.push_back(figures.keys()[i]);
+    row.push_back(fixed(figures.items()[i].number(), digits));
+  }
+  return table({heads, row}, "  ");
+}
+
+std::string profile_text(const Json& kernels) {
+  std::vector<std::vector<std::string>> rows{{"ms", "share", "so far", "GFLOPS", "GB/s", "kernel"}};
+  double so_far = 0;
+  for (const Json& kernel : kernels.items()) {
+    const double share = kernel.find("share")->number();
+    so_far += share;
+    rows.push_back({fixed(kernel.find("ms")->number(), 4), fixed(share * 100, 1) + "%",
+                    fixed(so_far * 100, 1) + "%", fixed(kernel.find("gflops")->number(), 1),
+                    fixed(kernel.find("gbps")->number(), 1), kernel.find("name")->text()});
+  }
+  return table(rows, "  ");
+}
+
 std::string result_text(const Json& result) {
-  const Json& ms = *result.find("ms");
   std::string text = "threads " + result.find("threads")->text();
   if (result.find("concurrency")->number() > 1)
     text += ", concurrency " + result.find("concurrency")->text();
   text += ": " + result.find("runs")->text() + " runs, " +
-          fixed(result.find("per_second")->number(), 1) + " per second\n  ms   ";
-  for (size_t i = 0; i < ms.keys().size(); ++i)
-    text += " " + ms.keys()[i] + " " + fixed(ms.items()[i].number(), 3);
-  text += "\n  start  ";
-  for (const char* key : {"load_ms", "compile_ms", "first_run_ms"})
-    text += std::string(key) + " " + fixed(result.find(key)->number(), 2) + " ";
+          fixed(result.find("per_second")->number(), 1) + " per second\n";
+  text += figures_text("ms", *result.find("ms"), 3);
+  Json start = Json::object();
+  start.set("load", *result.find("load_ms")).set("compile", *result.find("compile_ms"));
+  start.set("first run", *result.find("first_run_ms"));
   if (const Json* cold = result.find("cold_ms"))
-    text += "cold min " + fixed(cold->find("min")->number(), 1) + " p50 " +
-            fixed(cold->find("p50")->number(), 1);
-  text += "\n  passes";
-  const Json& passes = *result.find("compile_passes_ms");
-  for (size_t i = 0; i < passes.keys().size(); ++i)
-    text += " " + passes.keys()[i] + " " + fixed(passes.items()[i].number(), 2);
+    start.set("cold min", *cold->find("min")).set("cold p50", *cold->find("p50"));
+  text += figures_text("start ms", start, 2);
+  text += figures_text("passes ms", *result.find("compile_passes_ms"), 2);
   const Json& overhead = *result.find("overhead_us_per_kernel");
-  text += "\n  per run kernels " + result.find("kernel_count")->text() + ", interpreted " +
+  text += "  per run kernels " + result.find("kernel_count")->text() + ", interpreted " +
           result.find("interpreted")->text() + ", allocations " +
           known_text(*result.find("allocations_per_run")) + ", overhead per kernel " +
           (overhead.kind() == Json::Kind::Null ? "-" : fixed(overhead.number(), 2) + " us") + "\n";
-  if (const Json* kernels = result.find("kernels"))
-    for (const Json& kernel : kernels->items())
-      text += "  " + right(fixed(kernel.find("ms")->number(), 4), 10) + " ms " +
-              right(fixed(kernel.find("gflops")->number(), 1), 8) + " GFLOPS " +
-              right(fixed(kernel.find("gbps")->number(), 1), 7) + " GB/s  " +
-              kernel.find("name")->text() + "\n";
+  if (const Json* kernels = result.find("kernels")) text += profile_text(*kernels);
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include "inputs.h"
 #include "json.h"
 #include "session.h"
+#include "text.h"
 
 namespace tiny::cli {
 
@@ -33,6 +34,7 @@ struct RunFlags {
   int64_t top = 0;
   std::string labels;
   std::string print = "summary";
+  bool times = false;  // in plain text; JSON has them always
 };
 Outcome run_command(const RunFlags& flags, const CommonFlags& common);
 
@@ -76,13 +78,5 @@ Outcome devices_command(const CommonFlags& common);
 Json json_head(const std::string& command, const std::optional<Failure>& failure);
 // The failure that a comparison or a test case makes: exit 1.
 Failure mismatch(std::string message);
-
-// "12.34", of milliseconds and the like.
-std::string fixed(double value, int digits);
-// "1.5 MiB".
-std::string bytes_text(double bytes);
-// Pads with spaces on the right, or on the left.
-std::string left(std::string text, size_t width);
-std::string right(std::string text, size_t width);
 
 }  // namespace tiny::cli

@@ -126,6 +126,32 @@ std::vector<Ranked> top(const Array& array, size_t k, const std::vector<std::str
   return ranked;
 }
 
+std::optional<Probabilities> probabilities(const Array& array) {
+  constexpr double kRounding = 1e-2;  // of a sum of a thousand float16
+  const auto longest = std::max_element(array.shape.begin(), array.shape.end());
+  if (!is_float(array.dtype) || array.count() < 2 ||
+      *longest != static_cast<int64_t>(array.count()))
+    return std::nullopt;
+  Probabilities result{false, {}};
+  double sum = 0, low = HUGE_VAL, high = -HUGE_VAL;
+  for (size_t i = 0; i < array.count(); ++i) {
+    const double value = result.values.emplace_back(static_cast<double>(array.at(i)));
+    if (!std::isfinite(value)) return std::nullopt;
+    sum += value;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  if (low >= 0 && high <= 1) {
+    if (std::fabs(sum - 1) > kRounding) return std::nullopt;
+    return result;
+  }
+  result.is_softmax = true;
+  sum = 0;
+  for (double& value : result.values) sum += value = std::exp(value - high);
+  for (double& value : result.values) value /= sum;
+  return result;
+}
+
 std::vector<std::string> read_labels(const std::string& path) {
   const std::vector<std::byte> bytes = read_file(path);
   std::vector<std::string> lines(1);

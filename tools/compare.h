@@ -54,6 +54,15 @@ struct Ranked {
 // The k largest elements, largest first, earlier ones first among equals; NaN never.
 std::vector<Ranked> top(const Array& array, size_t k, const std::vector<std::string>& labels);
 
+// What the elements of a vector of floats (no dimension but one is above 1) are as probabilities:
+// themselves, if they add up to 1, else their softmax.  None of what is no vector, is not finite,
+// or lies in [0, 1] without adding up to 1: scores that stand for themselves.
+struct Probabilities {
+  bool is_softmax;
+  std::vector<double> values;
+};
+std::optional<Probabilities> probabilities(const Array& array);
+
 // The lines of a file.
 std::vector<std::string> read_labels(const std::string& path);
 

@@ -41,6 +41,10 @@ Failure last_failure(tiny_status status, std::string_view file) {
     if (const Json* path = record->find("file"); path && !path->text().empty())
       failure.file = path->text();
   }
+  // "tiny_model_load: ..": whoever types a command called no function of C.
+  if (const std::string prefix = failure.call + ": ";
+      !failure.call.empty() && failure.message.starts_with(prefix))
+    failure.message.erase(0, prefix.size());
   if (failure.message.empty()) failure.message = failure.status;
   return failure;
 }

@@ -11,6 +11,7 @@
 #include "failure.h"
 #include "npz.h"
 #include "session.h"
+#include "suggest.h"
 
 namespace tiny::cli {
 namespace {
@@ -68,6 +69,13 @@ void check_file(tiny_status status, const std::string& path) {
   throw failure;
 }
 
+Tensor tensor_of(const Context& context, const Array& array) {
+  Tensor tensor;
+  check(tiny_tensor_from_data(context.get(), array.dtype, array.shape.data(), array.shape.size(),
+                              array.bytes.data(), array.bytes.size(), out(tensor)));
+  return tensor;
+}
+
 // The places that are wanted of arrays with these names: see load_archive.
 std::vector<size_t> chosen_places(const std::string& path, const std::vector<std::string>& names,
                                   const std::string& name, bool or_only) {
@@ -76,7 +84,8 @@ std::vector<size_t> chosen_places(const std::string& path, const std::vector<std
     if (name.empty() || names[i] == name) places.push_back(i);
   if (places.empty() && or_only && names.size() == 1) return {0};
   if (places.empty() && !name.empty())
-    throw file_failure(path, "no array '" + name + "'; it has " + list_text(names));
+    throw file_failure(path, "no array '" + name + "'" + did_you_mean(name, names) + "; it has " +
+                                 list_text(names));
   return places;
 }
 
@@ -133,10 +142,17 @@ Array load_raw(const std::string& path, tiny_dtype dtype, std::vector<int64_t> s
 }
 
 void save_tensor(const Context& context, const Array& array, const std::string& path) {
-  Tensor tensor;
-  check(tiny_tensor_from_data(context.get(), array.dtype, array.shape.data(), array.shape.size(),
-                              array.bytes.data(), array.bytes.size(), out(tensor)));
+  const Tensor tensor = tensor_of(context, array);
   check(tiny_tensor_save(tensor.get(), path.c_str(), array.name.c_str()), path);
+}
+
+void save_archive(const Context& context, const std::vector<Array>& arrays,
+                  const std::string& path) {
+  Archive archive;
+  check(tiny_archive_create(context.get(), out(archive)));
+  for (const Array& array : arrays)
+    check(tiny_archive_set(archive.get(), array.name.c_str(), tensor_of(context, array).get()));
+  check(tiny_archive_save(archive.get(), path.c_str()), path);
 }
 
 std::string escaped(std::string_view name) {

@@ -1,8 +1,6 @@
-// Tensors in files: .npy, .safetensors and ONNX's .pb through the library, .npz and .bin by hand,
-// pictures.
+// Tensors in files: .npy, .safetensors and ONNX's .pb through the library, .npz and .bin by hand.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,15 +10,6 @@
 
 namespace tiny::cli {
 
-// How a picture becomes a tensor: (pixel * scale - mean) / std per channel.
-struct PictureFlags {
-  bool channels_last = false;
-  std::optional<double> scale;  // 1/255; 1 for integers
-  std::vector<double> mean;     // per channel, or one for all
-  std::vector<double> std;
-  bool crop = false;  // keep the aspect and cut the middle out, instead of stretching
-};
-
 bool is_file(const std::string& path);
 std::vector<std::byte> read_file(const std::string& path);
 // Writes the whole file or throws.
@@ -28,7 +17,6 @@ void write_file(const std::string& path, std::string_view content);
 
 // ".npy" of "a/B.NPY": the ending in lower case.
 std::string ending(const std::string& path);
-bool is_picture(const std::string& path);
 
 // Whether the ending is that of a file of several arrays by name: .npz or .safetensors.
 bool is_archive(const std::string& path);
@@ -40,13 +28,11 @@ std::vector<Array> load_archive(const Context& context, const std::string& path,
 Array load_tensor(const Context& context, const std::string& path);
 // Raw elements; the file must be of their exact size.
 Array load_raw(const std::string& path, tiny_dtype dtype, std::vector<int64_t> shape);
-// A picture for an input of this dtype and shape ([N,C,H,W] or [C,H,W], -1: the picture's own
-// size).
-Array load_picture(const std::string& path, tiny_dtype dtype, const std::vector<int64_t>& shape,
-                   const PictureFlags& flags);
-
 // Writes .npy or .pb, by the ending of the path.
 void save_tensor(const Context& context, const Array& array, const std::string& path);
+// Writes a .safetensors with the arrays under their names.
+void save_archive(const Context& context, const std::vector<Array>& arrays,
+                  const std::string& path);
 
 // A file name made of any text: other characters than letters, digits, '_', '-' and '.' as %XX.
 std::string escaped(std::string_view name);

@@ -10,6 +10,7 @@
 
 #include "failure.h"
 #include "process.h"
+#include "suggest.h"
 
 namespace tiny::cli {
 namespace {
@@ -101,8 +102,8 @@ class Shapes {
         if (dim == name) return;
         if (!dim.empty()) known.push_back(dim);
       }
-    throw usage_failure("'" + name +
-                        "' is no free dimension of the inputs; known: " + list_text(known));
+    throw usage_failure("'" + name + "' is no free dimension of the inputs" +
+                        did_you_mean(name, known) + "; known: " + list_text(known));
   }
 
   std::vector<int64_t> parse_shape(const std::string& text, const std::string& name) const {
@@ -163,7 +164,12 @@ class Reader {
   void read_file(const FileArgument& file) {
     if (is_archive(file.path)) return read_archive(file);
     const size_t index = place_of(file);
-    add(index, load(index, file.path), file.path);
+    if (!is_picture(file.path)) return add(index, load(index, file.path), file.path);
+    PictureInput picture =
+        load_picture(file.path, model_.inputs()[index].dtype, shapes_.known(index), flags_.picture);
+    add(index, std::move(picture.array), file.path);
+    found_[index]->picture = std::move(picture.steps);
+    found_[index]->steps = std::move(picture.text);
   }
 
   size_t place_of(const FileArgument& file) const {
@@ -173,8 +179,6 @@ class Reader {
   Array load(size_t index, const std::string& path) const {
     const Port& port = model_.inputs()[index];
     const std::string end = ending(path);
-    if (is_picture(path))
-      return load_picture(path, port.dtype, shapes_.known(index), flags_.picture);
     if (end != ".bin") return load_tensor(context_, path);
     const std::vector<int64_t> shape = shapes_.known(index);
     if (!shapes_.is_known(index) || std::find(shape.begin(), shape.end(), -1) != shape.end())
@@ -212,7 +216,7 @@ class Reader {
   void add(size_t index, Array array, const std::string& source) {
     shapes_.accept(index, array, source);
     array.name = model_.inputs()[index].name;
-    found_[index] = Input{std::move(array), source};
+    found_[index] = Input{std::move(array), source, {}, {}};
   }
 
   std::vector<Input> complete() {
@@ -229,7 +233,7 @@ class Reader {
         const Port& port = model_.inputs()[i];
         Array array = zeros(port.name, port.dtype, shapes_.chosen(i));
         synthesise(array, flags_.synth, common_.seed, i);
-        found_[i] = Input{std::move(array), flags_.synth};
+        found_[i] = Input{std::move(array), flags_.synth, {}, {}};
       }
       inputs.push_back(std::move(*found_[i]));
     }

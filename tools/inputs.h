@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "files.h"
+#include "picture.h"
 #include "session.h"
 
 namespace tiny::cli {
@@ -20,6 +21,8 @@ struct InputFlags {
 struct Input {
   Array array;
   std::string source;  // a path, or the kind of synthesis
+  Json picture;        // how a picture became the array; null for what was none
+  std::string steps;   // the same for people
 };
 
 // One input for each of the model's, in its order.

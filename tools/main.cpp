@@ -6,21 +6,12 @@
 
 #include "commands.h"
 #include "process.h"
+#include "suggest.h"
 
 namespace tiny::cli {
 namespace {
 
-constexpr const char* kExamples = R"(
-Examples:
-  tiny run resnet.onnx --input cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top 5
-  tiny run model.onnx --input x=x.npy --expect y=y.npy --json
-  tiny run model.onnx --input x=batch.safetensors:images.0
-  tiny run model.onnx --data test_data_set_0
-  tiny info model.onnx --check
-  tiny bench model.onnx --threads 1,2 --dim N=8 --profile
-  tiny test onnx/backend/test/data/node --jobs 2
-  tiny devices
-
+constexpr const char* kExitCodes = R"(
 Exit codes: 0 done; 1 a comparison or test case failed; 2 wrong usage; 3 invalid model;
 4 unsupported operator, dtype, opset or device; 5 input or output file; 6 limit, memory or time;
 70 internal error; 130 interrupted.)";
@@ -31,7 +22,7 @@ struct Arguments {
   InfoFlags info;
   BenchFlags bench;
   TestFlags test;
-  std::string layout = "nchw", fit = "stretch";
+  std::string layout = "nchw", fit;
   double scale = 0;
 };
 
@@ -115,7 +106,13 @@ void add_inputs(CLI::App& app, InputFlags& flags, Arguments& all) {
   app.add_option("--synth", flags.synth, "Fill inputs that are not given")
       ->check(CLI::IsMember({"uniform", "normal", "arange", "zeros", "ones"}))
       ->group("Inputs");
-  app.add_option("--layout", all.layout, "Of pictures: nchw or nhwc")
+  app.add_option("--preset", flags.picture.preset,
+                 "imagenet: shorter side to 256, the middle 224x224 (or as the input is), its mean "
+                 "and std; yolo: letterbox of 640x640 (or as the input is), 1/255; the flags below "
+                 "go before it")
+      ->check(CLI::IsMember({"imagenet", "yolo"}))
+      ->group("Pictures");
+  app.add_option("--layout", all.layout, "Of pictures: nchw (default) or nhwc")
       ->check(CLI::IsMember({"nchw", "nhwc"}))
       ->group("Pictures");
   app.add_option("--scale", all.scale, "Factor of pixels 0..255 (1/255; 1 for integer inputs)")
@@ -128,8 +125,13 @@ void add_inputs(CLI::App& app, InputFlags& flags, Arguments& all) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->group("Pictures");
-  app.add_option("--fit", all.fit, "stretch, or crop the middle out")
-      ->check(CLI::IsMember({"stretch", "crop"}))
+  app.add_option("--fit", all.fit,
+                 "stretch (default), crop the middle out, or letterbox: all of it within grey")
+      ->check(CLI::IsMember({"stretch", "crop", "letterbox"}))
+      ->group("Pictures");
+  app.add_option("--resize", flags.picture.resize,
+                 "With --fit crop: the shorter side before the middle is cut out")
+      ->check(whole(1, 1 << 15))
       ->group("Pictures");
 }
 
@@ -146,12 +148,18 @@ void add_run(CLI::App& app, Arguments& all) {
            "[NAME=]FILE[:MEMBER] that an output must equal; may be repeated");
   add_tolerance(app, flags.tolerance);
   add_list(app, "--outputs", flags.outputs, "NAME,.. of the outputs to report; all without it");
-  app.add_option("--save", flags.save, "Write the outputs: DIR, FILE.npz or FILE.pb");
-  app.add_option("--top", flags.top, "Show the K largest elements of each output")
+  app.add_option(
+      "--save", flags.save,
+      "Write the outputs: DIR/, FILE.npz, FILE.safetensors, or one to FILE.npy or FILE.pb");
+  app.add_option(
+         "--top", flags.top,
+         "Show the K largest elements of each output, with percentages if it is a vector of "
+         "probabilities, or of other numbers, of which it takes the softmax")
       ->check(whole(0, INT64_MAX));
   app.add_option("--labels", flags.labels, "A file with the label of index i in line i");
   app.add_option("--print", flags.print, "none, summary or full")
       ->check(CLI::IsMember({"none", "summary", "full"}));
+  app.add_flag("--times", flags.times, "Show times, kernels and memory (JSON always has them)");
   add_threads(app, all.common);
   add_common(app, all.common);
 }
@@ -211,53 +219,107 @@ struct Command {
   const char* name;
   const char* help;
   void (*add_flags)(CLI::App&, Arguments&);
+  const char* examples;
 };
 constexpr Command kCommands[] = {
-    {"run", "Run a model once; show, compare and save its outputs", add_run},
-    {"info", "Show what a model holds and whether it can be run", add_info},
-    {"bench", "Measure how long a model takes", add_bench},
-    {"test", "Run every model.onnx below folders on its test_data_set_*", add_test},
-    {"devices", "List the devices of this build and machine", add_devices},
+    {"run", "Run a model once; show, compare and save its outputs", add_run,
+     R"(  tiny run resnet.onnx --input cat.png --preset imagenet --top 5 --labels imagenet.txt
+  tiny run yolo.onnx --input images=street.jpg --preset yolo --save boxes.npy
+  tiny run model.onnx --input x=x.npy --expect y=y.npy --json
+  tiny run model.onnx --input x=batch.safetensors:images.0 --times
+  tiny run model.onnx --data test_data_set_0
+  tiny run model.onnx --synth uniform --dim batch=4 --save out/
+)"},
+    {"info", "Show what a model holds and whether it can be run", add_info,
+     R"(  tiny info model.onnx
+  tiny info model.onnx --check && echo supported
+)"},
+    {"bench", "Measure how long a model takes", add_bench,
+     R"(  tiny bench model.onnx --threads 1,2 --dim N=8
+  tiny bench model.onnx --profile --runs 100
+  tiny bench model.onnx --cold 5 --concurrency 4 --json
+)"},
+    {"test", "Run every model.onnx below folders on its test_data_set_*", add_test,
+     R"(  tiny test onnx/backend/test/data/node --jobs 2
+  tiny test cases --filter '^conv' --known may_fail.txt
+)"},
+    {"devices", "List the devices of this build and machine", add_devices,
+     R"(  tiny devices
+  tiny devices --json
+)"},
 };
 
 // The others are known by name: telling CLI11 of all flags would take a tenth of a short run.
 void add_commands(CLI::App& root, Arguments& all, const std::string& chosen) {
   for (const Command& command : kCommands) {
     CLI::App& app = *root.add_subcommand(command.name, command.help);
-    if (chosen == command.name) command.add_flags(app, all);
+    if (chosen != command.name) continue;
+    command.add_flags(app, all);
+    app.footer(std::string("\nExamples:\n") + command.examples);
   }
+  std::string examples;  // the first of each
+  for (const Command& command : kCommands) {
+    const std::string_view all_of_it = command.examples;
+    examples += all_of_it.substr(0, all_of_it.find('\n') + 1);
+  }
+  root.footer("\nExamples, of which tiny COMMAND --help shows more:\n" + examples + kExitCodes);
 }
 
 // What the flags of pictures mean, once all of them are read.
 void finish_inputs(const CLI::App& app, InputFlags& flags, const Arguments& all) {
   flags.picture.channels_last = all.layout == "nhwc";
-  flags.picture.crop = all.fit == "crop";
+  constexpr std::pair<std::string_view, Fit> kFits[] = {
+      {"stretch", Fit::Stretch}, {"crop", Fit::Crop}, {"letterbox", Fit::Letterbox}};
+  for (const auto& [name, fit] : kFits)
+    if (all.fit == name) flags.picture.fit = fit;
   if (app.count("--scale") > 0) flags.picture.scale = all.scale;
   for (const double divisor : flags.picture.std)
     if (divisor == 0) throw usage_failure("--std wants numbers other than 0");
 }
 
-std::string known_flags(const CLI::App& app) {
+std::vector<std::string> known_flags(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
     if (!option->get_lnames().empty() && !option->get_group().empty())
       names.push_back("--" + option->get_lnames().front());
-  return list_text(names);
+  return names;
 }
 
-std::string known_commands(const CLI::App& root) {
+std::vector<std::string> known_commands(const CLI::App& root) {
   std::vector<std::string> names;
   for (const CLI::App* app : root.get_subcommands({})) names.push_back(app->get_name());
-  return list_text(names);
+  return names;
+}
+
+// The first argument that looks like a flag and is none, or "".
+std::string unknown_flag(const std::vector<std::string>& arguments,
+                         const std::vector<std::string>& known) {
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name.starts_with("--") && std::find(known.begin(), known.end(), name) == known.end())
+      return name;
+  }
+  return "";
 }
 
 // The message of a mistake in the arguments, with what would have been right.
-std::string parse_message(const CLI::App& root, const CLI::ParseError& error) {
+std::string parse_message(const CLI::App& root, const CLI::ParseError& error,
+                          const std::vector<std::string>& arguments) {
   const auto chosen = root.get_subcommands();
+  if (chosen.empty()) {
+    const std::vector<std::string> commands = known_commands(root);
+    const std::string start = arguments.empty() ? std::string("a command is wanted")
+                                                : "no command '" + arguments[0] + "'" +
+                                                      did_you_mean(arguments[0], commands);
+    return start + "; commands: " + list_text(commands) + "; see tiny --help";
+  }
   std::string message = error.what();
-  if (chosen.empty()) return message + "; commands: " + known_commands(root);
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))
-    message += "; known flags: " + known_flags(*chosen[0]);
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    const std::vector<std::string> flags = known_flags(*chosen[0]);
+    if (const std::string flag = unknown_flag(arguments, flags); !flag.empty())
+      message += did_you_mean(flag, flags);
+    message += "; known flags: " + list_text(flags);
+  }
   return message + "; see tiny " + chosen[0]->get_name() + " --help";
 }
 
@@ -267,7 +329,7 @@ void require_command_first(const std::vector<std::string>& arguments, const CLI:
   for (const char* own : {"-h", "--help", "--version"})
     if (arguments[0] == own) return;
   throw usage_failure("flags come after the command: tiny COMMAND .. " + arguments[0] +
-                      "; commands: " + known_commands(root));
+                      "; commands: " + list_text(known_commands(root)));
 }
 
 int fail(const Failure& failure, const std::string& command, bool json) {
@@ -319,7 +381,6 @@ int run_main(const std::vector<std::string>& arguments, std::string& command, bo
   CLI::App root("tiny: run, inspect, measure and test ONNX models", "tiny");
   root.require_subcommand(1);
   root.set_version_flag("--version", std::string(tiny_version()));
-  root.footer(kExamples);
   add_commands(root, all, arguments.empty() ? "" : arguments[0]);
   require_command_first(arguments, root);
   try {
@@ -332,7 +393,7 @@ int run_main(const std::vector<std::string>& arguments, std::string& command, bo
       root.exit(error);  // --help and --version
       return 0;
     }
-    throw usage_failure(parse_message(root, error));
+    throw usage_failure(parse_message(root, error, arguments));
   }
   const CLI::App& chosen = *root.get_subcommands().at(0);
   command = chosen.get_name();

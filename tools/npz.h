@@ -11,7 +11,7 @@ namespace tiny::cli {
 
 // Every array of the archive, under its member's name without ".npy".
 std::vector<Array> read_npz(const std::string& path);
-// Writes the arrays, deflated, under their names.  bfloat16 is stored as its bits in uint16.
+// Writes the arrays, deflated, under their names; bfloat16 is refused before.
 void write_npz(const std::string& path, std::span<const Array> arrays);
 
 // The array that a .npy file's bytes describe; `what` names it in messages.

@@ -1,12 +1,15 @@
-// Pictures as tensors.  The decoder is stb_image; resizing is a triangle filter, widened when it
-// shrinks, so that no pixel is left out: what most networks were trained with.
+// The decoder is stb_image.
+#include "picture.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "failure.h"
 #include "files.h"
+#include "text.h"
 
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
@@ -25,13 +28,35 @@
 namespace tiny::cli {
 namespace {
 
-constexpr std::array<std::string_view, 8> kEndings = {".png", ".jpg", ".jpeg", ".bmp",
-                                                      ".ppm", ".pgm", ".pnm",  ""};
+constexpr std::array<std::string_view, 7> kEndings = {".png", ".jpg", ".jpeg", ".bmp",
+                                                      ".ppm", ".pgm", ".pnm"};
 
-struct Pixels {
-  int64_t height, width, channels;
-  std::vector<float> values;  // height x width x channels, 0..255
+// The borders of a letterbox, as YOLO's detectors were trained with.
+constexpr float kLetterboxGrey = 114;
+
+// How the pictures of a family of networks are made; sizes are for what a model leaves free.
+struct Preset {
+  std::string_view name;
+  Fit fit;
+  int64_t side;
+  int64_t resize;  // the shorter side before the middle is cut out, where the input has `side`
+  std::vector<double> mean, std;  // of floats
 };
+
+// torchvision's classifiers with the mean and standard deviation of ImageNet, and YOLO.
+const Preset* preset_of(const PictureFlags& flags) {
+  static const Preset presets[] = {
+      {"imagenet", Fit::Crop, 224, 256, {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}},
+      {"yolo", Fit::Letterbox, 640, 640, {}, {}}};
+  for (const Preset& preset : presets)
+    if (flags.preset == preset.name) return &preset;
+  return nullptr;
+}
+
+Fit fit_of(const PictureFlags& flags) {
+  const Preset* preset = preset_of(flags);
+  return flags.fit.value_or(preset != nullptr ? preset->fit : Fit::Stretch);
+}
 
 Pixels decode(const std::string& path, int64_t channels) {
   const std::vector<std::byte> file = read_file(path);
@@ -49,103 +74,251 @@ Pixels decode(const std::string& path, int64_t channels) {
   return out;
 }
 
-// One axis resized: `outer` lines of `from` points, `inner` values each, read from [first, last).
-std::vector<float> resize_axis(const std::vector<float>& in, int64_t outer, int64_t from,
-                               int64_t inner, double first, double last, int64_t to) {
-  std::vector<float> out(static_cast<size_t>(outer * to * inner));
-  const double step = (last - first) / static_cast<double>(to), reach = std::max(step, 1.0);
-  for (int64_t i = 0; i < to; ++i) {
-    const double centre = first + (static_cast<double>(i) + 0.5) * step;
-    const auto low = std::max<int64_t>(0, static_cast<int64_t>(centre - reach + 0.5));
-    const auto high = std::min<int64_t>(from, static_cast<int64_t>(centre + reach + 0.5));
-    std::vector<double> weights;
-    double total = 0;
-    for (int64_t j = low; j < high; ++j) {
-      const double distance = std::fabs(static_cast<double>(j) + 0.5 - centre) / reach;
-      total += weights.emplace_back(std::max(0.0, 1 - distance));
-    }
-    for (int64_t line = 0; line < outer; ++line) {
-      for (int64_t k = 0; k < inner; ++k) {
-        double sum = 0;
-        for (int64_t j = low; j < high; ++j)
-          sum += weights[static_cast<size_t>(j - low)] *
-                 in[static_cast<size_t>((line * from + j) * inner + k)];
-        out[static_cast<size_t>((line * to + i) * inner + k)] = static_cast<float>(sum / total);
-      }
-    }
+// Where a picture goes: a part of it is resized, and laid on the input's canvas.
+struct Placement {
+  Part part;                              // of the picture
+  int64_t resized_height, resized_width;  // of that part
+  int64_t height, width;                  // of the canvas
+  int64_t top, left;                      // on the canvas; less than 0: so much is cut off
+};
+
+// The whole picture so large that it covers the canvas, its shorter side (of those that the canvas
+// leaves over, the nearer one) `side` long; the middle is cut out.
+Placement crop_resized(const Pixels& in, int64_t height, int64_t width, int64_t side) {
+  const bool by_height = in.height * width <= in.width * height;
+  const int64_t other = by_height ? side * in.width / in.height : side * in.height / in.width;
+  Placement placed{{0, 0, static_cast<double>(in.width), static_cast<double>(in.height)},
+                   by_height ? side : other,
+                   by_height ? other : side,
+                   height,
+                   width,
+                   0,
+                   0};
+  // Half a pixel goes to the even side, as torchvision rounds it.
+  const auto offset = [](int64_t canvas, int64_t resized) {
+    return -static_cast<int64_t>(std::nearbyint(static_cast<double>(resized - canvas) / 2));
+  };
+  placed.top = offset(height, placed.resized_height);
+  placed.left = offset(width, placed.resized_width);
+  return placed;
+}
+
+Placement letterbox(const Pixels& in, int64_t height, int64_t width) {
+  const double h = static_cast<double>(in.height), w = static_cast<double>(in.width);
+  const double ratio = std::min(static_cast<double>(height) / h, static_cast<double>(width) / w);
+  const auto side = [&](double length) {
+    return std::max<int64_t>(1, static_cast<int64_t>(std::nearbyint(length * ratio)));
+  };
+  Placement placed{{0, 0, w, h}, side(h), side(w), height, width, 0, 0};
+  placed.top = (height - placed.resized_height) / 2;
+  placed.left = (width - placed.resized_width) / 2;
+  return placed;
+}
+
+// The middle of the picture, of the canvas's aspect, or all of it.
+Part middle(const Pixels& in, int64_t height, int64_t width, Fit fit) {
+  const double full_h = static_cast<double>(in.height), full_w = static_cast<double>(in.width);
+  if (fit == Fit::Stretch) return {0, 0, full_w, full_h};
+  const double aspect = static_cast<double>(width) / static_cast<double>(height);
+  const double part_w = std::min(full_w, full_h * aspect);
+  const double part_h = std::min(full_h, full_w / aspect);
+  return {(full_w - part_w) / 2, (full_h - part_h) / 2, part_w, part_h};
+}
+
+Placement place(const Pixels& in, int64_t height, int64_t width, const PictureFlags& flags) {
+  const Fit fit = fit_of(flags);
+  if (flags.resize && fit != Fit::Crop) throw usage_failure("--resize goes with --fit crop");
+  if (fit == Fit::Letterbox) return letterbox(in, height, width);
+  const int64_t nearer = in.height * width <= in.width * height ? height : width;
+  if (flags.resize && *flags.resize < nearer)
+    throw usage_failure("--resize " + std::to_string(*flags.resize) +
+                        " is less than the input's side of " + std::to_string(nearer));
+  if (flags.resize) return crop_resized(in, height, width, *flags.resize);
+  const Preset* preset = preset_of(flags);
+  if (fit == Fit::Crop && preset != nullptr)
+    return crop_resized(in, height, width, (nearer * preset->resize * 2 / preset->side + 1) / 2);
+  return {middle(in, height, width, fit), height, width, height, width, 0, 0};
+}
+
+Pixels fitted(const Pixels& in, const Placement& placed, const PictureFlags& flags) {
+  Pixels resized =
+      resample(in, placed.part, placed.resized_height, placed.resized_width, !flags.preset.empty());
+  if (placed.resized_height == placed.height && placed.resized_width == placed.width)
+    return resized;
+  Pixels out{placed.height, placed.width, in.channels, {}};
+  out.values.assign(static_cast<size_t>(out.height * out.width * out.channels), kLetterboxGrey);
+  const int64_t x0 = std::max<int64_t>(0, placed.left);
+  const int64_t x1 = std::min(out.width, placed.left + resized.width);
+  for (int64_t y = std::max<int64_t>(0, placed.top);
+       y < std::min(out.height, placed.top + resized.height); ++y) {
+    const auto from = resized.values.begin() +
+                      ((y - placed.top) * resized.width + x0 - placed.left) * in.channels;
+    std::copy(from, from + (x1 - x0) * in.channels,
+              out.values.begin() + (y * out.width + x0) * in.channels);
   }
   return out;
 }
 
-Pixels resize(const Pixels& in, int64_t height, int64_t width, bool crop) {
-  if (height == in.height && width == in.width) return in;
-  // The part of the picture that is shown.
-  double full_h = static_cast<double>(in.height), full_w = static_cast<double>(in.width);
-  double part_h = full_h, part_w = full_w;
-  if (crop) {
-    const double aspect = static_cast<double>(width) / static_cast<double>(height);
-    part_w = std::min(full_w, full_h * aspect);
-    part_h = std::min(full_h, full_w / aspect);
+// (pixel * scale - mean) / std
+struct Levels {
+  double scale;
+  std::vector<double> mean, std;
+
+  double value(double pixel, size_t channel) const {
+    const auto of = [&](const std::vector<double>& values) {
+      return values[values.size() == 1 ? 0 : channel];
+    };
+    return (pixel * scale - of(mean)) / of(std);
   }
-  const double top = (full_h - part_h) / 2, left = (full_w - part_w) / 2;
-  Pixels out{height, width, in.channels, {}};
-  const auto rows =
-      resize_axis(in.values, in.height, in.width, in.channels, left, left + part_w, width);
-  out.values = resize_axis(rows, 1, in.height, width * in.channels, top, top + part_h, height);
-  return out;
+};
+
+Levels levels_of(const PictureFlags& flags, tiny_dtype dtype, int64_t channels) {
+  const Preset* preset = is_float(dtype) ? preset_of(flags) : nullptr;
+  const auto chosen = [&](const std::vector<double>& given, const std::vector<double>* usual,
+                          double otherwise) {
+    const std::vector<double>& list = given.empty() && usual != nullptr ? *usual : given;
+    if (list.size() > 1 && list.size() != static_cast<size_t>(channels))
+      throw usage_failure("--mean and --std want one number for each of the " +
+                          std::to_string(channels) + " channels");
+    return list.empty() ? std::vector<double>{otherwise} : list;
+  };
+  return {flags.scale.value_or(is_float(dtype) ? 1.0 / 255 : 1.0),
+          chosen(flags.mean, preset != nullptr ? &preset->mean : nullptr, 0),
+          chosen(flags.std, preset != nullptr ? &preset->std : nullptr, 1)};
 }
 
-double channel_value(const std::vector<double>& values, int64_t channel, double otherwise) {
-  if (values.empty()) return otherwise;
-  return values[values.size() == 1 ? 0 : static_cast<size_t>(channel)];
+Json numbers_json(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push(value);
+  return list;
 }
 
-}  // namespace
-
-bool is_picture(const std::string& path) {
-  const std::string end = ending(path);
-  return !end.empty() && std::find(kEndings.begin(), kEndings.end(), end) != kEndings.end();
+Json steps_of(const Pixels& in, const Placement& placed, const Levels& levels,
+              const PictureFlags& flags) {
+  const auto size = [](int64_t width, int64_t height) { return Json::integers({width, height}); };
+  Json steps = Json::object();
+  steps.set("preset", flags.preset.empty() ? Json() : Json(flags.preset));
+  steps.set("size", size(in.width, in.height)).set("channels", in.channels);
+  Json part = Json::array();
+  for (const double edge :
+       {placed.part.left, placed.part.top, placed.part.width, placed.part.height})
+    part.push(edge);
+  steps.set("part", part).set("resized", size(placed.resized_width, placed.resized_height));
+  steps.set("placed_at", size(placed.left, placed.top))
+      .set("canvas", size(placed.width, placed.height));
+  const bool has_border =
+      placed.resized_width < placed.width || placed.resized_height < placed.height;
+  steps.set("fill", has_border ? Json(static_cast<double>(kLetterboxGrey)) : Json());
+  steps.set("scale", levels.scale).set("mean", numbers_json(levels.mean));
+  steps.set("std", numbers_json(levels.std));
+  return steps.set("layout", flags.channels_last ? "nhwc" : "nchw");
 }
 
-Array load_picture(const std::string& path, tiny_dtype dtype, const std::vector<int64_t>& shape,
-                   const PictureFlags& flags) {
+std::string list_of(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) text += (text.empty() ? "" : ", ") + short_text(value);
+  return values.size() == 1 ? text : "[" + text + "]";
+}
+
+// "(pixel / 255 - [0.485, ..]) / [0.229, ..]", without what changes nothing.
+std::string levels_text(const Levels& levels) {
+  std::string text = "pixel";
+  if (levels.scale != 1)
+    text += levels.scale == 1.0 / 255 ? " / 255" : " * " + short_text(levels.scale);
+  if (levels.mean != std::vector<double>{0}) text += " - " + list_of(levels.mean);
+  if (levels.std == std::vector<double>{1}) return text;
+  return (text == "pixel" ? text : "(" + text + ")") + " / " + list_of(levels.std);
+}
+
+std::string text_of(const Pixels& in, const Placement& placed, const Levels& levels,
+                    const PictureFlags& flags) {
+  const auto size = [](int64_t width, int64_t height) {
+    return std::to_string(width) + "x" + std::to_string(height);
+  };
+  constexpr std::string_view kChannels[] = {"", "grey", "", "RGB", "RGBA"};
+  std::string text = (flags.preset.empty() ? "" : flags.preset + ": ") + size(in.width, in.height) +
+                     " " + std::string(kChannels[in.channels]);
+  const Part& part = placed.part;
+  if (part.width < static_cast<double>(in.width) || part.height < static_cast<double>(in.height))
+    text += ", of it " + short_text(part.width) + "x" + short_text(part.height) + " at " +
+            short_text(part.left) + "," + short_text(part.top);
+  if (placed.resized_width != in.width || placed.resized_height != in.height)
+    text += ", resized to " + size(placed.resized_width, placed.resized_height);
+  if (placed.resized_width > placed.width || placed.resized_height > placed.height)
+    text += ", cropped to " + size(placed.width, placed.height) + " at " +
+            std::to_string(-placed.left) + "," + std::to_string(-placed.top);
+  if (placed.resized_width < placed.width || placed.resized_height < placed.height)
+    text += ", at " + std::to_string(placed.left) + "," + std::to_string(placed.top) + " of " +
+            size(placed.width, placed.height) + " filled with " + short_text(kLetterboxGrey);
+  return text + ", " + levels_text(levels) + ", " + (flags.channels_last ? "nhwc" : "nchw");
+}
+
+// Which axes of an input are a picture's.
+struct Axes {
+  size_t channels, height, width;
+};
+
+Axes axes_of(const std::string& path, tiny_dtype dtype, const std::vector<int64_t>& shape,
+             bool channels_last) {
   const size_t rank = shape.size();
   if (rank != 3 && rank != 4)
     throw file_failure(path, "a picture cannot be an input " + describe(dtype, shape));
   if (rank == 4 && shape[0] > 1)
     throw file_failure(path, "one picture for an input of " + std::to_string(shape[0]));
-  const size_t at = rank - 3, c = flags.channels_last ? at + 2 : at,
-               h = flags.channels_last ? at : at + 1;
-  const int64_t channels = shape[c] < 0 ? 3 : shape[c];
-  if (channels != 1 && channels != 3 && channels != 4)
-    throw file_failure(path, "an input of " + std::to_string(channels) + " channels is no picture");
-  for (const auto* list : {&flags.mean, &flags.std})
-    if (list->size() > 1 && list->size() != static_cast<size_t>(channels))
-      throw usage_failure("--mean and --std want one number for each of the " +
-                          std::to_string(channels) + " channels");
-  const Pixels whole = decode(path, channels);
-  const int64_t height = shape[h] < 0 ? whole.height : shape[h];
-  const int64_t width = shape[h + 1] < 0 ? whole.width : shape[h + 1];
-  if (height == 0 || width == 0) throw file_failure(path, "the input has no pixels");
-  const Pixels pixels = resize(whole, height, width, flags.crop);
+  const size_t first = rank - 3;
+  const Axes last_axes{first + 2, first, first + 1}, first_axes{first, first + 1, first + 2};
+  const Axes axes = channels_last ? last_axes : first_axes;
+  const auto is_channels = [&](size_t axis) {
+    return shape[axis] < 0 || shape[axis] == 1 || shape[axis] == 3 || shape[axis] == 4;
+  };
+  if (is_channels(axes.channels)) return axes;
+  const bool other_fits = is_channels(channels_last ? first_axes.channels : last_axes.channels);
+  throw file_failure(
+      path, "an input of " + std::to_string(shape[axes.channels]) + " channels is no picture" +
+                (other_fits
+                     ? std::string("; did you mean --layout ") + (channels_last ? "nchw?" : "nhwc?")
+                     : ""));
+}
 
-  std::vector<int64_t> full(rank, 1);
-  full[c] = channels;
-  full[h] = height;
-  full[h + 1] = width;
-  Array array = zeros(path, dtype, full);
-  const double scale = flags.scale.value_or(is_float(dtype) ? 1.0 / 255 : 1.0);
+}  // namespace
+
+bool is_picture(const std::string& path) {
+  return std::find(kEndings.begin(), kEndings.end(), ending(path)) != kEndings.end();
+}
+
+PictureInput load_picture(const std::string& path, tiny_dtype dtype,
+                          const std::vector<int64_t>& shape, const PictureFlags& flags) {
+  const Axes axes = axes_of(path, dtype, shape, flags.channels_last);
+  const int64_t channels = shape[axes.channels] < 0 ? 3 : shape[axes.channels];
+  const Levels levels = levels_of(flags, dtype, channels);
+  const Pixels whole = decode(path, channels);
+  const auto side = [&](size_t axis, int64_t own) {
+    if (shape[axis] >= 0) return shape[axis];
+    const Preset* preset = preset_of(flags);
+    return preset != nullptr ? preset->side : own;
+  };
+  const int64_t height = side(axes.height, whole.height), width = side(axes.width, whole.width);
+  if (height == 0 || width == 0) throw file_failure(path, "the input has no pixels");
+  const Placement placed = place(whole, height, width, flags);
+  const Pixels pixels = fitted(whole, placed, flags);
+
+  std::vector<int64_t> full(shape.size(), 1);
+  full[axes.channels] = channels;
+  full[axes.height] = height;
+  full[axes.width] = width;
+  PictureInput input{zeros(path, dtype, full), steps_of(whole, placed, levels, flags),
+                     text_of(whole, placed, levels, flags)};
   for (int64_t pixel = 0; pixel < height * width; ++pixel) {
     for (int64_t channel = 0; channel < channels; ++channel) {
-      const double raw = pixels.values[static_cast<size_t>(pixel * channels + channel)];
-      const double value = (raw * scale - channel_value(flags.mean, channel, 0)) /
-                           channel_value(flags.std, channel, 1);
+      const double value =
+          levels.value(pixels.values[static_cast<size_t>(pixel * channels + channel)],
+                       static_cast<size_t>(channel));
       const int64_t index =
           flags.channels_last ? pixel * channels + channel : channel * height * width + pixel;
-      array.put(static_cast<size_t>(index), is_float(dtype) ? value : std::nearbyint(value));
+      input.array.put(static_cast<size_t>(index), is_float(dtype) ? value : std::nearbyint(value));
     }
   }
-  return array;
+  return input;
 }
 
 }  // namespace tiny::cli

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -26,7 +27,9 @@ namespace {
 struct Watched {
   std::mutex lock;  // of stdout and of the members below
   std::string phase, failed_phase;
-  std::string step;  // how far the phase is; may be empty
+  std::string step;   // how far the phase is; may be empty
+  double share = -1;  // of the phase that is done; less than 0: not known
+  Gauge gauge{};      // what a measurement counts itself
   Clock::time_point phase_start;
   bool shown = false;  // a progress line stands on the terminal
   bool quiet = false;
@@ -65,13 +68,34 @@ void clear_progress(Watched& state) {
   state.shown = false;
 }
 
+// How much of the phase is done: what it told, or counted; less than 0: not known.
+double share_done(const Watched& state, double ms) {
+  const Gauge& gauge = state.gauge;
+  if (gauge.done != nullptr && gauge.total > 0)
+    return static_cast<double>(gauge.done->load(std::memory_order_relaxed)) /
+           static_cast<double>(gauge.total);
+  if (gauge.seconds > 0) return ms / 1e3 / gauge.seconds;
+  return state.share;
+}
+
+// "[#####...............]  25%"
+std::string bar_text(double share) {
+  constexpr int kWidth = 20;
+  share = std::min(share, 1.0);
+  const auto full = static_cast<size_t>(share * kWidth);
+  const std::string percent = std::to_string(static_cast<int>(share * 100));
+  return "[" + std::string(full, '#') + std::string(kWidth - full, '.') + "] " +
+         std::string(3 - std::min<size_t>(3, percent.size()), ' ') + percent + "%";
+}
+
 void show_progress(Watched& state) {
   const std::lock_guard guard(state.lock);
   const double ms = ms_since(state.phase_start);
   if (state.phase.empty() || ms < 1000 || state.quiet) return;
-  const std::string line = "\r\033[K" + state.phase + (state.step.empty() ? "" : ": ") +
-                           state.step + " .. " + std::to_string(static_cast<int64_t>(ms / 1000)) +
-                           " s";
+  const double share = share_done(state, ms);
+  const std::string line = "\r\033[K" + state.phase + (share < 0 ? "" : " " + bar_text(share)) +
+                           (state.step.empty() ? "" : " ") + state.step + ", " +
+                           std::to_string(static_cast<int64_t>(ms / 1000)) + " s";
   write_all(STDERR_FILENO, line);
   state.shown = true;
 }
@@ -158,11 +182,13 @@ void warn(std::string_view text) {
   write_all(STDERR_FILENO, "tiny: " + std::string(text) + "\n");
 }
 
-Phase::Phase(std::string what) {
+Phase::Phase(std::string what, Gauge gauge) {
   Watched& state = watched();
   const std::lock_guard guard(state.lock);
   state.phase = std::move(what);
   state.step.clear();
+  state.share = -1;
+  state.gauge = gauge;
   state.phase_start = Clock::now();
 }
 
@@ -171,6 +197,7 @@ Phase::~Phase() {
   const std::lock_guard guard(state.lock);
   if (std::uncaught_exceptions() > 0) state.failed_phase.swap(state.phase);
   state.phase.clear();
+  state.gauge = {};
   clear_progress(state);
 }
 
@@ -179,6 +206,7 @@ void note_progress(std::string_view what, int64_t done, int64_t total) {
   const std::lock_guard guard(state.lock);
   state.step.assign(what);
   state.step += ", " + std::to_string(done) + " of " + std::to_string(total);
+  state.share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : -1;
 }
 
 std::string failed_phase() {

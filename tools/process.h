@@ -4,6 +4,7 @@
 //   two. Progress goes to stderr, only to a terminal, and only for what takes longer than a second.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -29,10 +30,17 @@ void print(std::string_view text);
 // A line on stderr that --quiet leaves out.
 void warn(std::string_view text);
 
+// What says how far a measurement is without a call for each run, which would cost it time.
+struct Gauge {
+  const std::atomic<int64_t>* done = nullptr;  // of `total` runs,
+  int64_t total = 0;
+  double seconds = 0;  // or it ends after this time
+};
+
 // Names what is being done, for the progress line, while it lives.
 class Phase {
  public:
-  explicit Phase(std::string what);
+  explicit Phase(std::string what, Gauge gauge = {});
   ~Phase();
   Phase(const Phase&) = delete;
 };

@@ -1,19 +1,14 @@
 // tiny run: one execution of a model, its outputs shown, compared and saved.
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <set>
 
 #include "commands.h"
-#include "npz.h"
+#include "outputs.h"
 #include "process.h"
+#include "save.h"
 
 namespace tiny::cli {
 namespace {
-
-constexpr size_t kValuesInJson = 64, kValuesInText = 8;
 
 // Which outputs are asked for, in the model's order.
 std::vector<size_t> chosen_outputs(const LoadedModel& model, const RunFlags& flags) {
@@ -94,81 +89,6 @@ std::vector<Expected> read_expected(const LoadedModel& model, const RunFlags& fl
   return expected;
 }
 
-void save_outputs(const Context& context, const std::string& target,
-                  const std::vector<Array>& arrays) {
-  const std::string end = ending(target);
-  if (end == ".npz") return write_npz(target, arrays);
-  if (end == ".pb") {
-    if (arrays.size() != 1)
-      throw usage_failure("a .pb file holds one tensor, not " + std::to_string(arrays.size()) +
-                          ": choose one with --outputs");
-    return save_tensor(context, arrays[0], target);
-  }
-  if (mkdir(target.c_str(), 0777) != 0 && errno != EEXIST)
-    throw file_failure(target, std::strerror(errno));
-  std::set<std::string> used;
-  for (size_t i = 0; i < arrays.size(); ++i) {
-    std::string name = escaped(arrays[i].name);
-    if (!used.insert(name).second) name += "%" + std::to_string(i);
-    // NumPy's format has no bfloat16.
-    const char* suffix = arrays[i].dtype == TINY_BFLOAT16 ? ".pb" : ".npy";
-    name.insert(0, target + "/");
-    save_tensor(context, arrays[i], name.append(suffix));
-  }
-}
-
-Json values_json(const Array& array) {
-  Json values = Json::array();
-  for (size_t i = 0; i < array.count(); ++i) values.push(element(array, i));
-  return values;
-}
-
-struct OutputReport {
-  Json json = Json::object();
-  std::string text;
-  std::string mismatch;  // the first comparison that failed
-};
-
-void report_values(const Array& array, const RunFlags& flags, OutputReport& report) {
-  const Statistics sums = statistics(array);
-  report.json.set("name", array.name).set("dtype", tiny_dtype_name(array.dtype));
-  report.json.set("shape", Json::integers(array.shape));
-  report.json.set("min", sums.min).set("max", sums.max).set("mean", sums.mean);
-  report.json.set("nan", sums.nan).set("inf", sums.inf);
-  const bool full = flags.print == "full", none = flags.print == "none";
-  if (full || (!none && array.count() <= kValuesInJson))
-    report.json.set("values", values_json(array));
-  if (none) return;
-  report.text += "output " + array.name + "  " + describe(array.dtype, array.shape);
-  if (sums.min.kind() != Json::Kind::Null)
-    report.text += "  min " + sums.min.text() + "  max " + sums.max.text() + "  mean " +
-                   fixed(sums.mean.number(), 6);
-  if (sums.nan) report.text += "  nan " + std::to_string(sums.nan);
-  if (sums.inf) report.text += "  inf " + std::to_string(sums.inf);
-  report.text += "\n";
-  if (!full && array.count() > kValuesInText) return;
-  report.text += "      ";
-  for (size_t i = 0; i < array.count(); ++i) report.text += " " + element(array, i).text();
-  report.text += "\n";
-}
-
-void report_top(const Array& array, const RunFlags& flags, const std::vector<std::string>& labels,
-                OutputReport& report) {
-  if (flags.top == 0) return;
-  Json list = Json::array();
-  size_t rank = 0;
-  for (const Ranked& ranked : top(array, static_cast<size_t>(flags.top), labels)) {
-    Json entry = Json::object();
-    entry.set("index", ranked.index);
-    entry.set("label", ranked.label.empty() ? Json() : Json(ranked.label));
-    list.push(entry.set("value", ranked.value));
-    report.text += right(std::to_string(++rank), 4) + " " + right(std::to_string(ranked.index), 6) +
-                   " " + (ranked.label.empty() ? "-" : ranked.label) + " " + ranked.value.text() +
-                   "\n";
-  }
-  report.json.set("top", list);
-}
-
 void report_comparisons(const Array& array, size_t index, const RunFlags& flags,
                         const std::vector<Expected>& expected, OutputReport& report) {
   for (const Expected& wanted : expected) {
@@ -191,6 +111,7 @@ Json inputs_json(const std::vector<Input>& inputs) {
     Json entry = Json::object();
     entry.set("name", input.array.name).set("dtype", tiny_dtype_name(input.array.dtype));
     entry.set("shape", Json::integers(input.array.shape)).set("source", input.source);
+    if (input.picture.kind() != Json::Kind::Null) entry.set("picture", input.picture);
     list.push(entry);
   }
   return list;
@@ -207,17 +128,27 @@ Json about_model(const LoadedModel& model, const CommonFlags& common) {
   return about;
 }
 
-std::string closing_text(const Json& times, const Json& kernels, const Json& memory) {
-  std::string text = "times ";
-  for (size_t i = 0; i < times.keys().size(); ++i)
-    text += " " + times.keys()[i] + " " + fixed(times.items()[i].number(), 2) + " ms";
-  text += "\nkernels";
-  for (size_t i = 0; i < kernels.keys().size(); ++i)
-    text += " " + kernels.keys()[i] + " " + kernels.items()[i].text();
-  text += "\nmemory";
-  for (size_t i = 0; i < memory.keys().size(); ++i)
-    text += " " + memory.keys()[i] + " " + bytes_text(memory.items()[i].number());
-  return text + "\n";
+// "times  load 0.1 ms ..", each figure below its name.
+std::string figures_text(const char* name, const Json& figures, std::string (*text)(const Json&)) {
+  std::vector<std::string> heads{left(name, 7)}, row{left("", 7)};
+  for (size_t i = 0; i < figures.keys().size(); ++i) {
+    heads.push_back(figures.keys()[i]);
+    row.push_back(text(figures.items()[i]));
+  }
+  return table({heads, row}, "");
+}
+
+// Where the time went, on request; that kernels are interpreted, which is slow, always.
+std::string closing_text(const Json& times, const Json& kernels, const Json& memory, bool asked) {
+  if (!asked && kernels.find("interpreted")->number() == 0) return "";
+  const auto count = [](const Json& number) { return number.text(); };
+  if (!asked)
+    return "kernels " + count(*kernels.find("count")) + ", interpreted " +
+           count(*kernels.find("interpreted")) + "\n";
+  return figures_text("times", times,
+                      [](const Json& ms) { return fixed(ms.number(), 2) + " ms"; }) +
+         figures_text("kernels", kernels, count) +
+         figures_text("memory", memory, [](const Json& size) { return bytes_text(size.number()); });
 }
 
 }  // namespace
@@ -230,6 +161,7 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
   LoadedModel model(context, flags.model);
   model.read_ports();
   const std::vector<size_t> chosen = chosen_outputs(model, flags);
+  if (!flags.save.empty()) check_target(flags.save, chosen.size());
   std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
   const std::vector<Expected> expected = read_expected(model, flags, chosen);
   Session session(context, model, arrays_of(inputs));
@@ -243,13 +175,16 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
       .set("device", place.device)
       .set("isa", place.isa);
   outcome.body.set("threads", place.threads).set("inputs", inputs_json(inputs));
+  Columns columns;
+  for (const Input& input : inputs) columns.fit(input.array);
+  for (const size_t index : chosen) columns.fit(outputs[index]);
   if (flags.print != "none") {
     outcome.text = "model  " + flags.model + "  on " + place.device +
                    (place.isa.empty() ? "" : " " + place.isa) + ", threads " +
                    std::to_string(place.threads) + "\n";
     for (const Input& input : inputs)
-      outcome.text += "input  " + input.array.name + "  " +
-                      describe(input.array.dtype, input.array.shape) + "  " + input.source + "\n";
+      outcome.text += "input  " + columns.text(input.array) + "  " + input.source + "\n" +
+                      (input.steps.empty() ? "" : "       " + input.steps + "\n");
   }
   Json list = Json::array();
   std::vector<Array> kept;
@@ -258,7 +193,7 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
     // What a data set expects is compared, whether it is shown or not.
     const bool is_shown = is_chosen(chosen, index);
     OutputReport report;
-    if (is_shown) report_values(outputs[index], flags, report);
+    if (is_shown) report_values(outputs[index], flags, columns, report);
     if (is_shown) report_top(outputs[index], flags, labels, report);
     report_comparisons(outputs[index], index, flags, expected, report);
     if (wrong.empty()) wrong = report.mismatch;
@@ -277,7 +212,7 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
   const Json kernels = session.kernels(), memory = session.memory();
   outcome.body.set("outputs", list).set("times_ms", times);
   outcome.body.set("kernels", kernels).set("memory", memory);
-  if (flags.print != "none") outcome.text += closing_text(times, kernels, memory);
+  if (flags.print != "none") outcome.text += closing_text(times, kernels, memory, flags.times);
   if (!wrong.empty()) outcome.failure = mismatch(wrong);
   return outcome;
 }

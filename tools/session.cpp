@@ -7,7 +7,9 @@
 #include <cstdlib>
 
 #include "failure.h"
+#include "known_files.h"
 #include "process.h"
+#include "suggest.h"
 
 namespace tiny::cli {
 namespace {
@@ -91,7 +93,8 @@ void require_device(const std::string& given) {
     if (const Json* devices = report.find("devices"))
       for (const Json& device : devices->items())
         if (const Json* known = device.find("name")) names.push_back(known->text());
-    message = "no device '" + name + "'; this build has " + list_text(names);
+    message = "no device '" + name + "'" + did_you_mean(name, names) + "; this build has " +
+              list_text(names);
   } else if (const Json* available = row->find("available"); available && !available->truth()) {
     const Json* reason = row->find("reason");
     message = "device '" + name + "' is not available: " + (reason ? reason->text() : "");
@@ -108,7 +111,8 @@ std::vector<std::string> port_names(const std::vector<Port>& ports) {
 size_t index_of(const std::vector<std::string>& names, const std::string& name, const char* kind) {
   for (size_t i = 0; i < names.size(); ++i)
     if (names[i] == name) return i;
-  throw usage_failure("'" + name + "' is no " + kind + " of the model; known: " + list_text(names));
+  throw usage_failure("'" + name + "' is no " + kind + " of the model" + did_you_mean(name, names) +
+                      "; known: " + list_text(names));
 }
 
 Port input_port(tiny_model* model, size_t index) {
@@ -136,6 +140,15 @@ Json kernels_json(uint64_t count, uint64_t interpreted, uint64_t cached) {
   Json kernels = Json::object();
   kernels.set("count", count).set("compiled", count - std::min(count, interpreted + cached));
   return kernels.set("cached", cached).set("interpreted", interpreted);
+}
+
+// What the library says of the file, after what the file is if it is something else altogether.
+Failure load_failure(tiny_status status, const std::string& path) {
+  Failure failure = last_failure(status, path);
+  const bool may_be_another = status == TINY_ERROR_INVALID_MODEL || status == TINY_ERROR_IO;
+  if (const std::string kind = may_be_another ? known_kind(path) : ""; !kind.empty())
+    failure.message = path + " is " + kind + ", not an ONNX model (" + failure.message + ")";
+  return failure;
 }
 
 int32_t tell_progress(void*, const char* what, int64_t done, int64_t total) noexcept {
@@ -214,7 +227,8 @@ std::string describe(const Port& port) {
 LoadedModel::LoadedModel(const Context& context, std::string path) : path_(std::move(path)) {
   const Phase phase("loading " + path_);
   const auto start = Clock::now();
-  check(tiny_model_load(context.get(), path_.c_str(), out(model_)), path_);
+  const tiny_status status = tiny_model_load(context.get(), path_.c_str(), out(model_));
+  if (status != TINY_OK) throw load_failure(status, path_);
   load_ms_ = ms_since(start);
 }
 

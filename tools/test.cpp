@@ -218,14 +218,14 @@ class Tester {
   Outcome run() {
     Children children;
     size_t started = 0, ended = 0;
+    const Phase phase("testing");
     while (ended < cases_.size()) {
       while (started < cases_.size() && children.running() < static_cast<size_t>(flags_.jobs)) {
         std::vector<std::string> arguments = flags_.arguments;
         arguments.push_back("--one-case=" + cases_[started].folder);
         children.start(started++, arguments, flags_.case_timeout);
       }
-      const Phase phase("testing, " + std::to_string(ended) + " of " +
-                        std::to_string(cases_.size()) + " done");
+      note_progress("cases", static_cast<int64_t>(ended), static_cast<int64_t>(cases_.size()));
       const auto [index, how] = children.wait();
       ++ended;
       report(cases_[index], result_of(how, flags_.case_timeout));

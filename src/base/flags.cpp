@@ -1,11 +1,13 @@
 #include "base/flags.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 extern char** environ;
 
@@ -32,8 +34,8 @@ std::string variable_name(std::string_view key) {
             flag.kind == FlagKind::Int ? "an integer, not a text" : "a text, not an integer");
     known.emplace_back(flag.key);
   }
-  throw Error(Status::InvalidArgument,
-              cat("unknown option \"", key, "\"; known: ", join(known, ", ")));
+  throw Error(Status::InvalidArgument, cat("unknown option \"", key, "\"", did_you_mean(key, known),
+                                           "; known: ", join(known, ", ")));
 }
 
 const FlagInfo& info_of(std::string_view key) {
@@ -91,9 +93,10 @@ Flags Flags::from_environment(void (*warning)(const std::string& line)) {
     const std::string_view entry = *variable;
     if (entry.substr(0, 5) != "TINY_") continue;
     const std::string_view name = entry.substr(0, entry.find('='));
-    bool known = false;
-    for (const FlagInfo& flag : kFlags) known |= variable_name(flag.key) == name;
-    if (!known) warning(cat("unknown environment variable ", name, "; ignored"));
+    std::vector<std::string> known;
+    for (const FlagInfo& flag : kFlags) known.push_back(variable_name(flag.key));
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      warning(cat("unknown environment variable ", name, did_you_mean(name, known), "; ignored"));
   }
   return flags;
 }

@@ -4,29 +4,13 @@ import json
 import struct
 import unittest
 import zipfile
-import zlib
 
 import numpy
-from support import CliTest, TensorProto, port, save_model, save_pb, helper
+from support import CliTest, TensorProto, helper, png, port, save_model, save_pb
 
 DTYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "int8": TensorProto.INT8,
           "int32": TensorProto.INT32, "int64": TensorProto.INT64, "uint8": TensorProto.UINT8,
           "bool": TensorProto.BOOL, "float16": TensorProto.FLOAT16}
-
-
-def png(path, pixels):
-    """A PNG of an array [height, width] or [height, width, 3]."""
-    pixels = numpy.asarray(pixels, "uint8")
-    height, width = pixels.shape[:2]
-
-    def chunk(kind, data):
-        return (struct.pack(">I", len(data)) + kind + data +
-                struct.pack(">I", zlib.crc32(kind + data)))
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2 if pixels.ndim == 3 else 0, 0, 0, 0)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
-                     chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-    return path
 
 
 def safetensors(path, **arrays):

@@ -3,10 +3,12 @@
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 try:
     import numpy
@@ -37,6 +39,21 @@ def port(name, shape, dtype=FLOAT):
 def save_pb(path, array, name=""):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(numpy_helper.from_array(numpy.asarray(array), name).SerializeToString())
+
+
+def png(path, pixels):
+    """A PNG of an array [height, width] or [height, width, 3]."""
+    pixels = numpy.asarray(pixels, "uint8")
+    height, width = pixels.shape[:2]
+
+    def chunk(kind, data):
+        return (struct.pack(">I", len(data)) + kind + data +
+                struct.pack(">I", zlib.crc32(kind + data)))
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2 if pixels.ndim == 3 else 0, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
+                     chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+    return path
 
 
 class CliTest(unittest.TestCase):
