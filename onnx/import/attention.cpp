@@ -32,7 +32,7 @@ Tensor join_heads(const Tensor& x) {
 // Every head `times` times, one after the other.
 Tensor repeat_heads(const Tensor& x, int64_t times) {
   if (times == 1) return x;
-  const Shape& d = x.shape();
+  const TensorShape d = x.shape();
   const Tensor wide = expand(unsqueeze(x, {2}), {d[0], d[1], times, d[2], d[3]});
   return reshape(wide, {d[0], d[1] * tiny::Dim(times), d[2], d[3]});
 }
@@ -145,7 +145,7 @@ Tensors import_rotary_embedding(Call& c) {
   const Tensor sine = cache(2);
   const Tensor part = slice_axis(x, 3, 0, turned);
   const bool interleaved = c.flag("interleaved", false);
-  const Shape& d = part.shape();
+  const TensorShape d = part.shape();
   const Shape pairs =
       interleaved ? Shape{d[0], d[1], d[2], turned / 2, 2} : Shape{d[0], d[1], d[2], 2, turned / 2};
   const int64_t along = interleaved ? 4 : 3;

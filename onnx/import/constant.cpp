@@ -55,7 +55,7 @@ Tensors import_constant_of_shape(Call& c) {
 }
 
 Tensors import_shape(Call& c) {
-  const Shape& dims = c.in(0).shape();
+  const TensorShape dims = c.in(0).shape();
   const auto rank = static_cast<int64_t>(dims.size());
   const auto place = [&](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);

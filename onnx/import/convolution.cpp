@@ -21,7 +21,7 @@ constexpr int64_t kSizeMax = int64_t{1} << 31;
 
 Shape sizes_in_space(const Call& c, const Tensor& x) {
   c.check(x.rank() >= 3, "it takes a batch, channels and spatial axes; got shape ", x.shape());
-  return {x.shape().begin() + 2, x.shape().end()};
+  return x.shape().from(2);
 }
 
 Ints spatial_of(const Call& c, const Tensor& x) {

@@ -201,7 +201,7 @@ void Importer::note(const Node& node, const std::vector<Value>& inputs, const st
 }
 
 Value Importer::folded(const Tensor& tensor, bool inputs_known) {
-  const Shape& shape = tensor.shape();
+  const TensorShape shape = tensor.shape();
   check_shape(shape, tensor.dtype());
   if (inputs_known && all_const(shape) && product(shape).value() <= kFoldedMax)
     if (auto value = host_value(tensor.node(), kFoldedMax * 4)) return constant(*value);

@@ -33,7 +33,7 @@ Tensor reshaped(const Tensor& x, const Shape& shape) {
 
 // 0 keeps a size unless `allow_zero`; one -1 takes what is left.
 Tensors reshape_as_asked(const Tensor& x, Shape shape, bool allow_zero) {
-  const Shape& from = x.shape();
+  const TensorShape from = x.shape();
   int64_t open = -1;
   tiny::Dim rest = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -69,7 +69,7 @@ Tensors import_reshape(Call& c) {
 }
 
 Tensors import_flatten(Call& c) {
-  const Shape& dims = c.in(0).shape();
+  const TensorShape dims = c.in(0).shape();
   const auto rank = static_cast<int64_t>(dims.size());
   int64_t axis = c.attr("axis", 1);
   c.check(axis >= -rank && axis <= rank, "axis ", axis, " of a tensor with ", rank, " axes");

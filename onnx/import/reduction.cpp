@@ -109,7 +109,7 @@ template <AxisFunction kFunction>
 Tensors import_flattened(Call& c) {
   const Tensor& x = c.in(0);
   const int64_t axis = axis_of(c.attr("axis", 1), x.rank());
-  const Shape& dims = x.shape();
+  const TensorShape dims = x.shape();
   const tiny::Dim rows = product(Shape(dims.begin(), dims.begin() + axis));
   const tiny::Dim columns = product(Shape(dims.begin() + axis, dims.end()));
   return {reshape(kFunction(reshape(x, {rows, columns}), 1), dims)};

@@ -76,7 +76,8 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Win
   // kernel.
   const Tensor view = windows(padded, kernel, o.strides, o.dilations, counts);
   Shape split{x.shape()[0], Dim(groups), Dim(1), each};
-  split.insert(split.end(), view.shape().begin() + 2, view.shape().end());
+  const Shape rest = view.shape().from(2);
+  split.insert(split.end(), rest.begin(), rest.end());
   Ints order{0, 1, 2};
   for (size_t i = 0; i < spatial; ++i) order.push_back(static_cast<int64_t>(4 + i));
   order.push_back(3);

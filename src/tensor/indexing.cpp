@@ -77,8 +77,8 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
   const int64_t along = checked_axis(axis, a.rank());
   bool fits = index.rank() == a.rank();
   for (int64_t i = 0; fits && i < a.rank(); ++i) {
-    const Dim& have = a.shape()[at(i)];
-    const Dim& want = index.shape()[at(i)];
+    const Dim have = a.shape()[at(i)];
+    const Dim want = index.shape()[at(i)];
     fits = i == along || decide_less_equal(want, have);
   }
   require(fits, Status::Shape, "take_along_axis ", along, " of ", a.shape(), " with an index of ",
@@ -100,11 +100,11 @@ Tensor gather_nd(const Tensor& a, const Tensor& index, int64_t batch) {
           " with an index of ", index.shape(), ", ", batch, " batch axes");
   const int64_t depth = index.shape().back().value();
   require(depth >= 1 && batch + depth <= a.rank() &&
-              std::equal(a.shape().begin(), a.shape().begin() + batch, index.shape().begin()),
+              a.shape().part(0, at(batch)) == index.shape().part(0, at(batch)),
           Status::Shape, "gather_nd of ", a.shape(), " with an index of ", index.shape(), ", ",
           batch, " batch axes");
   const int64_t inner = batch + depth;
-  const Shape outer(a.shape().begin(), a.shape().begin() + inner);
+  const Shape outer = a.shape().part(0, at(inner));
   const Shape strides = row_major_strides(outer);
   const int64_t rank = index.rank() - 1;
   Tensor place = number_int(cast(index, kInt64), 0);
@@ -115,7 +115,7 @@ Tensor gather_nd(const Tensor& a, const Tensor& index, int64_t batch) {
     place = flat_place(place, confined(column, outer[at(batch + i)]), strides[at(batch + i)]);
   }
   const Tensor rows = flatten(a, 0, inner);
-  const Shape shape(index.shape().begin(), index.shape().end() - 1);
+  const Shape shape = index.shape().part(0, at(rank));
   return a.with(make_gather(rows.node(), broadcast_to(place.node(), shape), 0));
 }
 
@@ -134,7 +134,7 @@ namespace {
 
 Tensor arg_extreme(const Tensor& a, int64_t axis, bool keepdims, bool last, bool greatest) {
   const int64_t along = checked_axis(axis, a.rank());
-  const Dim& size = a.shape()[at(along)];
+  const Dim size = a.shape()[at(along)];
   require(decide_less_equal(1, size), Status::Shape, greatest ? "argmax" : "argmin",
           " over nothing: axis ", along, " of ", a.shape());
   const Tensor best = greatest ? max(a, {along}, true) : min(a, {along}, true);
@@ -190,7 +190,7 @@ Tensor running(const Tensor& a, bool exclusive) {
 
 Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
   const int64_t along = checked_axis(axis, a.rank());
-  const Dim& size = a.shape()[at(along)];
+  const Dim size = a.shape()[at(along)];
   const DType dtype = sum_dtype(a.dtype());
   Tensor x = cast(a, accumulator_dtype(dtype));
   if (size.value() == 0) return cast(x, dtype);
@@ -260,7 +260,7 @@ Dim cut(const Dim& size, int64_t by, const char* what) {
 
 Tensor depth_to_space(const Tensor& a, int64_t block, bool columns_first) {
   require_blocks(a, block, "depth_to_space");
-  const Shape& s = a.shape();
+  const TensorShape s = a.shape();
   const Dim channels = cut(s[1], checked_mul(block, block, "a block"), "depth_to_space");
   const Dim b = block;
   const Shape shape{s[0], channels, s[2] * b, s[3] * b};
@@ -271,7 +271,7 @@ Tensor depth_to_space(const Tensor& a, int64_t block, bool columns_first) {
 
 Tensor space_to_depth(const Tensor& a, int64_t block) {
   require_blocks(a, block, "space_to_depth");
-  const Shape& s = a.shape();
+  const TensorShape s = a.shape();
   const Dim b = block;
   const Dim rows = cut(s[2], block, "space_to_depth");
   const Dim columns = cut(s[3], block, "space_to_depth");

@@ -39,7 +39,7 @@ Tensor stack(std::span<const Tensor> parts, int64_t axis) {
 
 std::vector<Tensor> split(const Tensor& a, const Ints& sizes, int64_t axis) {
   const int64_t along = checked_axis(axis, a.rank());
-  const Dim& size = a.shape()[static_cast<size_t>(along)];
+  const Dim size = a.shape()[static_cast<size_t>(along)];
   int64_t total = 0;
   for (int64_t s : sizes) {
     require(s >= 0, Status::Shape, "split into parts of ", list_text(sizes));

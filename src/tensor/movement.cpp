@@ -130,7 +130,7 @@ Tensor transpose(const Tensor& a, int64_t axis, int64_t other) {
 }
 
 Tensor expand(const Tensor& a, const Shape& shape) {
-  const Shape& from = a.shape();
+  const TensorShape from = a.shape();
   require(shape.size() >= from.size(), Status::Shape, "cannot expand ", from, " to ", shape);
   const size_t added = shape.size() - from.size();
   Shape out = shape;
@@ -153,7 +153,7 @@ Tensor flip(const Tensor& a, const Ints& axes) {
 }
 
 Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end) {
-  const Shape& from = a.shape();
+  const TensorShape from = a.shape();
   require(begin.size() == from.size() && end.size() == from.size(), Status::Shape, "begin ", begin,
           " and end ", end, " of shape ", from, ": name every axis");
   for (size_t i = 0; i < from.size(); ++i) {
@@ -167,7 +167,7 @@ Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end) {
 }
 
 Tensor pad(const Tensor& a, const Shape& before, const Shape& after, double value) {
-  const Shape& from = a.shape();
+  const TensorShape from = a.shape();
   require(before.size() == from.size() && after.size() == from.size(), Status::Shape, "pads ",
           before, " and ", after, " of shape ", from, ": name every axis");
   // What is taken away comes first; what is left may be nothing.
@@ -313,7 +313,7 @@ Tensor squeeze(const Tensor& a, const Ints& axes) {
   const Ints gone = checked_axes(axes, a.rank());
   Shape out;
   for (int64_t i = 0; i < a.rank(); ++i) {
-    const Dim& d = a.shape()[at(i)];
+    const Dim d = a.shape()[at(i)];
     const bool named = std::find(gone.begin(), gone.end(), i) != gone.end();
     require(!named || decide_equal(d, 1), Status::Shape, "axis ", i, " of ", a.shape(),
             " is not of size 1");
@@ -346,7 +346,7 @@ Tensor flatten(const Tensor& a, int64_t begin, int64_t end) {
   const int64_t last = std::min(end, a.rank());
   require(begin >= 0 && begin <= last, Status::Shape, "flatten axes ", begin, " to ", last, " of ",
           a.shape());
-  const Shape& from = a.shape();
+  const TensorShape from = a.shape();
   Shape out(from.begin(), from.begin() + begin);
   out.push_back(product(Shape(from.begin() + begin, from.begin() + last)));
   out.insert(out.end(), from.begin() + last, from.end());

@@ -110,11 +110,12 @@ Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& scale, const Te
                   double epsilon) {
   require_contexts(x, {scale, bias});
   require(x.rank() >= 2, Status::Shape, "group_norm of shape ", x.shape());
-  const Dim& channels = x.shape()[1];
+  const Dim channels = x.shape()[1];
   require(groups >= 1 && (divide_exactly(channels, groups) || channels.value() % groups == 0),
           Status::Shape, "group_norm: ", channels, " channels in ", groups, " groups");
   Shape split{x.shape()[0], Dim(groups), floor_div(channels, Dim(groups))};
-  split.insert(split.end(), x.shape().begin() + 2, x.shape().end());
+  const Shape rest = x.shape().from(2);
+  split.insert(split.end(), rest.begin(), rest.end());
   const Tensor value = wide(x);
   const Tensor grouped = value.with(make_reshape(value.node(), split));
   const Tensor normal = normalized(grouped, axes_from(grouped, 2), epsilon);

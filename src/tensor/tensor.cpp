@@ -35,7 +35,7 @@ Tensor Tensor::weak_float(Ref<Context> context, double value) {
   return t;
 }
 
-const UOp& Tensor::node() const {
+const UOp& Tensor::node() const& {
   if (cell_ && !(seen_ == cell_->node())) {
     node_ = view_of_memory(cell_->node(), view_);
     seen_ = cell_->node();

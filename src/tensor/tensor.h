@@ -6,6 +6,8 @@
 // Error{InvalidArgument, Shape or DType} that says what it got and what it wanted.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <utility>
 
 #include "engine/cell.h"
@@ -18,6 +20,39 @@ namespace tiny {
 
 // Dimensions of a tensor that a caller sees; views inside the library may have more.
 inline constexpr int64_t kRankMax = 16;
+
+// The shape of a tensor as it was asked for.  It keeps the node that has it, since a tensor's own
+// node may go at any look at the tensor: what is read of it (elements are values) stays good
+// whatever becomes of the tensor.
+class TensorShape {
+ public:
+  explicit TensorShape(UOp node) : node_(std::move(node)), dims_(&shape_of(node_)) {}
+  operator Shape() const { return *dims_; }  // NOLINT: it is a shape
+  size_t size() const { return dims_->size(); }
+  bool empty() const { return dims_->empty(); }
+  Dim operator[](size_t i) const { return (*dims_)[i]; }
+  Dim back() const { return dims_->back(); }
+  // Of the axes from `first` up to, and without, `last`.
+  Shape part(size_t first, size_t last) const {
+    const auto at = [&](size_t i) { return begin() + static_cast<ptrdiff_t>(i); };
+    return {at(first), at(last)};
+  }
+  Shape from(size_t first) const { return part(first, size()); }
+  // Of one that is held: a temporary's would end with it.
+  Shape::const_iterator begin() const& { return dims_->begin(); }
+  Shape::const_iterator end() const& { return dims_->end(); }
+  void begin() const&& = delete;
+  void end() const&& = delete;
+  bool operator==(const TensorShape& other) const { return *dims_ == *other.dims_; }
+  bool operator==(const Shape& other) const { return *dims_ == other; }
+
+ private:
+  UOp node_;
+  const Shape* dims_;  // kept with the node
+};
+inline std::string to_string(const TensorShape& shape) {
+  return to_string(Shape(shape));
+}
 
 class Tensor {
  public:
@@ -35,10 +70,11 @@ class Tensor {
   Context& context() const { return *context_; }
   const Ref<Context>& context_ref() const { return context_; }
   // The value now: of the newest version of what this is a view of.
-  const UOp& node() const;
+  const UOp& node() const&;
+  UOp node() const&& { return node(); }
   Graph& graph() const { return node_.graph(); }
-  const Shape& shape() const { return shape_of(node_); }
-  int64_t rank() const { return static_cast<int64_t>(shape().size()); }
+  TensorShape shape() const { return TensorShape(node_); }
+  int64_t rank() const { return static_cast<int64_t>(shape_of(node_).size()); }
   DType dtype() const { return node_.dtype(); }
   bool weak() const { return weak_; }
   double weak_value() const { return weak_value_; }  // of a weak float, unrounded

@@ -123,7 +123,7 @@ FullWindowOptions complete(const WindowOptions& options, size_t spatial, const c
 Shape spatial_sizes(const Tensor& x, size_t spatial, const char* what) {
   require(x.shape().size() > spatial, Status::Shape, what, " of shape ", x.shape(), " with ",
           spatial, " spatial axes");
-  return Shape(x.shape().end() - static_cast<int64_t>(spatial), x.shape().end());
+  return x.shape().from(x.shape().size() - spatial);
 }
 
 Tensor pad_spatial(const Tensor& x, const Ints& before, const Ints& after, double value) {
