@@ -4,6 +4,9 @@
 **             handle keeps alive what it was made from, so handles may be released in any order.
 **             Every argument is borrowed: the library keeps its own reference if it needs one.
 **             `const char *` results belong to the library; each says how long it lives.
+**             A handle of another type, or one that was released, is TINY_ERROR_INVALID_ARGUMENT with a
+**             message that says so, as long as its memory was not used again; retaining or releasing
+**             such a one does nothing.
 ** Errors      Calls that can fail return tiny_status; out-parameters come last and are set to NULL
 **             or zero on failure.  tiny_last_error() says what was wrong.  The library never aborts,
 **             exits, prints (unless TINY_DEBUG asks), or lets an exception out.
@@ -694,9 +697,13 @@ TINY_API tiny_status tiny_run_execute(tiny_run *run);
 /* `cancel` (may be NULL: none) ends an execution between two kernels, with TINY_ERROR_CANCELLED; the run can be
    executed again. */
 TINY_API tiny_status tiny_run_set_cancel(tiny_run *run, tiny_cancel *cancel);
-/* Copies an output of the last execution, row-major; `bytes` must be its exact size. */
+/* Copies an output of the last execution, row-major; `bytes` must be its exact size.  TINY_ERROR_INVALID_ARGUMENT
+   if there is none: the run was not executed, the last execution failed, or a variable or where the output
+   goes was set since. */
 TINY_API tiny_status tiny_run_read_output(tiny_run *run, size_t index, void *data, size_t bytes);
-/* An output of the last execution as a tensor, without a copy: the next execution has memory of its own. */
+/* An output of the last execution as a tensor, without a copy: the next execution has memory of its own.  Asked for
+   again before that it is the same tensor, and tiny_run_read_output reads that tensor's memory.  Errors as
+   tiny_run_read_output. */
 TINY_API tiny_status tiny_run_output_tensor(tiny_run *run, size_t index, tiny_tensor **out);
 TINY_API tiny_status tiny_run_output_dtype(const tiny_run *run, size_t index, tiny_dtype *out);
 /* With the variables' values, which every variable must have. */

@@ -51,7 +51,7 @@ tiny::NamedTensor stored_of(const std::string& name, tiny::Tensor& tensor) {
 
 }  // namespace
 
-struct tiny_archive {
+struct tiny_archive : tiny::CountedAs<tiny::HandleKind::Archive> {
   explicit tiny_archive(tiny_context& c) : context(&c) { c.retain(); }
   // Null if there is none of this name.
   Entry* find(std::string_view name) const {
@@ -74,7 +74,6 @@ struct tiny_archive {
     return *entries.emplace_back(std::move(entry));
   }
 
-  std::atomic<int64_t> references{1};
   tiny_context* context;
   std::vector<std::unique_ptr<Entry>> entries;
   std::vector<Entry*> by_name;  // in the order of names
@@ -159,11 +158,11 @@ tiny_status tiny_archive_load(tiny_context* context, const char* path, tiny_arch
 }
 
 void tiny_archive_retain(tiny_archive* archive) {
-  tiny::retain_counted(archive);
+  tiny::retain_owned(archive);
 }
 
 void tiny_archive_release(tiny_archive* archive) {
-  tiny::release_counted(archive);
+  tiny::release_owned(archive);
 }
 
 tiny_status tiny_archive_count(const tiny_archive* archive, size_t* out) {
@@ -185,13 +184,14 @@ tiny_status tiny_archive_name(const tiny_archive* archive, size_t index, const c
 tiny_status tiny_archive_info(const tiny_archive* archive, tiny_report** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return with_archive(__func__, archive, [&] { *out = new tiny_report{info_json(*archive)}; });
+  return with_archive(__func__, archive, [&] { *out = new tiny_report(info_json(*archive)); });
 }
 
 tiny_status tiny_archive_get(const tiny_archive* archive, const char* name, tiny_tensor** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  if (!archive) return tiny::fail(__func__, Status::InvalidArgument, "archive is NULL");
+  const tiny_status known = guarded(__func__, [&] { tiny::required(archive, "archive"); });
+  if (known != TINY_OK) return known;
   return tiny::produce(__func__, out, archive->context, [&] {
     const Entry* entry = archive->find(&tiny::required(name, "name"));
     if (entry)

@@ -94,11 +94,15 @@ DType dtype_argument(tiny_dtype value) {
               cat("unknown dtype ", value, "; known: ", join(names, ", ")));
 }
 
+Ref<CancelToken> token_of(const tiny_cancel* cancel) {
+  return cancel ? required(cancel, "cancel").token : nullptr;
+}
+
 tiny_context& Operands::context() const {
   if (kind_ == Kind::Context) return required(context_, "context");
   tiny_context* found = nullptr;
-  const auto check = [&](const tiny_tensor* tensor, const std::string& name) {
-    require(tensor != nullptr, Status::InvalidArgument, name, " is NULL");
+  const auto check = [&](const tiny_tensor* tensor, const char* name) {
+    required(tensor, name);
     if (!found) found = tensor->context;
     require(tensor->context == found, Status::InvalidArgument, name, " comes from another context");
   };
@@ -106,7 +110,7 @@ tiny_context& Operands::context() const {
     if (operand.tensor || !operand.may_be_null) check(operand.tensor, operand.name);
   if (kind_ == Kind::List) {
     require(list_ != nullptr && count_ > 0, Status::InvalidArgument, name_, " is NULL or empty");
-    for (size_t i = 0; i < count_; ++i) check(list_[i], cat(name_, "[", i, "]"));
+    for (size_t i = 0; i < count_; ++i) check(list_[i], cat(name_, "[", i, "]").c_str());
   }
   return *found;
 }

@@ -31,12 +31,18 @@ tiny_status guarded(const char* call, Body body) noexcept {
   }
 }
 
-// `*pointer`, or Error{InvalidArgument} that names it.
+// `*pointer`, or Error{InvalidArgument} that names it: it is NULL, or a handle that is no live one
+// of this type.
 template <class T>
 T& required(T* pointer, const char* name) {
   require(pointer != nullptr, Status::InvalidArgument, name, " is NULL");
+  if constexpr (IsHandle<T>)
+    if (!is_live(pointer)) throw_wrong(pointer, T::kKind, name);
   return *pointer;
 }
+
+// The token of a handle that may be NULL: then null.
+Ref<CancelToken> token_of(const tiny_cancel* cancel);
 
 // The list of `count` numbers, which may be NULL if there are none.
 std::vector<int64_t> numbers(const int64_t* values, size_t count, const char* name);
@@ -81,6 +87,16 @@ class Building {
   tiny_context& context_;
 };
 
+// A handle of the value that `body` returns; its context is being built in.
+template <class Body>
+tiny_tensor* make_handle(tiny_context& context, Body body) {
+  // Before the value, so that nothing fails once a deleter is attached.
+  auto handle = std::make_unique<tiny_tensor>(context);
+  handle->value = body();
+  context.retain();
+  return handle.release();
+}
+
 // A call that makes a tensor: `body` returns its value.
 template <class Body>
 tiny_status produce(const char* call, tiny_tensor** out, const Operands& operands,
@@ -90,11 +106,7 @@ tiny_status produce(const char* call, tiny_tensor** out, const Operands& operand
   return guarded(call, [&] {
     tiny_context& context = operands.context();
     const Building building(context);
-    // Before the value, so that nothing fails once a deleter is attached.
-    auto handle = std::make_unique<tiny_tensor>(context);
-    handle->value = body();
-    context.retain();
-    *out = handle.release();
+    *out = make_handle(context, body);
   });
 }
 

@@ -68,11 +68,11 @@ tiny_status tiny_options_create(tiny_options** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::guarded(__func__,
-                       [&] { *out = new tiny_options{tiny::Flags::from_environment(warn)}; });
+                       [&] { *out = new tiny_options(tiny::Flags::from_environment(warn)); });
 }
 
 void tiny_options_release(tiny_options* options) {
-  delete options;
+  if (tiny::is_last_release(options)) delete options;
 }
 
 tiny_status tiny_options_set_int(tiny_options* options, const char* key, int64_t value) {
@@ -136,7 +136,8 @@ tiny_status tiny_context_create(const tiny_options* options, tiny_context** out)
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::guarded(__func__, [&] {
-    *out = new tiny_context(options ? options->flags : tiny::Flags::from_environment(warn));
+    *out = new tiny_context(options ? tiny::required(options, "options").flags
+                                    : tiny::Flags::from_environment(warn));
   });
 }
 
@@ -144,51 +145,48 @@ tiny_status tiny_context_counters(tiny_context* context, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::act(__func__, context,
-                   [&] { *out = new tiny_report{tiny::counters_json(*context->core)}; });
+                   [&] { *out = new tiny_report(tiny::counters_json(*context->core)); });
 }
 
 void tiny_context_retain(tiny_context* context) {
-  if (context) context->retain();
+  tiny::retain_owned(context);
 }
 
 tiny_status tiny_context_info(tiny_context* context, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, context, [&] { *out = new tiny_report{info_json(*context->core)}; });
+  return tiny::act(__func__, context, [&] { *out = new tiny_report(info_json(*context->core)); });
 }
 
 tiny_status tiny_context_set_cancel(tiny_context* context, tiny_cancel* cancel) {
   return tiny::act(__func__, context,
-                   [&] { context->core->stop().set_token(tiny::Ref<tiny::CancelToken>(cancel)); });
+                   [&] { context->core->stop().set_token(tiny::token_of(cancel)); });
 }
 
 tiny_status tiny_cancel_create(tiny_cancel** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::guarded(__func__, [&] {
-    *out = new tiny_cancel;
-    (*out)->retain();
-  });
+  return tiny::guarded(__func__, [&] { *out = new tiny_cancel; });
 }
 
 void tiny_cancel_retain(tiny_cancel* cancel) {
-  if (cancel) cancel->retain();
+  tiny::retain_owned(cancel);
 }
 
 void tiny_cancel_release(tiny_cancel* cancel) {
-  if (cancel) cancel->release();
+  if (tiny::is_last_release(cancel)) delete cancel;
 }
 
 tiny_status tiny_cancel_set(tiny_cancel* cancel) {
-  return tiny::guarded(__func__, [&] { tiny::required(cancel, "cancel").set(); });
+  return tiny::guarded(__func__, [&] { tiny::required(cancel, "cancel").token->set(); });
 }
 
 tiny_status tiny_cancel_clear(tiny_cancel* cancel) {
-  return tiny::guarded(__func__, [&] { tiny::required(cancel, "cancel").clear(); });
+  return tiny::guarded(__func__, [&] { tiny::required(cancel, "cancel").token->clear(); });
 }
 
 void tiny_context_release(tiny_context* context) {
-  if (context) context->release();
+  if (tiny::is_last_release(context)) context->release();
 }
 
 }  // extern "C"

@@ -33,7 +33,7 @@ void tiny_context::drain() {
 namespace tiny {
 
 void release_handle(tiny_tensor* tensor) noexcept {
-  if (tensor->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!is_last_release(tensor)) return;
   tiny_context* context = tensor->context;
   // Only the builder takes the flag here: another thread would make its next call BUSY.
   if (context->builder.load(std::memory_order_relaxed) == &thread_mark && context->try_enter()) {

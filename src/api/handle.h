@@ -1,6 +1,6 @@
 // What the handles of tiny.h are.
 //
-// A context handle is counted by its own users and by every live handle made from it.  UOps have
+// A context lives while it has owners, and while a handle made from it does.  UOps have
 // plain counts, so a tensor dies only while its context's flag is held, or with the context: a
 // release by a thread that is not the context's last builder, or while the flag is held, puts the
 // tensor on a lock-free list that the next building call empties.
@@ -11,22 +11,30 @@
 #include <string>
 #include <utility>
 
+#include "api/counted.h"
 #include "base/flags.h"
 #include "engine/context.h"
 #include "tensor/marks.h"
 #include "tensor/tensor.h"
 #include "tiny.h"
 
-struct tiny_options {
+struct tiny_options : tiny::CountedAs<tiny::HandleKind::Options> {
+  explicit tiny_options(tiny::Flags f) : flags(std::move(f)) {}
+
   tiny::Flags flags;
 };
 
-struct tiny_context {
+struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
   explicit tiny_context(const tiny::Flags& flags) : core(tiny::make_ref<tiny::Context>(flags)) {}
   ~tiny_context();
 
+  // For a handle that is made from it, and once for all owners together.
   void retain() { references.fetch_add(1, std::memory_order_relaxed); }
   void release();
+  // One owner more, also where there was none left.
+  void own() {
+    if (add_owner()) retain();
+  }
   // The flag of a building call; false if it is taken.
   bool try_enter();
   void leave() { busy.store(false, std::memory_order_release); }
@@ -42,13 +50,12 @@ struct tiny_context {
 };
 
 // Holds no nodes: any thread may release it.
-struct tiny_variable {
+struct tiny_variable : tiny::CountedAs<tiny::HandleKind::Variable> {
   tiny_variable(tiny_context& c, std::string n, int64_t low, int64_t high, int64_t m)
       : context(&c), name(std::move(n)), min(low), max(high), mark(m) {
     c.retain();
   }
 
-  std::atomic<int64_t> references{1};
   tiny_context* context;
   std::string name;
   int64_t min;
@@ -56,12 +63,13 @@ struct tiny_variable {
   int64_t mark;  // the dimension, in the context's marks
 };
 
-struct tiny_cancel : tiny::CancelToken {};
+struct tiny_cancel : tiny::CountedAs<tiny::HandleKind::Cancel> {
+  tiny::Ref<tiny::CancelToken> token = tiny::make_ref<tiny::CancelToken>();
+};
 
-struct tiny_tensor {
+struct tiny_tensor : tiny::CountedAs<tiny::HandleKind::Tensor> {
   explicit tiny_tensor(tiny_context& c) : context(&c) {}
 
-  mutable std::atomic<int64_t> references{1};
   tiny_context* context;        // counted while the handle is alive
   mutable tiny::Tensor value;   // reading replaces the node by one that has memory
   tiny_tensor* next = nullptr;  // on the context's list
@@ -69,7 +77,7 @@ struct tiny_tensor {
 
 namespace tiny {
 
-// Drops one reference of the caller's.
+// Drops an owner; does nothing to what is no live tensor.
 void release_handle(tiny_tensor* tensor) noexcept;
 
 }  // namespace tiny

@@ -85,11 +85,11 @@ tiny_status tiny_model_load(tiny_context* context, const char* path, tiny_model*
 }
 
 void tiny_model_retain(tiny_model* model) {
-  tiny::retain_counted(model);
+  tiny::retain_owned(model);
 }
 
 void tiny_model_release(tiny_model* model) {
-  tiny::release_counted(model);
+  tiny::release_owned(model);
 }
 
 tiny_status tiny_model_info(const tiny_model* model, tiny_report** out) {
@@ -98,7 +98,7 @@ tiny_status tiny_model_info(const tiny_model* model, tiny_report** out) {
   return guarded(__func__, [&] {
     const tiny_model& m = tiny::required(model, "model");
     const tiny::Building building(*m.context);
-    *out = new tiny_report{tiny::onnx::info_json(m.value->model(), m.value->operations())};
+    *out = new tiny_report(tiny::onnx::info_json(m.value->model(), m.value->operations()));
   });
 }
 
@@ -107,7 +107,7 @@ tiny_status tiny_model_header(const tiny_model* model, tiny_report** out) {
   *out = nullptr;
   return guarded(__func__, [&] {
     const tiny_model& m = tiny::required(model, "model");
-    *out = new tiny_report{tiny::onnx::header_json(m.value->model())};
+    *out = new tiny_report(tiny::onnx::header_json(m.value->model()));
   });
 }
 
@@ -184,7 +184,8 @@ tiny_status tiny_model_run(tiny_model* model, tiny_tensor* const* inputs, size_t
                            tiny_tensor** outputs, size_t output_count) {
   if (outputs)
     for (size_t i = 0; i < output_count; ++i) outputs[i] = nullptr;
-  if (!model) return tiny::fail(__func__, Status::InvalidArgument, "model is NULL");
+  const tiny_status known = guarded(__func__, [&] { tiny::required(model, "model"); });
+  if (known != TINY_OK) return known;
   if (!outputs && output_count == 0 && model->value->output_count() == 0) return TINY_OK;
   return tiny::produce_list(__func__, outputs, output_count, model->context, [&] {
     const LoadedModel& m = *model->value;
@@ -192,12 +193,10 @@ tiny_status tiny_model_run(tiny_model* model, tiny_tensor* const* inputs, size_t
             m.output_count(), " outputs; there is room for ", output_count);
     require(inputs != nullptr || input_count == 0, Status::InvalidArgument, "inputs is NULL");
     std::vector<tiny::Tensor> values;
-    for (size_t i = 0; i < input_count; ++i) {
-      require(inputs[i] != nullptr, Status::InvalidArgument, "inputs[", i, "] is NULL");
-      require(inputs[i]->context == model->context, Status::InvalidArgument, "inputs[", i,
-              "] comes from another context");
-      values.push_back(inputs[i]->value);
-    }
+    if (input_count > 0)
+      require(&tiny::Operands(inputs, input_count, "inputs").context() == model->context,
+              Status::InvalidArgument, "inputs come from another context than the model");
+    for (size_t i = 0; i < input_count; ++i) values.push_back(inputs[i]->value);
     return model->value->run(values);
   });
 }

@@ -5,65 +5,65 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "api/handle.h"
 #include "onnx/session.h"
 
-struct tiny_report {
+struct tiny_report : tiny::CountedAs<tiny::HandleKind::Report> {
+  explicit tiny_report(std::string t) : text(std::move(t)) {}
+
   std::string text;
 };
 
 // Each keeps its context's handle alive.
-struct tiny_model {
+struct tiny_model : tiny::CountedAs<tiny::HandleKind::Model> {
   tiny_model(tiny_context& c, tiny::Ref<tiny::onnx::LoadedModel> v)
       : context(&c), value(std::move(v)) {
     c.retain();
   }
 
-  std::atomic<int64_t> references{1};
   tiny_context* context;
   tiny::Ref<tiny::onnx::LoadedModel> value;
 };
 
-struct tiny_program {
+struct tiny_program : tiny::CountedAs<tiny::HandleKind::Program> {
   tiny_program(tiny_context& c, tiny::Ref<const tiny::TensorProgram> v)
       : context(&c), value(std::move(v)) {
     c.retain();
   }
 
-  std::atomic<int64_t> references{1};
   tiny_context* context;
   tiny::Ref<const tiny::TensorProgram> value;
 };
 
-struct tiny_run {
-  tiny_run(tiny_context& c, tiny::Ref<tiny::TensorRun> v) : context(&c), value(std::move(v)) {
+struct tiny_run : tiny::CountedAs<tiny::HandleKind::Run> {
+  tiny_run(tiny_context& c, tiny::Ref<tiny::TensorRun> v)
+      : context(&c), value(std::move(v)), taken(value->output_ports().size()) {
     c.retain();
+  }
+  ~tiny_run() { forget_taken(); }
+  void forget_taken() {
+    for (tiny_tensor*& tensor : taken) tiny::release_handle(std::exchange(tensor, nullptr));
   }
 
   std::atomic<bool> busy{false};  // one thread at a time uses a run
   tiny_context* context;
   tiny::Ref<tiny::TensorRun> value;
+  std::vector<tiny_tensor*>
+      taken;  // by output: the tensor that has its memory, if one was asked for
 };
 
 namespace tiny {
 
-template <class Handle>
-void retain_counted(Handle* handle) {
-  if (handle) handle->references.fetch_add(1, std::memory_order_relaxed);
-}
-
 // The context goes last: what the handle holds may live in its memory.
 template <class Handle>
-void destroy(Handle* handle) {
+void release_owned(Handle* handle) {
+  if (!is_last_release(handle)) return;
   tiny_context* context = handle->context;
   delete handle;
   context->release();
-}
-
-template <class Handle>
-void release_counted(Handle* handle) {
-  if (handle && handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(handle);
 }
 
 }  // namespace tiny

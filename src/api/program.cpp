@@ -89,15 +89,15 @@ tiny::SourceStage stage_named(std::string_view name) {
 extern "C" {
 
 const char* tiny_report_text(const tiny_report* report) {
-  return report ? report->text.c_str() : "";
+  return tiny::is_live(report) ? report->text.c_str() : "";
 }
 
 size_t tiny_report_bytes(const tiny_report* report) {
-  return report ? report->text.size() : 0;
+  return tiny::is_live(report) ? report->text.size() : 0;
 }
 
 void tiny_report_release(tiny_report* report) {
-  delete report;
+  if (tiny::is_last_release(report)) delete report;
 }
 
 tiny_status tiny_input(tiny_context* context, tiny_dtype dtype, const int64_t* dims, size_t ndim,
@@ -128,11 +128,11 @@ tiny_status tiny_program_compile(tiny_tensor* const* inputs, size_t input_count,
 }
 
 void tiny_program_retain(tiny_program* program) {
-  tiny::retain_counted(program);
+  tiny::retain_owned(program);
 }
 
 void tiny_program_release(tiny_program* program) {
-  tiny::release_counted(program);
+  tiny::release_owned(program);
 }
 
 tiny_status tiny_program_kernel_count(const tiny_program* program, size_t* out) {
@@ -176,7 +176,7 @@ tiny_status tiny_program_kernels(const tiny_program* program, tiny_report** out)
   *out = nullptr;
   return guarded(__func__, [&] {
     const tiny::Program* tape = tape_of(program);
-    *out = new tiny_report{tape ? tiny::kernels_json(*tape) : "[]"};
+    *out = new tiny_report(tape ? tiny::kernels_json(*tape) : "[]");
   });
 }
 
@@ -191,8 +191,8 @@ tiny_status tiny_program_kernel_source(const tiny_program* program, size_t index
             " kernels; got index ", index);
     const tiny::SourceStage wanted = stage_named(&tiny::required(stage, "stage"));
     const tiny::Building building(*program->context);
-    *out = new tiny_report{
-        program->context->core->kernels().source(tape->tape[index].executable.get(), wanted)};
+    *out = new tiny_report(
+        program->context->core->kernels().source(tape->tape[index].executable.get(), wanted));
   });
 }
 
@@ -219,7 +219,7 @@ tiny_status tiny_run_create(tiny_program* program, tiny_run** out) {
 }
 
 void tiny_run_release(tiny_run* run) {
-  if (run) tiny::destroy(run);
+  tiny::release_owned(run);
 }
 
 tiny_status tiny_run_set_input(tiny_run* run, size_t index, const tiny_tensor* tensor) {
@@ -246,8 +246,8 @@ tiny_status tiny_run_set_output(tiny_run* run, size_t index, tiny_tensor* tensor
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     output_at(run, index);
-    require(!tensor || tensor->context == r.context, Status::InvalidArgument,
-            "tensor comes from another context");
+    require(!tensor || tiny::required(tensor, "tensor").context == r.context,
+            Status::InvalidArgument, "tensor comes from another context");
     const tiny::Building building(*r.context);
     const Using use(r);
     r.value->set_output(index, tensor ? &tensor->value : nullptr);
@@ -258,6 +258,7 @@ tiny_status tiny_run_execute(tiny_run* run) {
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
+    r.forget_taken();
     r.value->execute();
   });
 }
@@ -266,7 +267,7 @@ tiny_status tiny_run_set_cancel(tiny_run* run, tiny_cancel* cancel) {
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
-    r.value->set_cancel(tiny::Ref<tiny::CancelToken>(cancel));
+    r.value->set_cancel(tiny::token_of(cancel));
   });
 }
 
@@ -284,12 +285,18 @@ tiny_status tiny_run_read_output(tiny_run* run, size_t index, void* data, size_t
 }
 
 tiny_status tiny_run_output_tensor(tiny_run* run, size_t index, tiny_tensor** out) {
-  if (out) *out = nullptr;
-  if (!run) return tiny::fail(__func__, Status::InvalidArgument, "run is NULL");
-  return tiny::produce(__func__, out, run->context, [&] {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] {
     output_at(run, index);
+    const tiny::Building building(*run->context);
     const Using use(*run);
-    return run->value->take_output(index);
+    tiny_tensor*& taken = run->taken[index];
+    run->value->require_output(index);
+    if (!taken)
+      taken = tiny::make_handle(*run->context, [&] { return run->value->take_output(index); });
+    taken->add_owner();
+    *out = taken;
   });
 }
 

@@ -83,11 +83,11 @@ tiny_status tiny_arange(tiny_context* context, tiny_dtype dtype, int64_t count, 
 }
 
 void tiny_tensor_retain(tiny_tensor* tensor) {
-  if (tensor) tensor->references.fetch_add(1, std::memory_order_relaxed);
+  tiny::retain_owned(tensor);
 }
 
 void tiny_tensor_release(tiny_tensor* tensor) {
-  if (tensor) tiny::release_handle(tensor);
+  tiny::release_handle(tensor);
 }
 
 tiny_status tiny_tensor_context(const tiny_tensor* tensor, tiny_context** out) {
@@ -95,7 +95,7 @@ tiny_status tiny_tensor_context(const tiny_tensor* tensor, tiny_context** out) {
   *out = nullptr;
   return tiny::guarded(__func__, [&] {
     tiny_context* context = tiny::required(tensor, "tensor").context;
-    context->retain();
+    context->own();
     *out = context;
   });
 }
@@ -175,7 +175,7 @@ tiny_status tiny_schedule(tiny_tensor* const* tensors, size_t count, tiny_report
   return tiny::act(__func__, {tensors, count, "tensors"}, [&] {
     std::vector<tiny::Tensor*> values;
     for (size_t i = 0; i < count; ++i) values.push_back(&tensors[i]->value);
-    *out = new tiny_report{tiny::schedule_json(values)};
+    *out = new tiny_report(tiny::schedule_json(values));
   });
 }
 

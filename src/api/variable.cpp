@@ -37,11 +37,11 @@ tiny_status tiny_variable_create(tiny_context* context, const char* name, int64_
 }
 
 void tiny_variable_retain(tiny_variable* variable) {
-  tiny::retain_counted(variable);
+  tiny::retain_owned(variable);
 }
 
 void tiny_variable_release(tiny_variable* variable) {
-  tiny::release_counted(variable);
+  tiny::release_owned(variable);
 }
 
 tiny_status tiny_variable_name(const tiny_variable* variable, const char** out) {

@@ -98,8 +98,10 @@ void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs,
     if (!has_memory(u) || std::ranges::count(inputs, u)) continue;
     const Ref<Storage> storage = storage_of(u);
     require(storage->has_memory() || u.op() != Op::Buffer, Status::InvalidArgument,
-            inputs.empty() ? "the value depends on an input: compile a program and read its run"
-                           : "an output depends on an input that is not among the inputs");
+            inputs.empty()
+                ? "the value depends on an input (tiny_input), which runs of a program alone"
+                  " have: compile a program and read its run"
+                : "an output depends on an input that is not among the inputs");
     require(storage->has_memory(), Status::InvalidArgument,
             "the value depends on what a program writes: read it from a run of the program");
     require(storage->is_current(), Status::InvalidArgument,
@@ -112,8 +114,8 @@ Realized realize(Context& context, std::span<const UOp> outputs, Placement place
   std::vector<UOp> missing;
   for (const UOp& out : outputs)
     if (!stored_view(out)) missing.push_back(out);
+  require_values(outputs, {});  // an input is stored, but nowhere
   if (missing.empty()) return {};
-  require_values(missing, {});
   if (context.flags().spec != 0)
     for (const UOp& out : missing) verify_tensor(out);
   context.observer().drawn(missing);

@@ -65,6 +65,8 @@ TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program)
       input_shapes_(program_->inputs.size()),
       given_shapes_(program_->outputs.size()) {
   outputs_.resize(program_->outputs.size());
+  next_.resize(program_->outputs.size());
+  is_given_.resize(program_->outputs.size());
   given_.resize(program_->outputs.size());
   if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
   if (values_.empty()) bind_outputs();
@@ -93,7 +95,8 @@ void TensorRun::take_value(size_t variable, int64_t value) {
   is_known_[variable] = 1;
   values_[variable] = value;
   fits_ = false;
-  outputs_.assign(outputs_.size(), nullptr);
+  forget_outputs();
+  if (outcome_ == Outcome::Done) outcome_ = Outcome::Outdated;
   if (std::ranges::count(is_known_, 0) > 0) return;
   fit_ports(input_ports_, values_);
   fit_ports(output_ports_, values_);
@@ -146,7 +149,7 @@ void TensorRun::fit() {
 }
 
 void TensorRun::bind_outputs() {
-  for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i] = output_ports_[i].captured;
+  for (size_t i = 0; i < next_.size(); ++i) next_[i] = output_ports_[i].captured;
   for (auto port = output_ports_.begin(); run_ && port != output_ports_.end(); ++port) {
     const auto first = std::ranges::find(output_ports_, port->number, &TensorProgram::Port::number);
     if (port->number >= 0 && port == first) bind_output(port->number);
@@ -158,20 +161,26 @@ void TensorRun::bind_outputs() {
 // Outputs that are the same value share it, but for those that have another tensor.
 void TensorRun::bind_output(int64_t number) {
   Ref<Storage> memory;
-  for (size_t i = 0; i < outputs_.size() && !memory; ++i)
+  for (size_t i = 0; i < next_.size() && !memory; ++i)
     if (output_ports_[i].number == number) memory = given_[i];
   const bool is_tensors = static_cast<bool>(memory);
-  for (size_t i = 0; i < outputs_.size(); ++i) {
+  for (size_t i = 0; i < next_.size(); ++i) {
     if (output_ports_[i].number != number) continue;
     if (!memory) memory = context_->allocate(output_ports_[i].bytes);
-    outputs_[i] = given_[i] ? given_[i] : memory;
+    next_[i] = given_[i] ? given_[i] : memory;
   }
   run_->bind_output(number, memory, is_tensors);
 }
 
+void TensorRun::forget_outputs() {
+  outputs_.assign(outputs_.size(), nullptr);
+  next_.assign(next_.size(), nullptr);
+}
+
 void TensorRun::let_go() {
   bound_.assign(bound_.size(), false);
-  outputs_.assign(outputs_.size(), nullptr);
+  forget_outputs();
+  outcome_ = Outcome::None;
   given_.assign(given_.size(), nullptr);
   fits_ = false;
   if (run_) run_->unbind();
@@ -234,6 +243,7 @@ void TensorRun::set_output(size_t index, Tensor* tensor) {
     if (!queue_) queue_ = context_->device().make_queue();
   }
   given_[index] = memory;
+  std::ranges::replace(outputs_, Ref<Storage>(outputs_[index]), Ref<Storage>());
   if (tensor) given_shapes_[index] = const_dims(tensor->shape());
   if (fits_) bind_output(port.number);
 }
@@ -257,15 +267,21 @@ void TensorRun::require_apart(size_t index, const Storage& memory) const {
 }
 
 void TensorRun::require_output(size_t index) const {
-  require(static_cast<bool>(outputs_[index]), Status::InvalidArgument, "output \"",
-          output_ports_[index].name,
-          "\" is that of other values of the variables: the run is to be executed first");
+  const char* reason = nullptr;
+  if (outcome_ == Outcome::None) reason = "\" has no value: the run was not executed";
+  if (outcome_ == Outcome::Failed) reason = "\" has no value: the last execution failed";
+  if (outcome_ == Outcome::Outdated)
+    reason = "\" is that of other values of the variables: the run is to be executed first";
+  if (!reason && !outputs_[index] && output_ports_[index].number >= 0)
+    reason = "\" has no value: where it goes was set after the last execution";
+  require(reason == nullptr, Status::InvalidArgument, "output \"", output_ports_[index].name,
+          reason ? reason : "");
 }
 
 void TensorRun::read_output(size_t index, void* data) const {
   const TensorProgram::Port& port = output_ports_[index];
-  if (port.bytes == 0) return;
   require_output(index);
+  if (port.bytes == 0) return;
   Device& device = context_->device();
   const Ref<Queue> queue = device.make_queue();
   device.copy_out(queue.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
@@ -273,23 +289,36 @@ void TensorRun::read_output(size_t index, void* data) const {
   device.wait(queue.get());
 }
 
+Ref<Storage> TensorRun::copied(const Storage& memory, int64_t bytes) {
+  if (!queue_) queue_ = context_->device().make_queue();
+  const Ref<Storage> copy = context_->allocate(bytes);
+  context_->device().copy(queue_.get(), copy->memory(), copy->byte_offset(), memory.memory(),
+                          memory.byte_offset(), bytes);
+  context_->device().wait(queue_.get());
+  return copy;
+}
+
 Tensor TensorRun::take_output(size_t index) {
   const TensorProgram::Port& port = output_ports_[index];
   require(!port.captured, Status::InvalidArgument, "output ", index,
           " is a tensor that the program writes: use that tensor");
-  if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
-  require(!given_[index], Status::InvalidArgument, "output ", index,
-          " is written into a tensor that was set: use that tensor");
   require_output(index);
+  if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
+  require(!is_given_[index], Status::InvalidArgument, "output ", index,
+          " is written into a tensor that was set: use that tensor");
+  // Of outputs that are the same value each tensor has memory of its own.
+  if (std::ranges::count(outputs_, outputs_[index]) > 1)
+    outputs_[index] = copied(*outputs_[index], port.bytes);
   const Ref<Storage> taken = outputs_[index];
-  const Ref<Storage> next = context_->allocate(port.bytes);
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    if (program_->outputs[i].number == port.number) outputs_[i] = next;
-  run_->bind_output(port.number, next);
-  taken->claim();
+  if (next_[index] == taken) {
+    const Ref<Storage> next = context_->allocate(port.bytes);
+    std::ranges::replace(next_, taken, next);
+    run_->bind_output(port.number, next);
+  }
+  const bool is_own = taken->claim();
   const UOp buffer =
       make_buffer(context_->graph(), taken, port.dtype, product(to_shape(port.shape)).value());
-  return Tensor::of_memory(context_, buffer, row_major(to_shape(port.shape)));
+  return Tensor::of_memory(context_, buffer, row_major(to_shape(port.shape)), is_own);
 }
 
 void TensorRun::set_cancel(Ref<CancelToken> token) {
@@ -309,12 +338,19 @@ void TensorRun::execute() {
   std::vector<std::string> missing;
   for (size_t i = 0; i < bound_.size(); ++i)
     if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
+  outcome_ = Outcome::Failed;
   require(missing.empty(), Status::InvalidArgument,
           "inputs that were not set: ", join(missing, ", "));
   if (!fits_) fit();
-  if (!run_) return;
-  run_->execute();
-  copy_outputs();
+  if (run_) {
+    run_->execute();
+    copy_outputs();
+  }
+  for (size_t i = 0; i < next_.size(); ++i) {
+    if (!(outputs_[i] == next_[i])) outputs_[i] = next_[i];
+    is_given_[i] = given_[i] ? 1 : 0;
+  }
+  outcome_ = Outcome::Done;
 }
 
 // Of outputs that are the same value, the first that was set has the result; the others get copies.

@@ -35,12 +35,15 @@ class TensorRun : public RefCounted {
   // Error{InvalidArgument} that names the inputs and variables that are not bound, Error{Shape} if
   // an input or output does not fit the variables.
   void execute();
-  // Of the last execution; null for an output without elements, and once a variable has changed.
+  // Error{InvalidArgument} unless there is an output: the last execution succeeded, and no variable
+  // has changed since.
+  void require_output(size_t index) const;
+  // Of the last execution; null for an output without elements.
   const Ref<Storage>& output(size_t index) const { return outputs_[index]; }
   // Copies an output's elements, row-major.
   void read_output(size_t index, void* data) const;
-  // An output of the last execution as a tensor; the next has other memory.  Belongs to the
-  // context's thread.
+  // An output of the last execution as a tensor, whose memory it is; the next has other memory.  A
+  // second one of the same output has the same memory.  Belongs to the context's thread.
   Tensor take_output(size_t index);
   void set_timed(bool timed);
   void set_cancel(Ref<CancelToken> token);
@@ -60,8 +63,9 @@ class TensorRun : public RefCounted {
   void take_value(size_t variable, int64_t value);
   void fit();
   void bind_outputs();
-  void require_output(size_t index) const;
   void bind_output(int64_t number);
+  void forget_outputs();
+  Ref<Storage> copied(const Storage& memory, int64_t bytes);
   void require_apart(size_t index, const Storage& memory) const;
   void copy_outputs();
 
@@ -76,9 +80,13 @@ class TensorRun : public RefCounted {
   std::vector<bool> bound_;
   std::vector<Ints> input_shapes_;  // of the tensors that are bound
   std::vector<Ints> given_shapes_;  // by output: of the tensor that was set
-  std::vector<Ref<Storage>> outputs_;
-  Ref<Queue> queue_;                 // for copies between them
-  std::vector<Ref<Storage>> given_;  // by output: the memory of a tensor, if one was set
+  enum class Outcome : uint8_t { None, Failed, Done, Outdated };
+  Outcome outcome_ = Outcome::None;    // of the last execution
+  std::vector<Ref<Storage>> outputs_;  // what the last execution wrote
+  std::vector<Ref<Storage>> next_;     // what executions write
+  Ref<Queue> queue_;                   // for copies between them
+  std::vector<Ref<Storage>> given_;    // by output: the memory of a tensor, if one was set
+  std::vector<uint8_t> is_given_;      // by output: the last execution wrote it there
 };
 
 }  // namespace tiny

@@ -104,6 +104,56 @@ TEST_F(Misuse, WritesThatCannotBeAreRefusedAndChangeNothing) {
   tiny_tensor_release(number);
 }
 
+// All that needs the memory of a tensor refuses one that has no value, and what is made from it.
+TEST_F(Misuse, InputsOfProgramsHaveNoMemory) {
+  const int64_t dims[] = {3, 2};
+  tiny_tensor* x = nullptr;
+  tiny_tensor* sum = nullptr;
+  tiny_tensor* turned = nullptr;
+  tiny_tensor* y = nullptr;
+  ASSERT_EQ(tiny_input(context_, TINY_FLOAT32, dims, 2, &x), TINY_OK);
+  ASSERT_EQ(tiny_binary(TINY_ADD, x, x, &sum), TINY_OK);
+  const int64_t swapped[] = {1, 0};
+  ASSERT_EQ(tiny_permute(x, swapped, 2, &turned), TINY_OK);
+  ASSERT_EQ(tiny_reshape(x, dims + 1, 1, &y), TINY_ERROR_SHAPE);
+  tiny_program* program = nullptr;
+  tiny_run* run = nullptr;
+  ASSERT_EQ(tiny_program_compile(&x, 1, &sum, 1, &program), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_create(program, &run), TINY_OK);
+  tiny_archive* archive = nullptr;
+  ASSERT_EQ(tiny_archive_create(context_, &archive), TINY_OK);
+  for (tiny_tensor* t : {x, sum, turned}) {
+    float values[6];
+    const void* data = nullptr;
+    DLManagedTensorVersioned* managed = nullptr;
+    const auto refuse = [](tiny_status status) {
+      EXPECT_EQ(status, kArgument);
+      EXPECT_NE(std::string(tiny_last_error()).find("depends on an input"), std::string::npos)
+          << tiny_last_error();
+    };
+    refuse(tiny_tensor_read(t, values, sizeof values));
+    refuse(tiny_tensor_data(t, &data));
+    refuse(tiny_realize(&t, 1));
+    refuse(tiny_tensor_to_dlpack(t, &managed));
+    refuse(tiny_tensor_save(t, "/nowhere/x.npy", nullptr));
+    ASSERT_EQ(tiny_archive_set(archive, "x", t), TINY_OK);
+    refuse(tiny_archive_save(archive, "/nowhere/x.safetensors"));
+    if (t == turned) continue;
+    refuse(tiny_run_set_input(run, 0, t));
+    refuse(tiny_run_set_output(run, 0, t));
+  }
+  // What it is stays known, and it can still be an input.
+  size_t rank = 0;
+  EXPECT_EQ(tiny_tensor_rank(turned, &rank), TINY_OK);
+  EXPECT_EQ(rank, 2u);
+  tiny_program_release(program);
+  ASSERT_EQ(tiny_program_compile(&x, 1, &turned, 1, &program), TINY_OK) << tiny_last_error();
+  tiny_archive_release(archive);
+  tiny_run_release(run);
+  tiny_program_release(program);
+  for (tiny_tensor* t : {x, sum, turned}) tiny_tensor_release(t);
+}
+
 TEST_F(Misuse, ProgramsWithoutWhatTheyNeedAreRefused) {
   const int64_t dims[] = {2, 3};
   tiny_tensor* x = nullptr;

@@ -61,6 +61,19 @@ bool error_has(const char* text) {
   return std::strstr(tiny_last_error(), text) != nullptr;
 }
 
+TEST_F(ModelAbi, InputsOfProgramsAreNoInputsOfARun) {
+  tiny_model* model = load();
+  const int64_t dims[] = {3, 2};
+  tiny_tensor* x = nullptr;
+  tiny_tensor* y = nullptr;
+  ASSERT_EQ(tiny_input(context_, TINY_FLOAT32, dims, 2, &x), TINY_OK);
+  EXPECT_EQ(tiny_model_run(model, &x, 1, &y, 1), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("depends on an input")) << tiny_last_error();
+  EXPECT_EQ(y, nullptr);
+  tiny_tensor_release(x);
+  tiny_model_release(model);
+}
+
 TEST_F(ModelAbi, DescribesInputsAndOutputs) {
   tiny_model* model = load();
   size_t count = 0;

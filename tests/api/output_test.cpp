@@ -254,6 +254,85 @@ TEST_P(Output, ThatAProgramWritesItselfCannotBeSet) {
   tiny_run_release(run);
 }
 
+TEST_P(Output, HasNoValueBeforeAnExecutionAndAfterAFailedOne) {
+  Floats copy(kCount);
+  tiny_tensor* y = nullptr;
+  const auto expect_none = [&](const char* reason) {
+    EXPECT_EQ(tiny_run_read_output(run_, 0, copy.data(), kCount * sizeof(float)),
+              TINY_ERROR_INVALID_ARGUMENT);
+    EXPECT_TRUE(error_has(reason)) << tiny_last_error();
+    EXPECT_EQ(tiny_run_output_tensor(run_, 0, &y), TINY_ERROR_INVALID_ARGUMENT);
+    EXPECT_TRUE(error_has(reason)) << tiny_last_error();
+    EXPECT_EQ(y, nullptr);
+  };
+  expect_none("output \"outputs[0]\" has no value: the run was not executed");
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(tiny_run_read_output(run_, 0, copy.data(), kCount * sizeof(float)), TINY_OK);
+  tiny_cancel* cancel = nullptr;
+  ASSERT_EQ(tiny_cancel_create(&cancel), TINY_OK);
+  ASSERT_EQ(tiny_run_set_cancel(run_, cancel), TINY_OK);
+  ASSERT_EQ(tiny_cancel_set(cancel), TINY_OK);
+  EXPECT_EQ(tiny_run_execute(run_), TINY_ERROR_CANCELLED);
+  expect_none("has no value: the last execution failed");
+  ASSERT_EQ(tiny_cancel_clear(cancel), TINY_OK);
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(tiny_run_read_output(run_, 0, copy.data(), kCount * sizeof(float)), TINY_OK);
+  EXPECT_EQ(copy[1], 3);
+  ASSERT_EQ(tiny_run_set_output(run_, 0, nullptr), TINY_OK);
+  expect_none("where it goes was set after the last execution");
+  tiny_cancel_release(cancel);
+}
+
+TEST_P(Output, TakenTwiceIsTheSameTensor) {
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  tiny_tensor* first = nullptr;
+  tiny_tensor* second = nullptr;
+  tiny_tensor* other = nullptr;
+  ASSERT_EQ(tiny_run_output_tensor(run_, 0, &first), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_output_tensor(run_, 0, &second), TINY_OK) << tiny_last_error();
+  keep(first);
+  keep(second);
+  EXPECT_EQ(read(first)[3], 7);
+  EXPECT_EQ(read(second)[3], 7);
+  Floats copy(kCount);
+  ASSERT_EQ(tiny_run_read_output(run_, 0, copy.data(), kCount * sizeof(float)), TINY_OK);
+  EXPECT_EQ(copy[3], 7);
+  // Output 1 is the same value, but a tensor of its own: a write to one is not seen in the other.
+  ASSERT_EQ(tiny_run_output_tensor(run_, 1, &other), TINY_OK) << tiny_last_error();
+  keep(other);
+  tiny_tensor* zero = nullptr;
+  ASSERT_EQ(tiny_scalar_float(context_, 0, &zero), TINY_OK);
+  ASSERT_EQ(tiny_assign(first, keep(zero)), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(read(first)[3], 0);
+  EXPECT_EQ(read(second)[3], 0);
+  EXPECT_EQ(read(other)[3], 7);
+  // What was taken stays; the next execution has memory of its own.
+  x_memory_[3] = 50;
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(read(other)[3], 7);
+  ASSERT_EQ(tiny_run_output_tensor(run_, 0, &second), TINY_OK) << tiny_last_error();
+  keep(second);
+  EXPECT_EQ(read(second)[3], 101);
+  EXPECT_EQ(read(first)[3], 0);
+  ASSERT_EQ(tiny_run_output_tensor(run_, 1, &second), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(read(keep(second))[3], 101);
+}
+
+TEST_P(Output, TakenOfAValueThatIsAlsoWrittenElsewhereIsItsOwn) {
+  Floats memory(kCount);
+  ASSERT_EQ(tiny_run_set_output(run_, 0, wrap(memory.data(), {kCount})), TINY_OK);
+  tiny_tensor* y = nullptr;
+  for (const float x : {3.0f, 50.0f}) {
+    x_memory_[3] = x;
+    ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_output_tensor(run_, 1, &y), TINY_OK) << tiny_last_error();
+    keep(y);
+    EXPECT_EQ(memory[3], 2 * x + 1);
+    memory[3] = -1;
+    EXPECT_EQ(read(y)[3], 2 * x + 1);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Output, ::testing::Values("cpu", "interp"));
 
 }  // namespace

@@ -1627,13 +1627,13 @@ impl Run {
         Ok(())
     }
 
-    /// Copies an output of the last execution, row-major; `bytes` must be its exact size.
+    /// Copies an output of the last execution, row-major; `bytes` must be its exact size.  TINY_ERROR_INVALID_ARGUMENT if there is none: the run was not executed, the last execution failed, or a variable or where the output goes was set since.
     pub fn read_output(&self, index: usize, data: &mut [u8]) -> Result<()> {
         check(unsafe { ffi::tiny_run_read_output(self.raw.as_ptr(), index, mut_pointer(data), data.len()) })?;
         Ok(())
     }
 
-    /// An output of the last execution as a tensor, without a copy: the next execution has memory of its own.
+    /// An output of the last execution as a tensor, without a copy: the next execution has memory of its own.  Asked for again before that it is the same tensor, and tiny_run_read_output reads that tensor's memory.  Errors as tiny_run_read_output.
     pub fn output_tensor(&self, index: usize) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_run_output_tensor(self.raw.as_ptr(), index, &mut out) })?;

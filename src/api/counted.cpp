@@ -1,0 +1,35 @@
+#include "api/counted.h"
+
+#include <iterator>
+
+#include "base/error.h"
+
+namespace tiny {
+
+namespace {
+
+// In the order of HandleKind.
+constexpr const char* kNames[] = {"tiny_options", "tiny_context", "tiny_tensor", "tiny_report",
+                                  "tiny_cancel",  "tiny_archive", "tiny_model",  "tiny_program",
+                                  "tiny_run",     "tiny_variable"};
+constexpr uint64_t kKinds = std::size(kNames);
+static_assert(kKinds == static_cast<uint64_t>(HandleKind::Variable) + 1);
+
+}  // namespace
+
+void throw_wrong(const Counted* handle, HandleKind wanted, const char* name) {
+  const char* const expected = kNames[static_cast<size_t>(wanted)];
+  const uint64_t tag = is_aligned(handle) ? handle->tag_.load(std::memory_order_relaxed) : 0;
+  const uint64_t live = tag - Counted::kLive;
+  const uint64_t released = tag - Counted::kReleased;
+  if (live < kKinds && live != static_cast<uint64_t>(wanted))
+    throw Error(Status::InvalidArgument,
+                cat(name, " is a ", kNames[live], " where a ", expected, " is wanted"));
+  if (live < kKinds || released < kKinds)
+    throw Error(Status::InvalidArgument,
+                cat(name, " is a released ", kNames[live < kKinds ? live : released]));
+  throw Error(Status::InvalidArgument,
+              cat(name, " is no ", expected, ": it was released, or never one"));
+}
+
+}  // namespace tiny
