@@ -123,6 +123,22 @@ TINY_API const char *tiny_dtype_name(tiny_dtype dtype);
 /* Bytes of one element; 0 for a number that is no dtype. */
 TINY_API size_t tiny_dtype_size(tiny_dtype dtype);
 
+/* ---- Flags --------------------------------------------------------------------------------- */
+
+/* What a call can be told besides: a sum of bits, 0 for none.  Each call says which it takes; another bit is
+   TINY_ERROR_INVALID_ARGUMENT with a message that lists them. */
+typedef uint32_t tiny_flags;
+enum {
+  TINY_KEEPDIMS = 1,           /* axes that are folded stay, with size 1 */
+  TINY_LAST = 2,               /* the last of equals, not the first */
+  TINY_EXCLUSIVE = 4,          /* up to each element, without it */
+  TINY_REVERSE = 8,            /* from the end */
+  TINY_APPROXIMATE = 16,       /* by tanh, not by erf */
+  TINY_COLUMNS_FIRST = 32,     /* channels in ONNX's order CRD, not DCR */
+  TINY_CEIL_MODE = 64,         /* a last window may reach over the end */
+  TINY_COUNT_INCLUDE_PAD = 128 /* padding counts as zeros (what TINY_CEIL_MODE adds does not) */
+};
+
 /* ---- Context ------------------------------------------------------------------------------- */
 
 typedef struct tiny_options tiny_options; /* settings for a new context */
@@ -351,11 +367,11 @@ enum {
   TINY_ALL = 6,
   TINY_LOGSUMEXP = 7 /* log(sum(exp(a))), without overflow */
 };
-/* Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with
-   size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1,
+/* Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS.
+   Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1,
    the lowest or highest value; a mean is NaN. */
 TINY_API tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor *a, const int64_t *axes, size_t naxes,
-                                 int32_t keepdims, tiny_tensor **out);
+                                 tiny_flags flags, tiny_tensor **out);
 
 /* ---- Movement: the same elements, seen in another way; nothing is copied --------------------- */
 
@@ -405,9 +421,8 @@ TINY_API tiny_status tiny_stack(const tiny_tensor *const *tensors, size_t count,
 /* Parts of these sizes, which fill `axis`; `count` is the number of sizes.  On failure every part is NULL. */
 TINY_API tiny_status tiny_split(const tiny_tensor *a, int64_t axis, const int64_t *sizes, size_t nsizes,
                                 tiny_tensor **parts, size_t count);
-/* Blocks of channels become blocks of pixels; `a` is [n, c, h, w].  columns_first != 0 takes channels in
-   ONNX's order CRD, otherwise DCR. */
-TINY_API tiny_status tiny_depth_to_space(const tiny_tensor *a, int64_t block, int32_t columns_first, tiny_tensor **out);
+/* Blocks of channels become blocks of pixels; `a` is [n, c, h, w].  Takes TINY_COLUMNS_FIRST. */
+TINY_API tiny_status tiny_depth_to_space(const tiny_tensor *a, int64_t block, tiny_flags flags, tiny_tensor **out);
 TINY_API tiny_status tiny_space_to_depth(const tiny_tensor *a, int64_t block, tiny_tensor **out);
 
 /* ---- Positions and values --------------------------------------------------------------------
@@ -426,15 +441,13 @@ TINY_API tiny_status tiny_gather_nd(const tiny_tensor *a, const tiny_tensor *ind
    out of range gives only `off`. */
 TINY_API tiny_status tiny_one_hot(const tiny_tensor *index, int64_t depth, const tiny_tensor *on,
                                   const tiny_tensor *off, int64_t axis, tiny_tensor **out);
-/* The position of the greatest element along `axis`, int64: the first of equals, or the last if
-   last != 0; a NaN is the greatest.  keepdims != 0 keeps the axis with size 1. */
-TINY_API tiny_status tiny_argmax(const tiny_tensor *a, int64_t axis, int32_t keepdims, int32_t last, tiny_tensor **out);
-/* The position of the lowest element: as tiny_argmax; keepdims != 0, last != 0. */
-TINY_API tiny_status tiny_argmin(const tiny_tensor *a, int64_t axis, int32_t keepdims, int32_t last, tiny_tensor **out);
-/* Sums up to each element along `axis`; exclusive != 0: before it; reverse != 0: from the end.  Dtypes as
-   TINY_SUM. */
-TINY_API tiny_status tiny_cumsum(const tiny_tensor *a, int64_t axis, int32_t exclusive, int32_t reverse,
-                                 tiny_tensor **out);
+/* The position of the greatest element along `axis`, int64: the first of equals; a NaN is the greatest.  Takes
+   TINY_KEEPDIMS and TINY_LAST. */
+TINY_API tiny_status tiny_argmax(const tiny_tensor *a, int64_t axis, tiny_flags flags, tiny_tensor **out);
+/* The position of the lowest element: as tiny_argmax.  Takes TINY_KEEPDIMS and TINY_LAST. */
+TINY_API tiny_status tiny_argmin(const tiny_tensor *a, int64_t axis, tiny_flags flags, tiny_tensor **out);
+/* Sums up to each element along `axis`.  Takes TINY_EXCLUSIVE and TINY_REVERSE.  Dtypes as TINY_SUM. */
+TINY_API tiny_status tiny_cumsum(const tiny_tensor *a, int64_t axis, tiny_flags flags, tiny_tensor **out);
 /* Keeps a[.., i, j] where j - i >= diagonal; 0 elsewhere. */
 TINY_API tiny_status tiny_triu(const tiny_tensor *a, int64_t diagonal, tiny_tensor **out);
 /* Keeps a[.., i, j] where j - i <= diagonal; 0 elsewhere. */
@@ -443,8 +456,8 @@ TINY_API tiny_status tiny_tril(const tiny_tensor *a, int64_t diagonal, tiny_tens
 /* ---- Functions of networks -------------------------------------------------------------------
 ** Integers count as float32; what 16-bit floats add up, they add up in float32. */
 
-/* approximate != 0: by tanh, otherwise by erf. */
-TINY_API tiny_status tiny_gelu(const tiny_tensor *a, int32_t approximate, tiny_tensor **out);
+/* a * Phi(a), by erf.  Takes TINY_APPROXIMATE. */
+TINY_API tiny_status tiny_gelu(const tiny_tensor *a, tiny_flags flags, tiny_tensor **out);
 /* a, and alpha * (exp(a) - 1) below 0. */
 TINY_API tiny_status tiny_elu(const tiny_tensor *a, double alpha, tiny_tensor **out);
 /* a, and slope * a below 0. */
@@ -460,39 +473,80 @@ TINY_API tiny_status tiny_softmax(const tiny_tensor *a, int64_t axis, tiny_tenso
 /* The logarithm of tiny_softmax. */
 TINY_API tiny_status tiny_log_softmax(const tiny_tensor *a, int64_t axis, tiny_tensor **out);
 /* The mean squared distance from the mean over `axes` (`axes` may be NULL with naxes 0: all); `correction` is
-   taken from the count it divides by: 0 or 1.  keepdims != 0 keeps the axes with size 1. */
+   taken from the count it divides by: 0 or 1.  Takes TINY_KEEPDIMS. */
 TINY_API tiny_status tiny_variance(const tiny_tensor *a, const int64_t *axes, size_t naxes, double correction,
-                                   int32_t keepdims, tiny_tensor **out);
+                                   tiny_flags flags, tiny_tensor **out);
 
-/* Cross-correlation.  x is [batch, channels, spatial..], `weight` [out channels, channels / groups,
-   kernel..], `bias` (may be NULL) [out channels].  `strides` may be NULL (1), `dilations` may be NULL (1),
-   `before` may be NULL and `after` may be NULL (padding, 0); each has `nspatial` numbers. */
+/* ---- Windows: how convolutions and pools see the spatial axes ------------------------------------
+** A window says for each of its spatial axes where windows begin and which elements they have, and how the axes lie.
+** It belongs to no context, and any thread may use it at any time.  A call reads it while it lasts: afterwards it may be
+** changed or released.  What a setter is given is checked at once; numbers that cannot be are
+** TINY_ERROR_INVALID_ARGUMENT, or TINY_ERROR_SHAPE if there are too few or too many, and change nothing. */
+
+typedef struct tiny_window tiny_window;
+
+typedef int32_t tiny_padding;
+enum {
+  TINY_PADDING_EXPLICIT = 0,   /* what tiny_window_set_padding says; 0 unless it was called */
+  TINY_PADDING_SAME_UPPER = 1, /* so much that windows number size / stride, rounded up; what is odd goes after */
+  TINY_PADDING_SAME_LOWER = 2, /* the same; what is odd goes before */
+  TINY_PADDING_VALID = 3       /* none */
+};
+
+typedef int32_t tiny_layout;
+enum {
+  TINY_LAYOUT_CHANNELS_FIRST = 0, /* [batch, channels, spatial..] */
+  TINY_LAYOUT_CHANNELS_LAST = 1   /* [batch, spatial.., channels]; weights [.., kernel.., ..], see tiny_conv */
+};
+
+/* A window of `nspatial` axes, 1 to TINY_RANK_MAX - 2: strides and dilations 1, no padding, one group, channels first,
+   and no kernel. */
+TINY_API tiny_status tiny_window_create(size_t nspatial, tiny_window **out);
+TINY_API void tiny_window_retain(tiny_window *window);
+TINY_API void tiny_window_release(tiny_window *window);
+/* The sizes of a pool's windows, at least 1.  A convolution takes those of its weight; if they are set here too they
+   must agree.  Each list has `nspatial` numbers, the window's own. */
+TINY_API tiny_status tiny_window_set_kernel(tiny_window *window, const int64_t *kernel, size_t nspatial);
+/* How far apart windows begin, at least 1. */
+TINY_API tiny_status tiny_window_set_strides(tiny_window *window, const int64_t *strides, size_t nspatial);
+/* How far apart the elements of a window are, at least 1. */
+TINY_API tiny_status tiny_window_set_dilations(tiny_window *window, const int64_t *dilations, size_t nspatial);
+/* Elements that are added before and after each axis, and makes padding explicit; those of a convolution may be
+   negative: elements are taken away. */
+TINY_API tiny_status tiny_window_set_padding(tiny_window *window, const int64_t *before, const int64_t *after,
+                                             size_t nspatial);
+/* Padding that follows from sizes, instead; TINY_PADDING_EXPLICIT is none again. */
+TINY_API tiny_status tiny_window_set_auto_padding(tiny_window *window, tiny_padding padding);
+/* What a transposed convolution adds to the end of each axis, at least 0. */
+TINY_API tiny_status tiny_window_set_output_padding(tiny_window *window, const int64_t *output_padding,
+                                                    size_t nspatial);
+/* Channels are split into as many groups, each a convolution of its own; at least 1. */
+TINY_API tiny_status tiny_window_set_groups(tiny_window *window, int64_t groups);
+TINY_API tiny_status tiny_window_set_layout(tiny_window *window, tiny_layout layout);
+/* What pools are told besides: takes TINY_CEIL_MODE and TINY_COUNT_INCLUDE_PAD, instead of those that were set. */
+TINY_API tiny_status tiny_window_set_flags(tiny_window *window, tiny_flags flags);
+
+/* Cross-correlation.  x is [batch, channels, spatial..], `weight` [out channels, channels / groups, kernel..], `bias`
+   (may be NULL) [out channels].  `window` may be NULL: its defaults.  With TINY_LAYOUT_CHANNELS_LAST the second axis of each
+   is the last: x and the result are [batch, spatial.., channels], `weight` is [out channels, kernel.., channels / groups]. */
 TINY_API tiny_status tiny_conv(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
-                               const int64_t *strides, const int64_t *dilations, const int64_t *before,
-                               const int64_t *after, size_t nspatial, int64_t groups, tiny_tensor **out);
-/* The transpose of tiny_conv, its gradient: `weight` is [channels, out channels / groups, kernel..];
-   `output_padding` may be NULL (0): what is added to the end of each spatial axis.  `bias` may be NULL,
-   `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL. */
+                               const tiny_window *window, tiny_tensor **out);
+/* The transpose of tiny_conv, its gradient: `weight` is [channels, out channels / groups, kernel..], or with
+   TINY_LAYOUT_CHANNELS_LAST [channels, kernel.., out channels / groups].  An axis of n elements becomes (n - 1) * stride +
+   (kernel - 1) * dilation + 1 - before - after + output padding; n * stride with padding that is SAME.  `bias` may be
+   NULL, `window` may be NULL. */
 TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
-                                         const int64_t *strides, const int64_t *dilations, const int64_t *before,
-                                         const int64_t *after, const int64_t *output_padding, size_t nspatial,
-                                         int64_t groups, tiny_tensor **out);
-/* The greatest value of each window of the last `nspatial` axes; padding counts for nothing.  `strides` may
-   be NULL (1), `dilations` may be NULL, `before` may be NULL, `after` may be NULL.  ceil_mode != 0 keeps a last
-   window that reaches over the end. */
-TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const int64_t *kernel, const int64_t *strides,
-                                   const int64_t *dilations, const int64_t *before, const int64_t *after,
-                                   size_t nspatial, int32_t ceil_mode, tiny_tensor **out);
-/* Where tiny_max_pool's values are: positions in the flattened spatial axes, int64, the first of equals.
-   `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0. */
-TINY_API tiny_status tiny_max_pool_indices(const tiny_tensor *x, const int64_t *kernel, const int64_t *strides,
-                                           const int64_t *dilations, const int64_t *before, const int64_t *after,
-                                           size_t nspatial, int32_t ceil_mode, tiny_tensor **out);
-/* The mean of each window, as tiny_max_pool; count_include_pad != 0 counts padding as zeros.  `strides` may be
-   NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0. */
-TINY_API tiny_status tiny_avg_pool(const tiny_tensor *x, const int64_t *kernel, const int64_t *strides,
-                                   const int64_t *dilations, const int64_t *before, const int64_t *after,
-                                   size_t nspatial, int32_t ceil_mode, int32_t count_include_pad, tiny_tensor **out);
+                                         const tiny_window *window, tiny_tensor **out);
+/* The greatest value of each window over the last axes of x, as many as the window has, or with
+   TINY_LAYOUT_CHANNELS_LAST those before the last.  Padding counts for nothing. */
+TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
+/* Where tiny_max_pool's values are: positions in the flattened spatial axes, int64, the first of equals. */
+TINY_API tiny_status tiny_max_pool_indices(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
+/* The mean of each window, over axes as tiny_max_pool; padding counts only with the window's TINY_COUNT_INCLUDE_PAD. */
+TINY_API tiny_status tiny_avg_pool(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
+
+/* ---- Functions of networks: normalisation ------------------------------------------------------ */
+
 /* (x - mean) / sqrt(var + epsilon) * scale + bias, one number of each per channel (axis 1).  `scale` may be
    NULL, `bias` may be NULL. */
 TINY_API tiny_status tiny_batch_norm(const tiny_tensor *x, const tiny_tensor *scale, const tiny_tensor *bias,

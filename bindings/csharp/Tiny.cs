@@ -202,6 +202,27 @@ public sealed partial class Context {
   }
 }
 
+/// <summary>new Window(2) {Strides = new long[] {2, 2}, AutoPadding = Padding.SameUpper}</summary>
+public sealed partial class Window {
+  public Window(int axes) : this(Open(axes), null) {}
+
+  static WindowHandle Open(int axes) {
+    WindowHandle made;
+    Raw.tiny_window_create((ulong)axes, out made);
+    return made;
+  }
+
+  public long[] Kernel { set { SetKernel(value); } }
+  public long[] Strides { set { SetStrides(value); } }
+  public long[] Dilations { set { SetDilations(value); } }
+  /// <summary>The same before and after each axis; SetPadding takes two.</summary>
+  public long[] Padding { set { SetPadding(value, value); } }
+  public Padding AutoPadding { set { SetAutoPadding(value); } }
+  public long[] OutputPadding { set { SetOutputPadding(value); } }
+  public long Groups { set { SetGroups(value); } }
+  public Layout Layout { set { SetLayout(value); } }
+}
+
 public sealed partial class Variable {
   /// <summary>The number that stands for it, for arrays of dimensions: new long[] {n, 3}.</summary>
   public static implicit operator long(Variable variable) { return variable.Dim; }

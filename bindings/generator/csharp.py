@@ -1,6 +1,6 @@
 """The C# classes: a handle and its methods for each object, the enumerations, the free functions."""
 
-from model import Argument, camel, list_with_context, strip
+from model import Argument, camel, list_with_context, strip, value_name
 
 NUMBERS = {"int32_t": "int", "int64_t": "long", "uint32_t": "uint", "uint64_t": "ulong",
            "size_t": "ulong", "double": "double", "float": "float"}
@@ -46,6 +46,8 @@ def parameter(argument):
                 for n, may in zip(argument.names, argument.nullable)]
     if argument.kind == "flag":
         return [f"bool {name} = false"]
+    if argument.kind == "flags":
+        return [f"bool {small_camel(n)} = false" for n in argument.names]
     kinds = {"object": camel(argument.type), "enum": camel(argument.type), "text": "string",
              "objects": f"{camel(argument.type)}[]", "data": "System.Array", "into": "System.Array"}
     default = f" = {argument.default}" if argument.default else ""
@@ -63,6 +65,8 @@ def passed(call, item):
     if item.kind == "lists":
         names = [small_camel(n) for n in item.names]
         return names + [f"Memory.Count({', '.join(names)})"]
+    if item.kind == "flags":
+        return [" | ".join(f"({small_camel(n)} ? {bit}u : 0)" for n, bit in zip(item.names, item.bits))]
     return {"object": [f"{camel(item.type)}.HandleOf({name})"], "enum": [f"(int){name}"],
             "flag": [f"{name} ? 1 : 0"], "data": [f"{name}Pin.Address", f"{name}Pin.Bytes"],
             "into": [f"{name}Pin.Address", f"{name}Pin.Bytes"],
@@ -209,7 +213,7 @@ def enumeration(e):
     for name, number, doc in e.values:
         if doc:
             lines.append(f"  /// <summary>{escape(doc)}</summary>")
-        lines.append(f"  {''.join(p.capitalize() for p in name.split('_')[1:])} = {number},")
+        lines.append(f"  {camel(value_name(e, name))} = {number},")
     return "\n".join(lines + ["}"])
 
 

@@ -32,6 +32,7 @@ class Enumeration:
 class Header:
     objects: list  # "tiny_tensor", ..
     enumerations: list
+    flags: list  # of Enumeration: bits that are summed
     functions: list
 
 
@@ -83,6 +84,7 @@ def parse(text):
     text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", "", text, flags=re.M)  # the preprocessor's lines
     objects = re.findall(r"^typedef struct (\w+) \1;", text, re.M)
     families = re.findall(r"^typedef int32_t (\w+);\s*enum\s*\{(.*?)\};", text, re.M | re.S)
+    flags = re.findall(r"^typedef uint32_t (\w+);\s*enum\s*\{(.*?)\};", text, re.M | re.S)
     functions = []
     for found in re.finditer(r"(/\*(?:[^*]|\*(?!/))*\*/)?\s*^TINY_API\s+([^;]*?)\b(tiny_\w+)\s*\(([^;]*)\);",
                              text, re.M):
@@ -92,4 +94,5 @@ def parse(text):
                                   split_parameters(parameters), comment))
     if len(functions) != len(re.findall(r"^TINY_API\b", text, re.M)):
         raise ValueError("a declaration of tiny.h is not understood")
-    return Header(objects, [enumeration(*family) for family in families], functions)
+    return Header(objects, [enumeration(*family) for family in families],
+                  [enumeration(*bits) for bits in flags], functions)

@@ -15,10 +15,11 @@ AUTOMATIC = re.compile(r"tiny_\w+_(?:retain|release|context)$|tiny_last_error(?:
 
 @dataclasses.dataclass
 class Argument:
-    kind: str  # object, objects, lists, data, into, flag, enum, text, or a C number type
+    kind: str  # object, objects, lists, data, into, flag, flags, enum, text, or a C number type
     name: str
     type: str = ""  # the object or enumeration
-    names: tuple = ()  # of lists that share one count, and of each whether it may be left out
+    names: tuple = ()  # of lists that share one count, and of each whether it may be left out; of flags
+    bits: tuple = ()  # of flags: the number of each
     nullable: tuple = ()
     default: str = ""  # of functions.def: a number, or "" if the argument must be given
 
@@ -65,6 +66,13 @@ def camel(name):
     return "".join(part.capitalize() for part in strip(name).lower().split("_"))
 
 
+def value_name(enumeration, name):
+    """TINY_ADD -> ADD, and TINY_PADDING_VALID -> VALID where all values of tiny_padding are TINY_PADDING_.."""
+    prefix = enumeration.name.upper() + "_"
+    common = all(value.startswith(prefix) for value, _, _ in enumeration.values)
+    return name.removeprefix(prefix if common else "TINY_")
+
+
 def may_be_null(name, doc):
     return bool(re.search(rf"`?\b{name}\b`? (?:\(?may be )?NULL|NULL `?{name}\b", doc))
 
@@ -106,6 +114,7 @@ class Model:
         self.objects = [name for name in header.objects
                         if any(f.name == f"{name}_release" for f in header.functions)]
         self.enumerations = {e.name: e for e in header.enumerations}
+        self.flags = {e.name: e for e in header.flags}
         self.families = {name: e for name, e in self.enumerations.items() if name.endswith("_op")}
         self.calls, self.unwrapped = [], []
         for function in header.functions:
@@ -155,6 +164,13 @@ class Model:
             return Argument("text", p.name, nullable=(may_be_null(p.name, doc),)), at + 1
         if p.type == "int32_t" and f"{p.name} != 0" in doc:
             return Argument("flag", p.name), at + 1
+        if p.type in self.flags:
+            taken = [(strip(name).lower(), number) for name, number, _ in self.flags[p.type].values
+                     if re.search(rf"\b{name}\b", doc)]
+            if not taken:
+                raise ValueError(f"the comment names none of the flags {p.name}: {doc}")
+            names, bits = zip(*taken)
+            return Argument("flags", p.name, names=names, bits=bits), at + 1
         if p.type in NUMBERS:
             return Argument(p.type, p.name), at + 1
         if p.type in self.enumerations:

@@ -2,7 +2,7 @@
 
 import keyword
 
-from model import Argument, camel, list_with_context, strip
+from model import Argument, camel, list_with_context, strip, value_name
 
 HEAD = '''"""Made from include/tiny.h by bindings/generate.py: every call of the header as a method."""
 
@@ -20,7 +20,7 @@ def identifier(name):
 def enumeration(e):
     lines = [f"class {camel(e.name)}(enum.IntEnum):"]
     for name, number, doc in e.values:
-        lines.append(f"    {identifier(name.removeprefix('TINY_'))} = {number}" +
+        lines.append(f"    {identifier(value_name(e, name))} = {number}" +
                      (f"  # {doc}" if doc else ""))
     return "\n".join(lines)
 
@@ -38,6 +38,8 @@ def passed(call, item):
         return f"operand(self, {name})"
     if item.kind == "lists":
         return f"lists({', '.join(identifier(name) for name in item.names)})"
+    if item.kind == "flags":
+        return " | ".join(f"{bit} * bool({identifier(name)})" for name, bit in zip(item.names, item.bits))
     return name
 
 
@@ -60,6 +62,8 @@ def signature(call):
         default = argument.default
         if argument.kind == "flag":
             default = "False" if index > 0 or default else ""
+        if argument.kind == "flags":
+            default = "False"
         names = argument.names or (argument.name,)
         for name, nullable in zip(names, argument.nullable or (False,) * len(names)):
             value = "None" if nullable else default

@@ -1,6 +1,6 @@
 """The safe Rust layer: a struct with Drop for each object, its methods, newtypes of enumerations."""
 
-from model import Argument, camel, list_with_context, strip
+from model import Argument, camel, list_with_context, strip, value_name
 
 NUMBERS = {"int32_t": "i32", "int64_t": "i64", "uint32_t": "u32", "uint64_t": "u64",
            "size_t": "usize", "double": "f64", "float": "f32"}
@@ -11,7 +11,7 @@ HEAD = """// Made from include/tiny.h by bindings/generate.py: every call of the
 #![allow(clippy::too_many_arguments, clippy::should_implement_trait)]
 
 use crate::ffi;
-use crate::support::{c_text, check, count, mut_pointer, pointer, text, GUESS};
+use crate::support::{c_text, check, count, flags, mut_pointer, pointer, text, GUESS};
 use crate::Result;
 use std::ptr;
 """
@@ -49,6 +49,8 @@ def parameters(argument):
     if argument.kind == "lists":
         return [f"{identifier(n)}: " + ("Option<&[i64]>" if may else "&[i64]")
                 for n, may in zip(argument.names, argument.nullable)]
+    if argument.kind == "flags":
+        return [f"{identifier(n)}: bool" for n in argument.names]
     if argument.kind == "object":
         plain = f"&{camel(argument.type)}"
         return [f"{name}: " + (f"Option<{plain}>" if argument.nullable[0] else plain)]
@@ -74,6 +76,9 @@ def passed(call, item):
         pairs = [some(identifier(n), may) for n, may in zip(item.names, item.nullable)]
         return ([f"let {name}_count = count(&[{', '.join(pairs)}])?;"],
                 [f"pointer({pair})" for pair in pairs] + [f"{name}_count"])
+    if item.kind == "flags":
+        pairs = ", ".join(f"({identifier(n)}, {bit})" for n, bit in zip(item.names, item.bits))
+        return [], [f"flags(&[{pairs}])"]
     if item.kind == "object":
         null = f"{name}.map_or(ptr::null_mut(), |o| o.raw.as_ptr())"
         return [], [null if item.nullable[0] else f"{name}.raw.as_ptr()"]
@@ -224,7 +229,7 @@ def enumeration(e):
              f"impl {kind} {{"]
     for name, _, doc in e.values:
         lines += docs(doc, "    ")
-        constant = name.removeprefix("TINY_")
+        constant = value_name(e, name)
         lines.append(f"    pub const {constant}: {kind} = {kind}(ffi::{name} as i32);")
     return "\n".join(lines + ["}"])
 

@@ -30,7 +30,7 @@ Tensors import_causal_convolution(Call& c) {
   const Shape shape = to_shape({dim_of(x, 0), dim_of(x, 1), kept});
   const Tensor past = c.has(3) ? c.in(3) : full(c.context(), x.dtype(), shape, 0);
   const Tensor whole = kept > 0 ? concat(std::vector<Tensor>{past, x}, 2) : x;
-  const Tensor y = conv(whole, weight, c.in_or(2, Tensor()), {}, dim_of(x, 1));
+  const Tensor y = conv(whole, weight, c.in_or(2, Tensor()), Window().with_groups(dim_of(x, 1)));
   const std::string activation = c.text_attr("activation", "none");
   c.check(activation == "none" || activation == "silu" || activation == "swish",
           "the attribute activation is \"", activation, "\"");

@@ -85,6 +85,16 @@ std::vector<int64_t> numbers(const int64_t* values, size_t count, const char* na
   return {values, values + count};
 }
 
+void check_flags(tiny_flags flags, tiny_flags known) {
+  if ((flags & ~known) == 0) return;
+  std::vector<std::string> names;
+#define FLAG(name) \
+  if (known & TINY_##name) names.push_back(cat("TINY_" #name " (", int{TINY_##name}, ")"));
+#include "api/families.def"
+  throw Error(Status::InvalidArgument,
+              cat("flags is ", flags, "; its bits may be ", join(names, ", ")));
+}
+
 DType dtype_argument(tiny_dtype value) {
   if (const auto dtype = dtype_numbered(value); dtype && tiny_dtype_size(value) > 0) return *dtype;
   std::vector<std::string> names;

@@ -46,6 +46,8 @@ Ref<CancelToken> token_of(const tiny_cancel* cancel);
 
 // The list of `count` numbers, which may be NULL if there are none.
 std::vector<int64_t> numbers(const int64_t* values, size_t count, const char* name);
+// Error{InvalidArgument} that lists the known ones unless `flags` has no other bits than `known`.
+void check_flags(tiny_flags flags, tiny_flags known);
 // `value` as a dtype; Error{InvalidArgument} that lists the known ones.
 DType dtype_argument(tiny_dtype value);
 

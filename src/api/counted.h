@@ -20,7 +20,8 @@ enum class HandleKind : uint8_t {
   Model,
   Program,
   Run,
-  Variable
+  Variable,
+  Window
 };
 
 class Counted;

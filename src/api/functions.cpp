@@ -5,8 +5,8 @@
 #include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
-#include "tensor/window.h"
 
+using tiny::check_flags;
 using tiny::numbers;
 using tiny::Operands;
 using tiny::produce;
@@ -18,17 +18,6 @@ namespace {
 // The value of an operand that may be NULL.
 Tensor optional(const tiny_tensor* tensor) {
   return tensor ? tensor->value : Tensor();
-}
-
-// A list that may be NULL: the default.
-tiny::Ints optional(const int64_t* values, size_t count, const char* name) {
-  return values ? numbers(values, count, name) : tiny::Ints();
-}
-
-tiny::WindowOptions window_options(const int64_t* strides, const int64_t* dilations,
-                                   const int64_t* before, const int64_t* after, size_t count) {
-  return {optional(strides, count, "strides"), optional(dilations, count, "dilations"),
-          optional(before, count, "before"), optional(after, count, "after")};
 }
 
 std::vector<Tensor> values(const tiny_tensor* const* tensors, size_t count) {
@@ -78,10 +67,12 @@ tiny_status tiny_split(const tiny_tensor* a, int64_t axis, const int64_t* sizes,
   });
 }
 
-tiny_status tiny_depth_to_space(const tiny_tensor* a, int64_t block, int32_t columns_first,
+tiny_status tiny_depth_to_space(const tiny_tensor* a, int64_t block, tiny_flags flags,
                                 tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::depth_to_space(a->value, block, columns_first != 0); });
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    check_flags(flags, TINY_COLUMNS_FIRST);
+    return tiny::depth_to_space(a->value, block, flags & TINY_COLUMNS_FIRST);
+  });
 }
 
 tiny_status tiny_space_to_depth(const tiny_tensor* a, int64_t block, tiny_tensor** out) {
@@ -112,22 +103,25 @@ tiny_status tiny_one_hot(const tiny_tensor* index, int64_t depth, const tiny_ten
                  [&] { return tiny::one_hot(index->value, depth, on->value, off->value, axis); });
 }
 
-tiny_status tiny_argmax(const tiny_tensor* a, int64_t axis, int32_t keepdims, int32_t last,
-                        tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::argmax(a->value, axis, keepdims != 0, last != 0); });
+tiny_status tiny_argmax(const tiny_tensor* a, int64_t axis, tiny_flags flags, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    check_flags(flags, TINY_KEEPDIMS | TINY_LAST);
+    return tiny::argmax(a->value, axis, flags & TINY_KEEPDIMS, flags & TINY_LAST);
+  });
 }
 
-tiny_status tiny_argmin(const tiny_tensor* a, int64_t axis, int32_t keepdims, int32_t last,
-                        tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::argmin(a->value, axis, keepdims != 0, last != 0); });
+tiny_status tiny_argmin(const tiny_tensor* a, int64_t axis, tiny_flags flags, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    check_flags(flags, TINY_KEEPDIMS | TINY_LAST);
+    return tiny::argmin(a->value, axis, flags & TINY_KEEPDIMS, flags & TINY_LAST);
+  });
 }
 
-tiny_status tiny_cumsum(const tiny_tensor* a, int64_t axis, int32_t exclusive, int32_t reverse,
-                        tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}},
-                 [&] { return tiny::cumsum(a->value, axis, exclusive != 0, reverse != 0); });
+tiny_status tiny_cumsum(const tiny_tensor* a, int64_t axis, tiny_flags flags, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    check_flags(flags, TINY_EXCLUSIVE | TINY_REVERSE);
+    return tiny::cumsum(a->value, axis, flags & TINY_EXCLUSIVE, flags & TINY_REVERSE);
+  });
 }
 
 tiny_status tiny_triu(const tiny_tensor* a, int64_t diagonal, tiny_tensor** out) {
@@ -138,9 +132,11 @@ tiny_status tiny_tril(const tiny_tensor* a, int64_t diagonal, tiny_tensor** out)
   return produce(__func__, out, {{a, "a"}}, [&] { return tiny::tril(a->value, diagonal); });
 }
 
-tiny_status tiny_gelu(const tiny_tensor* a, int32_t approximate, tiny_tensor** out) {
+tiny_status tiny_gelu(const tiny_tensor* a, tiny_flags flags, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::gelu(a->value, approximate != 0 ? tiny::GeluKind::Tanh : tiny::GeluKind::Exact);
+    check_flags(flags, TINY_APPROXIMATE);
+    return tiny::gelu(a->value,
+                      flags & TINY_APPROXIMATE ? tiny::GeluKind::Tanh : tiny::GeluKind::Exact);
   });
 }
 
@@ -172,65 +168,13 @@ tiny_status tiny_log_softmax(const tiny_tensor* a, int64_t axis, tiny_tensor** o
 }
 
 tiny_status tiny_variance(const tiny_tensor* a, const int64_t* axes, size_t naxes,
-                          double correction, int32_t keepdims, tiny_tensor** out) {
+                          double correction, tiny_flags flags, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
+    check_flags(flags, TINY_KEEPDIMS);
     const bool all = naxes == 0 && axes == nullptr;
     return tiny::variance(a->value,
                           all ? tiny::every_axis(a->value.rank()) : numbers(axes, naxes, "axes"),
-                          correction, keepdims != 0);
-  });
-}
-
-tiny_status tiny_conv(const tiny_tensor* x, const tiny_tensor* weight, const tiny_tensor* bias,
-                      const int64_t* strides, const int64_t* dilations, const int64_t* before,
-                      const int64_t* after, size_t nspatial, int64_t groups, tiny_tensor** out) {
-  return produce(__func__, out, {{x, "x"}, {weight, "weight"}, {bias, "bias", true}}, [&] {
-    return tiny::conv(x->value, weight->value, optional(bias),
-                      window_options(strides, dilations, before, after, nspatial), groups);
-  });
-}
-
-tiny_status tiny_conv_transpose(const tiny_tensor* x, const tiny_tensor* weight,
-                                const tiny_tensor* bias, const int64_t* strides,
-                                const int64_t* dilations, const int64_t* before,
-                                const int64_t* after, const int64_t* output_padding,
-                                size_t nspatial, int64_t groups, tiny_tensor** out) {
-  return produce(__func__, out, {{x, "x"}, {weight, "weight"}, {bias, "bias", true}}, [&] {
-    return tiny::conv_transpose(x->value, weight->value, optional(bias),
-                                window_options(strides, dilations, before, after, nspatial),
-                                optional(output_padding, nspatial, "output_padding"), groups);
-  });
-}
-
-tiny_status tiny_max_pool(const tiny_tensor* x, const int64_t* kernel, const int64_t* strides,
-                          const int64_t* dilations, const int64_t* before, const int64_t* after,
-                          size_t nspatial, int32_t ceil_mode, tiny_tensor** out) {
-  return produce(__func__, out, {{x, "x"}}, [&] {
-    return tiny::max_pool(x->value, numbers(kernel, nspatial, "kernel"),
-                          window_options(strides, dilations, before, after, nspatial),
-                          ceil_mode != 0);
-  });
-}
-
-tiny_status tiny_max_pool_indices(const tiny_tensor* x, const int64_t* kernel,
-                                  const int64_t* strides, const int64_t* dilations,
-                                  const int64_t* before, const int64_t* after, size_t nspatial,
-                                  int32_t ceil_mode, tiny_tensor** out) {
-  return produce(__func__, out, {{x, "x"}}, [&] {
-    return tiny::max_pool_indices(x->value, numbers(kernel, nspatial, "kernel"),
-                                  window_options(strides, dilations, before, after, nspatial),
-                                  ceil_mode != 0);
-  });
-}
-
-tiny_status tiny_avg_pool(const tiny_tensor* x, const int64_t* kernel, const int64_t* strides,
-                          const int64_t* dilations, const int64_t* before, const int64_t* after,
-                          size_t nspatial, int32_t ceil_mode, int32_t count_include_pad,
-                          tiny_tensor** out) {
-  return produce(__func__, out, {{x, "x"}}, [&] {
-    return tiny::avg_pool(x->value, numbers(kernel, nspatial, "kernel"),
-                          window_options(strides, dilations, before, after, nspatial),
-                          ceil_mode != 0, count_include_pad != 0);
+                          correction, flags & TINY_KEEPDIMS);
   });
 }
 

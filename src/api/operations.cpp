@@ -45,6 +45,7 @@ Ints per_axis(const tiny_tensor* tensor, const int64_t* values, size_t count, co
 
 }  // namespace tiny
 
+using tiny::check_flags;
 using tiny::find;
 using tiny::numbers;
 using tiny::per_axis;
@@ -73,13 +74,14 @@ tiny_status tiny_compare(tiny_compare_op op, const tiny_tensor* a, const tiny_te
 }
 
 tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor* a, const int64_t* axes, size_t naxes,
-                        int32_t keepdims, tiny_tensor** out) {
+                        tiny_flags flags, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
+    check_flags(flags, TINY_KEEPDIMS);
     const auto reduction = find<tiny::Reduction>(tiny::kReduce, op, "reduction");
     const bool all = naxes == 0 && axes == nullptr;
     return reduction(a->value,
                      all ? tiny::every_axis(a->value.rank()) : numbers(axes, naxes, "axes"),
-                     keepdims != 0);
+                     flags & TINY_KEEPDIMS);
   });
 }
 

@@ -8,7 +8,7 @@
 #include "tensor/promotion.h"
 #include "tensor/reduce.h"
 #include "tensor/window.h"
-#include "tensor/window_options.h"
+#include "tensor/window_parts.h"
 
 namespace tiny {
 
@@ -54,12 +54,15 @@ Dim divided(const Dim& channels, int64_t groups, const char* what) {
 
 }  // namespace
 
-Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const WindowOptions& options,
-            int64_t groups) {
-  const ConvTypes types = conv_types(x, weight, bias, "conv");
-  const auto spatial = static_cast<size_t>(x.rank() - 2);
-  const FullWindowOptions o = complete(options, spatial, "conv");
+Tensor conv(const Tensor& given, const Tensor& given_weight, const Tensor& bias,
+            const Window& window) {
+  const ConvTypes types = conv_types(given, given_weight, bias, "conv");
+  const auto spatial = static_cast<size_t>(given.rank() - 2);
+  const Tensor x = from_layout(given, window, spatial);
+  const Tensor weight = from_layout(given_weight, window, spatial);
   const Ints kernel = const_dims(spatial_sizes(weight, spatial, "conv"));
+  const Window o = complete(window, kernel, spatial_sizes(x, spatial, "conv"), "conv");
+  const int64_t groups = o.groups;
   const Tensor padded = pad_spatial(cast(x, types.wide), o.before, o.after, 0);
   const Shape sizes = spatial_sizes(padded, spatial, "conv");
   const Dim each = divided(x.shape()[1], groups, "conv");
@@ -93,7 +96,8 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Win
   const Tensor total = reduce_as_is(mul(left, right), Op::Add, folded, false);
   Shape shape{x.shape()[0], weight.shape()[0]};
   shape.insert(shape.end(), counts.begin(), counts.end());
-  return cast(add_bias(reshape(total, shape), bias, spatial, types.wide, "conv"), types.result);
+  const Tensor out = add_bias(reshape(total, shape), bias, spatial, types.wide, "conv");
+  return to_layout(cast(out, types.result), window, spatial);
 }
 
 namespace {
@@ -170,28 +174,27 @@ Tensor in_turn(const Tensor& all, const Dim& channels, const Phases& phases) {
 
 }  // namespace
 
-Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                      const WindowOptions& options, const Ints& output_padding, int64_t groups) {
-  const ConvTypes types = conv_types(x, weight, bias, "conv_transpose");
-  const auto spatial = static_cast<size_t>(x.rank() - 2);
-  const FullWindowOptions o = complete(options, spatial, "conv_transpose");
+Tensor conv_transpose(const Tensor& given, const Tensor& given_weight, const Tensor& bias,
+                      const Window& window) {
+  const ConvTypes types = conv_types(given, given_weight, bias, "conv_transpose");
+  const auto spatial = static_cast<size_t>(given.rank() - 2);
+  const Tensor x = from_layout(given, window, spatial);
+  const Tensor weight = from_layout(given_weight, window, spatial);
   const Ints kernel = const_dims(spatial_sizes(weight, spatial, "conv_transpose"));
   const Shape inputs = spatial_sizes(x, spatial, "conv_transpose");
-  require(output_padding.empty() || output_padding.size() == spatial, Status::Shape,
-          "conv_transpose: output padding ", list_text(output_padding), " for ", spatial,
-          " spatial axes");
+  const Window o = complete_transposed(window, kernel, inputs, "conv_transpose");
   require(decide_equal(weight.shape()[0], x.shape()[1]), Status::Shape, "conv_transpose: weight ",
           weight.shape(), " for ", x.shape()[1], " channels");
-  divided(x.shape()[1], groups, "conv_transpose");
-  Phases phases{o.strides, {}, {}, groups};
-  WindowOptions inner;
-  Shape begin{Dim(0), Dim(0)}, end{x.shape()[0], weight.shape()[1] * Dim(groups)};
+  divided(x.shape()[1], o.groups, "conv_transpose");
+  Phases phases{o.strides, {}, {}, o.groups};
+  Window inner;
+  inner.groups = o.groups;
+  Shape begin{Dim(0), Dim(0)}, end{x.shape()[0], weight.shape()[1] * Dim(o.groups)};
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t reach = checked_mul(o.dilations[i], kernel[i] - 1, "a window") + 1;
     const int64_t stride = o.strides[i];
-    const int64_t extra = output_padding.empty() ? 0 : output_padding[i];
     // Outputs from where the last input's window begins on.
-    const int64_t last = reach - o.before[i] - o.after[i] + extra;
+    const int64_t last = reach - o.before[i] - o.after[i] + o.output_padding[i];
     const Dim size = (inputs[i] - 1) * Dim(stride) + last;
     require(kernel[i] > 0 && decide_less_equal(1, size), Status::Shape,
             "conv_transpose: nothing is left of ", x.shape(), " with kernel ", list_text(kernel));
@@ -208,9 +211,10 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
     return std::ranges::all_of(o.strides, [](int64_t s) { return s == 1; }) ? t : contiguous(t);
   };
   const Tensor filters = stored(filters_of_phases(weight, o.dilations, phases));
-  const Tensor all = stored(conv(cast(x, types.wide), filters, Tensor(), inner, groups));
+  const Tensor all = stored(conv(cast(x, types.wide), filters, Tensor(), inner));
   const Tensor out = slice(in_turn(all, end[1], phases), begin, end);
-  return cast(add_bias(out, bias, spatial, types.wide, "conv_transpose"), types.result);
+  const Tensor sum = add_bias(out, bias, spatial, types.wide, "conv_transpose");
+  return to_layout(cast(sum, types.result), window, spatial);
 }
 
 }  // namespace tiny

@@ -76,6 +76,14 @@ Tensor standard_deviation(const Tensor& a, const Ints& axes, double correction, 
   return cast(sqrt(variance(wide(a), axes, correction, keepdims)), result_dtype(a));
 }
 
+Tensor lp_norm(const Tensor& a, double p, const Ints& axes, bool keepdims) {
+  const Tensor size = abs(a);
+  if (p == 1) return sum(size, axes, keepdims);
+  if (p == 2) return sqrt(sum(square(size), axes, keepdims));
+  const Tensor total = sum(pow(size, number(size, p)), axes, keepdims);
+  return pow(total, number(total, 1 / p));
+}
+
 Tensor batch_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, const Tensor& mean,
                   const Tensor& var, double epsilon) {
   require_contexts(x, {scale, bias, mean, var});

@@ -11,6 +11,9 @@ Tensor variance(const Tensor& a, const Ints& axes, double correction = 0, bool k
 Tensor standard_deviation(const Tensor& a, const Ints& axes, double correction = 0,
                           bool keepdims = false);
 
+// (sum |a|^p)^(1/p).
+Tensor lp_norm(const Tensor& a, double p, const Ints& axes, bool keepdims = false);
+
 // (x - mean) / sqrt(variance + epsilon) * scale + bias with one number of each per channel (axis
 // 1).
 Tensor batch_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, const Tensor& mean,

@@ -7,40 +7,41 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
+#include "tensor/normalization.h"
 #include "tensor/promotion.h"
 #include "tensor/reduce.h"
-#include "tensor/window_options.h"
+#include "tensor/window_parts.h"
 
 namespace tiny {
 
 namespace {
 
 struct Pool {
-  FullWindowOptions options;
-  Ints kernel;
-  Ints sizes;   // of the spatial axes, without padding
-  Ints counts;  // of windows
-  Ints after;   // padding, with what ceil_mode adds
+  Window options;  // complete
+  Ints sizes;      // of the spatial axes, without padding
+  Ints counts;     // of windows
+  Ints after;      // padding, with what ceil_mode adds
 };
 
-Pool plan(const Tensor& x, const Ints& kernel, const WindowOptions& options, bool ceil_mode) {
-  require(!kernel.empty(), Status::Shape, "pool: an empty kernel");
+// `x` has its channels first.
+Pool plan(const Tensor& x, const Window& window) {
+  const Ints& kernel = window.kernel;
   Pool p;
-  p.kernel = kernel;
-  p.options = complete(options, kernel.size(), "pool");
-  p.sizes = const_dims(spatial_sizes(x, kernel.size(), "pool"));
+  const Shape sizes = spatial_sizes(x, kernel.size(), "pool");
+  p.options = complete(window, kernel, sizes, "pool");
+  p.sizes = const_dims(sizes);
   for (size_t i = 0; i < kernel.size(); ++i) {
     const int64_t before = p.options.before[i];
-    require(kernel[i] >= 1 && before >= 0 && p.options.after[i] >= 0, Status::InvalidArgument,
-            "pool: kernel ", list_text(kernel), ", pads ", list_text(p.options.before), " and ",
-            list_text(p.options.after));
+    require(before >= 0 && p.options.after[i] >= 0, Status::InvalidArgument, "pool: padding ",
+            list_text(p.options.before), " before and ", list_text(p.options.after),
+            " after; each at least 0");
     const int64_t size =
         checked_add(checked_add(p.sizes[i], before, "a size"), p.options.after[i], "a size");
     const int64_t stride = p.options.strides[i];
     int64_t count =
-        window_count(size, kernel[i], stride, p.options.dilations[i], ceil_mode).value();
+        window_count(size, kernel[i], stride, p.options.dilations[i], window.ceil_mode).value();
     // A window that starts behind the input holds nothing.
-    if (ceil_mode && count > 1 && (count - 1) * stride >= p.sizes[i] + before) --count;
+    if (window.ceil_mode && count > 1 && (count - 1) * stride >= p.sizes[i] + before) --count;
     require(count > 0, Status::Shape, "pool: kernel ", list_text(kernel), " does not fit into ",
             x.shape());
     const int64_t reach = (count - 1) * stride + p.options.dilations[i] * (kernel[i] - 1) + 1;
@@ -51,7 +52,8 @@ Pool plan(const Tensor& x, const Ints& kernel, const WindowOptions& options, boo
 }
 
 Tensor windows_of(const Tensor& padded, const Pool& p) {
-  return windows(padded, p.kernel, p.options.strides, p.options.dilations, to_shape(p.counts));
+  return windows(padded, p.options.kernel, p.options.strides, p.options.dilations,
+                 to_shape(p.counts));
 }
 
 Ints last_axes(size_t n) {
@@ -80,25 +82,40 @@ std::vector<double> counted(const Pool& p, size_t i, bool include_pad) {
     // Taps begin + k * dilation in [first, last).
     const int64_t d = p.options.dilations[i];
     const int64_t low = std::max<int64_t>(0, ceil_div(first - begin, d));
-    const int64_t high = std::min(p.kernel[i], ceil_div(last - begin, d));
+    const int64_t high = std::min(p.options.kernel[i], ceil_div(last - begin, d));
     n = std::max<int64_t>(0, high - low);
     out.push_back(static_cast<double>(n));
   }
   return out;
 }
 
-}  // namespace
-
-Tensor max_pool(const Tensor& x, const Ints& kernel, const WindowOptions& options, bool ceil_mode) {
-  const Pool p = plan(x, kernel, options, ceil_mode);
-  return max(windows_of(padded_with_lowest(x, p), p), last_axes(kernel.size()));
+// The input of a pool with its channels first.
+Tensor input_of(const Tensor& given, const Window& window) {
+  const size_t spatial = window.kernel.size();
+  require(spatial > 0, Status::InvalidArgument, "pool: the window has no kernel");
+  spatial_sizes(given, spatial, "pool");
+  return from_layout(given, window, spatial);
 }
 
-Tensor max_pool_indices(const Tensor& x, const Ints& kernel, const WindowOptions& options,
-                        bool ceil_mode) {
-  const Pool p = plan(x, kernel, options, ceil_mode);
+Tensor result_of(const Tensor& made, const Window& window) {
+  return to_layout(made, window, window.kernel.size());
+}
+
+}  // namespace
+
+Tensor max_pool(const Tensor& given, const Window& window) {
+  const Tensor x = input_of(given, window);
+  const Pool p = plan(x, window);
+  const Tensor best = max(windows_of(padded_with_lowest(x, p), p), last_axes(p.counts.size()));
+  return result_of(best, window);
+}
+
+Tensor max_pool_indices(const Tensor& given, const Window& window) {
+  const Tensor x = input_of(given, window);
+  const Pool p = plan(x, window);
+  const Ints taps = last_axes(p.counts.size());
   const Tensor values = windows_of(padded_with_lowest(x, p), p);
-  const Tensor best = max(values, last_axes(kernel.size()), true);
+  const Tensor best = max(values, taps, true);
   // Positions, with one past the last for padding, so that it is never the first of equals.
   int64_t count = 1;
   for (int64_t s : p.sizes) count = checked_mul(count, s, "a size");
@@ -109,35 +126,44 @@ Tensor max_pool_indices(const Tensor& x, const Ints& kernel, const WindowOptions
       where(mask, pad_spatial(position, p.options.before, p.after, 0), number_int(position, count));
   const Tensor places = windows_of(place, p);
   const Tensor chosen = bit_or(equal(values, best), is_nan(values));
-  return min(where(chosen, places, number_int(position, count)), last_axes(kernel.size()));
+  return result_of(min(where(chosen, places, number_int(position, count)), taps), window);
 }
 
-Tensor avg_pool(const Tensor& x, const Ints& kernel, const WindowOptions& options, bool ceil_mode,
-                bool count_include_pad) {
-  const Pool p = plan(x, kernel, options, ceil_mode);
+Tensor avg_pool(const Tensor& given, const Window& window) {
+  const Tensor x = input_of(given, window);
+  const Pool p = plan(x, window);
+  const size_t spatial = p.counts.size();
   const DType dtype = float_dtype(x.dtype());
   const Tensor wide = cast(x, accumulator_dtype(dtype));
   const Tensor padded = pad_spatial(wide, p.options.before, p.after, 0);
-  Tensor out = sum(windows_of(padded, p), last_axes(kernel.size()));
+  const Tensor out = sum(windows_of(padded, p), last_axes(spatial));
   // The divisor is a product of one factor for each axis.
   double same = 1;
   Tensor divisor;
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    const std::vector<double> counts = counted(p, i, count_include_pad);
+  for (size_t i = 0; i < spatial; ++i) {
+    const std::vector<double> counts = counted(p, i, window.count_include_pad);
     if (std::all_of(counts.begin(), counts.end(), [&](double n) { return n == counts.front(); })) {
       same *= counts.front();
       continue;
     }
     const Tensor factor = from_data(x.context_ref(), kFloat64, {std::ssize(counts)}, counts.data(),
                                     std::ssize(counts) * static_cast<int64_t>(sizeof(double)));
-    Shape shape(kernel.size(), Dim(1));
+    Shape shape(spatial, Dim(1));
     shape[i] = std::ssize(counts);
     const Tensor along = cast(reshape(factor, shape), wide.dtype());
     divisor = divisor ? mul(divisor, along) : along;
   }
   if (!divisor || same != 1)
     divisor = divisor ? mul(divisor, number(divisor, same)) : number(wide, same);
-  return cast(div(out, divisor), dtype);
+  return result_of(cast(div(out, divisor), dtype), window);
+}
+
+Tensor lp_pool(const Tensor& given, const Window& window, double p) {
+  const Tensor x = input_of(given, window);
+  const Pool pool = plan(x, window);
+  const Tensor padded = pad_spatial(x, pool.options.before, pool.after, 0);
+  const Tensor out = lp_norm(windows_of(padded, pool), p, last_axes(pool.counts.size()), false);
+  return result_of(out, window);
 }
 
 }  // namespace tiny

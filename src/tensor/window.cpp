@@ -8,11 +8,19 @@
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
 #include "tensor/reduce.h"
-#include "tensor/window_options.h"
+#include "tensor/window_parts.h"
 
 namespace tiny {
 
 namespace {
+
+// More elements than this has no axis, and sums of a few such numbers fit into 64 bits.
+constexpr int64_t kWindowMax = int64_t{1} << 40;
+
+// Elements from the first to the last of a window.
+int64_t reach_of(int64_t kernel, int64_t dilation) {
+  return checked_add(checked_mul(dilation, kernel - 1, "a window"), 1, "a window");
+}
 
 // `node` with axis `axis` replaced by `axes`, of the same number of elements.
 UOp with_axes(const UOp& node, size_t axis, const Shape& axes) {
@@ -85,7 +93,7 @@ UOp window_axis(const UOp& node, size_t axis, int64_t kernel, int64_t stride, in
 
 Dim window_count(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation,
                  bool ceil_mode) {
-  const int64_t reach = checked_add(checked_mul(dilation, kernel - 1, "a window"), 1, "a window");
+  const int64_t reach = reach_of(kernel, dilation);
   if (!decide_less_equal(reach, size)) return 0;
   const Dim rest = size - reach;
   return floor_div(ceil_mode ? rest + (stride - 1) : rest, stride) + 1;
@@ -105,19 +113,114 @@ Tensor windows(const Tensor& x, const Ints& kernel, const Ints& strides, const I
   return x.with(make_permute(node, order));
 }
 
-FullWindowOptions complete(const WindowOptions& options, size_t spatial, const char* what) {
-  const auto filled = [&](const Ints& list, int64_t otherwise, int64_t least, const char* name) {
-    if (list.empty()) return Ints(spatial, otherwise);
-    require(list.size() == spatial, Status::Shape, what, ": ", name, " ", list_text(list), " for ",
-            spatial, " spatial axes");
+Window Window::with_kernel(Ints sizes) const {
+  Window out = *this;
+  out.kernel = std::move(sizes);
+  return out;
+}
+
+Window Window::with_groups(int64_t count) const {
+  Window out = *this;
+  out.groups = count;
+  return out;
+}
+
+void check_window(const Window& window, size_t spatial, const char* what) {
+  const auto check = [&](const Ints& list, int64_t least, const char* name) {
+    require(list.empty() || list.size() == spatial, Status::Shape, what, ": ", name, " ",
+            list_text(list), " for ", spatial, " spatial axes");
     for (int64_t v : list)
-      require(v >= least, Status::InvalidArgument, what, ": ", name, " ", list_text(list),
-              "; each at least ", least);
-    return list;
+      require(v >= least && v <= kWindowMax, Status::InvalidArgument, what, ": ", name, " ",
+              list_text(list), "; each from ", least, " to ", kWindowMax);
   };
-  return {filled(options.strides, 1, 1, "strides"), filled(options.dilations, 1, 1, "dilations"),
-          filled(options.before, 0, INT64_MIN, "pads before"),
-          filled(options.after, 0, INT64_MIN, "pads after")};
+  check(window.kernel, 1, "kernel");
+  check(window.strides, 1, "strides");
+  check(window.dilations, 1, "dilations");
+  check(window.before, -kWindowMax, "padding before");
+  check(window.after, -kWindowMax, "padding after");
+  check(window.output_padding, 0, "output padding");
+  check(window.output_size, 1, "output size");
+  require(window.groups >= 1, Status::InvalidArgument, what, ": groups is ", window.groups);
+}
+
+namespace {
+
+// Every list full, by its default.
+Window filled(const Window& window, const Ints& kernel, size_t spatial, const char* what) {
+  check_window(window, spatial, what);
+  require(window.kernel.empty() || window.kernel == kernel, Status::Shape, what,
+          ": the window's kernel is ", list_text(window.kernel), ", the weight's ",
+          list_text(kernel));
+  Window w = window;
+  w.kernel = kernel;
+  const auto fill = [&](Ints& list, int64_t otherwise) {
+    if (list.empty()) list.assign(spatial, otherwise);
+  };
+  fill(w.strides, 1);
+  fill(w.dilations, 1);
+  fill(w.output_padding, 0);
+  if (w.padding != Padding::Explicit) w.before = w.after = {};
+  fill(w.before, 0);
+  fill(w.after, 0);
+  return w;
+}
+
+bool is_same(Padding padding) {
+  return padding == Padding::SameUpper || padding == Padding::SameLower;
+}
+
+}  // namespace
+
+Window complete(const Window& window, const Ints& kernel, const Shape& sizes, const char* what) {
+  Window w = filled(window, kernel, sizes.size(), what);
+  if (is_same(w.padding)) {
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const int64_t reach = reach_of(kernel[i], w.dilations[i]);
+      // With a stride of 1 the size does not matter.
+      const Dim steps = floor_div(sizes[i] + (w.strides[i] - 1), w.strides[i]) - 1;
+      const Dim missing = steps * Dim(w.strides[i]) + reach - sizes[i];
+      const int64_t total = std::max<int64_t>(0, missing.value());
+      w.before[i] = w.padding == Padding::SameUpper ? total / 2 : total - total / 2;
+      w.after[i] = total - w.before[i];
+    }
+  }
+  w.padding = Padding::Explicit;
+  return w;
+}
+
+Window complete_transposed(const Window& window, const Ints& kernel, const Shape& sizes,
+                           const char* what) {
+  Window w = filled(window, kernel, sizes.size(), what);
+  if (is_same(w.padding) || !w.output_size.empty()) {
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const Dim stride = w.strides[i];
+      const Dim wanted = w.output_size.empty() ? sizes[i] * stride : Dim(w.output_size[i]);
+      const Dim full =
+          (sizes[i] - 1) * stride + w.output_padding[i] + reach_of(kernel[i], w.dilations[i]);
+      const int64_t total = (full - wanted).value();
+      const int64_t half = floor_div(total, 2);
+      w.before[i] = w.padding == Padding::SameUpper ? half : total - half;
+      if (total < 0) w.before[i] = std::max<int64_t>(0, w.before[i]);
+      w.after[i] = total - w.before[i];
+    }
+  }
+  w.padding = Padding::Explicit;
+  return w;
+}
+
+Tensor from_layout(const Tensor& tensor, const Window& window, size_t spatial) {
+  if (window.layout == Layout::ChannelsFirst) return tensor;
+  Ints axes = every_axis(tensor.rank());
+  std::rotate(axes.end() - 1 - static_cast<int64_t>(spatial), axes.end() - 1, axes.end());
+  return permute(tensor, axes);
+}
+
+Tensor to_layout(const Tensor& tensor, const Window& window, size_t spatial) {
+  if (window.layout == Layout::ChannelsFirst) return tensor;
+  Ints axes = every_axis(tensor.rank());
+  const auto channels = axes.end() - 1 - static_cast<int64_t>(spatial);
+  std::rotate(channels, channels + 1, axes.end());
+  return permute(tensor, axes);
 }
 
 Shape spatial_sizes(const Tensor& x, size_t spatial, const char* what) {

@@ -39,6 +39,7 @@ class Handles : public ::testing::Test {
     ASSERT_EQ(tiny_model_compile(model_, nullptr, 0, &program_), TINY_OK) << tiny_last_error();
     ASSERT_EQ(tiny_run_create(program_, &run_), TINY_OK);
     ASSERT_EQ(tiny_devices(&report_), TINY_OK);
+    ASSERT_EQ(tiny_window_create(2, &window_), TINY_OK);
   }
   // In an order that makes each the last owner of what it was made from.
   void TearDown() override {
@@ -52,14 +53,16 @@ class Handles : public ::testing::Test {
     tiny_variable_release(variable_);
     tiny_run_release(run_);
     tiny_report_release(report_);
+    tiny_window_release(window_);
   }
 
   // The handles, each as if it were one of T.
   template <class T>
   std::vector<T*> all_as() const {
     std::vector<T*> list;
-    for (void* handle : std::initializer_list<void*>{options_, context_, tensor_, report_, cancel_,
-                                                     archive_, model_, program_, run_, variable_})
+    for (void* handle :
+         std::initializer_list<void*>{options_, context_, tensor_, report_, cancel_, archive_,
+                                      model_, program_, run_, variable_, window_})
       list.push_back(static_cast<T*>(handle));
     return list;
   }
@@ -75,9 +78,10 @@ class Handles : public ::testing::Test {
   tiny_program* program_ = nullptr;
   tiny_run* run_ = nullptr;
   tiny_variable* variable_ = nullptr;
+  tiny_window* window_ = nullptr;
 };
 
-// `call` takes handles of T alone: of the ten handles it refuses nine, and says why.
+// `call` takes handles of T alone: it refuses the other handles, and says why.
 template <class T, class Call>
 void expect_refused(const std::vector<T*>& handles, const T* right, const char* type, Call call) {
   for (T* handle : handles) {
@@ -117,6 +121,8 @@ TEST_F(Handles, OfAnotherKindAreNamed) {
                  [](tiny_run* r) { return tiny_run_set_timed(r, 0); });
   expect_refused(all_as<tiny_variable>(), variable_, "tiny_variable",
                  [&](tiny_variable* v) { return tiny_variable_dim(v, &whole); });
+  expect_refused(all_as<tiny_window>(), window_, "tiny_window",
+                 [](tiny_window* w) { return tiny_window_set_groups(w, 2); });
   for (tiny_report* r : all_as<tiny_report>()) {
     if (r == report_) continue;
     EXPECT_STREQ(tiny_report_text(r), "");
@@ -131,6 +137,9 @@ TEST_F(Handles, AreCheckedWhereverTheyMayBeLeftOut) {
   EXPECT_EQ(tiny_clip(tensor_, model, nullptr, &out), TINY_ERROR_INVALID_ARGUMENT);
   EXPECT_TRUE(error_has("tiny_clip: low is a tiny_model where a tiny_tensor is wanted"))
       << tiny_last_error();
+  EXPECT_EQ(tiny_conv(tensor_, tensor_, nullptr, reinterpret_cast<tiny_window*>(model_), &out),
+            TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_has("window is a tiny_model where a tiny_window")) << tiny_last_error();
   tiny_tensor* list[] = {tensor_, model};
   EXPECT_EQ(tiny_concat(list, 2, 0, &out), TINY_ERROR_INVALID_ARGUMENT);
   EXPECT_TRUE(error_has("tensors[1] is a tiny_model")) << tiny_last_error();
@@ -170,6 +179,8 @@ TEST_F(Handles, OfAnotherKindAreNotReleased) {
       if (r != report_) tiny_report_release(r);
     for (auto* v : all_as<tiny_variable>())
       if (v != variable_) tiny_variable_release(v);
+    for (auto* w : all_as<tiny_window>())
+      if (w != window_) tiny_window_release(w);
   }
   EXPECT_EQ(tiny_run_set_timed(run_, 1), TINY_OK) << tiny_last_error();
   EXPECT_NE(tiny_report_bytes(report_), 0u);

@@ -221,7 +221,7 @@ Outputs case_split(Operands& o) {
   return parts;
 }
 Outputs case_depth_to_space(Operands& o) {
-  return MADE(tiny_depth_to_space, o.floats({1, 4, 2, 2}), 2, 1);
+  return MADE(tiny_depth_to_space, o.floats({1, 4, 2, 2}), 2, TINY_COLUMNS_FIRST);
 }
 Outputs case_space_to_depth(Operands& o) {
   return MADE(tiny_space_to_depth, o.floats({1, 2, 2, 4}), 2);
@@ -239,13 +239,13 @@ Outputs case_one_hot(Operands& o) {
   return MADE(tiny_one_hot, o.positions({3}), 4, o.floats({}), o.floats({}), -1);
 }
 Outputs case_argmax(Operands& o) {
-  return MADE(tiny_argmax, o.floats({2, 3}), 1, 0, 0);
+  return MADE(tiny_argmax, o.floats({2, 3}), 1, 0);
 }
 Outputs case_argmin(Operands& o) {
-  return MADE(tiny_argmin, o.floats({2, 3}), 1, 1, 1);
+  return MADE(tiny_argmin, o.floats({2, 3}), 1, TINY_KEEPDIMS | TINY_LAST);
 }
 Outputs case_cumsum(Operands& o) {
-  return MADE(tiny_cumsum, o.floats({2, 3}), 1, 0, 1);
+  return MADE(tiny_cumsum, o.floats({2, 3}), 1, TINY_REVERSE);
 }
 Outputs case_triu(Operands& o) {
   return MADE(tiny_triu, o.floats({3, 3}), 1);
@@ -254,7 +254,7 @@ Outputs case_tril(Operands& o) {
   return MADE(tiny_tril, o.floats({3, 3}), -1);
 }
 Outputs case_gelu(Operands& o) {
-  return MADE(tiny_gelu, o.floats({2, 3}), 1);
+  return MADE(tiny_gelu, o.floats({2, 3}), TINY_APPROXIMATE);
 }
 Outputs case_elu(Operands& o) {
   return MADE(tiny_elu, o.operand(TINY_FLOAT32, {4}, -2, 1), 0.5);
@@ -275,25 +275,47 @@ Outputs case_log_softmax(Operands& o) {
   return MADE(tiny_log_softmax, o.floats({2, 3}), 0);
 }
 Outputs case_variance(Operands& o) {
-  return MADE(tiny_variance, o.floats({2, 3}), kOnes, 1, 1, 1);
+  return MADE(tiny_variance, o.floats({2, 3}), kOnes, 1, 1, TINY_KEEPDIMS);
 }
+// Of two by two elements, two apart, with all else that a window can say, but for its layout.
+class Windows {
+ public:
+  Windows() {
+    Operands::check(tiny_window_create(2, &window));
+    Operands::check(tiny_window_set_kernel(window, kTwos, 2));
+    Operands::check(tiny_window_set_strides(window, kTwos, 2));
+    Operands::check(tiny_window_set_dilations(window, kOnes, 2));
+    Operands::check(tiny_window_set_padding(window, kOnes, kZeros, 2));
+    Operands::check(tiny_window_set_output_padding(window, kOnes, 2));
+    Operands::check(tiny_window_set_flags(window, TINY_CEIL_MODE));
+  }
+  ~Windows() { tiny_window_release(window); }
+  Windows(const Windows&) = delete;
+  Windows& operator=(const Windows&) = delete;
+
+  tiny_window* window = nullptr;
+};
+
 Outputs case_conv(Operands& o) {
-  return MADE(tiny_conv, o.floats({1, 2, 4, 4}), o.floats({2, 2, 2, 2}), o.floats({2}), kTwos,
-              kOnes, kOnes, kZeros, 2, 1);
+  const Windows w;
+  return MADE(tiny_conv, o.floats({1, 2, 4, 4}), o.floats({2, 2, 2, 2}), o.floats({2}), w.window);
 }
 Outputs case_conv_transpose(Operands& o) {
+  const Windows w;
   return MADE(tiny_conv_transpose, o.floats({1, 2, 3, 3}), o.floats({2, 2, 2, 2}), o.floats({2}),
-              kTwos, kOnes, kZeros, kOnes, kOnes, 2, 1);
+              w.window);
 }
 Outputs case_max_pool(Operands& o) {
-  return MADE(tiny_max_pool, o.floats({1, 2, 4, 4}), kTwos, kTwos, kOnes, kOnes, kZeros, 2, 1);
+  const Windows w;
+  return MADE(tiny_max_pool, o.floats({1, 2, 4, 4}), w.window);
 }
 Outputs case_max_pool_indices(Operands& o) {
-  return MADE(tiny_max_pool_indices, o.floats({1, 2, 4, 4}), kTwos, kTwos, kOnes, kOnes, kZeros, 2,
-              1);
+  const Windows w;
+  return MADE(tiny_max_pool_indices, o.floats({1, 2, 4, 4}), w.window);
 }
 Outputs case_avg_pool(Operands& o) {
-  return MADE(tiny_avg_pool, o.floats({1, 2, 4, 4}), kTwos, kTwos, kOnes, kOnes, kZeros, 2, 1, 0);
+  const Windows w;
+  return MADE(tiny_avg_pool, o.floats({1, 2, 4, 4}), w.window);
 }
 Outputs case_batch_norm(Operands& o) {
   return MADE(tiny_batch_norm, o.floats({2, 3, 2}), o.floats({3}), o.floats({3}), o.floats({3}),
@@ -338,9 +360,10 @@ const std::map<std::string, Call>& cases() {
 #define COMPARE(name, function) \
   {"compare_" #name,            \
    [](Operands& o) { return MADE(tiny_compare, TINY_##name, o.floats({2, 3}), o.floats({3})); }},
-#define REDUCE(name, function)                                                                  \
-  {"reduce_" #name, [](Operands& o) {                                                           \
-     return MADE(tiny_reduce, TINY_##name, o.operand(TINY_FLOAT32, {2, 3}, 1, 1), kOnes, 1, 1); \
+#define REDUCE(name, function)                                                              \
+  {"reduce_" #name, [](Operands& o) {                                                       \
+     return MADE(tiny_reduce, TINY_##name, o.operand(TINY_FLOAT32, {2, 3}, 1, 1), kOnes, 1, \
+                 TINY_KEEPDIMS);                                                            \
    }},
 #include "api/families.def"
   };

@@ -61,16 +61,24 @@ static tiny_tensor* picture(tiny_context* context, int step) {
 static tiny_tensor* network(tiny_context* context, const tiny_tensor* x) {
   const int64_t kernel_dims[] = {CHANNELS, 1, 3, 3};
   const int64_t weight_dims[] = {CHANNELS * POOLED * POOLED, CLASSES};
-  const int64_t ones[] = {1, 1}, twos[] = {2, 2}, flat[] = {1, -1};
+  const int64_t twos[] = {2, 2}, flat[] = {1, -1};
+  tiny_window *same, *pairs;
   tiny_tensor *k, *w, *convolved, *positive, *pooled, *row, *logits, *probabilities;
   CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, kernel_dims, 4, kernel, sizeof kernel, &k));
   CHECK(tiny_tensor_wrap(context, TINY_FLOAT32, weight_dims, NULL, 2, weight, NULL, NULL, &w));
-  CHECK(tiny_conv(x, k, NULL, NULL, NULL, ones, ones, 2, 1, &convolved));
+  CHECK(tiny_window_create(2, &same));
+  CHECK(tiny_window_set_auto_padding(same, TINY_PADDING_SAME_UPPER));
+  CHECK(tiny_conv(x, k, NULL, same, &convolved));
   CHECK(tiny_unary(TINY_RELU, convolved, &positive));
-  CHECK(tiny_max_pool(positive, twos, twos, NULL, NULL, NULL, 2, 0, &pooled));
+  CHECK(tiny_window_create(2, &pairs));
+  CHECK(tiny_window_set_kernel(pairs, twos, 2));
+  CHECK(tiny_window_set_strides(pairs, twos, 2));
+  CHECK(tiny_max_pool(positive, pairs, &pooled));
   CHECK(tiny_reshape(pooled, flat, 2, &row));
   CHECK(tiny_matmul(row, w, &logits));
   CHECK(tiny_softmax(logits, -1, &probabilities));
+  tiny_window_release(same);
+  tiny_window_release(pairs);
   /* Each keeps alive what it was made from. */
   tiny_tensor* made[] = {k, w, convolved, positive, pooled, row, logits};
   for (size_t i = 0; i < sizeof made / sizeof *made; ++i) tiny_tensor_release(made[i]);

@@ -34,7 +34,7 @@ Tensor product(const Ref<Context>& context) {
   return matmul(data(context, {34, 40}), data(context, {40, 70}));
 }
 Tensor convolution(const Ref<Context>& context) {
-  WindowOptions window;
+  Window window;
   window.before = window.after = {1, 1};
   return conv(data(context, {1, 3, 9, 20}), data(context, {8, 3, 3, 3}), Tensor(), window);
 }

@@ -100,7 +100,7 @@ TEST_F(Nests, AConvolutionPeelsItsEdges) {
   const int64_t channels = 64;
   const Tensor x = permute(input({1, 56, 56, channels}), {0, 3, 1, 2});
   const Tensor w = permute(input({3, 3, channels, 64}), {3, 2, 0, 1});
-  WindowOptions window;
+  Window window;
   window.before = window.after = {1, 1};
   const Tensor y = permute(conv(x, w, Tensor(), window), {0, 2, 3, 1});
   testing::expect_golden("nest_convolution_plain", nest(y, ""));
@@ -118,9 +118,9 @@ TEST_F(Nests, AConvolutionPeelsItsEdges) {
 TEST_F(Nests, TwoTilesThatAreEdgesBothHaveNoMasks) {
   const Tensor x = permute(input({1, 14, 14, 64}), {0, 3, 1, 2});
   const Tensor w = permute(input({1, 3, 3, 64}), {3, 0, 1, 2});
-  WindowOptions window;
+  Window window;
   window.before = window.after = {1, 1};
-  const Tensor y = permute(conv(x, w, Tensor(), window, 64), {0, 2, 3, 1});
+  const Tensor y = permute(conv(x, w, Tensor(), window.with_groups(64)), {0, 2, 3, 1});
   const Kernel kernel = kernel_of(y);
   // r0 h, r1 w, r2 c; r3 kh, r4 kw.
   for (const int64_t rows : {5, 7, 14}) {

@@ -39,14 +39,14 @@ class HeuristicTest : public ::testing::Test {
         shape);
   }
   Tensor pointwise(const Tensor& x, int64_t channels, int64_t stride = 1) {
-    WindowOptions options;
+    Window options;
     options.strides = {stride, stride};
     return relu(conv(x, constant({channels, x.shape()[1].value(), 1, 1}), Tensor(), options));
   }
   Tensor depthwise(const Tensor& x, int64_t stride = 1) {
     const int64_t channels = x.shape()[1].value();
-    const WindowOptions options{{stride, stride}, {}, {1, 1}, {1, 1}};
-    return conv(x, constant({channels, 1, 3, 3}), Tensor(), options, channels);
+    const Window options{{stride, stride}, {}, {1, 1}, {1, 1}};
+    return conv(x, constant({channels, 1, 3, 3}), Tensor(), options.with_groups(channels));
   }
   static Tensor stored(const Tensor& t) { return permute(t, {0, 2, 3, 1}); }
   // Kernel `number` of the program that makes `output` of `input`.
@@ -364,7 +364,7 @@ TEST_F(HeuristicTest, ChannelsShareAWindowsLoadsWhereThatIsLess) {
   const auto list = [&](const Ints& shape, int64_t channels) {
     const Tensor x = make_placeholder(context_, kFloat32, to_shape(shape));
     const Tensor weights = constant({channels, shape[1], 3, 3});
-    return options(x, conv(x, weights, Tensor(), WindowOptions()), 0);
+    return options(x, conv(x, weights, Tensor(), Window()), 0);
   };
   EXPECT_EQ(list({16, 3, 64, 64}, 16),
             "TILE r1 4; UPCAST r7; TILE r3 64; TILE r8 16; UPCAST r8; VEC r9");

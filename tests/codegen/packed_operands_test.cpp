@@ -61,12 +61,12 @@ Tensor convolutions(Random& random, const Tensor& given, int64_t channels, bool 
   const int64_t groups = random.one_of({1, 1, 1, 2, channels});
   const int64_t middle = random.one_of({16, 32, 48, 64}) * (groups == channels ? channels / 8 : 1);
   const int64_t size = random.one_of({1, 3});
-  WindowOptions options;
+  Window options;
   options.before = options.after = {size / 2, size / 2};
   if (random.below(3) == 0) options.strides = {2, 2};
   const Tensor first = conv(prologue(random, x, {channels, 1, 1}),
                             random.tensor(context, {middle, channels / groups, size, size}),
-                            Tensor(), options, groups);
+                            Tensor(), options.with_groups(groups));
   return conv(relu(first), random.tensor(context, {random.one_of({8, 32, 40}), middle, 1, 1}),
               Tensor(), {});
 }

@@ -56,7 +56,7 @@ class Product {
       case Kind::Convolution:
         break;
     }
-    WindowOptions options;
+    Window options;
     const int64_t size = one_of({1, 3});
     options.before = options.after = {below(size), below(size)};
     const Tensor w = widened({one_of({16, 40}), shape_[1], size, size}, below(2) ? 0 : 4);

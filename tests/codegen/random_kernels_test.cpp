@@ -182,8 +182,8 @@ class Expression : Choices {
     return matmul(data({size(150), k}), x);
   }
 
-  WindowOptions window(size_t rank, const Ints& kernel) {
-    WindowOptions options;
+  Window window(size_t rank, const Ints& kernel) {
+    Window options;
     for (size_t i = 0; i < rank; ++i) {
       options.strides.push_back(1 + below(3));
       options.dilations.push_back(chance(20) ? 2 : 1);
@@ -209,8 +209,8 @@ class Expression : Choices {
     const Ints kernel{1 + below(4), 1 + below(4)};
     const int64_t channels = size(30);
     const Tensor x = data({1, channels, 8 + below(12), 8 + below(30)});
-    return conv(x, data({channels, 1, kernel[0], kernel[1]}), Tensor(), window(2, kernel),
-                channels);
+    return conv(x, data({channels, 1, kernel[0], kernel[1]}), Tensor(),
+                window(2, kernel).with_groups(channels));
   }
   // A window of its own for each channel, several of them for some, and a product over channels.
   Tensor product_of_windows() {
@@ -220,22 +220,22 @@ class Expression : Choices {
     // Room for five steps, two apart.
     const Tensor x = data({1 + below(2), channels, 9 + below(12), 9 + below(30)});
     Tensor rows = conv(x, data({channels * each, 1, kernel[0], kernel[1]}), Tensor(),
-                       window(2, kernel), channels);
+                       window(2, kernel).with_groups(channels));
     if (chance(20)) {
-      WindowOptions options = window(2, kernel);
+      Window options = window(2, kernel);
       options.dilations = {};
-      rows = max_pool(x, kernel, options);
+      rows = max_pool(x, options.with_kernel(kernel));
     }
     if (chance(50)) rows = add(rows, data({rows.shape()[1].value(), 1, 1}));
     if (chance(50)) rows = maximum(rows, number(rows, 0));
-    return conv(rows, data({size(70), rows.shape()[1].value(), 1, 1}), Tensor(), WindowOptions());
+    return conv(rows, data({size(70), rows.shape()[1].value(), 1, 1}), Tensor(), Window());
   }
   Tensor pooled() {
     const Ints kernel{1 + below(3), 1 + below(3)};
     const Tensor x = data({1, size(20), 6 + below(20), 6 + below(20)});
-    WindowOptions options = window(2, kernel);
+    Window options = window(2, kernel);
     options.dilations = {};
-    return max_pool(x, kernel, options);
+    return max_pool(x, options.with_kernel(kernel));
   }
   Tensor reduced() {
     const Tensor x = data({size(20), size(40), size(70)});

@@ -162,7 +162,7 @@ class SizedExpression : Choices {
   Tensor convolution() {
     const int64_t channels = size(20);
     const int64_t kernel = 1 + below(4);
-    WindowOptions options;
+    Window options;
     const bool is_line = chance(60);
     for (int i = 0; i < (is_line ? 1 : 2); ++i) {
       options.strides.push_back(1 + below(3));
@@ -309,8 +309,8 @@ TEST(RandomSizes, AWindowOverALengthHasNoRemaindersAndNoChoices) {
     const Dim length(context->graph().variable("n", 2, 300));
     const Dim batch(context->graph().variable("m", 2, 9));
     const Tensor x = make_placeholder(context, kFloat32, {batch, 8, length});
-    const Tensor y = conv(x, full(context, kFloat32, {16, 8, 5}, 1), Tensor(),
-                          WindowOptions{{stride}, {}, {2}, {2}});
+    const Tensor y =
+        conv(x, full(context, kFloat32, {16, 8, 5}, 1), Tensor(), Window{{stride}, {}, {2}, {2}});
     const Schedule schedule = make_schedule({{y.node()}}, context->backend().target());
     for (const UOp& u : topological(schedule.kernels.back().kernel.roots)) {
       EXPECT_NE(u.op(), Op::FloorMod) << stride;

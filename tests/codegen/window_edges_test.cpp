@@ -44,16 +44,16 @@ Tensor values(const Ref<Context>& context, const Ints& shape, uint64_t seed) {
 // A window for each channel, then a product over the channels; channels last.
 Tensor network(const Ref<Context>& context, const Picture& p) {
   const Tensor x = permute(values(context, {1, p.size[0], p.size[1], p.channels}, 1), {0, 3, 1, 2});
-  WindowOptions window;
+  Window window;
   window.strides = {p.stride, p.stride};
   window.before = p.before;
   window.after = p.after;
   Tensor inner;
   if (p.is_pool) {
-    inner = max_pool(x, {p.window, p.window}, window);
+    inner = max_pool(x, window.with_kernel({p.window, p.window}));
   } else {
     const Tensor w = values(context, {p.channels, 1, p.window, p.window}, 2);
-    inner = relu(conv(x, w, Tensor(), window, p.channels));
+    inner = relu(conv(x, w, Tensor(), window.with_groups(p.channels)));
   }
   const Tensor w = values(context, {p.outputs, p.channels, 1, 1}, 3);
   return permute(conv(inner, w, Tensor(), {}), {0, 2, 3, 1});
@@ -123,9 +123,9 @@ TEST(WindowEdges, ProductsWithPaddingAreLeftOut) {
   flags.cache = 0;
   const Ref<Context> context = make_ref<Context>(flags);
   const Tensor x = permute(values(context, {1, 7, 7, 32}, 1), {0, 3, 1, 2});
-  WindowOptions window;
+  Window window;
   window.before = window.after = {1, 1};
-  const Tensor y = conv(x, values(context, {32, 1, 3, 3}, 2), Tensor(), window, 32);
+  const Tensor y = conv(x, values(context, {32, 1, 3, 3}, 2), Tensor(), window.with_groups(32));
   const LinearProgram program = program_of(context, permute(y, {0, 2, 3, 1}));
   EXPECT_GE(count(program, Op::Fma), 100U) << nest_text(program);
   for (const LinearOp& op : program.ops) {

@@ -37,7 +37,7 @@ Tensor network(const Ref<Context>& context) {
     for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i * 7 % 17) - 8;
     return testing::floats(context, data, shape);
   };
-  WindowOptions window;
+  Window window;
   window.before = window.after = {1, 1};
   const Tensor image = relu(conv(values({1, 8, 12, 20}), values({24, 8, 3, 3}), Tensor(), window));
   const Tensor rows = softmax(matmul(reshape(image, to_shape({24, 240})), values({240, 50})), 1);

@@ -40,7 +40,7 @@ class ProgramRecordTest : public ::testing::Test {
   // A convolution in Winograd tiles, a product with packed weights, and a bias that is computed.
   struct Network {
     Network(const Ref<Context>& given, int salt) : context(given), salt_(salt) {
-      WindowOptions options;
+      Window options;
       options.before = options.after = {1, 1};
       const Tensor image = constant({1, 16, 8, 8});
       input = testing::float_input(context, {1, 16, 8, 8});
@@ -48,7 +48,7 @@ class ProgramRecordTest : public ::testing::Test {
       want = layers(image, options);
       data = testing::floats_of(image);
     }
-    Tensor layers(const Tensor& x, const WindowOptions& options) {
+    Tensor layers(const Tensor& x, const Window& options) {
       salt_now_ = salt_;
       const Tensor rows = relu(conv(x, constant({64, 16, 3, 3}), Tensor(), options));
       const Tensor bias = mul(constant({48}), constant({48}));

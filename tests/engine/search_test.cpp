@@ -69,7 +69,7 @@ Tensor product(const Ref<Context>& context) {
 }
 
 Tensor convolution(const Ref<Context>& context) {
-  WindowOptions window;
+  Window window;
   window.strides = {1, 1};
   window.dilations = {1, 1};
   window.before = window.after = {1, 1};

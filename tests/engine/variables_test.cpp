@@ -124,14 +124,14 @@ std::vector<Case> cases() {
       {"a convolution", [](const Dim& n) { return Shape{2, 3, n}; },
        [](const Dim&) { return Shape{4, 3, 3}; },
        [](const Tensor& a, const Tensor& b) {
-         WindowOptions options;
+         Window options;
          options.before = options.after = {1};
          return conv(a, b, Tensor(), options);
        }},
       {"a convolution by steps", [](const Dim& n) { return Shape{1, 2, n, 6}; },
        [](const Dim&) { return Shape{4, 2, 3, 3}; },
        [](const Tensor& a, const Tensor& b) {
-         WindowOptions options;
+         Window options;
          options.before = options.after = {1, 1};
          options.strides = {2, 1};
          return conv(a, b, Tensor(), options);

@@ -64,11 +64,11 @@ TEST(JoinCost, PartsAreSavedOrPaid) {
 // A filter's window saves more by staying in its product's rows than filling them costs; a pooling
 // window does not, on one core or on many.
 TEST_F(JoinTest, WindowsWithAFilterStayInRowsAndOthersDoNot) {
-  WindowOptions same;
+  Window same;
   same.before = same.after = {1, 1};
   const Tensor x = given({1, 64, 28, 28});
   const auto parts = [&](const Tensor& window, int32_t cores) {
-    const Tensor y = conv(window, given({32, 64, 1, 1}), Tensor(), WindowOptions());
+    const Tensor y = conv(window, given({32, 64, 1, 1}), Tensor(), Window());
     const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
     Target target = avx512_target();
     target.cores = cores;
@@ -81,10 +81,11 @@ TEST_F(JoinTest, WindowsWithAFilterStayInRowsAndOthersDoNot) {
     return *of_window;
   };
   for (const int32_t cores : {1, 2, 16}) {
-    const JoinTrial filtered = parts(conv(x, given({64, 1, 3, 3}), Tensor(), same, 64), cores);
+    const JoinTrial filtered =
+        parts(conv(x, given({64, 1, 3, 3}), Tensor(), same.with_groups(64)), cores);
     EXPECT_TRUE(filtered.joined);
     EXPECT_EQ(filtered.cost[JoinPart::Pooled], 0);
-    const JoinTrial pooled = parts(max_pool(x, {3, 3}, same), cores);
+    const JoinTrial pooled = parts(max_pool(x, same.with_kernel({3, 3})), cores);
     EXPECT_EQ(pooled.cost[JoinPart::Convolved], 0);
     EXPECT_EQ(pooled.cost[JoinPart::Pooled], filtered.cost[JoinPart::Convolved]);
     EXPECT_FALSE(pooled.joined);

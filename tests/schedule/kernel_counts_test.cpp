@@ -37,7 +37,7 @@ class KernelCounts : public ::testing::Test {
 };
 
 TEST_F(KernelCounts, ConvolutionWithAllThatFollowsIsOne) {
-  WindowOptions same;
+  Window same;
   same.before = same.after = {1, 1};
   Tensor y = conv(input({1, 64, 56, 56}), input({64, 64, 3, 3}), input({64}), same);
   y = batch_norm(y, input({64}), input({64}), input({64}), input({64}), 1e-5);
@@ -110,20 +110,20 @@ TEST_F(KernelCounts, AttentionIsOne) {
 // larger than the second-level cache; a convolution over all channels, or what two read, is not,
 // and pooling takes longer in tiles than its result takes to read.
 TEST_F(KernelCounts, AWindowForEachChannelAndAProductAreOne) {
-  WindowOptions same;
+  Window same;
   same.before = same.after = {1, 1};
   const auto depthwise = [&](int64_t channels) {
     const Tensor x = input({1, channels, 14, 14});
-    return relu(conv(x, input({channels, 1, 3, 3}), input({channels}), same, channels));
+    return relu(conv(x, input({channels, 1, 3, 3}), input({channels}), same.with_groups(channels)));
   };
   const auto pointwise = [&](const Tensor& x, int64_t channels) {
-    return conv(x, input({channels, x.shape()[1].value(), 1, 1}), Tensor(), WindowOptions());
+    return conv(x, input({channels, x.shape()[1].value(), 1, 1}), Tensor(), Window());
   };
   EXPECT_EQ(kernels(pointwise(depthwise(96), 24)), 1U);
   EXPECT_EQ(kernels(pointwise(depthwise(960), 960)), 2U);
   const Tensor one = depthwise(64);
   EXPECT_EQ(kernels(add(pointwise(one, 32), relu(pointwise(one, 32)))), 3U);
-  EXPECT_EQ(kernels(pointwise(max_pool(input({1, 64, 14, 14}), {3, 3}, same), 32)), 2U);
+  EXPECT_EQ(kernels(pointwise(max_pool(input({1, 64, 14, 14}), same.with_kernel({3, 3})), 32)), 2U);
   const Tensor full = relu(conv(input({1, 64, 14, 14}), input({64, 64, 3, 3}), Tensor(), same));
   EXPECT_EQ(kernels(pointwise(full, 32)), 2U);
 }

@@ -24,10 +24,10 @@ namespace {
 class LayoutTest : public testing::GraphTest {
  protected:
   Tensor conv3(const Tensor& x, int64_t channels, int64_t groups = 1) {
-    WindowOptions same;
+    Window same;
     same.before = same.after = {1, 1};
     const int64_t in = x.shape()[1].value();
-    return relu(conv(x, given({channels, in / groups, 3, 3}), Tensor(), same, groups));
+    return relu(conv(x, given({channels, in / groups, 3, 3}), Tensor(), same.with_groups(groups)));
   }
   // For each kernel, in order, the strides that its result has in memory.
   std::vector<Ints> strides(const Tensor& t) {
@@ -55,9 +55,9 @@ TEST_F(LayoutTest, AChainOfConvolutionsHasChannelsLast) {
 
 TEST_F(LayoutTest, WhatIsPooledOrAddedInBetweenFollows) {
   const Tensor a = conv3(given({1, 8, 6, 8}), 16);
-  WindowOptions half;
+  Window half;
   half.strides = {2, 2};
-  const Tensor b = max_pool(a, {2, 2}, half);
+  const Tensor b = max_pool(a, half.with_kernel({2, 2}));
   const Tensor y = conv3(relu(add(conv3(b, 16), b)), 16);
   for (const Ints& s : strides(y)) EXPECT_TRUE(s[1] == 1 || s == strides(y).back());
   check(y);
@@ -65,9 +65,9 @@ TEST_F(LayoutTest, WhatIsPooledOrAddedInBetweenFollows) {
 
 // The pooled value is read along the channels and, to be summed over neighbours, along none.
 TEST_F(LayoutTest, WhatIsNormalisedAcrossChannelsHasThemLast) {
-  WindowOptions half;
+  Window half;
   half.strides = {2, 2};
-  const Tensor pooled = max_pool(conv3(given({1, 8, 8, 8}), 16), {2, 2}, half);
+  const Tensor pooled = max_pool(conv3(given({1, 8, 8, 8}), 16), half.with_kernel({2, 2}));
   const Tensor y = conv3(lrn(pooled, 5), 16);
   const std::vector<Ints> all = strides(y);
   ASSERT_GE(all.size(), 4U);
@@ -77,9 +77,10 @@ TEST_F(LayoutTest, WhatIsNormalisedAcrossChannelsHasThemLast) {
 
 // The sum of seven rows of seven asks for no order: the pooled value keeps its channels last.
 TEST_F(LayoutTest, AShortReductionLeavesChannelsLast) {
-  WindowOptions half;
+  Window half;
   half.strides = {2, 2};
-  const Tensor y = sum(max_pool(conv3(given({1, 8, 14, 14}), 16), {2, 2}, half), {2, 3}, false);
+  const Tensor y =
+      sum(max_pool(conv3(given({1, 8, 14, 14}), 16), half.with_kernel({2, 2})), {2, 3}, false);
   const std::vector<Ints> all = strides(y);
   ASSERT_EQ(all.size(), 3U);
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(all[i][1], 1) << i;

@@ -76,9 +76,9 @@ class LowerOnceTest : public testing::GraphTest {
     return sub(mul(a, b), c);
   }
   Tensor conv3(const Tensor& x, int64_t channels) {
-    WindowOptions same;
+    Window same;
     same.before = same.after = {1, 1};
-    return relu(conv(x, given({channels, x.shape()[1].value(), 3, 3}), Tensor(), same, 1));
+    return relu(conv(x, given({channels, x.shape()[1].value(), 3, 3}), Tensor(), same));
   }
 };
 

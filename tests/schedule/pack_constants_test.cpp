@@ -125,7 +125,8 @@ TEST_F(PackConstants, StepsThatLieSideBySideInMemoryAreInnermost) {
 }
 
 TEST_F(PackConstants, EachGroupHasItsPanels) {
-  const Tensor y = conv(data({1, 16, 5, 6}), constant({64, 8, 3, 3}), Tensor(), {}, 2);
+  const Tensor y =
+      conv(data({1, 16, 5, 6}), constant({64, 8, 3, 3}), Tensor(), Window().with_groups(2));
   EXPECT_EQ(packed(y), (std::vector<Ints>{{2, 1, 3, 3, 8, 32}}));
 }
 

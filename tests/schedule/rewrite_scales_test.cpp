@@ -109,7 +109,7 @@ TEST_F(RewriteScales, ConvolutionsMayBePadded) {
   const Tensor w =
       dequantized(constant({16, 8, 3, 3}, kInt8), constant({}, kInt8), scale({16, 1, 1, 1}));
   EXPECT_TRUE(rewritten(conv(x, w, Tensor(), {})).words);
-  WindowOptions padded;
+  Window padded;
   padded.before = padded.after = {1, 1};
   const Tensor symmetric = cast(data({1, 8, 6, 6}, kUInt8), kFloat32) * scale({});
   EXPECT_TRUE(rewritten(conv(symmetric, w, Tensor(), padded)).words);

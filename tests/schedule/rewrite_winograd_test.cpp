@@ -96,8 +96,8 @@ class Winograd : public ::testing::Test {
     return out;
   }
 
-  static WindowOptions padded(int64_t before, int64_t after) {
-    WindowOptions options;
+  static Window padded(int64_t before, int64_t after) {
+    Window options;
     options.before = {before, before};
     options.after = {after, after};
     return options;
@@ -151,11 +151,11 @@ TEST_F(Winograd, WhatIsCutAndPaddedBeforeIsSeen) {
 TEST_F(Winograd, WhatIsNotThatKindOfSumStays) {
   const Tensor x = data({1, 8, 9, 9});
   const Tensor w = values({8, 8, 3, 3});
-  WindowOptions strided;
+  Window strided;
   strided.strides = {2, 2};
-  WindowOptions dilated;
+  Window dilated;
   dilated.dilations = {2, 2};
-  WindowOptions one_way;
+  Window one_way;
   one_way.strides = {1, 2};
   EXPECT_TRUE(is_changed(conv(x, w, Tensor(), {})));
   EXPECT_FALSE(is_changed(conv(x, w, Tensor(), strided)));
@@ -164,7 +164,8 @@ TEST_F(Winograd, WhatIsNotThatKindOfSumStays) {
   EXPECT_FALSE(is_changed(conv(x, data({8, 8, 3, 3}), Tensor(), {}))) << "no constant";
   EXPECT_FALSE(is_changed(conv(x, values({8, 8, 5, 5}), Tensor(), {})));
   EXPECT_FALSE(is_changed(conv(x, values({8, 8, 1, 3}), Tensor(), {})));
-  EXPECT_FALSE(is_changed(conv(x, values({8, 4, 3, 3}), Tensor(), {}, 2))) << "groups";
+  EXPECT_FALSE(is_changed(conv(x, values({8, 4, 3, 3}), Tensor(), Window().with_groups(2))))
+      << "groups";
   EXPECT_FALSE(is_changed(conv(data({1, 8, 9}), values({8, 8, 3}), Tensor(), {}))) << "one axis";
   EXPECT_FALSE(is_changed(cast(conv(cast(x, kFloat64), cast(w, kFloat64), Tensor(), {}), kFloat32)))
       << "float64";
@@ -304,7 +305,7 @@ struct Chain {
   Ints shape;
   int64_t channels = 0;
   int64_t next = 0;
-  WindowOptions options;
+  Window options;
   bool residual = false;
   bool pools = false;
 
@@ -312,7 +313,7 @@ struct Chain {
     Tensor y = conv(x, constants[0], constants[1], options);
     if (residual) y = add(relu(y), constants[2]);
     y = relu(y);
-    WindowOptions same;
+    Window same;
     same.before = same.after = {1, 1};
     return conv(y, constants[3], Tensor(), same);
   }

@@ -97,7 +97,7 @@ TEST_F(RewriteZeroPoints, OtherSumsStay) {
 TEST_F(RewriteZeroPoints, AroundPaddingStandBytesThatAShiftMakesZero) {
   const Tensor filter = wide(constant({16, 8, 3, 3}, kInt8));
   const auto padded = [&](const Tensor& x) {
-    WindowOptions options;
+    Window options;
     options.before = options.after = {1, 2};
     return has_words(conv(x, filter, Tensor(), options), kMixed);
   };

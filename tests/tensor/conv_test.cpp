@@ -70,9 +70,16 @@ struct Sample : testing::Choices {
     return out;
   }
 
+  Window window() const {
+    Window out = options;
+    out.output_padding = more;
+    out.groups = groups;
+    return out;
+  }
+
   int64_t groups = 1;
   Array x, weight, bias;
-  WindowOptions options;
+  Window options;
   Ints more, sizes;
 };
 
@@ -87,10 +94,9 @@ TEST(ConvTranspose, IsItsDefinition) {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const Sample sample(seed);
     const Array want = sample.want();
-    const Tensor got =
-        conv_transpose(tensor_of(context, sample.x), tensor_of(context, sample.weight),
-                       sample.bias.values.empty() ? Tensor() : tensor_of(context, sample.bias),
-                       sample.options, sample.more, sample.groups);
+    const Tensor got = conv_transpose(
+        tensor_of(context, sample.x), tensor_of(context, sample.weight),
+        sample.bias.values.empty() ? Tensor() : tensor_of(context, sample.bias), sample.window());
     ASSERT_EQ(const_dims(got.shape()), want.shape) << "SEED=" << seed;
     ASSERT_EQ(testing::floats_of(got), Floats(want.values.begin(), want.values.end()))
         << "SEED=" << seed;
@@ -103,7 +109,10 @@ TEST(ConvTranspose, LongStridesCostNothing) {
   const int64_t stride = int64_t{1} << 40;
   const Tensor x = testing::floats(context, {2}, {1, 1, 1});
   const Tensor w = testing::floats(context, {1, 3, 5}, {1, 1, 3});
-  const Tensor y = conv_transpose(x, w, Tensor(), {{stride}, {}, {}, {}}, {2});
+  Window window;
+  window.strides = {stride};
+  window.output_padding = {2};
+  const Tensor y = conv_transpose(x, w, Tensor(), window);
   EXPECT_EQ(testing::floats_of(y), Floats({2, 6, 10, 0, 0}));
 }
 
@@ -113,7 +122,7 @@ TEST(ConvTranspose, ErrorsNameTheCall) {
   const Tensor w = testing::floats(context, Floats(6, 1), {1, 2, 3});
   testing::expect_failure(testing::failure_of([&] { conv_transpose(x, w, x, {}); }), Status::Shape,
                           {"conv_transpose: bias [1, 1, 4] for 2 channels"});
-  const WindowOptions all{{}, {}, {3}, {3}};
+  const Window all{{}, {}, {3}, {3}};
   testing::expect_failure(testing::failure_of([&] { conv_transpose(x, w, Tensor(), all); }),
                           Status::Shape,
                           {"conv_transpose: nothing is left of [1, 1, 4] with kernel [3]"});

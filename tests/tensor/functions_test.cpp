@@ -343,8 +343,9 @@ Case case_conv(const Maker& make) {
   const Array x = sample({2, 4, 7, 9}, 1);
   const Array w = sample({6, 2, 3, 2}, 2);
   const Array b = sample({6}, 3);
-  const WindowOptions o{{2, 1}, {1, 3}, {1, 0}, {2, 1}};
-  return {conv(make(x), make(w), make(b), o, 2), generate({2, 6, 4, 7}, [&](const Ints& i) {
+  Window o{{2, 1}, {1, 3}, {1, 0}, {2, 1}};
+  o.groups = 2;
+  return {conv(make(x), make(w), make(b), o), generate({2, 6, 4, 7}, [&](const Ints& i) {
             double s = b.at({i[1]});
             testing::for_each_index({2, 3, 2}, [&](const Ints& k) {
               s += w.at({i[1], k[0], k[1], k[2]}) *
@@ -356,7 +357,9 @@ Case case_conv(const Maker& make) {
 Case case_conv_transpose(const Maker& make) {
   const Array x = sample({1, 4, 3, 4}, 1);
   const Array w = sample({4, 2, 3, 2}, 2);
-  const WindowOptions o{{2, 1}, {1, 2}, {1, 0}, {0, 1}};
+  Window o{{2, 1}, {1, 2}, {1, 0}, {0, 1}};
+  o.output_padding = {1, 0};
+  o.groups = 2;
   Array want = generate({1, 4, 7, 5}, [](const Ints&) { return 0; });
   testing::for_each_index(x.shape, [&](const Ints& i) {
     testing::for_each_index({2, 3, 2}, [&](const Ints& k) {
@@ -366,14 +369,21 @@ Case case_conv_transpose(const Maker& make) {
           x.at(i) * w.at({i[1], k[0], k[1], k[2]});
     });
   });
-  return {conv_transpose(make(x), make(w), Tensor(), o, {1, 0}, 2), want};
+  return {conv_transpose(make(x), make(w), Tensor(), o), want};
 }
 
 // Windows of 3 with stride 2 over 6 elements and padding: the fourth is ceil_mode's, half outside.
 struct PoolCase {
   Array x = sample({1, 2, 6, 5}, 4);
-  WindowOptions options{{2, 1}, {1, 2}, {1, 0}, {1, 1}};
   Ints kernel{3, 2};
+  Window options = make_window(kernel);
+
+  static Window make_window(const Ints& kernel) {
+    Window out{{2, 1}, {1, 2}, {1, 0}, {1, 1}};
+    out.kernel = kernel;
+    out.ceil_mode = true;
+    return out;
+  }
 
   Array each(const std::function<double(const std::vector<double>&, int64_t)>& f) const {
     return generate({1, 2, 4, 4}, [&](const Ints& i) {
@@ -391,15 +401,13 @@ struct PoolCase {
 };
 Case case_max_pool(const Maker& make) {
   const PoolCase p;
-  return {max_pool(make(p.x), p.kernel, p.options, true),
-          p.each([](const std::vector<double>& v, int64_t) {
+  return {max_pool(make(p.x), p.options), p.each([](const std::vector<double>& v, int64_t) {
             return *std::max_element(v.begin(), v.end());
           })};
 }
 Case case_max_pool_indices(const Maker& make) {
   const PoolCase p;
-  return {max_pool_indices(make(p.x), p.kernel, p.options, true),
-          generate({1, 2, 4, 4}, [&](const Ints& i) {
+  return {max_pool_indices(make(p.x), p.options), generate({1, 2, 4, 4}, [&](const Ints& i) {
             double best = -1e9;
             int64_t place = -1;
             testing::for_each_index(p.kernel, [&](const Ints& k) {
@@ -412,14 +420,14 @@ Case case_max_pool_indices(const Maker& make) {
           })};
 }
 Case case_avg_pool(const Maker& make) {
-  const PoolCase p;
-  const Tensor without = avg_pool(make(p.x), p.kernel, p.options, true, false);
+  PoolCase p;
+  const Tensor without = avg_pool(make(p.x), p.options);
   const reference::Values checked = reference::evaluate(without.node());
   const Array want = p.each([](const std::vector<double>& v, int64_t) { return mean_value(v); });
   for (size_t i = 0; i < want.values.size(); ++i)
     EXPECT_NEAR(checked.real[i], want.values[i], 1e-6);
-  return {avg_pool(make(p.x), p.kernel, p.options, true, true),
-          p.each([](const std::vector<double>& v, int64_t n) {
+  p.options.count_include_pad = true;
+  return {avg_pool(make(p.x), p.options), p.each([](const std::vector<double>& v, int64_t n) {
             return total(v) / static_cast<double>(n);
           }),
           1e-6};

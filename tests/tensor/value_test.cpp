@@ -80,7 +80,8 @@ TEST_F(TensorValue, SymbolicSizesGoThroughTheLibrary) {
   const Tensor image = full(context_, kFloat32, {n, Dim(2), Dim(5), Dim(5)}, 1);
   const Tensor kernel = full(context_, kFloat32, {Dim(4), Dim(2), Dim(3), Dim(3)}, 1);
   EXPECT_TRUE(conv(image, kernel, Tensor(), {}).shape() == (Shape{n, Dim(4), Dim(3), Dim(3)}));
-  EXPECT_TRUE(max_pool(image, {2, 2}, {}).shape() == (Shape{n, Dim(2), Dim(4), Dim(4)}));
+  EXPECT_TRUE(max_pool(image, Window().with_kernel({2, 2})).shape() ==
+              (Shape{n, Dim(2), Dim(4), Dim(4)}));
   // What cannot be is said, not computed.
   EXPECT_THROW(reshape(x, {n, Dim(5)}), Error);
   EXPECT_THROW(add(x, full(context_, kFloat32, {Dim(3), Dim(6)}, 1)), Error);

@@ -86,14 +86,14 @@ TEST_P(VariableProgram, HasSeveralVariablesInOneShape) {
 
 TEST_P(VariableProgram, ConvolvesABatchOfAnySize) {
   const Tensor weight = some({4, 3, 3, 3}, 9);
-  const WindowOptions same{{}, {}, {1, 1}, {1, 1}};
+  const Window same{{}, {}, {1, 1}, {1, 1}};
   const Tensor x = input({variable("N", 1, 9), 3, 6, 5});
   const Ref<const TensorProgram> program =
-      compile_tensors(context_, {{x}}, {{conv(x, weight, Tensor(), same, 1)}});
+      compile_tensors(context_, {{x}}, {{conv(x, weight, Tensor(), same)}});
   const Ref<TensorRun> shared = make_ref<TensorRun>(context_, program);
   for (const int64_t size : {4, 1, 9}) {
     const Tensor data = some({size, 3, 6, 5}, size);
-    expect_near(run(*shared, {data}), testing::floats_of(conv(data, weight, Tensor(), same, 1)));
+    expect_near(run(*shared, {data}), testing::floats_of(conv(data, weight, Tensor(), same)));
   }
 }
 

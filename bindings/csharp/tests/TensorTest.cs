@@ -48,6 +48,24 @@ static class TensorTest {
          "a list of tensors");
   }
 
+  static void Windows(Context context) {
+    var x = Tensor.Of(context, new float[] {1, 2, 3, 4, 5}, 1, 1, 5);
+    var w = Tensor.Of(context, new float[] {1, 1, 1}, 1, 1, 3);
+    Same(x.Conv(w).ToArray<float>(), new float[] {6, 9, 12}, "a convolution");
+    var same = new Window(1) {AutoPadding = Padding.SameUpper, Strides = new long[] {2}};
+    Same(x.Conv(w, null, same).ToArray<float>(), new float[] {3, 9, 9}, "a window");
+    var last = new Window(1) {Padding = new long[] {1}, Layout = Layout.ChannelsLast};
+    var turned = x.Permute(new long[] {0, 2, 1}).Conv(w.Permute(new long[] {0, 2, 1}), null, last);
+    Same(turned.Shape, new long[] {1, 5, 1}, "channels last");
+    Same(turned.ToArray<float>(), new float[] {3, 6, 9, 12, 9}, "channels last");
+    var pairs = new Window(1) {Kernel = new long[] {2}, Strides = new long[] {2}};
+    Same(x.MaxPool(pairs).ToArray<float>(), new float[] {2, 4}, "a pool");
+    pairs.SetFlags(ceilMode: true);
+    Same(x.MaxPool(pairs).ToArray<float>(), new float[] {2, 4, 5}, "a pool with flags");
+    Same(x.Argmax(last: true, keepdims: true).Shape, new long[] {1, 1, 1}, "flags");
+    Throws<TinyException>(() => { pairs.Groups = 0; }, "no groups");
+  }
+
   static void Views(Context context) {
     var data = new float[] {1, 2, 3, 4};
     var reversed = Tensor.Wrap(context, data, new long[] {4}, new long[] {-1}, 3);
@@ -282,6 +300,7 @@ static class TensorTest {
   static int Main() {
     using (var context = new Context()) {
       Arithmetic(context);
+      Windows(context);
       Views(context);
       Dimensions(context);
       Errors(context);

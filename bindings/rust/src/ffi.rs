@@ -6,6 +6,7 @@ pub const TINY_VERSION_MINOR: u32 = 2;
 pub const TINY_VERSION_PATCH: u32 = 0;
 pub const TINY_ABI_VERSION: u32 = 2;
 pub type __int32_t = ::std::os::raw::c_int;
+pub type __uint32_t = ::std::os::raw::c_uint;
 pub type __int64_t = ::std::os::raw::c_long;
 extern "C" {
     pub fn tiny_version() -> *const ::std::os::raw::c_char;
@@ -70,6 +71,16 @@ extern "C" {
 extern "C" {
     pub fn tiny_dtype_size(dtype: tiny_dtype) -> usize;
 }
+pub type tiny_flags = u32;
+pub const TINY_KEEPDIMS: _bindgen_ty_3 = 1;
+pub const TINY_LAST: _bindgen_ty_3 = 2;
+pub const TINY_EXCLUSIVE: _bindgen_ty_3 = 4;
+pub const TINY_REVERSE: _bindgen_ty_3 = 8;
+pub const TINY_APPROXIMATE: _bindgen_ty_3 = 16;
+pub const TINY_COLUMNS_FIRST: _bindgen_ty_3 = 32;
+pub const TINY_CEIL_MODE: _bindgen_ty_3 = 64;
+pub const TINY_COUNT_INCLUDE_PAD: _bindgen_ty_3 = 128;
+pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct tiny_options {
@@ -364,32 +375,32 @@ extern "C" {
     pub fn tiny_dlpack_release(managed: *mut DLManagedTensorVersioned);
 }
 pub type tiny_unary_op = i32;
-pub const TINY_NEG: _bindgen_ty_3 = 0;
-pub const TINY_ABS: _bindgen_ty_3 = 1;
-pub const TINY_NOT: _bindgen_ty_3 = 2;
-pub const TINY_SQRT: _bindgen_ty_3 = 3;
-pub const TINY_FLOOR: _bindgen_ty_3 = 4;
-pub const TINY_CEIL: _bindgen_ty_3 = 5;
-pub const TINY_TRUNC: _bindgen_ty_3 = 6;
-pub const TINY_ROUND: _bindgen_ty_3 = 7;
-pub const TINY_EXP: _bindgen_ty_3 = 8;
-pub const TINY_LOG: _bindgen_ty_3 = 9;
-pub const TINY_SIN: _bindgen_ty_3 = 10;
-pub const TINY_COS: _bindgen_ty_3 = 11;
-pub const TINY_TANH: _bindgen_ty_3 = 12;
-pub const TINY_ERF: _bindgen_ty_3 = 13;
-pub const TINY_RECIPROCAL: _bindgen_ty_3 = 14;
-pub const TINY_RSQRT: _bindgen_ty_3 = 15;
-pub const TINY_SIGMOID: _bindgen_ty_3 = 16;
-pub const TINY_RELU: _bindgen_ty_3 = 17;
-pub const TINY_SIGN: _bindgen_ty_3 = 18;
-pub const TINY_SQUARE: _bindgen_ty_3 = 19;
-pub const TINY_SILU: _bindgen_ty_3 = 20;
-pub const TINY_SOFTPLUS: _bindgen_ty_3 = 21;
-pub const TINY_EXPM1: _bindgen_ty_3 = 22;
-pub const TINY_LOG1P: _bindgen_ty_3 = 23;
-pub const TINY_IS_NAN: _bindgen_ty_3 = 24;
-pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
+pub const TINY_NEG: _bindgen_ty_4 = 0;
+pub const TINY_ABS: _bindgen_ty_4 = 1;
+pub const TINY_NOT: _bindgen_ty_4 = 2;
+pub const TINY_SQRT: _bindgen_ty_4 = 3;
+pub const TINY_FLOOR: _bindgen_ty_4 = 4;
+pub const TINY_CEIL: _bindgen_ty_4 = 5;
+pub const TINY_TRUNC: _bindgen_ty_4 = 6;
+pub const TINY_ROUND: _bindgen_ty_4 = 7;
+pub const TINY_EXP: _bindgen_ty_4 = 8;
+pub const TINY_LOG: _bindgen_ty_4 = 9;
+pub const TINY_SIN: _bindgen_ty_4 = 10;
+pub const TINY_COS: _bindgen_ty_4 = 11;
+pub const TINY_TANH: _bindgen_ty_4 = 12;
+pub const TINY_ERF: _bindgen_ty_4 = 13;
+pub const TINY_RECIPROCAL: _bindgen_ty_4 = 14;
+pub const TINY_RSQRT: _bindgen_ty_4 = 15;
+pub const TINY_SIGMOID: _bindgen_ty_4 = 16;
+pub const TINY_RELU: _bindgen_ty_4 = 17;
+pub const TINY_SIGN: _bindgen_ty_4 = 18;
+pub const TINY_SQUARE: _bindgen_ty_4 = 19;
+pub const TINY_SILU: _bindgen_ty_4 = 20;
+pub const TINY_SOFTPLUS: _bindgen_ty_4 = 21;
+pub const TINY_EXPM1: _bindgen_ty_4 = 22;
+pub const TINY_LOG1P: _bindgen_ty_4 = 23;
+pub const TINY_IS_NAN: _bindgen_ty_4 = 24;
+pub type _bindgen_ty_4 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_unary(
         op: tiny_unary_op,
@@ -398,23 +409,23 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_binary_op = i32;
-pub const TINY_ADD: _bindgen_ty_4 = 0;
-pub const TINY_SUB: _bindgen_ty_4 = 1;
-pub const TINY_MUL: _bindgen_ty_4 = 2;
-pub const TINY_DIV: _bindgen_ty_4 = 3;
-pub const TINY_FLOOR_DIV: _bindgen_ty_4 = 4;
-pub const TINY_FLOOR_MOD: _bindgen_ty_4 = 5;
-pub const TINY_TRUNC_DIV: _bindgen_ty_4 = 6;
-pub const TINY_TRUNC_MOD: _bindgen_ty_4 = 7;
-pub const TINY_POW: _bindgen_ty_4 = 8;
-pub const TINY_MAX: _bindgen_ty_4 = 9;
-pub const TINY_MIN: _bindgen_ty_4 = 10;
-pub const TINY_AND: _bindgen_ty_4 = 11;
-pub const TINY_OR: _bindgen_ty_4 = 12;
-pub const TINY_XOR: _bindgen_ty_4 = 13;
-pub const TINY_SHL: _bindgen_ty_4 = 14;
-pub const TINY_SHR: _bindgen_ty_4 = 15;
-pub type _bindgen_ty_4 = ::std::os::raw::c_uint;
+pub const TINY_ADD: _bindgen_ty_5 = 0;
+pub const TINY_SUB: _bindgen_ty_5 = 1;
+pub const TINY_MUL: _bindgen_ty_5 = 2;
+pub const TINY_DIV: _bindgen_ty_5 = 3;
+pub const TINY_FLOOR_DIV: _bindgen_ty_5 = 4;
+pub const TINY_FLOOR_MOD: _bindgen_ty_5 = 5;
+pub const TINY_TRUNC_DIV: _bindgen_ty_5 = 6;
+pub const TINY_TRUNC_MOD: _bindgen_ty_5 = 7;
+pub const TINY_POW: _bindgen_ty_5 = 8;
+pub const TINY_MAX: _bindgen_ty_5 = 9;
+pub const TINY_MIN: _bindgen_ty_5 = 10;
+pub const TINY_AND: _bindgen_ty_5 = 11;
+pub const TINY_OR: _bindgen_ty_5 = 12;
+pub const TINY_XOR: _bindgen_ty_5 = 13;
+pub const TINY_SHL: _bindgen_ty_5 = 14;
+pub const TINY_SHR: _bindgen_ty_5 = 15;
+pub type _bindgen_ty_5 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_binary(
         op: tiny_binary_op,
@@ -424,13 +435,13 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_compare_op = i32;
-pub const TINY_LT: _bindgen_ty_5 = 0;
-pub const TINY_LE: _bindgen_ty_5 = 1;
-pub const TINY_GT: _bindgen_ty_5 = 2;
-pub const TINY_GE: _bindgen_ty_5 = 3;
-pub const TINY_EQ: _bindgen_ty_5 = 4;
-pub const TINY_NE: _bindgen_ty_5 = 5;
-pub type _bindgen_ty_5 = ::std::os::raw::c_uint;
+pub const TINY_LT: _bindgen_ty_6 = 0;
+pub const TINY_LE: _bindgen_ty_6 = 1;
+pub const TINY_GT: _bindgen_ty_6 = 2;
+pub const TINY_GE: _bindgen_ty_6 = 3;
+pub const TINY_EQ: _bindgen_ty_6 = 4;
+pub const TINY_NE: _bindgen_ty_6 = 5;
+pub type _bindgen_ty_6 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_compare(
         op: tiny_compare_op,
@@ -440,22 +451,22 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_reduce_op = i32;
-pub const TINY_SUM: _bindgen_ty_6 = 0;
-pub const TINY_PROD: _bindgen_ty_6 = 1;
-pub const TINY_REDUCE_MAX: _bindgen_ty_6 = 2;
-pub const TINY_REDUCE_MIN: _bindgen_ty_6 = 3;
-pub const TINY_MEAN: _bindgen_ty_6 = 4;
-pub const TINY_ANY: _bindgen_ty_6 = 5;
-pub const TINY_ALL: _bindgen_ty_6 = 6;
-pub const TINY_LOGSUMEXP: _bindgen_ty_6 = 7;
-pub type _bindgen_ty_6 = ::std::os::raw::c_uint;
+pub const TINY_SUM: _bindgen_ty_7 = 0;
+pub const TINY_PROD: _bindgen_ty_7 = 1;
+pub const TINY_REDUCE_MAX: _bindgen_ty_7 = 2;
+pub const TINY_REDUCE_MIN: _bindgen_ty_7 = 3;
+pub const TINY_MEAN: _bindgen_ty_7 = 4;
+pub const TINY_ANY: _bindgen_ty_7 = 5;
+pub const TINY_ALL: _bindgen_ty_7 = 6;
+pub const TINY_LOGSUMEXP: _bindgen_ty_7 = 7;
+pub type _bindgen_ty_7 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_reduce(
         op: tiny_reduce_op,
         a: *const tiny_tensor,
         axes: *const i64,
         naxes: usize,
-        keepdims: i32,
+        flags: tiny_flags,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
@@ -607,7 +618,7 @@ extern "C" {
     pub fn tiny_depth_to_space(
         a: *const tiny_tensor,
         block: i64,
-        columns_first: i32,
+        flags: tiny_flags,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
@@ -656,8 +667,7 @@ extern "C" {
     pub fn tiny_argmax(
         a: *const tiny_tensor,
         axis: i64,
-        keepdims: i32,
-        last: i32,
+        flags: tiny_flags,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
@@ -665,8 +675,7 @@ extern "C" {
     pub fn tiny_argmin(
         a: *const tiny_tensor,
         axis: i64,
-        keepdims: i32,
-        last: i32,
+        flags: tiny_flags,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
@@ -674,8 +683,7 @@ extern "C" {
     pub fn tiny_cumsum(
         a: *const tiny_tensor,
         axis: i64,
-        exclusive: i32,
-        reverse: i32,
+        flags: tiny_flags,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
@@ -696,7 +704,7 @@ extern "C" {
 extern "C" {
     pub fn tiny_gelu(
         a: *const tiny_tensor,
-        approximate: i32,
+        flags: tiny_flags,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
@@ -746,21 +754,91 @@ extern "C" {
         axes: *const i64,
         naxes: usize,
         correction: f64,
-        keepdims: i32,
+        flags: tiny_flags,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_window {
+    _unused: [u8; 0],
+}
+pub type tiny_padding = i32;
+pub const TINY_PADDING_EXPLICIT: _bindgen_ty_8 = 0;
+pub const TINY_PADDING_SAME_UPPER: _bindgen_ty_8 = 1;
+pub const TINY_PADDING_SAME_LOWER: _bindgen_ty_8 = 2;
+pub const TINY_PADDING_VALID: _bindgen_ty_8 = 3;
+pub type _bindgen_ty_8 = ::std::os::raw::c_uint;
+pub type tiny_layout = i32;
+pub const TINY_LAYOUT_CHANNELS_FIRST: _bindgen_ty_9 = 0;
+pub const TINY_LAYOUT_CHANNELS_LAST: _bindgen_ty_9 = 1;
+pub type _bindgen_ty_9 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn tiny_window_create(nspatial: usize, out: *mut *mut tiny_window) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_window_retain(window: *mut tiny_window);
+}
+extern "C" {
+    pub fn tiny_window_release(window: *mut tiny_window);
+}
+extern "C" {
+    pub fn tiny_window_set_kernel(
+        window: *mut tiny_window,
+        kernel: *const i64,
+        nspatial: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_window_set_strides(
+        window: *mut tiny_window,
+        strides: *const i64,
+        nspatial: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_window_set_dilations(
+        window: *mut tiny_window,
+        dilations: *const i64,
+        nspatial: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_window_set_padding(
+        window: *mut tiny_window,
+        before: *const i64,
+        after: *const i64,
+        nspatial: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_window_set_auto_padding(
+        window: *mut tiny_window,
+        padding: tiny_padding,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_window_set_output_padding(
+        window: *mut tiny_window,
+        output_padding: *const i64,
+        nspatial: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_window_set_groups(window: *mut tiny_window, groups: i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_window_set_layout(window: *mut tiny_window, layout: tiny_layout) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_window_set_flags(window: *mut tiny_window, flags: tiny_flags) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_conv(
         x: *const tiny_tensor,
         weight: *const tiny_tensor,
         bias: *const tiny_tensor,
-        strides: *const i64,
-        dilations: *const i64,
-        before: *const i64,
-        after: *const i64,
-        nspatial: usize,
-        groups: i64,
+        window: *const tiny_window,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
@@ -769,53 +847,28 @@ extern "C" {
         x: *const tiny_tensor,
         weight: *const tiny_tensor,
         bias: *const tiny_tensor,
-        strides: *const i64,
-        dilations: *const i64,
-        before: *const i64,
-        after: *const i64,
-        output_padding: *const i64,
-        nspatial: usize,
-        groups: i64,
+        window: *const tiny_window,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_max_pool(
         x: *const tiny_tensor,
-        kernel: *const i64,
-        strides: *const i64,
-        dilations: *const i64,
-        before: *const i64,
-        after: *const i64,
-        nspatial: usize,
-        ceil_mode: i32,
+        window: *const tiny_window,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_max_pool_indices(
         x: *const tiny_tensor,
-        kernel: *const i64,
-        strides: *const i64,
-        dilations: *const i64,
-        before: *const i64,
-        after: *const i64,
-        nspatial: usize,
-        ceil_mode: i32,
+        window: *const tiny_window,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_avg_pool(
         x: *const tiny_tensor,
-        kernel: *const i64,
-        strides: *const i64,
-        dilations: *const i64,
-        before: *const i64,
-        after: *const i64,
-        nspatial: usize,
-        ceil_mode: i32,
-        count_include_pad: i32,
+        window: *const tiny_window,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }

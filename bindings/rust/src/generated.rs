@@ -2,7 +2,7 @@
 #![allow(clippy::too_many_arguments, clippy::should_implement_trait)]
 
 use crate::ffi;
-use crate::support::{c_text, check, count, mut_pointer, pointer, text, GUESS};
+use crate::support::{c_text, check, count, flags, mut_pointer, pointer, text, GUESS};
 use crate::Result;
 use std::ptr;
 
@@ -160,6 +160,32 @@ impl ReduceOp {
     pub const ALL: ReduceOp = ReduceOp(ffi::TINY_ALL as i32);
     /// log(sum(exp(a))), without overflow
     pub const LOGSUMEXP: ReduceOp = ReduceOp(ffi::TINY_LOGSUMEXP as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Padding(pub i32);
+
+impl Padding {
+    /// what tiny_window_set_padding says; 0 unless it was called
+    pub const EXPLICIT: Padding = Padding(ffi::TINY_PADDING_EXPLICIT as i32);
+    /// so much that windows number size / stride, rounded up; what is odd goes after
+    pub const SAME_UPPER: Padding = Padding(ffi::TINY_PADDING_SAME_UPPER as i32);
+    /// the same; what is odd goes before
+    pub const SAME_LOWER: Padding = Padding(ffi::TINY_PADDING_SAME_LOWER as i32);
+    /// none
+    pub const VALID: Padding = Padding(ffi::TINY_PADDING_VALID as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Layout(pub i32);
+
+impl Layout {
+    /// \[batch, channels, spatial..\]
+    pub const CHANNELS_FIRST: Layout = Layout(ffi::TINY_LAYOUT_CHANNELS_FIRST as i32);
+    /// \[batch, spatial.., channels\]; weights \[.., kernel.., ..\], see tiny_conv
+    pub const CHANNELS_LAST: Layout = Layout(ffi::TINY_LAYOUT_CHANNELS_LAST as i32);
 }
 
 pub struct Options {
@@ -731,67 +757,67 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn sum(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_reduce(0, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_reduce(0, self.raw.as_ptr(), pointer(axes), axes_count, flags(&[(keepdims, 1)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn prod(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_reduce(1, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_reduce(1, self.raw.as_ptr(), pointer(axes), axes_count, flags(&[(keepdims, 1)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn reduce_max(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_reduce(2, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_reduce(2, self.raw.as_ptr(), pointer(axes), axes_count, flags(&[(keepdims, 1)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn reduce_min(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_reduce(3, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_reduce(3, self.raw.as_ptr(), pointer(axes), axes_count, flags(&[(keepdims, 1)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn mean(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_reduce(4, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_reduce(4, self.raw.as_ptr(), pointer(axes), axes_count, flags(&[(keepdims, 1)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn any(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_reduce(5, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_reduce(5, self.raw.as_ptr(), pointer(axes), axes_count, flags(&[(keepdims, 1)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn all(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_reduce(6, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_reduce(6, self.raw.as_ptr(), pointer(axes), axes_count, flags(&[(keepdims, 1)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  keepdims != 0 keeps them with size 1.  Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN. log(sum(exp(a))), without overflow
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN. log(sum(exp(a))), without overflow
     pub fn logsumexp(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_reduce(7, self.raw.as_ptr(), pointer(axes), axes_count, keepdims as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_reduce(7, self.raw.as_ptr(), pointer(axes), axes_count, flags(&[(keepdims, 1)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -917,10 +943,10 @@ impl Tensor {
         Ok(parts.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
     }
 
-    /// Blocks of channels become blocks of pixels; `a` is \[n, c, h, w\].  columns_first != 0 takes channels in ONNX's order CRD, otherwise DCR.
+    /// Blocks of channels become blocks of pixels; `a` is \[n, c, h, w\].  Takes TINY_COLUMNS_FIRST.
     pub fn depth_to_space(&self, block: i64, columns_first: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_depth_to_space(self.raw.as_ptr(), block, columns_first as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_depth_to_space(self.raw.as_ptr(), block, flags(&[(columns_first, 32)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -958,24 +984,24 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The position of the greatest element along `axis`, int64: the first of equals, or the last if last != 0; a NaN is the greatest.  keepdims != 0 keeps the axis with size 1.
+    /// The position of the greatest element along `axis`, int64: the first of equals; a NaN is the greatest.  Takes TINY_KEEPDIMS and TINY_LAST.
     pub fn argmax(&self, axis: i64, keepdims: bool, last: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_argmax(self.raw.as_ptr(), axis, keepdims as i32, last as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_argmax(self.raw.as_ptr(), axis, flags(&[(keepdims, 1), (last, 2)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The position of the lowest element: as tiny_argmax; keepdims != 0, last != 0.
+    /// The position of the lowest element: as tiny_argmax.  Takes TINY_KEEPDIMS and TINY_LAST.
     pub fn argmin(&self, axis: i64, keepdims: bool, last: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_argmin(self.raw.as_ptr(), axis, keepdims as i32, last as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_argmin(self.raw.as_ptr(), axis, flags(&[(keepdims, 1), (last, 2)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Sums up to each element along `axis`; exclusive != 0: before it; reverse != 0: from the end.  Dtypes as TINY_SUM.
+    /// Sums up to each element along `axis`.  Takes TINY_EXCLUSIVE and TINY_REVERSE.  Dtypes as TINY_SUM.
     pub fn cumsum(&self, axis: i64, exclusive: bool, reverse: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_cumsum(self.raw.as_ptr(), axis, exclusive as i32, reverse as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_cumsum(self.raw.as_ptr(), axis, flags(&[(exclusive, 4), (reverse, 8)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -993,10 +1019,10 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// approximate != 0: by tanh, otherwise by erf.
+    /// a * Phi(a), by erf.  Takes TINY_APPROXIMATE.
     pub fn gelu(&self, approximate: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_gelu(self.raw.as_ptr(), approximate as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_gelu(self.raw.as_ptr(), flags(&[(approximate, 16)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -1042,51 +1068,46 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The mean squared distance from the mean over `axes` (`axes` may be NULL with naxes 0: all); `correction` is taken from the count it divides by: 0 or 1.  keepdims != 0 keeps the axes with size 1.
+    /// The mean squared distance from the mean over `axes` (`axes` may be NULL with naxes 0: all); `correction` is taken from the count it divides by: 0 or 1.  Takes TINY_KEEPDIMS.
     pub fn variance(&self, axes: Option<&[i64]>, correction: f64, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_variance(self.raw.as_ptr(), pointer(axes), axes_count, correction, keepdims as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_variance(self.raw.as_ptr(), pointer(axes), axes_count, correction, flags(&[(keepdims, 1)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Cross-correlation.  x is \[batch, channels, spatial..\], `weight` \[out channels, channels / groups, kernel..\], `bias` (may be NULL) \[out channels\].  `strides` may be NULL (1), `dilations` may be NULL (1), `before` may be NULL and `after` may be NULL (padding, 0); each has `nspatial` numbers.
-    pub fn conv(&self, weight: &Tensor, bias: Option<&Tensor>, strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, groups: i64) -> Result<Tensor> {
-        let strides_count = count(&[strides, dilations, before, after])?;
+    /// Cross-correlation.  x is \[batch, channels, spatial..\], `weight` \[out channels, channels / groups, kernel..\], `bias` (may be NULL) \[out channels\].  `window` may be NULL: its defaults.  With TINY_LAYOUT_CHANNELS_LAST the second axis of each is the last: x and the result are \[batch, spatial.., channels\], `weight` is \[out channels, kernel.., channels / groups\].
+    pub fn conv(&self, weight: &Tensor, bias: Option<&Tensor>, window: Option<&Window>) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_conv(self.raw.as_ptr(), weight.raw.as_ptr(), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), pointer(strides), pointer(dilations), pointer(before), pointer(after), strides_count, groups, &mut out) })?;
+        check(unsafe { ffi::tiny_conv(self.raw.as_ptr(), weight.raw.as_ptr(), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), window.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The transpose of tiny_conv, its gradient: `weight` is \[channels, out channels / groups, kernel..\]; `output_padding` may be NULL (0): what is added to the end of each spatial axis.  `bias` may be NULL, `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL.
-    pub fn conv_transpose(&self, weight: &Tensor, bias: Option<&Tensor>, strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, output_padding: Option<&[i64]>, groups: i64) -> Result<Tensor> {
-        let strides_count = count(&[strides, dilations, before, after, output_padding])?;
+    /// The transpose of tiny_conv, its gradient: `weight` is \[channels, out channels / groups, kernel..\], or with TINY_LAYOUT_CHANNELS_LAST \[channels, kernel.., out channels / groups\].  An axis of n elements becomes (n - 1) * stride + (kernel - 1) * dilation + 1 - before - after + output padding; n * stride with padding that is SAME.  `bias` may be NULL, `window` may be NULL.
+    pub fn conv_transpose(&self, weight: &Tensor, bias: Option<&Tensor>, window: Option<&Window>) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_conv_transpose(self.raw.as_ptr(), weight.raw.as_ptr(), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), pointer(strides), pointer(dilations), pointer(before), pointer(after), pointer(output_padding), strides_count, groups, &mut out) })?;
+        check(unsafe { ffi::tiny_conv_transpose(self.raw.as_ptr(), weight.raw.as_ptr(), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), window.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The greatest value of each window of the last `nspatial` axes; padding counts for nothing.  `strides` may be NULL (1), `dilations` may be NULL, `before` may be NULL, `after` may be NULL.  ceil_mode != 0 keeps a last window that reaches over the end.
-    pub fn max_pool(&self, kernel: &[i64], strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, ceil_mode: bool) -> Result<Tensor> {
-        let kernel_count = count(&[Some(kernel), strides, dilations, before, after])?;
+    /// The greatest value of each window over the last axes of x, as many as the window has, or with TINY_LAYOUT_CHANNELS_LAST those before the last.  Padding counts for nothing.
+    pub fn max_pool(&self, window: &Window) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_max_pool(self.raw.as_ptr(), pointer(Some(kernel)), pointer(strides), pointer(dilations), pointer(before), pointer(after), kernel_count, ceil_mode as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_max_pool(self.raw.as_ptr(), window.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Where tiny_max_pool's values are: positions in the flattened spatial axes, int64, the first of equals. `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0.
-    pub fn max_pool_indices(&self, kernel: &[i64], strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, ceil_mode: bool) -> Result<Tensor> {
-        let kernel_count = count(&[Some(kernel), strides, dilations, before, after])?;
+    /// Where tiny_max_pool's values are: positions in the flattened spatial axes, int64, the first of equals.
+    pub fn max_pool_indices(&self, window: &Window) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_max_pool_indices(self.raw.as_ptr(), pointer(Some(kernel)), pointer(strides), pointer(dilations), pointer(before), pointer(after), kernel_count, ceil_mode as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_max_pool_indices(self.raw.as_ptr(), window.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The mean of each window, as tiny_max_pool; count_include_pad != 0 counts padding as zeros.  `strides` may be NULL, `dilations` may be NULL, `before` may be NULL, `after` may be NULL; ceil_mode != 0.
-    pub fn avg_pool(&self, kernel: &[i64], strides: Option<&[i64]>, dilations: Option<&[i64]>, before: Option<&[i64]>, after: Option<&[i64]>, ceil_mode: bool, count_include_pad: bool) -> Result<Tensor> {
-        let kernel_count = count(&[Some(kernel), strides, dilations, before, after])?;
+    /// The mean of each window, over axes as tiny_max_pool; padding counts only with the window's TINY_COUNT_INCLUDE_PAD.
+    pub fn avg_pool(&self, window: &Window) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_avg_pool(self.raw.as_ptr(), pointer(Some(kernel)), pointer(strides), pointer(dilations), pointer(before), pointer(after), kernel_count, ceil_mode as i32, count_include_pad as i32, &mut out) })?;
+        check(unsafe { ffi::tiny_avg_pool(self.raw.as_ptr(), window.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -1237,6 +1258,100 @@ impl Clone for Cancel {
     fn clone(&self) -> Cancel {
         unsafe { ffi::tiny_cancel_retain(self.raw.as_ptr()) }
         Cancel::from_raw(self.raw.as_ptr())
+    }
+}
+
+pub struct Window {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_window>,
+}
+
+// The library itself checks its threads: a misuse is the error BUSY, not a race.
+unsafe impl Send for Window {}
+unsafe impl Sync for Window {}
+
+impl Window {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_window) -> Window {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Window { raw }
+    }
+
+    /// A window of `nspatial` axes, 1 to TINY_RANK_MAX - 2: strides and dilations 1, no padding, one group, channels first, and no kernel.
+    pub fn create(nspatial: usize) -> Result<Window> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_window_create(nspatial, &mut out) })?;
+        Ok(Window::from_raw(out))
+    }
+
+    /// The sizes of a pool's windows, at least 1.  A convolution takes those of its weight; if they are set here too they must agree.  Each list has `nspatial` numbers, the window's own.
+    pub fn set_kernel(&self, kernel: &[i64]) -> Result<()> {
+        let kernel_count = count(&[Some(kernel)])?;
+        check(unsafe { ffi::tiny_window_set_kernel(self.raw.as_ptr(), pointer(Some(kernel)), kernel_count) })?;
+        Ok(())
+    }
+
+    /// How far apart windows begin, at least 1.
+    pub fn set_strides(&self, strides: &[i64]) -> Result<()> {
+        let strides_count = count(&[Some(strides)])?;
+        check(unsafe { ffi::tiny_window_set_strides(self.raw.as_ptr(), pointer(Some(strides)), strides_count) })?;
+        Ok(())
+    }
+
+    /// How far apart the elements of a window are, at least 1.
+    pub fn set_dilations(&self, dilations: &[i64]) -> Result<()> {
+        let dilations_count = count(&[Some(dilations)])?;
+        check(unsafe { ffi::tiny_window_set_dilations(self.raw.as_ptr(), pointer(Some(dilations)), dilations_count) })?;
+        Ok(())
+    }
+
+    /// Elements that are added before and after each axis, and makes padding explicit; those of a convolution may be negative: elements are taken away.
+    pub fn set_padding(&self, before: &[i64], after: &[i64]) -> Result<()> {
+        let before_count = count(&[Some(before), Some(after)])?;
+        check(unsafe { ffi::tiny_window_set_padding(self.raw.as_ptr(), pointer(Some(before)), pointer(Some(after)), before_count) })?;
+        Ok(())
+    }
+
+    /// Padding that follows from sizes, instead; TINY_PADDING_EXPLICIT is none again.
+    pub fn set_auto_padding(&self, padding: Padding) -> Result<()> {
+        check(unsafe { ffi::tiny_window_set_auto_padding(self.raw.as_ptr(), padding.0) })?;
+        Ok(())
+    }
+
+    /// What a transposed convolution adds to the end of each axis, at least 0.
+    pub fn set_output_padding(&self, output_padding: &[i64]) -> Result<()> {
+        let output_padding_count = count(&[Some(output_padding)])?;
+        check(unsafe { ffi::tiny_window_set_output_padding(self.raw.as_ptr(), pointer(Some(output_padding)), output_padding_count) })?;
+        Ok(())
+    }
+
+    /// Channels are split into as many groups, each a convolution of its own; at least 1.
+    pub fn set_groups(&self, groups: i64) -> Result<()> {
+        check(unsafe { ffi::tiny_window_set_groups(self.raw.as_ptr(), groups) })?;
+        Ok(())
+    }
+
+    pub fn set_layout(&self, layout: Layout) -> Result<()> {
+        check(unsafe { ffi::tiny_window_set_layout(self.raw.as_ptr(), layout.0) })?;
+        Ok(())
+    }
+
+    /// What pools are told besides: takes TINY_CEIL_MODE and TINY_COUNT_INCLUDE_PAD, instead of those that were set.
+    pub fn set_flags(&self, ceil_mode: bool, count_include_pad: bool) -> Result<()> {
+        check(unsafe { ffi::tiny_window_set_flags(self.raw.as_ptr(), flags(&[(ceil_mode, 64), (count_include_pad, 128)])) })?;
+        Ok(())
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_window_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Window {
+    /// Another reference to the same object.
+    fn clone(&self) -> Window {
+        unsafe { ffi::tiny_window_retain(self.raw.as_ptr()) }
+        Window::from_raw(self.raw.as_ptr())
     }
 }
 

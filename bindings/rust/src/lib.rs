@@ -12,7 +12,9 @@ pub mod ffi;
 mod generated;
 mod support;
 mod tensor;
+mod window;
 
 pub use generated::*;
 pub use support::{Error, Result};
 pub use tensor::Element;
+pub use window::WindowBuilder;

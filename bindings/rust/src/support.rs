@@ -71,6 +71,11 @@ pub(crate) fn count(lists: &[Option<&[i64]>]) -> Result<usize> {
     }
 }
 
+/// The sum of the bits that are on.
+pub(crate) fn flags(bits: &[(bool, u32)]) -> u32 {
+    bits.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum()
+}
+
 pub(crate) fn at_least_one(length: usize) -> Result<()> {
     if length == 0 {
         return Err(Error::mistake("at least one tensor is wanted"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use tiny::{Archive, Context, Dtype, Program, Run, Status, Tensor, Variable};
+use tiny::{Archive, Context, Dtype, Program, Run, Status, Tensor, Variable, Window};
 
 const FAR: i64 = (1 << 31) + 7;
 
@@ -25,6 +25,25 @@ fn two_arrays_add_and_sum() -> tiny::Result<()> {
     let doubled = a.mul(&context.scalar_float(2.0)?)?;
     assert_eq!(doubled.neg()?.to_vec::<f32>()?[5], -12.0);
     assert_eq!(tiny::concat(&[&b, &b], 0)?.shape()?, [6]);
+    Ok(())
+}
+
+#[test]
+fn windows_are_built_in_one_expression() -> tiny::Result<()> {
+    let context = context();
+    let x = Tensor::of(&context, &[1f32, 2.0, 3.0, 4.0, 5.0], &[1, 1, 5])?;
+    let w = Tensor::of(&context, &[1f32; 3], &[1, 1, 3])?;
+    assert_eq!(x.conv(&w, None, None)?.to_vec::<f32>()?, [6.0, 9.0, 12.0]);
+    let same = Window::of(1).same().strides(&[2]).build()?;
+    assert_eq!(x.conv(&w, None, Some(&same))?.to_vec::<f32>()?, [3.0, 9.0, 9.0]);
+    let last = Window::of(1).padding(&[1], &[1]).channels_last().build()?;
+    let turned = x.permute(&[0, 2, 1])?.conv(&w.permute(&[0, 2, 1])?, None, Some(&last))?;
+    assert_eq!(turned.shape()?, [1, 5, 1]);
+    let pool = Window::of(1).kernel(&[2]).strides(&[2]).flags(true, false).build()?;
+    assert_eq!(x.max_pool(&pool)?.to_vec::<f32>()?, [2.0, 4.0, 5.0]);
+    assert_eq!(x.argmax(-1, true, true)?.shape()?, [1, 1, 1]);
+    let wrong = Window::of(1).strides(&[0]).groups(2).build().err().unwrap();
+    assert!(wrong.message.contains("strides [0]"), "{wrong}");
     Ok(())
 }
 
