@@ -33,7 +33,7 @@ AT_MOST = {
     "compile: all kernels": 100.0,
     "compile: all kernels, disk cache": 20.0,
     "replay overhead of a kernel": 1.0,
-    "libtiny.so, stripped": 3.0,
+    "libtiny.so, stripped": 5.0,
     "idle": 1.0,
 }
 AT_LEAST = {

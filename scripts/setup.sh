@@ -14,6 +14,8 @@ packages=(
   # The bindings and the ABI check.  bindgen reads headers through libclang 14 (a newer one
   # names unnamed enumerations in a way that it cannot read) and that version's stddef.h.
   swig mono-mcs mono-runtime libmono-system-core4.0-cil bindgen libclang1-14 libclang-common-14-dev abigail-tools
+  # Packages as their users have them: Debian's and NuGet's tools.
+  dpkg-dev nuget mono-xbuild
 )
 
 say() { printf 'setup: %s\n' "$*"; }

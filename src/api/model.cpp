@@ -1,6 +1,6 @@
 // Models: loaded, looked at, compiled, run.
 #include "api/boundary.h"
-#include "api/model_handle.h"
+#include "api/loaded_model.h"
 #include "onnx/import/table.h"
 #include "onnx/info.h"
 

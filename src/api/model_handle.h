@@ -1,5 +1,5 @@
-// What the handles of models, programs, runs and reports are.  None of them holds nodes of a graph,
-// so any thread may release them.
+// What the handles of programs, runs and reports are; loaded_model.h has that of models.  None of
+// them holds nodes of a graph, so any thread may release them.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "api/handle.h"
-#include "onnx/session.h"
+#include "tensor/program.h"
+#include "tensor/run.h"
 
 struct tiny_report : tiny::CountedAs<tiny::HandleKind::Report> {
   explicit tiny_report(std::string t) : text(std::move(t)) {}
@@ -18,16 +19,6 @@ struct tiny_report : tiny::CountedAs<tiny::HandleKind::Report> {
 };
 
 // Each keeps its context's handle alive.
-struct tiny_model : tiny::CountedAs<tiny::HandleKind::Model> {
-  tiny_model(tiny_context& c, tiny::Ref<tiny::onnx::LoadedModel> v)
-      : context(&c), value(std::move(v)) {
-    c.retain();
-  }
-
-  tiny_context* context;
-  tiny::Ref<tiny::onnx::LoadedModel> value;
-};
-
 struct tiny_program : tiny::CountedAs<tiny::HandleKind::Program> {
   tiny_program(tiny_context& c, tiny::Ref<const tiny::TensorProgram> v)
       : context(&c), value(std::move(v)) {

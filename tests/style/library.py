@@ -10,7 +10,9 @@ import sys
 
 from repository import finish
 
-NEEDED = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
+# All of glibc, of which 2.31 has two parts in libraries of their own.
+NEEDED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2"}
+NEWEST_GLIBC = (2, 31)
 AT_EXIT = {"__cxa_atexit", "__cxa_thread_atexit", "atexit", "at_quick_exit", "on_exit"}
 
 
@@ -48,6 +50,15 @@ def dependencies(library):
     return failures
 
 
+def glibc(library):
+    """Nothing is of a newer glibc than the oldest that the library is for."""
+    failures = []
+    for row in re.finditer(r"\(?GLIBC_([0-9.]+)\)?\s+(\S+)$", run("objdump", "-T", str(library)), re.M):
+        if tuple(map(int, row[1].split("."))) > NEWEST_GLIBC:
+            failures.append(f"{row[2]} is of glibc {row[1]}; src/api/older_glibc.c gives an older one")
+    return failures
+
+
 def sections(paths):
     """{path: {name: size in bytes}} of the sections of ELF files."""
     found, path = {}, str(paths[0])
@@ -81,7 +92,8 @@ def object_code(paths):
 
 def main(library, folder, header):
     objects = sorted(path for path in pathlib.Path(folder).glob("CMakeFiles/tiny_*.dir/**/*.o"))
-    failures = interface(library, header) + dependencies(library) + exit_code(library)
+    failures = interface(library, header) + dependencies(library) + glibc(library)
+    failures += exit_code(library)
     failures += object_code(objects) if objects else []
     return finish("library", failures, len(objects))
 

@@ -1,0 +1,46 @@
+# The library that users see: `tiny`, under the name `tiny::tiny` in every project that has it inside
+# or finds it installed.  libtiny.so exports tiny_* alone and brings its C++ run time with it.
+include(CheckLinkerFlag)
+
+if(BUILD_SHARED_LIBS)
+  add_library(tiny SHARED ${tiny_objects})
+else()
+  # A program has its own memory for exceptions: what replaces it in libtiny.so would replace it there.
+  add_library(tiny STATIC $<FILTER:${tiny_objects},EXCLUDE,exception_memory>)
+endif()
+add_library(tiny::tiny ALIAS tiny)
+target_include_directories(tiny PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+# What libtiny.a leaves to the program that links it; libtiny.so says the same of itself.
+target_link_libraries(tiny PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+if(NOT BUILD_SHARED_LIBS)
+  # The C++ library by name, so that a project in C alone links it too.
+  set(tiny_cpp_library ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+  list(FILTER tiny_cpp_library INCLUDE REGEX "^(stdc\\+\\+|c\\+\\+)$")
+  target_link_libraries(tiny PRIVATE ${tiny_cpp_library})
+  return()
+endif()
+
+set_target_properties(tiny PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                                      LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/tiny.map)
+target_link_options(tiny PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections
+                                 -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/api/tiny.map)
+# Functions of the same code become one, where there is gold.
+check_linker_flag(CXX "-fuse-ld=gold;-Wl,--icf=all" TINY_GOLD)
+if(TINY_GOLD)
+  target_link_options(tiny PRIVATE -fuse-ld=gold -Wl,--icf=all)
+endif()
+
+# A library that is distributed serves systems that are older than the one where it is linked.
+include(CheckCSourceCompiles)
+check_c_source_compiles("#include <features.h>
+#if !defined(__x86_64__) || !defined(__GLIBC__) || !__GLIBC_PREREQ(2, 34)
+#error
+#endif
+int main(void) { return 0; }" TINY_NEW_GLIBC)
+if(TINY_NEW_GLIBC AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  target_sources(tiny PRIVATE ${PROJECT_SOURCE_DIR}/src/api/older_glibc.c)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/api/older_glibc.c PROPERTIES
+                              SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-Wall;-Wextra;-fno-builtin")
+  # Where these functions are in glibc 2.31.
+  target_link_options(tiny PRIVATE -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--as-needed)
+endif()

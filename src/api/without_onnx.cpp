@@ -1,0 +1,91 @@
+// A build without onnx/: what is about models answers that it is not there.  No handle of a model
+// exists, so calls that take one can only have got NULL.
+#include "api/boundary.h"
+
+namespace {
+
+template <class T>
+tiny_status refuse(const char* call, T* out) noexcept {
+  if (out) *out = {};
+  return tiny::fail(call, tiny::Status::Unsupported,
+                    "this build of the library has no ONNX importer (TINY_ONNX was OFF)");
+}
+
+}  // namespace
+
+extern "C" {
+
+int64_t tiny_supported_opset(void) {
+  return 0;
+}
+
+int32_t tiny_op_supported(const char*, const char*, int64_t) {
+  return 0;
+}
+
+tiny_status tiny_model_load(tiny_context*, const char*, tiny_model** out) {
+  return refuse(__func__, out);
+}
+
+void tiny_model_retain(tiny_model*) {
+}
+
+void tiny_model_release(tiny_model*) {
+}
+
+tiny_status tiny_model_info(const tiny_model*, tiny_report** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_header(const tiny_model*, tiny_report** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_input_count(const tiny_model*, size_t* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_output_count(const tiny_model*, size_t* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_input_name(const tiny_model*, size_t, const char** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_output_name(const tiny_model*, size_t, const char** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_input_index(const tiny_model*, const char*, size_t* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_output_index(const tiny_model*, const char*, size_t* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_input_dtype(const tiny_model*, size_t, tiny_dtype* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_input_shape(const tiny_model*, size_t, int64_t*, size_t, size_t* rank) {
+  return refuse(__func__, rank);
+}
+
+tiny_status tiny_model_input_dim_name(const tiny_model*, size_t, size_t, const char** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_compile(tiny_model*, const int64_t*, size_t, tiny_program** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_run(tiny_model*, tiny_tensor* const*, size_t, tiny_tensor** outputs,
+                           size_t output_count) {
+  if (outputs)
+    for (size_t i = 0; i < output_count; ++i) outputs[i] = nullptr;
+  return refuse<int>(__func__, nullptr);
+}
+
+}  // extern "C"
