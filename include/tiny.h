@@ -660,12 +660,35 @@ TINY_API tiny_status tiny_model_input_shape(const tiny_model *model, size_t inde
                                             size_t *rank);
 /* The name of a free dimension ("N"), "" if it has none; lives as long as the model. */
 TINY_API tiny_status tiny_model_input_dim_name(const tiny_model *model, size_t index, size_t axis, const char **out);
+/* The same of outputs, before anything runs: as the file says, and where it says nothing as follows from its
+   graph with the free dimensions free.  The first call that needs this is a building call.  What follows from
+   neither (a shape that elements decide, or an operator that is not supported) is TINY_ERROR_UNSUPPORTED; the
+   shape of a run's outputs, tiny_run_output_shape says. */
+TINY_API tiny_status tiny_model_output_dtype(const tiny_model *model, size_t index, tiny_dtype *out);
+/* -1 for a dimension that is free, or depends on such. */
+TINY_API tiny_status tiny_model_output_shape(const tiny_model *model, size_t index, int64_t *dims, size_t capacity,
+                                             size_t *rank);
+/* The name of such a dimension; "" if it has none, or the formula of the inputs' names where it follows from
+   them ("N*2"); lives as long as the model. */
+TINY_API tiny_status tiny_model_output_dim_name(const tiny_model *model, size_t index, size_t axis, const char **out);
+
+/* The texts in which the file speaks of itself, by key: of its own fields "producer_name", "producer_version",
+   "domain", "doc_string", "graph_name" and "model_version", those that are not empty, then what it has under keys
+   of its own (metadata_props). */
+TINY_API tiny_status tiny_model_metadata_count(const tiny_model *model, size_t *out);
+/* These live as long as the model. */
+TINY_API tiny_status tiny_model_metadata_key(const tiny_model *model, size_t index, const char **out);
+TINY_API tiny_status tiny_model_metadata_value(const tiny_model *model, size_t index, const char **out);
+/* The first text of this key; NULL, which is no error, if there is none. */
+TINY_API tiny_status tiny_model_metadata(const tiny_model *model, const char *key, const char **out);
 
 /* Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the
    other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is
    fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of
    them.  The program is for these very sizes, also where the model leaves them free; programs are cached
-   by shape with the model. */
+   by shape with the model.  A dimension that the model leaves free may depend on a variable (tiny_variable_dim):
+   one program for all of its values, which each run binds by its inputs or by tiny_run_set_variable; it is made
+   anew by each call.  What must know such a size is TINY_ERROR_UNSUPPORTED. */
 TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, size_t count, tiny_program **out);
 /* Inputs in the model's order to outputs in the model's order, in one call: compiles (or finds) a
    program and runs it.  `outputs` receives `output_count` new tensors.  One program serves all sizes of
@@ -676,6 +699,14 @@ TINY_API tiny_status tiny_model_compile(tiny_model *model, const int64_t *dims, 
    found by their elements too. */
 TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
                                     tiny_tensor **outputs, size_t output_count);
+
+/* Makes the model a part of the caller's graph: its outputs for these inputs, in the model's order, not computed.
+   Inputs may be any tensors of the model's dtypes and shapes: placeholders (tiny_input), results, outputs of other
+   models; a scalar takes the model's dtype.  `outputs` receives `output_count` new tensors, for operations,
+   tiny_realize or tiny_program_compile like any other.  Elements that decide shapes are read now: they must follow
+   from computed tensors and constants, or it is TINY_ERROR_UNSUPPORTED.  The model may be released. */
+TINY_API tiny_status tiny_model_apply(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
+                                      tiny_tensor **outputs, size_t output_count);
 
 /* ---- Variables: dimensions that each run of a program binds -------------------------------------
 ** A number below any size stands for a dimension that is a variable, or depends on one: tiny_variable_dim gives

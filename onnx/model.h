@@ -128,6 +128,7 @@ struct Model {
   std::string producer_name;
   std::string producer_version;
   std::string domain;
+  std::string doc_string;
   std::vector<std::pair<std::string, std::string>> metadata;
   Graph graph;
   std::vector<Function> functions;

@@ -34,6 +34,9 @@ Model model_message(WireReader& r, const TensorSource& source) {
       case f::domain:
         model.domain = r.name();
         break;
+      case f::doc_string:
+        model.doc_string = r.text();
+        break;
       case f::opset_import: {
         WireReader child = r.message(ProtoMessage::OperatorSetIdProto, model.opset_imports.size());
         append(r, model.opset_imports, read_opset(child));

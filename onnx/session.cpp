@@ -100,6 +100,21 @@ LoadedModel::LoadedModel(Ref<Context> context, Model model)
     : context_(std::move(context)), model_(std::move(model)) {
   inline_functions(model_, limits_of(*context_));
   index_inputs();
+  declare_outputs();
+  list_metadata();
+}
+
+void LoadedModel::list_metadata() {
+  const std::pair<const char*, std::string> fields[] = {
+      {"producer_name", model_.producer_name},
+      {"producer_version", model_.producer_version},
+      {"domain", model_.domain},
+      {"doc_string", model_.doc_string},
+      {"graph_name", model_.graph.name},
+      {"model_version", model_.model_version == 0 ? "" : std::to_string(model_.model_version)}};
+  for (const auto& [key, text] : fields)
+    if (!text.empty()) metadata_.emplace_back(key, text);
+  metadata_.insert(metadata_.end(), model_.metadata.begin(), model_.metadata.end());
 }
 
 void LoadedModel::index_inputs() {
@@ -156,6 +171,12 @@ std::vector<Ints> LoadedModel::fixed_shapes() const {
 }
 
 void LoadedModel::check_shapes(const std::vector<Ints>& shapes) const {
+  std::vector<Shape> all;
+  for (const Ints& shape : shapes) all.push_back(to_shape(shape));
+  check_shapes(all);
+}
+
+void LoadedModel::check_shapes(const std::vector<Shape>& shapes) const {
   require(shapes.size() == input_count(), Status::InvalidArgument, "the model has ", input_count(),
           " inputs; got ", shapes.size());
   struct Bound {
@@ -164,16 +185,16 @@ void LoadedModel::check_shapes(const std::vector<Ints>& shapes) const {
   std::map<std::string_view, Bound> bound;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const ValueInfo& info = input(i);
-    element_count(shapes[i], info.name.c_str());
+    check_shape(shapes[i], input_dtype(i));
     if (!info.type.has_rank) continue;
     const std::vector<Dim>& dims = info.type.dims;
     require(dims.size() == shapes[i].size(), Status::Shape, "input \"", info.name,
-            "\" has the shape ", Declared{dims}, "; got ", list_text(shapes[i]));
+            "\" has the shape ", Declared{dims}, "; got ", shapes[i]);
     for (size_t k = 0; k < dims.size(); ++k) {
-      const int64_t got = shapes[i][k];
-      require(!dims[k].is_known() || dims[k].value == got, Status::Shape, "input \"", info.name,
-              "\" has the shape ", Declared{dims}, "; got ", list_text(shapes[i]), ": dimension ",
-              k, " must be ", dims[k].value);
+      const tiny::Dim& got = shapes[i][k];
+      require(!dims[k].is_known() || got.is(dims[k].value), Status::Shape, "input \"", info.name,
+              "\" has the shape ", Declared{dims}, "; got ", shapes[i], ": dimension ", k,
+              " must be ", dims[k].value);
       if (dims[k].is_known() || dims[k].name.empty()) continue;
       const auto [at, is_new] = bound.try_emplace(dims[k].name, Bound{i, k});
       const auto [other, axis] = at->second;

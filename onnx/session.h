@@ -14,6 +14,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ref.h"
@@ -39,11 +40,23 @@ class LoadedModel : public RefCounted {
   size_t output_count() const { return model_.graph.outputs.size(); }
   const ValueInfo& input(size_t index) const { return model_.graph.inputs[inputs_[index]]; }
   const ValueInfo& output(size_t index) const { return model_.graph.outputs[index]; }
+  // What the file says of itself, by key: its own fields that are not empty, then its
+  // metadata_props.
+  const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
   // Error{InvalidArgument} that lists the names if there is no such.
   size_t input_index(const std::string& name) const;
   size_t output_index(const std::string& name) const;
   // Error{Unsupported} for a type that the engine has not.
   DType input_dtype(size_t index) const;
+  // What an output is before anything runs: as the file says, and where it says nothing as follows
+  // from the graph with its free dimensions free.
+  struct OutputType {
+    std::optional<DType> dtype;            // none: not known
+    std::optional<std::vector<Dim>> dims;  // none: not even their number
+  };
+  // Whether the file alone says all of it: then output_type() may be called from any thread.
+  bool declares_output(size_t index) const;
+  const OutputType& output_type(size_t index);
   // Whether shapes may depend on the input's elements.
   bool is_host_input(size_t index) const;
 
@@ -51,6 +64,9 @@ class LoadedModel : public RefCounted {
   // per input) holds the elements of inputs that shapes depend on; they are part of the key.
   Ref<const TensorProgram> compile(const std::vector<Ints>& shapes,
                                    const std::vector<std::optional<HostTensor>>& known = {});
+  // The same for shapes some of whose dimensions depend on Variables, which its runs bind; made
+  // anew.
+  Ref<const TensorProgram> compile_free(const std::vector<Shape>& shapes);
   // The shapes of inputs whose dimensions are all fixed by the model; Error{InvalidArgument} names
   // one that is not.
   std::vector<Ints> fixed_shapes() const;
@@ -60,6 +76,8 @@ class LoadedModel : public RefCounted {
 
   // Outputs for these inputs; computes inputs that have no memory yet.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+  // The model as a part of the graph that `inputs` are of: its outputs, not computed.
+  std::vector<Tensor> apply(const std::vector<Tensor>& inputs);
 
   // Every program that is kept, the latest used first.
   std::vector<Ref<const TensorProgram>> programs() const;
@@ -86,8 +104,14 @@ class LoadedModel : public RefCounted {
   };
 
   void index_inputs();
+  void list_metadata();
+  void declare_outputs();
+  void infer_outputs();
+  std::vector<Shape> free_shapes() const;
   Imported import(const std::vector<Shape>& shapes, const Known& known);
   void check_shapes(const std::vector<Ints>& shapes) const;
+  void check_shapes(const std::vector<Shape>& shapes) const;
+  Tensor checked_input(size_t index, const Tensor& tensor) const;
   Ref<const TensorProgram> make_program(const std::vector<Shape>& shapes,
                                         const std::vector<UOp>& variables, const Known& known);
   std::string dim_name(size_t index, size_t axis) const;
@@ -102,6 +126,9 @@ class LoadedModel : public RefCounted {
   Model model_;
   std::vector<size_t> inputs_;       // positions among the graph's inputs
   std::vector<size_t> host_inputs_;  // of them, those whose elements decide shapes
+  std::vector<OutputType> output_types_;
+  std::vector<std::pair<std::string, std::string>> metadata_;
+  bool outputs_inferred_ = false;
   Weights weights_;
   std::list<std::pair<Key, Ref<const TensorProgram>>> programs_;  // the latest used first
   Ref<TensorRun> idle_;        // of the last run(): its arena serves the next of the same program

@@ -139,6 +139,7 @@ Value Importer::constant(const HostTensor& tensor) {
   const Ref<Storage> storage = tensor.bytes.size() <= kCopiedMax
                                    ? copied(*context_, tensor.bytes)
                                    : weights_.storage(*context_, tensor);
+  storage->set_constant();
   const UOp buffer = make_buffer(context_->graph(), storage, tensor.dtype, count);
   value.tensor = Tensor(context_, make_reshape(buffer, shape));
   return value;

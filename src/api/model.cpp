@@ -1,4 +1,8 @@
 // Models: loaded, looked at, compiled, run.
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
 #include "api/boundary.h"
 #include "api/loaded_model.h"
 #include "onnx/import/table.h"
@@ -8,6 +12,7 @@ using tiny::guarded;
 using tiny::require;
 using tiny::Status;
 using tiny::onnx::LoadedModel;
+using tiny::onnx::ValueInfo;
 
 namespace {
 
@@ -27,12 +32,44 @@ size_t checked_index(size_t index, size_t count, const char* what) {
   return index;
 }
 
-const tiny::onnx::ValueInfo& input_at(const LoadedModel& model, size_t index) {
+const ValueInfo& input_at(const LoadedModel& model, size_t index) {
   return model.input(checked_index(index, model.input_count(), "inputs"));
 }
 
+// `body` of what is known of an output, which is inferred where the file does not say it.
+template <class Body>
+void with_output(const tiny_model* model, size_t index, Body body) {
+  const tiny_model& m = tiny::required(model, "model");
+  checked_index(index, m.value->output_count(), "outputs");
+  std::optional<tiny::Building> building;
+  if (!m.value->declares_output(index)) building.emplace(*m.context);
+  body(m.value->output(index), m.value->output_type(index));
+}
+
+const std::vector<tiny::onnx::Dim>& known_dims(const ValueInfo& info,
+                                               const LoadedModel::OutputType& type) {
+  require(type.dims.has_value(), Status::Unsupported, "the shape of output \"", info.name,
+          "\" is not known before the model runs");
+  return *type.dims;
+}
+
+size_t write_dims(const std::vector<tiny::onnx::Dim>& shape, int64_t* dims, size_t capacity) {
+  require(dims != nullptr || capacity == 0, Status::InvalidArgument,
+          "dims is NULL but has room for ", capacity);
+  for (size_t i = 0; i < shape.size() && i < capacity; ++i)
+    dims[i] = shape[i].is_known() ? shape[i].value : -1;
+  return shape.size();
+}
+
+const char* name_of_dim(const std::string& port, const std::vector<tiny::onnx::Dim>& shape,
+                        size_t axis) {
+  require(axis < shape.size(), Status::InvalidArgument, '"', port, "\" has ", shape.size(),
+          " axes; got axis ", axis);
+  return shape[axis].name.c_str();
+}
+
 const std::vector<tiny::onnx::Dim>& dims_at(const LoadedModel& model, size_t index) {
-  const tiny::onnx::ValueInfo& info = input_at(model, index);
+  const ValueInfo& info = input_at(model, index);
   require(info.type.has_rank, Status::Unsupported, "input \"", info.name,
           "\" has no shape in the model");
   return info.type.dims;
@@ -40,10 +77,6 @@ const std::vector<tiny::onnx::Dim>& dims_at(const LoadedModel& model, size_t ind
 
 // The dimensions of all inputs, one after the other.
 std::vector<tiny::Ints> split_dims(const LoadedModel& model, const int64_t* dims, size_t count) {
-  if (!dims) {
-    require(count == 0, Status::InvalidArgument, "dims is NULL but has ", count, " values");
-    return model.fixed_shapes();
-  }
   size_t wanted = 0;
   for (size_t i = 0; i < model.input_count(); ++i) wanted += dims_at(model, i).size();
   require(count == wanted, Status::InvalidArgument, "the model's inputs have ", wanted,
@@ -55,6 +88,31 @@ std::vector<tiny::Ints> split_dims(const LoadedModel& model, const int64_t* dims
     dims += rank;
   }
   return shapes;
+}
+
+// A call that makes a model's outputs of its inputs.
+template <class Body>
+tiny_status from_model(const char* call, tiny_model* model,
+                       std::pair<tiny_tensor* const*, size_t> inputs, tiny_tensor** outputs,
+                       size_t output_count, Body body) noexcept {
+  if (outputs)
+    for (size_t i = 0; i < output_count; ++i) outputs[i] = nullptr;
+  const tiny_status known = guarded(call, [&] { tiny::required(model, "model"); });
+  if (known != TINY_OK) return known;
+  if (!outputs && output_count == 0 && model->value->output_count() == 0) return TINY_OK;
+  return tiny::produce_list(call, outputs, output_count, model->context, [&] {
+    LoadedModel& m = *model->value;
+    require(output_count == m.output_count(), Status::InvalidArgument, "the model has ",
+            m.output_count(), " outputs; there is room for ", output_count);
+    const auto [list, count] = inputs;
+    require(list != nullptr || count == 0, Status::InvalidArgument, "inputs is NULL");
+    std::vector<tiny::Tensor> values;
+    if (count > 0)
+      require(&tiny::Operands(list, count, "inputs").context() == model->context,
+              Status::InvalidArgument, "inputs come from another context than the model");
+    for (size_t i = 0; i < count; ++i) values.push_back(list[i]->value);
+    return body(m, values);
+  });
 }
 
 }  // namespace
@@ -149,23 +207,74 @@ tiny_status tiny_model_input_dtype(const tiny_model* model, size_t index, tiny_d
 
 tiny_status tiny_model_input_shape(const tiny_model* model, size_t index, int64_t* dims,
                                    size_t capacity, size_t* rank) {
-  return ask(__func__, model, rank, size_t{0}, [&](const LoadedModel& m) {
-    require(dims != nullptr || capacity == 0, Status::InvalidArgument,
-            "dims is NULL but has room for ", capacity);
-    const std::vector<tiny::onnx::Dim>& shape = dims_at(m, index);
-    for (size_t i = 0; i < shape.size() && i < capacity; ++i)
-      dims[i] = shape[i].is_known() ? shape[i].value : -1;
-    return shape.size();
-  });
+  return ask(__func__, model, rank, size_t{0},
+             [&](const LoadedModel& m) { return write_dims(dims_at(m, index), dims, capacity); });
 }
 
 tiny_status tiny_model_input_dim_name(const tiny_model* model, size_t index, size_t axis,
                                       const char** out) {
   return ask<const char*>(__func__, model, out, nullptr, [&](const LoadedModel& m) {
-    const std::vector<tiny::onnx::Dim>& shape = dims_at(m, index);
-    require(axis < shape.size(), Status::InvalidArgument, "input \"", input_at(m, index).name,
-            "\" has ", shape.size(), " axes; got axis ", axis);
-    return shape[axis].name.c_str();
+    return name_of_dim(input_at(m, index).name, dims_at(m, index), axis);
+  });
+}
+
+tiny_status tiny_model_output_dtype(const tiny_model* model, size_t index, tiny_dtype* out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = 0;
+  return guarded(__func__, [&] {
+    with_output(model, index, [&](const ValueInfo& info, const LoadedModel::OutputType& type) {
+      require(type.dtype.has_value(), Status::Unsupported, "the dtype of output \"", info.name,
+              "\" is not known before the model runs");
+      *out = type.dtype->info().number;
+    });
+  });
+}
+
+tiny_status tiny_model_output_shape(const tiny_model* model, size_t index, int64_t* dims,
+                                    size_t capacity, size_t* rank) {
+  if (!rank) return tiny::fail(__func__, Status::InvalidArgument, "rank is NULL");
+  *rank = 0;
+  return guarded(__func__, [&] {
+    with_output(model, index, [&](const ValueInfo& info, const LoadedModel::OutputType& type) {
+      *rank = write_dims(known_dims(info, type), dims, capacity);
+    });
+  });
+}
+
+tiny_status tiny_model_output_dim_name(const tiny_model* model, size_t index, size_t axis,
+                                       const char** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] {
+    with_output(model, index, [&](const ValueInfo& info, const LoadedModel::OutputType& type) {
+      *out = name_of_dim(info.name, known_dims(info, type), axis);
+    });
+  });
+}
+
+tiny_status tiny_model_metadata_count(const tiny_model* model, size_t* out) {
+  return ask(__func__, model, out, size_t{0},
+             [](const LoadedModel& m) { return m.metadata().size(); });
+}
+
+tiny_status tiny_model_metadata_key(const tiny_model* model, size_t index, const char** out) {
+  return ask<const char*>(__func__, model, out, nullptr, [&](const LoadedModel& m) {
+    return m.metadata()[checked_index(index, m.metadata().size(), "texts")].first.c_str();
+  });
+}
+
+tiny_status tiny_model_metadata_value(const tiny_model* model, size_t index, const char** out) {
+  return ask<const char*>(__func__, model, out, nullptr, [&](const LoadedModel& m) {
+    return m.metadata()[checked_index(index, m.metadata().size(), "texts")].second.c_str();
+  });
+}
+
+tiny_status tiny_model_metadata(const tiny_model* model, const char* key, const char** out) {
+  return ask<const char*>(__func__, model, out, nullptr, [&](const LoadedModel& m) -> const char* {
+    const std::string_view wanted = &tiny::required(key, "key");
+    for (const auto& [name, text] : m.metadata())
+      if (name == wanted) return text.c_str();
+    return nullptr;
   });
 }
 
@@ -176,29 +285,33 @@ tiny_status tiny_model_compile(tiny_model* model, const int64_t* dims, size_t co
   return guarded(__func__, [&] {
     tiny_model& m = tiny::required(model, "model");
     const tiny::Building building(*m.context);
-    *out = new tiny_program(*m.context, m.value->compile(split_dims(*m.value, dims, count)));
+    require(dims != nullptr || count == 0, Status::InvalidArgument, "dims is NULL but has ", count,
+            " values");
+    if (!dims) {
+      *out = new tiny_program(*m.context, m.value->compile(m.value->fixed_shapes()));
+      return;
+    }
+    std::vector<tiny::Shape> shapes;
+    std::vector<tiny::Ints> numbers = split_dims(*m.value, dims, count);
+    for (const tiny::Ints& part : numbers) shapes.push_back(m.context->marks.shape(part));
+    const bool is_fixed = std::ranges::all_of(shapes, tiny::all_const);
+    *out = new tiny_program(*m.context,
+                            is_fixed ? m.value->compile(numbers) : m.value->compile_free(shapes));
   });
 }
 
 tiny_status tiny_model_run(tiny_model* model, tiny_tensor* const* inputs, size_t input_count,
                            tiny_tensor** outputs, size_t output_count) {
-  if (outputs)
-    for (size_t i = 0; i < output_count; ++i) outputs[i] = nullptr;
-  const tiny_status known = guarded(__func__, [&] { tiny::required(model, "model"); });
-  if (known != TINY_OK) return known;
-  if (!outputs && output_count == 0 && model->value->output_count() == 0) return TINY_OK;
-  return tiny::produce_list(__func__, outputs, output_count, model->context, [&] {
-    const LoadedModel& m = *model->value;
-    require(output_count == m.output_count(), Status::InvalidArgument, "the model has ",
-            m.output_count(), " outputs; there is room for ", output_count);
-    require(inputs != nullptr || input_count == 0, Status::InvalidArgument, "inputs is NULL");
-    std::vector<tiny::Tensor> values;
-    if (input_count > 0)
-      require(&tiny::Operands(inputs, input_count, "inputs").context() == model->context,
-              Status::InvalidArgument, "inputs come from another context than the model");
-    for (size_t i = 0; i < input_count; ++i) values.push_back(inputs[i]->value);
-    return model->value->run(values);
-  });
+  return from_model(
+      __func__, model, {inputs, input_count}, outputs, output_count,
+      [](LoadedModel& m, const std::vector<tiny::Tensor>& values) { return m.run(values); });
+}
+
+tiny_status tiny_model_apply(tiny_model* model, tiny_tensor* const* inputs, size_t input_count,
+                             tiny_tensor** outputs, size_t output_count) {
+  return from_model(
+      __func__, model, {inputs, input_count}, outputs, output_count,
+      [](LoadedModel& m, const std::vector<tiny::Tensor>& values) { return m.apply(values); });
 }
 
 }  // extern "C"

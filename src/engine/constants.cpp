@@ -21,12 +21,14 @@ namespace tiny {
 
 namespace {
 
-// By id, of nodes in order: whether an input reaches them.
+// By id, of nodes in order: whether an input, or memory that may be written to, reaches them.
 std::vector<uint8_t> varying(std::span<const UOp> order, bool memory_is_constant) {
+  const auto is_written = [&](const UOp& u) {
+    return has_memory(u) && !memory_is_constant && !storage_of(u)->is_constant();
+  };
   std::vector<uint8_t> varies(order.front().graph().id_limit());
   for (const UOp& u : order) {
-    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After ||
-             (has_memory(u) && !memory_is_constant);
+    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After || is_written(u);
     if (!has_memory(u))
       for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
     varies[u.id()] = v ? 1 : 0;
@@ -88,9 +90,9 @@ std::vector<UOp> store_once(std::span<const UOp> roots, bool memory_is_constant,
 }
 
 // By id: the nodes with memory that no run binds, and what is to be stored of them alone.
-std::vector<uint8_t> constant_nodes(std::span<const UOp> roots) {
+std::vector<uint8_t> constant_nodes(std::span<const UOp> roots, bool memory_is_constant) {
   const std::vector<UOp> order = topological(roots, has_memory);
-  const std::vector<uint8_t> varies = varying(order, true);
+  const std::vector<uint8_t> varies = varying(order, memory_is_constant);
   std::vector<uint8_t> flags(varies.size());
   for (const UOp& u : order)
     flags[u.id()] = !varies[u.id()] && (has_memory(u) || u.op() == Op::Contiguous) ? 1 : 0;
@@ -101,9 +103,9 @@ std::vector<uint8_t> constant_nodes(std::span<const UOp> roots) {
 // end to end, and is at least as large as such a page, is copied.  What they pick from is not.
 constexpr int64_t kWalkedMin = 2 << 20;
 
-std::vector<UOp> copy_walked(std::span<const UOp> roots) {
+std::vector<UOp> copy_walked(std::span<const UOp> roots, bool memory_is_constant) {
   const std::vector<UOp> order = topological(roots, has_memory);
-  const std::vector<uint8_t> varies = varying(order, true);
+  const std::vector<uint8_t> varies = varying(order, memory_is_constant);
   std::vector<uint8_t> walked(varies.size());
   for (const UOp& u : order) {
     if (!varies[u.id()] || has_memory(u) || u.op() == Op::Gather) continue;
@@ -146,10 +148,11 @@ void compute_batch(Context& context, Batch& batch, ProgramRecorder& recorder) {
   const Realized made = realize(context, batch.values, Placement::Together);
   std::vector<ProgramRecorder::Kept> kept;
   for (size_t i = 0; i < batch.values.size(); ++i) {
-    if (!batch.origins[i]) continue;
-    Storage& origin = *batch.origins[i]->storage;
     const Ref<Storage> value =
         batch.values[i].node()->realized ? storage_of(batch.values[i]) : Ref<Storage>();
+    if (value) value->set_constant();
+    if (!batch.origins[i]) continue;
+    Storage& origin = *batch.origins[i]->storage;
     if (value) origin.keep_derived(batch.origins[i]->recipe, value);
     origin.unload();
     kept.push_back({value, batch.origins[i]->storage, std::move(batch.origins[i]->recipe)});
@@ -171,6 +174,7 @@ void compute(Context& context, const std::vector<UOp>& values, ProgramRecorder& 
     }
     if (origin && is_copied(value)) {
       const Ref<Storage> made = copy_and_unload(context, *origin->storage);
+      made->set_constant();
       value.node()->realized = made;
       origin->storage->keep_derived(origin->recipe, made);
       recorder.add_copy({made, origin->storage, std::move(origin->recipe)});
@@ -191,21 +195,19 @@ void compute(Context& context, const std::vector<UOp>& values, ProgramRecorder& 
 void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured,
                        ProgramRecorder& recorder) {
   const Target& target = context.backend().target();
-  if (captured.is_constant) {
-    roots = rewrite_scales(roots, target, varying(topological(roots, has_memory), true));
-    roots = rewrite_zero_points(roots, target, varying(topological(roots, has_memory), true));
-  }
-  roots = store_once(roots, captured.is_constant, target);
-  compute(context, constant_frontier(roots, captured.is_constant, target), recorder);
-  if (!captured.is_constant) return;
-  roots =
-      rewrite_winograd(roots, target, constant_nodes(roots), winograd_use(context.flags().wino));
+  const bool all = captured.is_constant;
+  const auto varies = [&] { return varying(topological(roots, has_memory), all); };
+  roots = rewrite_scales(roots, target, varies());
+  roots = rewrite_zero_points(roots, target, varies());
+  roots = store_once(roots, all, target);
+  compute(context, constant_frontier(roots, all, target), recorder);
+  roots = rewrite_winograd(roots, target, constant_nodes(roots, all),
+                           winograd_use(context.flags().wino));
   if (context.flags().pack != 0) {
-    roots = pack_constants(roots, target, constant_nodes(roots),
-                           varying(topological(roots, has_memory), true));
-    roots = copy_walked(roots);
+    roots = pack_constants(roots, target, constant_nodes(roots, all), varies());
+    roots = copy_walked(roots, all);
   }
-  compute(context, constant_frontier(roots, captured.is_constant, target), recorder);
+  compute(context, constant_frontier(roots, all, target), recorder);
 }
 
 }  // namespace tiny

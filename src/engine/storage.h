@@ -68,8 +68,12 @@ class Storage : public RefCounted {
   void keep_derived(std::string recipe, Ref<Storage> result) {
     derived_.insert_or_assign(std::move(recipe), std::move(result));
   }
-  // True for the first who asks: writes to the memory are theirs alone.
-  bool claim() { return !std::exchange(claimed_, true); }
+  // Nothing writes to the memory for as long as it is there: programs may keep what is computed from
+  // it.
+  void set_constant() { constant_ = true; }
+  bool is_constant() const { return constant_; }
+  // True for the first who asks: writes to the memory are theirs alone.  Nobody writes to a constant.
+  bool claim() { return !constant_ && !std::exchange(claimed_, true); }
 
  protected:
   ~Storage() override {
@@ -84,6 +88,7 @@ class Storage : public RefCounted {
   Ref<Storage> first_;  // of the same memory: it has the deleter
   std::map<std::string, Ref<Storage>> derived_;
   bool claimed_ = false;
+  bool constant_ = false;
   std::atomic<int64_t> runs_{0};  // of the first Storage: programs' writes
   int64_t runs_seen_ = 0;
   void (*deleter_)(void*) = nullptr;

@@ -50,6 +50,18 @@ TensorProgram::Port make_port(std::string name, DType dtype, const Shape& shape,
 
 namespace {
 
+// Adds the Variables among the nodes to those that were found.
+void collect_variables(const std::vector<UOp>& order, std::vector<UOp>& found) {
+  for (const UOp& u : order) {
+    if (u.op() != Op::Variable || std::ranges::count(found, u)) continue;
+    for (const UOp& other : found)
+      require(other.variable_arg().name != u.variable_arg().name, Status::InvalidArgument,
+              "two variables with the name \"", u.variable_arg().name,
+              "\" and different ranges; a program tells variables by their names");
+    found.push_back(u);
+  }
+}
+
 // The Variables of the inputs' shapes, then those below the outputs.
 std::vector<UOp> variables_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
   std::vector<UOp> sizes;
@@ -60,22 +72,18 @@ std::vector<UOp> variables_of(std::span<const Tensor> inputs, std::span<const Te
         if (!d.is_const()) sizes.push_back(d.expression());
   for (const Tensor& t : outputs) values.push_back(t.node());
   std::vector<UOp> found;
-  const auto collect = [&](const std::vector<UOp>& order) {
-    for (const UOp& u : order) {
-      if (u.op() != Op::Variable || std::ranges::count(found, u)) continue;
-      for (const UOp& other : found)
-        require(other.variable_arg().name != u.variable_arg().name, Status::InvalidArgument,
-                "two variables with the name \"", u.variable_arg().name,
-                "\" and different ranges; a program tells variables by their names");
-      found.push_back(u);
-    }
-  };
-  collect(topological(sizes));
-  collect(topological(values, has_memory));
+  collect_variables(topological(sizes), found);
+  collect_variables(topological(values, has_memory), found);
   return found;
 }
 
 }  // namespace
+
+std::vector<UOp> variables_below(std::span<const UOp> expressions) {
+  std::vector<UOp> found;
+  collect_variables(topological(expressions), found);
+  return found;
+}
 
 Tensor make_placeholder(const Ref<Context>& context, DType dtype, const Shape& shape) {
   check_shape(shape, dtype);

@@ -41,6 +41,10 @@ TensorProgram::Port make_port(std::string name, DType dtype, const Shape& shape,
 // be expressions over Variables.
 Tensor make_placeholder(const Ref<Context>& context, DType dtype, const Shape& shape);
 
+// The Variables below the expressions, each once.  Error{InvalidArgument} for two of one name: a
+// program tells them by their names.
+std::vector<UOp> variables_below(std::span<const UOp> expressions);
+
 // Compiles what `outputs` need, for runs that set `inputs` (placeholders); computes nothing.  The
 // program's variables are those of the inputs' shapes, then those below the outputs.
 // Pending writes that an output depends on are done by every run, in place: an output that is a

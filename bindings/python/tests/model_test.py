@@ -80,6 +80,28 @@ class Run(unittest.TestCase):
         with self.assertRaisesRegex(tiny.Error, "a.*\\[3\\]"):
             self.model.run([[1, 2], [4, 5, 6], [7, 8]])
 
+    def test_outputs_before_running(self):
+        self.assertEqual([self.model.output_dtype(i) for i in range(3)],
+                         [tiny.float32, tiny.float32, tiny.int64])
+        self.assertEqual(self.model.output_shape(2), (2,))
+        self.assertEqual(self.model.output_dim_name(2, 0), "")
+
+    def test_metadata(self):
+        self.assertEqual(self.model.metadata("graph_name"), "graph")
+        self.assertIsNone(self.model.metadata("author"))
+        keys = [self.model.metadata_key(i) for i in range(self.model.metadata_count)]
+        self.assertEqual(keys, ["graph_name"])
+
+    def test_applied_to_placeholders(self):
+        x = tiny.default_context().input(tiny.float32, [3])
+        total, product, negated = self.model.apply([x + 1, [4.0, 5.0, 6.0], [7, -8]])
+        self.assertEqual(negated.tolist(), [-7, 8])
+        run = tiny.Run.create(tiny.Program.compile([x], [total * 2, product]))
+        run.set_input(0, tiny.tensor([0.0, 1.0, 2.0]))
+        run.execute()
+        self.assertEqual(run.output_tensor(0).tolist(), [10, 14, 18])
+        self.assertEqual(run.output_tensor(1).tolist(), [4, 10, 18])
+
     def test_outputs_outlive_the_model(self):
         outputs = self.model.run([[1, 2, 3], [4, 5, 6], [7, -8]])
         del self.model

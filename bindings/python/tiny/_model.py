@@ -14,9 +14,8 @@ def _input(model, index, value):
     return tensor(value, wanted, context=model.context)
 
 
-def _run(self, inputs):
-    """The outputs, in the model's order, for inputs in the model's order or in a dict by name: tensors,
-    NumPy arrays and other buffers (copied), nested lists, numbers."""
+def _tensors(self, inputs):
+    """The inputs as tensors, in the model's order."""
     if isinstance(inputs, dict):
         by_index = {self.input_index(name): value for name, value in inputs.items()}
         missing = [self.input_name(i) for i in range(self.input_count) if i not in by_index]
@@ -25,8 +24,22 @@ def _run(self, inputs):
         inputs = [by_index[i] for i in range(self.input_count)]
     elif len(inputs) != self.input_count:
         raise ValueError(f"the model has {self.input_count} inputs, not {len(inputs)}")
-    tensors = [_input(self, i, value) for i, value in enumerate(inputs)]
-    return [made(self, result) for result in native.tiny_model_run(self, tensors, self.output_count)]
+    return [_input(self, i, value) for i, value in enumerate(inputs)]
+
+
+def _run(self, inputs):
+    """The outputs, in the model's order, for inputs in the model's order or in a dict by name: tensors,
+    NumPy arrays and other buffers (copied), nested lists, numbers."""
+    outputs = native.tiny_model_run(self, _tensors(self, inputs), self.output_count)
+    return [made(self, output) for output in outputs]
+
+
+def _apply(self, inputs):
+    """The model as a part of the graph of its inputs, which run() takes too, and placeholders: its outputs, in the
+    model's order, not computed."""
+    outputs = native.tiny_model_apply(self, _tensors(self, inputs), self.output_count)
+    return [made(self, output) for output in outputs]
 
 
 Model.run = _run
+Model.apply = _apply

@@ -1127,6 +1127,54 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_model_output_dtype(
+        model: *const tiny_model,
+        index: usize,
+        out: *mut tiny_dtype,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_output_shape(
+        model: *const tiny_model,
+        index: usize,
+        dims: *mut i64,
+        capacity: usize,
+        rank: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_output_dim_name(
+        model: *const tiny_model,
+        index: usize,
+        axis: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_metadata_count(model: *const tiny_model, out: *mut usize) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_metadata_key(
+        model: *const tiny_model,
+        index: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_metadata_value(
+        model: *const tiny_model,
+        index: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_metadata(
+        model: *const tiny_model,
+        key: *const ::std::os::raw::c_char,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_model_compile(
         model: *mut tiny_model,
         dims: *const i64,
@@ -1136,6 +1184,15 @@ extern "C" {
 }
 extern "C" {
     pub fn tiny_model_run(
+        model: *mut tiny_model,
+        inputs: *const *mut tiny_tensor,
+        input_count: usize,
+        outputs: *mut *mut tiny_tensor,
+        output_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_apply(
         model: *mut tiny_model,
         inputs: *const *mut tiny_tensor,
         input_count: usize,

@@ -1560,7 +1560,62 @@ impl Model {
         Ok(unsafe { text(out) })
     }
 
-    /// Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of them.  The program is for these very sizes, also where the model leaves them free; programs are cached by shape with the model.
+    /// The same of outputs, before anything runs: as the file says, and where it says nothing as follows from its graph with the free dimensions free.  The first call that needs this is a building call.  What follows from neither (a shape that elements decide, or an operator that is not supported) is TINY_ERROR_UNSUPPORTED; the shape of a run's outputs, tiny_run_output_shape says.
+    pub fn output_dtype(&self, index: usize) -> Result<Dtype> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_model_output_dtype(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Dtype(out))
+    }
+
+    /// -1 for a dimension that is free, or depends on such.
+    pub fn output_shape(&self, index: usize) -> Result<Vec<i64>> {
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_model_output_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_model_output_shape(self.raw.as_ptr(), index, dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
+    }
+
+    /// The name of such a dimension; "" if it has none, or the formula of the inputs' names where it follows from them ("N*2"); lives as long as the model.
+    pub fn output_dim_name(&self, index: usize, axis: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_output_dim_name(self.raw.as_ptr(), index, axis, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    /// The texts in which the file speaks of itself, by key: of its own fields "producer_name", "producer_version", "domain", "doc_string", "graph_name" and "model_version", those that are not empty, then what it has under keys of its own (metadata_props).
+    pub fn metadata_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_model_metadata_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// These live as long as the model.
+    pub fn metadata_key(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_metadata_key(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    pub fn metadata_value(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_metadata_value(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    /// The first text of this key; NULL, which is no error, if there is none.
+    pub fn metadata(&self, key: &str) -> Result<Option<String>> {
+        let key = c_text(Some(key))?;
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_model_metadata(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    /// Compiles the model for inputs of these shapes: `dims` holds the dimensions of all inputs one after the other, in the model's order, each as many as the input's rank.  `dims` may be NULL: every dimension is fixed by the model.  An unsupported operator is TINY_ERROR_UNSUPPORTED with a message that lists all of them.  The program is for these very sizes, also where the model leaves them free; programs are cached by shape with the model.  A dimension that the model leaves free may depend on a variable (tiny_variable_dim): one program for all of its values, which each run binds by its inputs or by tiny_run_set_variable; it is made anew by each call.  What must know such a size is TINY_ERROR_UNSUPPORTED.
     pub fn compile(&self, dims: Option<&[i64]>) -> Result<Program> {
         let dims_count = count(&[dims])?;
         let mut out = ptr::null_mut();
@@ -1573,6 +1628,14 @@ impl Model {
         let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
         let mut outputs = vec![ptr::null_mut(); output_count];
         check(unsafe { ffi::tiny_model_run(self.raw.as_ptr(), inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs.as_mut_ptr(), outputs.len()) })?;
+        Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
+    }
+
+    /// Makes the model a part of the caller's graph: its outputs for these inputs, in the model's order, not computed. Inputs may be any tensors of the model's dtypes and shapes: placeholders (tiny_input), results, outputs of other models; a scalar takes the model's dtype.  `outputs` receives `output_count` new tensors, for operations, tiny_realize or tiny_program_compile like any other.  Elements that decide shapes are read now: they must follow from computed tensors and constants, or it is TINY_ERROR_UNSUPPORTED.  The model may be released.
+    pub fn apply(&self, inputs: &[&Tensor], output_count: usize) -> Result<Vec<Tensor>> {
+        let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut outputs = vec![ptr::null_mut(); output_count];
+        check(unsafe { ffi::tiny_model_apply(self.raw.as_ptr(), inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs.as_mut_ptr(), outputs.len()) })?;
         Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
     }
 }
