@@ -628,6 +628,24 @@ TINY_API tiny_status tiny_archive_set_metadata(tiny_archive *archive, const char
    if there is one.  Names are UTF-8. */
 TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *path);
 
+/* ---- Operators of models ------------------------------------------------------------------------ */
+
+/* One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the standard's,
+   "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest that is known).
+   docs/ONNX.md lists the operators and what is left out of them.
+   An element of `inputs` may be NULL: that input is left out.  Numbers (tiny_scalar_float) take the dtype of what they
+   meet.  Elements that decide shapes (those of Reshape, axes, pads, k) are read now: TINY_ERROR_UNSUPPORTED if they
+   depend on a placeholder.
+   `attributes` (may be NULL: none) is a JSON object: {"axis": -1, "mode": "linear", "pads": [0, 1], "value": {"dtype":
+   "float32", "shape": [2], "data": [1.5, 2]}}.  An integer stands for a float, true and false for 1 and 0, "inf",
+   "-inf" and "nan" for these floats, a dtype's name ("float32") for its number, and null for an attribute that is left
+   out.  One that the operator does not look at is TINY_ERROR_INVALID_ARGUMENT.
+   `outputs` receives the operator's first `output_count` outputs, not computed.  Operators whose attributes are graphs
+   (If, Loop, Scan), and those that take or make sequences, are TINY_ERROR_UNSUPPORTED. */
+TINY_API tiny_status tiny_op(tiny_context *context, const char *domain, const char *op, int64_t opset,
+                             tiny_tensor *const *inputs, size_t input_count, const char *attributes,
+                             tiny_tensor **outputs, size_t output_count);
+
 /* ---- Models ----------------------------------------------------------------------------------- */
 
 typedef struct tiny_model tiny_model;     /* a loaded ONNX file */

@@ -60,6 +60,9 @@ struct Graph;
 // list, and a sparse tensor has become a dense one.
 struct Attribute {
   std::string name;
+  // Written without types (onnx/attributes.h): an integer has its value as a float too, and an
+  // empty list is one of any type.
+  bool is_bare = false;
   AttributeType type = AttributeType::Undefined;
   std::string ref_attr_name;  // functions: the attribute of the call that this one stands for
   float f = 0;

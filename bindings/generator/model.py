@@ -21,6 +21,7 @@ class Argument:
     names: tuple = ()  # of lists that share one count, and of each whether it may be left out; of flags
     bits: tuple = ()  # of flags: the number of each
     nullable: tuple = ()
+    holes: bool = False  # of objects: whether elements may be left out
     default: str = ""  # of functions.def: a number, or "" if the argument must be given
 
 
@@ -145,7 +146,8 @@ class Model:
             return Result("list", p.name, p.type.removesuffix(" *")), at + 3
         several = re.fullmatch(r"(?:const )?(\w+) \*const \*", p.type)
         if several and several[1] in self.objects and following == "size_t":
-            return Argument("objects", p.name, several[1]), at + 2
+            holes = re.search(rf"element of `?{p.name}`? may be NULL", doc) is not None
+            return Argument("objects", p.name, several[1], holes=holes), at + 2
         if self.object_of(p.type):
             name = self.object_of(p.type)
             return Argument("object", p.name, name, nullable=(may_be_null(p.name, doc),)), at + 1

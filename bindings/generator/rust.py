@@ -56,7 +56,8 @@ def parameters(argument):
         return [f"{name}: " + (f"Option<{plain}>" if argument.nullable[0] else plain)]
     if argument.kind == "text":
         return [f"{name}: " + ("Option<&str>" if argument.nullable[0] else "&str")]
-    kinds = {"objects": f"&[&{camel(argument.type)}]", "data": "&[u8]", "into": "&mut [u8]",
+    element = f"Option<&{camel(argument.type)}>" if argument.holes else f"&{camel(argument.type)}"
+    kinds = {"objects": f"&[{element}]", "data": "&[u8]", "into": "&mut [u8]",
              "flag": "bool", "enum": camel(argument.type)}
     return [f"{name}: {kinds.get(argument.kind) or NUMBERS[argument.kind]}"]
 
@@ -83,7 +84,9 @@ def passed(call, item):
         null = f"{name}.map_or(ptr::null_mut(), |o| o.raw.as_ptr())"
         return [], [null if item.nullable[0] else f"{name}.raw.as_ptr()"]
     if item.kind == "objects":
-        collect = f"let {name}_raw: Vec<_> = {name}.iter().map(|o| o.raw.as_ptr() as *const _)"
+        pointer = ("o.map_or(ptr::null(), |o| o.raw.as_ptr() as *const _)" if item.holes else
+                   "o.raw.as_ptr() as *const _")
+        collect = f"let {name}_raw: Vec<_> = {name}.iter().map(|o| {pointer})"
         return [collect + ".collect();"], [f"{name}_raw.as_ptr() as *const _", f"{name}_raw.len()"]
     if item.kind == "text":
         return ([f"let {name} = c_text({some(name, item.nullable[0])})?;"],

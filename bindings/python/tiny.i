@@ -192,7 +192,8 @@ struct TYPE {};
   for (size_t i = 0; i < $2; ++i) {
     void *pointer = NULL;
     PyObject *item = PySequence_Fast_GET_ITEM(fast, (Py_ssize_t)i);
-    if (!SWIG_IsOK(SWIG_ConvertPtr(item, &pointer, $descriptor(TYPE *), 0)) || pointer == NULL) {
+    /* None is NULL, which the library takes or names. */
+    if (!SWIG_IsOK(SWIG_ConvertPtr(item, &pointer, $descriptor(TYPE *), 0))) {
       PyErr_SetString(PyExc_TypeError, "a sequence of NAME objects is wanted");
       SWIG_fail;
     }

@@ -88,8 +88,7 @@ Tensors import_cast_text(Call& c) {
 }
 
 Tensors import_cast(Call& c) {
-  c.attr("to");
-  return {cast(c.in(0), c.dtype_attr("to", kVoid))};
+  return {cast(c.in(0), c.dtype_attr("to"))};
 }
 
 Tensors import_cast_like(Call& c) {
@@ -97,8 +96,7 @@ Tensors import_cast_like(Call& c) {
 }
 
 Tensors import_bit_cast(Call& c) {
-  c.attr("to");
-  const DType to = c.dtype_attr("to", kVoid);
+  const DType to = c.dtype_attr("to");
   // A bool is a byte that is 0 or 1.
   if (c.in(0).dtype().is_bool() && to.bits() == 8) return {cast(c.in(0), to)};
   return {bitcast(c.in(0), to)};

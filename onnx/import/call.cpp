@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json_reader.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/import.h"
 #include "tensor/create.h"
@@ -100,10 +101,49 @@ int64_t Call::number_of(const Tensor& tensor, const char* what) const {
   return all[0];
 }
 
+namespace {
+
+// What has no type stands for what is asked for, as far as it can.
+bool stands_for(const Attribute& a, AttributeType type) {
+  if (a.type == type || !a.is_bare) return a.type == type;
+  if (a.type == AttributeType::Strings && type == AttributeType::Floats)
+    return std::ranges::all_of(a.strings,
+                               [](const std::string& s) { return not_finite(s).has_value(); });
+  const bool is_list = type == AttributeType::Floats || type == AttributeType::Strings;
+  if (is_list && a.type == AttributeType::Ints && a.ints.empty()) return true;
+  return (type == AttributeType::Float && a.type == AttributeType::Int) ||
+         (type == AttributeType::Floats && a.type == AttributeType::Ints);
+}
+
+}  // namespace
+
+void Call::ask(std::string_view name) const {
+  if (importer_.is_alone() && std::ranges::find(asked_, name) == asked_.end())
+    asked_.emplace_back(name);
+}
+
+const std::vector<Attribute>& Call::attributes() const {
+  for (const Attribute& a : node_.attributes) ask(a.name);
+  return node_.attributes;
+}
+
+const Attribute* Call::any_attribute(const char* name) const {
+  ask(name);
+  return node_.attribute(name);
+}
+
+void Call::require_asked() const {
+  for (const Attribute& a : node_.attributes)
+    require(!a.is_bare || std::ranges::find(asked_, a.name) != asked_.end(),
+            Status::InvalidArgument, "the attribute \"", a.name,
+            "\" has no meaning here; those that are looked at are ",
+            asked_.empty() ? std::string("none") : join(asked_, ", "));
+}
+
 const Attribute* Call::attribute(const char* name, AttributeType type) const {
-  const Attribute* a = node_.attribute(name);
+  const Attribute* a = any_attribute(name);
   if (a)
-    require(a->type == type, Status::InvalidModel, "its attribute \"", name, "\" is of type ",
+    require(stands_for(*a, type), Status::InvalidModel, "its attribute \"", name, "\" is of type ",
             to_string(a->type), " and must be ", to_string(type));
   return a;
 }
@@ -120,6 +160,9 @@ int64_t Call::attr(const char* name) const {
 }
 
 float Call::real_attr(const char* name, float fallback) const {
+  const Attribute* text = any_attribute(name);
+  if (text && text->is_bare && text->type == AttributeType::String)
+    if (const auto value = not_finite(text->s)) return static_cast<float>(*value);
   const Attribute* a = attribute(name, AttributeType::Float);
   return a ? a->f : fallback;
 }
@@ -139,6 +182,8 @@ Ints Call::ints_attr(const char* name, const Ints& fallback) const {
 }
 
 const Graph& Call::graph_attr(const char* name) const {
+  if (const Attribute* bare = any_attribute(name); !bare && importer_.is_alone())
+    unsupported("its attribute \"", name, "\" is a graph, which only a model can hold");
   const Attribute* a = attribute(name, AttributeType::Graph);
   require(a != nullptr, Status::InvalidModel, "the attribute \"", name, "\" is missing");
   return a->graphs.front();
@@ -151,8 +196,20 @@ const TensorData& Call::tensor_attr(const char* name) const {
 }
 
 DType Call::dtype_attr(const char* name, DType fallback) const {
+  if (const Attribute* text = any_attribute(name);
+      text && text->is_bare && text->type == AttributeType::String) {
+    const std::optional<DType> dtype = dtype_named(text->s);
+    require(dtype.has_value(), Status::InvalidModel, "its attribute \"", name,
+            "\" names no dtype: \"", text->s, '"');
+    return *dtype;
+  }
   const Attribute* a = attribute(name, AttributeType::Int);
   return a ? dtype_of_tensor_type(a->i, "the attribute", name) : fallback;
+}
+
+DType Call::dtype_attr(const char* name) const {
+  require(has_attribute(name), Status::InvalidModel, "the attribute \"", name, "\" is missing");
+  return dtype_attr(name, kVoid);
 }
 
 void Call::require_attr(const char* name, int64_t value) const {

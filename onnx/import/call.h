@@ -35,6 +35,9 @@ class Call {
       : importer_(importer), node_(node), inputs_(std::move(inputs)) {}
 
   const Node& node() const { return node_; }
+  // All of them, or the one of this name whatever its type; null if the node has none.
+  const std::vector<Attribute>& attributes() const;
+  const Attribute* any_attribute(const char* name) const;
   int64_t version() const { return node_.version; }
   const Ref<Context>& context() const;
 
@@ -72,7 +75,7 @@ class Call {
 
   // Attributes; Error{InvalidModel} for one of another type, and where there is no fallback for one
   // that is missing.
-  bool has_attribute(const char* name) const { return node_.attribute(name) != nullptr; }
+  bool has_attribute(const char* name) const { return any_attribute(name) != nullptr; }
   int64_t attr(const char* name, int64_t fallback) const;
   int64_t attr(const char* name) const;
   bool flag(const char* name, bool fallback) const { return attr(name, fallback ? 1 : 0) != 0; }
@@ -84,12 +87,16 @@ class Call {
   const TensorData& tensor_attr(const char* name) const;
   // The dtype of an attribute that holds an ONNX element type.
   DType dtype_attr(const char* name, DType fallback) const;
+  DType dtype_attr(const char* name) const;
   // Error{Unsupported} unless the attribute is left out or has this value.
   void require_attr(const char* name, int64_t value) const;
 
   // A number that takes the dtype of what it meets.
   Tensor number(double value) const { return Tensor::weak_float(context(), value); }
   Tensor number_int(int64_t value) const { return Tensor::weak_int(context(), value); }
+  // Error{InvalidArgument} for a bare attribute that none of the calls above has asked for.
+  void require_asked() const;
+
   // Elements as a constant.
   Tensor constant(const HostTensor& tensor) const;
   Tensor constant(const Ints& values) const;  // int64, one axis
@@ -111,11 +118,13 @@ class Call {
 
  private:
   const Attribute* attribute(const char* name, AttributeType type) const;
+  void ask(std::string_view name) const;
 
   Importer& importer_;
   const Node& node_;
   std::vector<Value> inputs_;
   std::vector<std::shared_ptr<const Tensors>> made_;  // sequences, by output
+  mutable std::vector<std::string> asked_;            // names of attributes, of a node alone
 };
 
 // The dimensions of a tensor as numbers; FreeDimension if one is not.

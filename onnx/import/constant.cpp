@@ -26,7 +26,7 @@ Tensor listed(Call& c, DType dtype, const Ints& shape, const std::vector<T>& val
 
 Tensors import_constant(Call& c) {
   const auto list = [](const auto& values) { return Ints{static_cast<int64_t>(values.size())}; };
-  for (const Attribute& a : c.node().attributes) {
+  for (const Attribute& a : c.attributes()) {
     if (a.name == "value" || a.name == "sparse_value") {
       c.check(a.tensors.size() == 1, "the attribute ", a.name, " holds no tensor");
       return {c.constant(a.tensors.front())};

@@ -223,6 +223,7 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
             " inputs and takes one");
     results = {row.unary(call.in(0))};
   }
+  call.require_asked();
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!call.wants(i)) continue;
     if (auto sequence = call.made_sequence(i)) {
@@ -264,6 +265,23 @@ void Importer::node(const Node& node) {
     if (e.status() != Status::Unsupported) throw e.at(describe(node)).in_node(label_of(node));
     note(node, inputs, e.message());
   }
+}
+
+Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
+  if (!find_row(node.domain, node.op_type, node.version))
+    throw Error(Status::Unsupported, missing_row(node));
+  is_alone_ = true;
+  scopes_.emplace_back();
+  while (!inputs.empty() && !inputs.back().is_given()) inputs.pop_back();
+  call(node, std::move(inputs));
+  Tensors outputs;
+  for (const std::string& name : node.outputs) {
+    const Value& value = scopes_.back().values.at(name);
+    require(!value.sequence, Status::Unsupported, name,
+            " is a sequence; only tensors are supported");
+    outputs.push_back(value.tensor);
+  }
+  return outputs;
 }
 
 void Importer::nodes(const Graph& graph) {

@@ -63,7 +63,11 @@ class Importer {
   // The graph's outputs.  Error{Unsupported} that lists every node that cannot be imported.
   Tensors import(const Graph& graph, const std::vector<ImportInput>& inputs);
 
+  // The outputs of one node, which is in no graph.
+  Tensors apply(const Node& node, std::vector<Value> inputs);
+
   // For Call.
+  bool is_alone() const { return is_alone_; }  // the node is in no graph
   const Ref<Context>& context() const { return context_; }
   Value constant(const HostTensor& tensor);
   HostTensor host_value_of(const Tensor& tensor, const std::string& what);
@@ -89,6 +93,7 @@ class Importer {
 
   Ref<Context> context_;
   Weights& weights_;
+  bool is_alone_ = false;
   std::vector<Scope> scopes_;
   std::vector<UnsupportedNode> unsupported_;
 };

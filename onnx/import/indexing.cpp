@@ -116,7 +116,7 @@ Tensors import_tf_idf(Call& c) {
   const std::string mode = c.text_attr("mode", "");
   c.check(mode == "TF" || mode == "IDF" || mode == "TFIDF", "the attribute mode is \"", mode, "\"");
   std::vector<float> weights;
-  if (const Attribute* a = c.node().attribute("weights")) weights = a->floats;
+  if (const Attribute* a = c.any_attribute("weights")) weights = a->floats;
   const int64_t rows = dim_of(x, 0), size = dim_of(x, 1);
   int64_t width = 0;
   for (int64_t column : columns) {

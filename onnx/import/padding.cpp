@@ -150,7 +150,7 @@ Tensors upsampled(Call& c, const std::vector<double>& scales) {
 }
 
 Tensors import_upsample_attribute(Call& c) {
-  const Attribute* a = c.node().attribute("scales");
+  const Attribute* a = c.any_attribute("scales");
   c.check(a != nullptr && a->type == AttributeType::Floats, "it needs the attribute scales");
   return upsampled(c, {a->floats.begin(), a->floats.end()});
 }

@@ -62,13 +62,13 @@ std::vector<Activation> activations(const Call& c, const std::vector<const char*
   std::vector<std::string> names;
   for (int64_t d = 0; d < directions; ++d)
     names.insert(names.end(), defaults.begin(), defaults.end());
-  if (const Attribute* a = c.node().attribute("activations")) {
+  if (const Attribute* a = c.any_attribute("activations")) {
     c.check(a->type == AttributeType::Strings && a->strings.size() == names.size(),
             "the attribute activations has not ", names.size(), " names");
     names = a->strings;
   }
   const auto numbers_of = [&](const char* name) {
-    const Attribute* a = c.node().attribute(name);
+    const Attribute* a = c.any_attribute(name);
     return a && a->type == AttributeType::Floats ? a->floats : std::vector<float>();
   };
   const std::vector<float> alphas = numbers_of("activation_alpha");

@@ -70,6 +70,13 @@ bool is_operator(std::string_view domain, std::string_view op_type, int64_t vers
   return find_row(domain == "ai.onnx" ? "" : domain, op_type, version) != nullptr;
 }
 
+int64_t newest_version(std::string_view domain, std::string_view op_type) {
+  int64_t newest = 0;
+  for (const Row* row : index().of(op_type))
+    if (row->domain == domain) newest = std::max(newest, row->last);
+  return newest;
+}
+
 std::string supported_versions(std::string_view domain, std::string_view op_type) {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   for (const Row* row : index().of(op_type))

@@ -39,6 +39,8 @@ struct Row {
 const Row* find_row(std::string_view domain, std::string_view op_type, int64_t version);
 // Whether there is one; both spellings of the standard's domain ("" and "ai.onnx") are its.
 bool is_operator(std::string_view domain, std::string_view op_type, int64_t version);
+// The newest version of the operator set whose meaning of the operator is known; 0 if none is.
+int64_t newest_version(std::string_view domain, std::string_view op_type);
 // The versions of an operator that have rows, as text: "1-12, 14-27"; "" if there is none.
 std::string supported_versions(std::string_view domain, std::string_view op_type);
 // Every table.

@@ -7,6 +7,7 @@
 #include "api/loaded_model.h"
 #include "onnx/import/table.h"
 #include "onnx/info.h"
+#include "onnx/operator.h"
 
 using tiny::guarded;
 using tiny::require;
@@ -129,6 +130,27 @@ int32_t tiny_op_supported(const char* domain, const char* op, int64_t opset) {
     known = tiny::onnx::is_operator(domain ? domain : "", &tiny::required(op, "op"), opset);
   });
   return known ? 1 : 0;
+}
+
+tiny_status tiny_op(tiny_context* context, const char* domain, const char* op, int64_t opset,
+                    tiny_tensor* const* inputs, size_t input_count, const char* attributes,
+                    tiny_tensor** outputs, size_t output_count) {
+  return tiny::produce_list(__func__, outputs, output_count, context, [&] {
+    tiny::onnx::OperatorCall call;
+    call.domain = domain ? domain : "";
+    call.op = &tiny::required(op, "op");
+    call.opset = opset;
+    call.attributes = attributes ? attributes : "";
+    call.outputs = output_count;
+    require(inputs != nullptr || input_count == 0, Status::InvalidArgument, "inputs is NULL");
+    for (size_t i = 0; i < input_count; ++i) {
+      if (inputs[i])
+        require(tiny::required(inputs[i], "an element of inputs").context == context,
+                Status::InvalidArgument, "inputs[", i, "] comes from another context");
+      call.inputs.push_back(inputs[i] ? inputs[i]->value : tiny::Tensor());
+    }
+    return tiny::onnx::apply_operator(context->core, call);
+  });
 }
 
 tiny_status tiny_model_load(tiny_context* context, const char* path, tiny_model** out) {

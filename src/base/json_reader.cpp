@@ -1,7 +1,12 @@
 #include "base/json_reader.h"
 
+#include <locale.h>
+#include <stdlib.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 
 #include "base/error.h"
 
@@ -11,6 +16,15 @@ namespace {
 
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
+}
+
+// The finite number that all of the text is, whatever the process's locale; false if it is none.
+bool read_real(const std::string& text, double& out) {
+  const locale_t plain = newlocale(LC_NUMERIC_MASK, "C", nullptr);
+  char* end = nullptr;
+  out = strtod_l(text.c_str(), &end, plain);
+  freelocale(plain);
+  return end == text.c_str() + text.size() && std::isfinite(out);
 }
 
 void append_utf8(std::string& out, uint32_t code) {
@@ -127,6 +141,58 @@ std::string JsonReader::text() {
   return out;
 }
 
+JsonReader::Kind JsonReader::kind() {
+  switch (peek()) {
+    case '{':
+      return Kind::Object;
+    case '[':
+      return Kind::Array;
+    case '"':
+      return Kind::Text;
+    default:
+      return Kind::Number;
+  }
+}
+
+bool JsonReader::skip_word(std::string_view word) {
+  peek();
+  if (text_.substr(at_, word.size()) != word) return false;
+  at_ += word.size();
+  return true;
+}
+
+bool JsonReader::skip_null() {
+  return skip_word("null");
+}
+
+JsonReader::Number JsonReader::number() {
+  if (skip_word("true")) return {1, 1, true};
+  if (skip_word("false")) return {0, 0, true};
+  peek();
+  const char* const begin = text_.data() + at_;
+  const char* const last = text_.data() + text_.size();
+  const char* const first = begin != last && *begin == '-' ? begin + 1 : begin;
+  if (first == last || !is_digit(*first)) fail("a number is due");
+  if (*first == '0' && first + 1 != last && is_digit(first[1]))
+    fail("a number with a leading zero");
+  Number out;
+  const auto whole = std::from_chars(begin, last, out.integer);
+  out.is_integer = whole.ptr == last || (*whole.ptr != '.' && (*whole.ptr | 0x20) != 'e');
+  if (out.is_integer && whole.ec != std::errc()) fail("an integer beyond 64 bits");
+  const char* end = whole.ptr;
+  if (!out.is_integer && *end == '.' && (++end == last || !is_digit(*end)))
+    fail("a fraction without digits");
+  const auto is_more = [](char c) {
+    return is_digit(c) || c == '+' || c == '-' || (c | 0x20) == 'e';
+  };
+  while (end != last && is_more(*end)) ++end;
+  const std::string digits(begin, end);
+  if (!read_real(digits, out.real)) fail("a number that a double holds is due");
+  if (!out.is_integer) out.integer = 0;
+  at_ += digits.size();
+  return out;
+}
+
 int64_t JsonReader::natural() {
   const char first = peek();
   if (!is_digit(first)) fail("an integer that is not negative is due");
@@ -140,6 +206,14 @@ int64_t JsonReader::natural() {
   if (at_ < text_.size() && (text_[at_] == '.' || (text_[at_] | 0x20) == 'e'))
     fail("an integer is due, not a fraction or a power");
   return value;
+}
+
+std::optional<double> not_finite(std::string_view text) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "inf") return kInfinity;
+  if (text == "-inf") return -kInfinity;
+  return std::nullopt;
 }
 
 void JsonReader::end() {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,20 @@ class JsonReader {
   // A list: begin_array(), then a value for as long as next_item() is true.
   void begin_array() { begin('['); }
   bool next_item() { return next(']'); }
+
+  // What the next value begins as; a number for whatever is none of the others.
+  enum class Kind : uint8_t { Object, Array, Text, Number };
+  Kind kind();
+  // A number; true and false are 1 and 0.  An integer (without fraction and power) is exact within
+  // 64 bits, and else Error.
+  struct Number {
+    double real = 0;
+    int64_t integer = 0;
+    bool is_integer = false;
+  };
+  Number number();
+  // Passes over a null; false if something else is next.
+  bool skip_null();
 
   // A string, its escapes resolved, as UTF-8.
   std::string text();
@@ -44,6 +59,7 @@ class JsonReader {
   void expect(char c, const char* what);
   void begin(char bracket);
   bool next(char closing);
+  bool skip_word(std::string_view word);
   void append_escape(std::string& out);
   uint32_t hex_digits();
 
@@ -51,5 +67,8 @@ class JsonReader {
   size_t at_ = 0;
   bool first_ = false;  // of the innermost object or list nothing was read yet
 };
+
+// What JsonWriter writes for a float that is no JSON number: "nan", "inf", "-inf".
+std::optional<double> not_finite(std::string_view text);
 
 }  // namespace tiny

@@ -68,11 +68,12 @@ class Storage : public RefCounted {
   void keep_derived(std::string recipe, Ref<Storage> result) {
     derived_.insert_or_assign(std::move(recipe), std::move(result));
   }
-  // Nothing writes to the memory for as long as it is there: programs may keep what is computed from
-  // it.
+  // Nothing writes to the memory for as long as it is there: programs may keep what is computed
+  // from it.
   void set_constant() { constant_ = true; }
   bool is_constant() const { return constant_; }
-  // True for the first who asks: writes to the memory are theirs alone.  Nobody writes to a constant.
+  // True for the first who asks: writes to the memory are theirs alone.  Nobody writes to a
+  // constant.
   bool claim() { return !constant_ && !std::exchange(claimed_, true); }
 
  protected:

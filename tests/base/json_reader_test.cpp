@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/support/failure.h"
 
 namespace tiny {
@@ -33,6 +35,14 @@ std::string lists_in(const std::string& json) {
   }
   reader.end();
   return out;
+}
+
+// A number as "3 whole" or "2.5".
+std::string any_number_in(const std::string& json) {
+  JsonReader reader(json);
+  const JsonReader::Number number = reader.number();
+  reader.end();
+  return number.is_integer ? cat(number.integer, " whole") : cat(number.real);
 }
 
 template <class Read>
@@ -98,6 +108,32 @@ TEST(JsonReader, WhatIsNotWellFormedIsRefused) {
   expect_refused(lists_in, R"({"a":[1])", "a comma or the object's end is due");
   expect_refused(lists_in, R"({a:[1]})", "a string is due");
   expect_refused(lists_in, R"({"a":[1]}})", "text behind the value");
+}
+
+TEST(JsonReader, NumbersOfBothKinds) {
+  EXPECT_EQ(any_number_in("-12"), "-12 whole");
+  EXPECT_EQ(any_number_in("-9223372036854775808"), "-9223372036854775808 whole");
+  EXPECT_EQ(any_number_in(" true"), "1 whole");
+  EXPECT_EQ(any_number_in("false "), "0 whole");
+  EXPECT_EQ(any_number_in("2.5"), cat(2.5));
+  EXPECT_EQ(any_number_in("-25e-1"), cat(-2.5));
+  for (const char* wrong : {"", "-", "+1", ".5", "1.", "1.e3", "01", "nan", "inf", "1e999",
+                            "9223372036854775808", "[1]", "null"})
+    expect_refused(any_number_in, wrong, "byte");
+}
+
+TEST(JsonReader, WhatComesNextIsTold) {
+  using Kind = JsonReader::Kind;
+  EXPECT_EQ(JsonReader(" {").kind(), Kind::Object);
+  EXPECT_EQ(JsonReader("[").kind(), Kind::Array);
+  EXPECT_EQ(JsonReader("\"").kind(), Kind::Text);
+  EXPECT_EQ(JsonReader("-1").kind(), Kind::Number);
+  JsonReader null(" null ");
+  EXPECT_TRUE(null.skip_null());
+  EXPECT_FALSE(null.skip_null());
+  null.end();
+  EXPECT_EQ(not_finite("-inf"), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(not_finite("infinity"), std::nullopt);
 }
 
 }  // namespace

@@ -88,6 +88,17 @@ static class TensorTest {
                               "arrays of two lengths");
   }
 
+  static void Operators(Context context) {
+    var x = Tensor.Of(context, new float[] {3, 1, 4});
+    var top = context.Op("TopK", 0, new[] {x, Tensor.Of(context, new long[] {2})}, 2, null, "{\"axis\": -1}");
+    Same(top[0].ToArray<float>(), new float[] {4, 3}, "an operator's first output");
+    Same(top[1].ToArray<long>(), new long[] {2, 0}, "its second");
+    var clipped = context.Op("Clip", 0, new[] {x, null, context.ScalarFloat(2)}, 1);
+    Same(clipped[0].ToArray<float>(), new float[] {2, 1, 2}, "an input that is left out");
+    var error = Throws<TinyException>(() => context.Op("TopKK", 0, new[] {x}, 1), "no operator");
+    Check(error.Status == Status.ErrorUnsupported, "its status");
+  }
+
   static void Errors(Context context) {
     var a = Tensor.Of(context, new float[] {1, 2});
     var error = Throws<TinyException>(() => a.Reshape(new long[] {3}), "a wrong shape throws");
@@ -303,6 +314,7 @@ static class TensorTest {
       Windows(context);
       Views(context);
       Dimensions(context);
+      Operators(context);
       Errors(context);
       Files(context);
       Dlpack(context);

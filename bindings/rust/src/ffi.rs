@@ -1034,6 +1034,19 @@ extern "C" {
         path: *const ::std::os::raw::c_char,
     ) -> tiny_status;
 }
+extern "C" {
+    pub fn tiny_op(
+        context: *mut tiny_context,
+        domain: *const ::std::os::raw::c_char,
+        op: *const ::std::os::raw::c_char,
+        opset: i64,
+        inputs: *const *mut tiny_tensor,
+        input_count: usize,
+        attributes: *const ::std::os::raw::c_char,
+        outputs: *mut *mut tiny_tensor,
+        output_count: usize,
+    ) -> tiny_status;
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct tiny_model {

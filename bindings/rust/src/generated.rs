@@ -300,6 +300,17 @@ impl Context {
         Ok(Report::from_raw(out))
     }
 
+    /// One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the standard's, "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest that is known). docs/ONNX.md lists the operators and what is left out of them. An element of `inputs` may be NULL: that input is left out.  Numbers (tiny_scalar_float) take the dtype of what they meet.  Elements that decide shapes (those of Reshape, axes, pads, k) are read now: TINY_ERROR_UNSUPPORTED if they depend on a placeholder. `attributes` (may be NULL: none) is a JSON object: {"axis": -1, "mode": "linear", "pads": \[0, 1\], "value": {"dtype": "float32", "shape": \[2\], "data": \[1.5, 2\]}}.  An integer stands for a float, true and false for 1 and 0, "inf", "-inf" and "nan" for these floats, a dtype's name ("float32") for its number, and null for an attribute that is left out.  One that the operator does not look at is TINY_ERROR_INVALID_ARGUMENT. `outputs` receives the operator's first `output_count` outputs, not computed.  Operators whose attributes are graphs (If, Loop, Scan), and those that take or make sequences, are TINY_ERROR_UNSUPPORTED.
+    pub fn op(&self, domain: Option<&str>, op: &str, opset: i64, inputs: &[Option<&Tensor>], attributes: Option<&str>, output_count: usize) -> Result<Vec<Tensor>> {
+        let domain = c_text(domain)?;
+        let op = c_text(Some(op))?;
+        let inputs_raw: Vec<_> = inputs.iter().map(|o| o.map_or(ptr::null(), |o| o.raw.as_ptr() as *const _)).collect();
+        let attributes = c_text(attributes)?;
+        let mut outputs = vec![ptr::null_mut(); output_count];
+        check(unsafe { ffi::tiny_op(self.raw.as_ptr(), domain.as_ref().map_or(ptr::null(), |t| t.as_ptr()), op.as_ref().map_or(ptr::null(), |t| t.as_ptr()), opset, inputs_raw.as_ptr() as *const _, inputs_raw.len(), attributes.as_ref().map_or(ptr::null(), |t| t.as_ptr()), outputs.as_mut_ptr(), outputs.len()) })?;
+        Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.clone())).collect())
+    }
+
     /// A stand-in for a tensor that every run of a program is given.  It can be used like any tensor, but has no value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT.  A dimension may be a variable's.
     pub fn input(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;

@@ -151,6 +151,22 @@ fn tensors_are_shared_between_threads() {
 }
 
 #[test]
+fn operators_of_models_are_functions() -> tiny::Result<()> {
+    let context = context();
+    let x = Tensor::of(&context, &[3f32, 1.0, 4.0], &[3])?;
+    let k = Tensor::of(&context, &[2i64], &[1])?;
+    let top = context.op(None, "TopK", 0, &[Some(&x), Some(&k)], Some("{\"axis\": -1}"), 2)?;
+    assert_eq!(top[0].to_vec::<f32>()?, [4.0, 3.0]);
+    assert_eq!(top[1].to_vec::<i64>()?, [2, 0]);
+    let most = Tensor::of(&context, &[2f32], &[])?;
+    let clipped = context.op(None, "Clip", 0, &[Some(&x), None, Some(&most)], None, 1)?;
+    assert_eq!(clipped[0].to_vec::<f32>()?, [2.0, 1.0, 2.0]);
+    let error = context.op(None, "TopKK", 0, &[Some(&x)], None, 1).err().expect("no operator");
+    assert_eq!(error.status, Status::ERROR_UNSUPPORTED);
+    Ok(())
+}
+
+#[test]
 fn one_program_serves_every_size_of_a_variable() -> tiny::Result<()> {
     let context = Context::new()?;
     let n = Variable::create(&context, "N", 2, 64)?;
