@@ -1,6 +1,6 @@
 """Writes what the bindings take from include/tiny.h.
 
-Usage: generate.py swig|python|csharp|rust HEADER OUTPUT
+Usage: generate.py swig|python|stubs|csharp|rust HEADER OUTPUT
 The defaults of arguments are those of src/api/functions.def.
 """
 

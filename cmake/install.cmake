@@ -36,12 +36,16 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/tiny.pc.in ${PROJECT_BINARY_DIR}/tiny.p
 install(FILES ${PROJECT_BINARY_DIR}/tiny.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT development)
 
+if(SKBUILD)
+  return()
+endif()
+
 # The bindings, where they are built: lib/tiny/python, lib/tiny/csharp, share/tiny/rust.
 if(TARGET tiny_python)
   set(python_dir ${CMAKE_INSTALL_LIBDIR}/tiny/python/tiny)
   get_target_property(built_dir tiny_python LIBRARY_OUTPUT_DIRECTORY)
   install(DIRECTORY ${built_dir}/ DESTINATION ${python_dir} COMPONENT python
-          FILES_MATCHING PATTERN "*.py")
+          FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
   install(TARGETS tiny_python LIBRARY DESTINATION ${python_dir} COMPONENT python)
   set_target_properties(tiny_python PROPERTIES INSTALL_RPATH "$ORIGIN/../../..")
 endif()
@@ -49,11 +53,11 @@ if(TARGET tiny_csharp)
   set(csharp_dir ${CMAKE_INSTALL_LIBDIR}/tiny/csharp)
   install(FILES ${PROJECT_BINARY_DIR}/bindings/csharp/Tiny.dll DESTINATION ${csharp_dir} COMPONENT csharp)
   install(TARGETS tiny_csharp LIBRARY DESTINATION ${csharp_dir} COMPONENT csharp)
-  set_target_properties(tiny_csharp PROPERTIES INSTALL_RPATH "$ORIGIN/../..")
+  set_target_properties(tiny_csharp PROPERTIES INSTALL_RPATH "$ORIGIN:$ORIGIN/../..")
 endif()
 set(rust_source ${PROJECT_SOURCE_DIR}/bindings/rust)
 if("rust" IN_LIST tiny_languages)
-  install(FILES ${rust_source}/Cargo.toml ${rust_source}/build.rs
+  install(FILES ${rust_source}/Cargo.toml ${rust_source}/README.md ${rust_source}/build.rs
           DESTINATION ${CMAKE_INSTALL_DATADIR}/tiny/rust COMPONENT rust)
   install(DIRECTORY ${rust_source}/src DESTINATION ${CMAKE_INSTALL_DATADIR}/tiny/rust COMPONENT rust)
 endif()

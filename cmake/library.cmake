@@ -20,7 +20,11 @@ if(NOT BUILD_SHARED_LIBS)
   return()
 endif()
 
-set_target_properties(tiny PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+# A wheel has no links from one name to another: there the library has one.
+if(NOT SKBUILD)
+  set_target_properties(tiny PROPERTIES VERSION ${PROJECT_VERSION})
+endif()
+set_target_properties(tiny PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}
                                       LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/tiny.map)
 target_link_options(tiny PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections
                                  -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/api/tiny.map)

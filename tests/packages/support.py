@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -27,9 +28,8 @@ def with_environment(**changes):
 
 def version():
     """Of the header's three numbers."""
-    cache = (BUILD / "CMakeCache.txt").read_text()
-    return next(line.split("=")[1] for line in cache.splitlines()
-                if line.startswith("CMAKE_PROJECT_VERSION:"))
+    header = (ROOT / "include/tiny.h").read_text()
+    return ".".join(re.findall(r"^#define TINY_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", header, re.M))
 
 
 def configure(folder, *options, source=ROOT):
@@ -47,3 +47,9 @@ def stripped_bytes(library, folder):
     out = folder / "stripped"
     run("strip", "-o", out, library)
     return out.stat().st_size
+
+
+def newest_glibc(library):
+    """(major, minor) of the newest glibc that a symbol of the library is of."""
+    found = re.findall(r"\(?GLIBC_(\d+)\.(\d+)", run("objdump", "-T", library))
+    return max(((int(major), int(minor)) for major, minor in found), default=(0, 0))

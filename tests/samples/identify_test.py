@@ -114,7 +114,7 @@ class Detectors(unittest.TestCase):
                            CARGO_TARGET_DIR=str(self.work / "target"),
                            LD_LIBRARY_PATH=str(self.library))
         run("cargo", "build", "--offline", "--quiet", "--config",
-            f'patch.crates-io.tiny.path="{crate}"', cwd=source, env=environment)
+            f'patch.crates-io.tiny-engine.path="{crate}"', cwd=source, env=environment)
         self.check(self.work / "target" / "debug" / "identify", env=environment)
 
 

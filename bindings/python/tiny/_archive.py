@@ -1,20 +1,20 @@
 """What Python users expect of files of tensors beside the header's functions: dicts."""
 
-from .native import Archive
+from .native import Archive, Tensor
 from ._tensor import default_context
 
 
-def _names(self):
+def _names(self) -> list[str]:
     return [self.name(i) for i in range(self.count)]
 
 
-def load(path, context=None):
+def load(path, context=None) -> dict[str, Tensor]:
     """The tensors of a .safetensors, .npy or .pb file as a dict by name."""
     archive = Archive.load(context or default_context(), str(path))
     return {name: archive.get(name) for name in _names(archive)}
 
 
-def save(path, tensors, metadata=None):
+def save(path, tensors, metadata=None) -> None:
     """Writes a dict of tensors, and one of texts, as a .safetensors file; one tensor also as .npy or .pb."""
     context = next((tensor.context for tensor in tensors.values()), None) or default_context()
     archive = Archive.create(context)

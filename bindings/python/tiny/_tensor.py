@@ -20,7 +20,7 @@ _default = None
 _lock = threading.Lock()
 
 
-def default_context():
+def default_context() -> Context:
     """The context of tensors made without one; created on first use."""
     global _default
     with _lock:
@@ -80,7 +80,7 @@ def _dtype_of(view):
     raise TypeError(f"a buffer of format {view.format!r} has no dtype; known: {LETTERS}")
 
 
-def from_buffer(data, dtype=None, shape=None, context=None):
+def from_buffer(data, dtype=None, shape=None, context=None) -> Tensor:
     """A tensor with a copy of any object of the buffer protocol, its strides honoured."""
     view = memoryview(data)
     dtype = _dtype_of(view) if dtype is None else dtype
@@ -89,7 +89,7 @@ def from_buffer(data, dtype=None, shape=None, context=None):
     return Tensor.from_data(context or default_context(), dtype, shape, content)
 
 
-def wrap(data, dtype=None, context=None):
+def wrap(data, dtype=None, context=None) -> Tensor:
     """A tensor of the buffer's own memory, strides of any sign and all; it must not change before
     the tensor is computed.  The buffer is held until nothing needs it."""
     context = context or default_context()
@@ -115,7 +115,7 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     return native.tiny_to_capsule(self)
 
 
-def from_dlpack(source, context=None):
+def from_dlpack(source, context=None) -> Tensor:
     """A tensor of another library's array, without a copy; one that is read-only is not written."""
     context = context or default_context()
     made = native.tiny_from_capsule(context, source.__dlpack__(max_version=(1, 0)))
@@ -140,7 +140,7 @@ def _flatten(value, shape, depth, flat):
         _flatten(item, shape, depth + 1, flat)
 
 
-def tensor(data, dtype=None, context=None):
+def tensor(data, dtype=None, context=None) -> Tensor:
     """A tensor of a number, nested lists, or a buffer.  Floats become float32, integers int64."""
     if not isinstance(data, (bool, int, float, list, tuple)):
         return from_buffer(data, dtype, context=context)
@@ -158,7 +158,7 @@ def tensor(data, dtype=None, context=None):
     return made if dtype is None or dtype == natural else made.cast(dtype)
 
 
-def _memoryview(self):
+def _memoryview(self) -> memoryview:
     """The elements, computed and copied row-major, as a memoryview of the tensor's shape."""
     dtype, shape = self.dtype, self.shape
     letter = LETTERS.get(dtype)
@@ -199,7 +199,7 @@ def _item(self):
     return self.reshape([1]).tolist()[0]
 
 
-def _index(self, key):
+def _index(self, key) -> Tensor:
     """Integers, slices, ... and None, as NumPy takes them."""
     key = key if isinstance(key, tuple) else (key,)
     used = sum(part is not None and part is not Ellipsis for part in key)
@@ -248,15 +248,15 @@ def _sizes(shape):
     return "[" + ", ".join("?" if size < 0 else str(size) for size in shape) + "]"
 
 
-def _repr(self):
+def _repr(self) -> str:
     return f"<tiny.Tensor {_sizes(self.shape)} {getattr(self.dtype, 'name', self.dtype).lower()}>"
 
 
-def _bool(self):
+def _bool(self) -> bool:
     return bool(self.item())
 
 
-def _length(self):
+def _length(self) -> int:
     if not self.shape:
         raise TypeError("a tensor without dimensions has no length")
     return self.shape[0]

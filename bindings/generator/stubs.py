@@ -1,0 +1,178 @@
+"""The Python package's types, for editors and type checkers: tiny/__init__.pyi.
+
+Written of the built package, which is imported: what a class has is what its stub has.  A method that takes
+what its call in the header takes is typed from the header; one that is written by hand has the types that its
+source says.
+"""
+
+import ast
+import inspect
+
+from model import camel, value_name
+from python import identifier
+
+HEAD = '''"""Made from include/tiny.h and the package's modules by bindings/generate.py."""
+
+import enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+Buffer = Any  # an object of the buffer protocol
+'''
+SWIG = ("thisown", "__swig_destroy__", "__repr__")  # what SWIG adds, of no use to a reader
+FLOATS = ("double", "float")
+
+
+def argument_types(call, argument):
+    """[(name, type, default or "")] of what an argument is in Python."""
+    kind, name = argument.kind, identifier(argument.name)
+    nullable = argument.nullable or (False,)
+    if kind == "lists":
+        return [(identifier(one), "Sequence[int | Variable] | int" + (" | None" if may else ""), "None" if may else "")
+                for one, may in zip(argument.names, argument.nullable)]
+    if kind == "flags":
+        return [(identifier(one), "bool", "False") for one in argument.names]
+    if kind == "object":
+        wanted = camel(argument.type)
+        if argument.type == "tiny_tensor" and call.has_receiver:
+            wanted += " | float"
+    elif kind == "objects":
+        wanted = f"Sequence[{camel(argument.type)}]"
+    else:
+        wanted = {"data": "Buffer", "into": "Buffer", "flag": "bool", "text": "str", "enum": "int"}.get(
+            kind, "float" if kind in FLOATS else "int")
+    default = argument.default
+    if kind == "flag":
+        default = "False" if default or call.arguments.index(argument) > 0 else ""
+    if nullable[0]:
+        return [(name, wanted + " | None", "None")]
+    return [(name, wanted, default)]
+
+
+def result_type(result):
+    if result.kind == "object":
+        return camel(result.type)
+    if result.kind == "objects":
+        return f"list[{camel(result.type)}]"
+    if result.kind == "list":
+        return "tuple[float, ...]" if result.type in FLOATS else "tuple[int, ...]"
+    if result.kind == "enum":
+        return camel(result.type)
+    return {"text": "str", "pointer": "int"}.get(result.kind, "float" if result.kind in FLOATS else "int")
+
+
+def is_property(call):
+    kinds = [result.kind for result in call.results]
+    return bool(call.has_receiver and not call.arguments and kinds and call.checked and
+                all(kind not in ("object", "objects") for kind in kinds) and
+                call.function.startswith(call.owner + "_"))
+
+
+def call_stub(call):
+    typed = [row for argument in call.arguments for row in argument_types(call, argument)]
+    typed = [row for row in typed if not row[2]] + [row for row in typed if row[2]]
+    parameters = [f"{name}: {kind}" + (f" = {default}" if default else "") for name, kind, default in typed]
+    kinds = [result_type(result) for result in call.results]
+    result = {0: "None", 1: kinds[0] if kinds else ""}.get(len(kinds), f"tuple[{', '.join(kinds)}]")
+    if call.has_receiver:
+        parameters.insert(0, "self")
+    mark = "@property\n" if is_property(call) else "" if call.has_receiver or not call.owner else "@staticmethod\n"
+    name = identifier(call.method)
+    return f"{mark}def {name}({', '.join(parameters)}) -> {result}: ..."
+
+
+def text_of(annotation):
+    if annotation is inspect.Parameter.empty:
+        return "Any"
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", None) if \
+        not hasattr(annotation, "__args__") else str(annotation).replace("tiny.native.", "")
+
+
+def parameter_text(parameter):
+    text = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "") + parameter.name
+    return text if parameter.default is parameter.empty else f"{text}={parameter.default!r}"
+
+
+def signature(name, function):
+    """The stub of a function that is written by hand."""
+    parameters = []
+    found = inspect.signature(function)
+    for parameter in found.parameters.values():
+        if parameter.kind == parameter.KEYWORD_ONLY and "*" not in parameters and not any(
+                text.startswith("*") for text in parameters):
+            parameters.append("*")
+        parameters.append(parameter_text(parameter))
+    returns = "None" if name == "__init__" else text_of(found.return_annotation)
+    return f"def {name}({', '.join(parameters)}) -> {returns}: ..."
+
+
+def names_of(stub):
+    """The names of the parameters of a stub."""
+    arguments = ast.parse(stub).body[0].args
+    return [argument.arg for argument in arguments.args]
+
+
+def member_stub(name, member, typed):
+    """The stub of a class's member; None for what is no method or property of ours."""
+    mark, function = "", member
+    if isinstance(member, property):
+        mark, function = "@property\n", member.fget
+    elif isinstance(member, staticmethod):
+        mark, function = "@staticmethod\n", member.__func__
+    if not inspect.isfunction(function):
+        return None
+    if typed and names_of(typed) == list(inspect.signature(function).parameters):
+        return typed
+    return mark + signature(name, function)
+
+
+def operators(tables):
+    """{name: stub} of the operators, which take numbers too."""
+    rows = {f"__{name}__": "self, other: Tensor | float" for name in tables.OPERATORS}
+    rows.update({f"__r{name}__": "self, other: float" for name in tables.OPERATORS})
+    rows.update({f"__{name}__": "self" for name in tables.UNARY})
+    stubs = {name: f"def {name}({parameters}) -> Tensor: ..." for name, parameters in rows.items()}
+    # Types say that == gives a bool; here it gives a tensor, as the others do.
+    return {**stubs, **{f"__{name}__": f"def __{name}__(self, other: Tensor | float) -> Tensor: ...  # type: ignore"
+                        for name in tables.COMPARISONS}}
+
+
+def class_stub(kind, typed, special):
+    name = kind.__name__
+    rows = {} if name == "Context" else {"context": "context: Context"}
+    for member, value in vars(kind).items():
+        if member in special:
+            rows[member] = special[member]
+        elif member not in SWIG and (not member.startswith("_") or member.startswith("__")):
+            stub = member_stub(member, value, typed.get(member))
+            if stub:
+                rows[member] = stub
+    body = "\n".join("    " + line for stub in rows.values() for line in stub.splitlines())
+    return f"class {name}:\n{body}"
+
+
+def emit(model):
+    import tiny
+    from tiny import _tensor
+
+    calls = {}
+    for call in model.calls:
+        calls.setdefault(camel(call.owner) if call.owner else "", {})[identifier(call.method)] = call_stub(call)
+    parts = [HEAD.rstrip(), "__version__: str",
+             "class Error(RuntimeError):\n    status: int\n    name: str\n"
+             "    def __init__(self, status: int, message: str) -> None: ..."]
+    for e in model.enumerations.values():
+        values = "\n".join(f"    {identifier(value_name(e, name))} = {number}" for name, number, _ in e.values)
+        parts.append(f"class {camel(e.name)}(enum.IntEnum):\n{values}")
+    for name in map(camel, model.objects):
+        special = operators(_tensor) if name == "Tensor" else {}
+        parts.append(class_stub(getattr(tiny, name), calls.get(name, {}), special))
+    told = {"Error", *map(camel, (*model.enumerations, *model.objects))}
+    for name, value in vars(tiny).items():
+        if name.startswith("_") or name in told or inspect.ismodule(value):
+            continue
+        if inspect.isfunction(value):
+            parts.append(member_stub(name, value, calls[""].get(name)))
+        else:
+            parts.append(f"{name}: {type(value).__name__}")
+    return "\n\n".join(parts) + "\n"
