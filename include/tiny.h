@@ -14,6 +14,7 @@
 **             context; a second thread at the same moment gets TINY_ERROR_BUSY and nothing changes.
 **             Retain and release: any thread, any time.  Runs of a program: any thread, one run by
 **             one thread at a time.
+** Dimensions  See "Dimensions" below: sizes, TINY_DIM_FREE, and numbers that stand for variables.
 ** Units       Dimensions and strides are counted in elements, sizes named `bytes` in bytes, times in
 **             seconds.  Shapes are row-major; a tensor has at most TINY_RANK_MAX dimensions.
 ** Versions    Within a major version, from 0.2 on, nothing is removed, renamed, renumbered or changed, but for
@@ -47,6 +48,22 @@ extern "C" {
 #endif
 
 #define TINY_RANK_MAX 16
+
+/* ---- Dimensions ------------------------------------------------------------------------------
+** Where dims go in or come out, a number is one of three:
+**   0 to 2^40        a size
+**   TINY_DIM_FREE    a dimension that is free: it is not said here, since something else decides it.  Taken by
+**                    tiny_reshape (the number of elements decides) and tiny_expand (the operand does); given by
+**                    tiny_model_input_shape and tiny_model_output_shape (each run does).  Elsewhere it is an error, as
+**                    every negative size.
+**   far below that   a dimension that depends on variables (tiny_variable_create), which runs bind.  tiny_variable_dim,
+**                    tiny_tensor_shape and tiny_dim_* give it.  Taken, within the context, by tiny_input, tiny_full,
+**                    tiny_arange (its count), tiny_reshape, tiny_expand, tiny_tile, tiny_pad, tiny_one_hot, where a
+**                    tiny_slice begins and ends, by tiny_model_compile and tiny_dim_*.  What must know its size, or
+**                    whether two are equal, is TINY_ERROR_UNSUPPORTED.
+** The last checks itself: of another context, or changed by arithmetic (n + 1, 2 * n, -n, n / 2), it is
+** TINY_ERROR_INVALID_ARGUMENT that names the argument, never a size.  tiny_dim_* calculate with it. */
+#define TINY_DIM_FREE (-1)
 
 /* ---- Version ------------------------------------------------------------------------------- */
 
@@ -248,8 +265,8 @@ TINY_API void tiny_tensor_release(tiny_tensor *tensor);
 TINY_API tiny_status tiny_tensor_context(const tiny_tensor *tensor, tiny_context **out);
 TINY_API tiny_status tiny_tensor_dtype(const tiny_tensor *tensor, tiny_dtype *out);
 TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
-/* Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on a
-   variable (tiny_variable_create) is the number that stands for it. */
+/* Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on variables is
+   the number that stands for it. */
 TINY_API tiny_status tiny_tensor_shape(const tiny_tensor *tensor, int64_t *dims, size_t capacity, size_t *rank);
 /* Strides in elements, as tiny_tensor_shape writes dimensions. */
 TINY_API tiny_status tiny_tensor_strides(const tiny_tensor *tensor, int64_t *strides, size_t capacity, size_t *rank);
@@ -375,11 +392,11 @@ TINY_API tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor *a, const 
 
 /* ---- Movement: the same elements, seen in another way; nothing is copied --------------------- */
 
-/* At most one dimension may be -1: what is left over. */
+/* At most one dimension may be TINY_DIM_FREE: what is left over. */
 TINY_API tiny_status tiny_reshape(const tiny_tensor *a, const int64_t *dims, size_t ndim, tiny_tensor **out);
 /* out's axis k is a's axis axes[k]. */
 TINY_API tiny_status tiny_permute(const tiny_tensor *a, const int64_t *axes, size_t naxes, tiny_tensor **out);
-/* Repeats axes of size 1; missing leading axes are added; -1 keeps a size. */
+/* Repeats axes of size 1; missing leading axes are added; TINY_DIM_FREE keeps a size. */
 TINY_API tiny_status tiny_expand(const tiny_tensor *a, const int64_t *dims, size_t ndim, tiny_tensor **out);
 /* Reverses the axes. */
 TINY_API tiny_status tiny_flip(const tiny_tensor *a, const int64_t *axes, size_t naxes, tiny_tensor **out);
@@ -387,7 +404,8 @@ TINY_API tiny_status tiny_flip(const tiny_tensor *a, const int64_t *axes, size_t
 TINY_API tiny_status tiny_pad(const tiny_tensor *a, const int64_t *before, const int64_t *after, size_t naxes,
                               double value, tiny_tensor **out);
 /* Elements begin[k], begin[k]+step[k], .. before end[k] of every axis k, as Python slices them: negative
-   positions count from the end, positions are clamped, a negative step goes backwards. `step` may be NULL (1). */
+   positions count from the end, positions are clamped, a negative step goes backwards. `step` may be NULL (1).
+   Positions are at most 2^40 either way, or INT64_MAX, -INT64_MAX, INT64_MIN: beyond any end. */
 TINY_API tiny_status tiny_slice(const tiny_tensor *a, const int64_t *begin, const int64_t *end, const int64_t *step,
                                 size_t naxes, tiny_tensor **out);
 /* Element (i0, ..) is element offset + i0*strides[0] + .. of `a`'s memory, counted from its own first
@@ -479,8 +497,8 @@ TINY_API tiny_status tiny_variance(const tiny_tensor *a, const int64_t *axes, si
 
 /* ---- Windows: how convolutions and pools see the spatial axes ------------------------------------
 ** A window says for each of its spatial axes where windows begin and which elements they have, and how the axes lie.
-** It belongs to no context, and any thread may use it at any time.  A call reads it while it lasts: afterwards it may be
-** changed or released.  What a setter is given is checked at once; numbers that cannot be are
+** It belongs to no context, and any thread may use it at any time.  A call reads it while it lasts: afterwards it
+** may be changed or released.  What a setter is given is checked at once; numbers that cannot be are
 ** TINY_ERROR_INVALID_ARGUMENT, or TINY_ERROR_SHAPE if there are too few or too many, and change nothing. */
 
 typedef struct tiny_window tiny_window;
@@ -527,14 +545,15 @@ TINY_API tiny_status tiny_window_set_layout(tiny_window *window, tiny_layout lay
 TINY_API tiny_status tiny_window_set_flags(tiny_window *window, tiny_flags flags);
 
 /* Cross-correlation.  x is [batch, channels, spatial..], `weight` [out channels, channels / groups, kernel..], `bias`
-   (may be NULL) [out channels].  `window` may be NULL: its defaults.  With TINY_LAYOUT_CHANNELS_LAST the second axis of each
-   is the last: x and the result are [batch, spatial.., channels], `weight` is [out channels, kernel.., channels / groups]. */
+   (may be NULL) [out channels].  `window` may be NULL: its defaults.  With TINY_LAYOUT_CHANNELS_LAST the second axis
+   of each is the last: x and the result are [batch, spatial.., channels], `weight` is [out channels, kernel..,
+   channels / groups]. */
 TINY_API tiny_status tiny_conv(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
                                const tiny_window *window, tiny_tensor **out);
 /* The transpose of tiny_conv, its gradient: `weight` is [channels, out channels / groups, kernel..], or with
-   TINY_LAYOUT_CHANNELS_LAST [channels, kernel.., out channels / groups].  An axis of n elements becomes (n - 1) * stride +
-   (kernel - 1) * dilation + 1 - before - after + output padding; n * stride with padding that is SAME.  `bias` may be
-   NULL, `window` may be NULL. */
+   TINY_LAYOUT_CHANNELS_LAST [channels, kernel.., out channels / groups].  An axis of n elements becomes
+   (n - 1) * stride + (kernel - 1) * dilation + 1 - before - after + output padding; n * stride with padding that is
+   SAME.  `bias` may be NULL, `window` may be NULL. */
 TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
                                          const tiny_window *window, tiny_tensor **out);
 /* The greatest value of each window over the last axes of x, as many as the window has, or with
@@ -673,7 +692,8 @@ TINY_API tiny_status tiny_model_output_name(const tiny_model *model, size_t inde
 TINY_API tiny_status tiny_model_input_index(const tiny_model *model, const char *name, size_t *out);
 TINY_API tiny_status tiny_model_output_index(const tiny_model *model, const char *name, size_t *out);
 TINY_API tiny_status tiny_model_input_dtype(const tiny_model *model, size_t index, tiny_dtype *out);
-/* Writes min(rank, capacity) dimensions, -1 for a free one; `rank` gets their full number. */
+/* Writes min(rank, capacity) dimensions, TINY_DIM_FREE for one that the model leaves free; `rank` gets their full
+   number. */
 TINY_API tiny_status tiny_model_input_shape(const tiny_model *model, size_t index, int64_t *dims, size_t capacity,
                                             size_t *rank);
 /* The name of a free dimension ("N"), "" if it has none; lives as long as the model. */
@@ -683,11 +703,11 @@ TINY_API tiny_status tiny_model_input_dim_name(const tiny_model *model, size_t i
    neither (a shape that elements decide, or an operator that is not supported) is TINY_ERROR_UNSUPPORTED; the
    shape of a run's outputs, tiny_run_output_shape says. */
 TINY_API tiny_status tiny_model_output_dtype(const tiny_model *model, size_t index, tiny_dtype *out);
-/* -1 for a dimension that is free, or depends on such. */
+/* TINY_DIM_FREE for a dimension that is free, or depends on such. */
 TINY_API tiny_status tiny_model_output_shape(const tiny_model *model, size_t index, int64_t *dims, size_t capacity,
                                              size_t *rank);
 /* The name of such a dimension; "" if it has none, or the formula of the inputs' names where it follows from
-   them ("N*2"); lives as long as the model. */
+   them ("2*N"); lives as long as the model. */
 TINY_API tiny_status tiny_model_output_dim_name(const tiny_model *model, size_t index, size_t axis, const char **out);
 
 /* The texts in which the file speaks of itself, by key: of its own fields "producer_name", "producer_version",
@@ -726,11 +746,7 @@ TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *input
 TINY_API tiny_status tiny_model_apply(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
                                       tiny_tensor **outputs, size_t output_count);
 
-/* ---- Variables: dimensions that each run of a program binds -------------------------------------
-** A number below any size stands for a dimension that is a variable, or depends on one: tiny_variable_dim gives
-** it, tiny_tensor_shape too.  It is taken, within the context, where tiny_input, tiny_full, tiny_reshape, tiny_expand
-** take a dimension, as tiny_arange's count, and where a tiny_slice begins and ends.  What must know such a size, or whether two are equal, is
-** TINY_ERROR_UNSUPPORTED. */
+/* ---- Variables: dimensions that each run of a program binds ------------------------------------ */
 
 typedef struct tiny_variable tiny_variable; /* a size from a range, given anew to every run */
 
@@ -743,8 +759,26 @@ TINY_API void tiny_variable_release(tiny_variable *variable);
 /* Lives as long as the variable. */
 TINY_API tiny_status tiny_variable_name(const tiny_variable *variable, const char **out);
 TINY_API tiny_status tiny_variable_range(const tiny_variable *variable, int64_t *min, int64_t *max);
-/* The number that stands for it among dimensions. */
+/* The number that stands for it among dimensions; that of equal ones is the same. */
 TINY_API tiny_status tiny_variable_dim(const tiny_variable *variable, int64_t *out);
+
+/* Arithmetic with dimensions of a context and with numbers: `out` gets a number if the result is one whatever the
+   variables are (n - n), else what stands for it: the same for equal ones (n + n, 2 * n).  What may be further from 0
+   than 2^40 is TINY_ERROR_LIMIT.  A result may be negative, as a position in tiny_slice; as a size it must be known
+   not to be. */
+TINY_API tiny_status tiny_dim_add(tiny_context *context, int64_t a, int64_t b, int64_t *out);
+TINY_API tiny_status tiny_dim_sub(tiny_context *context, int64_t a, int64_t b, int64_t *out);
+TINY_API tiny_status tiny_dim_mul(tiny_context *context, int64_t a, int64_t b, int64_t *out);
+/* Rounds towards minus infinity; b must be known to be at least 1. */
+TINY_API tiny_status tiny_dim_floor_div(tiny_context *context, int64_t a, int64_t b, int64_t *out);
+/* a - a / b * b with that division, 0 to b - 1. */
+TINY_API tiny_status tiny_dim_floor_mod(tiny_context *context, int64_t a, int64_t b, int64_t *out);
+TINY_API tiny_status tiny_dim_min(tiny_context *context, int64_t a, int64_t b, int64_t *out);
+TINY_API tiny_status tiny_dim_max(tiny_context *context, int64_t a, int64_t b, int64_t *out);
+/* Numbers that it is not below and not above: with one variable that occurs once, its lowest and highest value. */
+TINY_API tiny_status tiny_dim_range(tiny_context *context, int64_t dim, int64_t *min, int64_t *max);
+/* As text, by the names of the variables: "2*N + 1"; a size is its digits. */
+TINY_API tiny_status tiny_dim_text(tiny_context *context, int64_t dim, tiny_report **out);
 
 /* ---- Programs and runs ------------------------------------------------------------------------ */
 
@@ -788,6 +822,8 @@ TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_
    has a value and all inputs and outputs fit them (TINY_ERROR_SHAPE otherwise).  When one has changed, outputs
    of the last execution are gone, and the next may allocate. */
 TINY_API tiny_status tiny_run_set_variable(tiny_run *run, const tiny_variable *variable, int64_t value);
+/* The value that a dimension of the context has with the run's variables, which must all have one. */
+TINY_API tiny_status tiny_run_dim(const tiny_run *run, int64_t dim, int64_t *out);
 /* From now on executions write output `index` into the memory of `tensor`, which has the result then; `tensor` may
    be NULL: into memory of the run's own again.  Its dtype and shape must be the program's, its elements row-major
    (those of tiny_tensor_wrap without strides, of any computed tensor), and it must share no memory with an input

@@ -223,12 +223,76 @@ public sealed partial class Window {
   public Layout Layout { set { SetLayout(value); } }
 }
 
+/// <summary>A size, or one that every run of a program has its own of: n + 1, x.Dims[0] * 2.  Where longs are
+/// taken for dimensions it stands for itself: new long[] {n + 1, 3}.  Comparisons are of dimensions, not of
+/// values: equal ones are so for all values of the variables.</summary>
+public struct Dim : IEquatable<Dim> {
+  readonly Context context;  // none: a plain number
+  readonly long number;
+
+  internal Dim(Context context, long number) {
+    this.context = context;
+    this.number = number;
+  }
+
+  public static implicit operator Dim(long size) { return new Dim(null, size); }
+  public static implicit operator Dim(Variable variable) { return new Dim(variable.Context, variable.Dim); }
+  public static implicit operator long(Dim dim) { return dim.number; }
+
+  static Dim Of(Dim a, Dim b, Func<Context, long> calculate) {
+    Context context = a.context ?? b.context;
+    if (context == null) throw new ArgumentException("a dimension of a context is wanted, not two numbers");
+    return new Dim(context, calculate(context));
+  }
+
+  public static Dim operator +(Dim a, Dim b) { return Of(a, b, c => c.DimAdd(a.number, b.number)); }
+  public static Dim operator -(Dim a, Dim b) { return Of(a, b, c => c.DimSub(a.number, b.number)); }
+  public static Dim operator *(Dim a, Dim b) { return Of(a, b, c => c.DimMul(a.number, b.number)); }
+  /// <summary>Rounds down.</summary>
+  public static Dim operator /(Dim a, Dim b) { return Of(a, b, c => c.DimFloorDiv(a.number, b.number)); }
+  public static Dim operator %(Dim a, Dim b) { return Of(a, b, c => c.DimFloorMod(a.number, b.number)); }
+  public static Dim operator -(Dim a) { return 0 - a; }
+  public Dim Min(Dim other) { Dim a = this; return Of(a, other, c => c.DimMin(a.number, other.number)); }
+  public Dim Max(Dim other) { Dim a = this; return Of(a, other, c => c.DimMax(a.number, other.number)); }
+
+  /// <summary>The lowest and the highest value.</summary>
+  public (long min, long max) Range {
+    get { return context == null ? (number, number) : context.DimRange(number); }
+  }
+
+  public static bool operator ==(Dim a, Dim b) { return a.number == b.number; }
+  public static bool operator !=(Dim a, Dim b) { return a.number != b.number; }
+  public bool Equals(Dim other) { return number == other.number; }
+  public override bool Equals(object other) { return other is Dim && Equals((Dim)other); }
+  public override int GetHashCode() { return number.GetHashCode(); }
+  public override string ToString() {
+    return context == null ? number.ToString() : context.DimText(number).Text();
+  }
+}
+
 public sealed partial class Variable {
   /// <summary>The number that stands for it, for arrays of dimensions: new long[] {n, 3}.</summary>
   public static implicit operator long(Variable variable) { return variable.Dim; }
+
+  public static Dim operator +(Variable a, Dim b) { return (Dim)a + b; }
+  public static Dim operator +(Dim a, Variable b) { return a + (Dim)b; }
+  public static Dim operator -(Variable a, Dim b) { return (Dim)a - b; }
+  public static Dim operator -(Dim a, Variable b) { return a - (Dim)b; }
+  public static Dim operator *(Variable a, Dim b) { return (Dim)a * b; }
+  public static Dim operator *(Dim a, Variable b) { return a * (Dim)b; }
+  public static Dim operator +(Variable a, Variable b) { return (Dim)a + (Dim)b; }
+  public static Dim operator -(Variable a, Variable b) { return (Dim)a - (Dim)b; }
+  public static Dim operator *(Variable a, Variable b) { return (Dim)a * (Dim)b; }
+  public static Dim operator /(Variable a, Dim b) { return (Dim)a / b; }
+  public static Dim operator %(Variable a, Dim b) { return (Dim)a % b; }
 }
 
 public sealed partial class Tensor {
+  /// <summary>The shape, with what depends on variables as dimensions to calculate with.</summary>
+  public Dim[] Dims {
+    get { return Array.ConvertAll(Shape, size => new Dim(Context, size)); }
+  }
+
   static readonly Deleter Unpin = user => GCHandle.FromIntPtr(user).Free();
 
   static Dtype DtypeOf(Type element) {

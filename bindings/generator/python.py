@@ -9,6 +9,7 @@ HEAD = '''"""Made from include/tiny.h by bindings/generate.py: every call of the
 import enum
 
 from . import native
+from ._dimension import number
 from ._operands import first, lists, made, operand, whole
 '''
 
@@ -36,6 +37,8 @@ def passed(call, item):
     name = identifier(item.name)
     if item.kind == "object" and item.type == "tiny_tensor" and call.has_receiver:
         return f"operand(self, {name})"
+    if item.kind == "int64_t":
+        return f"number({name})"
     if item.kind == "lists":
         return f"lists({', '.join(identifier(name) for name in item.names)})"
     if item.kind == "flags":

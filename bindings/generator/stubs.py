@@ -18,9 +18,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 Buffer = Any  # an object of the buffer protocol
+Whole = int | Dim | Variable  # a number, or a dimension that each run has a value of
 '''
 SWIG = ("thisown", "__swig_destroy__", "__repr__")  # what SWIG adds, of no use to a reader
 FLOATS = ("double", "float")
+# What the package makes dimensions of that are numbers in the header.
+DIMENSIONS = {"Tensor": {"shape": "@property\ndef shape(self) -> tuple[int | Dim, ...]: ..."},
+              "Variable": {"dim": "@property\ndef dim(self) -> Dim: ..."},
+              "Dim": {"number": "number: int"}}
 
 
 def argument_types(call, argument):
@@ -28,7 +33,7 @@ def argument_types(call, argument):
     kind, name = argument.kind, identifier(argument.name)
     nullable = argument.nullable or (False,)
     if kind == "lists":
-        return [(identifier(one), "Sequence[int | Variable] | int" + (" | None" if may else ""), "None" if may else "")
+        return [(identifier(one), "Sequence[Whole] | Whole" + (" | None" if may else ""), "None" if may else "")
                 for one, may in zip(argument.names, argument.nullable)]
     if kind == "flags":
         return [(identifier(one), "bool", "False") for one in argument.names]
@@ -39,7 +44,7 @@ def argument_types(call, argument):
     elif kind == "objects":
         wanted = f"Sequence[{camel(argument.type)}]"
     else:
-        wanted = {"data": "Buffer", "into": "Buffer", "flag": "bool", "text": "str", "enum": "int"}.get(
+        wanted = {"int64_t": "Whole", "data": "Buffer", "into": "Buffer", "flag": "bool", "text": "str", "enum": "int"}.get(
             kind, "float" if kind in FLOATS else "int")
     default = argument.default
     if kind == "flag":
@@ -165,7 +170,7 @@ def emit(model):
         values = "\n".join(f"    {identifier(value_name(e, name))} = {number}" for name, number, _ in e.values)
         parts.append(f"class {camel(e.name)}(enum.IntEnum):\n{values}")
     for name in map(camel, model.objects):
-        special = operators(_tensor) if name == "Tensor" else {}
+        special = {**(operators(_tensor) if name == "Tensor" else {}), **DIMENSIONS.get(name, {})}
         parts.append(class_stub(getattr(tiny, name), calls.get(name, {}), special))
     told = {"Error", *map(camel, (*model.enumerations, *model.objects))}
     for name, value in vars(tiny).items():
@@ -173,6 +178,8 @@ def emit(model):
             continue
         if inspect.isfunction(value):
             parts.append(member_stub(name, value, calls[""].get(name)))
+        elif inspect.isclass(value):
+            parts.append(class_stub(value, {}, DIMENSIONS.get(name, {})))
         else:
             parts.append(f"{name}: {type(value).__name__}")
     return "\n\n".join(parts) + "\n"

@@ -11,7 +11,6 @@ using tiny::numbers;
 using tiny::Operands;
 using tiny::produce;
 using tiny::Tensor;
-using tiny::to_shape;
 
 namespace {
 
@@ -47,7 +46,8 @@ tiny_status tiny_unsqueeze(const tiny_tensor* a, const int64_t* axes, size_t nax
 tiny_status tiny_tile(const tiny_tensor* a, const int64_t* repeats, size_t naxes,
                       tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::tile(a->value, to_shape(numbers(repeats, naxes, "repeats")));
+    return tiny::tile(a->value,
+                      a->context->marks.shape(numbers(repeats, naxes, "repeats"), "repeats"));
   });
 }
 
@@ -63,7 +63,7 @@ tiny_status tiny_split(const tiny_tensor* a, int64_t axis, const int64_t* sizes,
     tiny::require(count == nsizes, tiny::Status::InvalidArgument, nsizes, " sizes for ", count,
                   " parts");
     tiny::require(sizes != nullptr || nsizes == 0, tiny::Status::InvalidArgument, "sizes is NULL");
-    return tiny::split(a->value, tiny::Ints(sizes, sizes + nsizes), axis);
+    return tiny::split(a->value, a->context->marks.plain({sizes, sizes + nsizes}, "sizes"), axis);
   });
 }
 
@@ -99,8 +99,10 @@ tiny_status tiny_gather_nd(const tiny_tensor* a, const tiny_tensor* index, int64
 
 tiny_status tiny_one_hot(const tiny_tensor* index, int64_t depth, const tiny_tensor* on,
                          const tiny_tensor* off, int64_t axis, tiny_tensor** out) {
-  return produce(__func__, out, {{index, "index"}, {on, "on"}, {off, "off"}},
-                 [&] { return tiny::one_hot(index->value, depth, on->value, off->value, axis); });
+  return produce(__func__, out, {{index, "index"}, {on, "on"}, {off, "off"}}, [&] {
+    const tiny::Dim size = index->context->marks.dim(depth, "depth");
+    return tiny::one_hot(index->value, size, on->value, off->value, axis);
+  });
 }
 
 tiny_status tiny_argmax(const tiny_tensor* a, int64_t axis, tiny_flags flags, tiny_tensor** out) {

@@ -46,7 +46,7 @@ struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
   std::atomic<const void*> builder{nullptr};    // a mark of the thread that last built
   std::atomic<tiny_tensor*> released{nullptr};  // handles that await drain()
   tiny::Ref<tiny::Context> core;
-  tiny::DimensionMarks marks;  // holds nodes: dies before the graph
+  tiny::DimensionMarks marks{tiny::DimensionMarks::next_context()};  // dies before its graph
 };
 
 // Holds no nodes: any thread may release it.

@@ -58,7 +58,7 @@ size_t write_dims(const std::vector<tiny::onnx::Dim>& shape, int64_t* dims, size
   require(dims != nullptr || capacity == 0, Status::InvalidArgument,
           "dims is NULL but has room for ", capacity);
   for (size_t i = 0; i < shape.size() && i < capacity; ++i)
-    dims[i] = shape[i].is_known() ? shape[i].value : -1;
+    dims[i] = shape[i].is_known() ? shape[i].value : TINY_DIM_FREE;
   return shape.size();
 }
 
@@ -313,9 +313,13 @@ tiny_status tiny_model_compile(tiny_model* model, const int64_t* dims, size_t co
       *out = new tiny_program(*m.context, m.value->compile(m.value->fixed_shapes()));
       return;
     }
+    const std::vector<tiny::Ints> numbers = split_dims(*m.value, dims, count);
+    const tiny::Shape all = m.context->marks.shape({dims, dims + count}, "dims");
     std::vector<tiny::Shape> shapes;
-    std::vector<tiny::Ints> numbers = split_dims(*m.value, dims, count);
-    for (const tiny::Ints& part : numbers) shapes.push_back(m.context->marks.shape(part));
+    for (auto at = all.begin(); const tiny::Ints& part : numbers) {
+      shapes.emplace_back(at, at + std::ssize(part));
+      at += std::ssize(part);
+    }
     const bool is_fixed = std::ranges::all_of(shapes, tiny::all_const);
     *out = new tiny_program(*m.context,
                             is_fixed ? m.value->compile(numbers) : m.value->compile_free(shapes));

@@ -50,7 +50,6 @@ using tiny::find;
 using tiny::numbers;
 using tiny::per_axis;
 using tiny::produce;
-using tiny::to_shape;
 
 extern "C" {
 
@@ -88,7 +87,7 @@ tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor* a, const int64_t* 
 tiny_status tiny_reshape(const tiny_tensor* a, const int64_t* dims, size_t ndim,
                          tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::reshape(a->value, a->context->marks.shape(numbers(dims, ndim, "dims")));
+    return tiny::reshape(a->value, a->context->marks.shape(numbers(dims, ndim, "dims"), "dims"));
   });
 }
 
@@ -100,7 +99,7 @@ tiny_status tiny_permute(const tiny_tensor* a, const int64_t* axes, size_t naxes
 
 tiny_status tiny_expand(const tiny_tensor* a, const int64_t* dims, size_t ndim, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::expand(a->value, a->context->marks.shape(numbers(dims, ndim, "dims")));
+    return tiny::expand(a->value, a->context->marks.shape(numbers(dims, ndim, "dims"), "dims"));
   });
 }
 
@@ -112,19 +111,20 @@ tiny_status tiny_flip(const tiny_tensor* a, const int64_t* axes, size_t naxes, t
 tiny_status tiny_pad(const tiny_tensor* a, const int64_t* before, const int64_t* after,
                      size_t naxes, double value, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    const tiny::Ints front = per_axis(a, before, naxes, "before");
-    const tiny::Ints back = per_axis(a, after, naxes, "after");
-    return tiny::pad(a->value, to_shape(front), to_shape(back), value);
+    const tiny::DimensionMarks& marks = a->context->marks;
+    const tiny::Shape front = marks.shape(per_axis(a, before, naxes, "before"), "before");
+    const tiny::Shape back = marks.shape(per_axis(a, after, naxes, "after"), "after");
+    return tiny::pad(a->value, front, back, value);
   });
 }
 
 tiny_status tiny_slice(const tiny_tensor* a, const int64_t* begin, const int64_t* end,
                        const int64_t* step, size_t naxes, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    const tiny::Ints first = per_axis(a, begin, naxes, "begin");
-    const tiny::Ints last = per_axis(a, end, naxes, "end");
     const tiny::DimensionMarks& marks = a->context->marks;
-    return tiny::slice(a->value, marks.shape(first), marks.shape(last),
+    const tiny::Shape first = marks.positions(per_axis(a, begin, naxes, "begin"), "begin");
+    const tiny::Shape last = marks.positions(per_axis(a, end, naxes, "end"), "end");
+    return tiny::slice(a->value, first, last,
                        step ? per_axis(a, step, naxes, "step") : tiny::Ints());
   });
 }
@@ -132,7 +132,7 @@ tiny_status tiny_slice(const tiny_tensor* a, const int64_t* begin, const int64_t
 tiny_status tiny_as_strided(const tiny_tensor* a, const int64_t* dims, const int64_t* strides,
                             size_t ndim, int64_t offset, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    return tiny::as_strided(a->value, numbers(dims, ndim, "dims"),
+    return tiny::as_strided(a->value, a->context->marks.plain(numbers(dims, ndim, "dims"), "dims"),
                             numbers(strides, ndim, "strides"), offset);
   });
 }

@@ -104,7 +104,7 @@ tiny_status tiny_input(tiny_context* context, tiny_dtype dtype, const int64_t* d
                        tiny_tensor** out) {
   return tiny::produce(__func__, out, context, [&] {
     return tiny::make_placeholder(context->core, tiny::dtype_argument(dtype),
-                                  context->marks.shape(tiny::numbers(dims, ndim, "dims")));
+                                  context->marks.shape(tiny::numbers(dims, ndim, "dims"), "dims"));
   });
 }
 
@@ -239,6 +239,16 @@ tiny_status tiny_run_set_variable(tiny_run* run, const tiny_variable* variable, 
     const size_t index = index_of(r, tiny::required(variable, "variable"));
     const Using use(r);
     r.value->set_variable(index, value);
+  });
+}
+
+tiny_status tiny_run_dim(const tiny_run* run, int64_t dim, int64_t* out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = 0;
+  return guarded(__func__, [&] {
+    const tiny_run& r = tiny::required(run, "run");
+    const tiny::Building building(*r.context);
+    *out = r.value->value_of(r.context->marks.dim(dim, "dim"));
   });
 }
 

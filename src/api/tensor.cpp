@@ -41,8 +41,9 @@ extern "C" {
 tiny_status tiny_tensor_from_data(tiny_context* context, tiny_dtype dtype, const int64_t* dims,
                                   size_t ndim, const void* data, size_t bytes, tiny_tensor** out) {
   return produce(__func__, out, context, [&] {
-    return tiny::from_data(context->core, tiny::dtype_argument(dtype), numbers(dims, ndim, "dims"),
-                           data, signed_bytes(bytes));
+    return tiny::from_data(context->core, tiny::dtype_argument(dtype),
+                           context->marks.plain(numbers(dims, ndim, "dims"), "dims"), data,
+                           signed_bytes(bytes));
   });
 }
 
@@ -51,7 +52,7 @@ tiny_status tiny_tensor_wrap(tiny_context* context, tiny_dtype dtype, const int6
                              void (*deleter)(void* user), void* user, tiny_tensor** out) {
   return produce(__func__, out, context, [&] {
     const tiny::DType type = tiny::dtype_argument(dtype);
-    const Ints shape = numbers(dims, ndim, "dims");
+    const Ints shape = context->marks.plain(numbers(dims, ndim, "dims"), "dims");
     tiny::check_shape(tiny::to_shape(shape), type);
     return tiny::wrap(context->core, type, shape, strides_argument(strides, shape), data, deleter,
                       user);
@@ -72,13 +73,14 @@ tiny_status tiny_full(tiny_context* context, tiny_dtype dtype, const int64_t* di
                       double value, tiny_tensor** out) {
   return produce(__func__, out, context, [&] {
     return tiny::full(context->core, tiny::dtype_argument(dtype),
-                      context->marks.shape(numbers(dims, ndim, "dims")), value);
+                      context->marks.shape(numbers(dims, ndim, "dims"), "dims"), value);
   });
 }
 
 tiny_status tiny_arange(tiny_context* context, tiny_dtype dtype, int64_t count, tiny_tensor** out) {
   return produce(__func__, out, context, [&] {
-    return tiny::arange(context->core, tiny::dtype_argument(dtype), context->marks.dim(count));
+    return tiny::arange(context->core, tiny::dtype_argument(dtype),
+                        context->marks.dim(count, "count"));
   });
 }
 

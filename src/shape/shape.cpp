@@ -127,6 +127,13 @@ Dim floor_div(const Dim& a, const Dim& b) {
   return Dim(floor_div(a.uop(g), b.uop(g)));
 }
 
+Dim floor_mod(const Dim& a, const Dim& b) {
+  if (a.is_const() && b.is_const()) return floor_mod(a.value(), b.value());
+  if (divide_exactly(a, b)) return 0;
+  Graph& g = graph_of(a, b);
+  return Dim(floor_mod(a.uop(g), b.uop(g)));
+}
+
 Dim minimum(const Dim& a, const Dim& b) {
   if (proves_less_equal(a, b)) return a;
   if (proves_less_equal(b, a)) return b;
@@ -192,7 +199,26 @@ Shape to_shape(const Ints& dims) {
 }
 
 std::string to_string(const Dim& dim) {
-  return dim.is_const() ? std::to_string(dim.value()) : expression_text(dim.expression());
+  if (dim.is_const()) return std::to_string(dim.value());
+  const std::optional<Affine> sum = affine(dim.expression());
+  if (!sum) return expression_text(dim.expression());
+  std::string out;
+  // "3*n*m - n + 1"
+  const auto append = [&](int64_t coefficient, std::vector<std::string> factors) {
+    const bool is_less = coefficient < 0;
+    out += out.empty() ? (is_less ? "-" : "") : (is_less ? " - " : " + ");
+    const uint64_t size =
+        is_less ? -static_cast<uint64_t>(coefficient) : static_cast<uint64_t>(coefficient);
+    if (size != 1 || factors.empty()) factors.insert(factors.begin(), std::to_string(size));
+    out += join(factors, "*");
+  };
+  for (const AffineTerm& term : sum->terms) {
+    std::vector<std::string> texts;
+    for (const UOp& factor : factors(term.atom)) texts.push_back(expression_text(factor));
+    append(term.coefficient, texts);
+  }
+  if (sum->constant != 0) append(sum->constant, {});
+  return out;
 }
 
 std::string to_string(const Shape& shape) {

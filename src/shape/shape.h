@@ -54,6 +54,7 @@ Dim operator+(const Dim& a, const Dim& b);
 Dim operator-(const Dim& a, const Dim& b);
 Dim operator*(const Dim& a, const Dim& b);
 Dim floor_div(const Dim& a, const Dim& b);
+Dim floor_mod(const Dim& a, const Dim& b);  // b > 0
 Dim minimum(const Dim& a, const Dim& b);
 Dim maximum(const Dim& a, const Dim& b);
 // a / b where b divides a whatever the Variables are; b > 0.

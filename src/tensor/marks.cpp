@@ -1,33 +1,107 @@
 #include "tensor/marks.h"
 
-#include <algorithm>
+#include <atomic>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
 
 namespace tiny {
 
 namespace {
 
-// Above INT64_MIN, which stands for much else.
-constexpr int64_t kFirstMark = INT64_MIN + 1;
+// (sqrt(2) - 1) / 2 of 2^64: multiples modulo 2^64 stay far from 0.
+constexpr uint64_t kMarkBase = 0x3504F333F9DE6484;
+constexpr int kCheckBits = 24;
+constexpr int kContextBits = 16;
+constexpr int kPlaceShift = kCheckBits + kContextBits + 1;  // a bit between marks stays free
+constexpr int kPlaceBits = 20;
+constexpr uint64_t kPlaces = uint64_t{1} << kPlaceBits;
+constexpr uint64_t kTagMask = (uint64_t{1} << kPlaceShift) - 1;
+// The largest multiple that is_far_from_sizes looks at.
+constexpr uint64_t kFactorMax = 64;
+
+static_assert(kDimMax == int64_t{1} << (kPlaceShift - 1));
+static_assert(kMarkBase + (kPlaces << kPlaceShift) <= uint64_t{INT64_MAX});
+// The sum of two marks is none.
+static_assert(2 * kMarkBase > kMarkBase + (kPlaces << kPlaceShift));
+
+// The one thing that contexts share, so that none takes another's numbers.
+std::atomic<uint32_t> contexts{0};
+
+bool is_in_range(int64_t number) {
+  return number >= -kDimMax && number <= kDimMax;
+}
+
+bool is_beyond_any_end(int64_t number) {
+  return number == INT64_MAX || number == -INT64_MAX || number == INT64_MIN;
+}
 
 }  // namespace
 
+bool is_far_from_sizes(int64_t number) {
+  for (uint64_t factor = 1; factor <= kFactorMax; ++factor)
+    if (is_in_range(static_cast<int64_t>(static_cast<uint64_t>(number) * factor))) return false;
+  return true;
+}
+
+uint32_t DimensionMarks::next_context() {
+  return contexts.fetch_add(1, std::memory_order_relaxed);
+}
+
+int64_t DimensionMarks::number_at(uint64_t place) const {
+  const uint64_t context = context_ & ((uint32_t{1} << kContextBits) - 1);
+  const uint64_t check = hash_mix(context_, place) >> (64 - kCheckBits);
+  const uint64_t tag = context << kCheckBits | check;
+  return -static_cast<int64_t>(kMarkBase + (place << kPlaceShift) + tag);
+}
+
+UOp DimensionMarks::find(int64_t number) const {
+  const uint64_t offset = -static_cast<uint64_t>(number) - kMarkBase;
+  const uint64_t place = offset >> kPlaceShift;
+  if (number >= 0 || place >= expressions_.size() || number != number_at(place)) return {};
+  return expressions_[place];
+}
+
 int64_t DimensionMarks::mark(const Dim& dim) {
   if (dim.is_const()) return dim.value();
-  const auto at = std::ranges::find(expressions_, dim.expression());
-  const int64_t place = at - expressions_.begin();
-  if (at == expressions_.end()) expressions_.push_back(dim.expression());
-  return kFirstMark + place;
+  if (const uint64_t* place = places_.find(dim.expression())) return number_at(*place);
+  while (!is_far_from_sizes(number_at(expressions_.size()))) expressions_.emplace_back();
+  require(expressions_.size() < kPlaces, Status::Limit, "more than ", kPlaces,
+          " dimensions that depend on variables in one context");
+  expressions_.push_back(dim.expression());
+  return number_at(places_.insert(dim.expression(), expressions_.size() - 1));
 }
 
-Dim DimensionMarks::dim(int64_t number) const {
-  if (number < kFirstMark || number >= kFirstMark + std::ssize(expressions_)) return number;
-  return Dim(expressions_[static_cast<size_t>(number - kFirstMark)]);
+Dim DimensionMarks::dim(int64_t number, const std::string& name) const {
+  if (is_in_range(number)) return number;
+  UOp expression = find(number);
+  require(bool{expression}, Status::InvalidArgument, name, " is ", number,
+          ", no size (0 to 2^40) and no dimension of this context: a number that stands for one is "
+          "its own context's, and is calculated with by tiny_dim_add and its like");
+  return Dim(std::move(expression));
 }
 
-Shape DimensionMarks::shape(const Ints& numbers) const {
+Shape DimensionMarks::shape(const Ints& numbers, const char* name) const {
   Shape out;
-  for (int64_t number : numbers) out.push_back(dim(number));
+  for (int64_t number : numbers) out.push_back(dim(number, cat(name, "[", out.size(), "]")));
   return out;
+}
+
+Shape DimensionMarks::positions(const Ints& numbers, const char* name) const {
+  Shape out;
+  for (int64_t number : numbers)
+    out.push_back(is_beyond_any_end(number) ? Dim(number)
+                                            : dim(number, cat(name, "[", out.size(), "]")));
+  return out;
+}
+
+Ints DimensionMarks::plain(Ints numbers, const char* name) const {
+  const Shape dims = shape(numbers, name);
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (!dims[i].is_const())
+      throw_free({&dims[i].expression(), 1}, cat(name, "[", i, "], ", dims[i], ","));
+  return numbers;
 }
 
 }  // namespace tiny

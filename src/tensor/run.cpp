@@ -81,6 +81,19 @@ void TensorRun::require_variables() const {
           "; an input whose shape has one gives it, or it is set");
 }
 
+int64_t TensorRun::value_of(const Dim& dim) const {
+  if (dim.is_const()) return dim.value();
+  std::vector<UOp> variables;
+  for (const ProgramVariable& v : program_->variables)
+    variables.push_back(context_->graph().variable(v.name, v.min, v.max));
+  for (const UOp& u : topological({&dim.expression(), 1}))
+    require(u.op() != Op::Variable || std::ranges::count(variables, u) > 0, Status::InvalidArgument,
+            "the program has no variable \"", u.op() == Op::Variable ? u.variable_arg().name : "",
+            "\", on which ", dim, " depends");
+  require_variables();
+  return SizeExpression(dim, variables).value(values_);
+}
+
 void TensorRun::set_variable(size_t index, int64_t value) {
   const ProgramVariable& v = program_->variables[index];
   require(value >= v.min && value <= v.max, Status::InvalidArgument, "the variable \"", v.name,

@@ -55,6 +55,9 @@ class TensorRun : public RefCounted {
   const TensorProgram& program() const { return *program_; }
   // The program's outputs, with the shapes of this run: once every variable has a value.
   const std::vector<TensorProgram::Port>& output_ports() const { return output_ports_; }
+  // The dimension with the values of this run's variables, which must have one.  Belongs to the
+  // context's thread.
+  int64_t value_of(const Dim& dim) const;
   // Error{InvalidArgument} that names the variables which have no value yet.
   void require_variables() const;
 

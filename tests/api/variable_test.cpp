@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <string>
@@ -344,9 +345,151 @@ TEST_F(Variable, IsOneOfItsNameAndRange) {
                {"name"});
   expect_error(tiny_variable_create(context_, nullptr, 2, 3, &out), TINY_ERROR_INVALID_ARGUMENT,
                {"name"});
-  tiny_tensor* x = nullptr;
-  const int64_t unknown = INT64_MIN + 1000;
-  expect_error(tiny_input(context_, TINY_FLOAT32, &unknown, 1, &x), TINY_ERROR_SHAPE, {"negative"});
+}
+
+// tiny_dim_*: what they make goes where dimensions go, and comes back from shapes.
+TEST_F(Variable, DimensionsAreCalculatedWith) {
+  const int64_t n = dim(variable("N", 2, 64)), m = dim(variable("M", 1, 8));
+  using Operation = tiny_status (*)(tiny_context*, int64_t, int64_t, int64_t*);
+  const auto made = [&](Operation operation, int64_t a, int64_t b) {
+    int64_t out = 0;
+    EXPECT_EQ(operation(context_, a, b, &out), TINY_OK) << tiny_last_error();
+    return out;
+  };
+  const auto range = [&](int64_t d) {
+    std::pair<int64_t, int64_t> out;
+    EXPECT_EQ(tiny_dim_range(context_, d, &out.first, &out.second), TINY_OK) << tiny_last_error();
+    return out;
+  };
+  const auto text = [&](int64_t d) {
+    tiny_report* report = nullptr;
+    EXPECT_EQ(tiny_dim_text(context_, d, &report), TINY_OK) << tiny_last_error();
+    std::string out = tiny_report_text(report);
+    tiny_report_release(report);
+    return out;
+  };
+  using Pair = std::pair<int64_t, int64_t>;
+  const int64_t twice = made(tiny_dim_mul, n, 2), more = made(tiny_dim_add, twice, 1);
+  EXPECT_EQ(made(tiny_dim_add, n, n), twice);
+  EXPECT_EQ(made(tiny_dim_sub, more, 1), twice);
+  EXPECT_EQ(made(tiny_dim_sub, n, n), 0);
+  EXPECT_EQ(made(tiny_dim_floor_div, twice, 2), n);
+  EXPECT_EQ(made(tiny_dim_floor_mod, twice, 2), 0);
+  EXPECT_EQ(made(tiny_dim_add, 3, 4), 7);
+  EXPECT_EQ(made(tiny_dim_floor_div, -7, 2), -4);
+  EXPECT_EQ(made(tiny_dim_min, n, 100), n);
+  EXPECT_EQ(made(tiny_dim_max, n, 2), n);
+  EXPECT_EQ(range(more), Pair(5, 129));
+  EXPECT_EQ(range(made(tiny_dim_sub, 3, n)), Pair(-61, 1));
+  EXPECT_EQ(range(made(tiny_dim_mul, n, m)), Pair(2, 512));
+  EXPECT_EQ(range(made(tiny_dim_max, n, m)).second, 64);
+  EXPECT_EQ(range(made(tiny_dim_min, n, 8)), Pair(2, 8));
+  EXPECT_EQ(range(made(tiny_dim_floor_div, n, 3)), Pair(0, 21));
+  EXPECT_EQ(range(made(tiny_dim_floor_mod, n, 8)), Pair(0, 7));
+  EXPECT_EQ(made(tiny_dim_floor_mod, -7, 4), 1);
+  EXPECT_EQ(range(17), Pair(17, 17));
+  EXPECT_EQ(text(n), "N");
+  EXPECT_EQ(text(more), "2*N + 1");
+  EXPECT_EQ(text(made(tiny_dim_sub, made(tiny_dim_mul, n, m), n)), "M*N - N");
+  EXPECT_EQ(text(made(tiny_dim_sub, 7, n)), "-N + 7");
+  EXPECT_EQ(text(-3), "-3");
+  int64_t out = 5;
+  expect_error(tiny_dim_floor_div(context_, 8, 0, &out), TINY_ERROR_INVALID_ARGUMENT,
+               {"tiny_dim_floor_div", "b is 0", "at least 1"});
+  EXPECT_EQ(out, 0);
+  expect_error(tiny_dim_floor_mod(context_, 8, made(tiny_dim_sub, n, 2), &out),
+               TINY_ERROR_INVALID_ARGUMENT, {"at least 1"});
+  const int64_t large = dim(variable("L", 1, INT64_C(1) << 40));
+  expect_error(tiny_dim_mul(context_, large, large, &out), TINY_ERROR_LIMIT, {"L", "2^40"});
+  expect_error(tiny_dim_mul(context_, large, INT64_C(1) << 40, &out), TINY_ERROR_LIMIT, {"L"});
+  expect_error(tiny_dim_add(nullptr, 1, 2, &out), TINY_ERROR_INVALID_ARGUMENT, {"context"});
+  expect_error(tiny_dim_add(context_, 1, 2, nullptr), TINY_ERROR_INVALID_ARGUMENT, {"out"});
+
+  tiny_tensor *x = input({n}), *padded = nullptr, *tiled = nullptr;
+  const int64_t none = 0, rest = made(tiny_dim_floor_mod, n, 2);
+  tiny_tensor* ones = nullptr;
+  ASSERT_EQ(tiny_full(context_, TINY_FLOAT32, &rest, 1, 1, &ones), TINY_OK) << tiny_last_error();
+  tensors_.push_back(ones);
+  ASSERT_EQ(tiny_pad(x, &none, &n, 1, 7, &padded), TINY_OK) << tiny_last_error();
+  tensors_.push_back(padded);
+  int64_t got = 0;
+  size_t rank = 0;
+  ASSERT_EQ(tiny_tensor_shape(padded, &got, 1, &rank), TINY_OK);
+  EXPECT_EQ(got, twice);
+  ASSERT_EQ(tiny_tile(counted({2}), &n, 1, &tiled), TINY_OK) << tiny_last_error();
+  tensors_.push_back(tiled);
+  compile({x}, {padded, tiled, ones});
+  expect_error(tiny_run_dim(run_, n, &got), TINY_ERROR_INVALID_ARGUMENT, {"\"N\""});
+  ASSERT_EQ(tiny_run_set_input(run_, 0, counted({3})), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(output(0, 6), (std::vector<float>{1, 2, 3, 7, 7, 7}));
+  EXPECT_EQ(output(1, 6), (std::vector<float>{1, 2, 1, 2, 1, 2}));
+  EXPECT_EQ(output_shape(2), std::vector<int64_t>{1});
+  EXPECT_EQ(tiny_run_dim(run_, more, &got), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(got, 7);
+  EXPECT_EQ(tiny_run_dim(run_, 12, &got), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(got, 12);
+  expect_error(tiny_run_dim(run_, m, &got), TINY_ERROR_INVALID_ARGUMENT, {"no variable \"M\""});
+}
+
+// Whatever takes dimensions, of which some are no sizes and no dimensions of the context.
+TEST_F(Variable, NumbersThatStandForNothingAreNoSizes) {
+  const int64_t n = dim(variable("N", 2, 64));
+  tiny_context* other = nullptr;
+  ASSERT_EQ(tiny_context_create(nullptr, &other), TINY_OK);
+  tiny_variable* theirs = nullptr;
+  ASSERT_EQ(tiny_variable_create(other, "N", 2, 64, &theirs), TINY_OK);
+  const int64_t foreign = dim(theirs);
+  tiny_variable_release(theirs);
+  tiny_context_release(other);
+  EXPECT_NE(foreign, n);
+  tiny_tensor *x = counted({6}), *i = nullptr, *out = nullptr;
+  ASSERT_EQ(tiny_arange(context_, TINY_INT64, 2, &i), TINY_OK);
+  tensors_.push_back(i);
+  const int64_t zero = 0, one = 1;
+  float data = 0;
+  using Call = std::function<tiny_status(const int64_t*)>;
+  const std::vector<std::pair<const char*, Call>> calls = {
+      {"dims[0]", [&](const int64_t* d) { return tiny_input(context_, TINY_FLOAT32, d, 1, &out); }},
+      {"dims[0]",
+       [&](const int64_t* d) { return tiny_full(context_, TINY_FLOAT32, d, 1, 0, &out); }},
+      {"dims[0]",
+       [&](const int64_t* d) {
+         return tiny_tensor_from_data(context_, TINY_FLOAT32, d, 1, &data, sizeof data, &out);
+       }},
+      {"count", [&](const int64_t* d) { return tiny_arange(context_, TINY_INT32, *d, &out); }},
+      {"dims[0]", [&](const int64_t* d) { return tiny_reshape(x, d, 1, &out); }},
+      {"dims[0]", [&](const int64_t* d) { return tiny_expand(x, d, 1, &out); }},
+      {"dims[0]", [&](const int64_t* d) { return tiny_as_strided(x, d, &one, 1, 0, &out); }},
+      {"repeats[0]", [&](const int64_t* d) { return tiny_tile(x, d, 1, &out); }},
+      {"before[0]", [&](const int64_t* d) { return tiny_pad(x, d, &zero, 1, 0, &out); }},
+      {"after[0]", [&](const int64_t* d) { return tiny_pad(x, &zero, d, 1, 0, &out); }},
+      {"begin[0]", [&](const int64_t* d) { return tiny_slice(x, d, &one, nullptr, 1, &out); }},
+      {"end[0]", [&](const int64_t* d) { return tiny_slice(x, &zero, d, nullptr, 1, &out); }},
+      {"depth", [&](const int64_t* d) { return tiny_one_hot(i, *d, x, x, -1, &out); }},
+      {"sizes[0]", [&](const int64_t* d) { return tiny_split(x, 0, d, 1, &out, 1); }},
+      {"a is",
+       [&](const int64_t* d) {
+         int64_t sum = 0;
+         return tiny_dim_add(context_, *d, 1, &sum);
+       }},
+  };
+  for (const int64_t wrong : {foreign, n + 1, n - 1, n - (n / 2), -n, n / 2, n / 3, n + 64})
+    for (const auto& [name, call] : calls) {
+      expect_error(call(&wrong), TINY_ERROR_INVALID_ARGUMENT,
+                   {name, std::to_string(wrong), "no dimension of this context"});
+      EXPECT_EQ(out, nullptr);
+    }
+  for (const auto& [name, call] : calls)
+    if (name == std::string("sizes[0]"))
+      expect_error(call(&n), TINY_ERROR_UNSUPPORTED, {name, "N"});
+  const int64_t free = TINY_DIM_FREE;
+  expect_error(tiny_input(context_, TINY_FLOAT32, &free, 1, &out), TINY_ERROR_SHAPE, {"negative"});
+  int64_t below = 0;
+  ASSERT_EQ(tiny_dim_sub(context_, n, 5, &below), TINY_OK);
+  expect_error(tiny_full(context_, TINY_FLOAT32, &below, 1, 0, &out), TINY_ERROR_UNSUPPORTED,
+               {"N"});
+  expect_error(tiny_arange(context_, TINY_INT32, below, &out), TINY_ERROR_UNSUPPORTED, {"N"});
 }
 
 }  // namespace

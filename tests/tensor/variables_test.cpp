@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
-#include "tensor/marks.h"
 #include "tensor/matmul.h"
 #include "tensor/reduce.h"
 #include "tensor/run.h"
@@ -172,23 +171,6 @@ TEST_P(VariableProgram, CannotBeRealised) {
     float value = 0;
     EXPECT_THROW(read(t, &value, sizeof value), Error);
   }
-}
-
-TEST(DimensionMarks, GoBothWaysAndLeaveNumbersAlone) {
-  const Ref<Context> context = testing::new_context("interp");
-  const Dim n(context->graph().variable("n", 2, 9));
-  DimensionMarks marks;
-  for (const int64_t number : {int64_t{0}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
-    EXPECT_EQ(marks.mark(number), number);
-    EXPECT_EQ(marks.dim(number), Dim(number));
-  }
-  const int64_t one = marks.mark(n), twice = marks.mark(n + n);
-  EXPECT_NE(one, twice);
-  EXPECT_LT(std::max(one, twice), -1);
-  EXPECT_EQ(marks.mark(n * Dim(2)), twice);
-  EXPECT_EQ(marks.shape({3, twice, one}), (Shape{3, n + n, n}));
-  const int64_t unknown = std::max(one, twice) + 1;
-  EXPECT_EQ(marks.dim(unknown), Dim(unknown));
 }
 
 }  // namespace

@@ -39,9 +39,15 @@ class Readme(CliTest):
 
     def test_the_program_in_c(self):
         self.build()
-        self.negation(name="model.onnx")
+        # Of a fixed shape, with a free batch, and with nothing but its rank known.
+        for shape in ((2, 3), ("N", 3), ("N", "?"), (None, None)):
+            self.negation(shape, name="model.onnx")
+            done = self.run_program()
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "-6 91\n", ""), shape)
+        self.negation((4, 3), name="model.onnx")
         done = self.run_program()
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "-6 91\n", ""))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, "tiny_model_compile: .*4")
         (self.folder / "model.onnx").unlink()
         done = self.run_program()
         self.assertEqual((done.returncode, done.stdout), (1, ""))

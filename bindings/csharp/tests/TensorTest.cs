@@ -206,6 +206,27 @@ static class TensorTest {
   [DllImport("libc")]
   static extern void free(IntPtr memory);
 
+  static void Arithmetics(Context context) {
+    using (var n = Variable.Create(context, "N", 2, 64)) {
+      Dim more = n + 1;
+      Check(more.Range.Equals((3L, 65L)) && more.ToString().Contains("N"), "n + 1");
+      Check(more - 1 == n && 2 * n == n + n && (n / 2).Range.Equals((1L, 32L)) && (n - n) == 0, "arithmetic");
+      Check((n % 4).Range.min == 0 && more.Min(8).Range.Equals((3L, 8L)) && (-more).Range.Equals((-65L, -3L)), "more of it");
+      var x = context.Input(Dtype.Float32, new long[] {n, 4});
+      Check(x.Dims[0] == n && x.Dims[1] == 4, "dimensions of a tensor");
+      var ones = context.Full(Dtype.Float32, new long[] {x.Dims[0] * 2 + 1}, 1);
+      var run = Run.Create(Program.Compile(new[] {x}, new[] {ones}));
+      run.SetInput(0, Tensor.Of(context, new float[3, 4]));
+      run.Execute();
+      Same(run.OutputShape(0), new long[] {7}, "the size of a run");
+      Check(run.Dim(n * 5) == 15, "the value in a run");
+      foreach (long wrong in new long[] {(long)more + 1, unchecked((long)more * 2), -(long)more, (long)more / 2}) {
+        var error = Throws<TinyException>(() => context.Full(Dtype.Float32, new[] {wrong}, 1), "no dimension");
+        Check(error.Message.Contains("no dimension of this context"), error.Message);
+      }
+    }
+  }
+
   static void Variables(Context context) {
     using (var n = Variable.Create(context, "N", 2, 64)) {
       Check(n.Name == "N" && n.Range.min == 2 && n.Range.max == 64, "a variable's name and range");
@@ -318,6 +339,7 @@ static class TensorTest {
       Errors(context);
       Files(context);
       Dlpack(context);
+      Arithmetics(context);
       Variables(context);
     }
     Lifetimes();

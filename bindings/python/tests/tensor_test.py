@@ -268,6 +268,13 @@ class Dimensions(unittest.TestCase):
         with self.assertRaises(OverflowError):
             a.expand([2 ** 63])
 
+    @unittest.skipUnless(numpy, "NumPy is not here")
+    def test_an_array_is_a_list(self):
+        a = tiny.tensor([[1.0, 2.0], [3.0, 4.0]])
+        self.assertEqual(a.reshape(numpy.array([4, 1])).shape, (4, 1))
+        self.assertEqual(a.sum(axes=numpy.array([0, 1])).item(), 10)
+        self.assertEqual(a.sum(axes=numpy.int32(0)).tolist(), [4, 6])
+
     def test_lists_of_one_count_must_agree(self):
         with self.assertRaises(ValueError):
             tiny.tensor([1]).as_strided([2, 2], [1], 0)

@@ -1,6 +1,7 @@
 """What the generated methods do to arguments before the raw function sees them, and to results."""
 
 from . import native
+from ._dimension import is_dimension, number
 
 
 def whole(call):
@@ -28,8 +29,9 @@ def operand(source, value):
 
 
 def lists(*sequences):
-    """Sequences of integers for the raw function, which wants a tuple; one integer is a list."""
-    return tuple([value] if hasattr(value, "__index__") else value for value in sequences)
+    """Sequences of integers or dimensions for the raw function, which wants a tuple; one is a list."""
+    return tuple(value if value is None else [number(value)] if is_dimension(value) else list(map(number, value))
+                 for value in sequences)
 
 
 def first(objects):

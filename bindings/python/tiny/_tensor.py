@@ -7,6 +7,8 @@ import os
 import threading
 
 from . import native
+from . import _dimension
+from ._dimension import Dim
 from .methods import Dtype
 from .native import Context, Tensor, Variable
 
@@ -219,9 +221,9 @@ def _index(self, key) -> Tensor:
             for size in shape[axis:axis + len(shape) - used]:
                 begin, end, step = begin + [0], end + [size], step + [1]
                 kept.append(size)
-        elif shape[axis] < 0:  # of each run
+        elif isinstance(shape[axis], Dim):  # of each run
             if part != slice(None):
-                raise IndexError(f"axis {axis} of shape {_sizes(shape)} has a size that runs bind: slice() takes it")
+                raise IndexError(f"axis {axis} of shape {list(shape)} has a size that runs bind: slice() takes it")
             begin, end, step = begin + [0], end + [shape[axis]], step + [1]
             kept.append(shape[axis])
         elif isinstance(part, slice):
@@ -243,13 +245,8 @@ def _index(self, key) -> Tensor:
     return sliced if sliced.shape == tuple(kept) else sliced.reshape(kept)
 
 
-def _sizes(shape):
-    """As text; a size that runs bind is "?"."""
-    return "[" + ", ".join("?" if size < 0 else str(size) for size in shape) + "]"
-
-
 def _repr(self) -> str:
-    return f"<tiny.Tensor {_sizes(self.shape)} {getattr(self.dtype, 'name', self.dtype).lower()}>"
+    return f"<tiny.Tensor {list(self.shape)} {getattr(self.dtype, 'name', self.dtype).lower()}>"
 
 
 def _bool(self) -> bool:
@@ -296,8 +293,8 @@ def _attach():
         setattr(Tensor, f"__{name}__", _operator(getattr(Tensor, method)))
     for name, method in UNARY.items():
         setattr(Tensor, f"__{name}__", getattr(Tensor, method))
-    Variable.__index__ = lambda self: self.dim  # n among dims: context.input(float32, [n, 3])
-    Variable.__repr__ = lambda self: "<tiny.Variable {} from {} to {}>".format(self.name, *self.range)
+    Variable.dim = property(lambda self: Dim(self.context, native.tiny_variable_dim(self)))
+    Tensor.shape = property(_dimension.shape)
     Tensor.__hash__ = object.__hash__
     Tensor.__getitem__ = _index
     Tensor.__repr__ = _repr

@@ -1,13 +1,14 @@
 """Windows by keywords: Window(2, kernel=3, strides=2), x.conv(w, padding="same"), x.max_pool(2)."""
 
 from . import native
+from ._dimension import is_dimension
 from .methods import Layout, Padding
 from .native import Tensor, Window
 
 
 def _each(value, axes):
     """One number stands for every axis."""
-    return [value] * axes if hasattr(value, "__index__") else value
+    return [value] * axes if is_dimension(value) else value
 
 
 def _named(kind, value):
@@ -67,13 +68,13 @@ def _pooled(self, kernel, window, **said):
     """The window of a pool, whose first argument may be a kernel or a window."""
     if isinstance(kernel, Window):
         kernel, window = None, kernel
-    axes = self.rank - 2 if kernel is None or hasattr(kernel, "__index__") else len(kernel)
+    axes = self.rank - 2 if kernel is None or is_dimension(kernel) else len(kernel)
     return _window(axes, window, kernel=kernel, **said)
 
 
 def _convolution(plain):
     def conv(self, weight, bias=None, window=None, *, strides=None, dilations=None, padding=None,
-             groups=None, layout=None):
+             groups=None, layout=None) -> Tensor:
         return plain(self, weight, bias, _window(
             self.rank - 2, window, strides=strides, dilations=dilations, padding=padding, groups=groups,
             layout=layout))
@@ -82,7 +83,7 @@ def _convolution(plain):
 
 def _transposed(plain):
     def conv_transpose(self, weight, bias=None, window=None, *, strides=None, dilations=None, padding=None,
-                       output_padding=None, groups=None, layout=None):
+                       output_padding=None, groups=None, layout=None) -> Tensor:
         return plain(self, weight, bias, _window(
             self.rank - 2, window, strides=strides, dilations=dilations, padding=padding,
             output_padding=output_padding, groups=groups, layout=layout))
@@ -91,7 +92,7 @@ def _transposed(plain):
 
 def _pooling(plain):
     def pool(self, kernel=None, *, window=None, strides=None, dilations=None, padding=None, layout=None,
-             ceil_mode=False):
+             ceil_mode=False) -> Tensor:
         return plain(self, _pooled(self, kernel, window, strides=strides, dilations=dilations,
                                    padding=padding, layout=layout, ceil_mode=ceil_mode))
     return pool
@@ -99,7 +100,7 @@ def _pooling(plain):
 
 def _averaging(plain):
     def avg_pool(self, kernel=None, *, window=None, strides=None, dilations=None, padding=None, layout=None,
-                 ceil_mode=False, count_include_pad=False):
+                 ceil_mode=False, count_include_pad=False) -> Tensor:
         return plain(self, _pooled(self, kernel, window, strides=strides, dilations=dilations,
                                    padding=padding, layout=layout, ceil_mode=ceil_mode,
                                    count_include_pad=count_include_pad))

@@ -311,6 +311,66 @@ impl Context {
         Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.clone())).collect())
     }
 
+    /// Arithmetic with dimensions of a context and with numbers: `out` gets a number if the result is one whatever the variables are (n - n), else what stands for it: the same for equal ones (n + n, 2 * n).  What may be further from 0 than 2^40 is TINY_ERROR_LIMIT.  A result may be negative, as a position in tiny_slice; as a size it must be known not to be.
+    pub fn dim_add(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_add(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn dim_sub(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_sub(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn dim_mul(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_mul(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    /// Rounds towards minus infinity; b must be known to be at least 1.
+    pub fn dim_floor_div(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_floor_div(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    /// a - a / b * b with that division, 0 to b - 1.
+    pub fn dim_floor_mod(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_floor_mod(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn dim_min(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_min(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn dim_max(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_max(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    /// Numbers that it is not below and not above: with one variable that occurs once, its lowest and highest value.
+    pub fn dim_range(&self, dim: i64) -> Result<(i64, i64)> {
+        let mut min: i64 = 0;
+        let mut max: i64 = 0;
+        check(unsafe { ffi::tiny_dim_range(self.raw.as_ptr(), dim, &mut min, &mut max) })?;
+        Ok((min, max))
+    }
+
+    /// As text, by the names of the variables: "2*N + 1"; a size is its digits.
+    pub fn dim_text(&self, dim: i64) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_dim_text(self.raw.as_ptr(), dim, &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
     /// A stand-in for a tensor that every run of a program is given.  It can be used like any tensor, but has no value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT.  A dimension may be a variable's.
     pub fn input(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;
@@ -373,7 +433,7 @@ impl Tensor {
         Ok(out)
     }
 
-    /// Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on a variable (tiny_variable_create) is the number that stands for it.
+    /// Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on variables is the number that stands for it.
     pub fn shape(&self) -> Result<Vec<i64>> {
         let mut dims_count = 0usize;
         let mut dims: Vec<i64> = vec![0; GUESS];
@@ -832,7 +892,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// At most one dimension may be -1: what is left over.
+    /// At most one dimension may be TINY_DIM_FREE: what is left over.
     pub fn reshape(&self, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;
         let mut out = ptr::null_mut();
@@ -848,7 +908,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Repeats axes of size 1; missing leading axes are added; -1 keeps a size.
+    /// Repeats axes of size 1; missing leading axes are added; TINY_DIM_FREE keeps a size.
     pub fn expand(&self, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;
         let mut out = ptr::null_mut();
@@ -872,7 +932,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Elements begin\[k\], begin\[k\]+step\[k\], .. before end\[k\] of every axis k, as Python slices them: negative positions count from the end, positions are clamped, a negative step goes backwards. `step` may be NULL (1).
+    /// Elements begin\[k\], begin\[k\]+step\[k\], .. before end\[k\] of every axis k, as Python slices them: negative positions count from the end, positions are clamped, a negative step goes backwards. `step` may be NULL (1). Positions are at most 2^40 either way, or INT64_MAX, -INT64_MAX, INT64_MIN: beyond any end.
     pub fn slice(&self, begin: &[i64], end: &[i64], step: Option<&[i64]>) -> Result<Tensor> {
         let begin_count = count(&[Some(begin), Some(end), step])?;
         let mut out = ptr::null_mut();
@@ -1551,7 +1611,7 @@ impl Model {
         Ok(Dtype(out))
     }
 
-    /// Writes min(rank, capacity) dimensions, -1 for a free one; `rank` gets their full number.
+    /// Writes min(rank, capacity) dimensions, TINY_DIM_FREE for one that the model leaves free; `rank` gets their full number.
     pub fn input_shape(&self, index: usize) -> Result<Vec<i64>> {
         let mut dims_count = 0usize;
         let mut dims: Vec<i64> = vec![0; GUESS];
@@ -1578,7 +1638,7 @@ impl Model {
         Ok(Dtype(out))
     }
 
-    /// -1 for a dimension that is free, or depends on such.
+    /// TINY_DIM_FREE for a dimension that is free, or depends on such.
     pub fn output_shape(&self, index: usize) -> Result<Vec<i64>> {
         let mut dims_count = 0usize;
         let mut dims: Vec<i64> = vec![0; GUESS];
@@ -1591,7 +1651,7 @@ impl Model {
         Ok(dims)
     }
 
-    /// The name of such a dimension; "" if it has none, or the formula of the inputs' names where it follows from them ("N*2"); lives as long as the model.
+    /// The name of such a dimension; "" if it has none, or the formula of the inputs' names where it follows from them ("2*N"); lives as long as the model.
     pub fn output_dim_name(&self, index: usize, axis: usize) -> Result<Option<String>> {
         let mut out = ptr::null();
         check(unsafe { ffi::tiny_model_output_dim_name(self.raw.as_ptr(), index, axis, &mut out) })?;
@@ -1798,6 +1858,13 @@ impl Run {
         Ok(())
     }
 
+    /// The value that a dimension of the context has with the run's variables, which must all have one.
+    pub fn dim(&self, dim: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_run_dim(self.raw.as_ptr(), dim, &mut out) })?;
+        Ok(out)
+    }
+
     /// From now on executions write output `index` into the memory of `tensor`, which has the result then; `tensor` may be NULL: into memory of the run's own again.  Its dtype and shape must be the program's, its elements row-major (those of tiny_tensor_wrap without strides, of any computed tensor), and it must share no memory with an input of the run, with what the program captured, or with another output: TINY_ERROR_INVALID_ARGUMENT, which names the two.  It is computed now if it is not yet.  After an execution, what was built on the tensor before and not computed is TINY_ERROR_INVALID_ARGUMENT.  Nothing else may use the tensor while the run executes.
     pub fn set_output(&self, index: usize, tensor: Option<&Tensor>) -> Result<()> {
         check(unsafe { ffi::tiny_run_set_output(self.raw.as_ptr(), index, tensor.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
@@ -1915,7 +1982,7 @@ impl Variable {
         Ok((min, max))
     }
 
-    /// The number that stands for it among dimensions.
+    /// The number that stands for it among dimensions; that of equal ones is the same.
     pub fn dim(&self) -> Result<i64> {
         let mut out: i64 = 0;
         check(unsafe { ffi::tiny_variable_dim(self.raw.as_ptr(), &mut out) })?;

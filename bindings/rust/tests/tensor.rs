@@ -29,6 +29,33 @@ fn two_arrays_add_and_sum() -> tiny::Result<()> {
 }
 
 #[test]
+fn dimensions_take_part_in_arithmetic() -> tiny::Result<()> {
+    let context = context();
+    let n = Variable::create(&context, "N", 2, 64)?;
+    let more = (&n + 1)?;
+    assert_eq!((more.range()?, more.to_string().contains('N')), ((3, 65), true));
+    assert_eq!((&more - 1)?, n.as_dim()?);
+    assert_eq!(((&n * 2)? , (&n / 2)?.range()?, (&n % 4)?.range()?.0), ((&n + &n.as_dim()?)?, (1, 32), 0));
+    assert_eq!((more.min(8)?.range()?, more.max(&more)?), ((3, 8), more.clone()));
+    let x = context.input(Dtype::FLOAT32, &[n.dim()?, 4])?;
+    let double = tiny::concat(&[&x, &x], 0)?;
+    assert_eq!(double.dims()?[0], (&x.dims()?[0] * 2)?);
+    let ones = context.full(Dtype::FLOAT32, &[more.number()], 1.0)?;
+    let run = Run::create(&Program::compile(&[&x], &[&ones])?)?;
+    run.set_input(0, &Tensor::of(&context, &[0f32; 12], &[3, 4])?)?;
+    run.execute()?;
+    assert_eq!(run.output_shape(0)?, [4]);
+    assert_eq!(run.dim((&n * 5)?.number())?, 15);
+    for wrong in [more.number() + 1, more.number().wrapping_mul(2), -more.number(), more.number() / 2] {
+        let error = context.full(Dtype::FLOAT32, &[wrong], 1.0).err().unwrap();
+        assert!(error.message.contains("no dimension of this context"), "{error}");
+    }
+    let other = Variable::create(&Context::with_options(&[])?, "N", 2, 64)?;
+    assert!((&n + &other.as_dim()?).is_err());
+    Ok(())
+}
+
+#[test]
 fn windows_are_built_in_one_expression() -> tiny::Result<()> {
     let context = context();
     let x = Tensor::of(&context, &[1f32, 2.0, 3.0, 4.0, 5.0], &[1, 1, 5])?;
