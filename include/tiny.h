@@ -274,6 +274,12 @@ TINY_API tiny_status tiny_tensor_strides(const tiny_tensor *tensor, int64_t *str
 TINY_API tiny_status tiny_tensor_offset(const tiny_tensor *tensor, int64_t *out);
 /* The name of the device that the tensor's memory is of ("cpu"); lives as long as its context. */
 TINY_API tiny_status tiny_tensor_device(const tiny_tensor *tensor, const char **out);
+/* What profiles and traces call the work that computes this value and nothing else that has a name: see
+   tiny_program_kernels.  A label for people: it may be any text, "" is none again, and it decides nothing.  Equal
+   values of a context are one value: the latest name given to it holds. */
+TINY_API tiny_status tiny_tensor_set_name(tiny_tensor *tensor, const char *name);
+/* The name that this handle was given, or ""; lives until it gets another or is released. */
+TINY_API tiny_status tiny_tensor_name(const tiny_tensor *tensor, const char **out);
 /* The number of elements. */
 TINY_API tiny_status tiny_tensor_numel(const tiny_tensor *tensor, int64_t *out);
 
@@ -599,8 +605,8 @@ TINY_API void tiny_report_release(tiny_report *report);
 /* ---- Looking inside --------------------------------------------------------------------------- */
 
 /* The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":[{"name",
-   "ranges":[{"range","size","kind","reduced"}],"options","operations","bytes","buffers":[{"access"
-   ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
+   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations","bytes",
+   "buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
 TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
 /* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted",
    "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":
@@ -803,8 +809,11 @@ TINY_API tiny_status tiny_program_interpreted_count(const tiny_program *program,
 TINY_API tiny_status tiny_program_cached_count(const tiny_program *program, size_t *out);
 /* Bytes of memory for values between kernels, per run; and of weights, shared by all runs. */
 TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
-/* The kernels as a JSON array: name, options, operations, bytes, interpreted, cached (its code was there before
-   this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them. */
+/* The kernels as a JSON array: name, computes, options, operations, bytes, interpreted, cached (its code was there
+   before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.  "computes"
+   lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name),
+   that the kernel computes all or a part of: ["conv1","relu1"].  A node without a name is its operator and first
+   output, "Conv:y"; what several models share, or nobody has named, is not listed. */
 TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
 /* One kernel as text, made anew: `stage` is "uops" (its nodes), "linear" (what renderers start from), "c", or
    "asm" (what the device runs).  A building call.  TINY_ERROR_UNSUPPORTED if the context has dropped it. */
@@ -852,6 +861,11 @@ TINY_API tiny_status tiny_run_output_shape(const tiny_run *run, size_t index, in
 TINY_API tiny_status tiny_run_set_timed(tiny_run *run, int32_t on);
 /* Seconds of each kernel of the last timed execution; writes min(count, capacity). */
 TINY_API tiny_status tiny_run_kernel_seconds(const tiny_run *run, double *seconds, size_t capacity, size_t *count);
+/* The last timed execution as a trace in Chrome's JSON object format, which Perfetto and chrome://tracing open: a
+   complete event for each kernel, in microseconds from the execution's begin, with its name and in "args" what it
+   computes, gflops, gbps, operations, bytes and options (see tiny_program_kernels).  Timed kernels run one after the
+   other, each on all threads.  TINY_ERROR_INVALID_ARGUMENT if there was no timed execution, or it did not end well. */
+TINY_API tiny_status tiny_run_trace(const tiny_run *run, tiny_report **out);
 
 /* ---- Devices ---------------------------------------------------------------------------------- */
 

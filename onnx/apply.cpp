@@ -141,7 +141,7 @@ std::vector<Tensor> LoadedModel::apply(const std::vector<Tensor>& inputs) {
     given.push_back({input(i).name, tensor, std::nullopt});
   }
   check_shapes(shapes);
-  return Importer(context_, weights_).import(model_.graph, given);
+  return importer().import(model_.graph, given);
 }
 
 }  // namespace tiny::onnx

@@ -352,6 +352,11 @@ std::vector<Ref<const TensorProgram>> LoadedModel::programs() const {
   return out;
 }
 
+Importer LoadedModel::importer() {
+  if (origin_ == kNobody) origin_ = context_->graph().origins().add(origin_names(model_.graph));
+  return Importer(context_, weights_, origin_);
+}
+
 LoadedModel::Imported LoadedModel::import(const std::vector<Shape>& shapes, const Known& known) {
   Imported out;
   std::vector<ImportInput> inputs;
@@ -372,7 +377,7 @@ LoadedModel::Imported LoadedModel::import(const std::vector<Shape>& shapes, cons
     out.numbers.push_back(number);
     inputs.push_back({input(i).name, tensor, known.empty() ? std::nullopt : known[i]});
   }
-  out.outputs = Importer(context_, weights_).import(model_.graph, inputs);
+  out.outputs = importer().import(model_.graph, inputs);
   return out;
 }
 

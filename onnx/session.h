@@ -108,6 +108,7 @@ class LoadedModel : public RefCounted {
   void declare_outputs();
   void infer_outputs();
   std::vector<Shape> free_shapes() const;
+  Importer importer();
   Imported import(const std::vector<Shape>& shapes, const Known& known);
   void check_shapes(const std::vector<Ints>& shapes) const;
   void check_shapes(const std::vector<Shape>& shapes) const;
@@ -130,6 +131,7 @@ class LoadedModel : public RefCounted {
   std::vector<std::pair<std::string, std::string>> metadata_;
   bool outputs_inferred_ = false;
   Weights weights_;
+  Origin origin_ = kNobody;  // of the graph's first node, once it was imported
   std::list<std::pair<Key, Ref<const TensorProgram>>> programs_;  // the latest used first
   Ref<TensorRun> idle_;        // of the last run(): its arena serves the next of the same program
   std::vector<DType> dtypes_;  // of the inputs, once run() has asked

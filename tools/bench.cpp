@@ -11,6 +11,7 @@
 #include "allocations.h"
 #include "commands.h"
 #include "process.h"
+#include "trace.h"
 
 namespace tiny::cli {
 namespace {
@@ -192,7 +193,7 @@ Json kernels_json(const Session& session, const std::vector<double>& seconds) {
     Json entry = Json::object();
     entry.set("name", copy("name")).set("runs", kCountedRuns).set("ms", seconds[i] * 1e3);
     entry.set("gflops", rate("operations")).set("gbps", rate("bytes"));
-    entry.set("options", copy("options")).set("index", i);
+    entry.set("options", copy("options")).set("computes", copy("computes")).set("index", i);
     rows.push_back(entry.set("share", total > 0 ? seconds[i] / total : 0.0));
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
@@ -276,6 +277,7 @@ Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
     result.set("samples_ms", samples);
   }
   if (flags.profile) result.set("kernels", kernels_json(session, kernels.seconds));
+  if (!flags.trace.empty()) write_trace(flags.trace, session, model.load_ms(), first_run_ms);
   return result;
 }
 
@@ -294,15 +296,32 @@ std::string figures_text(const char* name, const Json& figures, int digits) {
   return table({heads, row}, "  ");
 }
 
+// "conv1 + relu1 + 3 more": of long names, which are paths, the end.
+std::string computes_text(const Json& computes) {
+  constexpr size_t kShown = 3, kLength = 32;
+  const std::vector<Json>& names = computes.items();
+  const size_t shown = names.size() > kShown ? kShown - 1 : names.size();
+  std::string text;
+  for (size_t i = 0; i < shown; ++i) {
+    const std::string& name = names[i].text();
+    text += (i > 0 ? " + " : "") +
+            (name.size() > kLength ? ".." + name.substr(name.size() - kLength + 2) : name);
+  }
+  if (shown < names.size()) text += " + " + std::to_string(names.size() - shown) + " more";
+  return text.empty() ? "(no name)" : text;
+}
+
 std::string profile_text(const Json& kernels) {
-  std::vector<std::vector<std::string>> rows{{"ms", "share", "so far", "GFLOPS", "GB/s", "kernel"}};
+  std::vector<std::vector<std::string>> rows{
+      {"ms", "share", "so far", "GFLOPS", "GB/s", "kernel", "computes"}};
   double so_far = 0;
   for (const Json& kernel : kernels.items()) {
     const double share = kernel.find("share")->number();
     so_far += share;
     rows.push_back({fixed(kernel.find("ms")->number(), 4), fixed(share * 100, 1) + "%",
                     fixed(so_far * 100, 1) + "%", fixed(kernel.find("gflops")->number(), 1),
-                    fixed(kernel.find("gbps")->number(), 1), kernel.find("name")->text()});
+                    fixed(kernel.find("gbps")->number(), 1), kernel.find("name")->text(),
+                    computes_text(*kernel.find("computes"))});
   }
   return table(rows, "  ");
 }

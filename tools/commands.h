@@ -54,6 +54,7 @@ struct BenchFlags {
   int64_t concurrency = 1;
   int64_t cold = 0;
   bool profile = false;
+  std::string trace;  // the file of a trace in Chrome's format; empty: none
   bool samples = false;
   std::vector<std::string> arguments;  // of this process, for the new ones of --cold
   std::optional<int64_t> one_run;      // in such a process: one run with that many threads

@@ -188,7 +188,11 @@ void add_bench(CLI::App& app, Arguments& all) {
   app.add_option("--concurrency", flags.concurrency, "Runs at the same time (1)")
       ->check(whole(1, 1024));
   app.add_option("--cold", flags.cold, "Time N new processes as well")->check(whole(0, INT64_MAX));
-  app.add_flag("--profile", flags.profile, "Show every kernel");
+  app.add_flag("--profile", flags.profile,
+               "Show every kernel, the slowest first, with the nodes that it computes");
+  app.add_option("--trace", flags.trace,
+                 "Write a trace of the phases and of one run's kernels, which Perfetto opens; of "
+                 "several numbers of threads the last");
   app.add_flag("--samples", flags.samples, "List the time of every run in the JSON");
   app.add_option("--one-run", flags.one_run)->group("");
   add_inputs(app, flags.input, all);
@@ -237,6 +241,7 @@ constexpr Command kCommands[] = {
     {"bench", "Measure how long a model takes", add_bench,
      R"(  tiny bench model.onnx --threads 1,2 --dim N=8
   tiny bench model.onnx --profile --runs 100
+  tiny bench model.onnx --trace trace.json
   tiny bench model.onnx --cold 5 --concurrency 4 --json
 )"},
     {"test", "Run every model.onnx below folders on its test_data_set_*", add_test,

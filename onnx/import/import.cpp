@@ -48,6 +48,12 @@ std::string label_of(const Node& node) {
   return "";
 }
 
+std::string origin_name(const Node& node) {
+  if (!node.name.empty()) return node.name;
+  const std::string label = label_of(node);
+  return label.empty() ? node.op_type : cat(node.op_type, ":", label);
+}
+
 std::string missing_row(const Node& node) {
   const std::string versions = supported_versions(node.domain, node.op_type);
   if (versions.empty()) return "the operator is not supported";
@@ -101,6 +107,13 @@ Ref<Storage> copied(Context& context, const SharedBytes& bytes) {
 }
 
 }  // namespace
+
+std::vector<std::string> origin_names(const Graph& graph) {
+  std::vector<std::string> names;
+  names.reserve(graph.nodes.size());
+  for (const Node& node : graph.nodes) names.push_back(origin_name(node));
+  return names;
+}
 
 Ref<Storage> Weights::storage(Context& context, const HostTensor& tensor) {
   Ref<Storage>& known = storages_[tensor.bytes.data()];
@@ -285,7 +298,14 @@ Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
 }
 
 void Importer::nodes(const Graph& graph) {
-  for (const Node& n : graph.nodes) node(n);
+  // What is in the graph of a node is that node's.
+  const bool is_outermost = scopes_.size() == 1 && origin_ != kNobody;
+  Origin next = is_outermost ? origin_ : context_->graph().origin();
+  for (const Node& n : graph.nodes) {
+    const OriginScope scope(context_->graph(), next);
+    node(n);
+    if (is_outermost) ++next;
+  }
 }
 
 Tensors Importer::import(const Graph& graph, const std::vector<ImportInput>& inputs) {

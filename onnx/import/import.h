@@ -55,10 +55,14 @@ struct ImportInput {
   std::optional<HostTensor> known;  // its elements, where shapes depend on them
 };
 
+// What profiles call the nodes of a graph: by their names, or operator and first output.
+std::vector<std::string> origin_names(const Graph& graph);
+
 class Importer {
  public:
-  Importer(Ref<Context> context, Weights& weights)
-      : context_(std::move(context)), weights_(weights) {}
+  // `origin`: of the graph's first node; those of the others follow.
+  Importer(Ref<Context> context, Weights& weights, Origin origin = kNobody)
+      : context_(std::move(context)), weights_(weights), origin_(origin) {}
 
   // The graph's outputs.  Error{Unsupported} that lists every node that cannot be imported.
   Tensors import(const Graph& graph, const std::vector<ImportInput>& inputs);
@@ -94,6 +98,7 @@ class Importer {
   Ref<Context> context_;
   Weights& weights_;
   bool is_alone_ = false;
+  Origin origin_;
   std::vector<Scope> scopes_;
   std::vector<UnsupportedNode> unsupported_;
 };

@@ -72,6 +72,7 @@ struct tiny_tensor : tiny::CountedAs<tiny::HandleKind::Tensor> {
 
   tiny_context* context;        // counted while the handle is alive
   mutable tiny::Tensor value;   // reading replaces the node by one that has memory
+  std::string name;             // tiny_tensor_set_name
   tiny_tensor* next = nullptr;  // on the context's list
 };
 

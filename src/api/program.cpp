@@ -347,4 +347,11 @@ tiny_status tiny_run_kernel_seconds(const tiny_run* run, double* seconds, size_t
   });
 }
 
+tiny_status tiny_run_trace(const tiny_run* run, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__,
+                 [&] { *out = new tiny_report{tiny::required(run, "run").value->trace()}; });
+}
+
 }  // extern "C"

@@ -6,6 +6,7 @@
 #include "tensor/movement.h"
 #include "tensor/value.h"
 
+using tiny::act;
 using tiny::answer;
 using tiny::Ints;
 using tiny::numbers;
@@ -105,6 +106,19 @@ tiny_status tiny_tensor_context(const tiny_tensor* tensor, tiny_context** out) {
 tiny_status tiny_tensor_dtype(const tiny_tensor* tensor, tiny_dtype* out) {
   return answer(__func__, out, {{tensor, "tensor"}},
                 [&] { return tensor->value.dtype().info().number; });
+}
+
+tiny_status tiny_tensor_set_name(tiny_tensor* tensor, const char* name) {
+  return act(__func__, {{tensor, "tensor"}}, [&] {
+    const std::string text = &tiny::required(name, "name");
+    const tiny::UOp& node = tensor->value.node();
+    node.node()->origin = text.empty() ? tiny::kNobody : node.graph().origins().named(text);
+    tensor->name = text;
+  });
+}
+
+tiny_status tiny_tensor_name(const tiny_tensor* tensor, const char** out) {
+  return answer(__func__, out, {{tensor, "tensor"}}, [&] { return tensor->name.c_str(); });
 }
 
 tiny_status tiny_tensor_rank(const tiny_tensor* tensor, size_t* out) {

@@ -76,12 +76,11 @@ std::string record_key(const Context& context, const GraphKey& graph) {
 
 // The program that an earlier process has made of a graph of this structure, its constants computed
 // as there; none if there is none.
-std::optional<Plan> replayed(Context& context, const std::string& key,
-                             std::span<const UOp> leaves) {
+std::optional<Plan> replayed(Context& context, const std::string& key, const GraphKey& graph) {
   const auto content = context.kernels().disk().find(key);
   if (!content) return std::nullopt;
-  const auto record = decode_record(content->view(), leaves.size());
-  return record ? replay(context, *record, leaves) : std::nullopt;
+  const auto record = decode_record(content->view(), graph.leaves.size());
+  return record ? replay(context, *record, graph) : std::nullopt;
 }
 
 // Rewrites the graph, computes its constants and makes its plan.
@@ -102,7 +101,7 @@ Plan made_plan(Context& context, const GraphRequest& given, const Captured& capt
   GraphPlan planned = plan_graph(context, request);
   out.schedule_seconds = planned.schedule_seconds;
   out.compile_seconds = planned.compile_seconds;
-  recorder.finish(planned.key_on_disk(context), planned.memory());
+  recorder.finish(planned.key_on_disk(context), planned.memory(), planned.key.origins);
   return std::move(planned.plan);
 }
 
@@ -134,11 +133,11 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   const GraphKey graph = is_kept ? graph_key(outputs, inputs, variables) : GraphKey{};
   const bool has_record = is_kept && !graph.has_writes;
   const std::string key = has_record ? record_key(context, graph) : std::string();
-  std::optional<Plan> plan = has_record ? replayed(context, key, graph.leaves) : std::nullopt;
+  std::optional<Plan> plan = has_record ? replayed(context, key, graph) : std::nullopt;
   if (plan) context.device().release_kept();
   out.init_seconds = observer.now() - start;
   if (!plan) {
-    ProgramRecorder recorder(disk, graph.leaves);
+    ProgramRecorder recorder(disk, graph);
     plan = made_plan(context, request, captured, recorder, out);
     if (has_record)
       if (const auto record = recorder.encoded()) disk.store(key, *record);

@@ -1,9 +1,11 @@
 #include "engine/kernel_key.h"
 
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "ir/node_map.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -74,6 +76,27 @@ void write_list(ByteWriter& out, std::span<const UOp> list, const Numbers& numbe
 
 }  // namespace
 
+namespace {
+
+// Which nodes do the same one's work, so that plans that name their kernels fit the graph: nothing
+// where there are no names.
+void write_origins(ByteWriter& out, GraphKey& key) {
+  std::unordered_map<Origin, uint64_t> numbers;
+  uint64_t hash[] = {0, 1};
+  for (const UOp& u : key.order) {
+    const Origin origin = u.node()->origin;
+    uint64_t number = 0;
+    if (is_named(origin) && !u.src().empty() && !has_memory(u)) {
+      number = numbers.try_emplace(origin, numbers.size() + 1).first->second;
+      if (number > key.origins.size()) key.origins.push_back(origin);
+    }
+    for (uint64_t& h : hash) h = hash_mix(h, number);
+  }
+  if (!key.origins.empty()) out.number(hash[0]).number(hash[1]);
+}
+
+}  // namespace
+
 GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
                    std::span<const UOp> variables) {
   GraphKey key;
@@ -97,6 +120,7 @@ GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
   write_list(out, roots, numbers);
   write_list(out, inputs, numbers);
   for (const UOp& v : variables) write_arg(out, v.arg());
+  write_origins(out, key);
   key.bytes = out.result();
   return key;
 }

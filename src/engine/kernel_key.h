@@ -16,9 +16,11 @@ std::string kernel_key(const Kernel& kernel);
 // The structure of a tensor graph, down to the nodes that have memory.
 struct GraphKey {
   std::string bytes;
-  std::vector<UOp> order;   // its nodes, sources before users
-  std::vector<UOp> leaves;  // of these, the nodes with memory, as the bytes number them
-  bool has_writes = false;  // then more than the structure decides: which memory is one
+  std::vector<UOp> order;       // its nodes, sources before users
+  std::vector<UOp> leaves;      // of these, the nodes with memory, as the bytes number them
+  std::vector<Origin> origins;  // of its nodes: whose work they do, in order; part of the bytes
+                                // is which nodes share one
+  bool has_writes = false;      // then more than the structure decides: which memory is one
 };
 // `inputs` are the leaves that runs bind, in order.
 GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,

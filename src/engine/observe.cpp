@@ -199,18 +199,18 @@ void Observer::span(const char* category, std::string name, double start, double
   spans_.push_back({category, std::move(name), start, end, gettid(), std::move(arguments)});
 }
 
-void Observer::launched(const KernelInfo& kernel, std::span<const int64_t> variables,
-                        const std::string& device, double start, double end) {
-  const auto& of = kernel.of_sizes;
-  const double operations =
-      of ? static_cast<double>(of->operations.value(variables)) : kernel.operations;
-  const double bytes = of ? static_cast<double>(of->bytes.value(variables)) : kernel.bytes;
+void Observer::launched(const KernelInfo& kernel, const std::vector<std::string>& computes,
+                        std::span<const int64_t> variables, const std::string& device, double start,
+                        double end) {
+  const auto [operations, bytes] = launch_figures(kernel, variables);
   if (flags_.profile != 0) {
     JsonWriter json;
     json.begin_object().key("operations").real(operations).key("bytes").real(bytes);
     json.key("gflops").real(rate(operations, end - start));
     json.key("gbps").real(rate(bytes, end - start));
-    json.key("options").text(kernel.options).end_object();
+    json.key("options").text(kernel.options).key("computes").begin_array();
+    for (const std::string& name : computes) json.text(name);
+    json.end_array().end_object();
     span("launch", kernel.name, start, end, json.result());
   }
   if (!tells(2)) return;
@@ -220,12 +220,15 @@ void Observer::launched(const KernelInfo& kernel, std::span<const int64_t> varia
   seconds_ += seconds;
   operations_ += operations;
   bytes_ += bytes;
-  tell(format(
+  const std::string names = computed_text(computes);
+  std::string line = format(
       "*** %s %6lld %-32s arg %2zu mem %8.3f MB tm %10.2f us/%10.2f ms "
-      "(%8.2f GFLOPS %7.2f GB/s)%s\n",
+      "(%8.2f GFLOPS %7.2f GB/s)%s",
       device.c_str(), static_cast<long long>(launches_), kernel.name.c_str(), kernel.params.size(),
       bytes / 1e6, seconds * 1e6, seconds_ * 1e3, rate(operations, seconds), rate(bytes, seconds),
-      kernel.interpreted ? " interpreted" : ""));
+      kernel.interpreted ? " interpreted" : "");
+  if (!names.empty()) line += "  " + names;
+  tell(line + "\n");
 }
 
 std::string Observer::averages() const {

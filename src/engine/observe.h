@@ -80,8 +80,10 @@ class Observer {
             std::string arguments = {});
   // Whether launches must be timed.
   bool times_launches() const { return flags_.debug >= 2 || flags_.profile != 0; }
-  void launched(const KernelInfo& kernel, std::span<const int64_t> variables,
-                const std::string& device, double start, double end);
+  // `computes`: whose work it does.
+  void launched(const KernelInfo& kernel, const std::vector<std::string>& computes,
+                std::span<const int64_t> variables, const std::string& device, double start,
+                double end);
 
   // Tells what is told at the end, and writes the trace; does nothing the second time.
   void finish();

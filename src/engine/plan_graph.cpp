@@ -1,6 +1,7 @@
 #include "engine/plan_graph.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "engine/backend.h"
 #include "engine/kernel_cache.h"
@@ -10,6 +11,7 @@
 #include "engine/plan_cache.h"
 #include "engine/realize.h"
 #include "engine/stored.h"
+#include "schedule/kernel_origins.h"
 #include "schedule/schedule.h"
 #include "schedule/split_reductions.h"
 #include "shape/view.h"
@@ -87,6 +89,20 @@ std::shared_ptr<const CachedPlan> decoded(Context& context,
   return std::make_shared<CachedPlan>(std::move(stored->cached));
 }
 
+// Says whose work the plan's kernels do, by the places of the key's origins.
+void name_kernels(Plan& plan, const Schedule& schedule, std::span<const UOp> roots,
+                  const GraphKey& key) {
+  if (key.origins.empty()) return;
+  std::unordered_map<Origin, uint32_t> places;
+  for (const Origin origin : key.origins)
+    places.emplace(origin, static_cast<uint32_t>(places.size()));
+  const std::vector<std::vector<Origin>> origins = kernel_origins(schedule, roots);
+  for (size_t i = 0; i < plan.tape.size(); ++i)
+    for (const Origin origin : origins[i])
+      if (const auto at = places.find(origin); at != places.end())
+        plan.tape[i].computes.push_back(at->second);
+}
+
 bool has_files(const Plan& plan) {
   return std::ranges::all_of(plan.tape,
                              [](const TapeEntry& entry) { return !entry.info.file.empty(); });
@@ -118,6 +134,7 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   wanted.leaves = out.key.leaves;
   out.plan = make_plan(context, schedule, wanted);
   out.plan.has_writes = out.key.has_writes;
+  name_kernels(out.plan, schedule, split.roots, out.key);
   for (UOp& output : out.outputs) output = split.origin_of(output);
   out.copies = schedule.copies;
   out.copied_bytes = schedule.copied_bytes;
@@ -128,7 +145,16 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
 
 }  // namespace
 
-GraphPlan plan_graph(Context& context, const GraphRequest& request) {
+std::vector<std::string> origin_texts(Context& context, std::span<const Origin> origins) {
+  std::vector<std::string> texts;
+  texts.reserve(origins.size());
+  for (const Origin origin : origins) texts.push_back(context.graph().origins().text(origin));
+  return texts;
+}
+
+namespace {
+
+GraphPlan plan_found_or_made(Context& context, const GraphRequest& request) {
   GraphKey key = graph_key(request.roots, request.inputs, request.variables);
   PlanCache& cache = context.plans();
   CompileCounts& counts = context.observer().compiles();
@@ -153,6 +179,14 @@ GraphPlan plan_graph(Context& context, const GraphRequest& request) {
     if (has_files(cached->plan)) disk.store(made.key.bytes, encode_plan(*cached));
   }
   return made;
+}
+
+}  // namespace
+
+GraphPlan plan_graph(Context& context, const GraphRequest& request) {
+  GraphPlan out = plan_found_or_made(context, request);
+  out.plan.names = origin_texts(context, out.key.origins);
+  return out;
 }
 
 std::string GraphPlan::key_on_disk(Context& context) const {

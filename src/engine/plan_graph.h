@@ -41,6 +41,9 @@ struct GraphPlan {
 
 GraphPlan plan_graph(Context& context, const GraphRequest& request);
 
+// Their texts.
+std::vector<std::string> origin_texts(Context& context, std::span<const Origin> origins);
+
 // The plan of a file in the disk cache, for leaves with this memory; none if it is not there.  What
 // the bundle has is not read.
 std::optional<Plan> stored_plan(Context& context, const std::string& file,

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/kernel_abi.h"
+#include "base/text.h"
 #include "engine/dependencies.h"
 #include "engine/observe.h"
 #include "engine/plan.h"
@@ -51,6 +52,34 @@ Program::Program(Plan plan) : Plan(std::move(plan)) {
   uint32_t at = 0;
   for (const TapeEntry& entry : tape)
     for (uint32_t slot : entry.slots) uses[slot].push_back(at++);
+}
+
+LaunchFigures launch_figures(const KernelInfo& kernel, std::span<const int64_t> variables) {
+  const auto& of = kernel.of_sizes;
+  if (!of) return {kernel.operations, kernel.bytes};
+  return {static_cast<double>(of->operations.value(variables)),
+          static_cast<double>(of->bytes.value(variables))};
+}
+
+std::vector<std::string> computed_names(const Plan& plan, const TapeEntry& entry) {
+  std::vector<std::string> names;
+  for (const uint32_t at : entry.computes)
+    if (at < plan.names.size() && !plan.names[at].empty()) names.push_back(plan.names[at]);
+  return names;
+}
+
+std::string computed_text(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3, kLength = 32;  // that a line of a profile has room for
+  std::string text;
+  const size_t shown = names.size() > kShown ? kShown - 1 : names.size();
+  for (size_t i = 0; i < shown; ++i) {
+    const std::string& name = names[i];
+    // Of a path its end says the most.
+    const bool is_long = name.size() > kLength;
+    text += cat(i > 0 ? " + " : "", is_long ? ".." : "",
+                is_long ? name.substr(name.size() - kLength + 2) : name);
+  }
+  return shown == names.size() ? text : cat(text, " + ", names.size() - shown, " more");
 }
 
 bool overlap(const Storage& a, int64_t a_bytes, const Storage& b, int64_t b_bytes) {
@@ -223,6 +252,7 @@ void Run::execute() {
   stop_.begin(p.time_limit);
   status_ = 0;
   seconds_.clear();
+  starts_.clear();
   for (size_t i = 0; i < launches_.size(); ++i) launches_[i].end = extents_[i];
   if (timed_ || (p.observer && p.observer->times_launches()))
     execute_timed();
@@ -236,6 +266,7 @@ void Run::execute() {
 
 void Run::execute_timed() {
   const Program& p = *program_;
+  const auto begin = std::chrono::steady_clock::now();
   for (size_t i = 0; i < launches_.size(); ++i) {
     stop_.check();
     const auto start = std::chrono::steady_clock::now();
@@ -244,10 +275,11 @@ void Run::execute_timed() {
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (timed_) seconds_.push_back(seconds);
+    if (timed_) starts_.push_back(std::chrono::duration<double>(start - begin).count());
     if (!p.observer || !p.observer->times_launches()) continue;
     const double end = p.observer->now();
-    p.observer->launched(p.tape[i].info, launches_[i].variables, p.device->name(), end - seconds,
-                         end);
+    p.observer->launched(p.tape[i].info, computed_names(p, p.tape[i]), launches_[i].variables,
+                         p.device->name(), end - seconds, end);
   }
 }
 

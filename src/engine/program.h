@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,11 +53,19 @@ struct KernelInfo {
   std::string file;  // its name in the disk cache; empty: it has none
 };
 
+// What one launch does, for these values of the kernel's variables.
+struct LaunchFigures {
+  double operations = 0;
+  double bytes = 0;
+};
+LaunchFigures launch_figures(const KernelInfo& kernel, std::span<const int64_t> variables);
+
 struct TapeEntry {
   Ref<Executable> executable;
   std::vector<uint32_t> slots;      // per parameter
   std::vector<uint32_t> variables;  // per variable of the kernel: which of the program's
   SizeExpression threads_extent;    // of the THREAD range, by the kernel's variables; 0: none
+  std::vector<uint32_t> computes;   // which of the plan's names, in the order of the data's flow
   KernelInfo info;
 };
 
@@ -72,14 +81,19 @@ struct Plan {
   std::vector<Slot> slots;
   std::vector<TapeEntry> tape;
   std::vector<ProgramVariable> variables;
-  int64_t arena_bytes = 0;     // with every variable at its greatest value
-  int64_t live_bytes_max = 0;  // the largest sum of arena values alive at once
+  std::vector<std::string> names;  // whose work its kernels do
+  int64_t arena_bytes = 0;         // with every variable at its greatest value
+  int64_t live_bytes_max = 0;      // the largest sum of arena values alive at once
   int64_t inputs = 0;
   int64_t outputs = 0;
   // Whether captured memory is written: then one run at a time.
   bool is_exclusive = false;
   bool has_writes = false;  // of tensors, whose versions share memory
 };
+
+// Whose work a kernel of the plan does; and that for people: "conv1 + relu1 + 3 more".
+std::vector<std::string> computed_names(const Plan& plan, const TapeEntry& entry);
+std::string computed_text(const std::vector<std::string>& names);
 
 class Program : public RefCounted, public Plan {
  public:
@@ -125,6 +139,10 @@ class Run : public RefCounted {
   // Seconds of each entry of the last execution with `timed`; empty otherwise.
   void set_timed(bool timed) { timed_ = timed; }
   const std::vector<double>& seconds() const { return seconds_; }
+  // When each of them began, in seconds from the execution's begin.
+  const std::vector<double>& starts() const { return starts_; }
+  // The values of an entry's variables.
+  std::span<const int64_t> variables(size_t entry) const { return launches_[entry].variables; }
   const Program& program() const { return *program_; }
 
  private:
@@ -149,6 +167,7 @@ class Run : public RefCounted {
   StopSignal stop_;
   bool timed_ = false;
   std::vector<double> seconds_;
+  std::vector<double> starts_;
 };
 
 }  // namespace tiny

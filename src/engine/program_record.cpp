@@ -87,6 +87,7 @@ std::string encode_record(const ProgramRecord& record) {
   }
   out.text(record.plan);
   write_numbers(out, record.leaves);
+  write_numbers(out, record.origins);
   out.number(static_cast<uint32_t>(record.files.size()));
   for (const auto& [name, content] : record.files) out.text(name).text(content);
   return out.result();
@@ -100,6 +101,7 @@ std::optional<ProgramRecord> decode_record(std::string_view bytes, size_t leaves
     if (!read_step(in, values, record.steps.emplace_back())) return std::nullopt;
   record.plan = in.text();
   if (!read_numbers(in, values, record.leaves)) return std::nullopt;
+  if (!read_numbers(in, SIZE_MAX, record.origins)) return std::nullopt;
   for (auto n = in.number<uint32_t>(); n > 0 && in.good(); --n) {
     const std::string_view name = in.text();
     record.files.emplace_hint(record.files.end(), name, in.text());
@@ -108,9 +110,10 @@ std::optional<ProgramRecord> decode_record(std::string_view bytes, size_t leaves
   return record;
 }
 
-ProgramRecorder::ProgramRecorder(const DiskCache& disk, std::span<const UOp> leaves) : disk_(disk) {
+ProgramRecorder::ProgramRecorder(const DiskCache& disk, const GraphKey& graph)
+    : disk_(disk), origins_(graph.origins) {
   // Of leaves with the same memory each stands for the others.
-  for (const UOp& leaf : leaves) {
+  for (const UOp& leaf : graph.leaves) {
     held_.push_back(storage_of(leaf));
     numbers_.try_emplace(held_.back().get(), static_cast<uint32_t>(held_.size() - 1));
   }
@@ -158,8 +161,14 @@ void ProgramRecorder::add_step(ProgramRecord::Step step, std::span<const Ref<Sto
   record_.steps.push_back(std::move(step));
 }
 
-void ProgramRecorder::finish(const std::string& plan, std::span<const Ref<Storage>> leaves) {
+void ProgramRecorder::finish(const std::string& plan, std::span<const Ref<Storage>> leaves,
+                             std::span<const Origin> origins) {
   if (plan.empty()) give_up();
+  for (const Origin origin : origins) {
+    const auto at = std::ranges::find(origins_, origin);
+    record_.origins.push_back(at == origins_.end() ? ProgramRecord::kNone
+                                                   : static_cast<uint32_t>(at - origins_.begin()));
+  }
   record_.plan = disk_.name_of(plan);
   record_.leaves = numbers_of(leaves);
 }
@@ -189,10 +198,9 @@ std::optional<std::string> ProgramRecorder::encoded() {
   return bytes;
 }
 
-std::optional<Plan> replay(Context& context, const ProgramRecord& record,
-                           std::span<const UOp> leaves) {
+std::optional<Plan> replay(Context& context, const ProgramRecord& record, const GraphKey& graph) {
   Storages values;
-  for (const UOp& leaf : leaves) values.push_back(storage_of(leaf));
+  for (const UOp& leaf : graph.leaves) values.push_back(storage_of(leaf));
   for (const ProgramRecord::Step& step : record.steps) {
     if (find_derived(step, values)) continue;
     if (step.plan.empty()) {
@@ -207,7 +215,12 @@ std::optional<Plan> replay(Context& context, const ProgramRecord& record,
     keep(step, values);
   }
   auto plan = stored_plan(context, record.plan, picked(values, record.leaves), record.files);
-  if (plan) ++context.observer().compiles().programs_on_disk;
+  if (!plan) return plan;
+  ++context.observer().compiles().programs_on_disk;
+  std::vector<Origin> origins;
+  for (const uint32_t at : record.origins)
+    origins.push_back(at < graph.origins.size() ? graph.origins[at] : kNobody);
+  plan->names = origin_texts(context, origins);
   return plan;
 }
 

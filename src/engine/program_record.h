@@ -39,6 +39,7 @@ struct ProgramRecord {
   std::vector<Step> steps;
   std::string plan;  // of the program
   std::vector<uint32_t> leaves;
+  std::vector<uint32_t> origins;  // of the plan: which of the graph's as it was given, or kNone
   // What the plans' and their kernels' files hold, so that one file is read; some may be missing.
   DiskBundle files;
 };
@@ -53,7 +54,7 @@ std::optional<ProgramRecord> decode_record(std::string_view bytes, size_t leaves
 class ProgramRecorder {
  public:
   // Plans have their files in `disk`.
-  ProgramRecorder(const DiskCache& disk, std::span<const UOp> leaves);
+  ProgramRecorder(const DiskCache& disk, const GraphKey& graph);
 
   // What is kept with its origin.
   struct Kept {
@@ -65,8 +66,10 @@ class ProgramRecorder {
   // A copy of its origin (engine/copied_constant.h).
   void add_copy(const Kept& copy);
   void give_up() { is_whole_ = false; }
-  // The program's own plan: its key in the disk cache, and the memory of its leaves.
-  void finish(const std::string& plan, std::span<const Ref<Storage>> leaves);
+  // The program's own plan: its key in the disk cache, the memory of its leaves, its graph's
+  // origins.
+  void finish(const std::string& plan, std::span<const Ref<Storage>> leaves,
+              std::span<const Origin> origins);
   // The record with its files, as bytes; none if there is none.
   std::optional<std::string> encoded();
 
@@ -77,15 +80,15 @@ class ProgramRecorder {
   std::vector<uint32_t> numbers_of(std::span<const Ref<Storage>> storages);
 
   const DiskCache& disk_;
+  std::vector<Origin> origins_;  // of the graph as it was given
   ProgramRecord record_;
   std::map<const Storage*, uint32_t> numbers_;
   std::vector<Ref<Storage>> held_;  // so that no other gets the address
   bool is_whole_ = true;
 };
 
-// Computes the constants as the record says, and gives the program's plan with its memory; none if
-// a file is missing, or part of it was computed already.
-std::optional<Plan> replay(Context& context, const ProgramRecord& record,
-                           std::span<const UOp> leaves);
+// Computes the constants as the record says, and gives the program's plan with its memory and with
+// the graph's own names; none if a file is missing, or part of it was computed already.
+std::optional<Plan> replay(Context& context, const ProgramRecord& record, const GraphKey& graph);
 
 }  // namespace tiny

@@ -1,5 +1,7 @@
 #include "engine/records.h"
 
+#include <unistd.h>
+
 #include <map>
 #include <unordered_map>
 
@@ -10,7 +12,9 @@
 #include "engine/kernel_cache.h"
 #include "engine/plan.h"
 #include "engine/plan_cache.h"
+#include "engine/plan_graph.h"
 #include "engine/versions.h"
+#include "schedule/kernel_origins.h"
 #include "schedule/schedule.h"
 #include "schedule/split_reductions.h"
 
@@ -45,6 +49,12 @@ void put_figures(JsonWriter& json, const std::string& options, double operations
   json.key("bytes").real(bytes);
 }
 
+void put_computes(JsonWriter& json, const std::vector<std::string>& names) {
+  json.key("computes").begin_array();
+  for (const std::string& name : names) json.text(name);
+  json.end_array();
+}
+
 void put_ranges(JsonWriter& json, const Kernel& kernel) {
   static constexpr const char* kKinds[] = {"loop", "upcast", "unroll", "vec", "thread"};
   json.key("ranges").begin_array();
@@ -56,6 +66,12 @@ void put_ranges(JsonWriter& json, const Kernel& kernel) {
     json.key("reduced").boolean(r.reduced).end_object();
   }
   json.end_array();
+}
+
+// Without those whose names are gone.
+std::vector<std::string> named(std::vector<std::string> texts) {
+  std::erase(texts, std::string());
+  return texts;
 }
 
 // The buffers of a schedule, numbered as its kernels name them.
@@ -97,10 +113,13 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   std::map<std::string, int64_t> names;
   JsonWriter json;
   json.begin_object().key("kernels").begin_array();
-  for (const ScheduledKernel& scheduled : schedule.kernels) {
+  const std::vector<std::vector<Origin>> origins = kernel_origins(schedule, split.roots);
+  for (size_t i = 0; i < schedule.kernels.size(); ++i) {
+    const ScheduledKernel& scheduled = schedule.kernels[i];
     Graph graph;
     const CodegenResult result = context.kernels().lower(scheduled.kernel, graph);
     json.begin_object().key("name").text(result.program.name);
+    put_computes(json, named(origin_texts(context, origins[i])));
     put_ranges(json, result.kernel);
     put_figures(json, result.options, result.operations, result.bytes);
     json.key("buffers").begin_array();
@@ -118,6 +137,7 @@ std::string kernels_json(const Program& program) {
   for (const TapeEntry& entry : program.tape) {
     const KernelInfo& info = entry.info;
     json.begin_object().key("name").text(info.name);
+    put_computes(json, computed_names(program, entry));
     put_figures(json, info.options, info.operations, info.bytes);
     json.key("interpreted").boolean(info.interpreted).key("cached").boolean(info.cached);
     json.key("buffers").begin_array();
@@ -128,6 +148,29 @@ std::string kernels_json(const Program& program) {
     json.end_array().end_object();
   }
   json.end_array();
+  return json.result();
+}
+
+std::string trace_json(const Run& run) {
+  constexpr double kMicroseconds = 1e6;  // in a second: the format's unit
+  const Program& program = run.program();
+  JsonWriter json;
+  json.begin_object().key("displayTimeUnit").text("ms").key("traceEvents").begin_array();
+  for (size_t i = 0; i < run.seconds().size(); ++i) {
+    const TapeEntry& entry = program.tape[i];
+    const double seconds = run.seconds()[i];
+    const auto [operations, bytes] = launch_figures(entry.info, run.variables(i));
+    const auto billions = [&](double amount) { return seconds > 0 ? amount / seconds / 1e9 : 0; };
+    json.begin_object().key("name").text(entry.info.name).key("cat").text("kernel");
+    json.key("ph").text("X").key("ts").real(run.starts()[i] * kMicroseconds);
+    json.key("dur").real(seconds * kMicroseconds).key("pid").integer(getpid());
+    json.key("tid").integer(gettid()).key("args").begin_object();
+    put_computes(json, computed_names(program, entry));
+    json.key("gflops").real(billions(operations)).key("gbps").real(billions(bytes));
+    put_figures(json, entry.info.options, operations, bytes);
+    json.key("interpreted").boolean(entry.info.interpreted).end_object().end_object();
+  }
+  json.end_array().end_object();
   return json.result();
 }
 

@@ -12,11 +12,15 @@ namespace tiny {
 
 // {"kernels": [..]}: the kernels that realising `outputs` would launch now, in order, each with its
 // name, ranges, options, operations, bytes, and the buffers that it reads and writes.  Nothing
-// runs.
+// runs.  "computes" lists the ONNX nodes and named tensors that a kernel computes, or a part of.
 std::string schedule_json(Context& context, std::span<const UOp> outputs);
 
 // A list of the tape's kernels, as those of schedule_json but for the ranges.
 std::string kernels_json(const Program& program);
+
+// The run's last timed execution as a trace in Chrome's JSON object format: a complete event for
+// each kernel.
+std::string trace_json(const Run& run);
 
 // What the context compiled, launched, allocated and copied since it began.
 std::string counters_json(Context& context);

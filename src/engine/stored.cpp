@@ -139,6 +139,7 @@ std::string encode_plan(const CachedPlan& cached) {
     out.text(entry.info.file);
     write_all(out, entry.slots, [&](uint32_t slot) { out.number(slot); });
     write_all(out, entry.variables, [&](uint32_t variable) { out.number(variable); });
+    write_all(out, entry.computes, [&](uint32_t name) { out.number(name); });
   });
   write_all(out, plan.variables, [&](const ProgramVariable& variable) {
     out.text(variable.name).number(variable.min).number(variable.max);
@@ -159,6 +160,7 @@ std::optional<StoredPlan> decode_plan(std::string_view bytes, size_t nodes, size
     stored.kernels.emplace_back(in.text());
     entry.slots = read_numbers(in);
     entry.variables = read_numbers(in);
+    entry.computes = read_numbers(in);
     return entry;
   });
   plan.variables = read_all<ProgramVariable>(in, [&] {

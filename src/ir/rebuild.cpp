@@ -16,6 +16,7 @@ std::vector<UOp> map_nodes(std::span<const UOp> roots, bool (*stop)(const UOp&),
     src.clear();
     if (!stop || !stop(u))
       for (const UOp& s : u.src()) src.push_back(mapped.at(s.node()));
+    const OriginScope scope(u);
     mapped.emplace(u.node(), make(u, src));
   }
   std::vector<UOp> out;

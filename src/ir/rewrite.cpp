@@ -245,6 +245,7 @@ UOp Rewriter::apply(const UOp& u, uint32_t* applied) {
   const std::span<const RuleSet::Form> forms = rules_->forms_of(u.op());
   if (forms.empty()) return {};
   const bool index = is_index_scalar(u);
+  const OriginScope scope(u);
   Match match(u, bounds_, facts_);
   for (const RuleSet::Form& form : forms) {
     if (form.index_only && !index) continue;

@@ -229,8 +229,10 @@ UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& ar
   for (size_t i = hash & (t.slots.size() - 1); t.slots[i]; i = t.next(i)) {
     const Node* n = t.slots[i];
     if (n->hash == hash && n->op == op && n->dtype == dtype && std::ranges::equal(n->src(), src) &&
-        n->arg == arg)
+        n->arg == arg) {
+      if (origin_ != n->origin && n->src_count > 0) n->origin = origins_.merged(n->origin, origin_);
       return UOp(n);
+    }
   }
   t.reserve();
   Arg kept = own ? Arg(std::move(*own)) : arg;
@@ -239,6 +241,7 @@ UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& ar
   node->dtype = dtype;
   node->hash = hash;
   node->graph = this;
+  node->origin = origin_;
   node->arg = std::move(kept);
   node->src_count = static_cast<uint32_t>(src.size());
   std::uninitialized_copy(src.begin(), src.end(), reinterpret_cast<UOp*>(node + 1));
@@ -254,6 +257,7 @@ UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& ar
 
 UOp UOp::with_src(std::span<const UOp> src) const {
   if (std::ranges::equal(src, this->src())) return *this;
+  const OriginScope scope(*this);
   return node_->graph->intern(op(), src, dtype(), arg(), nullptr);
 }
 

@@ -21,6 +21,7 @@
 #include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "ir/origin.h"
 
 namespace tiny {
 
@@ -74,6 +75,7 @@ struct Node {
   mutable uint64_t visit = 0;  // the last walk that came here
   mutable uint32_t references = 0;
   uint32_t id = 0;
+  mutable Origin origin = kNobody;
   DType dtype;
   Op op = Op::Const;
   uint32_t src_count = 0;
@@ -166,6 +168,11 @@ class Graph {
   void set_watch(RewriteWatch* watch) { watch_ = watch; }
   RewriteWatch* watch() const { return watch_; }
 
+  // Whose work the nodes do that are made now: see OriginScope.
+  Origin origin() const { return origin_; }
+  void set_origin(Origin origin) { origin_ = origin; }
+  Origins& origins() { return origins_; }
+
   // A number for one walk, which marks nodes with it (Node::visit).  Walks do not interleave.
   uint64_t next_visit() { return ++visits_; }
 
@@ -182,6 +189,27 @@ class Graph {
   Ref<Table> table_;
   RewriteWatch* watch_ = nullptr;
   uint64_t visits_ = 0;
+  Origin origin_ = kNobody;
+  Origins origins_;
+};
+
+// While it lives, nodes of the graph are made for this origin.
+class OriginScope {
+ public:
+  OriginScope(Graph& graph, Origin origin) : graph_(graph), outer_(graph.origin()) {
+    graph.set_origin(origin);
+  }
+  // For what takes the place of a node, or is made of it: its origin, if it has one.
+  explicit OriginScope(const UOp& node)
+      : OriginScope(node.graph(),
+                    node.node()->origin != kNobody ? node.node()->origin : node.graph().origin()) {}
+  ~OriginScope() { graph_.set_origin(outer_); }
+  OriginScope(const OriginScope&) = delete;
+  OriginScope& operator=(const OriginScope&) = delete;
+
+ private:
+  Graph& graph_;
+  Origin outer_;
 };
 
 // Every node that `roots` reach, sources before users, each once.  Without recursion.  Nothing

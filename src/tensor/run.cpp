@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/realize.h"
+#include "engine/records.h"
 #include "schedule/schedule.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -345,6 +346,14 @@ void TensorRun::set_timed(bool timed) {
 std::span<const double> TensorRun::seconds() const {
   if (!run_) return {};
   return run_->seconds();
+}
+
+std::string TensorRun::trace() const {
+  constexpr const char* kEmpty = R"({"displayTimeUnit":"ms","traceEvents":[]})";
+  if (!run_) return kEmpty;  // there is nothing to compute
+  require(seconds().size() == run_->program().tape.size(), Status::InvalidArgument,
+          "no timed execution came to its end: tiny_run_set_timed, then tiny_run_execute");
+  return trace_json(*run_);
 }
 
 void TensorRun::execute() {

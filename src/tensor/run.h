@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/ref.h"
@@ -52,6 +53,8 @@ class TensorRun : public RefCounted {
   void let_go();
   // Of each kernel of the last timed execution.
   std::span<const double> seconds() const;
+  // That execution in Chrome's trace format; Error{InvalidArgument} if there is none.
+  std::string trace() const;
   const TensorProgram& program() const { return *program_; }
   // The program's outputs, with the shapes of this run: once every variable has a value.
   const std::vector<TensorProgram::Port>& output_ports() const { return output_ports_; }

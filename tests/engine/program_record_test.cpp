@@ -28,6 +28,13 @@ namespace {
 namespace fs = std::filesystem;
 
 class ProgramRecordTest : public ::testing::Test {
+ public:
+  static UOp input_of(const Tensor& placeholder) {
+    UOp node = placeholder.node();
+    while (node.op() != Op::Buffer) node = UOp(node.src(0));
+    return node;
+  }
+
  protected:
   Flags flags() const {
     Flags f = testing::flags_for("cpu");
@@ -87,11 +94,6 @@ class ProgramRecordTest : public ::testing::Test {
     EXPECT_GT(made.weight_bytes, 0);
     return context.kernels().times();
   }
-  static UOp input_of(const Tensor& placeholder) {
-    UOp node = placeholder.node();
-    while (node.op() != Op::Buffer) node = UOp(node.src(0));
-    return node;
-  }
   CompileCounts in_new_context(int salt, const Flags& flags) {
     Network network(make_ref<Context>(flags), salt);
     return run(network);
@@ -100,6 +102,41 @@ class ProgramRecordTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
   std::map<int, reference::Values> expected_;  // by salt
 };
+
+// The names of a network's kernels in a new context, its layers named with this prefix.
+std::vector<std::string> names_in_new_context(const Flags& flags, const std::string& prefix,
+                                              int64_t programs_on_disk) {
+  const auto context = make_ref<Context>(flags);
+  const auto named = [&](const Tensor& tensor, const char* name) {
+    tensor.node().node()->origin = context->graph().origins().named(prefix + name);
+    return tensor;
+  };
+  const auto constant = [&](const Ints& shape) {
+    const Dim count = product(to_shape(shape));
+    return testing::floats(context, testing::Floats(static_cast<size_t>(count.value()), 0.5f),
+                           shape);
+  };
+  Window window;
+  window.before = window.after = {1, 1};
+  const Tensor x = testing::float_input(context, {1, 16, 8, 8});
+  const Tensor rows = named(relu(conv(x, constant({64, 16, 3, 3}), Tensor(), window)), "conv");
+  const Tensor y = named(matmul(reshape(rows, to_shape({64, 64})), constant({64, 48})), "product");
+  const UOp input = ProgramRecordTest::input_of(x);
+  const CompiledProgram made = compile_program(*context, {&y.node(), 1}, {&input, 1});
+  EXPECT_EQ(context->kernels().times().programs_on_disk, programs_on_disk);
+  std::vector<std::string> names;
+  for (const TapeEntry& entry : made.program->tape)
+    for (const std::string& name : computed_names(*made.program, entry))
+      if (names.empty() || names.back() != name) names.push_back(name);
+  return names;
+}
+
+TEST_F(ProgramRecordTest, KernelsHaveTheNamesOfTheGraphThatAsks) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names_in_new_context(flags(), "a ", 0), (Names{"a conv", "a product"}));
+  EXPECT_EQ(names_in_new_context(flags(), "a ", 1), (Names{"a conv", "a product"}));
+  EXPECT_EQ(names_in_new_context(flags(), "b ", 1), (Names{"b conv", "b product"}));
+}
 
 TEST_F(ProgramRecordTest, ALaterProcessNeitherSchedulesNorCompiles) {
   const CompileCounts first = in_new_context(1, flags());

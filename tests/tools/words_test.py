@@ -1,12 +1,14 @@
 """What people read: messages, suggestions, aligned figures, percentages, the progress bar."""
 
+import json
 import os
 import pty
 import subprocess
 import unittest
+from unittest import mock
 
 import numpy
-from support import CliTest, TINY, TensorProto, helper, png, port, save_model
+from support import CliTest, TINY, TensorProto, helper, numpy_helper, png, port, save_model
 
 
 class Messages(CliTest):
@@ -134,10 +136,60 @@ class Text(CliTest):
         self.assertAlmostEqual(sum(k["share"] for k in kernels), 1)
         lines = self.tiny("bench", model, "--runs", "2", "--profile").splitlines()
         head = next(i for i, line in enumerate(lines) if "GFLOPS" in line)
-        for line in lines[head:]:
-            self.assertEqual(line.find("kernel") if line is lines[head] else line.rfind("  ") + 2,
-                             lines[head].find("kernel"), line)
+        for line in lines[head + 1:]:
+            self.assertEqual(line.rfind("  ") + 2, lines[head].find("computes"), line)
         self.assertIn("100.0%", lines[-1])
+
+    def network(self, name, first="conv1"):
+        """A convolution, its scale, a relu and a nameless product."""
+        def weights(label, *shape):
+            values = numpy.random.default_rng(3).standard_normal(shape).astype("float32")
+            return numpy_helper.from_array(values, label)
+        nodes = [helper.make_node("Conv", ["x", "w"], ["c"], name=first, pads=[1, 1, 1, 1]),
+                 helper.make_node("Mul", ["c", "s"], ["m"], name="scale"),
+                 helper.make_node("Relu", ["m"], ["r"], name="relu1"),
+                 helper.make_node("MatMul", ["r", "r"], ["y"])]
+        return save_model(self.folder / name, nodes, [port("x", [1, 3, 32, 32])],
+                          [port("y", [1, 8, 32, 32])],
+                          initializers=[weights("w", 8, 3, 3, 3), weights("s", 1, 8, 1, 1)])
+
+    def test_kernels_name_the_nodes_that_they_compute(self):
+        flags = ["--runs", "1", "--profile", "--option", f"cache_dir={self.folder}/cache"]
+        with mock.patch.dict(os.environ, {"TINY_SPEC": "0"}):  # 1 reads no cache
+            # The second time from the cache; of another model with this structure, its own names.
+            for first in ("conv1", "conv1", "other", "other"):
+                kernels = self.json("bench", self.network("net.onnx", first), *flags)["results"][0]["kernels"]
+                computes = [name for kernel in sorted(kernels, key=lambda k: k["index"])
+                            for name in kernel["computes"]]
+                self.assertEqual(computes, [first, "scale", "relu1", "MatMul:y"])
+        self.assertIn(" other + scale + relu1\n", self.tiny("bench", self.folder / "net.onnx", *flags))
+
+    def test_a_trace_that_perfetto_opens(self):
+        result = self.json("bench", self.network("net.onnx"), "--runs", "1", "--threads", "1", "--profile",
+                           "--trace", "trace.json")["results"][0]
+        trace = json.loads((self.folder / "trace.json").read_text(), parse_constant=self.fail)
+        self.assertEqual(trace["displayTimeUnit"], "ms")
+        events = trace["traceEvents"]
+        for event in events:
+            self.assertLessEqual({"name", "cat", "ph", "ts", "dur", "pid", "tid"}, event.keys())
+            self.assertEqual(event["ph"], "X")
+            for key, kind in (("ts", (int, float)), ("dur", (int, float)), ("pid", int), ("tid", int),
+                              ("name", str), ("cat", str)):
+                self.assertIsInstance(event[key], kind)
+            self.assertGreaterEqual(min(event["ts"], event["dur"]), 0)
+        phases = [event["name"] for event in events if event["cat"] == "phase"]
+        self.assertEqual(phases, ["load", "schedule", "compile", "init", "first run", "run"])
+        kernels = [event for event in events if event["cat"] == "kernel"]
+        self.assertEqual(sorted(event["name"] for event in kernels),
+                         sorted(kernel["name"] for kernel in result["kernels"]))
+        run = events[phases.index("run")]
+        end = run["ts"]
+        for event in kernels:  # one after the other, within the run
+            self.assertGreaterEqual(event["ts"], end - 1e-3)
+            end = event["ts"] + event["dur"]
+            self.assertLessEqual({"computes", "gflops", "bytes", "options"}, event["args"].keys())
+        self.assertLessEqual(end, run["ts"] + run["dur"] + 1e-3)
+        self.json("bench", self.negation(), "--runs", "1", "--trace", "no/such/folder/t.json", code=5)
 
     def test_each_commands_help_has_its_own_examples(self):
         for command in ("run", "info", "bench", "test", "devices"):

@@ -73,6 +73,9 @@ Context.__init__ = _new_context
 Context.context = property(lambda self: self)
 
 
+Tensor.name = Tensor.name.setter(lambda self, text: self.set_name(text))
+
+
 def _dtype_of(view):
     letter = view.format.lstrip("@=<")
     letter = SAME_SIZE.get(letter, letter)

@@ -333,6 +333,18 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_tensor_set_name(
+        tensor: *mut tiny_tensor,
+        name: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_tensor_name(
+        tensor: *const tiny_tensor,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_tensor_numel(tensor: *const tiny_tensor, out: *mut i64) -> tiny_status;
 }
 extern "C" {
@@ -1438,6 +1450,9 @@ extern "C" {
         capacity: usize,
         count: *mut usize,
     ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_trace(run: *const tiny_run, out: *mut *mut tiny_report) -> tiny_status;
 }
 extern "C" {
     pub fn tiny_devices(out: *mut *mut tiny_report) -> tiny_status;

@@ -473,6 +473,20 @@ impl Tensor {
         Ok(unsafe { text(out) })
     }
 
+    /// What profiles and traces call the work that computes this value and nothing else that has a name: see tiny_program_kernels.  A label for people: it may be any text, "" is none again, and it decides nothing.  Equal values of a context are one value: the latest name given to it holds.
+    pub fn set_name(&self, name: &str) -> Result<()> {
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_tensor_set_name(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
+
+    /// The name that this handle was given, or ""; lives until it gets another or is released.
+    pub fn name(&self) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_tensor_name(self.raw.as_ptr(), &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
     /// The number of elements.
     pub fn numel(&self) -> Result<i64> {
         let mut out: i64 = 0;
@@ -1782,7 +1796,7 @@ impl Program {
         Ok((arena, weights))
     }
 
-    /// The kernels as a JSON array: name, options, operations, bytes, interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.
+    /// The kernels as a JSON array: name, computes, options, operations, bytes, interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.  "computes" lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name), that the kernel computes all or a part of: \["conv1","relu1"\].  A node without a name is its operator and first output, "Conv:y"; what several models share, or nobody has named, is not listed.
     pub fn kernels(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_program_kernels(self.raw.as_ptr(), &mut out) })?;
@@ -1933,6 +1947,13 @@ impl Run {
         seconds.truncate(seconds_count);
         Ok(seconds)
     }
+
+    /// The last timed execution as a trace in Chrome's JSON object format, which Perfetto and chrome://tracing open: a complete event for each kernel, in microseconds from the execution's begin, with its name and in "args" what it computes, gflops, gbps, operations, bytes and options (see tiny_program_kernels).  Timed kernels run one after the other, each on all threads.  TINY_ERROR_INVALID_ARGUMENT if there was no timed execution, or it did not end well.
+    pub fn trace(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_run_trace(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
 }
 
 impl Drop for Run {
@@ -2066,7 +2087,7 @@ pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
     Ok(Tensor::from_raw(out, tensors[0].context.clone()))
 }
 
-/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "ranges":\[{"range","size","kind","reduced"}\],"options","operations","bytes","buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
+/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "computes" (see tiny_program_kernels),"ranges":\[{"range","size","kind","reduced"}\],"options","operations","bytes", "buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
 pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     crate::support::at_least_one(tensors.len())?;
     let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();

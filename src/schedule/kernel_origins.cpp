@@ -1,0 +1,88 @@
+#include "schedule/kernel_origins.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "ir/node_map.h"
+
+namespace tiny {
+
+namespace {
+
+// A node's place among all, and whose work it does.
+struct Placed {
+  uint32_t place = 0;
+  Origin origin = kNobody;
+};
+
+NodeTable<Placed> placed_nodes(std::span<const UOp> roots) {
+  const std::vector<UOp> order = topological(roots, has_memory);
+  NodeTable<Placed> placed;
+  placed.reserve(order.size());
+  for (const UOp& u : order)
+    placed.emplace(u.node(), {static_cast<uint32_t>(placed.size()), u.node()->origin});
+  // Users first: by now all of them have told a source without an origin what they are part of.
+  for (const UOp& u : order | std::views::reverse) {
+    if (has_memory(u)) continue;
+    const Origin origin = placed.at(u.node()).origin;
+    const Origin own = origin == kNobody ? kSeveral : origin;
+    for (const UOp& s : u.src()) {
+      if (s.node()->origin != kNobody) continue;
+      Origin& known = placed.at(s.node()).origin;
+      known = known == kNobody || known == own ? own : kSeveral;
+    }
+  }
+  return placed;
+}
+
+// What one kernel computes, once each, by place.
+class Walk {
+ public:
+  explicit Walk(const NodeTable<Placed>& placed) : placed_(placed) {}
+
+  std::vector<Origin> operator()(const ScheduledKernel& kernel) {
+    NodeSet reads;
+    for (const ScheduledKernel::Read& read : kernel.reads) reads.insert(read.base.node());
+    NodeSet seen;
+    std::vector<const UOp*> stack;
+    for (const ScheduledStore& store : kernel.stores) {
+      // It may read an older version of what it stores.
+      seen.insert(store.value.node());
+      stack.push_back(&store.value);
+    }
+    std::vector<Placed> found;
+    while (!stack.empty()) {
+      const UOp& u = *stack.back();
+      stack.pop_back();
+      if (has_memory(u)) continue;
+      if (const Placed* at = placed_.find(u.node()); at && is_named(at->origin) && !u.src().empty())
+        found.push_back(*at);
+      // An older version of memory is the work of the kernels that wrote it.
+      for (const UOp& s : u.src())
+        if (!reads.contains(s.node()) && s.op() != Op::After && seen.insert(s.node()))
+          stack.push_back(&s);
+    }
+    std::ranges::sort(found, {}, &Placed::place);
+    std::vector<Origin> origins;
+    for (const Placed& at : found)
+      if (std::ranges::find(origins, at.origin) == origins.end()) origins.push_back(at.origin);
+    return origins;
+  }
+
+ private:
+  const NodeTable<Placed>& placed_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Origin>> kernel_origins(const Schedule& schedule,
+                                                std::span<const UOp> roots) {
+  const NodeTable<Placed> placed = placed_nodes(roots);
+  std::vector<std::vector<Origin>> origins;
+  Walk walk(placed);
+  for (const ScheduledKernel& kernel : schedule.kernels) origins.push_back(walk(kernel));
+  return origins;
+}
+
+}  // namespace tiny
