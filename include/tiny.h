@@ -671,6 +671,58 @@ TINY_API tiny_status tiny_op(tiny_context *context, const char *domain, const ch
                              tiny_tensor *const *inputs, size_t input_count, const char *attributes,
                              tiny_tensor **outputs, size_t output_count);
 
+/* ---- Operators of the caller's ------------------------------------------------------------------ */
+
+typedef struct tiny_custom_op tiny_custom_op;     /* an operator whose functions are the caller's */
+typedef struct tiny_custom_call tiny_custom_call; /* one call of a function, lent for its length */
+
+/* An operator `name` ("Median") of `domain` ("com.example"), which must not be one of the library's.  `deleter` (may be
+   NULL) is called with `user` once, from any thread, when neither the operator nor a context, program or tensor that
+   uses it is there any more; not if this fails.  It must not call the library. */
+TINY_API tiny_status tiny_custom_op_create(const char *domain, const char *name, void *user,
+                                           void (*deleter)(void *user), tiny_custom_op **out);
+TINY_API void tiny_custom_op_retain(tiny_custom_op *op);
+TINY_API void tiny_custom_op_release(tiny_custom_op *op);
+/* `infer` says what the outputs are, with `user`: by dtypes and shapes of the inputs and by the attributes it sets each
+   (tiny_custom_call_set_output).  It is called by the thread that builds, in the call that builds, and must not call
+   the library on that context.  A dimension may be a number that stands for a variable, to be passed on as it is;
+   who needs its size fails with TINY_ERROR_UNSUPPORTED. */
+TINY_API tiny_status tiny_custom_op_set_infer(tiny_custom_op *op,
+                                              tiny_status (*infer)(void *user, tiny_custom_call *call));
+/* `run` computes the outputs, with `user`: inputs and outputs are row-major memory, aligned to 64 bytes or as the
+   caller's own memory is, for the length of the call; every element of every output is to be written.  It is called at
+   each execution by the thread that executes, once what it reads is computed and before anything that reads its
+   outputs; by several threads at once if several execute.  Cancelling and time limits are looked at before and after.
+   It must not call the library on that context, nor execute runs in it.
+   What either returns other than TINY_OK becomes the status of the call that builds or executes, with the text of
+   tiny_custom_call_set_error as its message. */
+TINY_API tiny_status tiny_custom_op_set_run(tiny_custom_op *op, tiny_status (*run)(void *user, tiny_custom_call *call));
+/* From now on tiny_op and models know the operator in this context, at every version of its domain's operator set, with
+   the functions that it has now.  A second of the same domain and name is TINY_ERROR_INVALID_ARGUMENT.  Programs with
+   such operators are not kept on disk. */
+TINY_API tiny_status tiny_context_add_custom_op(tiny_context *context, const tiny_custom_op *op);
+
+/* The attributes as a JSON object, as tiny_op takes them; lives as long as the call. */
+TINY_API const char *tiny_custom_call_attributes(const tiny_custom_call *call);
+TINY_API size_t tiny_custom_call_input_count(const tiny_custom_call *call);
+/* 0 for an input that is left out, or not there. */
+TINY_API tiny_dtype tiny_custom_call_input_dtype(const tiny_custom_call *call, size_t index);
+/* The dimensions; `rank` (may be NULL) gets their number.  NULL for an input that is not there. */
+TINY_API const int64_t *tiny_custom_call_input_shape(const tiny_custom_call *call, size_t index, size_t *rank);
+/* The elements while `run` runs; NULL for an input that is left out or has none. */
+TINY_API const void *tiny_custom_call_input_data(const tiny_custom_call *call, size_t index);
+/* How many outputs are wanted: the operator's first ones. */
+TINY_API size_t tiny_custom_call_output_count(const tiny_custom_call *call);
+/* These are known in `run`. */
+TINY_API tiny_dtype tiny_custom_call_output_dtype(const tiny_custom_call *call, size_t index);
+TINY_API const int64_t *tiny_custom_call_output_shape(const tiny_custom_call *call, size_t index, size_t *rank);
+TINY_API void *tiny_custom_call_output_data(tiny_custom_call *call, size_t index);
+/* In `infer`. */
+TINY_API tiny_status tiny_custom_call_set_output(tiny_custom_call *call, size_t index, tiny_dtype dtype,
+                                                 const int64_t *dims, size_t ndim);
+/* What went wrong, for the caller; copied. */
+TINY_API void tiny_custom_call_set_error(tiny_custom_call *call, const char *message);
+
 /* ---- Models ----------------------------------------------------------------------------------- */
 
 typedef struct tiny_model tiny_model;     /* a loaded ONNX file */

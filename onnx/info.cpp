@@ -92,7 +92,7 @@ void write_ports(JsonWriter& json, const Graph& graph) {
   json.end_array();
 }
 
-void write_operators(JsonWriter& json, const Graph& graph) {
+void write_operators(JsonWriter& json, const Graph& graph, Context& context) {
   std::map<Operator, int64_t> counts;
   int64_t nodes = 0;
   count_operators(graph, counts, nodes);
@@ -100,7 +100,9 @@ void write_operators(JsonWriter& json, const Graph& graph) {
   for (const auto& [op, count] : counts) {
     json.begin_object().key("domain").text(op.domain).key("op").text(op.op_type);
     json.key("version").integer(op.version).key("count").integer(count);
-    json.key("supported").boolean(find_row(op.domain, op.op_type, op.version) != nullptr);
+    json.key("supported")
+        .boolean(find_row(op.domain, op.op_type, op.version) ||
+                 context.custom_ops().find(op.domain, op.op_type));
     json.end_object();
   }
   json.end_array();
@@ -121,8 +123,8 @@ void write_initializers(JsonWriter& json, const Graph& graph) {
   json.end_array().end_object();
 }
 
-void write_unsupported(JsonWriter& json, const Model& model) {
-  const std::vector<UnsupportedNode> unsupported = find_unsupported(model);
+void write_unsupported(JsonWriter& json, const Model& model, Context& context) {
+  const std::vector<UnsupportedNode> unsupported = find_unsupported(model, context);
   json.key("unsupported").begin_array();
   for (const UnsupportedNode& node : unsupported) {
     json.begin_object().key("node").text(node.node).key("domain").text(node.domain);
@@ -143,14 +145,14 @@ std::string header_json(const Model& model) {
   return json.result();
 }
 
-std::string info_json(const Model& model, std::optional<double> operations) {
+std::string info_json(const Model& model, std::optional<double> operations, Context& context) {
   JsonWriter json;
   json.begin_object();
   write_header(json.key("model"), model);
   write_ports(json, model.graph);
-  write_operators(json, model.graph);
+  write_operators(json, model.graph, context);
   write_initializers(json, model.graph);
-  write_unsupported(json, model);
+  write_unsupported(json, model, context);
   json.key("flops");
   if (operations)
     json.real(*operations);

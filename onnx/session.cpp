@@ -413,7 +413,7 @@ Ref<const TensorProgram> LoadedModel::make_program(const std::vector<Shape>& sha
 }
 
 std::optional<double> LoadedModel::operations() {
-  if (!find_unsupported(model_).empty()) return std::nullopt;
+  if (!find_unsupported(model_, *context_).empty()) return std::nullopt;
   for (size_t i = 0; i < input_count(); ++i) {
     const ValueType& type = input(i).type;
     const bool is_fixed = type.kind == ValueType::Kind::Tensor && type.has_rank &&

@@ -163,5 +163,14 @@ void dlpack_release(void *managed) {
 %ignore tiny_tensor_to_dlpack; /* above, by addresses */
 %ignore tiny_tensor_from_dlpack;
 %ignore tiny_dlpack_release;
+%ignore tiny_custom_op; /* its functions are C's */
+%ignore tiny_custom_op_create;
+%ignore tiny_custom_op_retain;
+%ignore tiny_custom_op_release;
+%ignore tiny_custom_op_set_infer;
+%ignore tiny_custom_op_set_run;
+%ignore tiny_context_add_custom_op;
+%ignore tiny_custom_call;
+%rename("$ignore", regexmatch$name="^tiny_custom_call_") "";
 #define TINY_API
 %include <tiny.h>

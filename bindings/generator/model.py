@@ -112,8 +112,11 @@ class Model:
     def __init__(self, header, defaults=None):
         self.header = header
         self.defaults = defaults or {}
+        # What only functions with callbacks make, each language makes by hand.
+        made = {p.type.removesuffix(" **") for f in header.functions for p in f.parameters
+                if not any("(*)" in q.type for q in f.parameters)}
         self.objects = [name for name in header.objects
-                        if any(f.name == f"{name}_release" for f in header.functions)]
+                        if name in made and any(f.name == f"{name}_release" for f in header.functions)]
         self.enumerations = {e.name: e for e in header.enumerations}
         self.flags = {e.name: e for e in header.flags}
         self.families = {name: e for name, e in self.enumerations.items() if name.endswith("_op")}

@@ -218,6 +218,15 @@ struct TYPE {};
 %ignore tiny_tensor_to_dlpack; /* below, by capsules */
 %ignore tiny_tensor_from_dlpack;
 %ignore tiny_dlpack_release;
+%ignore tiny_custom_op; /* its functions are C's: tiny_add_operator below */
+%ignore tiny_custom_op_create;
+%ignore tiny_custom_op_retain;
+%ignore tiny_custom_op_release;
+%ignore tiny_custom_op_set_infer;
+%ignore tiny_custom_op_set_run;
+%ignore tiny_context_add_custom_op;
+%ignore tiny_custom_call;
+%rename("$ignore", regexmatch$name="^tiny_custom_call_") "";
 #define TINY_API
 %include <tiny.h>
 
@@ -229,6 +238,7 @@ struct TYPE {};
 %nothread tiny_set_allocator;
 %nothread tiny_set_thread_pool;
 %nothread tiny_set_progress;
+%nothread tiny_add_operator;
 %{
 /* ---- Functions of Python's that the library calls, from any thread ---- */
 
@@ -353,6 +363,127 @@ static int32_t call_progress(void *user, const char *what, int64_t done, int64_t
   return ends;
 }
 
+/* ---- Operators whose functions are Python's: a tuple (infer, run) ---- */
+
+/* The exception as the call's message; tiny.Error has a status of its own. */
+static tiny_status call_failed(tiny_custom_call *call) {
+  PyObject *type, *value, *trace, *text = NULL, *number = NULL;
+  tiny_status status = TINY_ERROR_INVALID_ARGUMENT;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (value != NULL && error_class != NULL && PyObject_IsInstance(value, error_class) == 1)
+    number = PyObject_GetAttrString(value, "status");
+  if (number != NULL) status = (tiny_status)PyLong_AsLong(number);
+  if (value != NULL)
+    text = number ? PyObject_Str(value)
+                  : PyUnicode_FromFormat("%s: %S", ((PyTypeObject *)type)->tp_name, value);
+  if (text != NULL && PyUnicode_AsUTF8(text) != NULL)
+    tiny_custom_call_set_error(call, PyUnicode_AsUTF8(text));
+  Py_XDECREF(text);
+  Py_XDECREF(number);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  PyErr_Clear();
+  return status == TINY_OK ? TINY_ERROR_INVALID_ARGUMENT : status;
+}
+
+/* (dtype, dims, memory or None); None for an input that is left out. */
+static PyObject *call_value(tiny_dtype dtype, const int64_t *dims, size_t rank, void *data,
+                            int flags) {
+  PyObject *shape, *memory = Py_None;
+  size_t bytes = tiny_dtype_size(dtype);
+  if (dtype == 0) Py_RETURN_NONE;
+  shape = PyTuple_New((Py_ssize_t)rank);
+  for (size_t i = 0; shape != NULL && i < rank; ++i) {
+    PyTuple_SET_ITEM(shape, (Py_ssize_t)i, PyLong_FromLongLong(dims[i]));
+    bytes *= (size_t)dims[i];
+  }
+  if (shape == NULL) return NULL;
+  Py_INCREF(memory);
+  if (data != NULL) {
+    Py_DECREF(memory);
+    memory = PyMemoryView_FromMemory((char *)data, (Py_ssize_t)bytes, flags);
+  }
+  return Py_BuildValue("iNN", (int)dtype, shape, memory);
+}
+
+static PyObject *call_values(tiny_custom_call *call, int of_outputs) {
+  const size_t count =
+      of_outputs ? tiny_custom_call_output_count(call) : tiny_custom_call_input_count(call);
+  PyObject *list = PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list != NULL && i < count; ++i) {
+    size_t rank = 0;
+    PyObject *value;
+    if (of_outputs) {
+      const int64_t *dims = tiny_custom_call_output_shape(call, i, &rank);
+      value = call_value(tiny_custom_call_output_dtype(call, i), dims, rank,
+                         tiny_custom_call_output_data(call, i), PyBUF_WRITE);
+    } else {
+      const int64_t *dims = tiny_custom_call_input_shape(call, i, &rank);
+      value = call_value(tiny_custom_call_input_dtype(call, i), dims, rank,
+                         (void *)tiny_custom_call_input_data(call, i), PyBUF_READ);
+    }
+    if (value == NULL) {
+      Py_CLEAR(list);
+      break;
+    }
+    PyList_SET_ITEM(list, (Py_ssize_t)i, value);
+  }
+  return list;
+}
+
+/* What infer has returned: a list of (dtype, dims). */
+static tiny_status set_outputs(tiny_custom_call *call, PyObject *result) {
+  const size_t count = tiny_custom_call_output_count(call);
+  for (size_t i = 0; i < count; ++i) {
+    PyObject *pair = PySequence_GetItem(result, (Py_ssize_t)i), *dims = NULL;
+    int dtype = 0;
+    size_t rank = 0;
+    int64_t *shape = NULL;
+    tiny_status status;
+    if (pair != NULL && PyArg_ParseTuple(pair, "iO", &dtype, &dims)) shape = integers_of(dims, &rank);
+    Py_XDECREF(pair);
+    if (shape == NULL) return call_failed(call);
+    status = tiny_custom_call_set_output(call, i, dtype, shape, rank);
+    PyMem_Free(shape);
+    if (status != TINY_OK) {
+      tiny_custom_call_set_error(call, tiny_last_error());
+      return status;
+    }
+  }
+  return TINY_OK;
+}
+
+static tiny_status call_operator(void *user, tiny_custom_call *call, int runs) {
+  inside python;
+  PyObject *function = PyTuple_GET_ITEM((PyObject *)user, runs), *inputs, *result = NULL;
+  tiny_status status = TINY_OK;
+  if (!enter(&python)) return TINY_ERROR_CANCELLED;
+  inputs = call_values(call, 0);
+  if (inputs != NULL && runs)
+    result = PyObject_CallFunction(function, "sNN", tiny_custom_call_attributes(call), inputs,
+                                   call_values(call, 1));
+  else if (inputs != NULL)
+    result = PyObject_CallFunction(function, "sNn", tiny_custom_call_attributes(call), inputs,
+                                   (Py_ssize_t)tiny_custom_call_output_count(call));
+  if (result == NULL)
+    status = call_failed(call);
+  else if (!runs)
+    status = set_outputs(call, result);
+  Py_XDECREF(result);
+  leave(&python, function);
+  return status;
+}
+
+static tiny_status call_infer(void *user, tiny_custom_call *call) {
+  return call_operator(user, call, 0);
+}
+
+static tiny_status call_run(void *user, tiny_custom_call *call) {
+  return call_operator(user, call, 1);
+}
+
 /* The options, and all that is made with them, keep the object. */
 static tiny_status keep_object(tiny_options *options, PyObject *object) {
   tiny_status status;
@@ -439,6 +570,26 @@ tiny_status tiny_wrap_buffer(tiny_context *context, tiny_dtype dtype, PyObject *
     PyBuffer_Release(view);
     PyMem_Free(view);
   }
+  return status;
+}
+
+/* The context has an operator of these functions, a tuple, from now on. */
+tiny_status tiny_add_operator(tiny_context *context, const char *domain, const char *name,
+                              PyObject *functions) {
+  tiny_custom_op *op = NULL;
+  tiny_status status;
+  Py_INCREF(functions);
+  status = tiny_custom_op_create(domain, name, functions, drop_object, &op);
+  if (status != TINY_OK) {
+    Py_DECREF(functions);
+    return status;
+  }
+  tiny_custom_op_set_infer(op, call_infer);
+  tiny_custom_op_set_run(op, call_run);
+  Py_BEGIN_ALLOW_THREADS
+  status = tiny_context_add_custom_op(context, op);
+  Py_END_ALLOW_THREADS
+  tiny_custom_op_release(op);
   return status;
 }
 

@@ -9,9 +9,11 @@
 #include "base/error.h"
 #include "engine/realize.h"
 #include "ir/build.h"
+#include "onnx/attributes.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
+#include "tensor/custom.h"
 #include "tensor/movement.h"
 
 namespace tiny::onnx {
@@ -52,6 +54,12 @@ std::string origin_name(const Node& node) {
   if (!node.name.empty()) return node.name;
   const std::string label = label_of(node);
   return label.empty() ? node.op_type : cat(node.op_type, ":", label);
+}
+
+// Whether the library has the operator, or the context was given it.
+bool is_known(Context& context, const Node& node) {
+  return find_row(node.domain, node.op_type, node.version) ||
+         context.custom_ops().find(node.domain, node.op_type);
 }
 
 std::string missing_row(const Node& node) {
@@ -222,20 +230,29 @@ Value Importer::folded(const Tensor& tensor, bool inputs_known) {
   return {tensor, nullptr, nullptr};
 }
 
+// By the operator's row, or by the context's own operator of this name.
+Tensors Importer::results(const Node& node, Call& call) {
+  const Row* row = find_row(node.domain, node.op_type, node.version);
+  if (!row) {
+    const Ref<const CustomOp> op = context_->custom_ops().find(node.domain, node.op_type);
+    Tensors inputs;
+    for (size_t i = 0; i < call.inputs(); ++i)
+      inputs.push_back(call.has(i) ? call.in(i) : Tensor());
+    call.attributes();
+    return call_custom(context_, op, attributes_to_json(node), inputs, node.outputs.size());
+  }
+  if (row->import) return row->import(call);
+  require(call.inputs() == 1, Status::InvalidModel, "it has ", call.inputs(),
+          " inputs and takes one");
+  return {row->unary(call.in(0))};
+}
+
 void Importer::call(const Node& node, std::vector<Value> inputs) {
   context_->stop().check();
-  const Row& row = *find_row(node.domain, node.op_type, node.version);
   const bool known = std::all_of(inputs.begin(), inputs.end(),
                                  [](const Value& v) { return !v.tensor || v.known; });
   Call call(*this, node, std::move(inputs));
-  Tensors results;
-  if (row.import) {
-    results = row.import(call);
-  } else {
-    require(call.inputs() == 1, Status::InvalidModel, "it has ", call.inputs(),
-            " inputs and takes one");
-    results = {row.unary(call.in(0))};
-  }
+  const Tensors results = this->results(node, call);
   call.require_asked();
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!call.wants(i)) continue;
@@ -252,7 +269,7 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
 void Importer::node(const Node& node) {
   std::vector<Value> inputs;
   try {
-    const bool has_row = find_row(node.domain, node.op_type, node.version) != nullptr;
+    const bool has_row = is_known(*context_, node);
     bool ready = true;
     for (const std::string& name : node.inputs) {
       if (name.empty() || is_missing(name)) {
@@ -281,8 +298,7 @@ void Importer::node(const Node& node) {
 }
 
 Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
-  if (!find_row(node.domain, node.op_type, node.version))
-    throw Error(Status::Unsupported, missing_row(node));
+  if (!is_known(*context_, node)) throw Error(Status::Unsupported, missing_row(node));
   is_alone_ = true;
   scopes_.emplace_back();
   while (!inputs.empty() && !inputs.back().is_given()) inputs.pop_back();
@@ -372,12 +388,12 @@ bool is_ours(int32_t type) {
   return info && info->ours != ScalarType::Void;
 }
 
-void look_at(const Graph& graph, Types types, std::vector<UnsupportedNode>& out) {
+void look_at(const Graph& graph, Types types, Context& context, std::vector<UnsupportedNode>& out) {
   declare(graph, types);
   for (const Node& node : graph.nodes) {
     std::vector<std::string> dtypes;
     std::string reason;
-    if (!find_row(node.domain, node.op_type, node.version)) reason = missing_row(node);
+    if (!is_known(context, node)) reason = missing_row(node);
     for (const auto* names : {&node.inputs, &node.outputs})
       for (const std::string& name : *names) {
         const auto at = types.find(name);
@@ -393,7 +409,7 @@ void look_at(const Graph& graph, Types types, std::vector<UnsupportedNode>& out)
       out.push_back(
           {label_of(node), node.domain, node.op_type, node.version, std::move(dtypes), reason});
     for (const Attribute& attribute : node.attributes)
-      for (const Graph& inner : attribute.graphs) look_at(inner, types, out);
+      for (const Graph& inner : attribute.graphs) look_at(inner, types, context, out);
   }
 }
 
@@ -426,9 +442,9 @@ void demand(const Graph& graph, std::set<std::string_view>& names) {
 
 }  // namespace
 
-std::vector<UnsupportedNode> find_unsupported(const Model& model) {
+std::vector<UnsupportedNode> find_unsupported(const Model& model, Context& context) {
   std::vector<UnsupportedNode> out;
-  look_at(model.graph, {}, out);
+  look_at(model.graph, {}, context, out);
   return out;
 }
 

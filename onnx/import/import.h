@@ -29,8 +29,9 @@ struct UnsupportedNode {
   std::string reason;
 };
 
-// What can be told from operators, versions and declared types alone, subgraphs included.
-std::vector<UnsupportedNode> find_unsupported(const Model& model);
+// What can be told from operators, versions and declared types alone, subgraphs included; a node of
+// an operator that the context was given is supported.
+std::vector<UnsupportedNode> find_unsupported(const Model& model, Context& context);
 // Error{Unsupported} that lists all of them.
 [[noreturn]] void throw_unsupported(const std::vector<UnsupportedNode>& nodes);
 
@@ -92,6 +93,7 @@ class Importer {
   void nodes(const Graph& graph);
   void node(const Node& node);
   void call(const Node& node, std::vector<Value> inputs);
+  Tensors results(const Node& node, Call& call);
   Value folded(const Tensor& tensor, bool inputs_known);
   void note(const Node& node, const std::vector<Value>& inputs, const std::string& reason);
 

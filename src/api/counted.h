@@ -21,7 +21,8 @@ enum class HandleKind : uint8_t {
   Program,
   Run,
   Variable,
-  Window
+  Window,
+  CustomOp
 };
 
 class Counted;

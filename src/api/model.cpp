@@ -178,7 +178,8 @@ tiny_status tiny_model_info(const tiny_model* model, tiny_report** out) {
   return guarded(__func__, [&] {
     const tiny_model& m = tiny::required(model, "model");
     const tiny::Building building(*m.context);
-    *out = new tiny_report(tiny::onnx::info_json(m.value->model(), m.value->operations()));
+    *out = new tiny_report(
+        tiny::onnx::info_json(m.value->model(), m.value->operations(), *m.context->core));
   });
 }
 

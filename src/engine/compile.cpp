@@ -131,7 +131,7 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   DiskCache& disk = context.kernels().disk();
   const bool is_kept = disk.enabled() && captured.is_constant && captured.versions.empty();
   const GraphKey graph = is_kept ? graph_key(outputs, inputs, variables) : GraphKey{};
-  const bool has_record = is_kept && !graph.has_writes;
+  const bool has_record = is_kept && graph.is_kept();
   const std::string key = has_record ? record_key(context, graph) : std::string();
   std::optional<Plan> plan = has_record ? replayed(context, key, graph) : std::nullopt;
   if (plan) context.device().release_kept();

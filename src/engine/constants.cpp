@@ -28,7 +28,8 @@ std::vector<uint8_t> varying(std::span<const UOp> order, bool memory_is_constant
   };
   std::vector<uint8_t> varies(order.front().graph().id_limit());
   for (const UOp& u : order) {
-    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After || is_written(u);
+    bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After || u.op() == Op::Call ||
+             is_written(u);
     if (!has_memory(u))
       for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
     varies[u.id()] = v ? 1 : 0;

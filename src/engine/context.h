@@ -7,6 +7,7 @@
 #include "base/ref.h"
 #include "base/stop.h"
 #include "engine/cell.h"
+#include "engine/custom_op.h"
 #include "ir/uop.h"
 
 namespace tiny {
@@ -48,6 +49,7 @@ class Context : public RefCounted {
   // Tells one write from every other.
   int64_t next_version() { return ++version_; }
   Counters& counters() { return counters_; }
+  CustomOps& custom_ops() { return custom_ops_; }
 
  private:
   friend class Cell;
@@ -59,6 +61,7 @@ class Context : public RefCounted {
   std::unique_ptr<Observer> observer_;
   std::unique_ptr<KernelCache> kernels_;  // holds UOps: dies before the graph
   std::unique_ptr<PlanCache> plans_;      // holds code of the device
+  CustomOps custom_ops_;
   Cell* cells_ = nullptr;
   int64_t version_ = 0;
   Counters counters_;

@@ -64,7 +64,7 @@ class Numbers {
 void write_node(ByteWriter& out, const UOp& node, const Numbers& numbers) {
   out.number(node.op());
   write_dtype(out, node.dtype());
-  write_arg(out, node.arg());
+  if (node.op() != Op::Call) write_arg(out, node.arg());  // a call has no name in a key
   out.number(static_cast<uint32_t>(node.src().size()));
   for (const UOp& s : node.src()) out.number(numbers.of(s));
 }
@@ -113,6 +113,7 @@ GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
       out.text(to_string(shape_of(u)));
     } else {
       key.has_writes |= u.op() == Op::After || u.op() == Op::Assign;
+      key.has_calls |= u.op() == Op::Call;
       write_node(out, u, numbers);
     }
     numbers.add(u);

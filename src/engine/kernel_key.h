@@ -20,7 +20,10 @@ struct GraphKey {
   std::vector<UOp> leaves;      // of these, the nodes with memory, as the bytes number them
   std::vector<Origin> origins;  // of its nodes: whose work they do, in order; part of the bytes
                                 // is which nodes share one
+  bool has_calls = false;       // of functions of the host, which a key does not tell apart
   bool has_writes = false;      // then more than the structure decides: which memory is one
+  // Whether what is made of the graph is kept for others of the same key.
+  bool is_kept() const { return !has_writes && !has_calls; }
 };
 // `inputs` are the leaves that runs bind, in order.
 GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/custom_op.h"
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
 #include "engine/realize.h"
@@ -123,7 +124,7 @@ class Planner {
       const VariableArg& arg = v.variable_arg();
       plan_.variables.push_back({arg.name, arg.min, arg.max});
     }
-    compile(context.kernels());
+    compile(context);
     // An output is written even if no kernel does: a slot says how many bytes it has.
     for (const UOp& out : request_.outputs) slot_of(out, 0);
     place_arena();
@@ -132,35 +133,48 @@ class Planner {
   }
 
  private:
-  void compile(KernelCache& cache) {
+  void compile(Context& context) {
+    KernelCache& cache = context.kernels();
     for (size_t i = 0; i < schedule_.kernels.size(); ++i)
       for (const UOp& value : schedule_.kernels[i].values) last_use_[value.node()] = i;
     std::vector<Kernel> kernels;
-    for (const ScheduledKernel& k : schedule_.kernels) kernels.push_back(k.kernel);
+    for (const ScheduledKernel& k : schedule_.kernels)
+      if (!k.call) kernels.push_back(k.kernel);
     std::vector<uint8_t> cached;
     const std::vector<const CompiledKernel*> compiled = cache.compile(kernels, &cached);
-    for (size_t i = 0; i < kernels.size(); ++i) {
+    size_t next = 0;
+    for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
+      if (schedule_.kernels[i].call) {
+        add_entry(i, call_entry(context, schedule_.kernels[i]));
+        continue;
+      }
       TapeEntry entry;
-      entry.executable = compiled[i]->executable;
-      entry.threads_extent = compiled[i]->threads_extent;
-      entry.info = compiled[i]->info;
-      entry.info.cached = cached[i] != 0;
+      entry.executable = compiled[next]->executable;
+      entry.threads_extent = compiled[next]->threads_extent;
+      entry.info = compiled[next]->info;
+      entry.info.cached = cached[next++] != 0;
       for (size_t store = 0; store < schedule_.kernels[i].stores.size(); ++store)
         take_over(i, store);
-      for (const UOp& value : schedule_.kernels[i].values)
-        entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
-      for (size_t p = 0; p < entry.slots.size(); ++p) {
-        Slot& slot = plan_.slots[entry.slots[p]];
-        if (slot.kind != SlotKind::Captured || !kernels[i].params[p].written) continue;
-        slot.is_written = plan_.is_exclusive = true;
-      }
-      for (const UOp& v : kernels[i].variables) {
-        const auto at = std::find(request_.variables.begin(), request_.variables.end(), v);
-        invariant(at != request_.variables.end(), "a program knows the variables of its kernels");
-        entry.variables.push_back(static_cast<uint32_t>(at - request_.variables.begin()));
-      }
-      plan_.tape.push_back(std::move(entry));
+      add_entry(i, std::move(entry));
     }
+  }
+
+  // Gives the entry of kernel `i` its slots and variables.
+  void add_entry(size_t i, TapeEntry entry) {
+    const Kernel& kernel = schedule_.kernels[i].kernel;
+    for (const UOp& value : schedule_.kernels[i].values)
+      entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
+    for (size_t p = 0; p < entry.slots.size(); ++p) {
+      Slot& slot = plan_.slots[entry.slots[p]];
+      if (slot.kind != SlotKind::Captured || !kernel.params[p].written) continue;
+      slot.is_written = plan_.is_exclusive = true;
+    }
+    for (const UOp& v : kernel.variables) {
+      const auto at = std::find(request_.variables.begin(), request_.variables.end(), v);
+      invariant(at != request_.variables.end(), "a program knows the variables of its kernels");
+      entry.variables.push_back(static_cast<uint32_t>(at - request_.variables.begin()));
+    }
+    plan_.tape.push_back(std::move(entry));
   }
 
   // Puts the value that kernel `i` is the first to store where an input is that dies there, if this

@@ -158,7 +158,7 @@ GraphPlan plan_found_or_made(Context& context, const GraphRequest& request) {
   GraphKey key = graph_key(request.roots, request.inputs, request.variables);
   PlanCache& cache = context.plans();
   CompileCounts& counts = context.observer().compiles();
-  if (key.has_writes) return plan_anew(context, request, std::move(key));
+  if (!key.is_kept()) return plan_anew(context, request, std::move(key));
   if (const auto found = cache.find(key.bytes)) {
     ++counts.plans_cached;
     counts.cached += std::ssize(found->plan.tape);
@@ -190,7 +190,7 @@ GraphPlan plan_graph(Context& context, const GraphRequest& request) {
 }
 
 std::string GraphPlan::key_on_disk(Context& context) const {
-  const bool is_kept = context.kernels().disk().enabled() && !key.has_writes && has_files(plan);
+  const bool is_kept = context.kernels().disk().enabled() && key.is_kept() && has_files(plan);
   return is_kept ? key.bytes : std::string();
 }
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
+#include "engine/custom_op.h"
 #include "engine/kernel_cache.h"
 #include "engine/plan.h"
 #include "engine/plan_cache.h"
@@ -116,12 +117,22 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   const std::vector<std::vector<Origin>> origins = kernel_origins(schedule, split.roots);
   for (size_t i = 0; i < schedule.kernels.size(); ++i) {
     const ScheduledKernel& scheduled = schedule.kernels[i];
-    Graph graph;
-    const CodegenResult result = context.kernels().lower(scheduled.kernel, graph);
-    json.begin_object().key("name").text(result.program.name);
-    put_computes(json, named(origin_texts(context, origins[i])));
-    put_ranges(json, result.kernel);
-    put_figures(json, result.options, result.operations, result.bytes);
+    const auto put_names = [&] {
+      put_computes(json, named(origin_texts(context, origins[i])));
+    };
+    if (scheduled.call) {
+      json.begin_object().key("name").text(call_entry(context, scheduled).info.name);
+      put_names();
+      put_ranges(json, scheduled.kernel);
+      put_figures(json, "", 0, 0);
+    } else {
+      Graph graph;
+      const CodegenResult result = context.kernels().lower(scheduled.kernel, graph);
+      json.begin_object().key("name").text(result.program.name);
+      put_names();
+      put_ranges(json, result.kernel);
+      put_figures(json, result.options, result.operations, result.bytes);
+    }
     json.key("buffers").begin_array();
     for (size_t p = 0; p < scheduled.values.size(); ++p)
       put_buffer(json, scheduled.kernel.params[p], buffers.of(scheduled.values[p]));

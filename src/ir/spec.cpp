@@ -244,6 +244,9 @@ class Spec {
         law(!u.src().empty(), "a concatenation has parts");
         for (const UOp& s : u.src()) law(s.dtype() == u.dtype(), "parts have one dtype");
         return axis_argument();
+      case Op::Call:
+        argument<Ref<RefCounted>>("a call says what it calls");
+        return;
       case Op::Assign:
         argument<int64_t>("a write has a version");
         return law(u.src(0).dtype() == u.src(1).dtype(), "what is assigned has the target's dtype");

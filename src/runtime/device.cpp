@@ -63,6 +63,11 @@ Ref<Buffer> Device::allocate(int64_t bytes) {
   return buffer;
 }
 
+Ref<Executable> Device::load_function(const std::string& what, Ref<const HostFunction>) {
+  throw Error(Status::Unsupported, cat(what, " is a function of the host, which the device \"",
+                                       name(), "\" cannot call"));
+}
+
 void Device::launch_all(const Queue* queue, std::span<const Launch> launches,
                         const StopSignal& stop) {
   for (const Launch& one : launches) {

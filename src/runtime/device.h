@@ -62,6 +62,14 @@ class Buffer : public RefCounted {
 // Loaded code.
 class Executable : public RefCounted {};
 
+struct KernelArgs;
+// What a device whose memory is the host's calls in the place of a kernel, on the thread that
+// executes; it may throw.
+class HostFunction : public RefCounted {
+ public:
+  virtual void run(const KernelArgs& args) const = 0;
+};
+
 // Code as a renderer leaves it.
 enum class CodeKind : uint8_t { MachineCode, Bytecode, C };
 struct Code {
@@ -138,6 +146,8 @@ class Device {
   virtual ThreadPool* threads() { return nullptr; }
   // A batch becomes executable at once: W^X memory is sealed per batch.
   virtual std::vector<Ref<Executable>> load(std::span<const Code> codes) = 0;
+  // Error{Unsupported} where the host's functions do not see the device's memory.
+  virtual Ref<Executable> load_function(const std::string& name, Ref<const HostFunction> function);
   // What it must come after is done.
   virtual void launch(const Queue* queue, const Launch& launch) = 0;
   // Launches of which each may begin when those that it must come after are done.  What `stop`

@@ -136,6 +136,25 @@ void HostDevice::launch(const Queue*, const Launch& launch) {
   delete scratch_.exchange(scratch.release());
 }
 
+namespace {
+
+class FunctionExecutable : public HostExecutable {
+ public:
+  FunctionExecutable(const std::string& name, Ref<const HostFunction> function)
+      : HostExecutable(name, 0), function_(std::move(function)) {}
+  void run(const KernelArgs& args) const override { function_->run(args); }
+
+ private:
+  Ref<const HostFunction> function_;
+};
+
+}  // namespace
+
+Ref<Executable> HostDevice::load_function(const std::string& name,
+                                          Ref<const HostFunction> function) {
+  return make_ref<FunctionExecutable>(name, std::move(function));
+}
+
 Ref<Queue> HostDevice::make_queue() {
   return make_ref<Queue>();
 }

@@ -300,7 +300,7 @@ class Decider {
     const bool too_large = static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
                            cone.ops >= target_.ops_max;
     bool needed = is_forced(u) || u.op() == Op::Contiguous || u.op() == Op::Copy ||
-                  u.op() == Op::After || u.op() == Op::Assign;
+                  u.op() == Op::After || u.op() == Op::Assign || u.op() == Op::Call;
     if (u.op() == Op::ReduceAxis) {
       cone.reduces = true;
       cone.weight = 0;

@@ -62,6 +62,9 @@ class Orderer {
     number_.clear();
     for (size_t k = 0; k < schedule_.kernels.size(); ++k) {
       makers_[root(k).node()].push_back(k);
+      if (schedule_.kernels[k].call)  // all of its results
+        for (const ScheduledStore& s : schedule_.kernels[k].stores)
+          if (!(s.value == root(k))) makers_[s.value.node()].push_back(k);
       // A part of a concatenation makes it, too.
       const UOp& destination = schedule_.kernels[k].stores.front().destination;
       if (!(destination == root(k)) && !has_memory(destination))

@@ -42,6 +42,7 @@ class Joiner {
       if (has_memory(u)) continue;
       const bool writes = u.op() == Op::Assign || u.op() == Op::After;
       if (u.op() == Op::Contiguous || writes || u.op() == Op::Concat || decision.slice(u)) fix(u);
+      if (u.op() == Op::Call) fix(u);
     }
     for (const UOp& out : outputs) {
       UOp base = out;

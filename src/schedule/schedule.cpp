@@ -23,6 +23,42 @@ View slice_view(const UOp& concat, size_t index, const Decision& decision) {
   return view;
 }
 
+// The step in which the host computes these results of one call.
+ScheduledKernel call_kernel(std::span<const UOp> results) {
+  ScheduledKernel out;
+  out.call = results.front();
+  out.kernel.name = "call";
+  for (const UOp& source : out.call.src()) {
+    out.values.push_back(source);
+    out.kernel.params.push_back({source.dtype(), true, false});
+    out.reads.push_back({source, {0, INT64_MAX}, false, {}});
+  }
+  for (const UOp& result : results) {
+    out.values.push_back(result);
+    out.kernel.params.push_back({result.dtype(), false, true});
+    out.stores.push_back({result, result, row_major(shape_of(result))});
+  }
+  std::vector<UOp> sizes;
+  const HostCall& call = *call_result(out.call).call;
+  for (const auto* values : {&call.inputs, &call.outputs})
+    for (const HostCall::Value& value : *values)
+      for (const Dim& d : value.shape)
+        if (!d.is_const()) sizes.push_back(d.expression());
+  for (const UOp& u : topological(sizes))
+    if (u.op() == Op::Variable) out.kernel.variables.push_back(u);
+  return out;
+}
+
+// The other results of the same call that are computed with it, and itself, in the graph's order.
+std::vector<UOp> results_beside(const UOp& result, const std::vector<UOp>& order) {
+  std::vector<UOp> out;
+  for (const UOp& u : order)
+    if (u.op() == Op::Call && !has_memory(u) &&
+        call_result(u).call.get() == call_result(result).call.get())
+      out.push_back(u);
+  return out;
+}
+
 bool is_empty(const UOp& node) {
   for (const Dim& d : shape_of(node))
     if (d.is(0)) return true;
@@ -53,6 +89,11 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
       continue;
     }
     schedule.stored.push_back(u);
+    if (u.op() == Op::Call) {
+      const std::vector<UOp> results = results_beside(u, decision.order);
+      if (results.front() == u) schedule.kernels.push_back(call_kernel(results));
+      continue;
+    }
     if (u.op() != Op::Concat) {
       add_kernel(u, u, decision.view_of(u));
       continue;

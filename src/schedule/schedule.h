@@ -40,6 +40,9 @@ struct ScheduledKernel {
     UOp load;
   };
   std::vector<Read> reads;
+  // The Call that the host computes; then the kernel has parameters, variables and a name alone,
+  // and a store for each output that is read.
+  UOp call = {};
 };
 
 struct Schedule {

@@ -339,6 +339,10 @@ Ref<RefCounted> known_shape(const UOp& node) {
       return known({node.src().empty() ? Dim(0) : Dim(node.src(0))});
     case Op::Iota:
       return known({Dim(node.src(0))});
+    case Op::Call: {
+      const CallResult& result = call_result(node);
+      return known({product(result.call->outputs[result.index].shape)});
+    }
     case Op::ReduceAxis:
       return known(reduced_shape(node));
     case Op::Gather:
@@ -461,6 +465,17 @@ UOp make_version(const UOp& previous, const UOp& target, const UOp& value, int64
   Graph& graph = previous.graph();
   const UOp write = graph.make(Op::Assign, {target, value}, version);
   return graph.make(Op::After, {previous, write}, version);
+}
+
+const CallResult& call_result(const UOp& node) {
+  return static_cast<const CallResult&>(*std::get<Ref<RefCounted>>(node.arg()));
+}
+
+UOp make_call(Graph& graph, const Ref<const HostCall>& call, std::vector<UOp> sources,
+              size_t index) {
+  const DType dtype = call->outputs[index].dtype;
+  return graph.make(Op::Call, std::move(sources),
+                    Ref<RefCounted>(make_ref<CallResult>(call, index)), dtype);
 }
 
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count) {

@@ -96,6 +96,28 @@ UOp make_concat(const std::vector<UOp>& parts, int64_t axis);
 // The memory of `previous` (a Buffer, a version, or what was realised) once `value` is written to
 // `target`, a view of it.  `version` tells this write from every other.
 UOp make_version(const UOp& previous, const UOp& target, const UOp& value, int64_t version);
+// What a Call computes: a function of the host (src/engine) of row-major values, whose results are
+// a node each.  A value without elements is no source.
+struct HostCall : RefCounted {
+  struct Value {
+    DType dtype;  // Void: left out
+    Shape shape;
+    int64_t source = -1;  // of an input: which of the node's; < 0: none
+  };
+  Ref<RefCounted> function;
+  std::vector<Value> inputs;
+  std::vector<Value> outputs;
+};
+// The argument of such a node.
+struct CallResult : RefCounted {
+  CallResult(Ref<const HostCall> c, size_t i) : call(std::move(c)), index(i) {}
+  Ref<const HostCall> call;
+  size_t index;  // of the output
+};
+const CallResult& call_result(const UOp& node);
+// Output `index`, as one row.  Sources are stored row-major: Contiguous, Calls, inputs of programs.
+UOp make_call(Graph& graph, const Ref<const HostCall>& call, std::vector<UOp> sources,
+              size_t index);
 // A Buffer of `count` elements; `storage` is what holds them (src/engine).
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count);
 

@@ -1062,6 +1062,118 @@ extern "C" {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct tiny_custom_op {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_custom_call {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_custom_op_create(
+        domain: *const ::std::os::raw::c_char,
+        name: *const ::std::os::raw::c_char,
+        user: *mut ::std::os::raw::c_void,
+        deleter: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void)>,
+        out: *mut *mut tiny_custom_op,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_custom_op_retain(op: *mut tiny_custom_op);
+}
+extern "C" {
+    pub fn tiny_custom_op_release(op: *mut tiny_custom_op);
+}
+extern "C" {
+    pub fn tiny_custom_op_set_infer(
+        op: *mut tiny_custom_op,
+        infer: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                call: *mut tiny_custom_call,
+            ) -> tiny_status,
+        >,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_custom_op_set_run(
+        op: *mut tiny_custom_op,
+        run: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                call: *mut tiny_custom_call,
+            ) -> tiny_status,
+        >,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_context_add_custom_op(
+        context: *mut tiny_context,
+        op: *const tiny_custom_op,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_custom_call_attributes(
+        call: *const tiny_custom_call,
+    ) -> *const ::std::os::raw::c_char;
+}
+extern "C" {
+    pub fn tiny_custom_call_input_count(call: *const tiny_custom_call) -> usize;
+}
+extern "C" {
+    pub fn tiny_custom_call_input_dtype(call: *const tiny_custom_call, index: usize) -> tiny_dtype;
+}
+extern "C" {
+    pub fn tiny_custom_call_input_shape(
+        call: *const tiny_custom_call,
+        index: usize,
+        rank: *mut usize,
+    ) -> *const i64;
+}
+extern "C" {
+    pub fn tiny_custom_call_input_data(
+        call: *const tiny_custom_call,
+        index: usize,
+    ) -> *const ::std::os::raw::c_void;
+}
+extern "C" {
+    pub fn tiny_custom_call_output_count(call: *const tiny_custom_call) -> usize;
+}
+extern "C" {
+    pub fn tiny_custom_call_output_dtype(call: *const tiny_custom_call, index: usize)
+        -> tiny_dtype;
+}
+extern "C" {
+    pub fn tiny_custom_call_output_shape(
+        call: *const tiny_custom_call,
+        index: usize,
+        rank: *mut usize,
+    ) -> *const i64;
+}
+extern "C" {
+    pub fn tiny_custom_call_output_data(
+        call: *mut tiny_custom_call,
+        index: usize,
+    ) -> *mut ::std::os::raw::c_void;
+}
+extern "C" {
+    pub fn tiny_custom_call_set_output(
+        call: *mut tiny_custom_call,
+        index: usize,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_custom_call_set_error(
+        call: *mut tiny_custom_call,
+        message: *const ::std::os::raw::c_char,
+    );
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct tiny_model {
     _unused: [u8; 0],
 }

@@ -99,6 +99,17 @@ class InterpretedExecutable : public CpuExecutable {
   Ref<Executable> bytecode_;
 };
 
+class FunctionExecutable : public CpuExecutable {
+ public:
+  FunctionExecutable(const std::string& name, Ref<const HostFunction> function)
+      : CpuExecutable(name, 0), function_(std::move(function)) {}
+  bool is_function() const override { return true; }
+  void run(const KernelArgs& args) const override { function_->run(args); }
+
+ private:
+  Ref<const HostFunction> function_;
+};
+
 // Gives an acquired pool back unless told that it is done already.
 struct Lease {
   ThreadPool& pool;
@@ -157,6 +168,11 @@ class CpuDevice : public HostDevice {
     return loaded;
   }
 
+  Ref<Executable> load_function(const std::string& name,
+                                Ref<const HostFunction> function) override {
+    return make_ref<FunctionExecutable>(name, std::move(function));
+  }
+
   Ref<Queue> make_queue() override { return make_ref<CpuQueue>(); }
 
   void launch(const Queue* queue, const Launch& launch) override {
@@ -196,6 +212,10 @@ class CpuDevice : public HostDevice {
     size_t count = 0;
     for (const Launch& launch : launches) {
       const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
+      if (executable.is_function()) {
+        if (count == 0) return Job();
+        break;
+      }
       const int64_t iterations = launch.end - launch.begin;
       const double known = executable.expected(iterations);
       const double expected = known == 0 ? kUnknownNanoseconds : known;

@@ -21,6 +21,8 @@ class CpuExecutable : public HostExecutable {
  public:
   using HostExecutable::HostExecutable;
 
+  // Whether only the thread that executes may run it, alone.
+  virtual bool is_function() const { return false; }
   // Nanoseconds that so many iterations take one thread, as last measured; 0: not known yet.
   double expected(int64_t iterations) const {
     const int64_t each = iteration_time_.load(std::memory_order_relaxed);

@@ -1,0 +1,254 @@
+// Operators of the caller's: their description, and the calls of its functions.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/boundary.h"
+#include "api/model_handle.h"
+#include "engine/custom_op.h"
+#include "onnx/import/table.h"
+
+using tiny::guarded;
+using tiny::HostCall;
+using tiny::require;
+using tiny::Status;
+
+namespace {
+
+using Callback = tiny_status (*)(void* user, tiny_custom_call* call);
+
+// The caller's data, given back when no operator has it any more.
+class UserData : public tiny::RefCounted {
+ public:
+  UserData(void* data, void (*deleter)(void*)) : data_(data), deleter_(deleter) {}
+  void* get() const { return data_; }
+
+ protected:
+  ~UserData() override {
+    if (deleter_) deleter_(data_);
+  }
+
+ private:
+  void* data_;
+  void (*deleter_)(void*);
+};
+
+}  // namespace
+
+struct tiny_custom_op : tiny::CountedAs<tiny::HandleKind::CustomOp> {
+  std::string domain;
+  std::string name;
+  tiny::Ref<UserData> user;
+  Callback infer = nullptr;
+  Callback run = nullptr;
+};
+
+// Lent to a function for the length of its call.
+struct tiny_custom_call {
+  struct Value {
+    tiny_dtype dtype = 0;
+    tiny::Ints dims;
+    void* data = nullptr;
+  };
+  const std::string* attributes = nullptr;
+  std::vector<Value> inputs;
+  std::vector<Value> outputs;
+  bool infers = false;  // then outputs are set, and nothing has memory
+  std::string message;
+};
+
+namespace {
+
+tiny_dtype number_of(tiny::DType dtype) {
+  return dtype == tiny::kVoid ? 0 : dtype.info().number;
+}
+
+// What a function that failed leaves behind.
+void require_ok(tiny_status status, const tiny_custom_call& call, const char* what) {
+  if (status == TINY_OK) return;
+  const bool is_known = status > 0 && status <= TINY_ERROR_INTERNAL;
+  throw tiny::Error(
+      is_known ? static_cast<Status>(status) : Status::InvalidArgument,
+      call.message.empty() ? tiny::cat(what, " returned the status ", status) : call.message);
+}
+
+// A description in one context.
+class CallersOp : public tiny::CustomOp {
+ public:
+  // The context outlives all building calls.
+  CallersOp(const tiny_context& context, const tiny_custom_op& op)
+      : CustomOp(op.domain, op.name),
+        context_(context),
+        user_(op.user),
+        infer_(op.infer),
+        run_(op.run) {}
+
+  std::vector<HostCall::Value> infer(const std::string& attributes,
+                                     std::span<const HostCall::Value> inputs,
+                                     size_t outputs) const override {
+    tiny_custom_call call;
+    call.attributes = &attributes;
+    call.infers = true;
+    for (const HostCall::Value& input : inputs) {
+      tiny_custom_call::Value& value = call.inputs.emplace_back();
+      value.dtype = number_of(input.dtype);
+      for (const tiny::Dim& d : input.shape) value.dims.push_back(marks().mark(d));
+    }
+    call.outputs.resize(outputs);
+    require_ok(infer_(user_->get(), &call), call, "its infer function");
+    std::vector<HostCall::Value> out;
+    for (size_t i = 0; i < outputs; ++i) {
+      const tiny_custom_call::Value& value = call.outputs[i];
+      require(value.dtype != 0, Status::InvalidArgument,
+              "its infer function sets no dtype of output ", i);
+      out.push_back({tiny::dtype_argument(value.dtype), marks().shape(value.dims), -1});
+    }
+    return out;
+  }
+
+  void run(const tiny::RunningCall& running) const override {
+    tiny_custom_call call;
+    call.attributes = &running.attributes;
+    for (const auto& [from, to] :
+         {std::pair(running.inputs, &call.inputs), std::pair(running.outputs, &call.outputs)})
+      for (const tiny::RunningCall::Value& value : from)
+        to->push_back({number_of(value.dtype), {value.dims.begin(), value.dims.end()}, value.data});
+    try {
+      require_ok(run_(user_->get(), &call), call, "its run function");
+    } catch (const tiny::Error& e) {
+      throw e.at(to_string(*this));
+    }
+  }
+
+ private:
+  tiny::DimensionMarks& marks() const { return const_cast<tiny_context&>(context_).marks; }
+
+  const tiny_context& context_;
+  tiny::Ref<UserData> user_;
+  Callback infer_;
+  Callback run_;
+};
+
+const tiny_custom_call::Value* value_at(const std::vector<tiny_custom_call::Value>& values,
+                                        size_t index) {
+  return index < values.size() ? &values[index] : nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+tiny_status tiny_custom_op_create(const char* domain, const char* name, void* user,
+                                  void (*deleter)(void* user), tiny_custom_op** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] {
+    const std::string of = &tiny::required(domain, "domain");
+    const std::string called = &tiny::required(name, "name");
+    require(!of.empty() && !called.empty(), Status::InvalidArgument, "the operator \"", of, "\".\"",
+            called, "\" has no domain or no name");
+    const std::string versions = tiny::onnx::supported_versions(of, called);
+    require(of != "ai.onnx" && versions.empty(), Status::InvalidArgument, "the operator ", called,
+            " of the domain ", of, " is the library's");
+    auto op = std::make_unique<tiny_custom_op>();
+    op->domain = of;
+    op->name = called;
+    op->user = tiny::make_ref<UserData>(user, deleter);  // from here on nothing fails
+    *out = op.release();
+  });
+}
+
+void tiny_custom_op_retain(tiny_custom_op* op) {
+  tiny::retain_owned(op);
+}
+
+void tiny_custom_op_release(tiny_custom_op* op) {
+  if (tiny::is_last_release(op)) delete op;
+}
+
+tiny_status tiny_custom_op_set_infer(tiny_custom_op* op,
+                                     tiny_status (*infer)(void* user, tiny_custom_call* call)) {
+  return guarded(__func__, [&] { tiny::required(op, "op").infer = infer; });
+}
+
+tiny_status tiny_custom_op_set_run(tiny_custom_op* op,
+                                   tiny_status (*run)(void* user, tiny_custom_call* call)) {
+  return guarded(__func__, [&] { tiny::required(op, "op").run = run; });
+}
+
+tiny_status tiny_context_add_custom_op(tiny_context* context, const tiny_custom_op* op) {
+  return tiny::act(__func__, context, [&] {
+    const tiny_custom_op& o = tiny::required(op, "op");
+    require(o.infer && o.run, Status::InvalidArgument, "the operator ", o.domain, ".", o.name,
+            " needs an infer and a run function");
+    context->core->custom_ops().add(tiny::make_ref<CallersOp>(*context, o));
+  });
+}
+
+const char* tiny_custom_call_attributes(const tiny_custom_call* call) {
+  return call ? call->attributes->c_str() : nullptr;
+}
+
+size_t tiny_custom_call_input_count(const tiny_custom_call* call) {
+  return call ? call->inputs.size() : 0;
+}
+
+tiny_dtype tiny_custom_call_input_dtype(const tiny_custom_call* call, size_t index) {
+  const auto* value = call ? value_at(call->inputs, index) : nullptr;
+  return value ? value->dtype : 0;
+}
+
+const int64_t* tiny_custom_call_input_shape(const tiny_custom_call* call, size_t index,
+                                            size_t* rank) {
+  const auto* value = call ? value_at(call->inputs, index) : nullptr;
+  if (rank) *rank = value ? value->dims.size() : 0;
+  return value ? value->dims.data() : nullptr;
+}
+
+const void* tiny_custom_call_input_data(const tiny_custom_call* call, size_t index) {
+  const auto* value = call ? value_at(call->inputs, index) : nullptr;
+  return value ? value->data : nullptr;
+}
+
+size_t tiny_custom_call_output_count(const tiny_custom_call* call) {
+  return call ? call->outputs.size() : 0;
+}
+
+tiny_dtype tiny_custom_call_output_dtype(const tiny_custom_call* call, size_t index) {
+  const auto* value = call ? value_at(call->outputs, index) : nullptr;
+  return value ? value->dtype : 0;
+}
+
+const int64_t* tiny_custom_call_output_shape(const tiny_custom_call* call, size_t index,
+                                             size_t* rank) {
+  const auto* value = call ? value_at(call->outputs, index) : nullptr;
+  if (rank) *rank = value ? value->dims.size() : 0;
+  return value ? value->dims.data() : nullptr;
+}
+
+void* tiny_custom_call_output_data(tiny_custom_call* call, size_t index) {
+  const auto* value = call ? value_at(call->outputs, index) : nullptr;
+  return value ? value->data : nullptr;
+}
+
+tiny_status tiny_custom_call_set_output(tiny_custom_call* call, size_t index, tiny_dtype dtype,
+                                        const int64_t* dims, size_t ndim) {
+  return guarded(__func__, [&] {
+    tiny_custom_call& c = tiny::required(call, "call");
+    require(c.infers, Status::InvalidArgument, "outputs are set by the infer function alone");
+    require(index < c.outputs.size(), Status::InvalidArgument, "the call has ", c.outputs.size(),
+            " outputs; got index ", index);
+    require(ndim <= TINY_RANK_MAX, Status::Shape, "output ", index, " has ", ndim,
+            " dimensions; at most ", TINY_RANK_MAX, " are possible");
+    c.outputs[index].dims = tiny::numbers(dims, ndim, "dims");
+    c.outputs[index].dtype = tiny::dtype_argument(dtype).info().number;
+  });
+}
+
+void tiny_custom_call_set_error(tiny_custom_call* call, const char* message) {
+  guarded(__func__,
+          [&] { tiny::required(call, "call").message = &tiny::required(message, "message"); });
+}
+
+}  // extern "C"
