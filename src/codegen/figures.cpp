@@ -79,6 +79,19 @@ std::optional<double> most_of(const LinearProgram& program, LinearId id, int64_t
   return least;
 }
 
+// How often a loop runs, at most; a loop over a part of another (partial_sums.h) as far as the
+// constant goes that is added to where it begins.
+double trips_of(const LinearProgram& program, const LinearOp& loop, int64_t threads_extent) {
+  const auto step = static_cast<double>(loop.imm);
+  const LinearOp& end = program.ops[loop.src[1]];
+  const LinearOp& next = end.op == Op::Min ? program.ops[end.src[0]] : end;
+  if (next.op == Op::Add && next.src[0] == loop.src[0] && program.ops[next.src[1]].op == Op::Const)
+    return std::ceil(static_cast<double>(program.ops[next.src[1]].imm) / step);
+  const auto first = most_of(program, loop.src[0], threads_extent);
+  const auto last = most_of(program, loop.src[1], threads_extent);
+  return first && last ? std::max(std::ceil((*last - *first) / step), 0.0) : kTripsUnknown;
+}
+
 // Calls body(free, row) for every operation that counts.
 template <class Body>
 void for_each_operation(const Kernel& kernel, Body body) {
@@ -180,11 +193,7 @@ double count_executed(const LinearProgram& program, int64_t threads_extent) {
     const DType value = op.op == Op::Store ? program.ops[op.src[2]].dtype : op.dtype;
     sum += times.back() * (is_apart ? static_cast<double>(value.lanes) : 1);
     if (op.op != Op::Loop) continue;
-    const auto begin = most_of(program, op.src[0], threads_extent);
-    const auto end = most_of(program, op.src[1], threads_extent);
-    const double trips =
-        begin && end ? std::ceil((*end - *begin) / static_cast<double>(op.imm)) : kTripsUnknown;
-    times.push_back(times.back() * std::max(trips, 0.0));
+    times.push_back(times.back() * trips_of(program, op, threads_extent));
   }
   return sum;
 }

@@ -11,6 +11,7 @@
 #include "codegen/linearize.h"
 #include "codegen/options.h"
 #include "codegen/overlap.h"
+#include "codegen/partial_sums.h"
 #include "codegen/ranges.h"
 #include "ir/dot.h"
 #include "ir/spec.h"
@@ -31,6 +32,7 @@ constexpr LinearPass kLinearPasses[] = {
     {"form_sub", form_sub, "before form_fma, which would take the sum"},
     {"form_fma", form_fma, "after every rewrite that could change who reads a product"},
     {"overlap", overlap_steps, "before merge_equal, which finds what loops that were joined share"},
+    {"sum_in_parts", sum_in_parts, "after overlap, which joins loops that are alike"},
     {"merge_equal", merge_equal, "after form_fma: a product with two readers would not be fused"},
     {"remove_dead", remove_dead, "last: the passes before leave products that nobody reads"},
 };

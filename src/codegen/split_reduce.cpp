@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/partial_sums.h"
+#include "ir/bounds.h"
+
 namespace tiny {
 
 namespace {
@@ -44,6 +47,20 @@ bool bound_together(const Kernel& kernel, const std::vector<UOp>& loops) {
     if (std::count_if(loops.begin(), loops.end(), stands_in) > 1) return true;
   }
   return false;
+}
+
+// How many steps these ranges have together, at most.
+double steps_of(std::span<const UOp> ranges) {
+  double steps = 1;
+  for (const UOp& r : ranges) steps *= static_cast<double>(bounds(r.src(0)).hi);
+  return steps;
+}
+
+// Whether a float sum would have many short parts: what a destination holds is one accumulator.
+bool has_many_parts(const UOp& reduce, std::span<const UOp> outer, std::span<const UOp> inner) {
+  return reduce.dtype().is_float() && reduce.reduce_arg().op == Op::Add &&
+         steps_of(outer) > static_cast<double>(kPartSteps) &&
+         steps_of(inner) < static_cast<double>(kPartSteps) / 4;
 }
 
 // A load of what is stored last would see a partial sum if both are one buffer.
@@ -97,6 +114,7 @@ SplitReduction split_outer_reduction(const Kernel& kernel) {
     (std::find(outside.begin(), outside.end(), r) == outside.end() ? inner : outer).push_back(r);
   }
   if (inner.size() == 1 || bound_together(kernel, outside)) return out;
+  if (has_many_parts(reduce, outside, std::span(inner).subspan(1))) return out;
   Graph& graph = reduce.graph();
   outer[0] = graph.make(Op::Reduce, std::move(inner), reduce.arg());
   out.outer = graph.make(Op::Reduce, std::move(outer), reduce.arg());
