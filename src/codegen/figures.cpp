@@ -114,6 +114,7 @@ void for_each_operation(const Kernel& kernel, Body body) {
     const bool arithmetic = has(u.op(), kElementwise) && u.op() != Op::Cast &&
                             u.op() != Op::Bitcast && (data || u.dtype().is_float());
     if (arithmetic || u.op() == Op::Reduce) body(free, row);
+    if (u.op() == Op::Fma) body(free, row);  // it counts as two
     if (closes_ranges(u))
       for (const UOp& range : u.src().subspan(1)) free.clear(row, kernel.position(range));
   }

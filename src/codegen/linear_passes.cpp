@@ -112,16 +112,19 @@ void form_sub(LinearProgram& program) {
 
 void form_fma(LinearProgram& program) {
   const std::vector<uint32_t> uses = count_uses(program);
-  for (LinearOp& op : program.ops) {
-    if (op.op != Op::Add ||
-        (op.dtype.scalar != ScalarType::Float32 && op.dtype.scalar != ScalarType::Float64))
+  for (const LinearOp& set : program.ops) {
+    if (set.op != Op::Set || uses[set.src[1]] != 1) continue;
+    LinearOp& sum = program.ops[set.src[1]];
+    if (sum.op != Op::Add ||
+        (sum.dtype.scalar != ScalarType::Float32 && sum.dtype.scalar != ScalarType::Float64))
       continue;
     for (const size_t side : {size_t{1}, size_t{0}}) {
-      const LinearOp& product = program.ops[op.src[side]];
-      if (product.op != Op::Mul || uses[op.src[side]] != 1) continue;
-      op.op = Op::Fma;
-      op.count = 3;
-      op.src = {product.src[0], product.src[1], op.src[1 - side]};
+      const LinearOp& product = program.ops[sum.src[side]];
+      if (product.op != Op::Mul || uses[sum.src[side]] != 1 || sum.src[1 - side] != set.src[0])
+        continue;
+      sum.op = Op::Fma;
+      sum.count = 3;
+      sum.src = {product.src[0], product.src[1], set.src[0]};
       break;
     }
   }

@@ -8,8 +8,9 @@ namespace tiny {
 // a + (-b) becomes a - b: the same bits, one op less.
 void form_sub(LinearProgram& program);
 
-// a * b + c becomes fma(a, b, c) for floats whose product nobody else reads.  The only place where
-// contraction happens: hence every renderer gives the same bits.
+// What a float sum adds to its accumulator becomes fma(a, b, sum) where it is a product that nobody
+// else reads: a step of a reduction, which no kernel computes twice.  All other fma are decided on
+// the tensor graph (schedule/form_fma.h), so every renderer and every kernel gives the same bits.
 void form_fma(LinearProgram& program);
 
 // One op for those of a block (and the blocks in it) that compute the same; loads, if nothing is

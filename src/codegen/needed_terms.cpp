@@ -69,11 +69,11 @@ void add_where_finite(const UOp& value, std::vector<UOp>& needed) {
       stack.insert(stack.end(), u.src().begin(), u.src().end());
     } else if (const UOp chosen = add_choice(u, inf, needed)) {
       stack.push_back(chosen);
-    } else if (u.op() == Op::Fma) {
-      stack.push_back(u.src(2));
-    } else if (u.op() == Op::Mul && (u.src(0).is_const() || u.src(1).is_const())) {
+    } else if (u.op() == Op::Mul || u.op() == Op::Fma) {
+      if (u.op() == Op::Fma) stack.push_back(u.src(2));
       const size_t constant = u.src(0).is_const() ? 0 : 1;
-      if (number_of(u.src(constant)) > 0) stack.push_back(u.src(1 - constant));
+      if (u.src(constant).is_const() && number_of(u.src(constant)) > 0)
+        stack.push_back(u.src(1 - constant));
     }
   }
 }

@@ -29,7 +29,7 @@ struct LinearPass {
   const char* why_here;
 };
 constexpr LinearPass kLinearPasses[] = {
-    {"form_sub", form_sub, "before form_fma, which would take the sum"},
+    {"form_sub", form_sub, "before merge_equal, which finds equal differences"},
     {"form_fma", form_fma, "after every rewrite that could change who reads a product"},
     {"overlap", overlap_steps, "before merge_equal, which finds what loops that were joined share"},
     {"sum_in_parts", sum_in_parts, "after overlap, which joins loops that are alike"},

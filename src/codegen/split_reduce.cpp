@@ -59,7 +59,7 @@ double steps_of(std::span<const UOp> ranges) {
 // Whether a float sum would have many short parts: what a destination holds is one accumulator.
 bool has_many_parts(const UOp& reduce, std::span<const UOp> outer, std::span<const UOp> inner) {
   return reduce.dtype().is_float() && reduce.reduce_arg().op == Op::Add &&
-         steps_of(outer) > static_cast<double>(kPartSteps) &&
+         steps_of(outer) > static_cast<double>(kSerialSteps) &&
          steps_of(inner) < static_cast<double>(kPartSteps) / 4;
 }
 

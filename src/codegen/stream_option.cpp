@@ -348,7 +348,11 @@ class Streamer {
         stack.emplace_back(u.src(1), f);
       } else if (u.op() == Op::Neg) {
         stack.emplace_back(u.src(0), -f);
-      } else if (u.op() == Op::Mul && (u.src(0).is_const() || u.src(1).is_const())) {
+      } else if (u.op() == Op::Fma && !mentions(u.src(0)) && !mentions(u.src(1))) {
+        stack.emplace_back(u.src(2), f);
+      } else if ((u.op() == Op::Mul || u.op() == Op::Fma) &&
+                 (u.src(0).is_const() || u.src(1).is_const())) {
+        if (u.op() == Op::Fma) stack.emplace_back(u.src(2), f);
         const size_t number = u.src(0).is_const() ? 0 : 1;
         const UOp& c = u.src(number);
         stack.emplace_back(u.src(1 - number), f * double_of(c.dtype(), c.const_bits()));

@@ -11,6 +11,7 @@
 #include "engine/plan_cache.h"
 #include "engine/realize.h"
 #include "engine/stored.h"
+#include "schedule/form_fma.h"
 #include "schedule/kernel_origins.h"
 #include "schedule/schedule.h"
 #include "schedule/split_reductions.h"
@@ -117,7 +118,8 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   const JoinSettings joins{parse_joins(context.flags().flip_joins),
                            observer.tells(5) ? &trials : nullptr, &context.stop()};
   const Target& target = context.backend().target();
-  const SplitReductions split = split_reductions(request.roots, target);
+  const ChangedGraph fused = form_fma(request.roots);
+  const ChangedGraph split = split_reductions(fused.roots, target);
   const Schedule schedule = make_schedule(split.roots, target, context.flags().fusion != 0, joins);
   const double scheduled = observer.now();
   observer.joined(trials);
@@ -135,7 +137,7 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   out.plan = make_plan(context, schedule, wanted);
   out.plan.has_writes = out.key.has_writes;
   name_kernels(out.plan, schedule, split.roots, out.key);
-  for (UOp& output : out.outputs) output = split.origin_of(output);
+  for (UOp& output : out.outputs) output = fused.origin_of(split.origin_of(output));
   out.copies = schedule.copies;
   out.copied_bytes = schedule.copied_bytes;
   out.schedule_seconds = scheduled - begin;

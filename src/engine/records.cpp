@@ -15,6 +15,7 @@
 #include "engine/plan_cache.h"
 #include "engine/plan_graph.h"
 #include "engine/versions.h"
+#include "schedule/form_fma.h"
 #include "schedule/kernel_origins.h"
 #include "schedule/schedule.h"
 #include "schedule/split_reductions.h"
@@ -106,7 +107,7 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   const Versions versions(context, outputs);
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
   const Target& target = context.backend().target();
-  const SplitReductions split = split_reductions(wanted, target);
+  const ChangedGraph split = split_reductions(form_fma(wanted).roots, target);
   const Schedule schedule =
       make_schedule(split.roots, target, context.flags().fusion != 0,
                     {parse_joins(context.flags().flip_joins), nullptr, nullptr});

@@ -65,7 +65,8 @@ constexpr bool legal_in(Op op, OpStages stage) {
   return (info(op).stages & stage) != 0;
 }
 
-// What computing one element costs, in multiply-adds.
+// What computing one element costs, in operations of one instruction.  An Fma counts as the two
+// that it stands for: what is fused and what is not are weighed alike.
 constexpr double op_weight(Op op) {
   if (has(op, kTranscendental)) return 20;
   switch (op) {
@@ -77,6 +78,8 @@ constexpr double op_weight(Op op) {
     case Op::TruncDiv:
     case Op::TruncMod:
       return 8;
+    case Op::Fma:
+      return 2;
     case Op::Cast:
     case Op::Bitcast:
       return 0;

@@ -230,8 +230,8 @@ class Splitter {
 
 }  // namespace
 
-SplitReductions split_reductions(std::span<const UOp> roots, const Target& target) {
-  SplitReductions out;
+ChangedGraph split_reductions(std::span<const UOp> roots, const Target& target) {
+  ChangedGraph out;
   out.roots.assign(roots.begin(), roots.end());
   if (target.cores < 2) return out;
   out.roots = rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {

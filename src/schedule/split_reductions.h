@@ -9,26 +9,13 @@
 #pragma once
 
 #include <span>
-#include <unordered_map>
-#include <vector>
 
 #include "ir/target.h"
-#include "ir/uop.h"
+#include "schedule/changed_graph.h"
 
 namespace tiny {
 
-struct SplitReductions {
-  std::vector<UOp> roots;
-  // What nodes of the new graph were made from, where that is another node.
-  std::unordered_map<const Node*, UOp> origins;
-
-  const UOp& origin_of(const UOp& node) const {
-    const auto at = origins.find(node.node());
-    return at == origins.end() ? node : at->second;
-  }
-};
-
 // `roots` with every reduction cut that the target is expected to compute sooner in pieces.
-SplitReductions split_reductions(std::span<const UOp> roots, const Target& target);
+ChangedGraph split_reductions(std::span<const UOp> roots, const Target& target);
 
 }  // namespace tiny

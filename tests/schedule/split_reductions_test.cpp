@@ -112,7 +112,7 @@ TEST_F(SplitReductionsTest, OneCoreChangesNothing) {
 TEST_F(SplitReductionsTest, TheOriginOfAResultIsWhatItWasMadeFrom) {
   const Tensor t = relu(sum(given({kLong}), {0}, true));
   const UOp node = t.node();
-  const SplitReductions out = split_reductions({&node, 1}, with_cores(2));
+  const ChangedGraph out = split_reductions({&node, 1}, with_cores(2));
   ASSERT_FALSE(out.roots.front() == node);
   EXPECT_TRUE(out.origin_of(out.roots.front()) == node);
 }
