@@ -179,10 +179,6 @@ void LoadedModel::check_shapes(const std::vector<Ints>& shapes) const {
 void LoadedModel::check_shapes(const std::vector<Shape>& shapes) const {
   require(shapes.size() == input_count(), Status::InvalidArgument, "the model has ", input_count(),
           " inputs; got ", shapes.size());
-  struct Bound {
-    size_t input, axis;
-  };
-  std::map<std::string_view, Bound> bound;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const ValueInfo& info = input(i);
     check_shape(shapes[i], input_dtype(i));
@@ -195,21 +191,29 @@ void LoadedModel::check_shapes(const std::vector<Shape>& shapes) const {
       require(!dims[k].is_known() || got.is(dims[k].value), Status::Shape, "input \"", info.name,
               "\" has the shape ", Declared{dims}, "; got ", shapes[i], ": dimension ", k,
               " must be ", dims[k].value);
-      if (dims[k].is_known() || dims[k].name.empty()) continue;
-      const auto [at, is_new] = bound.try_emplace(dims[k].name, Bound{i, k});
-      const auto [other, axis] = at->second;
-      require(is_new || shapes[other][axis] == got, Status::Shape, "the dimension \"", dims[k].name,
-              "\" is ", shapes[other][axis], " in dimension ", axis, " of input \"",
-              input(other).name, "\" and ", got, " in dimension ", k, " of input \"", info.name,
-              "\"");
     }
   }
 }
 
+// Its name in the model, if that stands for one size.
 std::string LoadedModel::dim_name(size_t index, size_t axis) const {
   const ValueInfo& info = input(index);
   const std::string& name = info.type.dims[axis].name;
-  return name.empty() ? cat(info.name, ".", axis) : name;
+  return name.empty() || apart_.contains(name) ? cat(info.name, ".", axis) : name;
+}
+
+// Finds names that stand for several sizes: a model may use one for whatever it does not know.
+void LoadedModel::learn_names(const std::vector<Ints>& shapes) {
+  std::map<std::string_view, int64_t> sizes;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (!input(i).type.has_rank) continue;
+    for (size_t k = 0; k < shapes[i].size(); ++k) {
+      const Dim& dim = input(i).type.dims[k];
+      if (dim.is_known() || dim.name.empty()) continue;
+      const auto [at, is_new] = sizes.try_emplace(dim.name, shapes[i][k]);
+      if (!is_new && at->second != shapes[i][k]) apart_.insert(dim.name);
+    }
+  }
 }
 
 std::vector<LoadedModel::FreeDim> LoadedModel::free_dims(const std::vector<Ints>& shapes,
@@ -237,6 +241,7 @@ namespace {
 // these.
 bool serves(const TensorProgram& program, const std::vector<Ints>& made,
             const std::vector<Ints>& shapes) {
+  Ints values(program.variables.size(), kFree);
   for (size_t i = 0; i < made.size(); ++i) {
     if (made[i].size() != shapes[i].size()) return false;
     for (size_t k = 0; k < made[i].size(); ++k) {
@@ -244,6 +249,8 @@ bool serves(const TensorProgram& program, const std::vector<Ints>& made,
       const auto variable = program.inputs[i].sizes[k].variable();
       if (made[i][k] != kFree || !variable) return false;
       const ProgramVariable& v = program.variables[*variable];
+      const int64_t before = std::exchange(values[*variable], shapes[i][k]);
+      if (before != kFree && before != shapes[i][k]) return false;
       if (shapes[i][k] < v.min || shapes[i][k] > v.max) return false;
     }
   }
@@ -287,7 +294,10 @@ Ref<const TensorProgram> LoadedModel::program_for(const std::vector<Ints>& shape
                                                   const Known& known) {
   Key key{shapes, texts_of(known)};
   const bool is_new = key != last_;
-  if (is_new) check_shapes(shapes);
+  if (is_new) {
+    check_shapes(shapes);
+    learn_names(shapes);
+  }
   repeats_ = is_new ? 1 : repeats_ + 1;
   if (is_new) last_ = key;
   if (Ref<const TensorProgram> found = find_program(key, false)) return found;

@@ -1,9 +1,10 @@
 // A loaded model and the programs compiled from it.
 //
 // A free dimension is a Variable in the programs that run() makes, so that one program serves many
-// sizes; 0 and 1 are numbers (broadcasting and squeezing ask for them), and so is a dimension on
-// which a decision depends (FreeDimension).  Sizes that come several times in a row, and those
-// asked for by compile(), get programs of their own.
+// sizes; those of one name are one Variable until they have different sizes in one run, which a
+// model is free to mean; 0 and 1 are numbers (broadcasting and squeezing ask for them), and so is a
+// dimension on which a decision depends (FreeDimension).  Sizes that come several times in a row,
+// and those asked for by compile(), get programs of their own.
 //
 // A model holds no nodes of a graph: it may be released from any thread, and so may its programs.
 // Compiling builds graphs and belongs to the context's thread.
@@ -121,6 +122,7 @@ class LoadedModel : public RefCounted {
   Ref<const TensorProgram> make_program(const std::vector<Shape>& shapes,
                                         const std::vector<UOp>& variables, const Known& known);
   std::string dim_name(size_t index, size_t axis) const;
+  void learn_names(const std::vector<Ints>& shapes);
   std::vector<FreeDim> free_dims(const std::vector<Ints>& shapes, const Known& known) const;
   Ref<TensorRun> take_idle(const TensorProgram& program);
   Ref<const TensorProgram> find_program(const Key& wanted, bool shared);
@@ -144,6 +146,7 @@ class LoadedModel : public RefCounted {
   std::vector<Ref<TensorRun>> idle_;
   std::vector<DType> dtypes_;      // of the inputs, once run() has asked
   std::set<std::string> numbers_;  // free dimensions that cannot be variables
+  std::set<std::string> apart_;    // names of dimensions that have had different sizes at once
   Key last_;                       // of the latest run, and how many in a row had it
   int64_t repeats_ = 0;
 };

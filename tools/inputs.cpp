@@ -23,7 +23,7 @@ class Shapes {
     for (const std::string& text : flags.dims) {
       const auto [name, value] = split_last(text, "--dim");
       require_dim(name);
-      dims_[name] = parse_integer(value, "--dim " + name, 0, INT64_MAX);
+      flagged_[name] = parse_integer(value, "--dim " + name, 0, INT64_MAX);
     }
     for (const std::string& text : flags.shapes) {
       const auto [name, value] = split_last(text, "--shape");
@@ -33,15 +33,7 @@ class Shapes {
   }
 
   // The shape of an input as far as it is known: -1 is still free.
-  std::vector<int64_t> known(size_t index) const {
-    const Port& port = model_.inputs()[index];
-    std::vector<int64_t> shape = given_[index].value_or(port.shape);
-    for (size_t axis = 0; axis < shape.size(); ++axis)
-      if (shape[axis] < 0 && port.has_rank)
-        if (const auto found = dims_.find(port.names[axis]); found != dims_.end())
-          shape[axis] = found->second;
-    return shape;
-  }
+  std::vector<int64_t> known(size_t index) const { return filled(wanted(index), index, learned_); }
 
   bool is_known(size_t index) const {
     return model_.inputs()[index].has_rank || given_[index].has_value();
@@ -60,7 +52,7 @@ class Shapes {
       const std::string what = name.empty() ? "dimension " + std::to_string(axis) : name;
       warn("input " + port.name + ": " + what + " is free, 1 is taken (" +
            (name.empty() ? "--shape " + port.name + "=.." : "--dim " + name + "=N") + ")");
-      if (!name.empty()) dims_[name] = 1;
+      if (!name.empty()) learned_[name] = 1;
     }
     return shape;
   }
@@ -68,7 +60,7 @@ class Shapes {
   // Holds an array against the model, and learns its free dimensions.
   void accept(size_t index, const Array& array, const std::string& source) {
     const Port& port = model_.inputs()[index];
-    const std::vector<int64_t> wanted = known(index);
+    const std::vector<int64_t> wanted = this->wanted(index);
     const bool any_shape = !is_known(index);
     bool fits = array.dtype == port.dtype && (any_shape || array.shape.size() == wanted.size());
     for (size_t axis = 0; fits && !any_shape && axis < wanted.size(); ++axis)
@@ -83,10 +75,26 @@ class Shapes {
     }
     if (port.has_rank && port.shape.size() == array.shape.size())
       for (size_t axis = 0; axis < port.shape.size(); ++axis)
-        if (!port.names[axis].empty()) dims_[port.names[axis]] = array.shape[axis];
+        if (!port.names[axis].empty()) learned_[port.names[axis]] = array.shape[axis];
   }
 
  private:
+  using Sizes = std::map<std::string, int64_t>;  // of dimensions, by their names
+
+  // What the model and the flags say.
+  std::vector<int64_t> wanted(size_t index) const {
+    return filled(given_[index].value_or(model_.inputs()[index].shape), index, flagged_);
+  }
+
+  std::vector<int64_t> filled(std::vector<int64_t> shape, size_t index, const Sizes& sizes) const {
+    const Port& port = model_.inputs()[index];
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      if (shape[axis] < 0 && port.has_rank)
+        if (const auto found = sizes.find(port.names[axis]); found != sizes.end())
+          shape[axis] = found->second;
+    return shape;
+  }
+
   static std::pair<std::string, std::string> split_last(const std::string& text,
                                                         const std::string& flag) {
     const size_t at = text.rfind('=');
@@ -124,7 +132,8 @@ class Shapes {
   }
 
   const LoadedModel& model_;
-  std::map<std::string, int64_t> dims_;
+  Sizes flagged_;
+  Sizes learned_;  // of files; another file may have another size for the same name
   std::vector<std::optional<std::vector<int64_t>>> given_;
 };
 

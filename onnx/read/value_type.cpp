@@ -1,5 +1,7 @@
 #include "onnx/read/value_type.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "onnx/read/structure.h"
@@ -14,6 +16,11 @@ int32_t element_type(WireReader& r) {
   return static_cast<int32_t>(number);
 }
 
+// Whether the text names a dimension: exporters write "?" and the like for what they do not know.
+bool is_name(const std::string& text) {
+  return std::ranges::any_of(text, [](char c) { return c != '?' && c != '*' && c != ' '; });
+}
+
 Dim dimension(WireReader& r) {
   Dim dim;
   while (r.next()) {
@@ -21,6 +28,7 @@ Dim dimension(WireReader& r) {
     if (r.field() == field::Dimension::dim_value) dim = {r.integer(), ""};
     if (r.field() == field::Dimension::dim_param) dim = {-1, r.name()};
   }
+  if (!is_name(dim.name)) dim.name.clear();
   if (dim.value < 0) dim.value = -1;
   return dim;
 }
