@@ -184,7 +184,8 @@ enum {
   TINY_APPROXIMATE = 16,       /* by tanh, not by erf */
   TINY_COLUMNS_FIRST = 32,     /* channels in ONNX's order CRD, not DCR */
   TINY_CEIL_MODE = 64,         /* a last window may reach over the end */
-  TINY_COUNT_INCLUDE_PAD = 128 /* padding counts as zeros (what TINY_CEIL_MODE adds does not) */
+  TINY_COUNT_INCLUDE_PAD = 128, /* padding counts as zeros (what TINY_CEIL_MODE adds does not) */
+  TINY_READ_ONLY = 256          /* memory that is never written */
 };
 
 /* ---- Context ------------------------------------------------------------------------------- */
@@ -198,13 +199,14 @@ typedef struct tiny_cancel tiny_cancel;   /* ends work early */
 TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
 /* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt",
-   "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes
-   of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more
-   beside the buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits
-   for others on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for
-   none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers),
-   "time_limit" (milliseconds of a call, and of its wait for others), "node_limit", "depth_limit", "file_limit"
-   (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known. */
+   "spec", "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see
+   tiny_model_load), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large
+   buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the
+   buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others
+   on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each
+   TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call,
+   and of its wait for others), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).
+   An unknown key is an error that lists the known. */
 TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
 /* Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp",
    "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
@@ -275,13 +277,15 @@ TINY_API tiny_status tiny_cancel_clear(tiny_cancel *cancel);
 /* Copies the elements of `data` (row-major, `bytes` must be their exact size) before it returns. */
 TINY_API tiny_status tiny_tensor_from_data(tiny_context *context, tiny_dtype dtype, const int64_t *dims, size_t ndim,
                                            const void *data, size_t bytes, tiny_tensor **out);
-/* The caller's memory, without a copy.  Element (i0, i1, ..) is at data + (i0*strides[0] + ..) elements;
-   strides have any sign, 0 repeats; NULL strides mean row-major.  The memory is read when work runs and must not
-   change before; `deleter` (may be NULL) is called with `user` once, from any thread, when the last
+/* The caller's memory, the `bytes` from `data` on, without a copy.  Element (i0, i1, ..) is the element offset +
+   i0*strides[0] + .. of it; strides have any sign, 0 repeats; NULL strides mean row-major.  All must lie in the memory
+   (TINY_ERROR_SHAPE), and `data` be aligned to an element.  The memory is read when work runs and must not change
+   before; tiny_assign and runs write there, unless `flags` has TINY_READ_ONLY: then the tensor gets memory of its
+   own when it is to be written.  `deleter` (may be NULL) is called with `user` once, from any thread, when the last
    tensor that needs the memory is gone.  On failure the deleter is not called. */
 TINY_API tiny_status tiny_tensor_wrap(tiny_context *context, tiny_dtype dtype, const int64_t *dims,
-                                      const int64_t *strides, size_t ndim, void *data, void (*deleter)(void *user),
-                                      void *user, tiny_tensor **out);
+                                      const int64_t *strides, size_t ndim, void *data, size_t bytes, int64_t offset,
+                                      tiny_flags flags, void (*deleter)(void *user), void *user, tiny_tensor **out);
 /* A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes
    the tensor's dtype, unless only a float can hold it (docs/semantics.md). */
 TINY_API tiny_status tiny_scalar_float(tiny_context *context, double value, tiny_tensor **out);
@@ -663,8 +667,8 @@ typedef struct tiny_archive tiny_archive; /* tensors by name: those of a file, o
 /* An archive without tensors. */
 TINY_API tiny_status tiny_archive_create(tiny_context *context, tiny_archive **out);
 /* The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until
-   the archive is released: elements are read when a tensor is asked for, and it must not be changed in place
-   before.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong. */
+   the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor
+   is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong. */
 TINY_API tiny_status tiny_archive_load(tiny_context *context, const char *path, tiny_archive **out);
 TINY_API void tiny_archive_retain(tiny_archive *archive);
 TINY_API void tiny_archive_release(tiny_archive *archive);
@@ -762,10 +766,18 @@ typedef struct tiny_model tiny_model;     /* a loaded ONNX file */
 typedef struct tiny_program tiny_program; /* compiled for certain shapes; immutable; any thread */
 typedef struct tiny_run tiny_run;         /* one execution of a program: bindings and memory */
 
-/* Reads the file and checks its structure; weights stay in the file, mapped.  Operators are checked
-   when the model is compiled.  A model file is untrusted input: TINY_ERROR_INVALID_MODEL names the
-   place that is wrong, TINY_ERROR_LIMIT a limit of the context's options. */
+/* Reads the file and checks its structure; weights stay in the file, mapped, and so do those in other files.  As long as
+   the model or a program of it lives such a file may be renamed, deleted or replaced by another, but neither
+   changed in place nor truncated: the process would end with SIGBUS.  The context's option "map_files" 0 reads
+   files into memory instead; then they may do as they like.  Operators are checked when the model is compiled.  A
+   model file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of
+   the context's options. */
 TINY_API tiny_status tiny_model_load(tiny_context *context, const char *path, tiny_model **out);
+/* The same of the bytes of such a file, which are copied before it returns.  `folder` (may be NULL: none) is where
+   weights in other files lie, which tiny_model_load takes from the file's own folder; without it a model that
+   has some is TINY_ERROR_UNSUPPORTED. */
+TINY_API tiny_status tiny_model_load_memory(tiny_context *context, const void *data, size_t bytes, const char *folder,
+                                            tiny_model **out);
 TINY_API void tiny_model_retain(tiny_model *model);
 TINY_API void tiny_model_release(tiny_model *model);
 /* All about the model as one JSON object: the keys of `tiny info --json`. */

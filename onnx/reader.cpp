@@ -77,14 +77,15 @@ Model model_message(WireReader& r, const TensorSource& source) {
 
 }  // namespace
 
-Model parse_model(const SharedBytes& bytes, const std::string& folder, const Limits& limits) {
+Model parse_model(const SharedBytes& bytes, const std::string& folder, const Limits& limits,
+                  FileAccess access) {
   require(bytes.size() <= limits.model_bytes, Status::Limit, "a model of ", bytes.size(),
           " bytes, more than the limit model_bytes = ", limits.model_bytes,
           raise_hint("model_bytes"));
   require(bytes.size() > 0, Status::InvalidModel, "the model file is empty");
   Budget budget{.limits = limits};
   std::optional<ExternalFiles> external;
-  if (!folder.empty()) external.emplace(folder, limits);
+  if (!folder.empty()) external.emplace(folder, limits, access);
   WireReader reader(bytes.text(), ProtoMessage::ModelProto, budget);
   Model model = model_message(reader, {bytes.owner(), external ? &*external : nullptr});
   set_versions(model);
@@ -92,15 +93,15 @@ Model parse_model(const SharedBytes& bytes, const std::string& folder, const Lim
   return model;
 }
 
-Model read_model(const std::string& path, const Limits& limits) {
-  const SharedBytes bytes = map_file(path);
+Model read_model(const std::string& path, const Limits& limits, FileAccess access) {
+  const SharedBytes bytes = open_file(path, access);
   require(bytes.size() <= limits.model_bytes, Status::Limit, path, " has ", bytes.size(),
           " bytes, more than the limit model_bytes = ", limits.model_bytes,
           raise_hint("model_bytes"));
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   try {
-    return parse_model(bytes, folder, limits);
+    return parse_model(bytes, folder, limits, access);
   } catch (const Error& e) {
     throw e.at(path).in_file(path);
   }

@@ -10,11 +10,12 @@
 
 namespace tiny::onnx {
 
-// Maps the file and reads it; weights in other files are looked for below the file's folder.
-Model read_model(const std::string& path, const Limits& limits = {});
+// Reads the file; weights in other files are looked for below the file's folder.
+Model read_model(const std::string& path, const Limits& limits = {},
+                 FileAccess access = FileAccess::Mapped);
 
 // Reads a model from memory.  `folder` is where weights in other files lie; empty refuses them.
 Model parse_model(const SharedBytes& bytes, const std::string& folder = "",
-                  const Limits& limits = {});
+                  const Limits& limits = {}, FileAccess access = FileAccess::Mapped);
 
 }  // namespace tiny::onnx

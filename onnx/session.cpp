@@ -90,10 +90,19 @@ Limits limits_of(const Context& context) {
   return limits;
 }
 
+FileAccess file_access(const Context& context) {
+  return context.flags().map_files != 0 ? FileAccess::Mapped : FileAccess::Copied;
+}
+
 }  // namespace
 
 LoadedModel::LoadedModel(const Ref<Context>& context, const std::string& path)
-    : LoadedModel(context, read_model(path, limits_of(*context))) {
+    : LoadedModel(context, read_model(path, limits_of(*context), file_access(*context))) {
+}
+
+LoadedModel::LoadedModel(const Ref<Context>& context, const SharedBytes& bytes,
+                         const std::string& folder)
+    : LoadedModel(context, parse_model(bytes, folder, limits_of(*context), file_access(*context))) {
 }
 
 LoadedModel::LoadedModel(Ref<Context> context, Model model)

@@ -30,6 +30,8 @@ class LoadedModel : public RefCounted {
  public:
   // Reads and checks the file.
   LoadedModel(const Ref<Context>& context, const std::string& path);
+  // The same of its bytes; `folder` is where weights in other files lie; empty refuses them.
+  LoadedModel(const Ref<Context>& context, const SharedBytes& bytes, const std::string& folder);
   // From a model already read.
   LoadedModel(Ref<Context> context, Model model);
 

@@ -361,26 +361,19 @@ public sealed partial class Tensor {
 
   /// <summary>The array's own memory, pinned until no tensor needs it; element (i0, ..) is
   /// data[first + i0*strides[0] + ..].  The array must not change before the tensor is computed.
+  /// An assignment is written there, but if it is readOnly: then the tensor gets memory of its own.
   /// </summary>
   public static Tensor Wrap(Context context, Array data, long[] dims, long[] strides = null,
-                            long first = 0) {
+                            long first = 0, bool readOnly = false) {
     Dtype dtype = DtypeOf(data.GetType().GetElementType());
     ulong count = Memory.Count(dims, strides);
-    long lowest = first, highest = first, step = 1;
-    for (int axis = dims.Length - 1; axis >= 0; step *= Math.Max(dims[axis], 1), --axis) {
-      long reach = checked((strides == null ? step : strides[axis]) * Math.Max(dims[axis] - 1, 0));
-      if (reach < 0) lowest = checked(lowest + reach);
-      else highest = checked(highest + reach);
-    }
-    if (Array.IndexOf(dims, 0L) < 0 && (lowest < 0 || highest >= data.LongLength))
-      throw new ArgumentException("elements " + lowest + ".." + highest + " of an array of " +
-                                  data.LongLength);
+    ulong bytes = (ulong)data.LongLength * Raw.tiny_dtype_size((int)dtype);
     GCHandle pin = GCHandle.Alloc(data, GCHandleType.Pinned);
     TensorHandle made;
     try {
-      var address = new IntPtr(pin.AddrOfPinnedObject().ToInt64() +
-                               first * (long)Raw.tiny_dtype_size((int)dtype));
-      Raw.tiny_tensor_wrap(context.handle, (int)dtype, dims, strides, count, address, Unpin,
+      Raw.tiny_tensor_wrap(context.handle, (int)dtype, dims, strides, count,
+                           pin.AddrOfPinnedObject(), bytes, first,
+                           readOnly ? (uint)Raw.TINY_READ_ONLY : 0, Unpin,
                            GCHandle.ToIntPtr(pin), out made);
     } catch {
       pin.Free();

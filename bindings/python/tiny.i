@@ -551,6 +551,8 @@ tiny_status tiny_wrap_buffer(tiny_context *context, tiny_dtype dtype, PyObject *
     return TINY_ERROR_INVALID_ARGUMENT;
   }
   tiny_status status = TINY_OK;
+  Py_ssize_t lowest = 0, highest = 0; /* bytes from the first element to those that strides reach */
+  int is_empty = 0;
   if (view->ndim > TINY_RANK_MAX) {
     PyErr_Format(PyExc_ValueError, "at most %d dimensions, not %d", TINY_RANK_MAX, view->ndim);
     status = TINY_ERROR_INVALID_ARGUMENT;
@@ -558,14 +560,18 @@ tiny_status tiny_wrap_buffer(tiny_context *context, tiny_dtype dtype, PyObject *
   for (int i = 0; status == TINY_OK && i < view->ndim; ++i) {
     dims[i] = view->shape[i];
     strides[i] = view->strides[i] / view->itemsize;
+    is_empty |= dims[i] == 0;
+    *(view->strides[i] < 0 ? &lowest : &highest) += (view->shape[i] - 1) * view->strides[i];
     if (view->strides[i] % view->itemsize != 0) {
       PyErr_SetString(PyExc_ValueError, "strides of whole elements are wanted");
       status = TINY_ERROR_INVALID_ARGUMENT;
     }
   }
+  if (is_empty) lowest = highest = 0;
   if (status == TINY_OK)
-    status = tiny_tensor_wrap(context, dtype, dims, strides, (size_t)view->ndim, view->buf,
-                              release_buffer, view, out);
+    status = tiny_tensor_wrap(context, dtype, dims, strides, (size_t)view->ndim, (char *)view->buf + lowest,
+                              (size_t)(highest - lowest + view->itemsize), -lowest / view->itemsize,
+                              view->readonly ? TINY_READ_ONLY : 0, release_buffer, view, out);
   if (status != TINY_OK) {
     PyBuffer_Release(view);
     PyMem_Free(view);

@@ -33,6 +33,11 @@ bool is_before(const Entry* entry, std::string_view name) {
   return entry->stored.name < name;
 }
 
+tiny::Archive read_file(const tiny_context& context, const std::string& path) {
+  const bool is_mapped = context.core->flags().map_files != 0;
+  return tiny::read_archive(path, is_mapped ? tiny::FileAccess::Mapped : tiny::FileAccess::Copied);
+}
+
 tiny::Tensor tensor_of(tiny_context& context, const tiny::NamedTensor& stored) {
   const tiny::HostTensor& host = tiny::supported(stored);
   return tiny::from_data(context.core, host.dtype, host.shape, host.bytes.data(),
@@ -121,7 +126,7 @@ extern "C" {
 tiny_status tiny_tensor_load(tiny_context* context, const char* path, tiny_tensor** out) {
   return tiny::produce(__func__, out, context, [&] {
     const std::string file = &tiny::required(path, "path");
-    const tiny::Archive archive = tiny::read_archive(file);
+    const tiny::Archive archive = read_file(*context, file);
     std::vector<std::string> names;
     for (const tiny::NamedTensor& tensor : archive.tensors) names.push_back(tensor.name);
     require(names.size() == 1, Status::InvalidArgument, file, " has ", names.size(),
@@ -152,7 +157,7 @@ tiny_status tiny_archive_load(tiny_context* context, const char* path, tiny_arch
   return tiny::act(__func__, context, [&] {
     std::unique_ptr<tiny_archive, void (*)(tiny_archive*)> archive(new tiny_archive(*context),
                                                                    tiny_archive_release);
-    archive->fill(tiny::read_archive(&tiny::required(path, "path")));
+    archive->fill(read_file(*context, &tiny::required(path, "path")));
     *out = archive.release();
   });
 }

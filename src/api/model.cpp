@@ -187,6 +187,20 @@ tiny_status tiny_model_load(tiny_context* context, const char* path, tiny_model*
   });
 }
 
+tiny_status tiny_model_load_memory(tiny_context* context, const void* data, size_t bytes,
+                                   const char* folder, tiny_model** out) {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] {
+    tiny_context& owner = tiny::required(context, "context");
+    require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
+    const tiny::Building building(owner);
+    const auto copy = tiny::SharedBytes::copy({static_cast<const char*>(data), bytes});
+    *out =
+        new tiny_model(owner, tiny::make_ref<LoadedModel>(owner.core, copy, folder ? folder : ""));
+  });
+}
+
 void tiny_model_retain(tiny_model* model) {
   tiny::retain_owned(model);
 }

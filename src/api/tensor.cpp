@@ -1,4 +1,6 @@
 // Tensors: made from data, looked at, read.
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <span>
@@ -104,14 +106,21 @@ tiny_status tiny_tensor_from_data(tiny_context* context, tiny_dtype dtype, const
 }
 
 tiny_status tiny_tensor_wrap(tiny_context* context, tiny_dtype dtype, const int64_t* dims,
-                             const int64_t* strides, size_t ndim, void* data,
-                             void (*deleter)(void* user), void* user, tiny_tensor** out) {
+                             const int64_t* strides, size_t ndim, void* data, size_t bytes,
+                             int64_t offset, tiny_flags flags, void (*deleter)(void* user),
+                             void* user, tiny_tensor** out) {
   return produce(__func__, out, context, [&] {
+    tiny::check_flags(flags, TINY_READ_ONLY);
     const tiny::DType type = tiny::dtype_argument(dtype);
     const Ints shape = context->marks.plain(numbers(dims, ndim, "dims"), "dims");
     tiny::check_shape(tiny::to_shape(shape), type);
-    return tiny::wrap(context->core, type, shape, strides_argument(strides, shape), data, deleter,
-                      user);
+    const Ints steps = strides_argument(strides, shape);
+    const tiny::View view{tiny::to_shape(shape), tiny::to_shape(steps), offset};
+    tiny::require_inside(view, signed_bytes(bytes) / type.bytes());
+    const bool is_empty = std::ranges::count(shape, 0) > 0;
+    void* first = is_empty ? nullptr : static_cast<std::byte*>(data) + offset * type.bytes();
+    return tiny::wrap(context->core, type, shape, steps, data ? first : nullptr, deleter, user,
+                      (flags & TINY_READ_ONLY) == 0);
   });
 }
 

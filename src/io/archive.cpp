@@ -27,14 +27,14 @@ void check_ending(const std::string& path) {
   kind_of(path);
 }
 
-Archive read_archive(const std::string& path) {
+Archive read_archive(const std::string& path, FileAccess access) {
   Archive archive;
   switch (kind_of(path)) {
     case Kind::Npy:
-      archive.tensors.push_back({"", read_npy(path), ""});
+      archive.tensors.push_back({"", read_npy(path, access), ""});
       return archive;
     case Kind::TensorProto: {
-      const TensorData data = read_tensor_pb(path);
+      const TensorData data = read_tensor_pb(path, {}, access);
       const TensorTypeInfo& type = *tensor_type(data.type);
       archive.tensors.push_back({data.name, {type.ours, data.dims, data.bytes}, ""});
       if (type.ours == ScalarType::Void) archive.tensors[0].unsupported = type.name;
@@ -43,7 +43,7 @@ Archive read_archive(const std::string& path) {
     case Kind::Safetensors:
       break;
   }
-  return read_safetensors(path);
+  return read_safetensors(path, access);
 }
 
 void write_archive(const std::string& path, const Archive& archive) {

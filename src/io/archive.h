@@ -21,8 +21,8 @@ struct Archive {
   std::vector<std::pair<std::string, std::string>> metadata;  // of a .safetensors: key and text
 };
 
-// The file's tensors, where they lie in it; its errors name the file.
-Archive read_archive(const std::string& path);
+// The file's tensors, where they lie in its bytes; its errors name the file.
+Archive read_archive(const std::string& path, FileAccess access = FileAccess::Mapped);
 // Writes them; a file for one tensor takes no other number, and no metadata.
 void write_archive(const std::string& path, const Archive& archive);
 

@@ -98,11 +98,26 @@ struct stat regular_file(int fd, const std::string& path) {
   return info;
 }
 
-SharedBytes map_descriptor(int fd, const std::string& path, int64_t bytes_max) {
+// The whole file, as long as it was when it was asked.
+SharedBytes copy_descriptor(int fd, size_t size, const std::string& path) {
+  std::vector<std::byte> bytes(size);
+  for (size_t at = 0; at < size;) {
+    const ssize_t got = pread(fd, bytes.data() + at, size - at, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    require(got >= 0, Status::Io, "cannot read ", path, ": ", system_message(errno));
+    require(got > 0, Status::Io, "cannot read ", path, ": it has become shorter meanwhile");
+    at += static_cast<size_t>(got);
+  }
+  return SharedBytes::own(std::move(bytes));
+}
+
+SharedBytes open_descriptor(int fd, const std::string& path, FileAccess access, int64_t bytes_max) {
   const struct stat info = regular_file(fd, path);
   require(info.st_size <= bytes_max, Status::Limit, path, " has ", info.st_size,
           " bytes, more than the limit of ", bytes_max);
   if (info.st_size == 0) return {};
+  if (access == FileAccess::Copied)
+    return copy_descriptor(fd, static_cast<size_t>(info.st_size), path);
   auto owner = make_ref<MappedFile>(fd, static_cast<size_t>(info.st_size), path);
   const std::span<const std::byte> view = owner->view();
   return {owner, view};
@@ -225,13 +240,13 @@ SharedBytes SharedBytes::part(int64_t offset, int64_t size) const {
   return {owner_, view_.subspan(static_cast<size_t>(offset), static_cast<size_t>(size))};
 }
 
-SharedBytes map_file(const std::string& path, int64_t bytes_max) {
+SharedBytes open_file(const std::string& path, FileAccess access, int64_t bytes_max) {
   require(path.find('\0') == std::string::npos, Status::Io, "a path contains a NUL byte");
   // Without O_NONBLOCK the open of a FIFO would wait for a writer.
   Descriptor fd(open_retrying(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0)
     throw Error(Status::Io, cat("cannot open ", path, ": ", system_message(errno))).in_file(path);
-  return map_descriptor(fd.get(), path, bytes_max);
+  return open_descriptor(fd.get(), path, access, bytes_max);
 }
 
 void write_file(const std::string& path, std::span<const std::string_view> parts) {
@@ -291,7 +306,8 @@ const SharedBytes& ExternalFiles::file(const std::string& location) {
   const std::string name = cat("external data \"", location, "\"");
   require(limits_.hard_links || regular_file(fd.get(), name).st_nlink == 1, Status::InvalidModel,
           name, " has further names (hard links), which the limit hard_links forbids");
-  return files_.emplace(location, map_descriptor(fd.get(), name, INT64_MAX)).first->second;
+  return files_.emplace(location, open_descriptor(fd.get(), name, access_, INT64_MAX))
+      .first->second;
 }
 
 SharedBytes ExternalFiles::read(const std::string& location, int64_t offset, int64_t size) {

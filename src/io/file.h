@@ -1,4 +1,5 @@
-// Files as bytes in memory, mapped and kept alive by whoever still looks at a part of them.
+// Files as bytes in memory, mapped or read, and kept alive by whoever still looks at a part of
+// them.
 //
 // The only place of the engine that opens files named by untrusted data: `open_beneath` never
 // leaves its folder, neither by `..`, nor by an absolute path, nor through a symbolic link.
@@ -57,8 +58,15 @@ class SharedBytes {
   std::span<const std::byte> view_;
 };
 
-// Maps the regular file at `path`, or throws Error{Io}; more than `bytes_max` is Error{Limit}.
-SharedBytes map_file(const std::string& path, int64_t bytes_max = INT64_MAX);
+// How a file's bytes come into memory: in its place, or by a copy that what becomes of the file
+// does not touch.
+enum class FileAccess : uint8_t { Mapped, Copied };
+
+// The bytes of the regular file at `path`, or Error{Io}; more than `bytes_max` is Error{Limit}.
+SharedBytes open_file(const std::string& path, FileAccess access, int64_t bytes_max = INT64_MAX);
+inline SharedBytes map_file(const std::string& path, int64_t bytes_max = INT64_MAX) {
+  return open_file(path, FileAccess::Mapped, bytes_max);
+}
 
 // Writes the parts, one after the other, into the file at `path`, or throws Error{Io}.  A file that
 // is there is replaced once the new one is whole: who has it mapped keeps it, and it stays if this
@@ -71,12 +79,12 @@ void write_file(const std::string& path, std::string_view bytes);
 // `use_openat2` false takes the path for kernels without that call: one component at a time.
 int open_beneath(int folder, const std::string& location, bool use_openat2 = true);
 
-// The weight files beside one model, each opened and mapped once.
+// The weight files beside one model, each opened once.
 class ExternalFiles {
  public:
   // Locations are relative to `folder`, which is opened on first use.
-  ExternalFiles(std::string folder, const Limits& limits)
-      : folder_(std::move(folder)), limits_(limits) {}
+  ExternalFiles(std::string folder, const Limits& limits, FileAccess access = FileAccess::Mapped)
+      : folder_(std::move(folder)), limits_(limits), access_(access) {}
   ExternalFiles(const ExternalFiles&) = delete;
   ExternalFiles& operator=(const ExternalFiles&) = delete;
   ~ExternalFiles();
@@ -89,6 +97,7 @@ class ExternalFiles {
  private:
   std::string folder_;
   Limits limits_;
+  FileAccess access_;
   int folder_fd_ = -1;
   std::map<std::string, SharedBytes> files_;
 };

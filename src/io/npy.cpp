@@ -215,8 +215,8 @@ HostTensor parse_npy(const SharedBytes& bytes) {
   return tensor;
 }
 
-HostTensor read_npy(const std::string& path) {
-  const SharedBytes bytes = map_file(path);
+HostTensor read_npy(const std::string& path, FileAccess access) {
+  const SharedBytes bytes = open_file(path, access);
   try {
     return parse_npy(bytes);
   } catch (const Error& e) {

@@ -13,7 +13,7 @@ namespace tiny {
 // Reads a .npy file's bytes.  A breach of the format is Error{InvalidModel}, an element type that
 // the engine does not have Error{Unsupported} with its name.  In place where the file allows it.
 HostTensor parse_npy(const SharedBytes& bytes);
-HostTensor read_npy(const std::string& path);
+HostTensor read_npy(const std::string& path, FileAccess access = FileAccess::Mapped);
 
 // The bytes of a .npy file.
 std::string npy_bytes(const HostTensor& tensor);

@@ -220,8 +220,8 @@ Archive parse_safetensors(const SharedBytes& bytes) {
   return archive;
 }
 
-Archive read_safetensors(const std::string& path) {
-  const SharedBytes bytes = map_file(path);
+Archive read_safetensors(const std::string& path, FileAccess access) {
+  const SharedBytes bytes = open_file(path, access);
   try {
     return parse_safetensors(bytes);
   } catch (const Error& e) {

@@ -17,7 +17,7 @@ namespace tiny {
 // Reads a .safetensors file's bytes, in place.  A breach of the format is Error{InvalidModel}, a
 // header beyond 100 MB Error{Limit}.
 Archive parse_safetensors(const SharedBytes& bytes);
-Archive read_safetensors(const std::string& path);
+Archive read_safetensors(const std::string& path, FileAccess access = FileAccess::Mapped);
 
 // The bytes before the data, and the positions of the tensors in the order of the data.
 // Error{InvalidArgument} for a name that is no UTF-8, that another tensor has, or that is the

@@ -401,8 +401,8 @@ TensorData parse_tensor_pb(const SharedBytes& bytes, const Limits& limits) {
               "the file holds a SequenceProto or an OptionalProto, not a TensorProto");
 }
 
-TensorData read_tensor_pb(const std::string& path, const Limits& limits) {
-  const SharedBytes bytes = map_file(path, limits.model_bytes);
+TensorData read_tensor_pb(const std::string& path, const Limits& limits, FileAccess access) {
+  const SharedBytes bytes = open_file(path, access, limits.model_bytes);
   try {
     return parse_tensor_pb(bytes, limits);
   } catch (const Error& e) {

@@ -26,6 +26,13 @@ Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, co
   return Tensor::of_memory(context, buffer, row_major(to_shape(shape)));
 }
 
+void require_inside(const View& view, int64_t count) {
+  const auto [first, last] = extent(view);
+  require(first > last || (first >= 0 && last < count), Status::Shape, "shape ", view.shape,
+          " with strides ", view.strides, " from element ", view.offset, " on reaches elements ",
+          first, " to ", last, " of memory that has ", count);
+}
+
 Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const Ints& strides,
             void* data, void (*deleter)(void*), void* user, bool is_writable) {
   check_shape(to_shape(shape), dtype);

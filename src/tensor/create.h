@@ -9,6 +9,8 @@ namespace tiny {
 Tensor from_data(const Ref<Context>& context, DType dtype, const Ints& shape, const void* data,
                  int64_t bytes);
 
+// Error{Shape} unless every element of the view is among the first `count` of memory.
+void require_inside(const View& view, int64_t count);
 // The caller's memory without a copy: element (i0, ..) is at data + i0*strides[0] + .. elements.
 // `deleter` (may be null) is called with `user` when nothing needs the memory any more; not if this
 // throws.  Memory that is not `is_writable` is only read: a write gives the tensor other memory.

@@ -201,7 +201,8 @@ TEST_F(Misuse, NullListsWithACountAreNamed) {
   });
   expect(kArgument, "data is NULL", [&](tiny_tensor** o) {
     const int64_t dims[] = {2};
-    return tiny_tensor_wrap(context_, TINY_INT8, dims, nullptr, 1, nullptr, nullptr, nullptr, o);
+    return tiny_tensor_wrap(context_, TINY_INT8, dims, nullptr, 1, nullptr, 100, 0, 0, nullptr,
+                            nullptr, o);
   });
   EXPECT_EQ(tiny_tensor_read(a_, nullptr, 24), kArgument);
   size_t rank = 7;
@@ -424,8 +425,8 @@ TEST_F(Misuse, MisalignedMemoryIsRefused) {
   alignas(8) static char memory[32];
   const int64_t dims[] = {2};
   expect(kArgument, "not aligned", [&](tiny_tensor** o) {
-    return tiny_tensor_wrap(context_, TINY_FLOAT32, dims, nullptr, 1, memory + 1, nullptr, nullptr,
-                            o);
+    return tiny_tensor_wrap(context_, TINY_FLOAT32, dims, nullptr, 1, memory + 1, sizeof memory - 1,
+                            0, 0, nullptr, nullptr, o);
   });
 }
 
@@ -435,7 +436,8 @@ TEST_F(Misuse, ADeleterIsNotCalledByAFailedWrap) {
   float memory[1] = {};
   expect(kShape, "negative", [&](tiny_tensor** o) {
     return tiny_tensor_wrap(
-        context_, TINY_FLOAT32, dims, nullptr, 1, memory, [](void*) { ++calls; }, nullptr, o);
+        context_, TINY_FLOAT32, dims, nullptr, 1, memory, sizeof memory, 0, 0,
+        [](void*) { ++calls; }, nullptr, o);
   });
   EXPECT_EQ(calls, 0);
 }
@@ -527,7 +529,7 @@ TEST_F(Misuse, CallsFromADeleterAreBusyAndReleasesWait) {
   ASSERT_EQ(tiny_scalar_int(context_, 5, &inner.tensor), TINY_OK);
   tiny_tensor* wrapped = nullptr;
   ASSERT_EQ(tiny_tensor_wrap(
-                context_, TINY_FLOAT32, nullptr, nullptr, 0, memory,
+                context_, TINY_FLOAT32, nullptr, nullptr, 0, memory, sizeof(float), 0, 0,
                 [](void* user) {
                   auto* i = static_cast<Inner*>(user);
                   tiny_tensor* out = nullptr;

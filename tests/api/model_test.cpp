@@ -327,5 +327,103 @@ TEST_F(ModelAbi, DevicesAreListed) {
   tiny_report_release(report);
 }
 
+// A tensor of floats that are the file "weights".
+w::Message in_file(const std::string& name, const std::vector<int64_t>& dims) {
+  namespace f = field::TensorProto;
+  return w::tensor(name, w::kFloatType, dims)
+      .message(f::external_data, w::Message().text(1, "location").text(2, "weights"))
+      .number(f::data_location, 1);
+}
+
+TEST_F(ModelAbi, IsReadFromMemory) {
+  std::string bytes = model_bytes();
+  tiny_model* model = nullptr;
+  ASSERT_EQ(tiny_model_load_memory(context_, bytes.data(), bytes.size(), nullptr, &model), TINY_OK)
+      << tiny_last_error();
+  std::fill(bytes.begin(), bytes.end(), '\0');  // they were copied
+  tiny_tensor* x = floats({1, 2}, {1, 2});
+  tiny_tensor* y = nullptr;
+  ASSERT_EQ(tiny_model_run(model, &x, 1, &y, 1), TINY_OK) << tiny_last_error();
+  float values[2];
+  ASSERT_EQ(tiny_tensor_read(y, values, sizeof values), TINY_OK);
+  EXPECT_EQ(values[1], 22);
+  tiny_tensor_release(x);
+  tiny_tensor_release(y);
+  tiny_model_release(model);
+  EXPECT_EQ(tiny_model_load_memory(context_, nullptr, 3, nullptr, &model),
+            TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(tiny_model_load_memory(context_, nullptr, 0, nullptr, &model),
+            TINY_ERROR_INVALID_MODEL);
+  EXPECT_EQ(tiny_model_load_memory(context_, "xyz", 3, nullptr, &model), TINY_ERROR_INVALID_MODEL);
+  EXPECT_EQ(model, nullptr);
+}
+
+TEST_F(ModelAbi, OfMemoryHasItsFurtherFilesInTheFolderThatIsGiven) {
+  const float values[] = {10, 20};
+  write_file(folder_ / "weights", {reinterpret_cast<const char*>(values), sizeof values});
+  const std::string bytes = w::model(w::typed_graph({w::node("Add", {"x", "b"}, {"y"})},
+                                                    {w::floats("x", {w::dim("N"), w::dim(2)})},
+                                                    {"y"}, {in_file("b", {2})}))
+                                .bytes();
+  tiny_model* model = nullptr;
+  EXPECT_EQ(tiny_model_load_memory(context_, bytes.data(), bytes.size(), nullptr, &model),
+            TINY_ERROR_UNSUPPORTED);
+  EXPECT_TRUE(error_has("lies in the file \"weights\"")) << tiny_last_error();
+  const std::string folder = folder_ / "";
+  EXPECT_EQ(tiny_model_load_memory(context_, bytes.data(), bytes.size(), folder.c_str(), &model),
+            TINY_OK)
+      << tiny_last_error();
+  tiny_model_release(model);
+}
+
+// With a mapped file this would end the process.
+TEST_F(ModelAbi, ThatIsReadIntoMemoryNeedsItsFilesNoMore) {
+  std::vector<float> large(1 << 20, 3.0f);
+  write_file(folder_ / "weights",
+             {reinterpret_cast<const char*>(large.data()), large.size() * sizeof(float)});
+  const std::vector<int64_t> dims{std::ssize(large)};
+  const std::string path = folder_ / "large.onnx";
+  write_file(path, w::model(w::typed_graph({w::node("Add", {"x", "b"}, {"s"}),
+                                            w::node("Mul", {"s", "c"}, {"y"})},
+                                           {w::floats("x", {w::dim(1)})}, {"y"},
+                                           {w::float_tensor("b", dims, large), in_file("c", dims)}))
+                       .bytes());
+  tiny_options* options = nullptr;
+  tiny_context* context = nullptr;
+  ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+  ASSERT_EQ(tiny_options_set_string(options, "device", "interp"), TINY_OK);
+  ASSERT_EQ(tiny_options_set_int(options, "map_files", 0), TINY_OK);
+  ASSERT_EQ(tiny_context_create(options, &context), TINY_OK);
+  tiny_options_release(options);
+  tiny_model* model = nullptr;
+  ASSERT_EQ(tiny_model_load(context, path.c_str(), &model), TINY_OK) << tiny_last_error();
+  const std::string saved = folder_ / "large.safetensors";
+  tiny_archive* archive = nullptr;
+  tiny_tensor* part = nullptr;
+  const int64_t count = dims[0];
+  ASSERT_EQ(tiny_full(context, TINY_FLOAT32, &count, 1, 4, &part), TINY_OK);
+  ASSERT_EQ(tiny_tensor_save(part, saved.c_str(), "a"), TINY_OK) << tiny_last_error();
+  tiny_tensor_release(part);
+  ASSERT_EQ(tiny_archive_load(context, saved.c_str(), &archive), TINY_OK) << tiny_last_error();
+  for (const std::string& file : {path, saved, std::string(folder_ / "weights")})
+    fs::resize_file(file, 16);
+  tiny_tensor* x = nullptr;
+  tiny_tensor* y = nullptr;
+  const float one = 1;
+  const int64_t single = 1;
+  ASSERT_EQ(tiny_tensor_from_data(context, TINY_FLOAT32, &single, 1, &one, sizeof one, &x),
+            TINY_OK);
+  ASSERT_EQ(tiny_model_run(model, &x, 1, &y, 1), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_tensor_read(y, large.data(), large.size() * sizeof(float)), TINY_OK);
+  EXPECT_EQ(large.back(), 12);
+  ASSERT_EQ(tiny_archive_get(archive, "a", &part), TINY_OK) << tiny_last_error();
+  ASSERT_EQ(tiny_tensor_read(part, large.data(), large.size() * sizeof(float)), TINY_OK);
+  EXPECT_EQ(large.back(), 4);
+  tiny_archive_release(archive);
+  for (tiny_tensor* t : {x, y, part}) tiny_tensor_release(t);
+  tiny_model_release(model);
+  tiny_context_release(context);
+}
+
 }  // namespace
 }  // namespace tiny

@@ -142,7 +142,8 @@ Outputs case_tensor_from_data(Operands& o) {
 }
 Outputs case_tensor_wrap(Operands& o) {
   static float data[] = {1, 2};
-  return MADE(tiny_tensor_wrap, o.context, TINY_FLOAT32, kTwos, nullptr, 1, data, nullptr, nullptr);
+  return MADE(tiny_tensor_wrap, o.context, TINY_FLOAT32, kTwos, nullptr, 1, data, sizeof data, 0, 0,
+              nullptr, nullptr);
 }
 Outputs case_scalar_float(Operands& o) {
   return MADE(tiny_scalar_float, o.context, 0.5);

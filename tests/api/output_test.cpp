@@ -59,9 +59,17 @@ class Output : public ::testing::TestWithParam<const char*> {
   }
   tiny_tensor* wrap(float* data, std::vector<int64_t> dims, const int64_t* strides = nullptr) {
     tiny_tensor* out = nullptr;
-    EXPECT_EQ(tiny_tensor_wrap(context_, TINY_FLOAT32, dims.data(), strides, dims.size(), data,
-                               nullptr, nullptr, &out),
-              TINY_OK)
+    int64_t lowest = 0, highest = 0;  // that the strides reach, from `data`
+    int64_t step = 1;
+    for (size_t i = dims.size(); i-- > 0; step *= dims[i]) {
+      const int64_t reach = (dims[i] - 1) * (strides ? strides[i] : step);
+      (reach < 0 ? lowest : highest) += reach;
+    }
+    EXPECT_EQ(
+        tiny_tensor_wrap(context_, TINY_FLOAT32, dims.data(), strides, dims.size(), data + lowest,
+                         static_cast<size_t>(highest - lowest + 1) * sizeof(float), -lowest, 0,
+                         nullptr, nullptr, &out),
+        TINY_OK)
         << tiny_last_error();
     return keep(out);
   }
@@ -224,8 +232,8 @@ TEST_P(Output, HoldsItsMemoryUntilItIsUnset) {
   Floats memory(kCount);
   tiny_tensor* y = nullptr;
   ASSERT_EQ(tiny_tensor_wrap(
-                context_, TINY_FLOAT32, &kCount, nullptr, 1, memory.data(),
-                [](void*) { ++deleted; }, nullptr, &y),
+                context_, TINY_FLOAT32, &kCount, nullptr, 1, memory.data(), kCount * sizeof(float),
+                0, 0, [](void*) { ++deleted; }, nullptr, &y),
             TINY_OK);
   ASSERT_EQ(tiny_run_set_output(run_, 0, y), TINY_OK);
   tiny_tensor_release(y);

@@ -198,6 +198,55 @@ TEST_P(Values, ReductionsHaveTheirDtypesAndTheirNothing) {
   EXPECT_EQ(read<float>(wide)[0], 6000);
 }
 
+TEST_P(Values, WrappedMemoryMustHoldWhatItsStridesReach) {
+  float memory[12] = {};
+  const auto wrap = [&](std::vector<int64_t> dims, std::vector<int64_t> steps, size_t bytes,
+                        int64_t offset, tiny_flags flags = 0) {
+    tiny_tensor* t = nullptr;
+    const tiny_status status = tiny_tensor_wrap(context_, TINY_FLOAT32, dims.data(),
+                                                steps.empty() ? nullptr : steps.data(), dims.size(),
+                                                memory, bytes, offset, flags, nullptr, nullptr, &t);
+    tiny_tensor_release(t);
+    return status;
+  };
+  const auto says = [](const std::string& part) {
+    return std::string(tiny_last_error()).find(part) != std::string::npos;
+  };
+  EXPECT_EQ(wrap({3, 4}, {}, sizeof memory, 0), TINY_OK);
+  EXPECT_EQ(wrap({12}, {-1}, sizeof memory, 11), TINY_OK);
+  EXPECT_EQ(wrap({2, 3}, {-6, 2}, sizeof memory, 7), TINY_OK);
+  EXPECT_EQ(wrap({}, {}, 4, 0), TINY_OK);
+  EXPECT_EQ(wrap({0, 5}, {100, -100}, 0, 1000), TINY_OK);
+  EXPECT_EQ(wrap({13}, {}, sizeof memory, 0), TINY_ERROR_SHAPE);
+  EXPECT_TRUE(says("reaches elements 0 to 12 of memory that has 12")) << tiny_last_error();
+  EXPECT_EQ(wrap({3, 4}, {}, sizeof memory - 1, 0), TINY_ERROR_SHAPE);
+  EXPECT_EQ(wrap({12}, {-1}, sizeof memory, 10), TINY_ERROR_SHAPE);
+  EXPECT_EQ(wrap({2}, {1}, sizeof memory, -1), TINY_ERROR_SHAPE);
+  EXPECT_EQ(wrap({2, 2}, {INT64_MAX, INT64_MAX}, sizeof memory, 0), TINY_ERROR_LIMIT);
+  EXPECT_EQ(wrap({1}, {}, sizeof memory, INT64_MAX), TINY_ERROR_SHAPE);
+  EXPECT_EQ(wrap({1}, {}, 0, 0), TINY_ERROR_SHAPE);
+  EXPECT_EQ(wrap({1}, {}, sizeof memory, 0, TINY_LAST), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(says("TINY_READ_ONLY (256)")) << tiny_last_error();
+}
+
+TEST_P(Values, MemoryThatIsReadOnlyIsNeverWritten) {
+  static const float memory[4] = {1, 2, 3, 4};  // a write would end the process
+  const int64_t dims[] = {4};
+  tiny_tensor* t = made([&](tiny_tensor** o) {
+    return tiny_tensor_wrap(context_, TINY_FLOAT32, dims, nullptr, 1, const_cast<float*>(memory),
+                            sizeof memory, 0, TINY_READ_ONLY, nullptr, nullptr, o);
+  });
+  const void* data = nullptr;
+  ASSERT_EQ(tiny_tensor_data(t, &data), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(data, memory);
+  const int64_t begin[] = {1}, end[] = {3};
+  tiny_tensor* middle =
+      made([&](tiny_tensor** o) { return tiny_slice(t, begin, end, nullptr, 1, o); });
+  ASSERT_EQ(tiny_assign(middle, scalar(9)), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(read<float>(t), (std::vector<float>{1, 9, 9, 4}));
+  EXPECT_EQ(memory[1], 2);
+}
+
 int given_back = 0;
 
 TEST_P(Values, WrappedMemoryIsSeenThroughItsStrides) {
@@ -208,8 +257,8 @@ TEST_P(Values, WrappedMemoryIsSeenThroughItsStrides) {
   const int64_t steps[] = {-4, 1, 0};
   tiny_tensor* t = nullptr;
   ASSERT_EQ(tiny_tensor_wrap(
-                context_, TINY_FLOAT32, dims, steps, 3, memory + 9, [](void*) { ++given_back; },
-                nullptr, &t),
+                context_, TINY_FLOAT32, dims, steps, 3, memory, sizeof memory, 9, 0,
+                [](void*) { ++given_back; }, nullptr, &t),
             TINY_OK);
   EXPECT_EQ(strides(t), (std::vector<int64_t>{-4, 1, 0}));
   EXPECT_EQ(read<float>(t), (std::vector<float>{9, 9, 10, 10, 5, 5, 6, 6, 1, 1, 2, 2}));
@@ -248,7 +297,8 @@ TEST_P(Values, HugeViewsCostNothingUntilTheyAreRead) {
   const int64_t zero[] = {0};
   float memory[1] = {7};
   tiny_tensor* wrapped = made([&](tiny_tensor** o) {
-    return tiny_tensor_wrap(context_, TINY_FLOAT32, counted, zero, 1, memory, nullptr, nullptr, o);
+    return tiny_tensor_wrap(context_, TINY_FLOAT32, counted, zero, 1, memory, sizeof memory, 0, 0,
+                            nullptr, nullptr, o);
   });
   int64_t count = 0;
   EXPECT_EQ(tiny_tensor_numel(wrapped, &count), TINY_OK);
@@ -314,8 +364,8 @@ TEST(LentMemory, IsTheTensorsWhateverItsStrides) {
   tiny_tensor* sum = nullptr;
   tiny_tensor* full = nullptr;
   tiny_tensor* repeated = nullptr;
-  ASSERT_EQ(tiny_tensor_wrap(context, TINY_FLOAT32, dims, strides, 2, memory + 3, nullptr, nullptr,
-                             &wrapped),
+  ASSERT_EQ(tiny_tensor_wrap(context, TINY_FLOAT32, dims, strides, 2, memory, sizeof memory, 3, 0,
+                             nullptr, nullptr, &wrapped),
             TINY_OK);
   const void* data = nullptr;
   ASSERT_EQ(tiny_tensor_data(wrapped, &data), TINY_OK);

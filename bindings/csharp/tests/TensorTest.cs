@@ -74,7 +74,13 @@ static class TensorTest {
     data[3] = 40;  // read when the tensor is computed
     var ones = Tensor.Of(context, new float[] {1, 1, 1, 1});
     Same((reversed + ones).ToArray<float>(), new float[] {41, 4, 3, 2}, "wrapped memory");
-    Throws<ArgumentException>(() => Tensor.Wrap(context, data, new long[] {5}), "past the end");
+    Throws<TinyException>(() => Tensor.Wrap(context, data, new long[] {5}), "past the end");
+    Throws<TinyException>(() => Tensor.Wrap(context, data, new long[] {4}, new long[] {-1}, 2),
+                          "before the beginning");
+    var kept = Tensor.Wrap(context, data, new long[] {4}, readOnly: true);
+    kept.Assign(ones);
+    Same(kept.ToArray<float>(), new float[] {1, 1, 1, 1}, "a write to read-only memory");
+    Same(data, new float[] {1, 2, 3, 40}, "read-only memory");
     Same(Tensor.Of(context, new long[] {1, 2, 3}).Flip(new long[] {0}).ToArray<long>(),
          new long[] {3, 2, 1}, "flip");
   }

@@ -55,6 +55,16 @@ class Run(unittest.TestCase):
                 file.write(model_bytes())
             self.model = tiny.Model.load(tiny.default_context(), path)
 
+    def test_models_are_loaded_from_their_bytes(self):
+        content = bytearray(model_bytes())
+        self.model = tiny.Model.load(tiny.default_context(), content)
+        content[:] = bytes(len(content))
+        self.check(self.model.run([[1.0, 2, 3], [4.0, 5, 6], [7, -8]]))
+        loaded = tiny.Model.load_memory(tiny.default_context(), model_bytes(), None)
+        self.assertEqual(loaded.output_name(0), "sum")
+        with self.assertRaises(tiny.Error):
+            tiny.Model.load(tiny.default_context(), b"no model")
+
     def check(self, outputs):
         self.assertEqual([out.tolist() for out in outputs], [[5, 7, 9], [4, 10, 18], [-7, 8]])
 

@@ -5,6 +5,8 @@ import ctypes
 import gc
 import json
 import math
+import mmap
+import tempfile
 import threading
 import unittest
 import weakref
@@ -71,6 +73,29 @@ class Memory(unittest.TestCase):
         self.assertEqual(before.tolist(), [2, 4, 6, 8])
         with self.assertRaises(tiny.Error):
             a.assign(tiny.tensor([[1.0], [2.0]]))
+
+    def test_read_only_memory_is_never_written(self):
+        one = tiny.tensor([1, 1, 1, 1], tiny.uint8)
+        with tempfile.TemporaryFile() as file:
+            file.write(b"abcd")
+            file.flush()
+            mapped = mmap.mmap(file.fileno(), 4, prot=mmap.PROT_READ)
+            for memory in (b"abcd", memoryview(bytearray(b"abcd")).toreadonly(), mapped):
+                a = tiny.wrap(memory, dtype=tiny.uint8)
+                before = a + 0
+                a.assign(one)
+                self.assertEqual(a.tolist(), [1, 1, 1, 1])
+                self.assertEqual(before.tolist(), list(b"abcd"))
+                self.assertEqual(bytes(memory), b"abcd")
+            del a, before, memory
+            gc.collect()
+            mapped.close()
+
+    def test_a_view_stays_in_its_buffer(self):
+        with self.assertRaisesRegex(tiny.Error, "reaches elements 0 to 3 of memory that has 1"):
+            tiny.wrap(b"abcd", dtype=tiny.float32)
+        columns = memoryview(array.array("f", range(12))).cast("B").cast("f", [3, 4])
+        self.assertEqual(tiny.wrap(columns).tolist()[2], [8, 9, 10, 11])
 
     def test_a_compiled_program_is_replayed_and_writes_its_state(self):
         context = tiny.default_context()

@@ -1,5 +1,7 @@
 """What Python users expect of a model beside the header's functions: arrays in, tensors out."""
 
+import os
+
 from . import native
 from ._operands import made
 from ._tensor import tensor
@@ -41,5 +43,17 @@ def _apply(self, inputs):
     return [made(self, output) for output in outputs]
 
 
+_load_file = Model.load
+
+
+def _load(context, source):
+    """The model in the file at the path `source`, or in a buffer of such a file's bytes, which are copied;
+    Model.load_memory also takes the folder of weights in other files."""
+    if isinstance(source, (str, os.PathLike)):
+        return _load_file(context, os.fspath(source))
+    return Model.load_memory(context, source)
+
+
 Model.run = _run
 Model.apply = _apply
+Model.load = staticmethod(_load)

@@ -96,7 +96,8 @@ def from_buffer(data, dtype=None, shape=None, context=None) -> Tensor:
 
 def wrap(data, dtype=None, context=None) -> Tensor:
     """A tensor of the buffer's own memory, strides of any sign and all; it must not change before
-    the tensor is computed.  The buffer is held until nothing needs it."""
+    the tensor is computed.  The buffer is held until nothing needs it.  An assignment is written there,
+    but for one that is read-only, such as bytes: then the tensor gets memory of its own."""
     context = context or default_context()
     dtype = _dtype_of(memoryview(data)) if dtype is None else dtype
     made = native.tiny_wrap_buffer(context, dtype, data)

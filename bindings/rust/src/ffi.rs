@@ -100,6 +100,7 @@ pub const TINY_APPROXIMATE: _bindgen_ty_3 = 16;
 pub const TINY_COLUMNS_FIRST: _bindgen_ty_3 = 32;
 pub const TINY_CEIL_MODE: _bindgen_ty_3 = 64;
 pub const TINY_COUNT_INCLUDE_PAD: _bindgen_ty_3 = 128;
+pub const TINY_READ_ONLY: _bindgen_ty_3 = 256;
 pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -271,6 +272,9 @@ extern "C" {
         strides: *const i64,
         ndim: usize,
         data: *mut ::std::os::raw::c_void,
+        bytes: usize,
+        offset: i64,
+        flags: tiny_flags,
         deleter: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void)>,
         user: *mut ::std::os::raw::c_void,
         out: *mut *mut tiny_tensor,
@@ -1210,6 +1214,15 @@ extern "C" {
     pub fn tiny_model_load(
         context: *mut tiny_context,
         path: *const ::std::os::raw::c_char,
+        out: *mut *mut tiny_model,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_load_memory(
+        context: *mut tiny_context,
+        data: *const ::std::os::raw::c_void,
+        bytes: usize,
+        folder: *const ::std::os::raw::c_char,
         out: *mut *mut tiny_model,
     ) -> tiny_status;
 }

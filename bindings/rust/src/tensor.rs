@@ -46,17 +46,6 @@ unsafe extern "C" fn drop_owner<T>(user: *mut c_void) {
     drop(Box::from_raw(user as *mut Vec<T>));
 }
 
-/// Whether every element of the view lies in memory of `length` elements.
-fn fits(length: usize, dims: &[i64], strides: &[i64], first: usize) -> bool {
-    let (mut low, mut high) = (first as i128, first as i128);
-    for (dim, stride) in dims.iter().zip(strides) {
-        let reach = (*dim as i128 - 1) * *stride as i128;
-        low = low.saturating_add(reach.min(0));
-        high = high.saturating_add(reach.max(0));
-    }
-    dims.contains(&0) || (low >= 0 && high < length as i128)
-}
-
 impl Tensor {
     /// A copy of `data`, row-major, in the shape `dims`.
     pub fn of<T: Element>(context: &Context, data: &[T], dims: &[i64]) -> Result<Tensor> {
@@ -78,21 +67,15 @@ impl Tensor {
         if dims.len() != strides.len() {
             return Err(Error::mistake("one stride for each dimension is wanted"));
         }
-        if dims.iter().any(|&dim| dim < 0) || !fits(data.len(), dims, strides, first) {
-            return Err(Error::mistake(format!(
-                "dims {dims:?} with strides {strides:?} from element {first} leave the {} elements",
-                data.len()
-            )));
-        }
         let owner = Box::into_raw(Box::new(data));
         let mut out = ptr::null_mut();
         let status = unsafe {
-            let start = if dims.contains(&0) { 0 } else { first };
-            let memory = (*owner).as_mut_ptr().add(start) as *mut c_void;
+            let bytes = mem::size_of_val((*owner).as_slice());
+            let memory = (*owner).as_mut_ptr() as *mut c_void;
             let (dims_at, strides_at) = (pointer(Some(dims)), pointer(Some(strides)));
             ffi::tiny_tensor_wrap(
                 context.raw.as_ptr(), T::DTYPE.0, dims_at, strides_at, dims.len(), memory,
-                Some(drop_owner::<T>), owner as *mut c_void, &mut out,
+                bytes, first as i64, 0, Some(drop_owner::<T>), owner as *mut c_void, &mut out,
             )
         };
         if status != 0 {
