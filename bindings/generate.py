@@ -16,7 +16,7 @@ import model  # noqa: E402
 # What each language does by hand, in its own idiom of memory and of functions.
 BY_HAND = {"tiny_tensor_wrap", "tiny_tensor_to_dlpack", "tiny_tensor_from_dlpack",
            "tiny_options_set_log", "tiny_options_set_allocator", "tiny_options_set_thread_pool",
-           "tiny_options_set_progress", "tiny_options_add_deleter",
+           "tiny_options_set_progress", "tiny_options_set_poll", "tiny_options_add_deleter",
            "tiny_custom_op_create", "tiny_custom_op_set_infer", "tiny_custom_op_set_run",
            "tiny_context_add_custom_op", "tiny_run_bind_input", "tiny_run_bind_output"}
 # What only functions in C are given.

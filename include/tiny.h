@@ -205,8 +205,8 @@ TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, a
    buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others
    on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each
    TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call,
-   and of its wait for others), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).
-   An unknown key is an error that lists the known. */
+   and of its wait for others; it ends within milliseconds, also in a kernel), "node_limit", "depth_limit",
+   "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known. */
 TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
 /* Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp",
    "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
@@ -245,6 +245,11 @@ TINY_API tiny_status tiny_options_set_thread_pool(tiny_options *options,
    call the library on that context.  `progress` may be NULL: nobody is told again. */
 TINY_API tiny_status tiny_options_set_progress(
     tiny_options *options, int32_t (*progress)(void *user, const char *what, int64_t done, int64_t total), void *user);
+/* Long work asks: `poll` is called with `user` every few milliseconds by the thread that called, in calls that build
+   and in executions, in the middle of kernels too (with a thread pool of the caller's, if that runs tasks on the
+   calling thread).  A result other than 0 ends the call with TINY_ERROR_CANCELLED.  It must not call the library on
+   that context, but for tiny_cancel_set, nor throw or jump out of the call.  `poll` may be NULL: nobody is asked. */
+TINY_API tiny_status tiny_options_set_poll(tiny_options *options, int32_t (*poll)(void *user), void *user);
 /* `deleter` is called with `user`, once, from any thread, when the options and all that was made with them are gone:
    nothing calls the functions that were set any more.  It must not call the library.  Any number may be
    added. */
@@ -255,7 +260,9 @@ TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_conte
 TINY_API void tiny_context_retain(tiny_context *context);
 TINY_API void tiny_context_release(tiny_context *context);
 /* `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with
-   TINY_ERROR_CANCELLED, and waiting for it; it is looked at between nodes and kernels.  Runs have their own. */
+   TINY_ERROR_CANCELLED, and waiting for it, within milliseconds: it is looked at between steps and in the middle of kernels.  Runs have
+   their own.  A value whose computing was ended is computed anew when it is read again; what was assigned by then
+   has any elements: it may be read, and assigned again. */
 TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel *cancel);
 /* What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of
    its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept
@@ -268,7 +275,8 @@ TINY_API tiny_status tiny_context_info(tiny_context *context, tiny_report **out)
 TINY_API tiny_status tiny_cancel_create(tiny_cancel **out);
 TINY_API void tiny_cancel_retain(tiny_cancel *cancel);
 TINY_API void tiny_cancel_release(tiny_cancel *cancel);
-/* Whatever the token was given to ends with TINY_ERROR_CANCELLED, until it is cleared. */
+/* Whatever the token was given to ends with TINY_ERROR_CANCELLED, until it is cleared.  Of any thread, and of a signal
+   handler. */
 TINY_API tiny_status tiny_cancel_set(tiny_cancel *cancel);
 TINY_API tiny_status tiny_cancel_clear(tiny_cancel *cancel);
 
@@ -962,8 +970,10 @@ TINY_API tiny_status tiny_run_dim(const tiny_run *run, int64_t dim, int64_t *out
 TINY_API tiny_status tiny_run_set_output(tiny_run *run, size_t index, tiny_tensor *tensor);
 /* Runs the kernels on the calling thread and the pool.  Allocates nothing, unless a variable has changed. */
 TINY_API tiny_status tiny_run_execute(tiny_run *run);
-/* `cancel` (may be NULL: none) ends an execution between two kernels, with TINY_ERROR_CANCELLED; the run can be
-   executed again. */
+/* `cancel` (may be NULL: none) ends an execution, in the middle of kernels too, with TINY_ERROR_CANCELLED; the run can
+   be executed again.  Of what an execution that was ended, by it or by the option "time_limit", was to write, outputs
+   that were set and tensors that the program writes have any elements, old and new ones among them: a caller who
+   wants to go on from there keeps a copy, or assigns them again. */
 TINY_API tiny_status tiny_run_set_cancel(tiny_run *run, tiny_cancel *cancel);
 /* Copies an output of the last execution, row-major; `bytes` must be its exact size.  TINY_ERROR_INVALID_ARGUMENT
    if there is none: the run was not executed, the last execution failed, or a variable or where the output

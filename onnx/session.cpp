@@ -81,12 +81,13 @@ bool may_be_host(const Ints& shape) {
 namespace {
 
 // The reader's limits, as the context's options have changed them.
-Limits limits_of(const Context& context) {
+Limits limits_of(Context& context) {
   Limits limits;
   const Flags& flags = context.flags();
   if (flags.node_limit > 0) limits.nodes = flags.node_limit;
   if (flags.depth_limit > 0) limits.subgraph_depth = flags.depth_limit;
   if (flags.file_limit > 0) limits.model_bytes = flags.file_limit;
+  limits.stop = &context.stop();
   return limits;
 }
 
@@ -466,7 +467,7 @@ std::optional<double> LoadedModel::operations() {
 
 std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
   Ref<TensorRun> run = begin_run(inputs);
-  run->execute();
+  run->execute(&context_->stop());
   return end_run(std::move(run));
 }
 

@@ -122,6 +122,8 @@ public sealed partial class Options {
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
   delegate int ProgressFunction(IntPtr user, IntPtr what, long done, long total);
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+  delegate int PollFunction(IntPtr user);
+  [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
   delegate void TaskFunction(IntPtr data, UIntPtr index);
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
   delegate void RunFunction(IntPtr user, IntPtr task, IntPtr data, UIntPtr count);
@@ -133,6 +135,11 @@ public sealed partial class Options {
   static readonly ProgressFunction callProgress = (user, what, done, total) => {
     bool ends = true;
     Guard(() => ends = ((Progress)Kept(user))(Marshal.PtrToStringAnsi(what), done, total));
+    return ends ? 1 : 0;
+  };
+  static readonly PollFunction callPoll = user => {
+    bool ends = true;
+    Guard(() => ends = ((Func<bool>)Kept(user))());
     return ends ? 1 : 0;
   };
   static readonly AllocateFunction callAllocate = (user, bytes, alignment) => {
@@ -182,6 +189,14 @@ public sealed partial class Options {
   public void SetProgress(Progress progress) {
     if (progress == null) Raw.options_set_progress(handle, IntPtr.Zero, IntPtr.Zero);
     else Raw.options_set_progress(handle, Marshal.GetFunctionPointerForDelegate(callProgress), Keep(progress));
+  }
+
+  /// <summary>Called every few milliseconds in calls that build and in executions, by the thread that
+  /// called; true, or an exception, ends the call with Status.ErrorCancelled, in the middle of kernels
+  /// too.  Null: nobody is asked.</summary>
+  public void SetPoll(Func<bool> poll) {
+    if (poll == null) Raw.options_set_poll(handle, IntPtr.Zero, IntPtr.Zero);
+    else Raw.options_set_poll(handle, Marshal.GetFunctionPointerForDelegate(callPoll), Keep(poll));
   }
 
   /// <summary>Memory of tensors comes from the one and goes back to the other; both null: the

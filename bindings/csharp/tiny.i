@@ -140,6 +140,9 @@ tiny_status options_set_progress(tiny_options *options, void *progress, void *us
   return tiny_options_set_progress(
       options, (int32_t(*)(void *, const char *, int64_t, int64_t))progress, user);
 }
+tiny_status options_set_poll(tiny_options *options, void *poll, void *user) {
+  return tiny_options_set_poll(options, (int32_t(*)(void *))poll, user);
+}
 %}
 
 /* ---- DLPack: the struct is an address ---- */
@@ -159,6 +162,7 @@ void dlpack_release(void *managed) {
 %ignore tiny_options_set_allocator;
 %ignore tiny_options_set_thread_pool;
 %ignore tiny_options_set_progress;
+%ignore tiny_options_set_poll;
 %ignore tiny_options_add_deleter;
 %ignore tiny_tensor_to_dlpack; /* above, by addresses */
 %ignore tiny_tensor_from_dlpack;

@@ -6,6 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 %}
 %{
+#include <signal.h>
 #include <tiny.h>
 
 static PyObject *error_class; /* tiny.Error, given by the package */
@@ -72,6 +73,65 @@ static void release_buffer(void *user) {
   PyMem_Free(user);
   PyGILState_Release(state);
 }
+
+/* ---- Ctrl-C in a long call ----
+   Python's handlers of signals run on the main thread, between bytecodes: not while a call of ours
+   lasts.  The library polls in it (tiny_options_set_poll), and has them run then.  The interpreter's
+   lock, which another thread may hold for milliseconds, is taken once in a call of some
+   milliseconds, and again when SIGINT has come: for that a handler stands before Python's from the
+   first poll of a call to its end. */
+static unsigned long main_thread; /* given by the package */
+static struct {
+  int is_on;
+  volatile sig_atomic_t came;
+  struct sigaction before; /* Python's, or the caller's */
+} watch;
+
+static void on_interrupt(int number, siginfo_t *info, void *context) {
+  watch.came = 1;
+  if (watch.before.sa_flags & SA_SIGINFO)
+    watch.before.sa_sigaction(number, info, context);
+  else if (watch.before.sa_handler != SIG_IGN && watch.before.sa_handler != SIG_DFL)
+    watch.before.sa_handler(number);
+}
+
+static void watch_interrupt(void) {
+  struct sigaction ours;
+  if (sigaction(SIGINT, NULL, &watch.before) != 0) return;
+  if (!(watch.before.sa_flags & SA_SIGINFO) &&
+      (watch.before.sa_handler == SIG_DFL || watch.before.sa_handler == SIG_IGN))
+    return; /* nothing of Python's is to be called */
+  ours = watch.before;
+  ours.sa_flags |= SA_SIGINFO;
+  ours.sa_sigaction = on_interrupt;
+  watch.came = 0;
+  watch.is_on = sigaction(SIGINT, &ours, NULL) == 0;
+}
+
+/* Of the main thread, as all of it; a handler that was set meanwhile stays. */
+static void watch_no_more(void) {
+  struct sigaction now;
+  if (PyThread_get_thread_ident() != main_thread) return;
+  watch.is_on = 0;
+  if (sigaction(SIGINT, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+      now.sa_sigaction == on_interrupt)
+    sigaction(SIGINT, &watch.before, NULL);
+}
+
+/* Not 0: a handler has raised, and the exception is this thread's. */
+static int32_t poll_signals(void) {
+  PyGILState_STATE state;
+  int failed;
+  if (PyThread_get_thread_ident() != main_thread) return 0;
+  if (watch.is_on && !watch.came) return 0;
+  if (!Py_IsInitialized() || _Py_IsFinalizing()) return 1;
+  if (!watch.is_on) watch_interrupt();
+  watch.came = 0;
+  state = PyGILState_Ensure();
+  failed = PyErr_CheckSignals();
+  PyGILState_Release(state);
+  return failed != 0;
+}
 %}
 
 %include <stdint.i>
@@ -79,7 +139,9 @@ static void release_buffer(void *user) {
 
 /* ---- Status ---- */
 %typemap(out) tiny_status {
-  if ($1 != TINY_OK) {
+  if (watch.is_on) watch_no_more();
+  /* A signal's handler may have raised meanwhile. */
+  if ($1 != TINY_OK || PyErr_Occurred()) {
     if (!PyErr_Occurred()) raise_status($1);
     SWIG_fail;
   }
@@ -214,6 +276,7 @@ struct TYPE {};
 %ignore tiny_options_set_allocator;
 %ignore tiny_options_set_thread_pool;
 %ignore tiny_options_set_progress;
+%ignore tiny_options_set_poll;
 %ignore tiny_options_add_deleter;
 %ignore tiny_tensor_to_dlpack; /* below, by capsules */
 %ignore tiny_tensor_from_dlpack;
@@ -239,6 +302,8 @@ struct TYPE {};
 %nothread tiny_set_thread_pool;
 %nothread tiny_set_progress;
 %nothread tiny_add_operator;
+%nothread tiny_set_poll;
+%nothread tiny_set_main_thread;
 %{
 /* ---- Functions of Python's that the library calls, from any thread ---- */
 
@@ -484,6 +549,21 @@ static tiny_status call_run(void *user, tiny_custom_call *call) {
   return call_operator(user, call, 1);
 }
 
+/* An exception ends the work, too.  `user` is NULL without a function of Python's. */
+static int32_t call_poll(void *user) {
+  inside python;
+  PyObject *result;
+  int32_t ends = poll_signals();
+  if (ends || user == NULL) return ends;
+  if (!enter(&python)) return 1;
+  ends = 1;
+  result = PyObject_CallNoArgs((PyObject *)user);
+  if (result != NULL) ends = PyObject_IsTrue(result);
+  Py_XDECREF(result);
+  leave(&python, (PyObject *)user);
+  return ends;
+}
+
 /* The options, and all that is made with them, keep the object. */
 static tiny_status keep_object(tiny_options *options, PyObject *object) {
   tiny_status status;
@@ -627,6 +707,18 @@ tiny_status tiny_set_progress(tiny_options *options, PyObject *function) {
   if (function == Py_None) return tiny_options_set_progress(options, NULL, NULL);
   status = keep_object(options, function);
   return status != TINY_OK ? status : tiny_options_set_progress(options, call_progress, function);
+}
+
+/* Signals are looked at with None as well. */
+tiny_status tiny_set_poll(tiny_options *options, PyObject *function) {
+  tiny_status status = TINY_OK;
+  if (function == Py_None) return tiny_options_set_poll(options, call_poll, NULL);
+  status = keep_object(options, function);
+  return status != TINY_OK ? status : tiny_options_set_poll(options, call_poll, function);
+}
+
+void tiny_set_main_thread(unsigned long thread) {
+  main_thread = thread;
 }
 
 void tiny_set_error_class(PyObject *object) {

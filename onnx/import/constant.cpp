@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/host_room.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/table.h"
@@ -120,7 +121,9 @@ Tensors window(Call& c, double a0, double a1, double a2) {
   c.check(n >= 0, "a window of ", n, " elements");
   const double turn = static_cast<double>(c.flag("periodic", true) ? n : n - 1);
   std::vector<double> values;
+  HostRoom room(*c.context(), n, sizeof(double));
   for (int64_t i = 0; i < n; ++i) {
+    room.check();
     const double t = 2 * M_PI * static_cast<double>(i) / turn;
     values.push_back(a0 - a1 * std::cos(t) + a2 * std::cos(2 * t));
   }

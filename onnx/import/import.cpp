@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "engine/host_room.h"
 #include "engine/realize.h"
 #include "ir/build.h"
 #include "onnx/attributes.h"
@@ -188,6 +189,7 @@ HostTensor Importer::host_value_of(const Tensor& tensor, const std::string& what
           " decides a shape and depends on input data");
   const Ints shape = dims_of(tensor);
   const int64_t count = element_count(shape, "a shape operand");
+  const HostRoom room(*context_, count, tensor.dtype().bytes());
   std::vector<std::byte> bytes(static_cast<size_t>(count * tensor.dtype().bytes()));
   read(*context_, tensor.node(), bytes.data(), static_cast<int64_t>(bytes.size()));
   return HostTensor{tensor.dtype(), shape, SharedBytes::own(std::move(bytes))};

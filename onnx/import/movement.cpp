@@ -125,6 +125,8 @@ Tensors import_concat(Call& c) {
   return {concat(parts, axis_of(axis, parts[0].rank()))};
 }
 
+constexpr int64_t kPartsMax = 1 << 20;
+
 Tensors split_into(Call& c, const std::optional<Ints>& sizes, int64_t count) {
   const Tensor& x = c.in(0);
   const int64_t axis = axis_of(c.attr("axis", 0), x.rank());
@@ -134,6 +136,7 @@ Tensors split_into(Call& c, const std::optional<Ints>& sizes, int64_t count) {
   // Only the last part may be smaller.
   const int64_t part = ceil_div(n, count);
   c.check(c.version() >= 18 || n % count == 0, "an axis of ", n, " elements in ", count, " parts");
+  c.check(count <= kPartsMax, count, " outputs");
   Ints equal;
   for (int64_t i = 0; i < count; ++i) equal.push_back(std::clamp<int64_t>(n - i * part, 0, part));
   return split(x, equal, axis);

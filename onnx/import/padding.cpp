@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/host_room.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
@@ -63,7 +64,9 @@ Tensors padded(Call& c, const Ints& pads, const std::optional<Ints>& given_axes,
     const auto a = static_cast<size_t>(axis);
     if (before[a] == 0 && after[a] == 0) continue;
     Ints from;
+    HostRoom room(*c.context(), std::max<int64_t>(0, before[a] + n + after[a]), sizeof(int64_t));
     for (int64_t at = -before[a]; at < n + after[a]; ++at) {
+      room.check();
       c.check(n > 0, "mode ", mode, " of an axis without elements");
       from.push_back(source_of(mode, at, n));
     }
@@ -109,7 +112,9 @@ Tensor stretched_linear(const Tensor& x, int64_t axis, int64_t size, double scal
   const int64_t n = dim_of(x, axis);
   Ints low, high;
   std::vector<double> share;
+  HostRoom room(x.context(), size, 2 * sizeof(int64_t) + sizeof(double));
   for (int64_t i = 0; i < size; ++i) {
+    room.check();
     const double at = std::min(static_cast<double>(i) / scale, static_cast<double>(n - 1));
     low.push_back(static_cast<int64_t>(at));
     high.push_back(std::min(low.back() + 1, n - 1));
@@ -142,8 +147,11 @@ Tensors upsampled(Call& c, const std::vector<double>& scales) {
       continue;
     }
     Ints from;
-    for (int64_t i = 0; i < size; ++i)
+    HostRoom room(x.context(), size, sizeof(int64_t));
+    for (int64_t i = 0; i < size; ++i) {
+      room.check();
       from.push_back(std::min(static_cast<int64_t>(static_cast<double>(i) / scale), n - 1));
+    }
     x = take(x, from, axis);
   }
   return {x};

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "engine/host_room.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
@@ -78,13 +79,15 @@ struct Taps {
   Ints outside;  // 1 where the output element lies outside of the input
 };
 
-Taps taps_of(const Axis& a, const Settings& s) {
+Taps taps_of(Context& context, const Axis& a, const Settings& s) {
   // Smoothing widens the kernel by as much as the picture shrinks.
   const double zoom = s.antialias ? std::min(a.scale, 1.0) : 1.0;
   const double reach = (s.mode == "linear" ? 1 : 2) / zoom;
   Taps t;
   t.width = s.mode == "nearest" ? 1 : 2 * static_cast<int64_t>(std::ceil(reach));
+  HostRoom room(context, a.to, checked_mul(t.width, sizeof(int64_t) + sizeof(double), "taps") + 8);
   for (int64_t i = 0; i < a.to; ++i) {
+    room.check();
     const double x = place(a, s, i);
     t.outside.push_back(s.coordinates == "tf_crop_and_resize" &&
                         (x < 0 || x > static_cast<double>(a.from - 1)));
@@ -97,6 +100,7 @@ Taps taps_of(const Axis& a, const Settings& s) {
     const int64_t first = static_cast<int64_t>(std::floor(x)) - t.width / 2 + 1;
     double total = 0;
     for (int64_t k = 0; k < t.width; ++k) {
+      room.check();
       const int64_t at = first + k;
       const bool counts = !s.exclude_outside || (at >= 0 && at < a.from);
       const double w = counts ? kernel((static_cast<double>(at) - x) * zoom, s) : 0;
@@ -113,7 +117,7 @@ Taps taps_of(const Axis& a, const Settings& s) {
 
 Tensor resized_axis(const Tensor& x, int64_t axis, const Axis& a, const Settings& s) {
   const Ref<Context>& context = x.context_ref();
-  const Taps t = taps_of(a, s);
+  const Taps t = taps_of(*context, a, s);
   Ints shape(static_cast<size_t>(x.rank()), 1);
   shape[static_cast<size_t>(axis)] = a.to;
   Tensor out = take(x, t.index, axis);

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/host_room.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
@@ -165,7 +166,9 @@ Tensors import_affine_grid(Call& c) {
   const bool align = c.flag("align_corners", false);
   // Homogeneous coordinates of every point, the last axis first.
   std::vector<double> base;
+  HostRoom room(*c.context(), count, (axes + 1) * static_cast<int64_t>(sizeof(double)));
   for (int64_t p = 0; p < count; ++p) {
+    room.check();
     int64_t rest = p;
     for (int64_t i = axes - 1; i >= 0; --i) {
       const int64_t n = spatial[static_cast<size_t>(i)];
@@ -193,8 +196,10 @@ Tensor folded_axis(const Call& c, const Tensor& x, int64_t axis, int64_t size, i
   const int64_t kernel = dim_of(x, axis);
   const int64_t windows = dim_of(x, axis + 1);
   Ints from, valid;
+  HostRoom room(*c.context(), checked_mul(size, kernel, "a fold"), 2 * sizeof(int64_t));
   for (int64_t p = 0; p < size; ++p)
     for (int64_t k = 0; k < kernel; ++k) {
+      room.check();
       const int64_t start = p + before - k * dilation;
       const bool hit = start >= 0 && start % stride == 0 && start / stride < windows;
       from.push_back(hit ? k * windows + start / stride : 0);

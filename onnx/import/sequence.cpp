@@ -2,6 +2,7 @@
 // which are there or not.
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/host_room.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
@@ -11,6 +12,8 @@
 namespace tiny::onnx {
 
 namespace {
+
+constexpr int64_t kBytesOfPart = 512;  // of a view and what names it, about
 
 // A position in a sequence of `count`, counted from the front.
 size_t place_in(const Call& c, size_t input, size_t count) {
@@ -83,8 +86,13 @@ Tensors import_split(Call& c) {
     }
   }
   c.check(part > 0, "parts of ", part, " elements");
-  if (sizes.empty())
-    for (int64_t at = 0; at < n; at += part) sizes.push_back(std::min(part, n - at));
+  if (sizes.empty()) {
+    HostRoom room(*c.context(), ceil_div(n, part), kBytesOfPart);
+    for (int64_t at = 0; at < n; at += part) {
+      room.check();
+      sizes.push_back(std::min(part, n - at));
+    }
+  }
   Tensors parts = split(x, sizes, axis);
   if (!c.has(1) && !c.flag("keepdims", true))
     for (Tensor& t : parts) t = squeeze(t, {axis});

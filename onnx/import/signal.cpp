@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/host_room.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
@@ -36,8 +37,10 @@ Turns turns(const Call& c, DType dtype, int64_t from, int64_t to, int64_t length
   if (checked_mul(from, to, "a transform") > kMatrixMax)
     c.unsupported("a transform of ", from, " elements to ", to);
   std::vector<double> cosine, sine;
+  HostRoom room(*c.context(), from * to, 2 * sizeof(double));
   for (int64_t n = 0; n < from; ++n)
     for (int64_t k = 0; k < to; ++k) {
+      room.check();
       // The angle is taken from the remainder, which is exact.
       const double angle =
           2 * M_PI * static_cast<double>(n * k % length) / static_cast<double>(length);
@@ -82,6 +85,7 @@ Tensor sized(const Tensor& x, int64_t length) {
 // From the bins of a real signal to all bins: the rest are conjugates.
 Complex mirrored(const Complex& x, int64_t length) {
   Ints from;
+  const HostRoom room(x.real.context(), length, sizeof(int64_t) + sizeof(double));
   for (int64_t k = 0; k < length; ++k) from.push_back(k <= length / 2 ? k : length - k);
   std::vector<double> sign;
   for (int64_t k = 0; k < length; ++k) sign.push_back(k <= length / 2 ? 1 : -1);
@@ -171,6 +175,7 @@ Tensors import_mel_weights(Call& c) {
     c.check(bin >= 0 && bin < 0x1p31, "a corner at ", hertz, " Hz");
     corners.push_back(static_cast<int64_t>(bin));
   }
+  HostRoom room(*c.context(), bins * bands, sizeof(double));
   std::vector<double> weights(static_cast<size_t>(bins * bands), 0);
   const auto at = [&](int64_t bin, int64_t band) -> double& {
     return weights[static_cast<size_t>(bin * bands + band)];
@@ -179,6 +184,7 @@ Tensors import_mel_weights(Call& c) {
     const int64_t left = corners[static_cast<size_t>(b)];
     const int64_t middle = corners[static_cast<size_t>(b) + 1];
     const int64_t right = corners[static_cast<size_t>(b) + 2];
+    room.check();
     for (int64_t i = left; i <= std::min(middle, bins - 1); ++i)
       at(i, b) =
           middle == left ? 1 : static_cast<double>(i - left) / static_cast<double>(middle - left);

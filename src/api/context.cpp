@@ -161,6 +161,11 @@ tiny_status tiny_options_set_progress(tiny_options* options,
       __func__, [&] { tiny::required(options, "options").flags.progress = {progress, user}; });
 }
 
+tiny_status tiny_options_set_poll(tiny_options* options, int32_t (*poll)(void* user), void* user) {
+  return tiny::guarded(__func__,
+                       [&] { tiny::required(options, "options").flags.poll = {poll, user}; });
+}
+
 tiny_status tiny_options_add_deleter(tiny_options* options, void (*deleter)(void* user),
                                      void* user) {
   return tiny::guarded(__func__, [&] {
@@ -222,7 +227,9 @@ void tiny_cancel_release(tiny_cancel* cancel) {
 }
 
 tiny_status tiny_cancel_set(tiny_cancel* cancel) {
-  return tiny::guarded(__func__, [&] { tiny::required(cancel, "cancel").token->set(); });
+  if (!cancel) return tiny::fail(__func__, tiny::Status::InvalidArgument, "cancel is NULL");
+  cancel->token->set();  // and nothing else, which a signal handler might not do
+  return TINY_OK;
 }
 
 tiny_status tiny_cancel_clear(tiny_cancel* cancel) {

@@ -142,8 +142,8 @@ FairLock::Result FairLock::wait(Waiter& self, Clock::time_point until) {
       if (!is_cancelled && now < until) {
         self.word.store(kAsleep);
         guard.unlock();
-        const auto left = until - now;
-        futex_wait_for(self.word, kAsleep, token_ ? std::min<Clock::duration>(kLook, left) : left);
+        const Clock::duration left = token_ ? std::min<Clock::duration>(kLook, until - now) : until - now;
+        futex_wait(self.word, kAsleep, std::chrono::nanoseconds(left).count());
         guard.lock();
         continue;
       }

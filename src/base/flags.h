@@ -59,6 +59,7 @@ struct Flags {
   Allocator allocator;
   OwnThreads threads_of_caller;
   Progress progress;
+  Poll poll;
   Ref<CallbackOwner> owner;  // of what these need; may be null
 
   // Defaults, overridden by TINY_* variables.  A variable that is malformed, out of range or

@@ -6,6 +6,13 @@
 
 namespace tiny {
 
+// What a kernel that takes long asks now and then (ir/linear.h, Poll): whether it is to leave
+// early. Its results are void then.  Any worker may ask.
+struct KernelPoll {
+  int32_t (*ask)(const KernelPoll* poll) noexcept;  // not 0: leave
+};
+inline constexpr KernelPoll kStay{[](const KernelPoll*) noexcept -> int32_t { return 0; }};
+
 // One call of a kernel by one worker.  Offsets and field order are part of the contract between
 // render/ and runtime/: machine code reads these fields by displacement.
 struct KernelArgs {
@@ -16,8 +23,9 @@ struct KernelArgs {
   int64_t end;
   int64_t worker;
   int64_t* status;  // the run's status word: 0, or the first failed Check
+  const KernelPoll* poll = &kStay;
 };
-static_assert(offsetof(KernelArgs, status) == 48);
+static_assert(offsetof(KernelArgs, poll) == 56);
 
 using KernelFunction = void (*)(const KernelArgs*);
 

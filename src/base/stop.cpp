@@ -8,6 +8,9 @@
 namespace tiny {
 namespace {
 
+// The caller's function is asked no more often.  Work is to end within 20 milliseconds.
+constexpr int64_t kPollNanoseconds = 5'000'000;
+
 int64_t now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
@@ -17,14 +20,41 @@ int64_t now() {
 
 void StopSignal::begin(int64_t milliseconds) {
   limit_ = milliseconds;
-  if (limit_ > 0) end_ = now() + std::min(limit_, INT64_MAX / 4'000'000) * 1'000'000;
+  reason_.store(Reason::None, std::memory_order_relaxed);
+  caller_ = pthread_self();
+  if (limit_ <= 0 && !poll_.ask) return;
+  const int64_t start = now();
+  end_ = start + std::min(limit_, INT64_MAX / 4'000'000) * 1'000'000;
+  next_poll_ = start + kPollNanoseconds;
 }
 
-void StopSignal::check() const {
-  require(!token_ || !token_->is_set(), Status::Cancelled, "the cancel token was set");
-  require(limit_ <= 0 || now() < end_, Status::Limit,
-          "the call took more than the limit time_limit = ", limit_,
-          " milliseconds; a higher one is set with the option \"time_limit\"");
+// Asks whoever may end it.
+bool StopSignal::look() const noexcept {
+  const auto found = [&](Reason reason) {
+    reason_.store(reason, std::memory_order_relaxed);
+    return true;
+  };
+  if (token_ && token_->is_set()) return found(Reason::Token);
+  if (limit_ <= 0 && !poll_.ask) return false;
+  const int64_t time = now();
+  if (limit_ > 0 && time >= end_) return found(Reason::Time);
+  if (!poll_.ask || !pthread_equal(caller_, pthread_self()) || time < next_poll_) return false;
+  const bool ends = poll_.ask(poll_.user) != 0;
+  next_poll_ = now() + kPollNanoseconds;
+  return ends && found(Reason::Poll);
+}
+
+int32_t StopSignal::ask_signal(const KernelPoll* self) noexcept {
+  return static_cast<const StopSignal*>(self)->is_over() ? 1 : 0;
+}
+
+void StopSignal::fail() const {
+  const Reason reason = reason_.load(std::memory_order_relaxed);
+  require(reason != Reason::Token, Status::Cancelled, "the cancel token was set");
+  require(reason != Reason::Poll, Status::Cancelled, "the poll function ended it");
+  throw Error(Status::Limit, cat("the call took more than the limit time_limit = ", limit_,
+                                 " milliseconds; a higher one is set with the option "
+                                 "\"time_limit\""));
 }
 
 void StopSignal::step(const char* verb, const std::string& subject, int64_t done,

@@ -118,20 +118,24 @@ int64_t ThreadPool::claim_all(int worker) {
   return did;
 }
 
-int64_t ThreadPool::wait_for_claimed(int64_t count) {
+int64_t ThreadPool::wait_for_claimed(int64_t count, const StopSignal* stop) {
   const auto all = static_cast<uint32_t>(count);
   const auto finished = [&] { return done_.load() == all; };
   if (finished()) return 0;
   const auto start = std::chrono::steady_clock::now();
   if (!spin_until(finished)) {
     waiting_.store(1);
-    for (uint32_t done = done_.load(); done != all; done = done_.load()) futex_wait(done_, done);
+    for (uint32_t done = done_.load(); done != all; done = done_.load()) {
+      futex_wait(done_, done, stop ? kAskNanoseconds : 0);
+      if (stop) stop->is_over();
+    }
     waiting_.store(0);
   }
   return std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 }
 
-ThreadPool::Share ThreadPool::run(int64_t count, Piece piece, void* context, bool wake) {
+ThreadPool::Share ThreadPool::run(int64_t count, Piece piece, void* context, bool wake,
+                                  const StopSignal* stop) {
   if (count == 0) {
     release();
     return {};
@@ -144,7 +148,7 @@ ThreadPool::Share ThreadPool::run(int64_t count, Piece piece, void* context, boo
     run_on_callers(count);
   else
     share.did = claim_all(0);
-  share.waited = wait_for_claimed(count);
+  share.waited = wait_for_claimed(count, stop);
   release();
   return share;
 }
@@ -189,12 +193,14 @@ namespace {
 
 struct Pieces {
   const std::function<void(int64_t, int)>& piece;
+  const StopSignal& stop;
   std::atomic<bool> failed{false};
   std::exception_ptr failure{};
 
   void run(int64_t i, int worker) noexcept {
     if (failed.load(std::memory_order_relaxed)) return;
     try {
+      stop.check();
       piece(i, worker);
     } catch (...) {
       if (!failed.exchange(true)) failure = std::current_exception();
@@ -204,14 +210,14 @@ struct Pieces {
 
 }  // namespace
 
-void for_each_piece(ThreadPool* pool, int64_t count,
+void for_each_piece(ThreadPool* pool, int64_t count, const StopSignal& stop,
                     const std::function<void(int64_t piece, int worker)>& piece) {
-  Pieces pieces{piece};
+  Pieces pieces{piece, stop};
   const auto run = [](void* all, int64_t i, int worker) noexcept {
     static_cast<Pieces*>(all)->run(i, worker);
   };
   if (count > 1 && pool && pool->try_acquire())
-    pool->run(count, run, &pieces, true);
+    pool->run(count, run, &pieces, true, &stop);
   else
     for (int64_t i = 0; i < count; ++i) run(&pieces, i, 0);
   if (pieces.failure) std::rethrow_exception(pieces.failure);

@@ -16,6 +16,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/stop.h"
+
 namespace tiny {
 
 // Threads of the caller's: run(user, task, data, count) calls task(data, i) once for each i below
@@ -49,8 +51,9 @@ class ThreadPool {
     int64_t waited = 0;  // nanoseconds, for pieces of others when none was left to claim
   };
   // Runs pieces 0 .. count-1, in no order.  Needs try_acquire, and releases.  With `wake` sleeping
-  // threads are woken; without, only those that still spin help.
-  Share run(int64_t count, Piece piece, void* context, bool wake);
+  // threads are woken; without, only those that still spin help.  While the caller waits for others
+  // it asks `stop`, if there is one, every few milliseconds: what that says is the pieces' to heed.
+  Share run(int64_t count, Piece piece, void* context, bool wake, const StopSignal* stop = nullptr);
 
  private:
   enum State : uint64_t { kFresh = 0, kStarting = 1, kRunning = 2 };
@@ -66,7 +69,7 @@ class ThreadPool {
   void run_on_callers(int64_t count);
   void publish(int64_t count, Piece piece, void* context, bool wake);
   int64_t claim_all(int worker);
-  int64_t wait_for_claimed(int64_t count);
+  int64_t wait_for_claimed(int64_t count, const StopSignal* stop);
   bool wait_for_job(uint32_t seen);
   uint64_t process() const;
 
@@ -94,9 +97,9 @@ class ThreadPool {
 };
 
 // Calls piece(i, worker) for each i below `count`, on the threads of `pool` (may be null) if they
-// are free, and otherwise here.  What one throws is thrown at the end; what has not begun by then
-// is left out.
-void for_each_piece(ThreadPool* pool, int64_t count,
+// are free, and otherwise here.  What one throws, or `stop` before one, is thrown at the end; what
+// has not begun by then is left out.
+void for_each_piece(ThreadPool* pool, int64_t count, const StopSignal& stop,
                     const std::function<void(int64_t piece, int worker)>& piece);
 
 }  // namespace tiny

@@ -7,14 +7,17 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/stop.h"
+
 namespace tiny {
 
-// Sleeps while the word has this value, until it is woken; may return without a reason.
-void futex_wait(std::atomic<uint32_t>& word, uint32_t while_equal);
-// The same, for at most so long.
-void futex_wait_for(std::atomic<uint32_t>& word, uint32_t while_equal,
-                    std::chrono::nanoseconds time);
+// Sleeps while the word has this value, until it is woken, or for so long (0: without an end); may
+// return without a reason.
+void futex_wait(std::atomic<uint32_t>& word, uint32_t while_equal, int64_t nanoseconds = 0);
 void futex_wake(std::atomic<uint32_t>& word, int threads);
+
+// A thread that waits for others asks its signal so often.
+inline constexpr int64_t kAskNanoseconds = 5'000'000;
 
 // How long a thread looks before it sleeps.
 inline constexpr auto kSpin = std::chrono::microseconds(50);
@@ -39,7 +42,8 @@ class Countdown {
   void start(uint32_t count) { left_.store(count, std::memory_order_relaxed); }
   bool is_done() const { return left_.load(std::memory_order_acquire) == 0; }
   void count();
-  void wait();
+  // Asks `stop`, if there is one, every few milliseconds; what it says is for others to look at.
+  void wait(const StopSignal* stop = nullptr);
 
  private:
   std::atomic<uint32_t> left_{0};

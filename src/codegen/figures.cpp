@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "codegen/trips.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
@@ -61,36 +62,6 @@ class FreeRows {
 
 // Trips of a loop whose bounds the program does not tell.
 constexpr double kTripsUnknown = 8;
-
-// The most that an index of the linear program can be, where a constant says so.
-std::optional<double> most_of(const LinearProgram& program, LinearId id, int64_t threads_extent) {
-  const LinearOp& op = program.ops[id];
-  if (op.op == Op::Const) return static_cast<double>(op.imm);
-  if (op.op == Op::LaunchArg && op.imm < 2)
-    return op.imm == 0 ? 0 : static_cast<double>(threads_extent);
-  if (op.op != Op::Min) return std::nullopt;
-  std::optional<double> least;
-  for (size_t i = 0; i < 2; ++i) {
-    const LinearOp& s = program.ops[op.src[i]];
-    if (s.op != Op::Const) continue;
-    const auto value = static_cast<double>(s.imm);
-    least = least ? std::min(*least, value) : value;
-  }
-  return least;
-}
-
-// How often a loop runs, at most; a loop over a part of another (partial_sums.h) as far as the
-// constant goes that is added to where it begins.
-double trips_of(const LinearProgram& program, const LinearOp& loop, int64_t threads_extent) {
-  const auto step = static_cast<double>(loop.imm);
-  const LinearOp& end = program.ops[loop.src[1]];
-  const LinearOp& next = end.op == Op::Min ? program.ops[end.src[0]] : end;
-  if (next.op == Op::Add && next.src[0] == loop.src[0] && program.ops[next.src[1]].op == Op::Const)
-    return std::ceil(static_cast<double>(program.ops[next.src[1]].imm) / step);
-  const auto first = most_of(program, loop.src[0], threads_extent);
-  const auto last = most_of(program, loop.src[1], threads_extent);
-  return first && last ? std::max(std::ceil((*last - *first) / step), 0.0) : kTripsUnknown;
-}
 
 // Calls body(free, row) for every operation that counts.
 template <class Body>
@@ -184,7 +155,9 @@ double count_bytes(const Kernel& kernel) {
 double count_executed(const LinearProgram& program, int64_t threads_extent) {
   double sum = 0;
   std::vector<double> times{1};
-  for (const LinearOp& op : program.ops) {
+  const TripBounds bounds(program, threads_extent);
+  for (LinearId i = 0; i < program.ops.size(); ++i) {
+    const LinearOp& op = program.ops[i];
     if (op.op == Op::EndLoop) {
       times.pop_back();
       continue;
@@ -194,7 +167,8 @@ double count_executed(const LinearProgram& program, int64_t threads_extent) {
     const DType value = op.op == Op::Store ? program.ops[op.src[2]].dtype : op.dtype;
     sum += times.back() * (is_apart ? static_cast<double>(value.lanes) : 1);
     if (op.op != Op::Loop) continue;
-    times.push_back(times.back() * trips_of(program, op, threads_extent));
+    const double trips = bounds.most(i);
+    times.push_back(times.back() * (std::isfinite(trips) ? trips : kTripsUnknown));
   }
   return sum;
 }

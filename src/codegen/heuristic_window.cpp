@@ -14,6 +14,7 @@ namespace tiny {
 namespace {
 
 constexpr double kWindowMax = 9;        // steps of a window that are unrolled
+constexpr double kTapsMax = 128;        // of the steps, those along one axis
 constexpr int64_t kWindowRowsMax = 14;  // outputs of a tile
 constexpr double kStreamsMax = 12;      // lines of a set of the first level of cache
 constexpr int64_t kTapsBeside = 12;     // registers for what is not a tile's values
@@ -55,7 +56,7 @@ std::optional<Chooser::WindowLoads> Chooser::window_loads(const AccessTable& tab
       load.steps *= table.extents[k];
       if (!load.moves || load.taps > 0 || moves % a.strides[k] != 0) continue;
       const auto stride = static_cast<double>(std::abs(moves / a.strides[k]));
-      if (stride >= table.extents[k]) continue;
+      if (stride >= table.extents[k] || table.extents[k] > kTapsMax) continue;
       load.taps = table.extents[k];
       load.stride = stride;
       out.window = k;

@@ -12,6 +12,7 @@
 #include "codegen/options.h"
 #include "codegen/overlap.h"
 #include "codegen/partial_sums.h"
+#include "codegen/polls.h"
 #include "codegen/ranges.h"
 #include "ir/dot.h"
 #include "ir/spec.h"
@@ -144,6 +145,11 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   interleave(result.program, target);  // of what the passes have left
   if (options.verify) verify(result.program);
   log.done("interleave", linear);
+  // Last: what is counted in a loop stays there.
+  const Dim extent = result.threads_extent;
+  place_polls(result.program, extent.is_const() ? extent.value() : 0);
+  if (options.verify) verify(result.program);
+  log.done("place_polls", linear);
   return result;
 }
 

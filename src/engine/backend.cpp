@@ -224,9 +224,9 @@ std::string kind_of_device(const std::string& device) {
 
 }  // namespace
 
-std::vector<LoadedKernel> Backend::load(std::span<const Code> codes) {
+std::vector<LoadedKernel> Backend::load(std::span<const Code> codes, const StopSignal& stop) {
   std::vector<LoadedKernel> loaded;
-  std::vector<Ref<Executable>> executables = device().load(codes);
+  std::vector<Ref<Executable>> executables = device().load(codes, stop);
   for (size_t i = 0; i < executables.size(); ++i)
     loaded.push_back({std::move(executables[i]), codes[i].kind == CodeKind::Bytecode});
   return loaded;

@@ -30,7 +30,7 @@ class Backend {
   enum class Form : uint8_t { Best, Interpretable };
   virtual std::vector<Code> render(std::span<const LinearProgram> programs, Form form) = 0;
   // Error{Device} where the system refuses memory to execute.
-  std::vector<LoadedKernel> load(std::span<const Code> codes);
+  std::vector<LoadedKernel> load(std::span<const Code> codes, const StopSignal& stop);
   // What the device executes of one program, for people: machine code, bytecode's linear program,
   // C.
   virtual std::string listing(const LinearProgram& program) = 0;

@@ -27,6 +27,7 @@ Context::Context(Flags flags)
       kernels_(std::make_unique<KernelCache>(*backend_, flags_, *observer_, stop_)),
       plans_(std::make_unique<PlanCache>(flags_.cache_plans)) {
   stop_.set_progress(flags_.progress);
+  stop_.set_poll(flags_.poll);
   device().memory().set_limit(flags_.memory_limit);
   Allocator allocator = flags_.allocator;
   allocator.owner = flags_.owner;  // buffers may outlive this

@@ -37,8 +37,8 @@ Ref<Storage> copy_and_unload(Context& context, const Storage& origin) {
   const Ref<Storage> made = context.allocate(bytes);
   Device& device = context.device();
   const Ref<Queue> queue = device.make_queue();
-  for_each_piece(device.threads(), ceil_div(bytes, kPieceBytes), [&](int64_t piece, int) {
-    context.stop().check();
+  const int64_t pieces = ceil_div(bytes, kPieceBytes);
+  for_each_piece(device.threads(), pieces, context.stop(), [&](int64_t piece, int) {
     const int64_t at = piece * kPieceBytes;
     device.copy(queue.get(), made->memory(), at, origin.memory(), origin.byte_offset() + at,
                 std::min(kPieceBytes, bytes - at));

@@ -254,7 +254,7 @@ std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
       programs.push_back(take(*all[i], *made[i]));
     }
   } else {
-    for_each_piece(backend_.device().threads(), count,
+    for_each_piece(backend_.device().threads(), count, stop_,
                    [&](int64_t i, int worker) { run(static_cast<size_t>(i), worker); });
     for (size_t i = 0; i < all.size(); ++i) programs.push_back(take(*all[i], *made[i]));
   }
@@ -268,7 +268,7 @@ std::vector<Code> KernelCache::render(std::span<const LinearProgram> programs) {
   const int64_t count = std::ssize(programs);
   const int64_t shares = std::min<int64_t>(threads ? 4 * threads->workers() : 1, count);
   std::vector<Code> codes(programs.size());
-  for_each_piece(threads, shares, [&](int64_t share, int) {
+  for_each_piece(threads, shares, stop_, [&](int64_t share, int) {
     const auto begin = static_cast<size_t>(count * share / shares);
     const auto end = static_cast<size_t>(count * (share + 1) / shares);
     std::vector<Code> made =
@@ -337,14 +337,14 @@ void KernelCache::load(std::vector<Fresh>& all) {
   std::vector<LoadedKernel> loaded;
   bool refused = false;
   try {
-    loaded = backend_.load(codes);
+    loaded = backend_.load(codes, stop_);
   } catch (const Error& e) {
     if (e.status() != Status::Device) throw;
     refused = true;
   }
   if (refused) {  // machine code cannot be had in this process
     codes = backend_.render(lower(fresh), Backend::Form::Interpretable);
-    loaded = backend_.load(codes);
+    loaded = backend_.load(codes, stop_);
   }
   for (size_t i = 0; i < fresh.size(); ++i) {
     CompiledKernel& compiled = fresh[i]->entry->compiled;
@@ -374,7 +374,7 @@ std::vector<const CompiledKernel*> KernelCache::load_files(std::span<const std::
     codes.push_back(unpack(std::move(*stored), name, kernels.emplace_back()));
   }
   try {
-    std::vector<LoadedKernel> loaded = backend_.load(codes);
+    std::vector<LoadedKernel> loaded = backend_.load(codes, stop_);
     for (size_t i = 0; i < kernels.size(); ++i) {
       kernels[i].executable = std::move(loaded[i].executable);
       kernels[i].info.interpreted = loaded[i].interpreted;

@@ -36,8 +36,8 @@ struct Lowering::Lane {
 };
 
 Lowering::Lowering(const Kernel& kernel, Backend& backend, const PipelineOptions& base,
-                   const Trial& trial)
-    : backend_(backend), trial_(trial) {
+                   const Trial& trial, const StopSignal& stop)
+    : backend_(backend), trial_(trial), stop_(stop) {
   pipeline_.verify = base.verify;
   pipeline_.optimise = false;
   const ThreadPool* threads = backend.device().threads();
@@ -83,6 +83,7 @@ void Lowering::lower_share(size_t share, std::span<const std::vector<Option>> li
   std::vector<size_t> places;
   for (size_t i = share; i < lists.size(); i += lanes_.size()) {
     LinearProgram program;
+    stop_.check();
     made[i] = lower_one(*lanes_[share], lists[i], wish, program);
     if (!made[i] || !wish.with_code) continue;
     programs.push_back(std::move(program));
@@ -96,7 +97,7 @@ void Lowering::lower_share(size_t share, std::span<const std::vector<Option>> li
 std::vector<std::optional<Lowered>> Lowering::lower(std::span<const std::vector<Option>> lists,
                                                     const Wish& wish) {
   std::vector<std::optional<Lowered>> made(lists.size());
-  for_each_piece(backend_.device().threads(), std::ssize(lanes_), [&](int64_t share, int) {
+  for_each_piece(backend_.device().threads(), std::ssize(lanes_), stop_, [&](int64_t share, int) {
     lower_share(static_cast<size_t>(share), lists, wish, made);
   });
   return made;

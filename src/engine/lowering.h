@@ -34,7 +34,8 @@ struct Lowered {
 class Lowering {
  public:
   // All outlive it.
-  Lowering(const Kernel& kernel, Backend& backend, const PipelineOptions& base, const Trial& trial);
+  Lowering(const Kernel& kernel, Backend& backend, const PipelineOptions& base, const Trial& trial,
+           const StopSignal& stop);
   ~Lowering();
 
   // What `lists` are applied to.
@@ -47,8 +48,8 @@ class Lowering {
     double executed_max = 0;            // more than this is left out; 0: nothing is
     const std::set<ProgramHash>* seen;  // programs that are left out
   };
-  // In the order of `lists`; none for a list that does not fit the kernel, asks too much of the
-  // target, or is left out.
+  // What the signal throws, or, in the order of `lists`; none for a list that does not fit the
+  // kernel, asks too much of the target, or is left out.
   std::vector<std::optional<Lowered>> lower(std::span<const std::vector<Option>> lists,
                                             const Wish& wish);
 
@@ -62,6 +63,7 @@ class Lowering {
   Backend& backend_;
   PipelineOptions pipeline_;
   const Trial& trial_;
+  const StopSignal& stop_;
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

@@ -57,8 +57,9 @@ double Speeds::seconds(const UOp& value, const Target& target) {
   const Kernel& kernel = schedule.kernels.front().kernel;
   const CodegenResult made = generate(kernel, target, {});
   const std::vector<Code> codes = backend_.render({&made.program, 1}, Backend::Form::Best);
-  const std::vector<LoadedKernel> loaded = backend_.load(codes);
-  Trial trial(backend_.device(), kernel);
+  const StopSignal never;
+  const std::vector<LoadedKernel> loaded = backend_.load(codes, never);
+  Trial trial(backend_.device(), kernel, never);
   double best = 0, sum = 0;
   for (int i = 0; i < kRunsMin || sum < kSeconds; ++i) {
     const double once = trial.run(*loaded.front().executable, SizeExpression(0, {}));

@@ -214,6 +214,7 @@ Ref<Program> make_program(Context& context, Plan plan) {
   Ref<Program> program = make_ref<Program>(std::move(plan));
   program->device = &context.device();
   program->time_limit = context.flags().time_limit;
+  program->poll = context.flags().poll;
   program->observer = &context.observer();
   program->owner = Ref<RefCounted>(&context);
   return program;

@@ -247,6 +247,12 @@ void Run::bind_variable(int64_t number, int64_t value) {
 }
 
 void Run::execute() {
+  stop_.set_poll(program_->poll);
+  stop_.begin(program_->time_limit);
+  execute(stop_);
+}
+
+void Run::execute(const StopSignal& stop) {
   const Program& p = *program_;
   if (!fits_) fit_to_variables();
   for (const Argument& argument : arguments_)
@@ -254,29 +260,29 @@ void Run::execute() {
   const Turn turn(*program_, bound_, is_tensors_);
   p.device->counts().launches.fetch_add(std::ssize(p.tape), std::memory_order_relaxed);
   p.device->counts().interpreted.fetch_add(p.interpreted, std::memory_order_relaxed);
-  stop_.begin(p.time_limit);
   status_ = 0;
   seconds_.clear();
   starts_.clear();
   for (size_t i = 0; i < launches_.size(); ++i) launches_[i].end = extents_[i];
   if (timed_ || (p.observer && p.observer->times_launches()))
-    execute_timed();
+    execute_timed(stop);
   else
-    p.device->launch_all(queue_.get(), launches_, stop_);
+    p.device->launch_all(queue_.get(), launches_, stop);
   p.device->wait(queue_.get());
   if (status_ != 0)
     throw Error(Status::Index, cat("an index read from data is out of range, at position ",
                                    check_position(status_), " of the index tensor"));
 }
 
-void Run::execute_timed() {
+void Run::execute_timed(const StopSignal& stop) {
   const Program& p = *program_;
   const auto begin = std::chrono::steady_clock::now();
   for (size_t i = 0; i < launches_.size(); ++i) {
-    stop_.check();
+    stop.check();
     const auto start = std::chrono::steady_clock::now();
-    p.device->launch(queue_.get(), launches_[i]);
+    p.device->launch(queue_.get(), launches_[i], stop);
     p.device->wait(queue_.get());
+    stop.check_known();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (timed_) seconds_.push_back(seconds);

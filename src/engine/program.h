@@ -105,6 +105,7 @@ class Program : public RefCounted, public Plan {
   Ref<RefCounted> owner;                     // what keeps the device alive
   std::atomic<bool> is_running = false;      // only of an exclusive program
   int64_t time_limit = 0;                    // milliseconds of an execution; 0: none
+  Poll poll;                                 // asked during an execution
   int64_t interpreted = 0;                   // entries of the tape that are bytecode
   std::vector<std::vector<uint32_t>> after;  // by entry: others that it comes after
   std::vector<std::vector<uint32_t>> uses;   // by slot: which of the tape's arguments it is
@@ -131,10 +132,13 @@ class Run : public RefCounted {
   // Launches the tape.  Error{Busy}, before anything is done, while another run of an exclusive
   // program executes.  Error{InvalidArgument} if something is not bound or too small for the
   // variables; Error{Index} if a Check failed; Error{Cancelled} or Error{Limit} if it was to end
-  // early: then it can be executed again.  Allocates nothing once everything is bound, but for the
-  // arena, which is laid out anew when variables have changed.
+  // early: then what it writes has any values, and it can be executed again.  Allocates nothing
+  // once everything is bound, but for the arena, which is laid out anew when variables have
+  // changed.
   void execute();
-  // Ends an execution between two kernels when it is set (may be null).
+  // The same as part of a call, whose signal ends it instead of the run's own.
+  void execute(const StopSignal& stop);
+  // Ends an execution when it is set (may be null).
   void set_cancel(Ref<CancelToken> token) { stop_.set_token(std::move(token)); }
   // Lets go of the memory of inputs and outputs.
   void unbind();
@@ -152,7 +156,7 @@ class Run : public RefCounted {
   void set_argument(size_t slot, Argument argument);
   void fit_to_variables();
   void make_launches();
-  void execute_timed();
+  void execute_timed(const StopSignal& stop);
 
   Ref<Program> program_;
   Ref<Buffer> arena_;

@@ -82,7 +82,6 @@ Ref<Run> bound_run(Context& context, Plan plan, Placement placement,
     run->bind_output(slot.number, storage);
   }
   context.counters().launches += std::ssize(program->tape);
-  run->set_cancel(context.stop().token());
   return run;
 }
 
@@ -138,7 +137,7 @@ Realized realize(Context& context, std::span<const UOp> outputs, Placement place
       if (std::ranges::count(versions.copies(), kept[i])) attach(kept[i], i);
     versions.settle();
   }
-  run->execute();
+  run->execute(context.stop());
   for (size_t i = 0; i < kept.size(); ++i) attach(kept[i], i);
   made.results = std::move(memory);
   return made;
@@ -146,7 +145,7 @@ Realized realize(Context& context, std::span<const UOp> outputs, Placement place
 
 std::vector<Ref<Storage>> run_once(Context& context, Plan plan, Placement placement) {
   std::vector<Ref<Storage>> memory(static_cast<size_t>(plan.outputs));
-  bound_run(context, std::move(plan), placement, memory)->execute();
+  bound_run(context, std::move(plan), placement, memory)->execute(context.stop());
   return memory;
 }
 

@@ -50,8 +50,8 @@ class Search {
       : kernel_(kernel),
         place_(place),
         limits_(limits),
-        trial_(place.backend.device(), kernel),
-        lowering_(kernel, place.backend, base, trial_),
+        trial_(place.backend.device(), kernel, place.stop),
+        lowering_(kernel, place.backend, base, trial_, place.stop),
         begin_(place.observer.now()) {}
 
   SearchResult run();
@@ -97,7 +97,7 @@ std::vector<Candidate> Search::load(std::vector<std::optional<Lowered>> batch) {
         {std::move(l->list), std::move(l->name), std::move(l->threads_extent), {}, l->executed, 0});
     kept.push_back(std::move(l->code));
   }
-  const std::vector<LoadedKernel> loaded = place_.backend.load(kept);
+  const std::vector<LoadedKernel> loaded = place_.backend.load(kept, place_.stop);
   for (size_t i = 0; i < out.size(); ++i) out[i].code = loaded[i].executable;
   return out;
 }

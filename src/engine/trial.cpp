@@ -57,8 +57,8 @@ std::string pattern_of(DType dtype) {
 
 }  // namespace
 
-Trial::Trial(Device& device, const Kernel& kernel)
-    : device_(device), params_(kernel.params), queue_(device.make_queue()) {
+Trial::Trial(Device& device, const Kernel& kernel, const StopSignal& stop)
+    : device_(device), stop_(stop), params_(kernel.params), queue_(device.make_queue()) {
   for (const UOp& v : kernel.variables) {
     const auto& [name, least, most] = v.variable_arg();
     variables_.push_back(std::clamp(kVariableMax, least, most));
@@ -118,8 +118,9 @@ double Trial::run(Executable& code, const SizeExpression& threads_extent) {
   if (threads_extent.is_const() && launch.end == 0) launch.end = 1;
   launch.status = &status;
   const auto start = std::chrono::steady_clock::now();
-  device_.launch(queue_.get(), launch);
+  device_.launch(queue_.get(), launch, stop_);
   device_.wait(queue_.get());
+  stop_.check_known();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

@@ -18,9 +18,10 @@ namespace tiny {
 class Trial {
  public:
   // Error{Limit} or Error{OutOfMemory} where the buffers cannot be had.
-  Trial(Device& device, const Kernel& kernel);
+  Trial(Device& device, const Kernel& kernel, const StopSignal& stop);
 
-  // Seconds of one launch; `threads_extent` is that of the code, 0 without a THREAD range.
+  // Seconds of one launch, unless the signal ends it: then what that throws; `threads_extent` is
+  // that of the code, 0 without a THREAD range.
   double run(Executable& code, const SizeExpression& threads_extent);
   // A size as it is here.
   int64_t value(const SizeExpression& size) const { return size.value(variables_); }
@@ -30,6 +31,7 @@ class Trial {
   void fill(size_t param);
 
   Device& device_;
+  const StopSignal& stop_;
   std::vector<KernelParam> params_;
   std::vector<int64_t> variables_;
   std::vector<Ref<Buffer>> buffers_;

@@ -25,14 +25,17 @@ void charge(int64_t& used, int64_t amount, int64_t limit, const char* name, cons
 }  // namespace
 
 void Budget::charge_structure(int64_t bytes, const char* what) {
+  if (limits.stop) limits.stop->check();
   charge(structure_bytes, bytes, limits.structure_bytes, "structure_bytes", what);
 }
 
 void Budget::charge_converted(int64_t bytes, const char* what) {
+  if (limits.stop) limits.stop->check();
   charge(converted_bytes, bytes, limits.converted_bytes, "converted_bytes", what);
 }
 
 void Budget::charge_nodes(int64_t count) {
+  if (limits.stop) limits.stop->check();
   charge(nodes, count, limits.nodes, "nodes", "the model's graphs");
 }
 

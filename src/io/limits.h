@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/stop.h"
+
 namespace tiny {
 
 // The defaults admit every published model; a caller may lower or raise each of them.
@@ -21,6 +23,7 @@ struct Limits {
   int64_t rank = 64;                           // of one tensor or type
   int64_t external_files = 4096;               // that hold weights beside the model
   bool hard_links = true;  // whether a weight file may have further names in the file system
+  const StopSignal* stop = nullptr;  // of the call that reads; null: it goes on to the end
 };
 
 // How a caller raises the limit with this name, for the end of a message; "" if no option does.
@@ -39,7 +42,8 @@ struct Budget {
   int64_t converted_bytes = 0;
   int64_t nodes = 0;
 
-  // Each counts, and throws Error{Limit} that names `what` once its limit is passed.
+  // Each counts, and throws Error{Limit} that names `what` once its limit is passed, or what the
+  // limits' signal says.
   void charge_structure(int64_t bytes, const char* what);
   void charge_converted(int64_t bytes, const char* what);
   void charge_nodes(int64_t count);

@@ -173,6 +173,8 @@ class Verifier {
       case Op::EndLoop:
       case Op::EndIf:
         return law(op.count == 1, "an end names its block");
+      case Op::Poll:
+        return law(op.count == 0, "a poll takes nothing");
       case Op::Accumulator:
         return law(op.count == 1 && op.dtype == source(op, 0).dtype,
                    "an accumulator has its value's dtype");

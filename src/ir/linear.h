@@ -23,6 +23,8 @@
 //                                                                   need not be there)
 // Loop        begin, end (int64)      step > 0               mark   int64: begin, begin + step ..
 // EndLoop     loop                                                  -
+// Poll                                                              - (leaves the program if whoever
+//                                                                   launched it wants that)
 // If, EndIf   bool; the If                                          -
 // Accumulator first value                                           a register: the value last Set
 // Set         accumulator, value                                    -

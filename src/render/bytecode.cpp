@@ -216,6 +216,9 @@ class Renderer {
         i.source[0] = i.source[1];
         i.source[1] = 0;
         return;
+      case Op::Poll:
+        i.op = BytecodeOp::Poll;
+        return;
       case Op::Check:
         i.op = BytecodeOp::Check;
         i.type = BytecodeType::Bool;

@@ -72,8 +72,9 @@ void Device::launch_all(const Queue* queue, std::span<const Launch> launches,
                         const StopSignal& stop) {
   for (const Launch& one : launches) {
     stop.check();
-    launch(queue, one);
+    launch(queue, one, stop);
   }
+  stop.check_known();
 }
 
 }  // namespace tiny

@@ -147,14 +147,20 @@ class Device {
                     int64_t from_offset, int64_t bytes) = 0;
   // Threads of the host that work for it, and between launches for others; null: none.
   virtual ThreadPool* threads() { return nullptr; }
-  // A batch becomes executable at once: W^X memory is sealed per batch.
-  virtual std::vector<Ref<Executable>> load(std::span<const Code> codes) = 0;
+  // A batch becomes executable at once: W^X memory is sealed per batch.  Throws what `stop` says.
+  virtual std::vector<Ref<Executable>> load(std::span<const Code> codes,
+                                            const StopSignal& stop) = 0;
+  std::vector<Ref<Executable>> load(std::span<const Code> codes) {
+    return load(codes, StopSignal());
+  }
   // Error{Unsupported} where the host's functions do not see the device's memory.
   virtual Ref<Executable> load_function(const std::string& name, Ref<const HostFunction> function);
-  // What it must come after is done.
-  virtual void launch(const Queue* queue, const Launch& launch) = 0;
-  // Launches of which each may begin when those that it must come after are done.  What `stop`
-  // throws between two of them leaves out the rest.  One thread at a time uses a queue.
+  // What it must come after is done.  What it computes is void if `stop` is over afterwards:
+  // kernels ask it, and leave early.
+  virtual void launch(const Queue* queue, const Launch& launch, const StopSignal& stop) = 0;
+  // Launches of which each may begin when those that it must come after are done.  Throws what
+  // `stop` says between two of them, or in one, and leaves out the rest.  One thread at a time uses
+  // a queue.
   virtual void launch_all(const Queue* queue, std::span<const Launch> launches,
                           const StopSignal& stop);
   virtual Ref<Queue> make_queue() = 0;

@@ -120,7 +120,7 @@ void HostDevice::copy(const Queue*, Buffer& to, int64_t to_offset, const Buffer&
   counts().copied(bytes);
 }
 
-void HostDevice::launch(const Queue*, const Launch& launch) {
+void HostDevice::launch(const Queue*, const Launch& launch, const StopSignal& stop) {
   const auto& executable = static_cast<const HostExecutable&>(*launch.executable);
   executable.check_launch(launch);
   std::array<void*, 64> few;
@@ -137,7 +137,7 @@ void HostDevice::launch(const Queue*, const Launch& launch) {
     scratch = std::make_unique<AlignedMemory>(executable.scratch_bytes());
   int64_t nobody_asked = 0;
   executable.run({addresses.data(), launch.variables.data(), scratch->data, launch.begin,
-                  launch.end, 0, launch.status ? launch.status : &nobody_asked});
+                  launch.end, 0, launch.status ? launch.status : &nobody_asked, &stop});
   delete scratch_.exchange(scratch.release());
 }
 

@@ -53,7 +53,7 @@ class HostDevice : public Device {
   void copy(const Queue* queue, Buffer& to, int64_t to_offset, const Buffer& from,
             int64_t from_offset, int64_t bytes) override;
   // One call with worker 0; the executable is a HostExecutable.
-  void launch(const Queue* queue, const Launch& launch) override;
+  void launch(const Queue* queue, const Launch& launch, const StopSignal& stop) override;
   Ref<Executable> load_function(const std::string& name, Ref<const HostFunction> function) override;
   Ref<Queue> make_queue() override;
   void wait(const Queue* queue) override;

@@ -71,22 +71,43 @@ Tensor padded_with_lowest(const Tensor& x, const Pool& p) {
   return where(mask, padded, x.with(x.graph().constant_bits(x.dtype(), lowest_bits(x.dtype()))));
 }
 
-// How many elements that count window o of axis i has.
-std::vector<double> counted(const Pool& p, size_t i, bool include_pad) {
-  std::vector<double> out;
-  const int64_t first = include_pad ? -p.options.before[i] : 0;
-  const int64_t last = p.sizes[i] + (include_pad ? p.options.after[i] : 0);
-  for (int64_t o = 0; o < p.counts[i]; ++o) {
-    const int64_t begin = o * p.options.strides[i] - p.options.before[i];
-    int64_t n = 0;
-    // Taps begin + k * dilation in [first, last).
-    const int64_t d = p.options.dilations[i];
-    const int64_t low = std::max<int64_t>(0, ceil_div(first - begin, d));
-    const int64_t high = std::min(p.options.kernel[i], ceil_div(last - begin, d));
-    n = std::max<int64_t>(0, high - low);
-    out.push_back(static_cast<double>(n));
-  }
-  return out;
+// Which elements of an axis count, from `first` to before `last`, without the padding before it.
+struct Counted {
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+Counted counted(const Pool& p, size_t i, bool include_pad) {
+  return {include_pad ? -p.options.before[i] : 0,
+          p.sizes[i] + (include_pad ? p.options.after[i] : 0)};
+}
+
+// Whether every window of the axis lies in what counts.
+bool lies_inside(const Pool& p, size_t i, const Counted& all) {
+  const int64_t reach = p.options.dilations[i] * (p.options.kernel[i] - 1) + 1;
+  const int64_t last_begin = (p.counts[i] - 1) * p.options.strides[i] - p.options.before[i];
+  return -p.options.before[i] >= all.first && last_begin + reach <= all.last;
+}
+
+// Counts of so many windows are computed once, more of them where they are used.
+constexpr int64_t kStoredCounts = 4096;
+
+// How many elements that count each window of the axis has: taps begin + k * dilation, k below the
+// kernel's size, from all.first to before all.last.
+Tensor counts_of_windows(const Ref<Context>& context, const Pool& p, size_t i, const Counted& all) {
+  const int64_t d = p.options.dilations[i], before = p.options.before[i];
+  const int64_t most = checked_add(checked_mul(p.counts[i], p.options.strides[i], "a pool"),
+                                   checked_mul(p.options.kernel[i], d, "a pool"), "a pool") +
+                       p.sizes[i] + before + p.after[i];
+  const Tensor window = arange(context, most <= INT32_MAX ? kInt32 : kInt64, p.counts[i]);
+  const auto n = [&](int64_t value) { return number_int(window, value); };
+  const Tensor begin = sub(mul(window, n(p.options.strides[i])), n(before));
+  const auto taps_before = [&](int64_t end) {
+    const Tensor length = sub(n(end), begin);
+    const Tensor taps = d == 1 ? length : floor_div(add(length, n(d - 1)), n(d));
+    return minimum(maximum(taps, n(0)), n(p.options.kernel[i]));
+  };
+  return sub(taps_before(all.last), taps_before(all.first));
 }
 
 // The input of a pool with its channels first.
@@ -141,16 +162,15 @@ Tensor avg_pool(const Tensor& given, const Window& window) {
   double same = 1;
   Tensor divisor;
   for (size_t i = 0; i < spatial; ++i) {
-    const std::vector<double> counts = counted(p, i, window.count_include_pad);
-    if (std::all_of(counts.begin(), counts.end(), [&](double n) { return n == counts.front(); })) {
-      same *= counts.front();
+    const Counted all = counted(p, i, window.count_include_pad);
+    if (lies_inside(p, i, all)) {
+      same *= static_cast<double>(p.options.kernel[i]);
       continue;
     }
-    const Tensor factor = from_data(x.context_ref(), kFloat64, {std::ssize(counts)}, counts.data(),
-                                    std::ssize(counts) * static_cast<int64_t>(sizeof(double)));
     Shape shape(spatial, Dim(1));
-    shape[i] = std::ssize(counts);
-    const Tensor along = cast(reshape(factor, shape), wide.dtype());
+    shape[i] = p.counts[i];
+    const Tensor counts = cast(counts_of_windows(x.context_ref(), p, i, all), wide.dtype());
+    const Tensor along = reshape(p.counts[i] <= kStoredCounts ? contiguous(counts) : counts, shape);
     divisor = divisor ? mul(divisor, along) : along;
   }
   if (!divisor || same != 1)

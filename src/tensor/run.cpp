@@ -384,7 +384,7 @@ std::string TensorRun::trace() const {
   return trace_json(*run_);
 }
 
-void TensorRun::execute() {
+void TensorRun::execute(const StopSignal* within) {
   std::vector<std::string> missing;
   for (size_t i = 0; i < bound_.size(); ++i)
     if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
@@ -393,7 +393,10 @@ void TensorRun::execute() {
           "inputs that were not set: ", join(missing, ", "));
   if (!fits_) fit();
   if (run_) {
-    run_->execute();
+    if (within)
+      run_->execute(*within);
+    else
+      run_->execute();
     copy_outputs();
   }
   for (size_t i = 0; i < next_.size(); ++i) {

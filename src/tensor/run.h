@@ -41,7 +41,8 @@ class TensorRun : public RefCounted {
   void bind_output(size_t index, void* data, int64_t bytes);
   // Error{InvalidArgument} that names the inputs and variables that are not bound, Error{Shape} if
   // an input or output does not fit the variables.
-  void execute();
+  // `within`: the signal of the call that this is part of, which ends it instead of the run's own.
+  void execute(const StopSignal* within = nullptr);
   // Error{InvalidArgument} unless there is an output: the last execution succeeded, and no variable
   // has changed since.
   void require_output(size_t index) const;

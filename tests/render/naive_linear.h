@@ -245,6 +245,8 @@ class Evaluator {
       }
       case Op::If:
         return lanes(op, 0)[0] ? at + 1 : after_block(at);
+      case Op::Poll:
+        return args_.poll->ask(args_.poll) ? program_.ops.size() : at + 1;
       case Op::EndIf:
       case Op::Prefetch:
         break;

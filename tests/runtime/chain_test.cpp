@@ -148,7 +148,7 @@ TEST(Chain, AWorkerTakesItsOwnShareOfEachLaunchFirst) {
     for (auto& s : scratch) s = std::make_unique<AlignedMemory>(64);
     std::vector<Ref<Notes>> launches;
     Chain chain;
-    chain.begin(0, kWorkers);
+    chain.begin(0, kWorkers, StopSignal());
     std::vector<uint32_t> numbers(kLaunches);
     for (uint32_t k = 0; k < kLaunches; ++k) {
       launches.push_back(make_ref<Notes>(kWorkers));
@@ -177,7 +177,7 @@ TEST(Chain, LongLaunchesAreCutFiner) {
   const Ref<Notes> launch = make_ref<Notes>(2);
   const auto pieces = [&](int64_t iterations, double nanoseconds) {
     Chain chain;
-    chain.begin(0, 2);
+    chain.begin(0, 2, StopSignal());
     KernelArgs args{};
     args.end = iterations;
     chain.add({launch.get(), args, nanoseconds, {}});
@@ -202,6 +202,8 @@ TEST(Chain, WhatIsCancelledThrowsAndMayRunAgain) {
   token->set();
   EXPECT_THROW(chain.run(*device, stop), Error);
   token->clear();
+  EXPECT_THROW(chain.run(*device, stop), Error) << "until the signal begins anew";
+  stop.begin(0);
   for (int again = 0; again < 3; ++again) chain.run_and_check(*device, stop);
 }
 

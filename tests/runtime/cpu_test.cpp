@@ -44,7 +44,7 @@ void run_and_check(Device& device, const Ref<Executable>& executable, int64_t co
   launch.arguments = arguments;
   launch.variables = variables;
   launch.end = count;
-  device.launch(nullptr, launch);
+  device.launch(nullptr, launch, StopSignal());
   const auto* got = reinterpret_cast<const int64_t*>(out->host());
   for (int64_t i = 0; i < count; ++i) ASSERT_EQ(got[i], 3 * i + 5) << i << " of " << count;
 }
@@ -109,7 +109,7 @@ TEST(Cpu, KernelsRoundToNearestWhateverTheCallersMode) {
   launch.executable = loaded[0].get();
   launch.arguments = std::span(&argument, 1);
   fesetround(FE_DOWNWARD);
-  device->launch(nullptr, launch);
+  device->launch(nullptr, launch, StopSignal());
   const int mode = fegetround();
   fesetround(FE_TONEAREST);
   EXPECT_EQ(mode, FE_DOWNWARD);

@@ -53,7 +53,8 @@ TEST(Interpreter, LaunchesWithBuffersOffsetsVariablesAndARange) {
   std::memset(b->host(), 0, sizeof in);
   const Argument arguments[] = {{a.get(), 4}, {b.get(), 0}};
   const int64_t variables[] = {10};
-  device->launch(nullptr, {executables[0].get(), arguments, variables, 1, 4, nullptr});
+  device->launch(nullptr, {executables[0].get(), arguments, variables, 1, 4, nullptr},
+                 StopSignal());
   int32_t out[5];
   device->copy_out(nullptr, out, *b, 0, sizeof out);
   const int32_t expected[5] = {0, 33, 44, 55, 0};
@@ -64,7 +65,8 @@ TEST(Interpreter, TooFewArgumentsAreAnError) {
   const auto device = make_interpreter_device();
   const Code code = code_of(render_bytecode(axpy()));
   const auto executables = device->load({&code, 1});
-  EXPECT_THROW(device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, nullptr}), Error);
+  EXPECT_THROW(device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, nullptr}, StopSignal()),
+               Error);
   const BytecodeNeeds needs = bytecode_needs(*executables[0]);
   EXPECT_EQ(needs.params, 2);
   EXPECT_EQ(needs.variables, 1);
@@ -84,7 +86,8 @@ TEST(Interpreter, RunsInSeveralThreadsAtOnce) {
       const int64_t variables[] = {1};
       for (int i = 0; i < 50; ++i)
         device->launch(
-            nullptr, {executables[0].get(), arguments, variables, t * 250, t * 250 + 250, nullptr});
+            nullptr, {executables[0].get(), arguments, variables, t * 250, t * 250 + 250, nullptr},
+            StopSignal());
     });
   for (std::thread& t : threads) t.join();
   for (int32_t x : out) ASSERT_EQ(x, 6);
@@ -102,7 +105,7 @@ TEST(Interpreter, TheFirstFailedCheckIsKept) {
   const Code code = code_of(render_bytecode(p));
   const auto executables = device->load({&code, 1});
   int64_t status = 0;
-  device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, &status});
+  device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, &status}, StopSignal());
   EXPECT_EQ(check_id(status), 2);
   EXPECT_EQ(check_position(status), 77);
 }

@@ -48,7 +48,7 @@ TEST(Null, CodeIsTakenAndLaunchesReturn) {
   ASSERT_EQ(loaded.size(), 3u);
   Launch launch;
   launch.executable = loaded[0].get();
-  device->launch(device->make_queue().get(), launch);
+  device->launch(device->make_queue().get(), launch, StopSignal());
 }
 
 }  // namespace

@@ -315,6 +315,16 @@ static class TensorTest {
       options.SetProgress(null);
       Check(Total(options) == want, "nobody is told");
     }
+    int asked = 0;
+    using (var options = Options.Create()) {
+      options.SetPoll(() => ++asked > 4);
+      using (var context = new Context(options)) {
+        var a = context.Full(Dtype.Float32, new long[] {1 << 16, 1}, 0.5).Contiguous();
+        var b = context.Full(Dtype.Float32, new long[] {1, 1 << 22}, 0.5).Contiguous();
+        var error = Throws<TinyException>(() => a.Mul(b).Sum().ToArray<float>(), "poll ends the call");
+        Check(error.Status == Status.ErrorCancelled && asked == 5, "in the middle of a kernel");
+      }
+    }
     ulong most = 0;
     using (var options = Options.Create()) {
       options.SetInt("threads", 3);

@@ -1,10 +1,13 @@
-"""Functions of Python's that the engine calls: the log, the allocator, the pool of threads."""
+"""Functions of Python's that the engine calls: the log, what it asks, the allocator, the pool of threads."""
 
 import concurrent.futures
 import ctypes
 import gc
+import os
+import signal
 import sys
 import threading
+import time
 import unittest
 import weakref
 
@@ -74,7 +77,7 @@ class Log(unittest.TestCase):
         self.assertIsNone(alive())
 
     def test_only_functions_are_taken(self):
-        for wrong in ({"log": 1}, {"progress": 1}, {"thread_pool": "no"}, {"allocator": (len, None)}, {"allocator": (1, 2)}):
+        for wrong in ({"log": 1}, {"progress": 1}, {"poll": 1}, {"thread_pool": "no"}, {"allocator": (len, None)}, {"allocator": (1, 2)}):
             with self.assertRaises(TypeError):
                 tiny.Context(**wrong)
         self.assertEqual(total(tiny.Context(log=None, thread_pool=None, allocator=None), 10), 45)
@@ -94,6 +97,95 @@ class Progress(unittest.TestCase):
                 total(tiny.Context(cache=0, progress=progress), 10)
             self.assertEqual(caught.exception.name, "CANCELLED")
             self.assertEqual(len(seen), exceptions)
+
+
+# What a call may take after it was told to end, where this process has a core.
+SOON = 0.05
+TRIES = 10
+
+
+def long_sum(context):
+    """Seconds of one kernel."""
+    a = context.full(tiny.float32, (1 << 16, 1), 0.5).contiguous()
+    b = context.full(tiny.float32, (1, 1 << 22), 0.5).contiguous()
+    tiny.realize([a, b])
+    return (a * b).sum()
+
+
+class Ending(unittest.TestCase):
+    """A long call is ended by a signal's handler and by a function that is asked."""
+
+    def interrupted(self, call):
+        """Seconds from a Ctrl-C to its exception."""
+        sent = []
+
+        def send():
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Timer(0.1, send)
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            call()
+        ended = time.monotonic()
+        timer.join()
+        return ended - sent[0]
+
+    def soon(self, call):
+        seconds = 9
+        for _ in range(TRIES):
+            seconds = min(seconds, self.interrupted(call))
+            if seconds < SOON:
+                return
+        self.fail(f"{seconds} seconds after Ctrl-C")
+
+    def test_ctrl_c_ends_a_kernel(self):
+        handler = signal.getsignal(signal.SIGINT)
+        for threads in (1, 2):
+            long = long_sum(tiny.Context(threads=threads))
+            self.soon(long.item)
+            run = tiny.Run.create(tiny.Program.compile([], [long]))
+            self.soon(run.execute)
+        self.assertIs(signal.getsignal(signal.SIGINT), handler)
+        with self.assertRaises(KeyboardInterrupt):  # as before
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+
+    def test_a_handler_that_does_not_raise_ends_nothing(self):
+        seen = []
+        before = signal.signal(signal.SIGINT, lambda *_: seen.append(time.monotonic()))
+        try:
+            timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+            a = tiny.default_context().full(tiny.int32, (1 << 12, 1), 1).contiguous()
+            b = tiny.default_context().full(tiny.int32, (1, 1 << 20), 1).contiguous()
+            tiny.realize([a, b])
+            timer.start()
+            value = (a * b).sum().item()
+            ended = time.monotonic()
+            timer.join()
+            self.assertEqual(value, 1 << 32)
+            self.assertEqual(len(seen), 1)
+            self.assertLessEqual(seen[0], ended)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def test_a_function_ends_the_call(self):
+        for answer, exceptions in ((True, 0), (None, 1)):
+            asked = []
+
+            def poll():
+                asked.append(threading.get_ident())
+                if len(asked) < 5:
+                    return False
+                return answer if answer else int("nothing")
+
+            long = long_sum(tiny.Context(poll=poll))
+            with Unraisable() as seen, self.assertRaises(tiny.Error) as caught:
+                asked.clear()
+                long.item()
+            self.assertEqual(caught.exception.name, "CANCELLED")
+            self.assertEqual(len(seen), exceptions)
+            self.assertEqual(asked, [threading.get_ident()] * 5)
 
 
 class Allocator(unittest.TestCase):

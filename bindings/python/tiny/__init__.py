@@ -9,6 +9,9 @@ own name; the operations of a family (`TINY_EXP`, `TINY_ADD`) are methods too: `
 Failures raise tiny.Error.  Handles are released with their objects, from any thread.
 """
 
+import os as _os
+import threading as _threading
+
 from . import native
 
 
@@ -22,6 +25,8 @@ class Error(RuntimeError):
 
 
 native.tiny_set_error_class(Error)
+native.tiny_set_main_thread(_threading.main_thread().ident)
+_os.register_at_fork(after_in_child=lambda: native.tiny_set_main_thread(_threading.get_ident()))
 
 from . import methods  # noqa: E402  attaches the methods
 from .methods import *  # noqa: E402,F401,F403

@@ -42,7 +42,15 @@ def _set_progress(self, progress):
     native.tiny_set_progress(self, _checked(progress, "progress"))
 
 
+def _set_poll(self, poll):
+    """poll() is called every few milliseconds in calls that build and in executions, by the thread that
+    called; a true result, or an exception, ends the call with tiny.Error, CANCELLED.  None: nobody is asked.
+    Handlers of signals are called in any case: Ctrl-C raises KeyboardInterrupt, in the middle of kernels too."""
+    native.tiny_set_poll(self, _checked(poll, "poll"))
+
+
 Options.set_log = _set_log
+Options.set_poll = _set_poll
 Options.set_progress = _set_progress
 Options.set_allocator = _set_allocator
 Options.set_thread_pool = _set_thread_pool

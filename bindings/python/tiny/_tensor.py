@@ -52,12 +52,13 @@ def _set_bare_names(settings):
 
 
 def _new_context(self, **options):
-    """Context(threads=2, device="interp", ..): the options of tiny_options_set_int and _string; log, progress,
-    thread_pool and allocator=(allocate, release) are functions, as Options.set_log takes them."""
+    """Context(threads=2, device="interp", ..): the options of tiny_options_set_int and _string; log, poll,
+    progress, thread_pool and allocator=(allocate, release) are functions, as Options.set_log takes them."""
     settings = native.tiny_options_create()
     _set_bare_names(settings)
+    settings.set_poll(None)  # signals
     for key, value in options.items():
-        if key in ("log", "progress", "thread_pool"):
+        if key in ("log", "poll", "progress", "thread_pool"):
             getattr(settings, f"set_{key}")(value)
         elif key == "allocator":
             settings.set_allocator(*(value or (None, None)))

@@ -34,6 +34,10 @@ unsafe extern "C" fn call_progress<F: Fn(&str, i64, i64) -> bool>(
     .unwrap_or(true) as i32
 }
 
+unsafe extern "C" fn call_poll<F: Fn() -> bool>(user: *mut c_void) -> i32 {
+    catch_unwind(AssertUnwindSafe(|| (*(user as *const F))())).unwrap_or(true) as i32
+}
+
 unsafe extern "C" fn call_allocate<A, R>(
     user: *mut c_void, bytes: usize, alignment: usize,
 ) -> *mut c_void
@@ -107,6 +111,16 @@ impl Options {
         check(unsafe {
             ffi::tiny_options_set_progress(self.raw.as_ptr(), Some(call_progress::<F>), user)
         })
+    }
+
+    /// `poll()` is called every few milliseconds in calls that build and in executions, by the thread that
+    /// called; true ends the call with `ERROR_CANCELLED`, in the middle of kernels too.
+    pub fn set_poll<F>(&self, poll: F) -> Result<()>
+    where
+        F: Fn() -> bool + Send + Sync + 'static,
+    {
+        let user = self.keep(poll)?;
+        check(unsafe { ffi::tiny_options_set_poll(self.raw.as_ptr(), Some(call_poll::<F>), user) })
     }
 
     /// Memory of tensors comes from `allocate(bytes, alignment)` and goes back to

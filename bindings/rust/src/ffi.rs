@@ -210,6 +210,13 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_options_set_poll(
+        options: *mut tiny_options,
+        poll: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void) -> i32>,
+        user: *mut ::std::os::raw::c_void,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_options_add_deleter(
         options: *mut tiny_options,
         deleter: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void)>,

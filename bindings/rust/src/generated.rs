@@ -209,7 +209,7 @@ impl Options {
         Ok(Options::from_raw(out))
     }
 
-    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
+    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call; it ends within milliseconds, also in a kernel), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_options_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
@@ -252,7 +252,7 @@ impl Context {
         Ok(Context::from_raw(out))
     }
 
-    /// `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with TINY_ERROR_CANCELLED; it is looked at between nodes and kernels.  Runs have their own.
+    /// `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with TINY_ERROR_CANCELLED, within milliseconds: it is looked at between steps and in the middle of kernels.  Runs have their own.  A value whose computing was ended is computed anew when it is read again; what was assigned by then has any elements: it may be read, and assigned again.
     pub fn set_cancel(&self, cancel: Option<&Cancel>) -> Result<()> {
         check(unsafe { ffi::tiny_context_set_cancel(self.raw.as_ptr(), cancel.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
         Ok(())
@@ -1246,7 +1246,7 @@ impl Cancel {
         Ok(Cancel::from_raw(out))
     }
 
-    /// Whatever the token was given to ends with TINY_ERROR_CANCELLED, until it is cleared.
+    /// Whatever the token was given to ends with TINY_ERROR_CANCELLED, until it is cleared.  Of any thread, and of a signal handler.
     pub fn set(&self) -> Result<()> {
         check(unsafe { ffi::tiny_cancel_set(self.raw.as_ptr()) })?;
         Ok(())
@@ -1392,7 +1392,7 @@ impl Archive {
         Ok(Archive::from_raw(out, context.clone()))
     }
 
-    /// The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
+    /// The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until the archive is released: elements are read when a tensor is asked for, and it must not be changed in place before.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
     pub fn load(context: &Context, path: &str) -> Result<Archive> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1484,19 +1484,11 @@ impl Model {
         &self.context
     }
 
-    /// Reads the file and checks its structure; weights stay in the file, mapped, and so do those in other files.  As long as the model or a program of it lives such a file may be renamed, deleted or replaced by another, but neither changed in place nor truncated: the process would end with SIGBUS.  The context's option "map_files" 0 reads files into memory instead; then they may do as they like.  Operators are checked when the model is compiled.  A model file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of the context's options.
+    /// Reads the file and checks its structure; weights stay in the file, mapped.  Operators are checked when the model is compiled.  A model file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of the context's options.
     pub fn load(context: &Context, path: &str) -> Result<Model> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_model_load(context.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
-        Ok(Model::from_raw(out, context.clone()))
-    }
-
-    /// The same of the bytes of such a file, which are copied before it returns.  `folder` (may be NULL: none) is where weights in other files lie, which tiny_model_load takes from the file's own folder; without it a model that has some is TINY_ERROR_UNSUPPORTED.
-    pub fn load_memory(context: &Context, data: &[u8], folder: Option<&str>) -> Result<Model> {
-        let folder = c_text(folder)?;
-        let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_model_load_memory(context.raw.as_ptr(), data.as_ptr() as *const _, data.len(), folder.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
         Ok(Model::from_raw(out, context.clone()))
     }
 
@@ -1818,7 +1810,7 @@ impl Run {
         Ok(())
     }
 
-    /// `cancel` (may be NULL: none) ends an execution between two kernels, with TINY_ERROR_CANCELLED; the run can be executed again.
+    /// `cancel` (may be NULL: none) ends an execution, in the middle of kernels too, with TINY_ERROR_CANCELLED; the run can be executed again.  Of what an execution that was ended, by it or by the option "time_limit", was to write, outputs that were set and tensors that the program writes have any elements, old and new ones among them: a caller who wants to go on from there keeps a copy, or assigns them again.
     pub fn set_cancel(&self, cancel: Option<&Cancel>) -> Result<()> {
         check(unsafe { ffi::tiny_run_set_cancel(self.raw.as_ptr(), cancel.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
         Ok(())

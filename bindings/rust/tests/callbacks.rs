@@ -90,6 +90,21 @@ fn a_pool_of_the_callers_does_the_work() -> tiny::Result<()> {
 }
 
 #[test]
+fn poll_is_asked_and_ends_the_call() -> tiny::Result<()> {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let options = Options::create()?;
+    let count = asked.clone();
+    options.set_poll(move || count.fetch_add(1, Ordering::SeqCst) >= 4)?;
+    let context = Context::create(Some(&options))?;
+    let a = context.full(Dtype::FLOAT32, &[1 << 16, 1], 0.5)?.contiguous()?;
+    let b = context.full(Dtype::FLOAT32, &[1, 1 << 22], 0.5)?.contiguous()?;
+    let error = a.mul(&b)?.sum(None, false)?.to_vec::<f32>().expect_err("it is ended");
+    assert_eq!(error.status, tiny::Status::ERROR_CANCELLED);
+    assert_eq!(asked.load(Ordering::SeqCst), 5);
+    Ok(())
+}
+
+#[test]
 fn progress_is_told_and_ends_the_call() -> tiny::Result<()> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let options = Options::create()?;

@@ -28,6 +28,9 @@ typedef float f32;
 typedef double f64;
 typedef __UINTPTR_TYPE__ address;
 
+struct KernelPoll {
+  i32 (*ask)(const struct KernelPoll *poll);
+};
 struct KernelArgs {
   void *const *buffers;
   const i64 *variables;
@@ -36,6 +39,7 @@ struct KernelArgs {
   i64 end;
   i64 worker;
   i64 *status;
+  const struct KernelPoll *poll;
 };
 
 )";
@@ -110,6 +114,8 @@ class Function {
       case Op::Prefetch:
         return line(cat("__builtin_prefetch((const void*)(", name(op, 0), " + ", name(op, 1), " * ",
                         op.aux, displaced(op.imm), "), 0, 2);"));
+      case Op::Poll:
+        return line("if (args->poll->ask(args->poll)) return;");
       case Op::Check:
         return line(cat(helpers_.check(source(op, 0).dtype), "(args->status, ", name(op, 0), ", ",
                         op.aux, ", ", name(op, 1), ");"));

@@ -1,9 +1,11 @@
 #include "render/x86/encode.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "render/x86/encoder.h"
 
@@ -18,7 +20,8 @@ using Xbyak::Zmm;
 namespace {
 
 constexpr int kCalleeSaved[] = {3, 5, 12, 13, 14, 15};
-constexpr int kRsp = 4, kRax = 0;
+constexpr int kCallerSaved[] = {0, 1, 2, 6, 7, 8, 9, 10, 11};
+constexpr int kRsp = 4, kRax = 0, kRdi = 7;
 constexpr size_t kBytesPerInst = 24, kBytesFixed = 4096;
 constexpr size_t kAligned = 64;  // as the code lies when it is loaded
 
@@ -72,6 +75,7 @@ size_t Encoder::run(std::vector<CodeMark>* marks) {
   }
   epilogue();
   emit_cold_checks();
+  emit_cold_polls();
   emit_cold_stores();
   emit_pool();
   return c_.getSize();
@@ -186,6 +190,51 @@ void Encoder::emit_cold_checks() {
     c_.pop(rcx);
     c_.pop(rax);
     c_.jmp(check.back, Xbyak::CodeGenerator::T_NEAR);
+  }
+}
+
+// Out of line: calls the function that a poll points at, with every register kept.
+void Encoder::emit_cold_polls() {
+  if (cold_polls_.empty()) return;
+  uint32_t vectors = 0, masks = 0;  // bit by bit those that are used
+  for (VReg v = 0; v < program_.regs.size(); ++v) {
+    if (number(v) < 0 || program_.regs[v].cls == RegClass::Int) continue;
+    (program_.regs[v].cls == RegClass::Vec ? vectors : masks) |= uint32_t{1} << number(v);
+  }
+  const int64_t width = program_.avx512 ? 64 : 32;
+  const int64_t frame = round_up(width * std::popcount(vectors) + 8 * std::popcount(masks) + 8, 64);
+  const Reg64 rsp(kRsp), rax(kRax), rdi(kRdi);
+  const auto at = [&](int64_t offset) { return c_.ptr[rsp + static_cast<size_t>(offset)]; };
+  const auto move_registers = [&](bool out) {
+    int64_t offset = 0;
+    for (int i = 0; i < 32; ++i) {
+      if (!(vectors >> i & 1)) continue;
+      out ? c_.vmovups(at(offset), vec(i, width)) : c_.vmovups(vec(i, width), at(offset));
+      offset += width;
+    }
+    for (int i = 0; i < 8; ++i) {
+      if (!(masks >> i & 1)) continue;
+      out ? c_.kmovq(at(offset), Opmask(i)) : c_.kmovq(Opmask(i), at(offset));
+      offset += 8;
+    }
+  };
+  for (ColdPoll& poll : cold_polls_) {
+    c_.L(poll.enter);
+    for (int r : kCallerSaved) c_.push(Reg64(r));
+    c_.mov(rdi, Reg64(poll.poll));
+    c_.mov(rax, rsp);
+    c_.sub(rsp, static_cast<uint32_t>(frame));
+    c_.and_(rsp, static_cast<uint32_t>(-64));
+    c_.mov(at(frame - 8), rax);
+    move_registers(true);
+    c_.vzeroupper();
+    c_.call(c_.qword[rdi]);
+    move_registers(false);
+    c_.test(Reg32(kRax), Reg32(kRax));
+    c_.mov(rsp, at(frame - 8));  // from here on the flags are kept
+    for (auto r = std::rbegin(kCallerSaved); r != std::rend(kCallerSaved); ++r) c_.pop(Reg64(*r));
+    c_.jnz(labels_[poll.leave], Xbyak::CodeGenerator::T_NEAR);
+    c_.jmp(poll.back, Xbyak::CodeGenerator::T_NEAR);
   }
 }
 

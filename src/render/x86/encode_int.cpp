@@ -331,6 +331,14 @@ bool Encoder::encode_control(const Inst& inst) {
       compare(inst);
       jump_if(inst.cond, labels_[inst.label]);
       return true;
+    case Opcode::Poll: {
+      ColdPoll& cold = cold_polls_.emplace_back();
+      cold.leave = inst.label;
+      cold.poll = number(inst.src[0]);
+      c_.jmp(cold.enter, CodeGenerator::T_NEAR);
+      c_.L(cold.back);
+      return true;
+    }
     case Opcode::CheckFailed: {
       c_.test(r32(inst.src[0]), r32(inst.src[0]));
       ColdCheck& cold = cold_.emplace_back();

@@ -24,6 +24,7 @@ class Encoder {
   void epilogue();
   void emit_pool();
   void emit_cold_checks();
+  void emit_cold_polls();
   void encode(const Inst& inst);
   bool encode_shaped(const Inst& inst);
   void compare_to_mask(const Inst& inst, const Xbyak::Opmask& k, const Xbyak::Zmm& a,
@@ -89,6 +90,12 @@ class Encoder {
     int64_t check;
   };
 
+  struct ColdPoll {
+    Xbyak::Label enter, back;
+    uint32_t leave;
+    int poll;
+  };
+
   struct ColdStore {
     Xbyak::Label enter, back;
     int address, value;
@@ -106,6 +113,7 @@ class Encoder {
   int64_t frame_ = 0;
   bool aligned_frame_ = false;
   std::vector<ColdCheck> cold_;
+  std::vector<ColdPoll> cold_polls_;
   std::vector<ColdStore> cold_stores_;
 };
 

@@ -65,6 +65,7 @@ MachineProgram Selector::run() {
   emit(Opcode::IArgs, 8, args_);
   emit(Opcode::Preheader, 0).imm = 0;
   for (at_ = 0; at_ < program_.ops.size(); ++at_) select_op(at_);
+  if (poll_ != kNoReg) emit(Opcode::Label, 0).label = left_;
   if (bypasses_) emit(Opcode::Fence, 0).origin = at_ - 1;
   splice_preheaders();
   drop_dead();
@@ -193,6 +194,8 @@ void Selector::select_op(LinearId id) {
       return select_prefetch(id);
     case Op::Check:
       return select_check(id);
+    case Op::Poll:
+      return select_poll();
     default:
       if (!has(o.op, kElementwise) || !legal_in(o.op, kLinearStage))
         unsupported("is no op of a linear program");

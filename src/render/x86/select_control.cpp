@@ -175,6 +175,12 @@ void Selector::select_set(LinearId id) {
   move_value(op(id).src[1], values_[acc].reg, op(acc).dtype, values_[acc].lane);
 }
 
+void Selector::select_poll() {
+  if (poll_ == kNoReg) left_ = out_.labels++;
+  const VReg poll = entry_pointer(poll_, offsetof(KernelArgs, poll));
+  emit(Opcode::Poll, 8, kNoReg, poll).label = left_;
+}
+
 void Selector::select_check(LinearId id) {
   const LinearOp& o = op(id);
   const DType d = source(o, 0).dtype;

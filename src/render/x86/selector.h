@@ -132,6 +132,7 @@ class Selector {
   void move_value(LinearId id, VReg to, DType dtype, int64_t lane);
   void select_set(LinearId id);
   void select_check(LinearId id);
+  void select_poll();
   VReg args_field(int64_t offset);
   VReg entry_pointer(VReg& cache, int64_t offset);
   void select_entry_value(LinearId id);
@@ -273,6 +274,8 @@ class Selector {
   VReg buffers_ = kNoReg;
   VReg variables_ = kNoReg;
   VReg scratch_ = kNoReg;
+  VReg poll_ = kNoReg;
+  uint32_t left_ = 0;  // the label where polls leave to, if there are any
   struct Block {
     uint32_t loop = 0;  // the loop around it
     uint32_t top = 0;   // labels

@@ -94,9 +94,10 @@ class CDevice : public HostDevice {
  public:
   explicit CDevice(CDeviceOptions options) : HostDevice("c"), options_(std::move(options)) {}
 
-  std::vector<Ref<Executable>> load(std::span<const Code> codes) override {
+  using Device::load;
+  std::vector<Ref<Executable>> load(std::span<const Code> codes, const StopSignal& stop) override {
     if (codes.empty()) return {};
-    const Ref<Library> library = compile(codes);
+    const Ref<Library> library = compile(codes, stop);
     std::vector<Ref<Executable>> out;
     out.reserve(codes.size());
     for (const Code& code : codes) out.push_back(make_ref<CExecutable>(code, library));
@@ -104,7 +105,7 @@ class CDevice : public HostDevice {
   }
 
  private:
-  Ref<Library> compile(std::span<const Code> codes) const {
+  Ref<Library> compile(std::span<const Code> codes, const StopSignal& stop) const {
     PrivateFolder folder(options_.directory);
     const std::string output = folder.file("kernels.so");
     std::vector<std::string> arguments = {options_.compiler,
@@ -139,7 +140,8 @@ class CDevice : public HostDevice {
       arguments.push_back(source);
     }
     arguments.push_back("-lm");
-    const ProcessResult result = run_process(arguments, folder.file("messages"));
+    const ProcessResult result = run_process(arguments, folder.file("messages"), stop);
+    stop.check_known();
     require(result.ok, Status::Device, "the C compiler failed on ", codes.front().name,
             codes.size() > 1 ? cat(" and ", codes.size() - 1, " more") : "", ": ", result.message);
     return make_ref<Library>(output);

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/stop.h"
+
 namespace tiny {
 
 struct ProcessResult {
@@ -12,7 +14,8 @@ struct ProcessResult {
 };
 
 // Runs arguments[0], looked up in PATH, with stdin and stdout at /dev/null and stderr in the file
-// `messages`, which is made.
-ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& messages);
+// `messages`, which is made.  Once `stop` is over, the process and its children are killed.
+ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& messages,
+                          const StopSignal& stop);
 
 }  // namespace tiny

@@ -24,7 +24,8 @@ int64_t pieces_of(double nanoseconds, int64_t workers) {
 
 }  // namespace
 
-void Chain::begin(size_t number, int workers) {
+void Chain::begin(size_t number, int workers, const StopSignal& stop) {
+  stop_ = &stop;
   number_ = number;
   workers_ = workers;
   pieces_ = 0;
@@ -66,7 +67,7 @@ ThreadPool::Share Chain::run(ThreadPool& pool, bool wake,
   for (size_t i = 0; i < units_.size(); ++i)
     left_[i].start(static_cast<uint32_t>(units_[i].pieces));
   for (size_t i = 0; i < shares; ++i) taken_[i].store(0, std::memory_order_relaxed);
-  ThreadPool::Share share = pool.run(pieces_, run_piece, this, wake);
+  ThreadPool::Share share = pool.run(pieces_, run_piece, this, wake, stop_);
   share.waited = std::max(share.waited, waited_);
   return share;
 }
@@ -102,12 +103,13 @@ void Chain::wait_for(const Step& step, size_t unit, int worker) {
     const uint32_t other = unit_of_[launch - number_];
     if (other == unit || left_[other].is_done()) continue;
     const int64_t start = worker == 0 ? nanoseconds_now() : 0;
-    left_[other].wait();
+    left_[other].wait(worker == 0 ? stop_ : nullptr);
     if (worker == 0) waited_ = std::max(waited_, nanoseconds_now() - start);
   }
 }
 
 void Chain::run_step(const Step& step, int64_t piece, int64_t pieces, int worker) const {
+  if (stop_->is_known_over()) return;
   KernelArgs args = step.args;
   const int64_t n = args.end - args.begin;
   const auto cut = [&](int64_t i) { return step.args.begin + n * i / pieces; };
@@ -117,7 +119,8 @@ void Chain::run_step(const Step& step, int64_t piece, int64_t pieces, int worker
   if (worker > 0) args.scratch = scratch_[worker]->data;
   const int64_t start = worker == 0 ? nanoseconds_now() : 0;
   step.executable->run(args);
-  if (worker == 0) step.executable->measured(nanoseconds_now() - start, args.end - args.begin);
+  if (worker == 0 && !stop_->is_known_over())
+    step.executable->measured(nanoseconds_now() - start, args.end - args.begin);
 }
 
 }  // namespace tiny

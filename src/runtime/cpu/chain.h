@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/kernel_abi.h"
+#include "base/stop.h"
 #include "base/thread_pool.h"
 #include "base/wait.h"
 #include "runtime/cpu/executable.h"
@@ -33,8 +34,9 @@ class Chain {
     std::span<const uint32_t> after;  // launches, by their number
   };
 
-  // Steps of earlier chains are gone; the first to be added is the launch of this number.
-  void begin(size_t number, int workers);
+  // Steps of earlier chains are gone; the first to be added is the launch of this number.  Once
+  // `stop` is over, which must outlive run(), what has not begun is left out.
+  void begin(size_t number, int workers, const StopSignal& stop);
   void add(const Step& step);
   int64_t pieces() const { return pieces_; }
   // Needs what the pool's run() needs.  `scratch`: of each worker but the caller.
@@ -60,6 +62,7 @@ class Chain {
   void wait_for(const Step& step, size_t unit, int worker);
   void run_step(const Step& step, int64_t piece, int64_t pieces, int worker) const;
 
+  const StopSignal* stop_ = nullptr;
   size_t number_ = 0;
   int workers_ = 1;
   int64_t pieces_ = 0;

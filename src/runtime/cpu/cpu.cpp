@@ -147,7 +147,8 @@ class CpuDevice : public HostDevice {
   int64_t kept_bytes() override { return memory_->kept(); }
   void release_kept() override { memory_->drop_all(); }
 
-  std::vector<Ref<Executable>> load(std::span<const Code> codes) override {
+  using Device::load;
+  std::vector<Ref<Executable>> load(std::span<const Code> codes, const StopSignal&) override {
     std::vector<std::span<const std::byte>> functions = {std::as_bytes(std::span(kEnter))};
     for (const Code& code : codes) {
       require(code.kind != CodeKind::C, Status::Device,
@@ -175,26 +176,31 @@ class CpuDevice : public HostDevice {
 
   Ref<Queue> make_queue() override { return make_ref<CpuQueue>(); }
 
-  void launch(const Queue* queue, const Launch& launch) override {
+  void launch(const Queue* queue, const Launch& launch, const StopSignal& stop) override {
     Launch alone = launch;
     alone.after = {};
-    launch_all(queue, {&alone, 1}, StopSignal());
+    launch_jobs(queue, {&alone, 1}, stop);
   }
 
   void launch_all(const Queue* queue, std::span<const Launch> launches,
                   const StopSignal& stop) override {
+    launch_jobs(queue, launches, stop);
+    stop.check_known();
+  }
+
+ private:
+  void launch_jobs(const Queue* queue, std::span<const Launch> launches, const StopSignal& stop) {
     for (size_t i = 0; i < launches.size();) {
       stop.check();
       const Job job = next_job(launches.subspan(i));
       if (job.is_shared && pool_.try_acquire())
-        launch_together(queue, launches, i, job);
+        launch_together(queue, launches, i, job, stop);
       else
-        for (size_t k = i; k < i + job.launches; ++k) launch_alone(launches[k]);
+        for (size_t k = i; k < i + job.launches; ++k) launch_alone(launches[k], stop);
       i += job.launches;
     }
   }
 
- private:
   // The first launches of some, which are to be one job of the pool if they are shared.
   struct Job {
     size_t launches = 1;
@@ -245,17 +251,19 @@ class CpuDevice : public HostDevice {
   }
 
   static KernelArgs to_args(const Launch& launch, void* const* addresses,
-                            const std::unique_ptr<AlignedMemory>& scratch, int64_t* status) {
+                            const std::unique_ptr<AlignedMemory>& scratch, int64_t* status,
+                            const StopSignal& stop) {
     return {addresses,
             launch.variables.data(),
             scratch ? scratch->data : nullptr,
             launch.begin,
             launch.end,
             0,
-            launch.status ? launch.status : status};
+            launch.status ? launch.status : status,
+            &stop};
   }
 
-  void launch_alone(const Launch& launch) {
+  void launch_alone(const Launch& launch, const StopSignal& stop) {
     const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
     std::array<void*, kArgumentsMax> addresses;
     require(launch.arguments.size() <= addresses.size(), Status::Unsupported,
@@ -263,10 +271,11 @@ class CpuDevice : public HostDevice {
     find_addresses(launch, addresses);
     std::unique_ptr<AlignedMemory> scratch = take_scratch(executable.scratch_bytes());
     int64_t nobody_asked = 0;
-    const KernelArgs args = to_args(launch, addresses.data(), scratch, &nobody_asked);
+    const KernelArgs args = to_args(launch, addresses.data(), scratch, &nobody_asked, stop);
     const int64_t start = pool_.workers() > 1 ? nanoseconds_now() : 0;
     executable.run(args);
-    if (pool_.workers() > 1) {
+    // How long a kernel took that left early tells nothing.
+    if (pool_.workers() > 1 && !stop.is_known_over()) {
       const int64_t took = nanoseconds_now() - start;
       executable.measured(took, args.end - args.begin);
       company_.was_alone(took);
@@ -276,7 +285,7 @@ class CpuDevice : public HostDevice {
 
   // Needs the pool, and gives it back.
   void launch_together(const Queue* queue, std::span<const Launch> launches, size_t first,
-                       const Job& job) {
+                       const Job& job, const StopSignal& stop) {
     Lease lease{pool_};
     const Ref<CpuQueue> none = queue ? nullptr : make_ref<CpuQueue>();
     const CpuQueue& own = queue ? static_cast<const CpuQueue&>(*queue) : *none;
@@ -286,13 +295,13 @@ class CpuDevice : public HostDevice {
     std::unique_ptr<AlignedMemory> scratch = take_scratch(job.scratch_bytes);
     int64_t nobody_asked = 0;
     addresses.resize(job.arguments);
-    chain.begin(first, pool_.workers());
+    chain.begin(first, pool_.workers(), stop);
     std::span<void*> free = addresses;
     for (const Launch& launch : launches.subspan(first, job.launches)) {
       find_addresses(launch, free);
       const auto& executable = static_cast<const CpuExecutable&>(*launch.executable);
       const double known = executable.expected(launch.end - launch.begin);
-      chain.add({&executable, to_args(launch, free.data(), scratch, &nobody_asked),
+      chain.add({&executable, to_args(launch, free.data(), scratch, &nobody_asked, stop),
                  known == 0 ? kUnknownNanoseconds : known, launch.after});
       free = free.subspan(launch.arguments.size());
     }
@@ -302,7 +311,7 @@ class CpuDevice : public HostDevice {
         chain.run(pool_, job.nanoseconds >= kWakeNanoseconds, worker_scratch_.data());
     const int64_t took = nanoseconds_now() - start;
     // Threads of the caller's are the caller's to place.
-    if (!pool_.is_callers())
+    if (!pool_.is_callers() && !stop.is_known_over())
       company_.was_shared(took, share.waited,
                           (took - share.waited) / std::max<int64_t>(1, share.did));
     give_scratch(std::move(scratch));

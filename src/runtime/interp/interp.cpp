@@ -67,7 +67,8 @@ class BytecodeExecutable : public HostExecutable {
 class InterpreterDevice : public HostDevice {
  public:
   InterpreterDevice() : HostDevice("interp") {}
-  std::vector<Ref<Executable>> load(std::span<const Code> codes) override {
+  using Device::load;
+  std::vector<Ref<Executable>> load(std::span<const Code> codes, const StopSignal&) override {
     std::vector<Ref<Executable>> out;
     out.reserve(codes.size());
     for (const Code& code : codes) out.push_back(load_bytecode(code));

@@ -31,12 +31,13 @@ class NullDevice : public HostDevice {
     counts().copied(bytes);
   }
 
-  std::vector<Ref<Executable>> load(std::span<const Code> codes) override {
+  using Device::load;
+  std::vector<Ref<Executable>> load(std::span<const Code> codes, const StopSignal&) override {
     std::vector<Ref<Executable>> loaded;
     for (size_t i = 0; i < codes.size(); ++i) loaded.push_back(make_ref<Executable>());
     return loaded;
   }
-  void launch(const Queue*, const Launch&) override {}
+  void launch(const Queue*, const Launch&, const StopSignal&) override {}
 };
 
 }  // namespace
