@@ -49,13 +49,26 @@ class FmaFormer {
     out.roots = rebuild(roots_, has_memory, [&](const UOp& node, const UOp& now) {
       const UOp fused = has_memory(node) ? UOp() : fused_sum(node, now);
       const UOp& made = fused ? fused : now;
-      if (!(made == node)) out.origins.emplace(made.node(), node);
-      return made;
+      return made == node ? made : noted(out, node, made);
     });
     return out;
   }
 
  private:
+  // x * y + z and z + x * y become one node, which is the origin of one of them: of that which gets
+  // memory, and where both do, the second is stored apart.
+  UOp noted(ChangedGraph& out, const UOp& node, const UOp& made) const {
+    const auto [at, is_new] = out.origins.try_emplace(made.node(), node);
+    if (is_new || at->second == node || !wanted_.contains(node.node())) return made;
+    if (!wanted_.contains(at->second.node())) {
+      at->second = node;
+      return made;
+    }
+    const UOp apart = made.graph().make(Op::Contiguous, {made});
+    out.origins.emplace(apart.node(), node);
+    return apart;
+  }
+
   // `now` is `node` over changed sources.
   UOp fused_sum(const UOp& node, const UOp& now) const {
     if (node.op() != Op::Add || !is_wide_float(node.dtype())) return {};

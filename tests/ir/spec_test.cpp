@@ -80,7 +80,7 @@ const std::vector<Planted>& planted_in_tensors() {
   static const auto& planted = *new std::vector<Planted>{
       {"the op is legal in this stage", [](Pieces& p) { return p.load; }},
       {"the op is legal in this stage",
-       [](Pieces& p) { return p.g.make(Op::Fma, {p.f32, p.f32, p.f32}); }},
+       [](Pieces& p) { return p.g.make(Op::Scale, {p.f32, p.f32}); }},
       {"the op is legal in this stage", [](Pieces& p) { return p.r0; }},
       {"the op is legal in this stage",
        [](Pieces& p) { return p.g.make(Op::Neg, {p.g.make(Op::Sub, {p.f32, p.f32})}); }},

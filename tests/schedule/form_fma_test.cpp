@@ -59,6 +59,16 @@ TEST_F(FormFmaTest, AProductInMemoryStays) {
   EXPECT_FALSE(is_fused(total));
 }
 
+TEST_F(FormFmaTest, ResultsThatBecomeOneNodeHaveMemoryEach) {
+  const Tensor product = mul(x_, y_);
+  Tensor one = add(product, z_), other = add(z_, product);
+  Tensor negative = neg(add(product, y_)), same = neg(add(y_, product));
+  Tensor* const all[] = {&one, &other, &negative, &same};
+  realize(all);
+  EXPECT_EQ(floats_of(one), floats_of(other));
+  EXPECT_EQ(floats_of(negative), floats_of(same));
+}
+
 TEST_F(FormFmaTest, WhatIsNoSumOfALightProductStays) {
   EXPECT_FALSE(is_fused(sub(mul(x_, y_), z_)));
   EXPECT_FALSE(is_fused(sub(z_, mul(x_, y_))));
