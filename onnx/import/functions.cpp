@@ -48,13 +48,6 @@ Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& val
   return data.with(make_gather(flatten(data).node(), checked.node(), 0));
 }
 
-Tensor positions(const Ref<Context>& context, DType dtype, const tiny::Dim& n, int64_t axis,
-                 int64_t rank) {
-  Shape shape(static_cast<size_t>(rank), tiny::Dim(1));
-  shape[static_cast<size_t>(axis)] = n;
-  return reshape(arange(context, dtype, n), shape);
-}
-
 Tensor aligned(const Call& call, const Tensor& a, const Tensor& b) {
   if (call.version() >= 7) return b;
   if (!call.flag("broadcast", false)) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "onnx/import/call.h"
+#include "tensor/indexing.h"
 
 namespace tiny::onnx {
 
@@ -18,10 +19,6 @@ Tensor take(const Tensor& a, const Ints& indices, int64_t axis);
 // Elements of `data` at these row-major positions; a position that is false in `valid` (bool, of
 // the same shape) is Error{Index} when the program runs.
 Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& valid);
-
-// 0, 1, .. n-1 along `axis` of a tensor of `rank` axes, the others of size 1.
-Tensor positions(const Ref<Context>& context, DType dtype, const tiny::Dim& n, int64_t axis,
-                 int64_t rank);
 
 // The operand b of an operator before version 7: stretched to a's axes from `axis` on where the
 // attribute `broadcast` is set, and otherwise of a's very shape.

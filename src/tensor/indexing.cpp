@@ -63,6 +63,13 @@ Tensor flat_place(const Tensor& place, const Tensor& index, const Dim& stride) {
 
 }  // namespace
 
+Tensor positions(const Ref<Context>& context, DType dtype, const Dim& n, int64_t axis,
+                 int64_t rank) {
+  Shape shape(static_cast<size_t>(rank), Dim(1));
+  shape[static_cast<size_t>(axis)] = n;
+  return reshape(arange(context, dtype, n), shape);
+}
+
 Tensor gather(const Tensor& a, const Tensor& index, int64_t axis) {
   require_index(a, index, "gather");
   const int64_t along = checked_axis(axis, a.rank());

@@ -5,6 +5,10 @@
 
 namespace tiny {
 
+// 0, 1, .. n-1 along `axis` of a tensor of `rank` axes, the others of size 1.
+Tensor positions(const Ref<Context>& context, DType dtype, const Dim& n, int64_t axis,
+                 int64_t rank);
+
 // numpy.take: a[.., index[..], ..] along `axis`.  Negative indices count from the end; one out of
 // range ends the run with Error{Index}.
 Tensor gather(const Tensor& a, const Tensor& index, int64_t axis = 0);

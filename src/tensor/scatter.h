@@ -1,0 +1,28 @@
+// Elements written to places that other elements name.  Every result is what the last (or all) of
+// the writers to it leave: a comparison of places, not a store.  Sizes must be numbers.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+// What becomes of an element and of what is written to it: None leaves the last that is written.
+enum class Fold : uint8_t { None, Add, Mul, Max, Min };
+
+// out[i][indices[i][j]].. = updates[i][j].. along `axis` (ONNX ScatterElements), elsewhere data.
+// Negative indices count from the end; one out of range ends the run with Error{Index}, here and
+// below.
+Tensor scatter_elements(const Tensor& data, const Tensor& indices, const Tensor& updates,
+                        int64_t axis, Fold fold = Fold::None);
+// out[indices[.., 0], indices[.., 1], ..] = updates[..] (ONNX ScatterND), elsewhere data.
+Tensor scatter_nd(const Tensor& data, const Tensor& indices, const Tensor& updates,
+                  Fold fold = Fold::None);
+// Zeros of this shape, but for the elements of `a` at the row-major places that `indices` name.
+Tensor scatter_flat(const Tensor& a, const Tensor& indices, const Ints& shape);
+// `data` with `update` in the place of its elements start[i], start[i] + 1, .. of `axis`, for each
+// i of the first axis; beyond the end nothing is written, or (`circular`) the beginning.  `start`
+// has one axis of integers.
+Tensor scatter_slices(const Tensor& data, const Tensor& update, const Tensor& start, int64_t axis,
+                      bool circular);
+
+}  // namespace tiny

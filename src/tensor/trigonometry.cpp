@@ -1,0 +1,124 @@
+#include "tensor/trigonometry.h"
+
+#include <numbers>
+
+#include "tensor/activation.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/promotion.h"
+
+namespace tiny {
+
+namespace {
+
+// Of float32 and float64.
+
+Tensor tan_of(const Tensor& a) {
+  return sin(a) / cos(a);
+}
+
+Tensor cosh_of(const Tensor& a) {
+  return (exp(a) + exp(neg(a))) * number(a, 0.5);
+}
+
+// The difference of exponentials loses digits near 0, where the series takes over.
+Tensor sinh_of(const Tensor& a) {
+  const Tensor z = square(a);
+  Tensor series = number(a, 1.0);
+  for (int k = 8; k >= 1; --k)
+    series = number(a, 1.0) + series * z * number(a, 1.0 / (2.0 * k * (2.0 * k + 1)));
+  const Tensor far = (exp(a) - exp(neg(a))) * number(a, 0.5);
+  return where(less(abs(a), number(a, 1.0)), series * a, far);
+}
+
+// Halving the angle twice leaves |a| < 0.2, where eleven terms of the series are exact to double.
+Tensor atan_of(const Tensor& a) {
+  const Tensor one = number(a, 1.0);
+  const Tensor size = abs(a);
+  const Tensor inverted = less(one, size);
+  Tensor t = where(inverted, reciprocal(size), size);
+  for (int i = 0; i < 2; ++i) t = t / (one + sqrt(one + square(t)));
+  const Tensor z = square(t);
+  Tensor series = number(a, 1.0 / 21);
+  for (int k = 9; k >= 0; --k) series = number(a, 1.0 / (2 * k + 1)) - z * series;
+  const Tensor angle = t * series * number(a, 4.0);
+  const Tensor whole = where(inverted, number(a, std::numbers::pi / 2) - angle, angle);
+  return where(less(a, number(a, 0.0)), neg(whole), whole);
+}
+
+Tensor asin_of(const Tensor& a) {
+  const Tensor one = number(a, 1.0);
+  return atan_of(a / sqrt((one - a) * (one + a)));
+}
+
+Tensor acos_of(const Tensor& a) {
+  const Tensor one = number(a, 1.0);
+  return atan_of(sqrt((one - a) / (one + a))) * number(a, 2.0);
+}
+
+// log(x + sqrt(x^2 + c)) for large x, where the square would overflow.
+Tensor far_log(const Tensor& a) {
+  return log(a) + number(a, std::numbers::ln2);
+}
+Tensor is_far(const Tensor& a) {
+  return less(number(a, 1e8), a);
+}
+
+Tensor asinh_of(const Tensor& a) {
+  const Tensor one = number(a, 1.0);
+  const Tensor size = abs(a);
+  const Tensor z = square(size);
+  const Tensor near = log1p(size + z / (one + sqrt(one + z)));
+  const Tensor whole = where(is_far(size), far_log(size), near);
+  return where(less(a, number(a, 0.0)), neg(whole), whole);
+}
+
+Tensor acosh_of(const Tensor& a) {
+  const Tensor t = a - number(a, 1.0);
+  const Tensor near = log1p(t + sqrt(t * number(a, 2.0) + square(t)));
+  return where(is_far(a), far_log(a), near);
+}
+
+Tensor atanh_of(const Tensor& a) {
+  return log1p(a * number(a, 2.0) / (number(a, 1.0) - a)) * number(a, 0.5);
+}
+
+using Function = Tensor(const Tensor&);
+
+Tensor in_wide(Function* function, const Tensor& a) {
+  const DType result = float_dtype(a.dtype());
+  const DType wide = accumulator_dtype(result);
+  return cast(function(cast(a, wide)), result);
+}
+
+}  // namespace
+
+Tensor tan(const Tensor& a) {
+  return in_wide(tan_of, a);
+}
+Tensor asin(const Tensor& a) {
+  return in_wide(asin_of, a);
+}
+Tensor acos(const Tensor& a) {
+  return in_wide(acos_of, a);
+}
+Tensor atan(const Tensor& a) {
+  return in_wide(atan_of, a);
+}
+Tensor sinh(const Tensor& a) {
+  return in_wide(sinh_of, a);
+}
+Tensor cosh(const Tensor& a) {
+  return in_wide(cosh_of, a);
+}
+Tensor asinh(const Tensor& a) {
+  return in_wide(asinh_of, a);
+}
+Tensor acosh(const Tensor& a) {
+  return in_wide(acosh_of, a);
+}
+Tensor atanh(const Tensor& a) {
+  return in_wide(atanh_of, a);
+}
+
+}  // namespace tiny
