@@ -38,7 +38,7 @@ class CustomOp(unittest.TestCase):
             return [x, tiny.Spec(tiny.int64, ())]
 
         @tiny.custom_op("test", "Both", infer=specs, outputs=2, context=self.context)
-        def both(x, y):
+        def both(x, y=None):
             return x if y is None else x + y, numpy.array(x.size)
 
         x = self.tensor([1.0, 2.0])
