@@ -113,10 +113,12 @@ class Model:
         self.header = header
         self.defaults = defaults or {}
         # What only functions with callbacks make, each language makes by hand.
-        made = {p.type.removesuffix(" **") for f in header.functions for p in f.parameters
-                if not any("(*)" in q.type for q in f.parameters)}
-        self.objects = [name for name in header.objects
-                        if name in made and any(f.name == f"{name}_release" for f in header.functions)]
+        makers = {name: [f for f in header.functions if any(p.type == f"{name} **" for p in f.parameters)]
+                  for name in header.objects}
+        by_hand = {name for name, found in makers.items() if found and
+                   all(any("(*)" in p.type for p in f.parameters) for f in found)}
+        self.objects = [name for name in header.objects if name not in by_hand and
+                        any(f.name == f"{name}_release" for f in header.functions)]
         self.enumerations = {e.name: e for e in header.enumerations}
         self.flags = {e.name: e for e in header.flags}
         self.families = {name: e for name, e in self.enumerations.items() if name.endswith("_op")}
