@@ -1,14 +1,24 @@
 // A build without onnx/: what is about models answers that it is not there.  No handle of a model
-// exists, so calls that take one can only have got NULL.
+// exists, so calls that take one can only have got NULL.  Made by scripts/make-without-onnx.py.
 #include "api/boundary.h"
 
 namespace {
 
+tiny_status refuse(const char* call) noexcept {
+  return tiny::fail(call, tiny::Status::Unsupported,
+                    "this build of the library has no ONNX importer (TINY_ONNX was OFF)");
+}
+
 template <class T>
 tiny_status refuse(const char* call, T* out) noexcept {
   if (out) *out = {};
-  return tiny::fail(call, tiny::Status::Unsupported,
-                    "this build of the library has no ONNX importer (TINY_ONNX was OFF)");
+  return refuse(call);
+}
+
+template <class T>
+tiny_status refuse(const char* call, T** outs, size_t count) noexcept {
+  for (size_t i = 0; outs && i < count; ++i) outs[i] = nullptr;
+  return refuse(call);
 }
 
 }  // namespace
@@ -21,6 +31,11 @@ int64_t tiny_supported_opset(void) {
 
 int32_t tiny_op_supported(const char*, const char*, int64_t) {
   return 0;
+}
+
+tiny_status tiny_op(tiny_context*, const char*, const char*, int64_t, tiny_tensor* const*, size_t,
+                    const char*, tiny_tensor** outputs, size_t output_count) {
+  return refuse(__func__, outputs, output_count);
 }
 
 tiny_status tiny_model_load(tiny_context*, const char*, tiny_model** out) {
@@ -77,15 +92,46 @@ tiny_status tiny_model_input_dim_name(const tiny_model*, size_t, size_t, const c
   return refuse(__func__, out);
 }
 
+tiny_status tiny_model_output_dtype(const tiny_model*, size_t, tiny_dtype* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_output_shape(const tiny_model*, size_t, int64_t*, size_t, size_t* rank) {
+  return refuse(__func__, rank);
+}
+
+tiny_status tiny_model_output_dim_name(const tiny_model*, size_t, size_t, const char** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_metadata_count(const tiny_model*, size_t* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_metadata_key(const tiny_model*, size_t, const char** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_metadata_value(const tiny_model*, size_t, const char** out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_metadata(const tiny_model*, const char*, const char** out) {
+  return refuse(__func__, out);
+}
+
 tiny_status tiny_model_compile(tiny_model*, const int64_t*, size_t, tiny_program** out) {
   return refuse(__func__, out);
 }
 
 tiny_status tiny_model_run(tiny_model*, tiny_tensor* const*, size_t, tiny_tensor** outputs,
                            size_t output_count) {
-  if (outputs)
-    for (size_t i = 0; i < output_count; ++i) outputs[i] = nullptr;
-  return refuse<int>(__func__, nullptr);
+  return refuse(__func__, outputs, output_count);
+}
+
+tiny_status tiny_model_apply(tiny_model*, tiny_tensor* const*, size_t, tiny_tensor** outputs,
+                             size_t output_count) {
+  return refuse(__func__, outputs, output_count);
 }
 
 }  // extern "C"
