@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
@@ -32,6 +33,7 @@ class NestReader {
       if (op.op == Op::Scratch) scratch_.emplace(op.imm, 0);
     int64_t next = 0;
     for (auto& [offset, number] : scratch_) number = next++;
+    leave_out_polls();
   }
 
   std::vector<Block> run() {
@@ -39,6 +41,7 @@ class NestReader {
     std::vector<size_t> open{0};
     for (LinearId id = 0; id < program_.ops.size(); ++id) {
       const LinearOp& op = program_.ops[id];
+      if (left_out_.contains(id)) continue;
       switch (op.op) {
         case Op::Loop:
         case Op::If:
@@ -63,6 +66,23 @@ class NestReader {
   }
 
  private:
+  // A poll, the branch that it is alone in with its counter's Set, and all that counts.
+  void leave_out_polls() {
+    std::set<LinearId> counters;
+    for (LinearId id = 1; id + 2 < program_.ops.size(); ++id) {
+      const bool is_alone = program_.ops[id - 1].op == Op::If &&
+                            program_.ops[id + 1].op == Op::Set &&
+                            program_.ops[id + 2].op == Op::EndIf;
+      if (program_.ops[id].op != Op::Poll || !is_alone) continue;
+      left_out_.insert({id - 1, id, id + 1, id + 2});
+      counters.insert(program_.ops[id + 1].src[0]);
+    }
+    for (LinearId id = 0; id < program_.ops.size(); ++id)
+      if (counters.contains(id) ||
+          (program_.ops[id].op == Op::Set && counters.contains(program_.ops[id].src[0])))
+        left_out_.insert(id);
+  }
+
   Block loop(LinearId id) {
     const LinearOp& op = program_.ops[id];
     const LinearOp& begin = program_.ops[op.src[0]];
@@ -145,6 +165,7 @@ class NestReader {
   std::vector<Block> blocks_;
   std::map<LinearId, std::string> loops_;
   std::map<int64_t, int64_t> scratch_;  // byte offset to number
+  std::set<LinearId> left_out_;
 };
 
 std::string item_text(const Block::Item& item) {

@@ -246,8 +246,8 @@ TEST_F(Winograd, TilesAtTheEdgesShareTheCodeOfTheOthers) {
   const LinearProgram edges = code_of_last(55);
   for (const Op op : {Op::Loop, Op::Load, Op::Max, Op::Store, Op::Fma})
     EXPECT_EQ(count(edges, op), count(whole, op)) << info(op).name;
-  EXPECT_EQ(count(whole, Op::If), 0);
-  EXPECT_GT(count(edges, Op::If), 0);
+  EXPECT_EQ(count(whole, Op::If) - count(whole, Op::Poll), 0);
+  EXPECT_GT(count(edges, Op::If) - count(edges, Op::Poll), 0);
 }
 
 TEST_F(Winograd, AutoTakesTilesWhereTheyAreExpectedToBeFaster) {
