@@ -177,13 +177,13 @@ TINY_API int32_t tiny_dtype_supported(tiny_dtype dtype);
    TINY_ERROR_INVALID_ARGUMENT with a message that lists them. */
 typedef uint32_t tiny_flags;
 enum {
-  TINY_KEEPDIMS = 1,           /* axes that are folded stay, with size 1 */
-  TINY_LAST = 2,               /* the last of equals, not the first */
-  TINY_EXCLUSIVE = 4,          /* up to each element, without it */
-  TINY_REVERSE = 8,            /* from the end */
-  TINY_APPROXIMATE = 16,       /* by tanh, not by erf */
-  TINY_COLUMNS_FIRST = 32,     /* channels in ONNX's order CRD, not DCR */
-  TINY_CEIL_MODE = 64,         /* a last window may reach over the end */
+  TINY_KEEPDIMS = 1,            /* axes that are folded stay, with size 1 */
+  TINY_LAST = 2,                /* the last of equals, not the first */
+  TINY_EXCLUSIVE = 4,           /* up to each element, without it */
+  TINY_REVERSE = 8,             /* from the end */
+  TINY_APPROXIMATE = 16,        /* by tanh, not by erf */
+  TINY_COLUMNS_FIRST = 32,      /* channels in ONNX's order CRD, not DCR */
+  TINY_CEIL_MODE = 64,          /* a last window may reach over the end */
   TINY_COUNT_INCLUDE_PAD = 128, /* padding counts as zeros (what TINY_CEIL_MODE adds does not) */
   TINY_READ_ONLY = 256          /* memory that is never written */
 };

@@ -65,7 +65,8 @@ static tiny_tensor* network(tiny_context* context, const tiny_tensor* x) {
   tiny_window *same, *pairs;
   tiny_tensor *k, *w, *convolved, *positive, *pooled, *row, *logits, *probabilities;
   CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, kernel_dims, 4, kernel, sizeof kernel, &k));
-  CHECK(tiny_tensor_wrap(context, TINY_FLOAT32, weight_dims, NULL, 2, weight, sizeof weight, 0, 0, NULL, NULL, &w));
+  CHECK(tiny_tensor_wrap(context, TINY_FLOAT32, weight_dims, NULL, 2, weight, sizeof weight, 0, 0,
+                         NULL, NULL, &w));
   CHECK(tiny_window_create(2, &same));
   CHECK(tiny_window_set_auto_padding(same, TINY_PADDING_SAME_UPPER));
   CHECK(tiny_conv(x, k, NULL, same, &convolved));
@@ -104,7 +105,8 @@ static void run_many(tiny_context* context) {
   float got[CLASSES];
   tiny_tensor *x, *count, *one, *next;
   CHECK(tiny_input(context, TINY_FLOAT32, dims, 4, &x));
-  CHECK(tiny_tensor_wrap(context, TINY_INT64, scalar, NULL, 1, &seen, sizeof seen, 0, 0, NULL, NULL, &count));
+  CHECK(tiny_tensor_wrap(context, TINY_INT64, scalar, NULL, 1, &seen, sizeof seen, 0, 0, NULL, NULL,
+                         &count));
   CHECK(tiny_scalar_int(context, 1, &one));
   CHECK(tiny_binary(TINY_ADD, count, one, &next));
   CHECK(tiny_assign(count, next)); /* a write that every run does */

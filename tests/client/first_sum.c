@@ -16,7 +16,8 @@ static void add_and_sum(tiny_context* context) {
   size_t rank = 0;
   tiny_tensor *a, *b, *c, *sum;
   CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, dims, 1, ones, sizeof ones, &a));
-  CHECK(tiny_tensor_wrap(context, TINY_FLOAT32, dims, backwards, 1, values, sizeof values, 3, 0, NULL, NULL, &b));
+  CHECK(tiny_tensor_wrap(context, TINY_FLOAT32, dims, backwards, 1, values, sizeof values, 3, 0,
+                         NULL, NULL, &b));
   CHECK(tiny_tensor_strides(b, &stride, 1, &rank));
   EXPECT(rank == 1 && stride == -1);
   CHECK(tiny_binary(TINY_ADD, a, b, &c));
