@@ -102,7 +102,7 @@ class CallersOp : public tiny::CustomOp {
       const tiny_custom_call::Value& value = call.outputs[i];
       require(value.dtype != 0, Status::InvalidArgument,
               "its infer function sets no dtype of output ", i);
-      out.push_back({tiny::dtype_argument(value.dtype), marks().shape(value.dims), -1});
+      out.push_back({tiny::dtype_argument(value.dtype), marks().shape(value.dims, "dims"), -1});
     }
     return out;
   }

@@ -2,7 +2,6 @@
 #include "api/boundary.h"
 #include "api/model_handle.h"
 
-using tiny::answer;
 using tiny::Dim;
 using tiny::lower_bound;
 using tiny::require;
@@ -15,12 +14,14 @@ namespace {
 template <class Operation>
 tiny_status calculate(const char* call, tiny_context* context, int64_t a, int64_t b, int64_t* out,
                       Operation operation) noexcept {
-  return answer(call, out, context, [&] {
+  if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
+  *out = 0;
+  return tiny::act(call, context, [&] {
     const Dim result = operation(context->marks.dim(a, "a"), context->marks.dim(b, "b"));
     require(lower_bound(result) >= -tiny::kDimMax && upper_bound(result) <= tiny::kDimMax,
             Status::Limit, result, " is from ", lower_bound(result), " to ", upper_bound(result),
             "; at most 2^40 either way is possible");
-    return context->marks.mark(result);
+    *out = context->marks.mark(result);
   });
 }
 
@@ -66,11 +67,11 @@ tiny_status tiny_dim_max(tiny_context* context, int64_t a, int64_t b, int64_t* o
 
 tiny_status tiny_dim_range(tiny_context* context, int64_t dim, int64_t* min, int64_t* max) {
   if (!min || !max) return tiny::fail(__func__, Status::InvalidArgument, "min or max is NULL");
-  *max = 0;
-  return answer(__func__, min, context, [&] {
+  *min = *max = 0;
+  return tiny::act(__func__, context, [&] {
     const Dim value = context->marks.dim(dim, "dim");
     *max = upper_bound(value);
-    return lower_bound(value);
+    *min = lower_bound(value);
   });
 }
 

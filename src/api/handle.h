@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -55,6 +56,7 @@ struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
   tiny::Ref<tiny::Context> core;
   tiny::FairLock lock;  // of building calls
   tiny::DimensionMarks marks{tiny::DimensionMarks::next_context()};  // dies before its graph
+  std::set<std::string> names;  // that tensors were given; they stay
 
  private:
   void drain();
@@ -88,7 +90,6 @@ struct tiny_tensor : tiny::CountedAs<tiny::HandleKind::Tensor> {
 
   tiny_context* context;        // counted while the handle is alive
   mutable tiny::Tensor value;   // reading replaces the node by one that has memory
-  std::string name;             // tiny_tensor_set_name
   tiny_tensor* next = nullptr;  // on the context's list
 
   // For any thread, without the lock.
@@ -102,6 +103,7 @@ struct tiny_tensor : tiny::CountedAs<tiny::HandleKind::Tensor> {
   int64_t dims[TINY_RANK_MAX];  // of `rank` axes; what depends on a variable is its mark
   int64_t strides[TINY_RANK_MAX];
   std::string shape;  // as text, of one that is not fixed
+  std::atomic<const char*> name{""};  // tiny_tensor_set_name; among its context's names
 };
 
 namespace tiny {

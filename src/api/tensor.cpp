@@ -177,12 +177,13 @@ tiny_status tiny_tensor_set_name(tiny_tensor* tensor, const char* name) {
     const std::string text = &tiny::required(name, "name");
     const tiny::UOp& node = tensor->value.node();
     node.node()->origin = text.empty() ? tiny::kNobody : node.graph().origins().named(text);
-    tensor->name = text;
+    tensor->name = tensor->context->names.insert(text).first->c_str();
   });
 }
 
 tiny_status tiny_tensor_name(const tiny_tensor* tensor, const char** out) {
-  return answer(__func__, out, {{tensor, "tensor"}}, [&] { return tensor->name.c_str(); });
+  return answer(__func__, out, tensor, "tensor",
+                [](const tiny_tensor& t) { return t.name.load(std::memory_order_acquire); });
 }
 
 tiny_status tiny_tensor_rank(const tiny_tensor* tensor, size_t* out) {
