@@ -5,6 +5,7 @@
 //! Handles are released by `Drop`, in any order and on any thread.  Raw functions are in [`ffi`].
 
 mod callbacks;
+mod custom;
 mod dimension;
 #[allow(non_camel_case_types, non_upper_case_globals, dead_code)]
 #[rustfmt::skip]
@@ -15,6 +16,7 @@ mod support;
 mod tensor;
 mod window;
 
+pub use custom::{OperatorCall, Spec};
 pub use dimension::{Dim, Size};
 pub use generated::*;
 pub use support::{Error, Result};

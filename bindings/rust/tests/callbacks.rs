@@ -124,3 +124,33 @@ fn progress_is_told_and_ends_the_call() -> tiny::Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn an_operator_of_closures_is_a_step_of_programs() -> tiny::Result<()> {
+    let context = Context::new()?;
+    let alive = Arc::new(());
+    let held = alive.clone();
+    let first = |_: &str, inputs: &[Option<tiny::Spec>], _: usize| {
+        inputs.first().cloned().flatten().map(|spec| vec![spec]).ok_or("an input is wanted".into())
+    };
+    context.add_operator("test", "Reverse", first, move |call| {
+        let _ = &held;
+        let mut elements = call.elements::<f32>(0).to_vec();
+        elements.reverse();
+        if call.attributes().contains("fail") {
+            return Err("as it was asked to".to_string());
+        }
+        call.elements_mut::<f32>(0).copy_from_slice(&elements);
+        Ok(())
+    })?;
+    let a = Tensor::of(&context, &[1f32, 2.0, 3.0], &[3])?;
+    let reversed = &context.op(Some("test"), "Reverse", 0, &[Some(&a.neg()?)], None, 1)?[0];
+    assert_eq!((reversed + &a)?.to_vec::<f32>()?, [-2.0, 0.0, 2.0]);
+    let bad = &context.op(Some("test"), "Reverse", 0, &[Some(&a)], Some("{\"fail\": 1}"), 1)?[0];
+    let error = bad.to_vec::<f32>().expect_err("it fails");
+    assert!(error.message.contains("test.Reverse: as it was asked to"), "{error}");
+    let error = context.op(Some("test"), "Reverse", 0, &[], None, 1).err().expect("no input");
+    assert!(error.message.contains("an input is wanted"), "{error}");
+    assert_eq!(Arc::strong_count(&alive), 2);
+    Ok(())
+}
