@@ -348,7 +348,7 @@ public sealed partial class Tensor {
 
   static readonly Deleter Unpin = user => GCHandle.FromIntPtr(user).Free();
 
-  static Dtype DtypeOf(Type element) {
+  internal static Dtype DtypeOf(Type element) {
     switch (Type.GetTypeCode(element)) {
       case TypeCode.Boolean: return Dtype.Bool;
       case TypeCode.SByte: return Dtype.Int8;

@@ -145,6 +145,65 @@ tiny_status options_set_poll(tiny_options *options, void *poll, void *user) {
 }
 %}
 
+/* ---- Operators of delegates: a call is an address ---- */
+%inline %{
+tiny_status context_add_operator(tiny_context *context, const char *domain, const char *name,
+                                 void *infer, void *run, void *deleter, void *user) {
+  tiny_custom_op *op = NULL;
+  tiny_status status =
+      tiny_custom_op_create(domain, name, user, (void (*)(void *))deleter, &op);
+  if (status != TINY_OK) {
+    if (deleter) ((void (*)(void *))deleter)(user);
+    return status;
+  }
+  tiny_custom_op_set_infer(op, (tiny_status(*)(void *, tiny_custom_call *))infer);
+  tiny_custom_op_set_run(op, (tiny_status(*)(void *, tiny_custom_call *))run);
+  status = tiny_context_add_custom_op(context, op);
+  tiny_custom_op_release(op);
+  return status;
+}
+const char *call_attributes(void *call) {
+  return tiny_custom_call_attributes((tiny_custom_call *)call);
+}
+int call_inputs(void *call) {
+  return (int)tiny_custom_call_input_count((tiny_custom_call *)call);
+}
+int call_outputs(void *call) {
+  return (int)tiny_custom_call_output_count((tiny_custom_call *)call);
+}
+int call_dtype(void *call, int of_output, int index) {
+  tiny_custom_call *c = (tiny_custom_call *)call;
+  return of_output ? tiny_custom_call_output_dtype(c, (size_t)index)
+                   : tiny_custom_call_input_dtype(c, (size_t)index);
+}
+int call_rank(void *call, int of_output, int index) {
+  tiny_custom_call *c = (tiny_custom_call *)call;
+  size_t rank = 0;
+  if (of_output)
+    tiny_custom_call_output_shape(c, (size_t)index, &rank);
+  else
+    tiny_custom_call_input_shape(c, (size_t)index, &rank);
+  return (int)rank;
+}
+int64_t call_dim(void *call, int of_output, int index, int axis) {
+  tiny_custom_call *c = (tiny_custom_call *)call;
+  return (of_output ? tiny_custom_call_output_shape(c, (size_t)index, NULL)
+                    : tiny_custom_call_input_shape(c, (size_t)index, NULL))[axis];
+}
+void *call_data(void *call, int of_output, int index) {
+  tiny_custom_call *c = (tiny_custom_call *)call;
+  return of_output ? tiny_custom_call_output_data(c, (size_t)index)
+                   : (void *)tiny_custom_call_input_data(c, (size_t)index);
+}
+tiny_status call_set_output(void *call, int index, int dtype, const int64_t *dims, int rank) {
+  return tiny_custom_call_set_output((tiny_custom_call *)call, (size_t)index, dtype, dims,
+                                     (size_t)rank);
+}
+void call_set_error(void *call, const char *message) {
+  tiny_custom_call_set_error((tiny_custom_call *)call, message);
+}
+%}
+
 /* ---- DLPack: the struct is an address ---- */
 %inline %{
 tiny_status tensor_to_dlpack(const tiny_tensor *tensor, const void **out) {

@@ -106,6 +106,23 @@ static class TensorTest {
     Check(error.Status == Status.ErrorUnsupported, "its status");
   }
 
+  static void OwnOperators(Context context) {
+    context.AddOperator("test", "Reverse", (attributes, inputs, count) => new[] {inputs[0]}, call => {
+      if (call.Attributes.Contains("fail")) throw new InvalidOperationException("as it was asked to");
+      var elements = call.Read<float>(0);
+      Array.Reverse(elements);
+      call.Write(0, elements);
+    });
+    var x = Tensor.Of(context, new float[] {1, 2, 3});
+    var reversed = context.Op("Reverse", 0, new[] {-x}, 1, "test");
+    Same((reversed[0] + x).ToArray<float>(), new float[] {-2, 0, 2}, "an operator of delegates");
+    var bad = context.Op("Reverse", 0, new[] {x}, 1, "test", "{\"fail\": 1}");
+    var error = Throws<TinyException>(() => bad[0].ToArray<float>(), "its exception");
+    Check(error.Message.Contains("as it was asked to"), "its message");
+    Throws<TinyException>(() => context.AddOperator("test", "Reverse", (a, i, n) => null, call => {}),
+                          "a second of the name");
+  }
+
   static void Errors(Context context) {
     var a = Tensor.Of(context, new float[] {1, 2});
     var error = Throws<TinyException>(() => a.Reshape(new long[] {3}), "a wrong shape throws");
@@ -396,6 +413,7 @@ static class TensorTest {
       Views(context);
       Dimensions(context);
       Operators(context);
+      OwnOperators(context);
       Errors(context);
       Files(context);
       Dlpack(context);
