@@ -375,6 +375,57 @@ TEST_P(CustomOp, LivesAsLongAsItIsUsedInEachContext) {
   EXPECT_EQ(other.runs, 0);
 }
 
+tiny_status run_doubled(void*, tiny_custom_call* call) {
+  size_t rank = 0;
+  const int64_t* dims = tiny_custom_call_output_shape(call, 0, &rank);
+  const auto* x = static_cast<const float*>(tiny_custom_call_input_data(call, 0));
+  auto* y = static_cast<float*>(tiny_custom_call_output_data(call, 0));
+  for (int64_t i = 0; i < dims[0]; ++i) y[i] = 2 * x[i];
+  return TINY_OK;
+}
+
+// Two functions of one name and one structure, with a disk cache that knows the other's graph.
+TEST(CustomOpCache, FunctionsAreNotTakenForEachOther) {
+  testing::TemporaryFolder folder;
+  Sorter sorter;
+  for (const bool doubles : {false, true, false}) {
+    tiny_options* options = nullptr;
+    tiny_context* context = nullptr;
+    ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+    ASSERT_EQ(tiny_options_set_string(options, "cache_dir", (folder / "cache").c_str()), TINY_OK);
+    ASSERT_EQ(tiny_context_create(options, &context), TINY_OK) << tiny_last_error();
+    tiny_options_release(options);
+    tiny_custom_op* op = nullptr;
+    ASSERT_EQ(tiny_custom_op_create("com.example", "Any", &sorter, nullptr, &op), TINY_OK);
+    ASSERT_EQ(tiny_custom_op_set_infer(op, infer_sorted), TINY_OK);
+    ASSERT_EQ(tiny_custom_op_set_run(op, doubles ? run_doubled : run_sorted), TINY_OK);
+    ASSERT_EQ(tiny_context_add_custom_op(context, op), TINY_OK);
+    tiny_custom_op_release(op);
+    const int64_t dims[] = {3};
+    tiny_tensor *x = nullptr, *any = nullptr, *y = nullptr;
+    ASSERT_EQ(tiny_input(context, TINY_FLOAT32, dims, 1, &x), TINY_OK);
+    ASSERT_EQ(tiny_op(context, "com.example", "Any", 0, &x, 1, nullptr, &any, 1), TINY_OK);
+    ASSERT_EQ(tiny_unary(TINY_NEG, any, &y), TINY_OK);
+    tiny_program* program = nullptr;
+    tiny_run* run = nullptr;
+    ASSERT_EQ(tiny_program_compile(&x, 1, &y, 1, &program), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_create(program, &run), TINY_OK);
+    const float values[] = {3, 1, 2};
+    tiny_tensor* given = nullptr;
+    ASSERT_EQ(tiny_tensor_from_data(context, TINY_FLOAT32, dims, 1, values, sizeof values, &given),
+              TINY_OK);
+    ASSERT_EQ(tiny_run_set_input(run, 0, given), TINY_OK);
+    ASSERT_EQ(tiny_run_execute(run), TINY_OK) << tiny_last_error();
+    float out[3] = {};
+    ASSERT_EQ(tiny_run_read_output(run, 0, out, sizeof out), TINY_OK);
+    EXPECT_EQ(Floats(out, out + 3), doubles ? (Floats{-6, -2, -4}) : (Floats{-1, -2, -3}));
+    for (tiny_tensor* t : {x, any, y, given}) tiny_tensor_release(t);
+    tiny_run_release(run);
+    tiny_program_release(program);
+    tiny_context_release(context);
+  }
+}
+
 TEST_P(CustomOp, IsSeen) {
   ASSERT_EQ(add(context_, sorter_), TINY_OK);
   tiny_tensor* y = sorted(negated(floats({2}, {2, 1})));
