@@ -323,7 +323,7 @@ TINY_API tiny_status tiny_tensor_device(const tiny_tensor *tensor, const char **
    tiny_program_kernels.  A label for people: it may be any text, "" is none again, and it decides nothing.  Equal
    values of a context are one value: the latest name given to it holds. */
 TINY_API tiny_status tiny_tensor_set_name(tiny_tensor *tensor, const char *name);
-/* The name that this handle was given, or ""; lives until it gets another or is released. */
+/* The name that this handle was given, or ""; lives as long as the context. */
 TINY_API tiny_status tiny_tensor_name(const tiny_tensor *tensor, const char **out);
 /* The number of elements. */
 TINY_API tiny_status tiny_tensor_numel(const tiny_tensor *tensor, int64_t *out);

@@ -42,6 +42,11 @@ tiny_status tiny_model_load(tiny_context*, const char*, tiny_model** out) {
   return refuse(__func__, out);
 }
 
+tiny_status tiny_model_load_memory(tiny_context*, const void*, size_t, const char*,
+                                   tiny_model** out) {
+  return refuse(__func__, out);
+}
+
 void tiny_model_retain(tiny_model*) {
 }
 
@@ -77,6 +82,14 @@ tiny_status tiny_model_input_index(const tiny_model*, const char*, size_t* out) 
 }
 
 tiny_status tiny_model_output_index(const tiny_model*, const char*, size_t* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_input_kind(const tiny_model*, size_t, tiny_kind* out) {
+  return refuse(__func__, out);
+}
+
+tiny_status tiny_model_output_kind(const tiny_model*, size_t, tiny_kind* out) {
   return refuse(__func__, out);
 }
 

@@ -31,9 +31,9 @@ impl Status {
     pub const ERROR_LIMIT: Status = Status(ffi::TINY_ERROR_LIMIT as i32);
     /// the cancel token was set
     pub const ERROR_CANCELLED: Status = Status(ffi::TINY_ERROR_CANCELLED as i32);
-    /// another thread is using the object
+    /// another thread is using the object, or a call of its own is
     pub const ERROR_BUSY: Status = Status(ffi::TINY_ERROR_BUSY as i32);
-    /// the device stopped; its context must be released
+    /// the device stopped, or stayed behind in a fork; release its context
     pub const ERROR_DEVICE_LOST: Status = Status(ffi::TINY_ERROR_DEVICE_LOST as i32);
     /// an index read from data was out of range
     pub const ERROR_INDEX: Status = Status(ffi::TINY_ERROR_INDEX as i32);
@@ -59,7 +59,22 @@ impl Dtype {
     pub const FLOAT16: Dtype = Dtype(ffi::TINY_FLOAT16 as i32);
     pub const BFLOAT16: Dtype = Dtype(ffi::TINY_BFLOAT16 as i32);
     pub const FLOAT32: Dtype = Dtype(ffi::TINY_FLOAT32 as i32);
+    /// Kept for types that no tensor has yet: TINY_ERROR_UNSUPPORTED names them.
     pub const FLOAT64: Dtype = Dtype(ffi::TINY_FLOAT64 as i32);
+    pub const FLOAT8_E4M3FN: Dtype = Dtype(ffi::TINY_FLOAT8_E4M3FN as i32);
+    pub const FLOAT8_E4M3FNUZ: Dtype = Dtype(ffi::TINY_FLOAT8_E4M3FNUZ as i32);
+    pub const FLOAT8_E5M2: Dtype = Dtype(ffi::TINY_FLOAT8_E5M2 as i32);
+    pub const FLOAT8_E5M2FNUZ: Dtype = Dtype(ffi::TINY_FLOAT8_E5M2FNUZ as i32);
+    pub const FLOAT8_E8M0: Dtype = Dtype(ffi::TINY_FLOAT8_E8M0 as i32);
+    pub const FLOAT4_E2M1: Dtype = Dtype(ffi::TINY_FLOAT4_E2M1 as i32);
+    pub const INT4: Dtype = Dtype(ffi::TINY_INT4 as i32);
+    pub const UINT4: Dtype = Dtype(ffi::TINY_UINT4 as i32);
+    pub const INT2: Dtype = Dtype(ffi::TINY_INT2 as i32);
+    pub const UINT2: Dtype = Dtype(ffi::TINY_UINT2 as i32);
+    /// two float32
+    pub const COMPLEX64: Dtype = Dtype(ffi::TINY_COMPLEX64 as i32);
+    pub const COMPLEX128: Dtype = Dtype(ffi::TINY_COMPLEX128 as i32);
+    pub const STRING: Dtype = Dtype(ffi::TINY_STRING as i32);
 }
 
 /// Any number is a valid value: a newer library may have more of them.
@@ -188,13 +203,24 @@ impl Layout {
     pub const CHANNELS_LAST: Layout = Layout(ffi::TINY_LAYOUT_CHANNELS_LAST as i32);
 }
 
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Kind(pub i32);
+
+impl Kind {
+    pub const TENSOR: Kind = Kind(ffi::TINY_KIND_TENSOR as i32);
+    pub const SEQUENCE: Kind = Kind(ffi::TINY_KIND_SEQUENCE as i32);
+    pub const OPTIONAL: Kind = Kind(ffi::TINY_KIND_OPTIONAL as i32);
+    pub const MAP: Kind = Kind(ffi::TINY_KIND_MAP as i32);
+    pub const SPARSE_TENSOR: Kind = Kind(ffi::TINY_KIND_SPARSE_TENSOR as i32);
+}
+
 pub struct Options {
     pub(crate) raw: ptr::NonNull<ffi::tiny_options>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// Used by one thread at a time, which may be any.
 unsafe impl Send for Options {}
-unsafe impl Sync for Options {}
 
 impl Options {
     pub(crate) fn from_raw(raw: *mut ffi::tiny_options) -> Options {
@@ -209,14 +235,14 @@ impl Options {
         Ok(Options::from_raw(out))
     }
 
-    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call; it ends within milliseconds, also in a kernel), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
+    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call, and of its wait for others; it ends within milliseconds, also in a kernel), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_options_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
         Ok(())
     }
 
-    /// Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels; "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache).
+    /// Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels; "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache).
     pub fn set_string(&self, key: &str, value: &str) -> Result<()> {
         let key = c_text(Some(key))?;
         let value = c_text(Some(value))?;
@@ -235,7 +261,7 @@ pub struct Context {
     pub(crate) raw: ptr::NonNull<ffi::tiny_context>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
@@ -252,7 +278,7 @@ impl Context {
         Ok(Context::from_raw(out))
     }
 
-    /// `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with TINY_ERROR_CANCELLED, within milliseconds: it is looked at between steps and in the middle of kernels.  Runs have their own.  A value whose computing was ended is computed anew when it is read again; what was assigned by then has any elements: it may be read, and assigned again.
+    /// `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with TINY_ERROR_CANCELLED, and waiting for it, within milliseconds: it is looked at between steps and in the middle of kernels.  Runs have their own.  A value whose computing was ended is computed anew when it is read again; what was assigned by then has any elements: it may be read, and assigned again.
     pub fn set_cancel(&self, cancel: Option<&Cancel>) -> Result<()> {
         check(unsafe { ffi::tiny_context_set_cancel(self.raw.as_ptr(), cancel.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
         Ok(())
@@ -311,6 +337,66 @@ impl Context {
         Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.clone())).collect())
     }
 
+    /// Arithmetic with dimensions of a context and with numbers: `out` gets a number if the result is one whatever the variables are (n - n), else what stands for it: the same for equal ones (n + n, 2 * n).  What may be further from 0 than 2^40 is TINY_ERROR_LIMIT.  A result may be negative, as a position in tiny_slice; as a size it must be known not to be.
+    pub fn dim_add(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_add(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn dim_sub(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_sub(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn dim_mul(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_mul(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    /// Rounds towards minus infinity; b must be known to be at least 1.
+    pub fn dim_floor_div(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_floor_div(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    /// a - a / b * b with that division, 0 to b - 1.
+    pub fn dim_floor_mod(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_floor_mod(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn dim_min(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_min(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn dim_max(&self, a: i64, b: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_dim_max(self.raw.as_ptr(), a, b, &mut out) })?;
+        Ok(out)
+    }
+
+    /// Numbers that it is not below and not above: with one variable that occurs once, its lowest and highest value.
+    pub fn dim_range(&self, dim: i64) -> Result<(i64, i64)> {
+        let mut min: i64 = 0;
+        let mut max: i64 = 0;
+        check(unsafe { ffi::tiny_dim_range(self.raw.as_ptr(), dim, &mut min, &mut max) })?;
+        Ok((min, max))
+    }
+
+    /// As text, by the names of the variables: "2*N + 1"; a size is its digits.
+    pub fn dim_text(&self, dim: i64) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_dim_text(self.raw.as_ptr(), dim, &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
     /// A stand-in for a tensor that every run of a program is given.  It can be used like any tensor, but has no value: reading it, or what is made from it, is TINY_ERROR_INVALID_ARGUMENT.  A dimension may be a variable's.
     pub fn input(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;
@@ -339,7 +425,7 @@ pub struct Tensor {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Tensor {}
 unsafe impl Sync for Tensor {}
 
@@ -373,7 +459,7 @@ impl Tensor {
         Ok(out)
     }
 
-    /// Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on a variable (tiny_variable_create) is the number that stands for it.
+    /// Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on variables is the number that stands for it.
     pub fn shape(&self) -> Result<Vec<i64>> {
         let mut dims_count = 0usize;
         let mut dims: Vec<i64> = vec![0; GUESS];
@@ -410,6 +496,20 @@ impl Tensor {
     pub fn device(&self) -> Result<Option<String>> {
         let mut out = ptr::null();
         check(unsafe { ffi::tiny_tensor_device(self.raw.as_ptr(), &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    /// What profiles and traces call the work that computes this value and nothing else that has a name: see tiny_program_kernels.  A label for people: it may be any text, "" is none again, and it decides nothing.  Equal values of a context are one value: the latest name given to it holds.
+    pub fn set_name(&self, name: &str) -> Result<()> {
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_tensor_set_name(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
+
+    /// The name that this handle was given, or ""; lives as long as the context.
+    pub fn name(&self) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_tensor_name(self.raw.as_ptr(), &mut out) })?;
         Ok(unsafe { text(out) })
     }
 
@@ -832,7 +932,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// At most one dimension may be -1: what is left over.
+    /// At most one dimension may be TINY_DIM_FREE: what is left over.
     pub fn reshape(&self, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;
         let mut out = ptr::null_mut();
@@ -848,7 +948,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Repeats axes of size 1; missing leading axes are added; -1 keeps a size.
+    /// Repeats axes of size 1; missing leading axes are added; TINY_DIM_FREE keeps a size.
     pub fn expand(&self, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;
         let mut out = ptr::null_mut();
@@ -872,7 +972,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Elements begin\[k\], begin\[k\]+step\[k\], .. before end\[k\] of every axis k, as Python slices them: negative positions count from the end, positions are clamped, a negative step goes backwards. `step` may be NULL (1).
+    /// Elements begin\[k\], begin\[k\]+step\[k\], .. before end\[k\] of every axis k, as Python slices them: negative positions count from the end, positions are clamped, a negative step goes backwards. `step` may be NULL (1). Positions are at most 2^40 either way, or INT64_MAX, -INT64_MAX, INT64_MIN: beyond any end.
     pub fn slice(&self, begin: &[i64], end: &[i64], step: Option<&[i64]>) -> Result<Tensor> {
         let begin_count = count(&[Some(begin), Some(end), step])?;
         let mut out = ptr::null_mut();
@@ -1199,7 +1299,7 @@ pub struct Report {
     pub(crate) raw: ptr::NonNull<ffi::tiny_report>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Report {}
 unsafe impl Sync for Report {}
 
@@ -1229,7 +1329,7 @@ pub struct Cancel {
     pub(crate) raw: ptr::NonNull<ffi::tiny_cancel>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Cancel {}
 unsafe impl Sync for Cancel {}
 
@@ -1276,7 +1376,7 @@ pub struct Window {
     pub(crate) raw: ptr::NonNull<ffi::tiny_window>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Window {}
 unsafe impl Sync for Window {}
 
@@ -1371,7 +1471,7 @@ pub struct Archive {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Archive {}
 unsafe impl Sync for Archive {}
 
@@ -1392,7 +1492,7 @@ impl Archive {
         Ok(Archive::from_raw(out, context.clone()))
     }
 
-    /// The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until the archive is released: elements are read when a tensor is asked for, and it must not be changed in place before.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
+    /// The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
     pub fn load(context: &Context, path: &str) -> Result<Archive> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1470,7 +1570,7 @@ pub struct Model {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Model {}
 unsafe impl Sync for Model {}
 
@@ -1484,11 +1584,19 @@ impl Model {
         &self.context
     }
 
-    /// Reads the file and checks its structure; weights stay in the file, mapped.  Operators are checked when the model is compiled.  A model file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of the context's options.
+    /// Reads the file and checks its structure; weights stay in the file, mapped, and so do those in other files.  As long as the model or a program of it lives such a file may be renamed, deleted or replaced by another, but neither changed in place nor truncated: the process would end with SIGBUS.  The context's option "map_files" 0 reads files into memory instead; then they may do as they like.  Operators are checked when the model is compiled.  A model file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of the context's options.
     pub fn load(context: &Context, path: &str) -> Result<Model> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_model_load(context.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Model::from_raw(out, context.clone()))
+    }
+
+    /// The same of the bytes of such a file, which are copied before it returns.  `folder` (may be NULL: none) is where weights in other files lie, which tiny_model_load takes from the file's own folder; without it a model that has some is TINY_ERROR_UNSUPPORTED.
+    pub fn load_memory(context: &Context, data: &[u8], folder: Option<&str>) -> Result<Model> {
+        let folder = c_text(folder)?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_model_load_memory(context.raw.as_ptr(), data.as_ptr() as *const _, data.len(), folder.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
         Ok(Model::from_raw(out, context.clone()))
     }
 
@@ -1545,13 +1653,25 @@ impl Model {
         Ok(out)
     }
 
+    pub fn input_kind(&self, index: usize) -> Result<Kind> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_model_input_kind(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Kind(out))
+    }
+
+    pub fn output_kind(&self, index: usize) -> Result<Kind> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_model_output_kind(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Kind(out))
+    }
+
     pub fn input_dtype(&self, index: usize) -> Result<Dtype> {
         let mut out = 0i32;
         check(unsafe { ffi::tiny_model_input_dtype(self.raw.as_ptr(), index, &mut out) })?;
         Ok(Dtype(out))
     }
 
-    /// Writes min(rank, capacity) dimensions, -1 for a free one; `rank` gets their full number.
+    /// Writes min(rank, capacity) dimensions, TINY_DIM_FREE for one that the model leaves free; `rank` gets their full number.
     pub fn input_shape(&self, index: usize) -> Result<Vec<i64>> {
         let mut dims_count = 0usize;
         let mut dims: Vec<i64> = vec![0; GUESS];
@@ -1578,7 +1698,7 @@ impl Model {
         Ok(Dtype(out))
     }
 
-    /// -1 for a dimension that is free, or depends on such.
+    /// TINY_DIM_FREE for a dimension that is free, or depends on such.
     pub fn output_shape(&self, index: usize) -> Result<Vec<i64>> {
         let mut dims_count = 0usize;
         let mut dims: Vec<i64> = vec![0; GUESS];
@@ -1591,7 +1711,7 @@ impl Model {
         Ok(dims)
     }
 
-    /// The name of such a dimension; "" if it has none, or the formula of the inputs' names where it follows from them ("N*2"); lives as long as the model.
+    /// The name of such a dimension; "" if it has none, or the formula of the inputs' names where it follows from them ("2*N"); lives as long as the model.
     pub fn output_dim_name(&self, index: usize, axis: usize) -> Result<Option<String>> {
         let mut out = ptr::null();
         check(unsafe { ffi::tiny_model_output_dim_name(self.raw.as_ptr(), index, axis, &mut out) })?;
@@ -1670,7 +1790,7 @@ pub struct Program {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
@@ -1722,7 +1842,7 @@ impl Program {
         Ok((arena, weights))
     }
 
-    /// The kernels as a JSON array: name, options, operations, bytes, interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.
+    /// The kernels as a JSON array: name, computes, options, operations, bytes, interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.  "computes" lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name), that the kernel computes all or a part of: \["conv1","relu1"\].  A node without a name is its operator and first output, "Conv:y"; what several models share, or nobody has named, is not listed.
     pub fn kernels(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_program_kernels(self.raw.as_ptr(), &mut out) })?;
@@ -1766,9 +1886,8 @@ pub struct Run {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// Used by one thread at a time, which may be any.
 unsafe impl Send for Run {}
-unsafe impl Sync for Run {}
 
 impl Run {
     pub(crate) fn from_raw(raw: *mut ffi::tiny_run, context: Context) -> Run {
@@ -1796,6 +1915,13 @@ impl Run {
     pub fn set_variable(&self, variable: &Variable, value: i64) -> Result<()> {
         check(unsafe { ffi::tiny_run_set_variable(self.raw.as_ptr(), variable.raw.as_ptr(), value) })?;
         Ok(())
+    }
+
+    /// The value that a dimension of the context has with the run's variables, which must all have one.
+    pub fn dim(&self, dim: i64) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_run_dim(self.raw.as_ptr(), dim, &mut out) })?;
+        Ok(out)
     }
 
     /// From now on executions write output `index` into the memory of `tensor`, which has the result then; `tensor` may be NULL: into memory of the run's own again.  Its dtype and shape must be the program's, its elements row-major (those of tiny_tensor_wrap without strides, of any computed tensor), and it must share no memory with an input of the run, with what the program captured, or with another output: TINY_ERROR_INVALID_ARGUMENT, which names the two.  It is computed now if it is not yet.  After an execution, what was built on the tensor before and not computed is TINY_ERROR_INVALID_ARGUMENT.  Nothing else may use the tensor while the run executes.
@@ -1866,6 +1992,13 @@ impl Run {
         seconds.truncate(seconds_count);
         Ok(seconds)
     }
+
+    /// The last timed execution as a trace in Chrome's JSON object format, which Perfetto and chrome://tracing open: a complete event for each kernel, in microseconds from the execution's begin, with its name and in "args" what it computes, gflops, gbps, operations, bytes and options (see tiny_program_kernels).  Timed kernels run one after the other, each on all threads.  TINY_ERROR_INVALID_ARGUMENT if there was no timed execution, or it did not end well.
+    pub fn trace(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_run_trace(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
 }
 
 impl Drop for Run {
@@ -1879,7 +2012,7 @@ pub struct Variable {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Variable {}
 unsafe impl Sync for Variable {}
 
@@ -1915,7 +2048,7 @@ impl Variable {
         Ok((min, max))
     }
 
-    /// The number that stands for it among dimensions.
+    /// The number that stands for it among dimensions; that of equal ones is the same.
     pub fn dim(&self) -> Result<i64> {
         let mut out: i64 = 0;
         check(unsafe { ffi::tiny_variable_dim(self.raw.as_ptr(), &mut out) })?;
@@ -1969,9 +2102,19 @@ pub fn dtype_name(dtype: Dtype) -> Option<String> {
     unsafe { text(ffi::tiny_dtype_name(dtype.0)) }
 }
 
-/// Bytes of one element; 0 for a number that is no dtype.
+/// Bytes of one element; 0 for a number that is no dtype, for elements smaller than a byte, and for strings.
 pub fn dtype_size(dtype: Dtype) -> usize {
     unsafe { ffi::tiny_dtype_size(dtype.0) }
+}
+
+/// Bits of one element in memory (8 of a bool); 0 for a number that is no dtype, and for strings.
+pub fn dtype_bits(dtype: Dtype) -> usize {
+    unsafe { ffi::tiny_dtype_bits(dtype.0) }
+}
+
+/// 1 if tensors may have the dtype, else 0.
+pub fn dtype_supported(dtype: Dtype) -> i32 {
+    unsafe { ffi::tiny_dtype_supported(dtype.0) }
 }
 
 /// Computes the tensors now, in one schedule, with the writes to them that are pending.
@@ -1999,7 +2142,7 @@ pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
     Ok(Tensor::from_raw(out, tensors[0].context.clone()))
 }
 
-/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "ranges":\[{"range","size","kind","reduced"}\],"options","operations","bytes","buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
+/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "computes" (see tiny_program_kernels),"ranges":\[{"range","size","kind","reduced"}\],"options","operations","bytes", "buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
 pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     crate::support::at_least_one(tensors.len())?;
     let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
