@@ -56,11 +56,14 @@ double steps_of(std::span<const UOp> ranges) {
   return steps;
 }
 
+// So many short parts a destination may add up: a vector times a matrix reads its rows side by side
+// for as long as that, since whole sums would read a few columns at a time.
+constexpr double kPartsMax = 4096;
+
 // Whether a float sum would have many short parts: what a destination holds is one accumulator.
 bool has_many_parts(const UOp& reduce, std::span<const UOp> outer, std::span<const UOp> inner) {
   return reduce.dtype().is_float() && reduce.reduce_arg().op == Op::Add &&
-         steps_of(outer) > static_cast<double>(kSerialSteps) &&
-         steps_of(inner) < static_cast<double>(kPartSteps) / 4;
+         steps_of(outer) > kPartsMax && steps_of(inner) < static_cast<double>(kPartSteps) / 4;
 }
 
 // A load of what is stored last would see a partial sum if both are one buffer.
