@@ -390,7 +390,7 @@ TEST_F(Variable, DimensionsAreCalculatedWith) {
   EXPECT_EQ(range(17), Pair(17, 17));
   EXPECT_EQ(text(n), "N");
   EXPECT_EQ(text(more), "2*N + 1");
-  EXPECT_EQ(text(made(tiny_dim_sub, made(tiny_dim_mul, n, m), n)), "M*N - N");
+  EXPECT_EQ(text(made(tiny_dim_sub, made(tiny_dim_mul, n, m), n)), "-N + M*N");
   EXPECT_EQ(text(made(tiny_dim_sub, 7, n)), "-N + 7");
   EXPECT_EQ(text(-3), "-3");
   int64_t out = 5;
