@@ -106,6 +106,22 @@ void check_processor(const Flags& flags) {
   throw Error(Status::InvalidArgument, cat("processor \"", wanted, "\": known are ", names));
 }
 
+// Bytecode for a program with an op that the target has no instructions for, and for every one
+// where machine code of the target is not made.
+Code machine_code(const LinearProgram& program, const Target& target) {
+  try {
+    return to_code(render_x86(program, target));
+  } catch (const Error& e) {
+    if (e.status() != Status::Unsupported) throw;
+    return to_code(render_bytecode(program));
+  }
+}
+
+std::string machine_listing(const LinearProgram& program, const Target& target) {
+  return machine_code(program, target).kind == CodeKind::MachineCode ? x86_listing(program, target)
+                                                                     : to_string(program);
+}
+
 // Machine code made here; bytecode for what the memory protection of the system refuses.
 class CpuBackend : public Backend {
  public:
@@ -124,25 +140,15 @@ class CpuBackend : public Backend {
   std::vector<Code> render(std::span<const LinearProgram> programs, Form form) override {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs)
-      codes.push_back(form == Form::Best ? render(program) : to_code(render_bytecode(program)));
+      codes.push_back(form == Form::Best ? machine_code(program, target_)
+                                         : to_code(render_bytecode(program)));
     return codes;
   }
   std::string listing(const LinearProgram& program) override {
-    return render(program).kind == CodeKind::MachineCode ? x86_listing(program, target_)
-                                                         : to_string(program);
+    return machine_listing(program, target_);
   }
 
  private:
-  // Bytecode for a program with an op that the processor has no instructions for.
-  Code render(const LinearProgram& program) const {
-    try {
-      return to_code(render_x86(program, target_));
-    } catch (const Error& e) {
-      if (e.status() != Status::Unsupported) throw;
-      return to_code(render_bytecode(program));
-    }
-  }
-
   std::unique_ptr<Device> device_;
   Target target_;
 };
@@ -195,12 +201,11 @@ class NullBackend : public Backend {
   const Target& target() const override { return target_; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs)
-      codes.push_back(to_code(render_x86(program, target_)));
+    for (const LinearProgram& program : programs) codes.push_back(machine_code(program, target_));
     return codes;
   }
   std::string listing(const LinearProgram& program) override {
-    return x86_listing(program, target_);
+    return machine_listing(program, target_);
   }
 
  private:
@@ -256,7 +261,8 @@ std::vector<BackendInfo> known_backends() {
   BackendInfo cpu{"cpu", facts.brand, facts.isa != CpuIsa::None, "", {}};
   if (facts.isa == CpuIsa::Avx512) cpu.isas = {"avx512", "avx2"};
   if (facts.isa == CpuIsa::Avx2) cpu.isas = {"avx2"};
-  if (!cpu.available) cpu.reason = "the processor has no AVX2; kernels are interpreted";
+  if (!cpu.available)
+    cpu.reason = cat("the processor has no ", facts.missing, "; kernels are interpreted");
   return {cpu,
           {"interp", "interpreter of linear programs, for any processor", true, "", {}},
           {"c", "C through the system's compiler", true, "", {}},

@@ -154,7 +154,7 @@ TEST(PartialSums, OfWhateverIsAddedAreNearTheirValue) {
       {"convolution",
        [n](const Tensor& c, const Tensor& r) {
          return conv(reshape(transpose(c, 0, 1), {Dim(1), Dim(8 * n / 100), Dim(100)}),
-                     reshape(r, {Dim(1), Dim(8 * n / 100), Dim(100)}), Tensor(), WindowOptions());
+                     reshape(r, {Dim(1), Dim(8 * n / 100), Dim(100)}), Tensor(), Window());
        },
        tenth * tenth * steps * 8}};
   for (const Machine& machine : machines(false))

@@ -110,6 +110,7 @@ CpuFacts cpu_facts() {
 CpuFacts cpu_facts() {
   CpuFacts facts;
   facts.brand = "not an x86-64 processor";
+  facts.missing = "instructions of x86-64";
   facts.cores = available_cores();
   return facts;
 }

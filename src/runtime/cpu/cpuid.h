@@ -17,6 +17,7 @@ struct CpuFacts {
   int32_t family = 0;
   int32_t model = 0;
   CpuIsa isa = CpuIsa::None;
+  const char* missing = "AVX2";  // what the processor lacks, if `isa` is None
   // Dot products of bytes, in the encoding of `isa`, and with operands of any sign; of bfloat16.
   bool has_byte_dots = false;         // AVX512_VNNI
   bool has_bfloat_dots = false;       // AVX512_BF16
