@@ -16,7 +16,8 @@ import model  # noqa: E402
 # What each language does by hand, in its own idiom of memory and of functions.
 BY_HAND = {"tiny_tensor_wrap", "tiny_tensor_to_dlpack", "tiny_tensor_from_dlpack",
            "tiny_options_set_log", "tiny_options_set_allocator", "tiny_options_set_thread_pool",
-           "tiny_options_set_progress", "tiny_options_add_deleter"}
+           "tiny_options_set_progress", "tiny_options_add_deleter", "tiny_run_bind_input",
+           "tiny_run_bind_output"}
 
 
 def main(language, source, output):

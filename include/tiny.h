@@ -10,10 +10,23 @@
 ** Errors      Calls that can fail return tiny_status; out-parameters come last and are set to NULL
 **             or zero on failure.  tiny_last_error() says what was wrong.  The library never aborts,
 **             exits, prints (unless TINY_DEBUG asks), or lets an exception out.
-** Threads     Building (everything that takes a context or tensors of one): one thread at a time per
-**             context; a second thread at the same moment gets TINY_ERROR_BUSY and nothing changes.
-**             Retain and release: any thread, any time.  Runs of a program: any thread, one run by
-**             one thread at a time.
+** Threads     Handles may be used by any number of threads at once, but options and a run by one at a time.
+**               building   all that makes tensors, computes, compiles or loads in a context: one call at a
+**                          time per context, the others wait for it in turn.  The option "busy" =
+**                          "error" has TINY_ERROR_BUSY instead, "busy_timeout" after so long.
+**               looking    what a tensor, model, program, variable or run is; tiny_tensor_read and
+**                          tiny_tensor_data of what is computed and has no write pending: waits for
+**                          nobody.  The elements are those of the last building call that ended; an
+**                          assignment waits until they are copied.
+**               runs       binding, executing and reading wait for nobody, and runs of one program execute
+**                          side by side; what sets a tensor is building.  Two threads on one run:
+**                          TINY_ERROR_BUSY.  tiny_model_run has the context while it finds or compiles
+**                          its program, and not while that executes.
+**               lifetime   retain and release: any thread, any time; they wait for nobody.
+**               functions  of the caller's that a context calls (log, allocator, progress, deleters, ..) may
+**                          release handles; a building call on that context is TINY_ERROR_BUSY there.
+**               fork       a child goes on with a context that no other thread was building in; with
+**                          another every building call is TINY_ERROR_DEVICE_LOST.
 ** Units       Dimensions and strides are counted in elements, sizes named `bytes` in bytes, times in
 **             seconds.  Shapes are row-major; a tensor has at most TINY_RANK_MAX dimensions.
 ** Versions    Within a major version, from 0.2 on, nothing is removed, renamed, renumbered or changed, but for
@@ -85,8 +98,8 @@ enum {
   TINY_ERROR_IO = 8,            /* a file could not be read or written */
   TINY_ERROR_LIMIT = 9,         /* a limit set by the caller was reached */
   TINY_ERROR_CANCELLED = 10,    /* the cancel token was set */
-  TINY_ERROR_BUSY = 11,         /* another thread is using the object */
-  TINY_ERROR_DEVICE_LOST = 12,  /* the device stopped; its context must be released */
+  TINY_ERROR_BUSY = 11,         /* another thread is using the object, or a call of its own is */
+  TINY_ERROR_DEVICE_LOST = 12,  /* the device stopped, or stayed behind in a fork; release its context */
   TINY_ERROR_INDEX = 13,        /* an index read from data was out of range */
   TINY_ERROR_INTERNAL = 14      /* a bug in libtiny; please report the message */
 };
@@ -152,12 +165,14 @@ TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, a
 /* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt",
    "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes
    of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more
-   beside the buffers in use than have been in use at once).  Limits, 0 for
+   beside the buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits
+   for others on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for
    none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers),
-   "time_limit" (milliseconds of a call), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a
+   "time_limit" (milliseconds of a call, and of its wait for others), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a
    model file).  An unknown key is an error that lists the known. */
 TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
-/* Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
+/* Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp",
+   "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
    "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache). */
 TINY_API tiny_status tiny_options_set_string(tiny_options *options, const char *key, const char *value);
 
@@ -203,7 +218,7 @@ TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_conte
 TINY_API void tiny_context_retain(tiny_context *context);
 TINY_API void tiny_context_release(tiny_context *context);
 /* `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with
-   TINY_ERROR_CANCELLED; it is looked at between nodes and kernels.  Runs have their own. */
+   TINY_ERROR_CANCELLED, and waiting for it; it is looked at between nodes and kernels.  Runs have their own. */
 TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel *cancel);
 /* What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of
    its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept
@@ -784,6 +799,17 @@ TINY_API void tiny_run_release(tiny_run *run);
 /* The tensor's dtype and shape must be the program's; it is computed now if it is not yet.  A variable that is a
    dimension of the input has the tensor's size from now on: TINY_ERROR_SHAPE names it if that is out of its range. */
 TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_tensor *tensor);
+/* From now on executions read input `index` from `data`, row-major and of exactly `bytes`, which is aligned to an
+   element and not written while the run executes; the caller keeps it until other memory, or a tensor, is
+   bound or set, or the run is released.  Elements that changed need not be bound again.  Takes no part in
+   building: it waits for nobody, and allocates nothing unless it is the first of its input or of another size.
+   Of an input whose shape depends on variables tiny_run_set_variable gives the size, and an execution fails
+   (TINY_ERROR_SHAPE) where `bytes` are not those of the shape.  After an error the input is not set. */
+TINY_API tiny_status tiny_run_bind_input(tiny_run *run, size_t index, const void *data, size_t bytes);
+/* The same for where executions write output `index`; it must share no memory with an input of the run, with what
+   the program captured, or with another output: TINY_ERROR_INVALID_ARGUMENT, which names the two.  0 bytes:
+   into memory of the run's own again. */
+TINY_API tiny_status tiny_run_bind_output(tiny_run *run, size_t index, void *data, size_t bytes);
 /* Gives a variable its value, which inputs with it as a dimension do by themselves.  At an execution every variable
    has a value and all inputs and outputs fit them (TINY_ERROR_SHAPE otherwise).  When one has changed, outputs
    of the last execution are gone, and the next may allocate. */

@@ -441,6 +441,23 @@ std::optional<double> LoadedModel::operations() {
 // ---- Running.
 
 std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
+  Ref<TensorRun> run = begin_run(inputs);
+  run->execute();
+  return end_run(std::move(run));
+}
+
+// Null if there is none; then a run of another program makes room for the new one.
+Ref<TensorRun> LoadedModel::take_idle(const TensorProgram& program) {
+  if (idle_.empty()) return {};
+  const auto serves = [&](const Ref<TensorRun>& run) { return &run->program() == &program; };
+  const auto at = std::find_if(idle_.begin(), idle_.end(), serves);
+  std::swap(at == idle_.end() ? idle_.front() : *at, idle_.back());
+  Ref<TensorRun> run = std::move(idle_.back());
+  idle_.pop_back();
+  return serves(run) ? run : Ref<TensorRun>();
+}
+
+Ref<TensorRun> LoadedModel::begin_run(const std::vector<Tensor>& inputs) {
   require(inputs.size() == input_count(), Status::InvalidArgument, "the model has ", input_count(),
           " inputs; got ", inputs.size());
   std::vector<Ints> shapes;
@@ -460,11 +477,14 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
     known[i] = HostTensor{dtype, shapes[i], SharedBytes::own(std::move(bytes))};
   }
   const Ref<const TensorProgram> program = program_for(shapes, known);
-  Ref<TensorRun> run = std::exchange(idle_, nullptr);
-  if (!run || &run->program() != program.get()) run = make_ref<TensorRun>(context_, program);
+  Ref<TensorRun> run = take_idle(*program);
+  if (!run) run = make_ref<TensorRun>(context_, program);
   run->set_cancel(context_->stop().token());
   for (size_t i = 0; i < inputs.size(); ++i) run->set_input(i, inputs[i]);
-  run->execute();
+  return run;
+}
+
+std::vector<Tensor> LoadedModel::end_run(Ref<TensorRun> run) {
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < output_count(); ++i) {
     const TensorProgram::Port& port = run->output_ports()[i];
@@ -477,7 +497,7 @@ std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
     outputs.emplace_back(context_, make_reshape(buffer, to_shape(port.shape)));
   }
   run->let_go();
-  idle_ = std::move(run);
+  idle_.push_back(std::move(run));
   return outputs;
 }
 

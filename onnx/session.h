@@ -76,6 +76,11 @@ class LoadedModel : public RefCounted {
 
   // Outputs for these inputs; computes inputs that have no memory yet.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+  // The same in steps: begin, execute what it gives, end.  Between the first and the last the
+  // context may be another thread's, and other runs be under way; the inputs' memory stays as it
+  // is.
+  Ref<TensorRun> begin_run(const std::vector<Tensor>& inputs);
+  std::vector<Tensor> end_run(Ref<TensorRun> run);
   // The model as a part of the graph that `inputs` are of: its outputs, not computed.
   std::vector<Tensor> apply(const std::vector<Tensor>& inputs);
 
@@ -116,6 +121,7 @@ class LoadedModel : public RefCounted {
                                         const std::vector<UOp>& variables, const Known& known);
   std::string dim_name(size_t index, size_t axis) const;
   std::vector<FreeDim> free_dims(const std::vector<Ints>& shapes, const Known& known) const;
+  Ref<TensorRun> take_idle(const TensorProgram& program);
   Ref<const TensorProgram> find_program(const Key& wanted, bool shared);
   void keep(Key key, const Ref<const TensorProgram>& program);
   Ref<const TensorProgram> program_for(const std::vector<Ints>& shapes, const Known& known);
@@ -131,8 +137,10 @@ class LoadedModel : public RefCounted {
   bool outputs_inferred_ = false;
   Weights weights_;
   std::list<std::pair<Key, Ref<const TensorProgram>>> programs_;  // the latest used first
-  Ref<TensorRun> idle_;        // of the last run(): its arena serves the next of the same program
-  std::vector<DType> dtypes_;  // of the inputs, once run() has asked
+  // Of runs that ended: their arenas serve the next of the same program.  With those under way they
+  // are no more than have been under way at once.
+  std::vector<Ref<TensorRun>> idle_;
+  std::vector<DType> dtypes_;      // of the inputs, once run() has asked
   std::set<std::string> numbers_;  // free dimensions that cannot be variables
   Key last_;                       // of the latest run, and how many in a row had it
   int64_t repeats_ = 0;

@@ -1,5 +1,6 @@
 // What C# users expect beside the header's functions: exceptions, arrays in and out, operators.
 using System;
+using System.Collections.Generic;
 using System.Runtime.InteropServices;
 
 namespace Tiny {
@@ -31,6 +32,21 @@ internal sealed class Pinned : IDisposable {
 
   internal IntPtr Address { get { return pin.AddrOfPinnedObject(); } }
   public void Dispose() { pin.Free(); }
+}
+
+/// <summary>An array that stays where it is until nobody has this any more.</summary>
+internal sealed class KeptInPlace {
+  internal readonly ulong Bytes;
+  internal readonly IntPtr Address;
+  GCHandle pin;
+
+  internal KeptInPlace(Array array) {
+    Bytes = array == null ? 0 : (ulong)Buffer.ByteLength(array);
+    pin = GCHandle.Alloc(array, GCHandleType.Pinned);
+    Address = array == null ? IntPtr.Zero : pin.AddrOfPinnedObject();
+  }
+
+  ~KeptInPlace() { pin.Free(); }
 }
 
 /// <summary>The pointers of several tensors, each held until the call returns.</summary>
@@ -226,6 +242,28 @@ public sealed partial class Window {
 public sealed partial class Variable {
   /// <summary>The number that stands for it, for arrays of dimensions: new long[] {n, 3}.</summary>
   public static implicit operator long(Variable variable) { return variable.Dim; }
+}
+
+public sealed partial class Run {
+  readonly Dictionary<ulong, KeptInPlace> inputs = new Dictionary<ulong, KeptInPlace>();
+  readonly Dictionary<ulong, KeptInPlace> outputs = new Dictionary<ulong, KeptInPlace>();
+
+  /// <summary>From now on executions read the input from the array, which has all its elements and is
+  /// pinned until another is bound; what changes there need not be bound again.</summary>
+  public void BindInput(ulong index, Array data) {
+    if (data == null) throw new ArgumentNullException("data");
+    var kept = new KeptInPlace(data);
+    Raw.tiny_run_bind_input(handle, index, kept.Address, kept.Bytes);
+    inputs[index] = kept;
+  }
+
+  /// <summary>From now on executions write the output into the array; null: into memory of the run's own
+  /// again.</summary>
+  public void BindOutput(ulong index, Array data) {
+    var kept = new KeptInPlace(data);
+    Raw.tiny_run_bind_output(handle, index, kept.Address, kept.Bytes);
+    outputs[index] = kept;
+  }
 }
 
 public sealed partial class Tensor {

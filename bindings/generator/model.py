@@ -198,6 +198,8 @@ class Model:
         raise Unknown(f"returns {function.result}")
 
     def calls_of(self, function):
+        if "_bind_" in function.name:
+            raise Unknown("memory that is kept after the call")
         parameters, order, at = function.parameters, [], 0
         results, checked = self.returned(function)
         family = self.families.get(parameters[0].type) if parameters else None

@@ -195,6 +195,18 @@ def method(call, bound, indent):
     return "\n".join(indent + line if line else "" for line in lines + ["}"])
 
 
+# Of these the library wants one thread at a time, which may be any.
+OF_ONE_THREAD = {"tiny_options", "tiny_run", "tiny_window"}
+
+
+def threads(name, kind):
+    if name in OF_ONE_THREAD:
+        return ["// Used by one thread at a time, which may be any.",
+                f"unsafe impl Send for {kind} {{}}"]
+    return ["// The library's calls wait for each other where they must.",
+            f"unsafe impl Send for {kind} {{}}", f"unsafe impl Sync for {kind} {{}}"]
+
+
 def struct(name, model, bound):
     kind = camel(name)
     retained = any(f.name == f"{name}_retain" for f in model.header.functions)
@@ -205,8 +217,7 @@ def struct(name, model, bound):
     context = ["    /// The context that this lives in.", "    pub fn context(&self) -> &Context {",
                "        &self.context", "    }"] if has else []
     lines = [f"pub struct {kind} {{", f"    pub(crate) raw: ptr::NonNull<ffi::{name}>,", *field, "}",
-             "", "// The library itself checks its threads: a misuse is the error BUSY, not a race.",
-             f"unsafe impl Send for {kind} {{}}", f"unsafe impl Sync for {kind} {{}}", "",
+             "", *threads(name, kind), "",
              f"impl {kind} {{",
              f"    pub(crate) fn from_raw(raw: *mut ffi::{name}{taken}) -> {kind} {{",
              "        let raw = ptr::NonNull::new(raw).expect(\"the library gave no handle\");",

@@ -95,6 +95,11 @@ void check_flags(tiny_flags flags, tiny_flags known) {
               cat("flags is ", flags, "; its bits may be ", join(names, ", ")));
 }
 
+int64_t signed_bytes(size_t bytes) {
+  require(bytes <= static_cast<size_t>(INT64_MAX), Status::Shape, "bytes is ", bytes);
+  return static_cast<int64_t>(bytes);
+}
+
 DType dtype_argument(tiny_dtype value) {
   if (const auto dtype = dtype_numbered(value); dtype && tiny_dtype_size(value) > 0) return *dtype;
   std::vector<std::string> names;
@@ -125,11 +130,33 @@ tiny_context& Operands::context() const {
   return *found;
 }
 
-Building::Building(tiny_context& context) : context_(context) {
-  require(context.try_enter(), Status::Busy,
-          "another call is using the context; one thread at a time builds");
-  context.drain();
+namespace {
+
+tiny_context& entered(tiny_context& context) {
+  context.enter();
+  return context;
+}
+
+}  // namespace
+
+Building::Building(tiny_context& context) : Building(entered(context), std::adopt_lock) {
+}
+
+Building::Building(tiny_context& context, std::adopt_lock_t)
+    : context_(context), inside_(&context) {
   context.core->stop().begin(context.core->flags().time_limit);
+}
+
+void give_handles(tiny_context& context, std::vector<Tensor> values, tiny_tensor** outs) {
+  std::vector<std::unique_ptr<tiny_tensor>> handles;
+  for (Tensor& value : values) {
+    handles.push_back(std::make_unique<tiny_tensor>(context));
+    handles.back()->hold(std::move(value));
+  }
+  for (std::unique_ptr<tiny_tensor>& handle : handles) {
+    context.retain();
+    *outs++ = handle.release();
+  }
 }
 
 }  // namespace tiny

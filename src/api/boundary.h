@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "api/handle.h"
 #include "base/error.h"
+#include "base/inside.h"
 
 namespace tiny {
 
@@ -48,6 +50,7 @@ Ref<CancelToken> token_of(const tiny_cancel* cancel);
 std::vector<int64_t> numbers(const int64_t* values, size_t count, const char* name);
 // Error{InvalidArgument} that lists the known ones unless `flags` has no other bits than `known`.
 void check_flags(tiny_flags flags, tiny_flags known);
+int64_t signed_bytes(size_t bytes);
 // `value` as a dtype; Error{InvalidArgument} that lists the known ones.
 DType dtype_argument(tiny_dtype value);
 
@@ -77,16 +80,19 @@ class Operands {
   const char* name_ = nullptr;
 };
 
-// Holds the context for one building call; Error{Busy} if another thread does.
+// Has the context for one building call, which waits for those of other threads.
 class Building {
  public:
   explicit Building(tiny_context& context);
+  // Of a context that was entered.
+  Building(tiny_context& context, std::adopt_lock_t);
   ~Building() { context_.leave(); }
   Building(const Building&) = delete;
   Building& operator=(const Building&) = delete;
 
  private:
   tiny_context& context_;
+  Inside inside_;
 };
 
 // A handle of the value that `body` returns; its context is being built in.
@@ -94,10 +100,13 @@ template <class Body>
 tiny_tensor* make_handle(tiny_context& context, Body body) {
   // Before the value, so that nothing fails once a deleter is attached.
   auto handle = std::make_unique<tiny_tensor>(context);
-  handle->value = body();
+  handle->hold(body());
   context.retain();
   return handle.release();
 }
+
+// Writes a handle for each value to `outs`, or throws and writes none.  Within a Building.
+void give_handles(tiny_context& context, std::vector<Tensor> values, tiny_tensor** outs);
 
 // A call that makes a tensor: `body` returns its value.
 template <class Body>
@@ -123,27 +132,17 @@ tiny_status produce_list(const char* call, tiny_tensor** outs, size_t count,
     const Building building(context);
     std::vector<Tensor> values = body();
     invariant(values.size() == count, "a call makes as many tensors as it says");
-    std::vector<std::unique_ptr<tiny_tensor>> handles;
-    for (Tensor& value : values) {
-      handles.push_back(std::make_unique<tiny_tensor>(context));
-      handles.back()->value = std::move(value);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      context.retain();
-      outs[i] = handles[i].release();
-    }
+    give_handles(context, std::move(values), outs);
   });
 }
 
-// A call that answers a question: `body` returns the number.
-template <class T, class Body>
-tiny_status answer(const char* call, T* out, const Operands& operands, Body body) noexcept {
+// A call that answers a question about a handle from what the handle knows: any thread, no waiting.
+template <class T, class Handle, class Body>
+tiny_status answer(const char* call, T* out, const Handle* handle, const char* name,
+                   Body body) noexcept {
   if (!out) return fail(call, Status::InvalidArgument, "out is NULL");
-  *out = 0;
-  return guarded(call, [&] {
-    const Building building(operands.context());
-    *out = body();
-  });
+  *out = T();
+  return guarded(call, [&] { *out = body(required(handle, name)); });
 }
 
 // A call that acts.

@@ -19,7 +19,7 @@ void warn(const std::string& line) {
     std::fprintf(stderr, "tiny: %s\n", line.c_str());
 }
 
-// Called while nobody builds: the cache may be switched off on the way.
+// Asks only what any thread may.
 std::string info_json(tiny::Context& context) {
   const tiny::Target& target = context.backend().target();
   tiny::JsonWriter json;
@@ -155,12 +155,17 @@ void tiny_context_retain(tiny_context* context) {
 tiny_status tiny_context_info(tiny_context* context, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, context, [&] { *out = new tiny_report(info_json(*context->core)); });
+  return tiny::guarded(__func__, [&] {
+    *out = new tiny_report(info_json(*tiny::required(context, "context").core));
+  });
 }
 
 tiny_status tiny_context_set_cancel(tiny_context* context, tiny_cancel* cancel) {
-  return tiny::act(__func__, context,
-                   [&] { context->core->stop().set_token(tiny::token_of(cancel)); });
+  return tiny::act(__func__, context, [&] {
+    const tiny::Ref<tiny::CancelToken> token = tiny::token_of(cancel);
+    context->core->stop().set_token(token);
+    context->lock.set_token(token);
+  });
 }
 
 tiny_status tiny_cancel_create(tiny_cancel** out) {

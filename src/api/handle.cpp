@@ -1,33 +1,125 @@
 #include "api/handle.h"
 
+#include <chrono>
+
 #include "api/boundary.h"
+#include "base/inside.h"
 #include "engine/observe.h"
+#include "tensor/value.h"
 
 namespace {
 
-// Its address marks the thread.
-thread_local char thread_mark;
+bool is_waiting(const tiny::Flags& flags) {
+  tiny::require(flags.busy == "wait" || flags.busy == "error", tiny::Status::InvalidArgument,
+                "option \"busy\" is \"", flags.busy, "\"; known: wait, error");
+  return flags.busy == "wait";
+}
+
+void require_taken(tiny::FairLock::Result result) {
+  using Result = tiny::FairLock::Result;
+  tiny::require(result != Result::Cancelled, tiny::Status::Cancelled,
+                "the cancel token was set while the call waited for another that is using the "
+                "context");
+  tiny::require(result != Result::Lost, tiny::Status::DeviceLost,
+                "the process was forked while another thread was using the context: a child makes "
+                "a context of its own");
+}
+
+void forget_pins(void* core) {
+  static_cast<tiny::Context*>(core)->forget_pins();
+}
 
 }  // namespace
+
+tiny_context::tiny_context(const tiny::Flags& flags)
+    : core(tiny::make_ref<tiny::Context>(flags)),
+      lock(forget_pins, core.get()),
+      waits_(is_waiting(flags)) {
+}
 
 tiny_context::~tiny_context() {
   drain();
   tiny::guarded("tiny_context_release", [&] { core->observer().finish(); });
 }
 
+// What a fork left half done is let alone.
 void tiny_context::release() {
-  if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  if (references.fetch_sub(1, std::memory_order_acq_rel) == 1 && !lock.is_lost()) delete this;
+}
+
+void tiny_context::enter() {
+  using tiny::FairLock;
+  using tiny::Status;
+  tiny::require(!tiny::Inside::is(this), Status::Busy,
+                "a function that this context called, such as log, progress or a deleter, calls "
+                "the context, which it must not");
+  if (lock.try_lock()) return;
+  tiny::require(waits_ || lock.is_lost(), Status::Busy,
+                "another call is using the context; the option \"busy\" = \"wait\" waits for it");
+  // Of the two limits the one that comes first ends it.
+  const tiny::Flags& flags = core->flags();
+  const bool is_limit =
+      flags.time_limit > 0 && (flags.busy_timeout == 0 || flags.time_limit < flags.busy_timeout);
+  const int64_t limit = is_limit ? flags.time_limit : flags.busy_timeout;
+  const auto until = limit > 0 ? FairLock::Clock::now() + std::chrono::milliseconds(limit)
+                               : FairLock::Clock::time_point::max();
+  const FairLock::Result result = lock.lock(until);
+  if (result == FairLock::Result::TimedOut)
+    throw tiny::Error(is_limit ? Status::Limit : Status::Busy,
+                      tiny::cat("another call was using the context for more than ",
+                                is_limit ? "the limit time_limit" : "busy_timeout", " = ", limit,
+                                " milliseconds"));
+  require_taken(result);
+}
+
+void tiny_context::enter_again() {
+  require_taken(lock.lock());
 }
 
 bool tiny_context::try_enter() {
-  if (busy.exchange(true, std::memory_order_acquire)) return false;
-  builder.store(&thread_mark, std::memory_order_relaxed);
-  return true;
+  return !tiny::Inside::is(this) && lock.try_lock();
+}
+
+void tiny_context::leave() {
+  core->publish_cells();
+  lock.unlock();
+  drain_if_free();
+}
+
+// Who releases puts the tensor on the list first and tries the lock then; who has the lock gives it
+// back first and looks at the list then: one of them sees the other.  Where nobody waits, a release
+// by another thread than the builder's must not be what makes a call of the builder's BUSY.
+void tiny_context::drain_if_free() {
+  if (!waits_ && !lock.was_mine()) return;
+  while (released.load() && lock.try_lock()) {
+    drain();
+    lock.unlock();
+  }
 }
 
 void tiny_context::drain() {
-  tiny_tensor* list = released.exchange(nullptr, std::memory_order_acquire);
+  const tiny::Inside inside(this);
+  tiny_tensor* list = released.exchange(nullptr);
   while (list) delete std::exchange(list, list->next);
+}
+
+void tiny_tensor::hold(tiny::Tensor tensor) {
+  value = std::move(tensor);
+  dtype = value.dtype();
+  is_weak = value.weak();
+  if (value.node().is_const()) weak_bits = value.node().const_bits();
+  const tiny::View& view = value.view();
+  rank = view.shape.size();
+  tiny::invariant(rank <= TINY_RANK_MAX, "a tensor that a caller sees has a few dimensions");
+  is_fixed = tiny::all_const(view.shape) && tiny::all_const(view.strides) && view.offset.is_const();
+  for (size_t i = 0; i < rank; ++i) dims[i] = context->marks.mark(view.shape[i]);
+  if (!is_fixed) {
+    shape = tiny::cat(view.shape);
+    return;
+  }
+  numel = tiny::element_count(value);
+  offset = view.offset.value();
+  for (size_t i = 0; i < rank; ++i) strides[i] = view.strides[i].value();
 }
 
 namespace tiny {
@@ -35,16 +127,10 @@ namespace tiny {
 void release_handle(tiny_tensor* tensor) noexcept {
   if (!is_last_release(tensor)) return;
   tiny_context* context = tensor->context;
-  // Only the builder takes the flag here: another thread would make its next call BUSY.
-  if (context->builder.load(std::memory_order_relaxed) == &thread_mark && context->try_enter()) {
-    delete tensor;
-    context->leave();
-  } else {
-    tensor->next = context->released.load(std::memory_order_relaxed);
-    while (!context->released.compare_exchange_weak(tensor->next, tensor, std::memory_order_release,
-                                                    std::memory_order_relaxed)) {
-    }
+  tensor->next = context->released.load(std::memory_order_relaxed);
+  while (!context->released.compare_exchange_weak(tensor->next, tensor)) {
   }
+  context->drain_if_free();
   context->release();
 }
 

@@ -1,9 +1,12 @@
 // What the handles of tiny.h are.
 //
 // A context lives while it has owners, and while a handle made from it does.  UOps have
-// plain counts, so a tensor dies only while its context's flag is held, or with the context: a
-// release by a thread that is not the context's last builder, or while the flag is held, puts the
-// tensor on a lock-free list that the next building call empties.
+// plain counts, so a tensor dies only while its context's lock is held, or with the context: a
+// release puts the tensor on a list, which who releases empties if the lock is free, and otherwise
+// who has the lock, when it is given back.
+//
+// What a tensor says of itself never changes and is in its handle; its elements, once computed, are
+// read through its cell.  Neither needs the lock.
 #pragma once
 
 #include <atomic>
@@ -12,6 +15,7 @@
 #include <utility>
 
 #include "api/counted.h"
+#include "base/fair_lock.h"
 #include "base/flags.h"
 #include "engine/context.h"
 #include "tensor/marks.h"
@@ -25,7 +29,7 @@ struct tiny_options : tiny::CountedAs<tiny::HandleKind::Options> {
 };
 
 struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
-  explicit tiny_context(const tiny::Flags& flags) : core(tiny::make_ref<tiny::Context>(flags)) {}
+  explicit tiny_context(const tiny::Flags& flags);
   ~tiny_context();
 
   // For a handle that is made from it, and once for all owners together.
@@ -35,18 +39,27 @@ struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
   void own() {
     if (add_owner()) retain();
   }
-  // The flag of a building call; false if it is taken.
+  // Waits for the context as its options say.  Error{Busy}, Error{Limit} or Error{Cancelled} if it
+  // cannot be had, Error{DeviceLost} in a child forked while another thread had it.
+  void enter();
+  // For the end of a call that gave the context away on its way: waits without end.
+  void enter_again();
+  // False where it would wait.
   bool try_enter();
-  void leave() { busy.store(false, std::memory_order_release); }
-  // Destroys what was released from elsewhere; the caller holds the flag.
-  void drain();
+  void leave();
+  // Destroys what was released, if nobody has the context.
+  void drain_if_free();
 
   std::atomic<int64_t> references{1};
-  std::atomic<bool> busy{false};
-  std::atomic<const void*> builder{nullptr};    // a mark of the thread that last built
-  std::atomic<tiny_tensor*> released{nullptr};  // handles that await drain()
+  std::atomic<tiny_tensor*> released{nullptr};  // handles that await their end
   tiny::Ref<tiny::Context> core;
+  tiny::FairLock lock;         // of building calls
   tiny::DimensionMarks marks;  // holds nodes: dies before the graph
+
+ private:
+  void drain();
+
+  const bool waits_;  // the option "busy"
 };
 
 // Holds no nodes: any thread may release it.
@@ -69,10 +82,25 @@ struct tiny_cancel : tiny::CountedAs<tiny::HandleKind::Cancel> {
 
 struct tiny_tensor : tiny::CountedAs<tiny::HandleKind::Tensor> {
   explicit tiny_tensor(tiny_context& c) : context(&c) {}
+  // Once, before anybody has the handle; the caller has the context.  Throws nothing for a tensor
+  // of known sizes.
+  void hold(tiny::Tensor tensor);
 
   tiny_context* context;        // counted while the handle is alive
   mutable tiny::Tensor value;   // reading replaces the node by one that has memory
   tiny_tensor* next = nullptr;  // on the context's list
+
+  // For any thread, without the lock.
+  tiny::DType dtype;
+  bool is_weak = false;
+  bool is_fixed = true;  // no size depends on a variable: strides, offset and numel are numbers
+  uint64_t weak_bits = 0;
+  size_t rank = 0;
+  int64_t numel = 0;
+  int64_t offset = 0;
+  int64_t dims[TINY_RANK_MAX];  // of `rank` axes; what depends on a variable is its mark
+  int64_t strides[TINY_RANK_MAX];
+  std::string shape;  // as text, of one that is not fixed
 };
 
 namespace tiny {

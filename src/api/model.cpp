@@ -91,29 +91,35 @@ std::vector<tiny::Ints> split_dims(const LoadedModel& model, const int64_t* dims
   return shapes;
 }
 
-// A call that makes a model's outputs of its inputs.
-template <class Body>
-tiny_status from_model(const char* call, tiny_model* model,
-                       std::pair<tiny_tensor* const*, size_t> inputs, tiny_tensor** outputs,
-                       size_t output_count, Body body) noexcept {
-  if (outputs)
-    for (size_t i = 0; i < output_count; ++i) outputs[i] = nullptr;
-  const tiny_status known = guarded(call, [&] { tiny::required(model, "model"); });
-  if (known != TINY_OK) return known;
-  if (!outputs && output_count == 0 && model->value->output_count() == 0) return TINY_OK;
-  return tiny::produce_list(call, outputs, output_count, model->context, [&] {
-    LoadedModel& m = *model->value;
-    require(output_count == m.output_count(), Status::InvalidArgument, "the model has ",
-            m.output_count(), " outputs; there is room for ", output_count);
-    const auto [list, count] = inputs;
-    require(list != nullptr || count == 0, Status::InvalidArgument, "inputs is NULL");
-    std::vector<tiny::Tensor> values;
-    if (count > 0)
-      require(&tiny::Operands(list, count, "inputs").context() == model->context,
+// The inputs and outputs of a call that makes a model's outputs of its inputs.
+struct Ports {
+  tiny_tensor* const* inputs;
+  size_t input_count;
+  tiny_tensor** outputs;
+  size_t output_count;
+
+  // The context that all are of.
+  tiny_context& check(const tiny_model* model) const {
+    if (outputs)
+      for (size_t i = 0; i < output_count; ++i) outputs[i] = nullptr;
+    const tiny_model& m = tiny::required(model, "model");
+    const size_t wanted = m.value->output_count();
+    require(outputs != nullptr || output_count == 0, Status::InvalidArgument, "out is NULL");
+    require(output_count == wanted, Status::InvalidArgument, "the model has ", wanted,
+            " outputs; there is room for ", output_count);
+    require(inputs != nullptr || input_count == 0, Status::InvalidArgument, "inputs is NULL");
+    if (input_count > 0)
+      require(&tiny::Operands(inputs, input_count, "inputs").context() == m.context,
               Status::InvalidArgument, "inputs come from another context than the model");
-    for (size_t i = 0; i < count; ++i) values.push_back(list[i]->value);
-    return body(m, values);
-  });
+    return *m.context;
+  }
+  // Within a Building.
+  std::vector<tiny::Tensor> values() const {
+    std::vector<tiny::Tensor> all;
+    for (size_t i = 0; i < input_count; ++i) all.push_back(inputs[i]->value);
+    return all;
+  }
+};
 }
 
 }  // namespace
@@ -324,16 +330,35 @@ tiny_status tiny_model_compile(tiny_model* model, const int64_t* dims, size_t co
 
 tiny_status tiny_model_run(tiny_model* model, tiny_tensor* const* inputs, size_t input_count,
                            tiny_tensor** outputs, size_t output_count) {
-  return from_model(
-      __func__, model, {inputs, input_count}, outputs, output_count,
-      [](LoadedModel& m, const std::vector<tiny::Tensor>& values) { return m.run(values); });
+  return guarded(__func__, [&] {
+    const Ports ports{inputs, input_count, outputs, output_count};
+    tiny_context& context = ports.check(model);
+    std::vector<tiny::Cell::Pin> pins;
+    tiny::Ref<tiny::TensorRun> run;
+    {
+      const tiny::Building building(context);
+      run = model->value->begin_run(ports.values());
+      for (size_t i = 0; i < input_count; ++i) pins.emplace_back(*inputs[i]->value.cell());
+    }
+    {
+      const tiny::Inside inside(&context);
+      run->execute();
+    }
+    pins.clear();
+    context.enter_again();
+    const tiny::Building building(context, std::adopt_lock);
+    tiny::give_handles(context, model->value->end_run(std::move(run)), outputs);
+  });
 }
 
 tiny_status tiny_model_apply(tiny_model* model, tiny_tensor* const* inputs, size_t input_count,
                              tiny_tensor** outputs, size_t output_count) {
-  return from_model(
-      __func__, model, {inputs, input_count}, outputs, output_count,
-      [](LoadedModel& m, const std::vector<tiny::Tensor>& values) { return m.apply(values); });
+  return guarded(__func__, [&] {
+    const Ports ports{inputs, input_count, outputs, output_count};
+    tiny_context& context = ports.check(model);
+    const tiny::Building building(context);
+    tiny::give_handles(context, model->value->apply(ports.values()), outputs);
+  });
 }
 
 }  // extern "C"

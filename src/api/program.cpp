@@ -233,6 +233,22 @@ tiny_status tiny_run_set_input(tiny_run* run, size_t index, const tiny_tensor* t
   });
 }
 
+tiny_status tiny_run_bind_input(tiny_run* run, size_t index, const void* data, size_t bytes) {
+  return guarded(__func__, [&] {
+    tiny_run& r = tiny::required(run, "run");
+    const Using use(r);
+    r.value->bind_input(index, data, tiny::signed_bytes(bytes));
+  });
+}
+
+tiny_status tiny_run_bind_output(tiny_run* run, size_t index, void* data, size_t bytes) {
+  return guarded(__func__, [&] {
+    output_at(run, index);
+    const Using use(*run);
+    run->value->bind_output(index, data, tiny::signed_bytes(bytes));
+  });
+}
+
 tiny_status tiny_run_set_variable(tiny_run* run, const tiny_variable* variable, int64_t value) {
   return guarded(__func__, [&] {
     tiny_run& r = tiny::required(run, "run");
@@ -259,6 +275,7 @@ tiny_status tiny_run_execute(tiny_run* run) {
     tiny_run& r = tiny::required(run, "run");
     const Using use(r);
     r.forget_taken();
+    const tiny::Inside inside(r.context);
     r.value->execute();
   });
 }

@@ -1,24 +1,28 @@
 // Tensors: made from data, looked at, read.
+#include <cstring>
+#include <mutex>
+#include <span>
+
 #include "api/boundary.h"
 #include "api/model_handle.h"
 #include "base/checked.h"
+#include "base/text.h"
+#include "runtime/device.h"
+#include "shape/copy_elements.h"
 #include "tensor/create.h"
 #include "tensor/movement.h"
 #include "tensor/value.h"
 
 using tiny::answer;
+using tiny::guarded;
 using tiny::Ints;
 using tiny::numbers;
 using tiny::produce;
 using tiny::require;
+using tiny::signed_bytes;
 using tiny::Status;
 
 namespace {
-
-int64_t signed_bytes(size_t bytes) {
-  require(bytes <= static_cast<size_t>(INT64_MAX), Status::Shape, "bytes is ", bytes);
-  return static_cast<int64_t>(bytes);
-}
 
 // Row-major strides of a shape that was checked.
 Ints strides_argument(const int64_t* strides, const Ints& dims) {
@@ -27,11 +31,62 @@ Ints strides_argument(const int64_t* strides, const Ints& dims) {
 }
 
 // Writes as many of `values` as there is room for.
-void write_numbers(const Ints& values, int64_t* to, size_t capacity, size_t* count) {
+void write_numbers(std::span<const int64_t> values, int64_t* to, size_t capacity) {
   require(to != nullptr || capacity == 0, Status::InvalidArgument,
           "the buffer is NULL but has room for ", capacity);
   for (size_t i = 0; i < values.size() && i < capacity; ++i) to[i] = values[i];
-  *count = values.size();
+}
+
+void require_fixed(const tiny_tensor& tensor) {
+  require(tensor.is_fixed, Status::InvalidArgument, "a tensor of shape ", tensor.shape,
+          " has a value in runs of a program alone, which bind its variables");
+}
+
+// The elements of a tensor that are in memory, for as long as this lives; no lock is taken.
+class Computed {
+ public:
+  explicit Computed(const tiny_tensor& tensor) : reading_(*tensor.value.cell()) {
+    if (tensor.is_fixed && !tensor.is_weak && tensor.numel > 0 && reading_.data())
+      data_ = reading_.data() + tensor.offset * tensor.dtype.bytes();
+  }
+  // Element (0, 0, ..), or null.
+  const std::byte* data() const { return data_; }
+
+ private:
+  tiny::Cell::Reading reading_;
+  const std::byte* data_ = nullptr;
+};
+
+// More bytes than this, if they are not row-major, are put in order by a kernel where the context
+// is free: copying one by one takes longer than that kernel's launch from about here on.
+constexpr size_t kCopiedMax = 64 << 10;
+
+// False if the context is needed.
+bool read_computed(const tiny_tensor& tensor, void* data, size_t bytes) {
+  if (!tensor.is_fixed) return false;
+  const auto size = static_cast<size_t>(tensor.dtype.bytes());
+  const std::span dims(tensor.dims, tensor.rank);
+  const std::span strides(tensor.strides, tensor.rank);
+  const size_t wanted = static_cast<size_t>(tensor.numel) * size;
+  if (bytes != wanted)
+    throw tiny::Error(Status::Shape,
+                      tiny::cat("shape ", tiny::list_text({dims.begin(), dims.end()}), " of ",
+                                tensor.dtype, " has ", wanted, " bytes; got ", bytes));
+  if (bytes == 0) return true;
+  require(data != nullptr, Status::InvalidArgument, "data is NULL");
+  if (tensor.is_weak) {
+    std::memcpy(data, &tensor.weak_bits, bytes);
+    return true;
+  }
+  if (bytes > kCopiedMax && !tiny::is_row_major(dims, strides) && tensor.context->try_enter()) {
+    const tiny::Building building(*tensor.context, std::adopt_lock);
+    tiny::read(tensor.value, data, signed_bytes(bytes));
+    return true;
+  }
+  const Computed computed(tensor);
+  if (!computed.data()) return false;
+  tiny::copy_elements(static_cast<std::byte*>(data), computed.data(), size, dims, strides);
+  return true;
 }
 
 }  // namespace
@@ -101,58 +156,66 @@ tiny_status tiny_tensor_context(const tiny_tensor* tensor, tiny_context** out) {
 }
 
 tiny_status tiny_tensor_dtype(const tiny_tensor* tensor, tiny_dtype* out) {
-  return answer(__func__, out, {{tensor, "tensor"}},
-                [&] { return tensor->value.dtype().info().number; });
+  return answer(__func__, out, tensor, "tensor",
+                [](const tiny_tensor& t) { return t.dtype.info().number; });
 }
 
 tiny_status tiny_tensor_rank(const tiny_tensor* tensor, size_t* out) {
-  return answer(__func__, out, {{tensor, "tensor"}}, [&] { return tensor->value.shape().size(); });
+  return answer(__func__, out, tensor, "tensor", [](const tiny_tensor& t) { return t.rank; });
 }
 
 tiny_status tiny_tensor_shape(const tiny_tensor* tensor, int64_t* dims, size_t capacity,
                               size_t* rank) {
-  return answer(__func__, rank, {{tensor, "tensor"}}, [&] {
-    size_t n = 0;
-    Ints shape;
-    for (const tiny::Dim& d : tensor->value.shape())
-      shape.push_back(tensor->context->marks.mark(d));
-    write_numbers(shape, dims, capacity, &n);
-    return n;
+  return answer(__func__, rank, tensor, "tensor", [&](const tiny_tensor& t) {
+    write_numbers({t.dims, t.rank}, dims, capacity);
+    return t.rank;
   });
 }
 
 tiny_status tiny_tensor_strides(const tiny_tensor* tensor, int64_t* strides, size_t capacity,
                                 size_t* rank) {
-  return answer(__func__, rank, {{tensor, "tensor"}}, [&] {
-    size_t n = 0;
-    write_numbers(tiny::strides_of(tensor->value), strides, capacity, &n);
-    return n;
+  return answer(__func__, rank, tensor, "tensor", [&](const tiny_tensor& t) {
+    require_fixed(t);
+    write_numbers({t.strides, t.rank}, strides, capacity);
+    return t.rank;
   });
 }
 
 tiny_status tiny_tensor_offset(const tiny_tensor* tensor, int64_t* out) {
-  return answer(__func__, out, {{tensor, "tensor"}},
-                [&] { return tiny::offset_of(tensor->value); });
+  return answer(__func__, out, tensor, "tensor", [](const tiny_tensor& t) {
+    require_fixed(t);
+    return t.offset;
+  });
 }
 
 tiny_status tiny_tensor_device(const tiny_tensor* tensor, const char** out) {
-  return answer(__func__, out, {{tensor, "tensor"}},
-                [&] { return tensor->value.context().device().name().c_str(); });
-}
-
-tiny_status tiny_tensor_data(const tiny_tensor* tensor, const void** out) {
-  return answer(__func__, out, {{tensor, "tensor"}},
-                [&] { return tiny::elements_of(tensor->value).data; });
+  return answer(__func__, out, tensor, "tensor",
+                [](const tiny_tensor& t) { return t.context->core->device().name().c_str(); });
 }
 
 tiny_status tiny_tensor_numel(const tiny_tensor* tensor, int64_t* out) {
-  return answer(__func__, out, {{tensor, "tensor"}},
-                [&] { return tiny::element_count(tensor->value); });
+  return answer(__func__, out, tensor, "tensor", [](const tiny_tensor& t) {
+    require(t.is_fixed, Status::Unsupported, "the number of elements of the shape ", t.shape,
+            " depends on variables");
+    return t.numel;
+  });
+}
+
+tiny_status tiny_tensor_data(const tiny_tensor* tensor, const void** out) {
+  return answer(__func__, out, tensor, "tensor", [](const tiny_tensor& t) -> const void* {
+    if (const Computed computed(t); computed.data()) return computed.data();
+    const tiny::Building building(*t.context);
+    return tiny::elements_of(t.value).data;
+  });
 }
 
 tiny_status tiny_tensor_read(const tiny_tensor* tensor, void* data, size_t bytes) {
-  return tiny::act(__func__, {{tensor, "tensor"}},
-                   [&] { tiny::read(tensor->value, data, signed_bytes(bytes)); });
+  return guarded(__func__, [&] {
+    const tiny_tensor& t = tiny::required(tensor, "tensor");
+    if (read_computed(t, data, bytes)) return;
+    const tiny::Building building(*t.context);
+    tiny::read(t.value, data, signed_bytes(bytes));
+  });
 }
 
 tiny_status tiny_assign(tiny_tensor* target, const tiny_tensor* value) {

@@ -4,12 +4,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <ctime>
 
 namespace tiny {
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t while_equal) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_equal, nullptr,
+          nullptr, 0);
+}
+
+void futex_wait_for(std::atomic<uint32_t>& word, uint32_t while_equal,
+                    std::chrono::nanoseconds time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+  struct timespec left{};
+  left.tv_sec = static_cast<time_t>(seconds.count());
+  left.tv_nsec = static_cast<long>(std::max<int64_t>(0, (time - seconds).count()));
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_equal, &left,
           nullptr, 0);
 }
 

@@ -11,6 +11,9 @@ namespace tiny {
 
 // Sleeps while the word has this value, until it is woken; may return without a reason.
 void futex_wait(std::atomic<uint32_t>& word, uint32_t while_equal);
+// The same, for at most so long.
+void futex_wait_for(std::atomic<uint32_t>& word, uint32_t while_equal,
+                    std::chrono::nanoseconds time);
 void futex_wake(std::atomic<uint32_t>& word, int threads);
 
 // How long a thread looks before it sleeps.

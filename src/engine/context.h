@@ -45,6 +45,11 @@ class Context : public RefCounted {
 
   // The first of all cells; the others follow (Cell::next).
   Cell* cells() const { return cells_; }
+  // At the end of a building call: what is in memory may be read by any thread from now on, until
+  // it changes.
+  void publish_cells();
+  // In a forked child, which has none of the parent's readers.
+  void forget_pins();
   // Tells one write from every other.
   int64_t next_version() { return ++version_; }
   Counters& counters() { return counters_; }
@@ -60,6 +65,7 @@ class Context : public RefCounted {
   std::unique_ptr<KernelCache> kernels_;  // holds UOps: dies before the graph
   std::unique_ptr<PlanCache> plans_;      // holds code of the device
   Cell* cells_ = nullptr;
+  Cell* changed_ = nullptr;  // the first of those that changed since the last publication
   int64_t version_ = 0;
   Counters counters_;
 };

@@ -140,6 +140,7 @@ DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
     return;
   }
   folder_ = folder;
+  is_on_.store(true);
   common_ = ByteWriter()
                 .text(build)
                 .text(target_key)
@@ -207,7 +208,7 @@ void DiskCache::store(std::string_view key, std::string_view content) {
   if (tell_)
     log_.tell(cat("tiny: no more is written to the disk cache ", folder_, ": ",
                   std::strerror(error), "\n"));
-  folder_.clear();
+  is_on_.store(false);
 }
 
 // Before the first write of a context, if none has for an hour: the oldest files go until three

@@ -9,6 +9,7 @@
 //   Bounded   the files used least recently go when there are too many bytes of them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -53,8 +54,9 @@ class DiskCache {
   // has no identity, or if the folder cannot be used; told at debug 1.
   DiskCache(const Flags& flags, std::string_view target_key);
 
-  bool enabled() const { return !folder_.empty(); }
-  const std::string& folder() const { return folder_; }
+  bool enabled() const { return is_on_.load(std::memory_order_relaxed); }
+  // Empty if it is off; any thread may ask.
+  std::string folder() const { return enabled() ? folder_ : std::string(); }
   // The file of a key: 128 bits of it.
   std::string name_of(std::string_view key) const;
   std::optional<DiskContent> find(std::string_view key) const;
@@ -67,7 +69,8 @@ class DiskCache {
   std::optional<DiskContent> read_named(const std::string& name, const std::string_view* key) const;
   void trim();
 
-  std::string folder_;  // empty: off
+  std::atomic<bool> is_on_{false};
+  std::string folder_;  // set once
   std::string common_;  // of all keys
   int64_t written_ = 0;
   bool trimmed_ = false;

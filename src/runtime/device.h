@@ -47,8 +47,11 @@ class Buffer : public RefCounted {
   int64_t bytes() const { return bytes_; }
   // The address that a host may dereference, or null where memory is not the host's.
   virtual std::byte* host() const { return nullptr; }
+  // Of one that Device::wrap made: from now on it is this memory.  False for any other.
+  virtual bool rewrap(void*, int64_t) { return false; }
 
  protected:
+  void resize(int64_t bytes) { bytes_ = bytes; }
   ~Buffer() override {
     if (use_) use_->give_back(bytes_);
   }

@@ -46,6 +46,11 @@ class WrappedBuffer : public Buffer {
   WrappedBuffer(Device* device, void* data, int64_t bytes)
       : Buffer(device, bytes), data_(static_cast<std::byte*>(data)) {}
   std::byte* host() const override { return data_; }
+  bool rewrap(void* data, int64_t bytes) override {
+    data_ = static_cast<std::byte*>(data);
+    resize(bytes);
+    return true;
+  }
 
  private:
   std::byte* data_;

@@ -63,7 +63,10 @@ TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program)
       output_ports_(program_->outputs),
       bound_(program_->inputs.size()),
       input_shapes_(program_->inputs.size()),
-      given_shapes_(program_->outputs.size()) {
+      given_shapes_(program_->outputs.size()),
+      input_memory_(program_->inputs.size()),
+      output_memory_(program_->outputs.size()),
+      queue_(context_->device().make_queue()) {
   outputs_.resize(program_->outputs.size());
   next_.resize(program_->outputs.size());
   is_given_.resize(program_->outputs.size());
@@ -136,15 +139,30 @@ void require_shape(const TensorProgram::Port& port, const char* what, const Ints
           list_text(port.shape), " with the variables' values; got ", list_text(shape));
 }
 
+void require_bytes(const TensorProgram::Port& port, const char* what, int64_t bytes) {
+  require(bytes == port.bytes, Status::Shape, what, " \"", port.name, "\" has the shape ",
+          list_text(port.shape), " with the variables' values, ", port.bytes, " bytes; memory of ",
+          bytes, " bytes is bound");
+}
+
 }  // namespace
 
 // The values of the variables are final: what is bound must fit, and outputs get memory.
 void TensorRun::fit() {
   require_variables();
-  for (size_t i = 0; !values_.empty() && i < input_ports_.size(); ++i)
-    require_shape(input_ports_[i], "input", input_shapes_[i]);
-  for (size_t i = 0; i < given_.size(); ++i)
-    if (given_[i]) require_shape(output_ports_[i], "output", given_shapes_[i]);
+  for (size_t i = 0; !values_.empty() && i < input_ports_.size(); ++i) {
+    const OfCaller& memory = input_memory_[i];
+    if (memory.is_bound)
+      require_bytes(input_ports_[i], "input", memory.buffer->bytes());
+    else
+      require_shape(input_ports_[i], "input", input_shapes_[i]);
+  }
+  for (size_t i = 0; i < given_.size(); ++i) {
+    if (output_memory_[i].is_bound)
+      require_bytes(output_ports_[i], "output", output_memory_[i].buffer->bytes());
+    else if (given_[i])
+      require_shape(output_ports_[i], "output", given_shapes_[i]);
+  }
   bind_outputs();
 }
 
@@ -152,14 +170,14 @@ void TensorRun::bind_outputs() {
   for (size_t i = 0; i < next_.size(); ++i) next_[i] = output_ports_[i].captured;
   for (auto port = output_ports_.begin(); run_ && port != output_ports_.end(); ++port) {
     const auto first = std::ranges::find(output_ports_, port->number, &TensorProgram::Port::number);
-    if (port->number >= 0 && port == first) bind_output(port->number);
+    if (port->number >= 0 && port == first) bind_number(port->number);
   }
   fits_ = true;
 }
 
-// Binds the memory of the first tensor that was set for an output of this number, or new memory.
-// Outputs that are the same value share it, but for those that have another tensor.
-void TensorRun::bind_output(int64_t number) {
+// Binds the memory that was first set for an output of this number, or new memory.  Outputs that
+// are the same value share it, but for those that have memory of their own.
+void TensorRun::bind_number(int64_t number) {
   Ref<Storage> memory;
   for (size_t i = 0; i < next_.size() && !memory; ++i)
     if (output_ports_[i].number == number) memory = given_[i];
@@ -179,6 +197,8 @@ void TensorRun::forget_outputs() {
 
 void TensorRun::let_go() {
   bound_.assign(bound_.size(), false);
+  for (OfCaller& memory : input_memory_) memory.is_bound = false;
+  for (OfCaller& memory : output_memory_) memory.is_bound = false;
   forget_outputs();
   outcome_ = Outcome::None;
   given_.assign(given_.size(), nullptr);
@@ -217,13 +237,11 @@ void TensorRun::set_input(size_t index, const Tensor& tensor) {
   const TensorProgram::Port& port = input_ports_[index];  // made anew for other values
   if (port.number >= 0 && run_) {
     const Ref<Storage> memory = storage_for(tensor);
-    const int64_t bytes = element_count(tensor) * port.dtype.bytes();
-    for (size_t i = 0; i < given_.size(); ++i)
-      require(!given_[i] || !overlap(*memory, bytes, *given_[i], output_ports_[i].bytes),
-              Status::InvalidArgument, "input \"", port.name,
-              "\": the tensor shares memory with that of output \"", output_ports_[i].name, "\"");
+    require_apart_of_outputs(index,
+                             {*memory, element_count(tensor) * port.dtype.bytes(), "the tensor"});
     run_->bind_input(port.number, memory);
   }
+  input_memory_[index].is_bound = false;
   bound_[index] = true;
 }
 
@@ -239,31 +257,43 @@ void TensorRun::set_output(size_t index, Tensor* tensor) {
   Ref<Storage> memory;
   if (tensor) {
     memory = writable_memory(*tensor);
-    require_apart(index, *memory);
-    if (!queue_) queue_ = context_->device().make_queue();
+    require_apart(index, {*memory, port.bytes, "the tensor"});
   }
   given_[index] = memory;
   std::ranges::replace(outputs_, Ref<Storage>(outputs_[index]), Ref<Storage>());
+  output_memory_[index].is_bound = false;
   if (tensor) given_shapes_[index] = const_dims(tensor->shape());
-  if (fits_) bind_output(port.number);
+  if (fits_) bind_number(port.number);
+}
+
+int64_t TensorRun::given_bytes(size_t output) const {
+  const OfCaller& memory = output_memory_[output];
+  return memory.is_bound ? memory.buffer->bytes() : output_ports_[output].bytes;
+}
+
+void TensorRun::require_apart_of_outputs(size_t input, const Place& place) const {
+  for (size_t i = 0; i < given_.size(); ++i)
+    require(!given_[i] || !overlap(place.memory, place.bytes, *given_[i], given_bytes(i)),
+            Status::InvalidArgument, "input \"", input_ports_[input].name, "\": ", place.what,
+            " shares memory with that of output \"", output_ports_[i].name, "\"");
 }
 
 // Kernels read and write in an order of their own: an output shares no memory with what they read.
-void TensorRun::require_apart(size_t index, const Storage& memory) const {
+void TensorRun::require_apart(size_t index, const Place& place) const {
   const TensorProgram::Port& port = output_ports_[index];
-  if (const Slot* slot = run_->find_overlap(memory, port.bytes)) {
+  if (const Slot* slot = run_->find_overlap(place.memory, place.bytes)) {
     const auto input = std::ranges::find(input_ports_, slot->number, &TensorProgram::Port::number);
     const bool is_input = slot->kind == SlotKind::Input && input != input_ports_.end();
     throw Error(Status::InvalidArgument,
-                cat("output \"", port.name, "\": the tensor shares memory with ",
+                cat("output \"", port.name, "\": ", place.what, " shares memory with ",
                     is_input ? cat("that of input \"", input->name, "\"")
                              : std::string("one that the program captured")));
   }
   for (size_t i = 0; i < given_.size(); ++i)
-    require(i == index || !given_[i] ||
-                !overlap(memory, port.bytes, *given_[i], output_ports_[i].bytes),
-            Status::InvalidArgument, "output \"", port.name,
-            "\": the tensor shares memory with that of output \"", output_ports_[i].name, "\"");
+    require(
+        i == index || !given_[i] || !overlap(place.memory, place.bytes, *given_[i], given_bytes(i)),
+        Status::InvalidArgument, "output \"", port.name, "\": ", place.what,
+        " shares memory with that of output \"", output_ports_[i].name, "\"");
 }
 
 void TensorRun::require_output(size_t index) const {
@@ -283,14 +313,12 @@ void TensorRun::read_output(size_t index, void* data) const {
   require_output(index);
   if (port.bytes == 0) return;
   Device& device = context_->device();
-  const Ref<Queue> queue = device.make_queue();
-  device.copy_out(queue.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
+  device.copy_out(queue_.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
                   port.bytes);
-  device.wait(queue.get());
+  device.wait(queue_.get());
 }
 
 Ref<Storage> TensorRun::copied(const Storage& memory, int64_t bytes) {
-  if (!queue_) queue_ = context_->device().make_queue();
   const Ref<Storage> copy = context_->allocate(bytes);
   context_->device().copy(queue_.get(), copy->memory(), copy->byte_offset(), memory.memory(),
                           memory.byte_offset(), bytes);

@@ -32,6 +32,13 @@ class TensorRun : public RefCounted {
   // row-major, and share no memory with what the run reads or with another output.  As set_input;
   // variables must have values before.
   void set_output(size_t index, Tensor* tensor);
+  // The same with memory of the caller's, row-major, which need not be told again when its elements
+  // change.  `bytes` must be those of the port, with the variables' values at an execution.  An
+  // output's `data` may be null: into memory of the run's own again.  After a failure nothing is
+  // bound there.  Binding other memory of the same size allocates nothing; belongs to the run's
+  // thread alone.
+  void bind_input(size_t index, const void* data, int64_t bytes);
+  void bind_output(size_t index, void* data, int64_t bytes);
   // Error{InvalidArgument} that names the inputs and variables that are not bound, Error{Shape} if
   // an input or output does not fit the variables.
   void execute();
@@ -59,14 +66,29 @@ class TensorRun : public RefCounted {
   void require_variables() const;
 
  private:
+  // Memory of the caller's that is bound to a port, in objects that serve the next.
+  struct OfCaller {
+    Ref<Buffer> buffer;
+    Ref<Storage> storage;
+    bool is_bound = false;
+  };
+  struct Place {
+    const Storage& memory;
+    int64_t bytes;
+    const char* what;  // it is, for messages
+  };
+  // Whether all is as it was but for the address.
+  bool lay(OfCaller& memory, void* data, int64_t bytes);
+  int64_t given_bytes(size_t output) const;
+  void require_apart_of_outputs(size_t input, const Place& place) const;
   void learn(size_t index, const Ints& shape);
   void take_value(size_t variable, int64_t value);
   void fit();
   void bind_outputs();
-  void bind_output(int64_t number);
+  void bind_number(int64_t number);
   void forget_outputs();
   Ref<Storage> copied(const Storage& memory, int64_t bytes);
-  void require_apart(size_t index, const Storage& memory) const;
+  void require_apart(size_t index, const Place& place) const;
   void copy_outputs();
 
   Ref<Context> context_;
@@ -80,13 +102,16 @@ class TensorRun : public RefCounted {
   std::vector<bool> bound_;
   std::vector<Ints> input_shapes_;  // of the tensors that are bound
   std::vector<Ints> given_shapes_;  // by output: of the tensor that was set
+  std::vector<OfCaller> input_memory_;
+  std::vector<OfCaller> output_memory_;
   enum class Outcome : uint8_t { None, Failed, Done, Outdated };
   Outcome outcome_ = Outcome::None;    // of the last execution
   std::vector<Ref<Storage>> outputs_;  // what the last execution wrote
   std::vector<Ref<Storage>> next_;     // what executions write
-  Ref<Queue> queue_;                   // for copies between them
-  std::vector<Ref<Storage>> given_;    // by output: the memory of a tensor, if one was set
-  std::vector<uint8_t> is_given_;      // by output: the last execution wrote it there
+  Ref<Queue> queue_;                   // for copies of them
+  std::vector<Ref<Storage>>
+      given_;                      // by output: memory of a tensor or the caller's, if one was set
+  std::vector<uint8_t> is_given_;  // by output: the last execution wrote it there
 };
 
 }  // namespace tiny

@@ -4,6 +4,7 @@ using System.Collections.Generic;
 using System.IO;
 using System.Runtime.InteropServices;
 using System.Threading;
+using System.Threading.Tasks;
 using Tiny;
 
 static class TensorTest {
@@ -308,6 +309,49 @@ static class TensorTest {
     }
   }
 
+  // y = a * a + a of three floats.
+  const string SmallModel = "CAg6RQoOCgFhCgFhEgFzIgNNdWwKDgoBcwoBYRIBeSIDQWRkEgFnWg8KAWESCgoICAESBAoCCANiDwoBeR" +
+                            "IKCggIARIECgIIA0ICEA0=";
+
+  static void Threads(Context context) {
+    string path = Path.GetTempFileName();
+    File.WriteAllBytes(path, Convert.FromBase64String(SmallModel));
+    var model = Model.Load(context, path);
+    File.Delete(path);
+    int right = 0;
+    var eight = new ParallelOptions {MaxDegreeOfParallelism = 8};
+    Parallel.For(0, 200, eight, i => {
+      using (var a = Tensor.Of(context, new float[] {i, 1, 2}))
+      using (var y = model.Run(new[] {a}, 1)[0]) {
+        var got = y.ToArray<float>();
+        if (got[0] == (float)i * i + i && got[1] == 2 && got[2] == 6 && a.Shape[0] == 3)
+          Interlocked.Increment(ref right);
+      }
+    });
+    Check(right == 200, right + " of 200 runs of a model, on eight threads, are right");
+  }
+
+  static void BoundMemory(Context context) {
+    var x = context.Input(Dtype.Float32, new long[] {2});
+    var run = Run.Create(Program.Compile(new[] {x}, new[] {x * 3.0}));
+    float[] source = {1, 2}, target = new float[2];
+    run.BindInput(0, source);
+    run.BindOutput(0, target);
+    run.Execute();
+    Same(target, new float[] {3, 6}, "a run reads and writes arrays");
+    source[0] = 5;
+    GC.Collect();
+    run.Execute();
+    Same(target, new float[] {15, 6}, "and what changed there");
+    var error = Throws<TinyException>(() => run.BindInput(0, new float[3]), "another size");
+    Check(error.Message.Contains("has 8 bytes; got 12"), "which " + error.Message);
+    run.BindInput(0, new float[] {7, 8});
+    run.BindOutput(0, null);
+    run.Execute();
+    Same(target, new float[] {15, 6}, "memory that is not bound any more");
+    Same(run.OutputTensor(0).ToArray<float>(), new float[] {21, 24}, "the run's own again");
+  }
+
   static int Main() {
     using (var context = new Context()) {
       Arithmetic(context);
@@ -319,6 +363,8 @@ static class TensorTest {
       Files(context);
       Dlpack(context);
       Variables(context);
+      Threads(context);
+      BoundMemory(context);
     }
     Lifetimes();
     Callbacks();

@@ -1,6 +1,7 @@
 """Models in Python: what run() takes, what it gives, what it says of wrong inputs."""
 
 import array
+import concurrent.futures
 import os
 import tempfile
 import unittest
@@ -62,6 +63,18 @@ class Run(unittest.TestCase):
 
     def test_by_name(self):
         self.check(self.model.run({"i": [7, -8], "b": [4.0, 5.0, 6.0], "a": [1, 2, 3]}))
+
+    def test_from_eight_threads(self):
+        def work(number):
+            for i in range(30):
+                a, b = [number, i, 1], [2, number, i]
+                got = [out.tolist() for out in self.model.run([a, b, [i, -number]])]
+                want = [[x + y for x, y in zip(a, b)], [x * y for x, y in zip(a, b)], [-i, number]]
+                self.assertEqual(got, want)
+            return number
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            self.assertEqual(list(pool.map(work, range(8))), list(range(8)))
 
     @unittest.skipUnless(numpy, "NumPy is not here")
     def test_numpy_arrays(self):

@@ -102,6 +102,30 @@ class Memory(unittest.TestCase):
         run.set_output(0, None)
         run.set_input(0, y)
 
+    def test_a_run_reads_and_writes_buffers(self):
+        x = tiny.default_context().input(tiny.float32, [2])
+        run = tiny.Run.create(tiny.Program.compile([x], [x * 3]))
+        source, target = bytearray(array.array("f", [1, 2])), array.array("f", [0, 0])
+        run.bind_input(0, source)
+        run.bind_output(0, target)
+        run.execute()
+        self.assertEqual(target.tolist(), [3, 6])
+        source[:4] = array.array("f", [5]).tobytes()
+        run.execute()
+        self.assertEqual(target.tolist(), [15, 6])
+        with self.assertRaises(BufferError):
+            source.extend(b"more")  # it stays where it is
+        with self.assertRaises(BufferError):
+            run.bind_output(0, b"12345678")  # nobody may write there
+        with self.assertRaisesRegex(tiny.Error, "has 8 bytes; got 12"):
+            run.bind_input(0, array.array("f", [1, 2, 3]))
+        run.bind_input(0, array.array("f", [7, 8]))
+        run.bind_output(0, None)
+        source.extend(b"more")
+        run.execute()
+        self.assertEqual(target.tolist(), [15, 6])
+        self.assertEqual(run.output_tensor(0).tolist(), [21, 24])
+
     def test_flip_is_a_view(self):
         a = tiny.tensor([[1, 2], [3, 4]])
         self.assertEqual(a.flip([0, 1]).tolist(), [[4, 3], [2, 1]])

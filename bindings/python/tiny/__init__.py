@@ -25,7 +25,7 @@ native.tiny_set_error_class(Error)
 
 from . import methods  # noqa: E402  attaches the methods
 from .methods import *  # noqa: E402,F401,F403
-from . import _callbacks, _model, _window  # noqa: E402,F401  Options.set_log, Model.run, Tensor.conv
+from . import _callbacks, _model, _run, _window  # noqa: E402,F401  Options.set_log, Model.run, Tensor.conv
 from ._archive import load, save  # noqa: E402,F401
 from ._operator import op  # noqa: E402,F401
 from ._tensor import (  # noqa: E402,F401  operators

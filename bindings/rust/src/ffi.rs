@@ -1328,6 +1328,22 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_run_bind_input(
+        run: *mut tiny_run,
+        index: usize,
+        data: *const ::std::os::raw::c_void,
+        bytes: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_run_bind_output(
+        run: *mut tiny_run,
+        index: usize,
+        data: *mut ::std::os::raw::c_void,
+        bytes: usize,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_run_set_variable(
         run: *mut tiny_run,
         variable: *const tiny_variable,

@@ -31,9 +31,9 @@ impl Status {
     pub const ERROR_LIMIT: Status = Status(ffi::TINY_ERROR_LIMIT as i32);
     /// the cancel token was set
     pub const ERROR_CANCELLED: Status = Status(ffi::TINY_ERROR_CANCELLED as i32);
-    /// another thread is using the object
+    /// another thread is using the object, or a call of its own is
     pub const ERROR_BUSY: Status = Status(ffi::TINY_ERROR_BUSY as i32);
-    /// the device stopped; its context must be released
+    /// the device stopped, or stayed behind in a fork; release its context
     pub const ERROR_DEVICE_LOST: Status = Status(ffi::TINY_ERROR_DEVICE_LOST as i32);
     /// an index read from data was out of range
     pub const ERROR_INDEX: Status = Status(ffi::TINY_ERROR_INDEX as i32);
@@ -192,9 +192,8 @@ pub struct Options {
     pub(crate) raw: ptr::NonNull<ffi::tiny_options>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// Used by one thread at a time, which may be any.
 unsafe impl Send for Options {}
-unsafe impl Sync for Options {}
 
 impl Options {
     pub(crate) fn from_raw(raw: *mut ffi::tiny_options) -> Options {
@@ -209,14 +208,14 @@ impl Options {
         Ok(Options::from_raw(out))
     }
 
-    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
+    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call, and of its wait for others), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_options_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
         Ok(())
     }
 
-    /// Keys: "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels; "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache).
+    /// Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp", "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels; "": $XDG_CACHE_HOME/tiny or ~/.cache/tiny; if it cannot be used there is no disk cache).
     pub fn set_string(&self, key: &str, value: &str) -> Result<()> {
         let key = c_text(Some(key))?;
         let value = c_text(Some(value))?;
@@ -235,7 +234,7 @@ pub struct Context {
     pub(crate) raw: ptr::NonNull<ffi::tiny_context>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
@@ -252,7 +251,7 @@ impl Context {
         Ok(Context::from_raw(out))
     }
 
-    /// `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with TINY_ERROR_CANCELLED; it is looked at between nodes and kernels.  Runs have their own.
+    /// `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with TINY_ERROR_CANCELLED, and waiting for it; it is looked at between nodes and kernels.  Runs have their own.
     pub fn set_cancel(&self, cancel: Option<&Cancel>) -> Result<()> {
         check(unsafe { ffi::tiny_context_set_cancel(self.raw.as_ptr(), cancel.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
         Ok(())
@@ -339,7 +338,7 @@ pub struct Tensor {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Tensor {}
 unsafe impl Sync for Tensor {}
 
@@ -1199,7 +1198,7 @@ pub struct Report {
     pub(crate) raw: ptr::NonNull<ffi::tiny_report>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Report {}
 unsafe impl Sync for Report {}
 
@@ -1229,7 +1228,7 @@ pub struct Cancel {
     pub(crate) raw: ptr::NonNull<ffi::tiny_cancel>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Cancel {}
 unsafe impl Sync for Cancel {}
 
@@ -1276,9 +1275,8 @@ pub struct Window {
     pub(crate) raw: ptr::NonNull<ffi::tiny_window>,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// Used by one thread at a time, which may be any.
 unsafe impl Send for Window {}
-unsafe impl Sync for Window {}
 
 impl Window {
     pub(crate) fn from_raw(raw: *mut ffi::tiny_window) -> Window {
@@ -1371,7 +1369,7 @@ pub struct Archive {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Archive {}
 unsafe impl Sync for Archive {}
 
@@ -1470,7 +1468,7 @@ pub struct Model {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Model {}
 unsafe impl Sync for Model {}
 
@@ -1670,7 +1668,7 @@ pub struct Program {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
@@ -1766,9 +1764,8 @@ pub struct Run {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// Used by one thread at a time, which may be any.
 unsafe impl Send for Run {}
-unsafe impl Sync for Run {}
 
 impl Run {
     pub(crate) fn from_raw(raw: *mut ffi::tiny_run, context: Context) -> Run {
@@ -1879,7 +1876,7 @@ pub struct Variable {
     pub(crate) context: Context,
 }
 
-// The library itself checks its threads: a misuse is the error BUSY, not a race.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Variable {}
 unsafe impl Sync for Variable {}
 

@@ -2,7 +2,7 @@
 //! without a copy, operators.
 
 use crate::support::{check, pointer};
-use crate::{ffi, Context, Dtype, Error, Options, Result, Tensor};
+use crate::{ffi, Context, Dtype, Error, Options, Result, Run, Tensor};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::os::raw::c_void;
 use std::{fmt, mem, ptr, slice};
@@ -116,6 +116,31 @@ impl Tensor {
             elements.set_len(length);
         }
         Ok(elements)
+    }
+}
+
+impl Run {
+    /// From now on executions read input `index` from `data`; what changes there need not be bound again.
+    ///
+    /// # Safety
+    /// `data` stays where it is, and nothing writes it while the run executes, until other memory or a
+    /// tensor is bound to the input or the run is dropped.
+    pub unsafe fn bind_input<T: Element>(&self, index: usize, data: &[T]) -> Result<()> {
+        let memory = data.as_ptr() as *const c_void;
+        check(ffi::tiny_run_bind_input(self.raw.as_ptr(), index, memory, mem::size_of_val(data)))
+    }
+
+    /// From now on executions write output `index` into `data`; None: into memory of the run's own again.
+    ///
+    /// # Safety
+    /// `data` stays where it is, and nothing uses it while the run executes, until other memory or a
+    /// tensor is bound to the output or the run is dropped.
+    pub unsafe fn bind_output<T: Element>(&self, index: usize, data: Option<&mut [T]>) -> Result<()> {
+        let (memory, bytes) = match data {
+            Some(data) => (data.as_mut_ptr() as *mut c_void, mem::size_of_val(data)),
+            None => (ptr::null_mut(), 0),
+        };
+        check(ffi::tiny_run_bind_output(self.raw.as_ptr(), index, memory, bytes))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use tiny::{Archive, Context, Dtype, Program, Run, Status, Tensor, Variable, Window};
+use tiny::{Archive, Context, Dtype, Model, Program, Run, Status, Tensor, Variable, Window};
 
 const FAR: i64 = (1 << 31) + 7;
 
@@ -184,5 +184,65 @@ fn one_program_serves_every_size_of_a_variable() -> tiny::Result<()> {
     }
     let error = run.set_variable(&n, 65).expect_err("out of its range");
     assert!(error.message.contains("\"N\" is from 2 to 64; got 65"), "{error}");
+    Ok(())
+}
+
+/// y = a * a + a of three floats.
+const SMALL_MODEL: &[u8] = &[
+    8, 8, 58, 69, 10, 14, 10, 1, 97, 10, 1, 97, 18, 1, 115, 34, 3, 77, 117, 108, 10, 14, 10, 1, 115, 10, 1,
+    97, 18, 1, 121, 34, 3, 65, 100, 100, 18, 1, 103, 90, 15, 10, 1, 97, 18, 10, 10, 8, 8, 1, 18, 4, 10, 2,
+    8, 3, 98, 15, 10, 1, 121, 18, 10, 10, 8, 8, 1, 18, 4, 10, 2, 8, 3, 66, 2, 16, 13,
+];
+
+#[test]
+fn eight_threads_run_one_model_and_build_in_one_context() -> tiny::Result<()> {
+    let context = Context::new()?;
+    let path = std::env::temp_dir().join(format!("tiny_{}.onnx", std::process::id()));
+    std::fs::write(&path, SMALL_MODEL).unwrap();
+    let model = Model::load(&context, path.to_str().unwrap())?;
+    std::fs::remove_file(&path).unwrap();
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let (context, model) = (&context, &model);
+            scope.spawn(move || {
+                for i in 0..30 {
+                    let first = (number * 30 + i) as f32;
+                    let a = Tensor::of(context, &[first, 1.0, 2.0], &[3]).unwrap();
+                    let outputs = model.run(&[&a], 1).unwrap();
+                    assert_eq!(outputs[0].to_vec::<f32>().unwrap(), [first * first + first, 2.0, 6.0]);
+                    let sum = (&a + &outputs[0]).unwrap();
+                    assert_eq!(sum.shape().unwrap(), [3]);
+                    assert_eq!(sum.to_vec::<f32>().unwrap()[2], 8.0);
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+#[test]
+fn a_run_reads_and_writes_memory_of_the_caller() -> tiny::Result<()> {
+    let context = context();
+    let x = context.input(Dtype::FLOAT32, &[2])?;
+    let run = Run::create(&Program::compile(&[&x], &[&x.mul(&context.scalar_float(3.0)?)?])?)?;
+    let mut source = vec![1f32, 2.0];
+    let mut target = vec![0f32; 2];
+    unsafe {
+        run.bind_input(0, &source)?;
+        run.bind_output(0, Some(&mut target))?;
+    }
+    run.execute()?;
+    assert_eq!(target, [3.0, 6.0]);
+    source[0] = 5.0;
+    run.execute()?;
+    assert_eq!(target, [15.0, 6.0]);
+    let error = unsafe { run.bind_input(0, &[1f32; 3]) }.expect_err("another size");
+    assert!(error.message.contains("has 8 bytes; got 12"), "{error}");
+    unsafe {
+        run.bind_input(0, &source)?;
+        run.bind_output::<f32>(0, None)?;
+    }
+    run.execute()?;
+    assert_eq!(run.output_tensor(0)?.to_vec::<f32>()?, [15.0, 6.0]);
     Ok(())
 }

@@ -1,0 +1,78 @@
+// Runs that read and write memory of the caller's.
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "tensor/run.h"
+
+namespace tiny {
+
+namespace {
+
+// What can be told before the variables have values.
+void require_memory(const TensorProgram::Port& port, const char* what, const void* data,
+                    int64_t bytes) {
+  bool is_known = true;
+  for (const SizeExpression& size : port.sizes) is_known &= size.is_const();
+  require(!is_known || bytes == port.bytes, Status::Shape, what, " \"", port.name, "\" of shape ",
+          list_text(port.shape), " has ", port.bytes, " bytes; got ", bytes);
+  require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL but has ", bytes,
+          " bytes");
+  require(std::bit_cast<uintptr_t>(data) % static_cast<uintptr_t>(port.dtype.bytes()) == 0,
+          Status::InvalidArgument, what, " \"", port.name,
+          "\": data is not aligned to an element of ", port.dtype);
+}
+
+}  // namespace
+
+bool TensorRun::lay(OfCaller& memory, void* data, int64_t bytes) {
+  const bool is_same = memory.is_bound && memory.buffer->bytes() == bytes;
+  if (!memory.buffer) {
+    memory.buffer = context_->device().wrap(data, bytes);
+    memory.storage = make_ref<Storage>(memory.buffer, 0);
+  } else {
+    invariant(memory.buffer->rewrap(data, bytes), "a buffer that was wrapped can be again");
+  }
+  return is_same;
+}
+
+void TensorRun::bind_input(size_t index, const void* data, int64_t bytes) {
+  require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
+          " inputs; got index ", index);
+  const TensorProgram::Port& port = input_ports_[index];
+  require_memory(port, "input", data, bytes);
+  OfCaller& memory = input_memory_[index];
+  bound_[index] = false;
+  // Nothing writes there: a program that stores to an input's memory does not get it.
+  const bool is_same = lay(memory, const_cast<void*>(data), bytes);
+  memory.is_bound = false;
+  if (port.number >= 0 && run_) {
+    require_apart_of_outputs(index, {*memory.storage, bytes, "what is bound"});
+    if (!is_same || run_->program().is_exclusive) run_->bind_input(port.number, memory.storage);
+  }
+  fits_ &= is_same || values_.empty();
+  memory.is_bound = bound_[index] = true;
+}
+
+void TensorRun::bind_output(size_t index, void* data, int64_t bytes) {
+  const TensorProgram::Port& port = output_ports_[index];
+  require(!port.captured, Status::InvalidArgument, "output \"", port.name,
+          "\" is a tensor that the program writes: no other memory can be bound");
+  if (bytes == 0) return set_output(index, nullptr);
+  require_memory(port, "output", data, bytes);
+  if (port.number < 0 || !run_) return;  // without elements
+  OfCaller& memory = output_memory_[index];
+  std::ranges::replace(outputs_, Ref<Storage>(outputs_[index]), Ref<Storage>());
+  const Ref<Storage> before = std::exchange(given_[index], nullptr);
+  const bool was_fit = std::exchange(fits_, false);
+  const bool is_same = lay(memory, data, bytes);
+  memory.is_bound = false;
+  require_apart(index, {*memory.storage, bytes, "what is bound"});
+  given_[index] = memory.storage;
+  memory.is_bound = true;
+  fits_ = was_fit && (is_same || values_.empty());
+  if (fits_ && !(is_same && before == memory.storage)) bind_number(port.number);
+}
+
+}  // namespace tiny
