@@ -129,12 +129,30 @@ enum {
   TINY_FLOAT16 = 10,
   TINY_BFLOAT16 = 11,
   TINY_FLOAT32 = 12,
-  TINY_FLOAT64 = 13
+  TINY_FLOAT64 = 13,
+  /* Kept for types that no tensor has yet: TINY_ERROR_UNSUPPORTED names them. */
+  TINY_FLOAT8_E4M3FN = 14,
+  TINY_FLOAT8_E4M3FNUZ = 15,
+  TINY_FLOAT8_E5M2 = 16,
+  TINY_FLOAT8_E5M2FNUZ = 17,
+  TINY_FLOAT8_E8M0 = 18,
+  TINY_FLOAT4_E2M1 = 19,
+  TINY_INT4 = 20,
+  TINY_UINT4 = 21,
+  TINY_INT2 = 22,
+  TINY_UINT2 = 23,
+  TINY_COMPLEX64 = 24, /* two float32 */
+  TINY_COMPLEX128 = 25,
+  TINY_STRING = 26
 };
 /* "float32"; NULL for a number that is no dtype.  Lives as long as the library. */
 TINY_API const char *tiny_dtype_name(tiny_dtype dtype);
-/* Bytes of one element; 0 for a number that is no dtype. */
+/* Bytes of one element; 0 for a number that is no dtype, for elements smaller than a byte, and for strings. */
 TINY_API size_t tiny_dtype_size(tiny_dtype dtype);
+/* Bits of one element in memory (8 of a bool); 0 for a number that is no dtype, and for strings. */
+TINY_API size_t tiny_dtype_bits(tiny_dtype dtype);
+/* 1 if tensors may have the dtype, else 0. */
+TINY_API int32_t tiny_dtype_supported(tiny_dtype dtype);
 
 /* ---- Flags --------------------------------------------------------------------------------- */
 
@@ -168,8 +186,8 @@ TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, a
    beside the buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits
    for others on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for
    none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers),
-   "time_limit" (milliseconds of a call, and of its wait for others), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a
-   model file).  An unknown key is an error that lists the known. */
+   "time_limit" (milliseconds of a call, and of its wait for others), "node_limit", "depth_limit", "file_limit"
+   (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known. */
 TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
 /* Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp",
    "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
@@ -687,6 +705,18 @@ TINY_API tiny_status tiny_model_input_name(const tiny_model *model, size_t index
 TINY_API tiny_status tiny_model_output_name(const tiny_model *model, size_t index, const char **out);
 TINY_API tiny_status tiny_model_input_index(const tiny_model *model, const char *name, size_t *out);
 TINY_API tiny_status tiny_model_output_index(const tiny_model *model, const char *name, size_t *out);
+/* What an input or output is.  Values of other kinds than tensors can be looked at; a model with one is
+   TINY_ERROR_UNSUPPORTED when it is compiled. */
+typedef int32_t tiny_kind;
+enum {
+  TINY_KIND_TENSOR = 0,
+  TINY_KIND_SEQUENCE = 1,
+  TINY_KIND_OPTIONAL = 2,
+  TINY_KIND_MAP = 3,
+  TINY_KIND_SPARSE_TENSOR = 4
+};
+TINY_API tiny_status tiny_model_input_kind(const tiny_model *model, size_t index, tiny_kind *out);
+TINY_API tiny_status tiny_model_output_kind(const tiny_model *model, size_t index, tiny_kind *out);
 TINY_API tiny_status tiny_model_input_dtype(const tiny_model *model, size_t index, tiny_dtype *out);
 /* Writes min(rank, capacity) dimensions, -1 for a free one; `rank` gets their full number. */
 TINY_API tiny_status tiny_model_input_shape(const tiny_model *model, size_t index, int64_t *dims, size_t capacity,
@@ -804,7 +834,7 @@ TINY_API tiny_status tiny_run_set_input(tiny_run *run, size_t index, const tiny_
    bound or set, or the run is released.  Elements that changed need not be bound again.  Takes no part in
    building: it waits for nobody, and allocates nothing unless it is the first of its input or of another size.
    Of an input whose shape depends on variables tiny_run_set_variable gives the size, and an execution fails
-   (TINY_ERROR_SHAPE) where `bytes` are not those of the shape.  After an error the input is not set. */
+   (TINY_ERROR_SHAPE) where `bytes` are not those of the shape. */
 TINY_API tiny_status tiny_run_bind_input(tiny_run *run, size_t index, const void *data, size_t bytes);
 /* The same for where executions write output `index`; it must share no memory with an input of the run, with what
    the program captured, or with another output: TINY_ERROR_INVALID_ARGUMENT, which names the two.  0 bytes:

@@ -145,7 +145,7 @@ bool is_float(tiny_dtype dtype) {
 }
 
 tiny_dtype dtype_of(std::string_view name) {
-  for (tiny_dtype dtype = 1; tiny_dtype_name(dtype) != nullptr; ++dtype)
+  for (tiny_dtype dtype = 1; tiny_dtype_supported(dtype); ++dtype)
     if (name == tiny_dtype_name(dtype)) return dtype;
   return 0;
 }

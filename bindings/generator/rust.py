@@ -196,7 +196,7 @@ def method(call, bound, indent):
 
 
 # Of these the library wants one thread at a time, which may be any.
-OF_ONE_THREAD = {"tiny_options", "tiny_run", "tiny_window"}
+OF_ONE_THREAD = {"tiny_options", "tiny_run"}
 
 
 def threads(name, kind):

@@ -114,7 +114,7 @@ class Everything(unittest.TestCase):
         by_hand = ["tiny_options_set_log", "tiny_options_set_allocator",
                    "tiny_options_set_thread_pool", "tiny_options_set_progress",
                    "tiny_options_add_deleter", "tiny_tensor_wrap", "tiny_tensor_to_dlpack",
-                   "tiny_tensor_from_dlpack"]
+                   "tiny_tensor_from_dlpack", "tiny_run_bind_input", "tiny_run_bind_output"]
         self.assertEqual([name for name, _ in read.unwrapped], by_hand)
         offered = {call.function for call in read.calls}
         for function in read.header.functions:

@@ -101,10 +101,12 @@ int64_t signed_bytes(size_t bytes) {
 }
 
 DType dtype_argument(tiny_dtype value) {
-  if (const auto dtype = dtype_numbered(value); dtype && tiny_dtype_size(value) > 0) return *dtype;
+  if (const auto dtype = dtype_numbered(value); dtype && tiny_dtype_supported(value)) return *dtype;
   std::vector<std::string> names;
-  for (tiny_dtype d = TINY_BOOL; tiny_dtype_size(d) > 0; ++d)
+  for (tiny_dtype d = TINY_BOOL; tiny_dtype_supported(d); ++d)
     names.push_back(cat(tiny_dtype_name(d), " (", d, ")"));
+  require(!tiny_dtype_name(value), Status::Unsupported, "tensors of ", tiny_dtype_name(value),
+          " are not supported; known: ", join(names, ", "));
   throw Error(Status::InvalidArgument,
               cat("unknown dtype ", value, "; known: ", join(names, ", ")));
 }

@@ -33,6 +33,41 @@ std::string info_json(tiny::Context& context) {
   return json.end_object().result();
 }
 
+struct Described {
+  const char* name = nullptr;
+  size_t bits = 0;
+  bool is_supported = false;
+};
+
+// Numbers that are kept for types which tensors have not yet.
+struct Unsupported {
+  tiny_dtype number;
+  const char* name;
+  size_t bits;  // of an element; 0: they have no common size
+};
+constexpr Unsupported kUnsupported[] = {{TINY_FLOAT8_E4M3FN, "float8_e4m3fn", 8},
+                                        {TINY_FLOAT8_E4M3FNUZ, "float8_e4m3fnuz", 8},
+                                        {TINY_FLOAT8_E5M2, "float8_e5m2", 8},
+                                        {TINY_FLOAT8_E5M2FNUZ, "float8_e5m2fnuz", 8},
+                                        {TINY_FLOAT8_E8M0, "float8_e8m0", 8},
+                                        {TINY_FLOAT4_E2M1, "float4_e2m1", 4},
+                                        {TINY_INT4, "int4", 4},
+                                        {TINY_UINT4, "uint4", 4},
+                                        {TINY_INT2, "int2", 2},
+                                        {TINY_UINT2, "uint2", 2},
+                                        {TINY_COMPLEX64, "complex64", 64},
+                                        {TINY_COMPLEX128, "complex128", 128},
+                                        {TINY_STRING, "string", 0}};
+
+Described describe(tiny_dtype dtype) {
+  for (const tiny::ScalarInfo& scalar : tiny::kScalars)
+    if (scalar.number == dtype && scalar.kind != tiny::DTypeKind::None)
+      return {scalar.text, scalar.bits, true};
+  for (const auto& [number, name, bits] : kUnsupported)
+    if (number == dtype) return {name, bits, false};
+  return {};
+}
+
 }  // namespace
 
 extern "C" {
@@ -53,15 +88,19 @@ const char* tiny_status_name(tiny_status status) {
 }
 
 const char* tiny_dtype_name(tiny_dtype dtype) {
-  for (const tiny::ScalarInfo& scalar : tiny::kScalars)
-    if (scalar.number == dtype && scalar.kind != tiny::DTypeKind::None) return scalar.text;
-  return nullptr;
+  return describe(dtype).name;
 }
 
 size_t tiny_dtype_size(tiny_dtype dtype) {
-  for (const tiny::ScalarInfo& scalar : tiny::kScalars)
-    if (scalar.number == dtype && scalar.kind != tiny::DTypeKind::None) return scalar.bits / 8u;
-  return 0;
+  return describe(dtype).bits / 8;
+}
+
+size_t tiny_dtype_bits(tiny_dtype dtype) {
+  return describe(dtype).bits;
+}
+
+int32_t tiny_dtype_supported(tiny_dtype dtype) {
+  return describe(dtype).is_supported ? 1 : 0;
 }
 
 tiny_status tiny_options_create(tiny_options** out) {

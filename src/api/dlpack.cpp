@@ -24,7 +24,7 @@ dl::DataType type_of(tiny::DType dtype) {
 }
 
 tiny::DType dtype_of(const dl::DataType& type) {
-  for (tiny_dtype number = TINY_BOOL; tiny_dtype_size(number) > 0; ++number) {
+  for (tiny_dtype number = TINY_BOOL; tiny_dtype_supported(number); ++number) {
     const tiny::DType dtype = *tiny::dtype_numbered(number);
     const dl::DataType known = type_of(dtype);
     if (type.lanes == 1 && known.code == type.code && known.bits == type.bits) return dtype;

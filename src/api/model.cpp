@@ -69,6 +69,24 @@ const char* name_of_dim(const std::string& port, const std::vector<tiny::onnx::D
   return shape[axis].name.c_str();
 }
 
+tiny_kind kind_of(const tiny::onnx::ValueType& type) {
+  using Kind = tiny::onnx::ValueType::Kind;
+  switch (type.kind) {
+    case Kind::Sequence:
+      return TINY_KIND_SEQUENCE;
+    case Kind::Optional:
+      return TINY_KIND_OPTIONAL;
+    case Kind::Map:
+      return TINY_KIND_MAP;
+    case Kind::SparseTensor:
+      return TINY_KIND_SPARSE_TENSOR;
+    case Kind::None:  // whatever an operator makes, which is a tensor
+    case Kind::Tensor:
+      return TINY_KIND_TENSOR;
+  }
+  return TINY_KIND_TENSOR;
+}
+
 const std::vector<tiny::onnx::Dim>& dims_at(const LoadedModel& model, size_t index) {
   const ValueInfo& info = input_at(model, index);
   require(info.type.has_rank, Status::Unsupported, "input \"", info.name,
@@ -120,7 +138,6 @@ struct Ports {
     return all;
   }
 };
-}
 
 }  // namespace
 
@@ -225,6 +242,17 @@ tiny_status tiny_model_input_index(const tiny_model* model, const char* name, si
 tiny_status tiny_model_output_index(const tiny_model* model, const char* name, size_t* out) {
   return ask(__func__, model, out, size_t{0},
              [&](const LoadedModel& m) { return m.output_index(&tiny::required(name, "name")); });
+}
+
+tiny_status tiny_model_input_kind(const tiny_model* model, size_t index, tiny_kind* out) {
+  return ask(__func__, model, out, tiny_kind{0},
+             [&](const LoadedModel& m) { return kind_of(input_at(m, index).type); });
+}
+
+tiny_status tiny_model_output_kind(const tiny_model* model, size_t index, tiny_kind* out) {
+  return ask(__func__, model, out, tiny_kind{0}, [&](const LoadedModel& m) {
+    return kind_of(m.output(checked_index(index, m.output_count(), "outputs")).type);
+  });
 }
 
 tiny_status tiny_model_input_dtype(const tiny_model* model, size_t index, tiny_dtype* out) {

@@ -176,16 +176,21 @@ void Run::unbind() {
   }
 }
 
-void Run::bind_input(int64_t number, Ref<Storage> storage) {
+void Run::require_not_written(int64_t number, const Storage& storage) const {
   for (const Slot& input : program_->slots) {
     if (input.kind != SlotKind::Input || input.number != number) continue;
     for (const Slot& slot : program_->slots)
-      require(!slot.is_written || !overlap(*storage, input.bytes, *slot.storage, slot.bytes),
+      require(!slot.is_written || !overlap(storage, input.bytes, *slot.storage, slot.bytes),
               Status::InvalidArgument,
               "the input's memory is that of a tensor which the program writes: pass a copy");
   }
+}
+
+void Run::bind_input(int64_t number, Ref<Storage> storage) {
+  require_not_written(number, *storage);
   bind(SlotKind::Input, number, storage);
 }
+
 void Run::bind_output(int64_t number, Ref<Storage> storage, bool is_tensors) {
   bind(SlotKind::Output, number, storage);
   for (size_t i = 0; i < is_tensors_.size(); ++i)

@@ -105,6 +105,8 @@ class Run : public RefCounted {
   explicit Run(Ref<Program> program);
 
   void bind_input(int64_t number, Ref<Storage> storage);
+  // Error{InvalidArgument} if the program writes to memory that the input would have.
+  void require_not_written(int64_t number, const Storage& storage) const;
   // `is_tensors`: the memory is that of a tensor, which is to know that runs write it.
   void bind_output(int64_t number, Ref<Storage> storage, bool is_tensors = false);
   // The first slot that the kernels read, bound or captured, whose memory overlaps these bytes;

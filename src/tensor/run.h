@@ -34,9 +34,8 @@ class TensorRun : public RefCounted {
   void set_output(size_t index, Tensor* tensor);
   // The same with memory of the caller's, row-major, which need not be told again when its elements
   // change.  `bytes` must be those of the port, with the variables' values at an execution.  An
-  // output's `data` may be null: into memory of the run's own again.  After a failure nothing is
-  // bound there.  Binding other memory of the same size allocates nothing; belongs to the run's
-  // thread alone.
+  // output's `data` may be null: into memory of the run's own again.  Binding other memory of the
+  // same size allocates nothing; belongs to the run's thread alone.
   void bind_input(size_t index, const void* data, int64_t bytes);
   void bind_output(size_t index, void* data, int64_t bytes);
   // Error{InvalidArgument} that names the inputs and variables that are not bound, Error{Shape} if
@@ -77,7 +76,7 @@ class TensorRun : public RefCounted {
     int64_t bytes;
     const char* what;  // it is, for messages
   };
-  // Whether all is as it was but for the address.
+  // True if the memory was bound, with as many bytes: then only the address is another.
   bool lay(OfCaller& memory, void* data, int64_t bytes);
   int64_t given_bytes(size_t output) const;
   void require_apart_of_outputs(size_t input, const Place& place) const;
@@ -104,6 +103,7 @@ class TensorRun : public RefCounted {
   std::vector<Ints> given_shapes_;  // by output: of the tensor that was set
   std::vector<OfCaller> input_memory_;
   std::vector<OfCaller> output_memory_;
+  OfCaller probe_;  // is bound nowhere
   enum class Outcome : uint8_t { None, Failed, Done, Outdated };
   Outcome outcome_ = Outcome::None;    // of the last execution
   std::vector<Ref<Storage>> outputs_;  // what the last execution wrote

@@ -37,22 +37,24 @@ bool TensorRun::lay(OfCaller& memory, void* data, int64_t bytes) {
   return is_same;
 }
 
+// All checks come first, with the memory as the probe's: nothing changes if one fails.
 void TensorRun::bind_input(size_t index, const void* data, int64_t bytes) {
   require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
           " inputs; got index ", index);
   const TensorProgram::Port& port = input_ports_[index];
   require_memory(port, "input", data, bytes);
-  OfCaller& memory = input_memory_[index];
-  bound_[index] = false;
   // Nothing writes there: a program that stores to an input's memory does not get it.
-  const bool is_same = lay(memory, const_cast<void*>(data), bytes);
-  memory.is_bound = false;
+  void* memory = const_cast<void*>(data);
+  OfCaller& bound = input_memory_[index];
   if (port.number >= 0 && run_) {
-    require_apart_of_outputs(index, {*memory.storage, bytes, "what is bound"});
-    if (!is_same || run_->program().is_exclusive) run_->bind_input(port.number, memory.storage);
+    lay(probe_, memory, bytes);
+    require_apart_of_outputs(index, {*probe_.storage, bytes, "what is bound"});
+    run_->require_not_written(port.number, *probe_.storage);
   }
+  const bool is_same = lay(bound, memory, bytes);
+  if (!is_same && port.number >= 0 && run_) run_->bind_input(port.number, bound.storage);
   fits_ &= is_same || values_.empty();
-  memory.is_bound = bound_[index] = true;
+  bound.is_bound = bound_[index] = true;
 }
 
 void TensorRun::bind_output(size_t index, void* data, int64_t bytes) {
@@ -62,17 +64,15 @@ void TensorRun::bind_output(size_t index, void* data, int64_t bytes) {
   if (bytes == 0) return set_output(index, nullptr);
   require_memory(port, "output", data, bytes);
   if (port.number < 0 || !run_) return;  // without elements
-  OfCaller& memory = output_memory_[index];
+  lay(probe_, data, bytes);
+  require_apart(index, {*probe_.storage, bytes, "what is bound"});
+  OfCaller& bound = output_memory_[index];
   std::ranges::replace(outputs_, Ref<Storage>(outputs_[index]), Ref<Storage>());
-  const Ref<Storage> before = std::exchange(given_[index], nullptr);
-  const bool was_fit = std::exchange(fits_, false);
-  const bool is_same = lay(memory, data, bytes);
-  memory.is_bound = false;
-  require_apart(index, {*memory.storage, bytes, "what is bound"});
-  given_[index] = memory.storage;
-  memory.is_bound = true;
-  fits_ = was_fit && (is_same || values_.empty());
-  if (fits_ && !(is_same && before == memory.storage)) bind_number(port.number);
+  const bool is_same = lay(bound, data, bytes);
+  given_[index] = bound.storage;
+  bound.is_bound = true;
+  fits_ &= is_same || values_.empty();
+  if (fits_ && !is_same) bind_number(port.number);
 }
 
 }  // namespace tiny

@@ -148,7 +148,6 @@ TEST_P(Bind, WhatCannotBeIsRefused) {
   ASSERT_EQ(bind(0, x), TINY_OK);
   ASSERT_EQ(bind(1, y), TINY_OK);
   expect_error(bind(0, wide), TINY_ERROR_SHAPE, {"inputs[0]", "[3]", "12 bytes", "got 16"});
-  ASSERT_EQ(bind(0, x), TINY_OK);
   expect_error(tiny_run_bind_input(run_, 2, x.data(), 12), TINY_ERROR_INVALID_ARGUMENT,
                {"index 2"});
   expect_error(tiny_run_bind_output(run_, 3, x.data(), 12), TINY_ERROR_INVALID_ARGUMENT,
@@ -164,9 +163,7 @@ TEST_P(Bind, WhatCannotBeIsRefused) {
   ASSERT_EQ(tiny_run_bind_output(run_, 2, out.data() + 3, 12), TINY_OK) << tiny_last_error();
   expect_error(tiny_run_bind_input(run_, 0, out.data() + 1, 12), TINY_ERROR_INVALID_ARGUMENT,
                {"inputs[0]", "shares", "outputs[0]"});
-  // After that error the input is not set.
-  expect_error(tiny_run_execute(run_), TINY_ERROR_INVALID_ARGUMENT, {"inputs[0]"});
-  ASSERT_EQ(bind(0, x), TINY_OK);
+  // What was bound before is as it was.
   expect_outputs({2, 4, 6}, {11, 22, 33});
   EXPECT_EQ(out, (Floats{2, 4, 6, 11, 22, 33}));
 }

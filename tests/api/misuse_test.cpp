@@ -223,7 +223,9 @@ TEST_F(Misuse, UnknownEnumValuesListTheKnown) {
   // A type of the IR is no dtype of the interface.
   expect(kArgument, "unknown dtype 100", [&](tiny_tensor** o) { return tiny_cast(a_, 100, o); });
   EXPECT_EQ(tiny_dtype_name(0), nullptr);
-  EXPECT_EQ(tiny_dtype_size(14), 0u);
+  EXPECT_EQ(tiny_dtype_size(27), 0u);
+  EXPECT_EQ(tiny_dtype_bits(27), 0u);
+  EXPECT_EQ(tiny_dtype_supported(27), 0);
   EXPECT_STREQ(tiny_status_name(77), "UNKNOWN");
   EXPECT_STREQ(tiny_status_name(TINY_ERROR_BUSY), "BUSY");
 }
@@ -261,6 +263,19 @@ TEST_F(Misuse, UnknownFlagsListTheKnown) {
       tiny_tensor_release(out);
     }
   }
+}
+
+TEST_F(Misuse, TypesThatAreKeptForLaterHaveNamesAndNoTensors) {
+  for (tiny_dtype dtype = TINY_BOOL; tiny_dtype_name(dtype); ++dtype) {
+    EXPECT_EQ(tiny_dtype_supported(dtype), dtype <= TINY_FLOAT64 ? 1 : 0) << dtype;
+    EXPECT_EQ(tiny_dtype_size(dtype), tiny_dtype_bits(dtype) / 8) << dtype;
+  }
+  EXPECT_STREQ(tiny_dtype_name(TINY_STRING), "string");
+  EXPECT_EQ(tiny_dtype_bits(TINY_INT4), 4u);
+  EXPECT_EQ(tiny_dtype_bits(TINY_BOOL), 8u);
+  EXPECT_EQ(tiny_dtype_bits(TINY_STRING), 0u);
+  expect(TINY_ERROR_UNSUPPORTED, "tensors of float8_e4m3fn are not supported; known: bool (1)",
+         [&](tiny_tensor** o) { return tiny_cast(a_, TINY_FLOAT8_E4M3FN, o); });
 }
 
 TEST_F(Misuse, UnknownOptionsListTheKnown) {

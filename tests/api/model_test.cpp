@@ -125,6 +125,29 @@ TEST_F(ModelAbi, DescribesInputsAndOutputs) {
   tiny_model_release(model);
 }
 
+TEST_F(ModelAbi, InputsAndOutputsHaveKinds) {
+  const w::Message sequence = w::Message().message(
+      field::TypeProto::sequence_type,
+      w::Message().message(field::TypeSequence::elem_type, w::tensor_type(w::kFloatType, {})));
+  write_file(path_,
+             w::model(w::typed_graph({w::node("Relu", {"x"}, {"y"})},
+                                     {w::floats("x", {w::dim(2)}), w::value("s", sequence)}, {"y"}))
+                 .bytes());
+  tiny_model* model = load();
+  tiny_kind kind = 7;
+  EXPECT_EQ(tiny_model_input_kind(model, 0, &kind), TINY_OK);
+  EXPECT_EQ(kind, TINY_KIND_TENSOR);
+  EXPECT_EQ(tiny_model_input_kind(model, 1, &kind), TINY_OK);
+  EXPECT_EQ(kind, TINY_KIND_SEQUENCE);
+  EXPECT_EQ(tiny_model_output_kind(model, 0, &kind), TINY_OK);
+  EXPECT_EQ(kind, TINY_KIND_TENSOR);
+  EXPECT_EQ(tiny_model_output_kind(model, 1, &kind), TINY_ERROR_INVALID_ARGUMENT);
+  tiny_dtype dtype = 0;
+  EXPECT_EQ(tiny_model_input_dtype(model, 1, &dtype), TINY_ERROR_UNSUPPORTED);
+  EXPECT_TRUE(error_has("seq(tensor(FLOAT)[])")) << tiny_last_error();
+  tiny_model_release(model);
+}
+
 TEST_F(ModelAbi, CompilesAndRuns) {
   tiny_model* model = load();
   const int64_t dims[] = {3, 2};

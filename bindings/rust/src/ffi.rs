@@ -64,12 +64,31 @@ pub const TINY_FLOAT16: _bindgen_ty_2 = 10;
 pub const TINY_BFLOAT16: _bindgen_ty_2 = 11;
 pub const TINY_FLOAT32: _bindgen_ty_2 = 12;
 pub const TINY_FLOAT64: _bindgen_ty_2 = 13;
+pub const TINY_FLOAT8_E4M3FN: _bindgen_ty_2 = 14;
+pub const TINY_FLOAT8_E4M3FNUZ: _bindgen_ty_2 = 15;
+pub const TINY_FLOAT8_E5M2: _bindgen_ty_2 = 16;
+pub const TINY_FLOAT8_E5M2FNUZ: _bindgen_ty_2 = 17;
+pub const TINY_FLOAT8_E8M0: _bindgen_ty_2 = 18;
+pub const TINY_FLOAT4_E2M1: _bindgen_ty_2 = 19;
+pub const TINY_INT4: _bindgen_ty_2 = 20;
+pub const TINY_UINT4: _bindgen_ty_2 = 21;
+pub const TINY_INT2: _bindgen_ty_2 = 22;
+pub const TINY_UINT2: _bindgen_ty_2 = 23;
+pub const TINY_COMPLEX64: _bindgen_ty_2 = 24;
+pub const TINY_COMPLEX128: _bindgen_ty_2 = 25;
+pub const TINY_STRING: _bindgen_ty_2 = 26;
 pub type _bindgen_ty_2 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_dtype_name(dtype: tiny_dtype) -> *const ::std::os::raw::c_char;
 }
 extern "C" {
     pub fn tiny_dtype_size(dtype: tiny_dtype) -> usize;
+}
+extern "C" {
+    pub fn tiny_dtype_bits(dtype: tiny_dtype) -> usize;
+}
+extern "C" {
+    pub fn tiny_dtype_supported(dtype: tiny_dtype) -> i32;
 }
 pub type tiny_flags = u32;
 pub const TINY_KEEPDIMS: _bindgen_ty_3 = 1;
@@ -1113,6 +1132,27 @@ extern "C" {
         model: *const tiny_model,
         name: *const ::std::os::raw::c_char,
         out: *mut usize,
+    ) -> tiny_status;
+}
+pub type tiny_kind = i32;
+pub const TINY_KIND_TENSOR: _bindgen_ty_10 = 0;
+pub const TINY_KIND_SEQUENCE: _bindgen_ty_10 = 1;
+pub const TINY_KIND_OPTIONAL: _bindgen_ty_10 = 2;
+pub const TINY_KIND_MAP: _bindgen_ty_10 = 3;
+pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_10 = 4;
+pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn tiny_model_input_kind(
+        model: *const tiny_model,
+        index: usize,
+        out: *mut tiny_kind,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_model_output_kind(
+        model: *const tiny_model,
+        index: usize,
+        out: *mut tiny_kind,
     ) -> tiny_status;
 }
 extern "C" {

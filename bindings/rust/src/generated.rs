@@ -59,7 +59,22 @@ impl Dtype {
     pub const FLOAT16: Dtype = Dtype(ffi::TINY_FLOAT16 as i32);
     pub const BFLOAT16: Dtype = Dtype(ffi::TINY_BFLOAT16 as i32);
     pub const FLOAT32: Dtype = Dtype(ffi::TINY_FLOAT32 as i32);
+    /// Kept for types that no tensor has yet: TINY_ERROR_UNSUPPORTED names them.
     pub const FLOAT64: Dtype = Dtype(ffi::TINY_FLOAT64 as i32);
+    pub const FLOAT8_E4M3FN: Dtype = Dtype(ffi::TINY_FLOAT8_E4M3FN as i32);
+    pub const FLOAT8_E4M3FNUZ: Dtype = Dtype(ffi::TINY_FLOAT8_E4M3FNUZ as i32);
+    pub const FLOAT8_E5M2: Dtype = Dtype(ffi::TINY_FLOAT8_E5M2 as i32);
+    pub const FLOAT8_E5M2FNUZ: Dtype = Dtype(ffi::TINY_FLOAT8_E5M2FNUZ as i32);
+    pub const FLOAT8_E8M0: Dtype = Dtype(ffi::TINY_FLOAT8_E8M0 as i32);
+    pub const FLOAT4_E2M1: Dtype = Dtype(ffi::TINY_FLOAT4_E2M1 as i32);
+    pub const INT4: Dtype = Dtype(ffi::TINY_INT4 as i32);
+    pub const UINT4: Dtype = Dtype(ffi::TINY_UINT4 as i32);
+    pub const INT2: Dtype = Dtype(ffi::TINY_INT2 as i32);
+    pub const UINT2: Dtype = Dtype(ffi::TINY_UINT2 as i32);
+    /// two float32
+    pub const COMPLEX64: Dtype = Dtype(ffi::TINY_COMPLEX64 as i32);
+    pub const COMPLEX128: Dtype = Dtype(ffi::TINY_COMPLEX128 as i32);
+    pub const STRING: Dtype = Dtype(ffi::TINY_STRING as i32);
 }
 
 /// Any number is a valid value: a newer library may have more of them.
@@ -186,6 +201,18 @@ impl Layout {
     pub const CHANNELS_FIRST: Layout = Layout(ffi::TINY_LAYOUT_CHANNELS_FIRST as i32);
     /// \[batch, spatial.., channels\]; weights \[.., kernel.., ..\], see tiny_conv
     pub const CHANNELS_LAST: Layout = Layout(ffi::TINY_LAYOUT_CHANNELS_LAST as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Kind(pub i32);
+
+impl Kind {
+    pub const TENSOR: Kind = Kind(ffi::TINY_KIND_TENSOR as i32);
+    pub const SEQUENCE: Kind = Kind(ffi::TINY_KIND_SEQUENCE as i32);
+    pub const OPTIONAL: Kind = Kind(ffi::TINY_KIND_OPTIONAL as i32);
+    pub const MAP: Kind = Kind(ffi::TINY_KIND_MAP as i32);
+    pub const SPARSE_TENSOR: Kind = Kind(ffi::TINY_KIND_SPARSE_TENSOR as i32);
 }
 
 pub struct Options {
@@ -1275,8 +1302,9 @@ pub struct Window {
     pub(crate) raw: ptr::NonNull<ffi::tiny_window>,
 }
 
-// Used by one thread at a time, which may be any.
+// The library's calls wait for each other where they must.
 unsafe impl Send for Window {}
+unsafe impl Sync for Window {}
 
 impl Window {
     pub(crate) fn from_raw(raw: *mut ffi::tiny_window) -> Window {
@@ -1541,6 +1569,18 @@ impl Model {
         let mut out: usize = 0;
         check(unsafe { ffi::tiny_model_output_index(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
         Ok(out)
+    }
+
+    pub fn input_kind(&self, index: usize) -> Result<Kind> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_model_input_kind(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Kind(out))
+    }
+
+    pub fn output_kind(&self, index: usize) -> Result<Kind> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_model_output_kind(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Kind(out))
     }
 
     pub fn input_dtype(&self, index: usize) -> Result<Dtype> {
@@ -1966,9 +2006,19 @@ pub fn dtype_name(dtype: Dtype) -> Option<String> {
     unsafe { text(ffi::tiny_dtype_name(dtype.0)) }
 }
 
-/// Bytes of one element; 0 for a number that is no dtype.
+/// Bytes of one element; 0 for a number that is no dtype, for elements smaller than a byte, and for strings.
 pub fn dtype_size(dtype: Dtype) -> usize {
     unsafe { ffi::tiny_dtype_size(dtype.0) }
+}
+
+/// Bits of one element in memory (8 of a bool); 0 for a number that is no dtype, and for strings.
+pub fn dtype_bits(dtype: Dtype) -> usize {
+    unsafe { ffi::tiny_dtype_bits(dtype.0) }
+}
+
+/// 1 if tensors may have the dtype, else 0.
+pub fn dtype_supported(dtype: Dtype) -> i32 {
+    unsafe { ffi::tiny_dtype_supported(dtype.0) }
 }
 
 /// Computes the tensors now, in one schedule, with the writes to them that are pending.
