@@ -54,7 +54,7 @@ struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
   std::atomic<int64_t> references{1};
   std::atomic<tiny_tensor*> released{nullptr};  // handles that await their end
   tiny::Ref<tiny::Context> core;
-  tiny::FairLock lock;  // of building calls
+  tiny::FairLock lock;                                               // of building calls
   tiny::DimensionMarks marks{tiny::DimensionMarks::next_context()};  // dies before its graph
   std::set<std::string> names;  // that tensors were given; they stay
 
@@ -102,7 +102,7 @@ struct tiny_tensor : tiny::CountedAs<tiny::HandleKind::Tensor> {
   int64_t offset = 0;
   int64_t dims[TINY_RANK_MAX];  // of `rank` axes; what depends on a variable is its mark
   int64_t strides[TINY_RANK_MAX];
-  std::string shape;  // as text, of one that is not fixed
+  std::string shape;                  // as text, of one that is not fixed
   std::atomic<const char*> name{""};  // tiny_tensor_set_name; among its context's names
 };
 

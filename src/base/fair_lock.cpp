@@ -142,7 +142,8 @@ FairLock::Result FairLock::wait(Waiter& self, Clock::time_point until) {
       if (!is_cancelled && now < until) {
         self.word.store(kAsleep);
         guard.unlock();
-        const Clock::duration left = token_ ? std::min<Clock::duration>(kLook, until - now) : until - now;
+        const Clock::duration left =
+            token_ ? std::min<Clock::duration>(kLook, until - now) : until - now;
         futex_wait(self.word, kAsleep, std::chrono::nanoseconds(left).count());
         guard.lock();
         continue;

@@ -118,9 +118,7 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   const std::vector<std::vector<Origin>> origins = kernel_origins(schedule, split.roots);
   for (size_t i = 0; i < schedule.kernels.size(); ++i) {
     const ScheduledKernel& scheduled = schedule.kernels[i];
-    const auto put_names = [&] {
-      put_computes(json, named(origin_texts(context, origins[i])));
-    };
+    const auto put_names = [&] { put_computes(json, named(origin_texts(context, origins[i]))); };
     if (scheduled.call) {
       json.begin_object().key("name").text(call_entry(context, scheduled).info.name);
       put_names();

@@ -12,6 +12,7 @@
 #include "codegen/options.h"
 #include "codegen/pipeline.h"
 #include "engine/compile.h"
+#include "schedule/form_fma.h"
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
@@ -124,7 +125,8 @@ class Attention {
 // The one kernel of a tensor, as options find it; no roots if there are several.
 Kernel kernel_of(const Tensor& tensor, const Target& target) {
   const UOp node = tensor.graph().make(Op::Contiguous, {tensor.node()});
-  const Schedule schedule = make_schedule({&node, 1}, target);
+  const ChangedGraph fused = form_fma({&node, 1});
+  const Schedule schedule = make_schedule(fused.roots, target);
   return schedule.kernels.size() == 1 ? prepare_kernel(schedule.kernels.front().kernel, target)
                                       : Kernel();
 }

@@ -262,6 +262,7 @@ TEST_F(SearchTest, ATokenAndATimeLimitEndIt) {
   testing::expect_failure(testing::failure_of([&] { read(t, out.data(), 37 * 45 * 4); }),
                           Status::Cancelled);
   token->clear();
+  context->stop().begin(f.time_limit);
   read(t, out.data(), 37 * 45 * 4);
   EXPECT_EQ(reference::difference(reference::evaluate(product(context).node()), out.data()), "");
 }

@@ -225,6 +225,8 @@ class RandomLinear {
   Value load(DType t) {
     const size_t i = type_index(t);
     const int64_t size = t.bytes();
+    // A question that is answered with no; it may stand anywhere.
+    if (chance(5)) emit(Op::Poll, kVoid, {});
     // A hint may name any address, there or not.
     if (chance(5))
       emit(Op::Prefetch, kVoid, {inputs_[i], pick(kInt64).id}, size, static_cast<int32_t>(size));

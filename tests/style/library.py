@@ -23,7 +23,7 @@ def run(*command):
 def declared(header):
     """The functions that the header declares, after the preprocessor has taken the comments out."""
     text = run("gcc", "-E", "-P", "-x", "c", str(header))
-    return set(re.findall(r"\btiny_\w+(?=\s*\()", text))
+    return set(re.findall(r"\btiny_\w+(?=\s*\((?!\*))", text))
 
 
 def exported(library):

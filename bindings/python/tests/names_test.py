@@ -21,12 +21,12 @@ class Names(unittest.TestCase):
         y = (x * 3).exp()
         y.name = "layer"
         program = tiny.Program.compile([x], [y])
-        self.assertEqual([k["computes"] for k in json.loads(program.kernels)], [["layer"]])
+        self.assertEqual([k["computes"] for k in json.loads(program.kernels().text())], [["layer"]])
         run = tiny.Run.create(program)
         run.set_input(0, self.context.arange(tiny.float32, 4))
         run.set_timed(True)
         run.execute()
-        event, = json.loads(run.trace())["traceEvents"]
+        event, = json.loads(run.trace().text())["traceEvents"]
         self.assertEqual(event["args"]["computes"], ["layer"])
 
 
