@@ -40,7 +40,7 @@ size_t put_json(char* to, size_t at, size_t limit, const char* text) {
     const size_t n = std::strlen(piece);
     // Whole characters only: what is left must hold the longest.
     if (at + 8 > limit && (c & 0xC0) != 0x80) break;
-    std::memcpy(to + at, piece, n);
+    std::copy_n(piece, n, to + at);
     at += n;
   }
   return at;

@@ -7,7 +7,6 @@
 #include "api/boundary.h"
 #include "api/model_handle.h"
 #include "engine/custom_op.h"
-#include "onnx/import/table.h"
 
 using tiny::guarded;
 using tiny::HostCall;
@@ -148,9 +147,11 @@ tiny_status tiny_custom_op_create(const char* domain, const char* name, void* us
     const std::string called = &tiny::required(name, "name");
     require(!of.empty() && !called.empty(), Status::InvalidArgument, "the operator \"", of, "\".\"",
             called, "\" has no domain or no name");
-    const std::string versions = tiny::onnx::supported_versions(of, called);
-    require(of != "ai.onnx" && versions.empty(), Status::InvalidArgument, "the operator ", called,
-            " of the domain ", of, " is the library's");
+    bool is_librarys = of == "ai.onnx";
+    for (int64_t opset = tiny_supported_opset(); opset > 0 && !is_librarys; --opset)
+      is_librarys = tiny_op_supported(domain, name, opset) != 0;
+    require(!is_librarys, Status::InvalidArgument, "the operator ", called, " of the domain ", of,
+            " is the library's");
     auto op = std::make_unique<tiny_custom_op>();
     op->domain = of;
     op->name = called;

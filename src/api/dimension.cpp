@@ -26,7 +26,7 @@ tiny_status calculate(const char* call, tiny_context* context, int64_t a, int64_
 }
 
 // A divisor.
-const Dim& checked(const Dim& b) {
+Dim checked(const Dim& b) {
   require(lower_bound(b) >= 1, Status::InvalidArgument, "b is ", b, "; a divisor is at least 1");
   return b;
 }

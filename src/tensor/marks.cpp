@@ -17,7 +17,6 @@ constexpr int kContextBits = 16;
 constexpr int kPlaceShift = kCheckBits + kContextBits + 1;  // a bit between marks stays free
 constexpr int kPlaceBits = 20;
 constexpr uint64_t kPlaces = uint64_t{1} << kPlaceBits;
-constexpr uint64_t kTagMask = (uint64_t{1} << kPlaceShift) - 1;
 // The largest multiple that is_far_from_sizes looks at.
 constexpr uint64_t kFactorMax = 64;
 

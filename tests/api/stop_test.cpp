@@ -84,7 +84,7 @@ class Stop : public ::testing::TestWithParam<Place> {
     return keep(status, c);
   }
   tiny_tensor* sum() {
-    tiny_tensor *x = stored({1 << 17, 1}), *y = stored({1, 1 << 20}), *z = nullptr, *s = nullptr;
+    tiny_tensor *x = stored({1 << 19, 1}), *y = stored({1, 1 << 20}), *z = nullptr, *s = nullptr;
     realize(x, y);
     tiny_status status = tiny_binary(TINY_MUL, x, y, &z);
     keep(status, z);

@@ -152,7 +152,7 @@ TEST(PartialSums, OfWhateverIsAddedAreNearTheirValue) {
       {"everything", [](const Tensor& c, const Tensor&) { return sum(c, {0, 1}); },
        tenth * steps * 8},
       {"convolution",
-       [n](const Tensor& c, const Tensor& r) {
+       [](const Tensor& c, const Tensor& r) {
          return conv(reshape(transpose(c, 0, 1), {Dim(1), Dim(8 * n / 100), Dim(100)}),
                      reshape(r, {Dim(1), Dim(8 * n / 100), Dim(100)}), Tensor(), Window());
        },

@@ -58,7 +58,7 @@ class Wheel(unittest.TestCase):
         self.assertEqual((first, sums), (version(), "[8.0, 16.0]"))
         self.assertTrue(place.startswith(str(self.folder)), place)
         # The package's own tests, those that need nothing but it.
-        for name in ("stubs_test", "variable_test"):
+        for name in ("stubs_test", "names_test"):
             run(python, "-B", ROOT / f"bindings/python/tests/{name}.py", cwd="/", env=clean)
         run(python, "-m", "pip", "uninstall", "--yes", "--disable-pip-version-check", "tiny-engine", env=clean)
         with self.assertRaisesRegex(AssertionError, "No module named 'tiny'"):
