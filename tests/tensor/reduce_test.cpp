@@ -1,4 +1,4 @@
-// Reductions over nothing give the identity of their dtype.
+// Reductions over nothing give the identity of their dtype, and sums that wrap.
 #include "tensor/reduce.h"
 
 #include <gtest/gtest.h>
@@ -27,6 +27,17 @@ TEST(Reduce, OverNothingIsTheIdentityOfTheDtype) {
             << device << " " << to_string(dtype);
       }
     }
+}
+
+TEST(Reduce, ASumInItsDtypeWraps) {
+  const Ref<Context> context = testing::new_context("interp");
+  const int8_t values[] = {100, 100, -3, 1};
+  Tensor out = sum_in_dtype(from_data(context, kInt8, {2, 2}, values, 4), {1});
+  EXPECT_EQ(out.dtype(), kInt8);
+  int8_t got[2] = {};
+  read(out, got, 2);
+  EXPECT_EQ(got[0], static_cast<int8_t>(200 - 256));
+  EXPECT_EQ(got[1], -2);
 }
 
 }  // namespace
