@@ -69,14 +69,6 @@ Moments moments(const Tensor& a, const Ints& axes) {
   return {center, mean(square(a - center), axes, true)};
 }
 
-Tensor quantized(const Tensor& scaled, const Tensor& zero, DType to) {
-  const Tensor wide = scaled.dtype().bits() < 32 ? cast(scaled, kFloat32) : scaled;
-  const Tensor moved = zero ? round(wide) + cast(zero, wide.dtype()) : round(wide);
-  const Tensor low = number(moved, double_of(to, lowest_bits(to)));
-  const Tensor high = number(moved, double_of(to, highest_bits(to)));
-  return cast(minimum(maximum(moved, low), high), to);
-}
-
 Tensor sum_same(const Tensor& a, const Ints& axes, bool keepdims) {
   if (a.dtype().is_float()) return sum(a, axes, keepdims);
   return reduce_as_is(a, Op::Add, axes, keepdims);

@@ -6,6 +6,7 @@
 
 #include "onnx/import/call.h"
 #include "tensor/indexing.h"
+#include "tensor/quantization.h"
 
 namespace tiny::onnx {
 
@@ -30,9 +31,6 @@ struct Moments {
   Tensor variance;
 };
 Moments moments(const Tensor& a, const Ints& axes);
-
-// round(scaled) + zero (may be no tensor), at the ends of what the integer type `to` holds.
-Tensor quantized(const Tensor& scaled, const Tensor& zero, DType to);
 
 // The sum of `a` in its own dtype.
 Tensor sum_same(const Tensor& a, const Ints& axes, bool keepdims);
