@@ -64,11 +64,6 @@ Tensor aligned(const Call& call, const Tensor& a, const Tensor& b) {
   return reshape(b, to_shape(shape));
 }
 
-Moments moments(const Tensor& a, const Ints& axes) {
-  const Tensor center = mean(a, axes, true);
-  return {center, mean(square(a - center), axes, true)};
-}
-
 Tensor sum_same(const Tensor& a, const Ints& axes, bool keepdims) {
   if (a.dtype().is_float()) return sum(a, axes, keepdims);
   return reduce_as_is(a, Op::Add, axes, keepdims);

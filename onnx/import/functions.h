@@ -25,13 +25,6 @@ Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& val
 // attribute `broadcast` is set, and otherwise of a's very shape.
 Tensor aligned(const Call& call, const Tensor& a, const Tensor& b);
 
-// Mean and variance (of the population) along the axes, which stay with size 1.
-struct Moments {
-  Tensor mean;
-  Tensor variance;
-};
-Moments moments(const Tensor& a, const Ints& axes);
-
 // The sum of `a` in its own dtype.
 Tensor sum_same(const Tensor& a, const Ints& axes, bool keepdims);
 
