@@ -1,10 +1,9 @@
-// Activation functions.  What has no definition of its own in the tensor library is composed.
-#include <cmath>
+// Activation functions.
+#include "tensor/activation.h"
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
-#include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
@@ -12,10 +11,6 @@
 namespace tiny::onnx {
 
 namespace {
-
-Tensor is_negative(const Tensor& x) {
-  return less(x, number(x, 0.0));
-}
 
 Tensors import_leaky_relu(Call& c) {
   return {leaky_relu(c.in(0), c.real_attr("alpha", 0.01f))};
@@ -30,14 +25,7 @@ Tensors import_prelu(Call& c) {
     shape[0] = dim_of(slope, 0);
     slope = reshape(slope, to_shape(shape));
   }
-  return {where(is_negative(x), x * slope, x)};
-}
-
-// scale * (exp(x / width) - 1) below 0.
-Tensor exponential_unit(const Tensor& x, double scale, double width) {
-  const Tensor low = minimum(x, number(x, 0.0));
-  const Tensor e = exp(width == 1 ? low : low / number(x, width)) - number(x, 1.0);
-  return where(is_negative(x), number(x, scale) * e, x);
+  return {prelu(x, slope)};
 }
 
 Tensors import_elu(Call& c) {
@@ -45,59 +33,36 @@ Tensors import_elu(Call& c) {
 }
 
 Tensors import_celu(Call& c) {
-  const float alpha = c.real_attr("alpha", 1.0f);
-  return {exponential_unit(c.in(0), alpha, alpha)};
+  return {celu(c.in(0), c.real_attr("alpha", 1.0f))};
 }
 
 Tensors import_selu(Call& c) {
   const bool old = c.version() < 6;
   const float alpha = c.real_attr("alpha", old ? 1.6732f : 1.67326319217681884765625f);
   const float gamma = c.real_attr("gamma", old ? 1.0507f : 1.05070102214813232421875f);
-  const Tensor& x = c.in(0);
-  return {number(x, gamma) * exponential_unit(x, alpha, 1)};
+  return {selu(c.in(0), alpha, gamma)};
 }
 
 Tensors import_hard_sigmoid(Call& c) {
   return {hard_sigmoid(c.in(0), c.real_attr("alpha", 0.2f), c.real_attr("beta", 0.5f))};
 }
 
-Tensor hard_swish(const Tensor& x) {
-  return x * hard_sigmoid(x, 1.0 / 6, 0.5);
-}
-
-Tensor softsign(const Tensor& x) {
-  return x / (number(x, 1.0) + abs(x));
-}
-
-Tensor mish(const Tensor& x) {
-  return x * tanh(softplus(x));
-}
-
 Tensors import_swish(Call& c) {
-  const Tensor& x = c.in(0);
-  return {x * sigmoid(x * number(x, c.real_attr("alpha", 1.0f)))};
+  return {swish(c.in(0), c.real_attr("alpha", 1.0f))};
 }
 
 Tensors import_thresholded_relu(Call& c) {
-  const Tensor& x = c.in(0);
-  return {where(less(number(x, c.real_attr("alpha", 1.0f)), x), x, number(x, 0.0))};
+  return {thresholded_relu(c.in(0), c.real_attr("alpha", 1.0f))};
 }
 
 Tensors import_shrink(Call& c) {
-  const Tensor& x = c.in(0);
-  const double lambda = c.real_attr("lambd", 0.5f);
-  const Tensor bias = number(x, c.real_attr("bias", 0.0f));
-  const Tensor low = less(x, number(x, -lambda));
-  const Tensor high = less(number(x, lambda), x);
-  return {where(low, x + bias, where(high, x - bias, number(x, 0.0)))};
+  return {soft_shrink(c.in(0), c.real_attr("lambd", 0.5f), c.real_attr("bias", 0.0f))};
 }
 
+constexpr Named<GeluKind> kGeluKinds[] = {{"none", GeluKind::Exact}, {"tanh", GeluKind::Tanh}};
+
 Tensors import_gelu(Call& c) {
-  const Tensor& x = c.in(0);
-  const std::string approximate = c.text_attr("approximate", "none");
-  c.check(approximate == "none" || approximate == "tanh", "the attribute approximate is \"",
-          approximate, "\"");
-  return {gelu(x, approximate == "none" ? GeluKind::Exact : GeluKind::Tanh)};
+  return {gelu(c.in(0), named_attr<GeluKind>(c, "approximate", "none", kGeluKinds))};
 }
 
 // ---- Dropout: a running model passes its input on.

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
+#include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 
@@ -62,17 +63,15 @@ Tensors import_where(Call& c) {
 }
 
 Tensors import_clip_attributes(Call& c) {
-  Tensor a = c.in(0);
-  if (c.has_attribute("min")) a = maximum(a, number(a, c.real_attr("min", 0)));
-  if (c.has_attribute("max")) a = minimum(a, number(a, c.real_attr("max", 0)));
-  return {a};
+  const Tensor& a = c.in(0);
+  const auto end = [&](const char* name) {
+    return c.has_attribute(name) ? number(a, c.real_attr(name, 0)) : Tensor();
+  };
+  return {clip(a, end("min"), end("max"))};
 }
 
 Tensors import_clip(Call& c) {
-  Tensor a = c.in(0);
-  if (c.has(1)) a = maximum(a, c.in(1));
-  if (c.has(2)) a = minimum(a, c.in(2));
-  return {a};
+  return {clip(c.in(0), c.in_or(1, Tensor()), c.in_or(2, Tensor()))};
 }
 
 // ---- Conversions.

@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "engine/host_room.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/table.h"
@@ -114,32 +113,6 @@ Tensors import_trilu(Call& c) {
   return {c.flag("upper", true) ? triu(x, k) : tril(x, k)};
 }
 
-// Windows of signal processing: a0 - a1 cos(t) + a2 cos(2t), over the size or one less.
-Tensors window(Call& c, double a0, double a1, double a2) {
-  const DType dtype = c.dtype_attr("output_datatype", kFloat32);
-  const int64_t n = c.integer(0);
-  c.check(n >= 0, "a window of ", n, " elements");
-  const double turn = static_cast<double>(c.flag("periodic", true) ? n : n - 1);
-  std::vector<double> values;
-  HostRoom room(*c.context(), n, sizeof(double));
-  for (int64_t i = 0; i < n; ++i) {
-    room.check();
-    const double t = 2 * M_PI * static_cast<double>(i) / turn;
-    values.push_back(a0 - a1 * std::cos(t) + a2 * std::cos(2 * t));
-  }
-  return {cast(listed(c, kFloat64, {n}, values), dtype)};
-}
-
-Tensors import_hann(Call& c) {
-  return window(c, 0.5, 0.5, 0);
-}
-Tensors import_hamming(Call& c) {
-  return window(c, 25.0 / 46, 21.0 / 46, 0);
-}
-Tensors import_blackman(Call& c) {
-  return window(c, 0.42, 0.5, 0.08);
-}
-
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
@@ -151,9 +124,6 @@ constexpr Row kRows[] = {
     {"Range",           11, kNow, import_range, kEveryOperand},
     {"EyeLike",         9,  kNow, import_eye_like},
     {"Trilu",           14, kNow, import_trilu, operand(1)},
-    {"HannWindow",      17, kNow, import_hann, operand(0)},
-    {"HammingWindow",   17, kNow, import_hamming, operand(0)},
-    {"BlackmanWindow",  17, kNow, import_blackman, operand(0)},
 };
 // clang-format on
 

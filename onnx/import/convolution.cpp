@@ -35,6 +35,11 @@ Ints listed(const Call& c, const char* name, size_t count, int64_t fallback, int
   return values;
 }
 
+constexpr Named<Padding> kPaddings[] = {{"NOTSET", Padding::Explicit},
+                                        {"SAME_UPPER", Padding::SameUpper},
+                                        {"SAME_LOWER", Padding::SameLower},
+                                        {"VALID", Padding::Valid}};
+
 // strides, dilations, pads and auto_pad, which are the same for all; `kernel` is the weight's.
 Window window_attributes(const Call& c, size_t axes, const Ints& kernel) {
   Window w;
@@ -44,15 +49,7 @@ Window window_attributes(const Call& c, size_t axes, const Ints& kernel) {
   const Ints pads = listed(c, "pads", 2 * axes, 0, 0);
   w.before.assign(pads.begin(), pads.begin() + static_cast<int64_t>(axes));
   w.after.assign(pads.begin() + static_cast<int64_t>(axes), pads.end());
-  const std::string mode = c.text_attr("auto_pad", "NOTSET");
-  if (mode == "SAME_UPPER")
-    w.padding = Padding::SameUpper;
-  else if (mode == "SAME_LOWER")
-    w.padding = Padding::SameLower;
-  else if (mode == "VALID")
-    w.padding = Padding::Valid;
-  else
-    c.check(mode == "NOTSET", "the attribute auto_pad is \"", mode, "\"");
+  w.padding = named_attr<Padding>(c, "auto_pad", "NOTSET", kPaddings);
   return w;
 }
 
@@ -140,36 +137,12 @@ Tensors import_conv_transpose(Call& c) {
 
 // ---- Pools.
 
-// Positions in the whole input, in the order of its memory or with the spatial axes turned around.
-Tensor whole_positions(const Call& c, const Tensor& x, const Tensor& local) {
-  const Ints dims = dims_of(x);
-  int64_t area = 1;
-  for (size_t i = 2; i < dims.size(); ++i) area *= dims[i];
-  Tensor place = local;
-  if (c.attr("storage_order", 0) == 1) {
-    place = Tensor();
-    int64_t row_major = area;
-    int64_t column_major = 1;
-    for (size_t i = 2; i < dims.size(); ++i) {
-      row_major /= dims[i];
-      const Tensor along =
-          floor_mod(floor_div(local, number_int(local, row_major)), number_int(local, dims[i])) *
-          number_int(local, column_major);
-      place = place ? place + along : along;
-      column_major *= dims[i];
-    }
-  }
-  const Tensor batch = positions(c.context(), kInt64, dims[0], 0, x.rank());
-  const Tensor channel = positions(c.context(), kInt64, dims[1], 1, x.rank());
-  return place + (batch * number_int(batch, dims[1]) + channel) * number_int(batch, area);
-}
-
 Tensors import_max_pool(Call& c) {
   const Tensor& x = c.in(0);
   const Window w = pool_attributes(c, x);
-  const Tensor best = max_pool(x, w);
-  if (!c.wants(1)) return {best};
-  return {best, whole_positions(c, x, max_pool_indices(x, w))};
+  const bool column_major = c.attr("storage_order", 0) == 1;
+  if (!c.wants(1)) return {max_pool(x, w)};
+  return {max_pool(x, w), max_pool_positions(x, w, column_major)};
 }
 
 Tensors import_average_pool(Call& c) {

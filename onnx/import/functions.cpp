@@ -27,22 +27,6 @@ Ints axes_of(const Ints& axes, int64_t rank) {
   return out;
 }
 
-Tensor take(const Tensor& a, const Ints& indices, int64_t axis) {
-  const int64_t along = axis_of(axis, a.rank());
-  const int64_t n = dim_of(a, along);
-  for (int64_t i : indices)
-    require(i >= 0 && i < n, Status::InvalidModel, "element ", i, " of an axis of ", n);
-  const Ints shape{static_cast<int64_t>(indices.size())};
-  if (indices.empty()) {
-    Shape empty = a.shape();
-    empty[static_cast<size_t>(along)] = 0;
-    return full(a.context_ref(), a.dtype(), empty, 0);
-  }
-  const Tensor index = from_data(a.context_ref(), kInt64, shape, indices.data(),
-                                 static_cast<int64_t>(indices.size() * sizeof(int64_t)));
-  return a.with(make_gather(a.node(), index.node(), along));
-}
-
 Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& valid) {
   const Tensor checked = where(valid, position, number_int(position, -1));
   return data.with(make_gather(flatten(data).node(), checked.node(), 0));
@@ -62,11 +46,6 @@ Tensor aligned(const Call& call, const Tensor& a, const Tensor& b) {
   Ints shape = dims_of(b);
   shape.resize(static_cast<size_t>(a.rank() - axis), 1);
   return reshape(b, to_shape(shape));
-}
-
-Tensor sum_same(const Tensor& a, const Ints& axes, bool keepdims) {
-  if (a.dtype().is_float()) return sum(a, axes, keepdims);
-  return reduce_as_is(a, Op::Add, axes, keepdims);
 }
 
 }  // namespace tiny::onnx

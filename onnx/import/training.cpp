@@ -1,11 +1,8 @@
 // One step of an optimiser: ai.onnx.preview.training.
-#include <cmath>
-
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
-#include "tensor/create.h"
-#include "tensor/elementwise.h"
+#include "tensor/optimizer.h"
 
 namespace tiny::onnx {
 
@@ -13,84 +10,72 @@ namespace {
 
 constexpr const char* kDomain = "ai.onnx.preview.training";
 
-// Inputs after the rate and the count: `kinds` lists of tensors, each as long as there are tensors
-// to optimise; outputs: the values, then what is kept.
-struct Lists {
-  size_t count = 0;
-  Tensor rate;
-  Tensor updates;
-};
-Lists lists_of(const Call& c, size_t kinds) {
-  c.check(c.inputs() > 2 && (c.inputs() - 2) % kinds == 0, "it has ", c.inputs(), " inputs");
-  return {(c.inputs() - 2) / kinds, c.in(0), c.in(1)};
-}
+// Inputs: the rate, the count, then `kinds` lists of tensors, each as long as there are tensors to
+// optimise: the values, their gradients, what is kept.  Outputs: the values, then what is kept.
+class Lists {
+ public:
+  Lists(const Call& c, size_t kinds) : call_(c), count_((c.inputs() - 2) / kinds) {
+    c.check(c.inputs() > 2 && (c.inputs() - 2) % kinds == 0, "it has ", c.inputs(),
+            " inputs; wanted 2 and ", kinds, " for each tensor");
+    outputs_.resize((kinds - 1) * count_);
+  }
+  size_t count() const { return count_; }
+  const Tensor& in(size_t kind, size_t i) const { return call_.in(2 + kind * count_ + i); }
+  Tensor& out(size_t kind, size_t i) { return outputs_[kind * count_ + i]; }
+  Tensors outputs() const { return outputs_; }
 
-// The gradient with that of a penalty on the size of x.
-Tensor regularized(const Call& c, const Tensor& x, const Tensor& gradient) {
-  const float by = c.real_attr("norm_coefficient", 0);
-  return by == 0 ? gradient : x * number(x, by) + gradient;
-}
+ private:
+  const Call& call_;
+  size_t count_;
+  Tensors outputs_;
+};
 
 Tensors import_adagrad(Call& c) {
-  const Lists l = lists_of(c, 3);
-  const Tensor count = cast(l.updates, l.rate.dtype());
-  const Tensor rate =
-      l.rate / (number(count, 1) + count * number(count, c.real_attr("decay_factor", 0)));
-  Tensors values, squares;
-  for (size_t i = 0; i < l.count; ++i) {
-    const Tensor& x = c.in(2 + i);
-    const Tensor g = regularized(c, x, c.in(2 + l.count + i));
-    const Tensor h = c.in(2 + 2 * l.count + i) + square(g);
-    values.push_back(x - rate * g / (sqrt(h) + number(h, c.real_attr("epsilon", 0))));
-    squares.push_back(h);
+  const AdagradOptions options{.decay_factor = c.real_attr("decay_factor", 0),
+                               .epsilon = c.real_attr("epsilon", 0),
+                               .weight_decay = c.real_attr("norm_coefficient", 0)};
+  Lists lists(c, 3);
+  for (size_t i = 0; i < lists.count(); ++i) {
+    const Adagrad next =
+        adagrad({lists.in(0, i), lists.in(2, i)}, lists.in(1, i), c.in(0), c.in(1), options);
+    lists.out(0, i) = next.value;
+    lists.out(1, i) = next.squares;
   }
-  values.insert(values.end(), squares.begin(), squares.end());
-  return values;
+  return lists.outputs();
 }
 
 Tensors import_adam(Call& c) {
-  const Lists l = lists_of(c, 4);
-  const double alpha = c.real_attr("alpha", 0.9f), beta = c.real_attr("beta", 0.999f);
-  const Tensor count = cast(l.updates, l.rate.dtype());
-  const Tensor one = number(count, 1);
-  const Tensor adjusted = l.rate * sqrt(one - pow(number(count, beta), count)) /
-                          (one - pow(number(count, alpha), count));
-  const Tensor rate = where(less(number(count, 0), count), adjusted, l.rate);
-  Tensors values, means, squares;
-  for (size_t i = 0; i < l.count; ++i) {
-    const Tensor& x = c.in(2 + i);
-    const Tensor g = regularized(c, x, c.in(2 + l.count + i));
-    const Tensor v = c.in(2 + 2 * l.count + i) * number(g, alpha) + g * number(g, 1 - alpha);
-    const Tensor h = c.in(2 + 3 * l.count + i) * number(g, beta) + square(g) * number(g, 1 - beta);
-    const Tensor next = x - rate * v / (sqrt(h) + number(h, c.real_attr("epsilon", 0)));
-    values.push_back(
-        next * number(next, 1 - static_cast<double>(c.real_attr("norm_coefficient_post", 0))));
-    means.push_back(v);
-    squares.push_back(h);
+  const AdamOptions options{.alpha = c.real_attr("alpha", 0.9f),
+                            .beta = c.real_attr("beta", 0.999f),
+                            .epsilon = c.real_attr("epsilon", 0),
+                            .weight_decay = c.real_attr("norm_coefficient", 0),
+                            .weight_decay_after = c.real_attr("norm_coefficient_post", 0)};
+  Lists lists(c, 4);
+  for (size_t i = 0; i < lists.count(); ++i) {
+    const Adam next = adam({lists.in(0, i), lists.in(2, i), lists.in(3, i)}, lists.in(1, i),
+                           c.in(0), c.in(1), options);
+    lists.out(0, i) = next.value;
+    lists.out(1, i) = next.mean;
+    lists.out(2, i) = next.squares;
   }
-  values.insert(values.end(), means.begin(), means.end());
-  values.insert(values.end(), squares.begin(), squares.end());
-  return values;
+  return lists.outputs();
 }
 
+constexpr Named<bool> kMomentumModes[] = {{"standard", false}, {"nesterov", true}};
+
 Tensors import_momentum(Call& c) {
-  const Lists l = lists_of(c, 3);
-  const std::string mode = c.text_attr("mode", "");
-  c.check(mode == "standard" || mode == "nesterov", "the attribute mode is \"", mode, "\"");
-  const double alpha = c.real_attr("alpha", 0);
-  Tensors values, momenta;
-  for (size_t i = 0; i < l.count; ++i) {
-    const Tensor& x = c.in(2 + i);
-    const Tensor g = regularized(c, x, c.in(2 + l.count + i));
-    // The first step takes the whole gradient.
-    const Tensor beta = where(less(number_int(l.updates, 0), l.updates),
-                              number(g, c.real_attr("beta", 1)), number(g, 1));
-    const Tensor v = c.in(2 + 2 * l.count + i) * number(g, alpha) + g * beta;
-    values.push_back(x - l.rate * (mode == "standard" ? v : g + v * number(v, alpha)));
-    momenta.push_back(v);
+  const MomentumOptions options{.alpha = c.real_attr("alpha", 0),
+                                .beta = c.real_attr("beta", 1),
+                                .weight_decay = c.real_attr("norm_coefficient", 0),
+                                .nesterov = named_attr<bool>(c, "mode", "", kMomentumModes)};
+  Lists lists(c, 3);
+  for (size_t i = 0; i < lists.count(); ++i) {
+    const Momentum next =
+        momentum({lists.in(0, i), lists.in(2, i)}, lists.in(1, i), c.in(0), c.in(1), options);
+    lists.out(0, i) = next.value;
+    lists.out(1, i) = next.momentum;
   }
-  values.insert(values.end(), momenta.begin(), momenta.end());
-  return values;
+  return lists.outputs();
 }
 
 // clang-format off

@@ -30,6 +30,10 @@ Tensor plus(const Tensor& a, double term) {
   return add(a, number(a, term));
 }
 
+Tensor is_negative(const Tensor& a) {
+  return less(a, number(a, 0));
+}
+
 Tensor rounded_like(const Tensor& result, const Tensor& a) {
   return cast(result, float_dtype(a.dtype()));
 }
@@ -75,12 +79,12 @@ Tensor log1p(const Tensor& a) {
 
 Tensor elu(const Tensor& a, double alpha) {
   const Tensor x = as_wide(a);
-  return rounded_like(where(less(x, number(x, 0)), times(expm1(x), alpha), x), a);
+  return rounded_like(where(is_negative(x), times(expm1(x), alpha), x), a);
 }
 
 Tensor leaky_relu(const Tensor& a, double slope) {
   const Tensor x = as_float(a);
-  return where(less(x, number(x, 0)), times(x, slope), x);
+  return where(is_negative(x), times(x, slope), x);
 }
 
 Tensor hard_sigmoid(const Tensor& a, double alpha, double beta) {
@@ -91,6 +95,55 @@ Tensor hard_sigmoid(const Tensor& a, double alpha, double beta) {
 Tensor softplus(const Tensor& a) {
   const Tensor x = as_wide(a);
   return rounded_like(add(maximum(x, number(x, 0)), log1p(exp(neg(abs(x))))), a);
+}
+
+Tensor softsign(const Tensor& a) {
+  return div(a, add(number(a, 1), abs(a)));
+}
+
+Tensor mish(const Tensor& a) {
+  return mul(a, tanh(softplus(a)));
+}
+
+Tensor hard_swish(const Tensor& a) {
+  return mul(a, hard_sigmoid(a, 1.0 / 6, 0.5));
+}
+
+Tensor swish(const Tensor& a, double beta) {
+  const Tensor x = as_float(a);
+  return mul(x, sigmoid(times(x, beta)));
+}
+
+Tensor exponential_unit(const Tensor& a, double scale, double width) {
+  const Tensor x = as_float(a);
+  const Tensor low = minimum(x, number(x, 0));
+  const Tensor e = sub(exp(width == 1 ? low : div(low, number(x, width))), number(x, 1));
+  return where(is_negative(x), mul(number(x, scale), e), x);
+}
+
+Tensor celu(const Tensor& a, double alpha) {
+  return exponential_unit(a, alpha, alpha);
+}
+
+Tensor selu(const Tensor& a, double alpha, double gamma) {
+  const Tensor unit = exponential_unit(a, alpha, 1);
+  return mul(number(unit, gamma), unit);
+}
+
+Tensor prelu(const Tensor& a, const Tensor& slope) {
+  return where(is_negative(a), mul(a, slope), a);
+}
+
+Tensor thresholded_relu(const Tensor& a, double threshold) {
+  const Tensor x = as_float(a);
+  return where(less(number(x, threshold), x), x, number(x, 0));
+}
+
+Tensor soft_shrink(const Tensor& a, double lambda, double bias) {
+  const Tensor by = number(a, bias);
+  const Tensor low = less(a, number(a, -lambda));
+  const Tensor high = less(number(a, lambda), a);
+  return where(low, add(a, by), where(high, sub(a, by), number(a, 0)));
 }
 
 Tensor clip(const Tensor& a, const Tensor& low, const Tensor& high) {

@@ -101,6 +101,22 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
   return a.with(make_gather(flat.node(), broadcast_to(place.node(), index.shape()), 0));
 }
 
+Tensor index_select(const Tensor& a, const Ints& indices, int64_t axis) {
+  const int64_t along = checked_axis(axis, a.rank());
+  Shape shape = a.shape();
+  const int64_t n = shape[static_cast<size_t>(along)].value();
+  for (int64_t i : indices)
+    require(i >= 0 && i < n, Status::InvalidArgument, "index_select: element ", i, " of axis ",
+            along, ", which has ", n);
+  if (indices.empty()) {
+    shape[static_cast<size_t>(along)] = 0;
+    return full(a.context_ref(), a.dtype(), shape, 0);
+  }
+  const Tensor index = from_data(a.context_ref(), kInt64, {std::ssize(indices)}, indices.data(),
+                                 std::ssize(indices) * 8);
+  return a.with(make_gather(a.node(), index.node(), along));
+}
+
 Tensor gather_nd(const Tensor& a, const Tensor& index, int64_t batch) {
   require_index(a, index, "gather_nd");
   require(batch >= 0 && index.rank() > batch, Status::Shape, "gather_nd of ", a.shape(),

@@ -12,6 +12,9 @@ Tensor positions(const Ref<Context>& context, DType dtype, const Dim& n, int64_t
 // numpy.take: a[.., index[..], ..] along `axis`.  Negative indices count from the end; one out of
 // range ends the run with Error{Index}.
 Tensor gather(const Tensor& a, const Tensor& index, int64_t axis = 0);
+// Elements indices[0], indices[1], .. of `axis`, which are known and checked now: 0 to its size
+// - 1. The axis' size is a number.
+Tensor index_select(const Tensor& a, const Ints& indices, int64_t axis);
 // out[i][j].. = a[i][index[i][j]].. along `axis` (ONNX GatherElements); index has a's rank and is
 // nowhere longer but along `axis`.
 Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis);

@@ -6,6 +6,7 @@
 #include "ir/build.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
 #include "tensor/promotion.h"
@@ -148,6 +149,32 @@ Tensor max_pool_indices(const Tensor& given, const Window& window) {
   const Tensor places = windows_of(place, p);
   const Tensor chosen = bit_or(equal(values, best), is_nan(values));
   return result_of(min(where(chosen, places, number_int(position, count)), taps), window);
+}
+
+Tensor max_pool_positions(const Tensor& x, const Window& window, bool column_major) {
+  require(window.layout == Layout::ChannelsFirst, Status::InvalidArgument,
+          "max_pool_positions: wanted a window whose channels are first");
+  const Tensor local = max_pool_indices(x, window);
+  const Ints dims = const_dims(x.shape());
+  int64_t area = 1;
+  for (size_t i = 2; i < dims.size(); ++i) area *= dims[i];
+  Tensor place = local;
+  if (column_major) {
+    place = Tensor();
+    int64_t row_stride = area;
+    int64_t column_stride = 1;
+    for (size_t i = 2; i < dims.size(); ++i) {
+      row_stride /= dims[i];
+      const Tensor along =
+          floor_mod(floor_div(local, number_int(local, row_stride)), number_int(local, dims[i])) *
+          number_int(local, column_stride);
+      place = place ? place + along : along;
+      column_stride *= dims[i];
+    }
+  }
+  const Tensor batch = positions(x.context_ref(), kInt64, dims[0], 0, x.rank());
+  const Tensor channel = positions(x.context_ref(), kInt64, dims[1], 1, x.rank());
+  return place + (batch * number_int(batch, dims[1]) + channel) * number_int(batch, area);
 }
 
 Tensor avg_pool(const Tensor& given, const Window& window) {

@@ -26,6 +26,10 @@ Tensor sum(const Tensor& a, const Ints& axes, bool keepdims) {
   return cast(reduce_as_is(cast(a, accumulator_dtype(dtype)), Op::Add, axes, keepdims), dtype);
 }
 
+Tensor sum_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
+  return a.dtype().is_float() ? sum(a, axes, keepdims) : reduce_as_is(a, Op::Add, axes, keepdims);
+}
+
 Tensor prod(const Tensor& a, const Ints& axes, bool keepdims) {
   const DType dtype = sum_dtype(a.dtype());
   return cast(reduce_as_is(cast(a, accumulator_dtype(dtype)), Op::Mul, axes, keepdims), dtype);

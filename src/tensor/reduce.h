@@ -16,6 +16,8 @@ Tensor all(const Tensor& a, const Ints& axes, bool keepdims = false);
 
 // `op` over the axes in the dtype of `a` itself, without a wider accumulator.
 Tensor reduce_as_is(const Tensor& a, Op op, const Ints& axes, bool keepdims);
+// The sum in the dtype of `a`: 16-bit floats accumulate in float32, integers wrap.
+Tensor sum_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
 // The number of elements that one result of a reduction over `axes` folds.
 Dim reduced_count(const Tensor& a, const Ints& axes);
 

@@ -69,6 +69,9 @@ Tensor max_pool(const Tensor& x, const Window& window);
 // Where max_pool's values are: positions in the flattened spatial axes of one channel, int64; the
 // first of equals, and of NaNs.
 Tensor max_pool_indices(const Tensor& x, const Window& window);
+// The same as positions in all of x, which has its channels first; `column_major`: with the spatial
+// axes in the other order, the first of them fastest.
+Tensor max_pool_positions(const Tensor& x, const Window& window, bool column_major = false);
 // The mean of each window.
 Tensor avg_pool(const Tensor& x, const Window& window);
 // (sum |x|^p)^(1/p) of each window.

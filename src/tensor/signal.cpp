@@ -1,0 +1,234 @@
+#include "tensor/signal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "engine/host_room.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/joining.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/window.h"
+
+namespace tiny {
+
+namespace {
+
+// Longer transforms would need matrices of more than this many elements.
+constexpr int64_t kMatrixMax = int64_t{1} << 26;
+// Products of two such lengths still fit.
+constexpr int64_t kLengthMax = int64_t{1} << 24;
+
+int64_t length_of(const Tensor& x, int64_t axis) {
+  return x.shape()[static_cast<size_t>(checked_axis(axis, x.rank()))].value();
+}
+
+Tensor from_doubles(const Ref<Context>& context, const Ints& shape,
+                    const std::vector<double>& values) {
+  return from_data(context, kFloat64, shape, values.data(), std::ssize(values) * 8);
+}
+
+struct Turns {
+  Tensor cosine;  // [from, to]
+  Tensor sine;
+};
+
+// cos and sin of 2 pi n k / length.
+Turns turns(const Tensor& like, int64_t from, int64_t to, int64_t length) {
+  const Ref<Context>& context = like.context_ref();
+  require(checked_mul(from, to, "a transform") <= kMatrixMax, Status::Unsupported,
+          "a transform of ", from, " elements to ", to, " needs a matrix of more than ",
+          kMatrixMax);
+  std::vector<double> cosine, sine;
+  HostRoom room(*context, from * to, 2 * sizeof(double));
+  for (int64_t n = 0; n < from; ++n)
+    for (int64_t k = 0; k < to; ++k) {
+      room.check();
+      // The angle is taken from the remainder, which is exact.
+      const double angle =
+          2 * M_PI * static_cast<double>(n * k % length) / static_cast<double>(length);
+      cosine.push_back(std::cos(angle));
+      sine.push_back(std::sin(angle));
+    }
+  return {cast(from_doubles(context, {from, to}, cosine), like.dtype()),
+          cast(from_doubles(context, {from, to}, sine), like.dtype())};
+}
+
+// The transform over the last axis, `to` of its values.
+Complex transformed(const Complex& x, int64_t to, int64_t length, bool inverse) {
+  const Turns t = turns(x.real, length_of(x.real, -1), to, length);
+  const Tensor sine = inverse ? neg(t.sine) : t.sine;
+  Tensor real = matmul(x.real, t.cosine);
+  Tensor imaginary = neg(matmul(x.real, sine));
+  if (x.imaginary) {
+    real = real + matmul(x.imaginary, sine);
+    imaginary = imaginary + matmul(x.imaginary, t.cosine);
+  }
+  if (!inverse) return {real, imaginary};
+  const Tensor n = number(real, static_cast<double>(length));
+  return {real / n, imaginary / n};
+}
+
+// The last axis cut or filled with zeros to `length`.
+Tensor sized(const Tensor& x, int64_t length) {
+  Ints none(static_cast<size_t>(x.rank()), 0), more = none;
+  more.back() = length - length_of(x, -1);
+  return pad(x, to_shape(none), to_shape(more));
+}
+
+// `f` of each part that there is.
+template <class F>
+Complex each_part(const Complex& x, F f) {
+  return {f(x.real), x.imaginary ? f(x.imaginary) : Tensor()};
+}
+
+// From the bins of a real signal to all bins: the rest are conjugates.
+Complex mirrored(const Complex& x, int64_t length) {
+  Ints from;
+  const HostRoom room(x.real.context(), length, sizeof(int64_t) + sizeof(double));
+  for (int64_t k = 0; k < length; ++k) from.push_back(k <= length / 2 ? k : length - k);
+  std::vector<double> sign;
+  for (int64_t k = 0; k < length; ++k) sign.push_back(k <= length / 2 ? 1 : -1);
+  const Tensor signs = cast(from_doubles(x.real.context_ref(), {length}, sign), x.real.dtype());
+  const Tensor imaginary = x.imaginary ? x.imaginary : number(x.real, 0) * x.real;
+  return {index_select(x.real, from, -1), index_select(imaginary, from, -1) * signs};
+}
+
+// a0 - a1 cos(t) + a2 cos(2t).
+Tensor cosine_window(const Ref<Context>& context, int64_t size, bool periodic, double a0, double a1,
+                     double a2) {
+  require(size >= 0, Status::InvalidArgument, "a window of ", size, " samples; wanted 0 or more");
+  const double turn = static_cast<double>(periodic ? size : size - 1);
+  std::vector<double> values;
+  HostRoom room(*context, size, sizeof(double));
+  for (int64_t i = 0; i < size; ++i) {
+    room.check();
+    // A symmetric window of one sample is its middle.
+    const double t = turn == 0 ? M_PI : 2 * M_PI * static_cast<double>(i) / turn;
+    values.push_back(a0 - a1 * std::cos(t) + a2 * std::cos(2 * t));
+  }
+  return from_doubles(context, {size}, values);
+}
+
+}  // namespace
+
+Complex view_as_complex(const Tensor& x) {
+  require(x.rank() >= 1, Status::Shape, "complex numbers of shape ", x.shape(),
+          "; wanted [.., 1 or 2]");
+  const int64_t parts = length_of(x, -1);
+  require(parts == 1 || parts == 2, Status::Shape, "complex numbers of shape ", x.shape(),
+          "; wanted [.., 1 or 2]");
+  const auto part = [&](int64_t i) { return squeeze(slice_axis(x, -1, i, i + 1), {-1}); };
+  return {part(0), parts == 2 ? part(1) : Tensor()};
+}
+
+Tensor view_as_real(const Complex& x) {
+  require(static_cast<bool>(x.imaginary), Status::InvalidArgument,
+          "complex numbers without an imaginary part");
+  return stack(std::vector<Tensor>{x.real, x.imaginary}, x.real.rank());
+}
+
+Complex dft(const Complex& x, int64_t given_axis, const DftOptions& options) {
+  const int64_t axis = checked_axis(given_axis, x.real.rank());
+  const bool to_real = options.inverse && options.onesided;
+  const int64_t size = length_of(x.real, axis);
+  const int64_t length = options.length.value_or(to_real ? 2 * (size - 1) : size);
+  require(length > 0 && length < kLengthMax, Status::InvalidArgument, "dft: a length of ", length,
+          "; wanted 1 to ", kLengthMax - 1);
+  require(!options.onesided || options.inverse || !x.imaginary, Status::InvalidArgument,
+          "dft: one side of the spectrum of a complex signal; wanted a real one");
+  const int64_t used = to_real ? length / 2 + 1 : length;
+  // The transformed axis last.
+  Complex in =
+      each_part(x, [&](const Tensor& part) { return sized(transpose(part, axis, -1), used); });
+  if (to_real) in = mirrored(in, length);
+  const int64_t bins = options.onesided && !options.inverse ? length / 2 + 1 : length;
+  Complex out = transformed(in, bins, length, options.inverse);
+  if (to_real) out.imaginary = Tensor();
+  return each_part(out, [&](const Tensor& part) { return transpose(part, axis, -1); });
+}
+
+Complex stft(const Complex& x, const Tensor& window, int64_t length, int64_t step, bool onesided) {
+  require(x.real.rank() == 2, Status::Shape, "stft: a signal of shape ", x.real.shape(),
+          "; wanted [batch, samples]");
+  const int64_t size = length_of(x.real, 1);
+  require(step > 0 && length > 0 && length <= size, Status::InvalidArgument, "stft: frames of ",
+          length, " samples, ", step, " apart, of ", size);
+  require(!window || (window.rank() == 1 && length_of(window, 0) == length), Status::Shape,
+          "stft: a window of shape ", window ? Shape(window.shape()) : Shape(), "; wanted [",
+          length, "]");
+  require(!onesided || !x.imaginary, Status::InvalidArgument,
+          "stft: one side of the spectrum of a complex signal; wanted a real one");
+  const int64_t frames = (size - length) / step + 1;
+  const Complex in = each_part(x, [&](const Tensor& part) {
+    const Tensor framed = windows(part, {length}, {step}, {1}, {frames});
+    return window ? framed * window : framed;
+  });
+  return transformed(in, onesided ? length / 2 + 1 : length, length, false);
+}
+
+Tensor hann_window(const Ref<Context>& context, int64_t size, bool periodic) {
+  return cosine_window(context, size, periodic, 0.5, 0.5, 0);
+}
+Tensor hamming_window(const Ref<Context>& context, int64_t size, bool periodic) {
+  return cosine_window(context, size, periodic, 25.0 / 46, 21.0 / 46, 0);
+}
+Tensor blackman_window(const Ref<Context>& context, int64_t size, bool periodic) {
+  return cosine_window(context, size, periodic, 0.42, 0.5, 0.08);
+}
+
+namespace {
+
+// The bins of the corners of all triangles, two more than there are bands.
+Ints mel_corners(int64_t bands, int64_t length, double rate, double low, double high) {
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double first = mel(low);
+  const double step = (mel(high) - first) / static_cast<double>(bands + 2);
+  Ints corners;
+  for (int64_t i = 0; i < bands + 2; ++i) {
+    const double at = first + step * static_cast<double>(i);
+    const double hertz = 700 * (std::pow(10, at / 2595) - 1);
+    const double bin = std::floor(static_cast<double>(length + 1) * hertz / rate);
+    require(bin >= 0 && bin < 0x1p31, Status::InvalidArgument, "mel_weights: a corner at ", hertz,
+            " Hz of ", rate, " samples a second");
+    corners.push_back(static_cast<int64_t>(bin));
+  }
+  return corners;
+}
+
+}  // namespace
+
+Tensor mel_weights(const Ref<Context>& context, int64_t bands, int64_t length, double rate,
+                   double low, double high) {
+  require(bands > 0 && length > 0 && bands < (1 << 20) && length < kLengthMax && rate > 0,
+          Status::InvalidArgument, "mel_weights: ", bands, " bands of a transform of ", length,
+          " samples, ", rate, " a second");
+  const int64_t bins = length / 2 + 1;
+  require(bands * bins <= kMatrixMax, Status::Unsupported, "mel_weights: ", bins, " bins to ",
+          bands, " bands need a matrix of more than ", kMatrixMax, " elements");
+  const Ints corners = mel_corners(bands, length, rate, low, high);
+  HostRoom room(*context, bins * bands, sizeof(double));
+  std::vector<double> weights(static_cast<size_t>(bins * bands), 0);
+  const auto at = [&](int64_t bin, int64_t band) -> double& {
+    return weights[static_cast<size_t>(bin * bands + band)];
+  };
+  for (int64_t b = 0; b < bands; ++b) {
+    const int64_t left = corners[static_cast<size_t>(b)];
+    const int64_t middle = corners[static_cast<size_t>(b) + 1];
+    const int64_t right = corners[static_cast<size_t>(b) + 2];
+    room.check();
+    for (int64_t i = left; i <= std::min(middle, bins - 1); ++i)
+      at(i, b) =
+          middle == left ? 1 : static_cast<double>(i - left) / static_cast<double>(middle - left);
+    for (int64_t i = middle; i < std::min(right, bins); ++i)
+      at(i, b) = static_cast<double>(right - i) / static_cast<double>(right - middle);
+  }
+  return from_doubles(context, {bins, bands}, weights);
+}
+
+}  // namespace tiny
