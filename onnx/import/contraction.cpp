@@ -10,6 +10,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/quantization.h"
 #include "tensor/reduce.h"
 
 namespace tiny::onnx {
@@ -40,17 +41,8 @@ Tensors import_gemm(Call& c) {
   return {out + rest};
 }
 
-// A zero point: of all elements, or one for each row (of A) or column (of B).
-Tensor centered(const Call& c, size_t i, size_t zero, bool is_row) {
-  const Tensor wide = cast(c.in(i), kInt32);
-  if (!c.has(zero)) return wide;
-  Tensor point = cast(c.in(zero), kInt32);
-  if (point.rank() == 1) point = is_row && dim_of(point, 0) > 1 ? unsqueeze(point, {1}) : point;
-  return wide - point;
-}
-
 Tensors import_matmul_integer(Call& c) {
-  return {matmul(centered(c, 0, 2, true), centered(c, 1, 3, false))};
+  return {matmul_integer(c.in(0), c.in_or(2, Tensor()), c.in(1), c.in_or(3, Tensor()))};
 }
 
 // ---- Einsum.

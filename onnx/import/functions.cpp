@@ -48,17 +48,4 @@ Tensor aligned(const Call& call, const Tensor& a, const Tensor& b) {
   return reshape(b, to_shape(shape));
 }
 
-Moments moments(const Tensor& a, const Ints& axes) {
-  const Tensor center = mean(a, axes, true);
-  return {center, mean(square(a - center), axes, true)};
-}
-
-Tensor quantized(const Tensor& scaled, const Tensor& zero, DType to) {
-  const Tensor wide = scaled.dtype().bits() < 32 ? cast(scaled, kFloat32) : scaled;
-  const Tensor moved = zero ? round(wide) + cast(zero, wide.dtype()) : round(wide);
-  const Tensor low = number(moved, double_of(to, lowest_bits(to)));
-  const Tensor high = number(moved, double_of(to, highest_bits(to)));
-  return cast(minimum(maximum(moved, low), high), to);
-}
-
 }  // namespace tiny::onnx

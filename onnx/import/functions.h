@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "onnx/import/call.h"
 #include "tensor/indexing.h"
+#include "tensor/quantization.h"
 #include "tensor/reduce.h"
 
 namespace tiny::onnx {
@@ -48,16 +49,6 @@ Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& val
 // The operand b of an operator before version 7: stretched to a's axes from `axis` on where the
 // attribute `broadcast` is set, and otherwise of a's very shape.
 Tensor aligned(const Call& call, const Tensor& a, const Tensor& b);
-
-// Mean and variance (of the population) along the axes, which stay with size 1.
-struct Moments {
-  Tensor mean;
-  Tensor variance;
-};
-Moments moments(const Tensor& a, const Ints& axes);
-
-// round(scaled) + zero (may be no tensor), at the ends of what the integer type `to` holds.
-Tensor quantized(const Tensor& scaled, const Tensor& zero, DType to);
 
 // The sum of `a` in its own dtype.
 inline Tensor sum_same(const Tensor& a, const Ints& axes, bool keepdims) {

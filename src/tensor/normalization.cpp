@@ -24,11 +24,23 @@ Tensor mean_of(const Tensor& x, const Ints& axes) {
   return mean(x, axes, true);
 }
 
+struct Moments {
+  Tensor mean, variance;  // of the population; the axes have size 1
+};
+Moments moments(const Tensor& x, const Ints& axes) {
+  const Tensor centre = mean_of(x, axes);
+  return {centre, mean_of(square(sub(x, centre)), axes)};
+}
+
+// 1 / sqrt(power + epsilon).
+Tensor inverse_root(const Tensor& power, double epsilon) {
+  return rsqrt(add(power, number(power, epsilon)));
+}
+
 // (x - mean) / sqrt(variance + epsilon) over `axes`.
 Tensor normalized(const Tensor& x, const Ints& axes, double epsilon) {
-  const Tensor centred = sub(x, mean_of(x, axes));
-  const Tensor var = mean_of(square(centred), axes);
-  return mul(centred, rsqrt(add(var, number(var, epsilon))));
+  const Moments m = moments(x, axes);
+  return mul(sub(x, m.mean), inverse_root(m.variance, epsilon));
 }
 
 Tensor scaled(const Tensor& x, const Tensor& scale, const Tensor& bias) {
@@ -99,6 +111,45 @@ Tensor batch_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, cons
               result_dtype(x));
 }
 
+Tensor batch_norm_folded(const Tensor& x, const Tensor& scale, const Tensor& bias,
+                         const Tensor& mean, const Tensor& var, double epsilon) {
+  require_contexts(x, {scale, bias, mean, var});
+  require(scale && bias && mean && var, Status::InvalidArgument,
+          "batch_norm: no scale, bias, mean or variance");
+  const Tensor deviation = wide(var);
+  const Tensor factor = div(wide(scale), sqrt(add(deviation, number(deviation, epsilon))));
+  const Tensor rest = sub(wide(bias), mul(wide(mean), factor));
+  return cast(add(mul(wide(x), per_channel(x, factor, "batch_norm: scale")),
+                  per_channel(x, rest, "batch_norm: bias")),
+              result_dtype(x));
+}
+
+TrainedBatchNorm batch_norm_training(const Tensor& x, const Tensor& scale, const Tensor& bias,
+                                     const Tensor& running_mean, const Tensor& running_var,
+                                     double epsilon, double momentum) {
+  require_contexts(x, {scale, bias, running_mean, running_var});
+  require(running_mean && running_var, Status::InvalidArgument,
+          "batch_norm: no running mean or variance");
+  require(x.rank() >= 2, Status::Shape, "batch_norm of shape ", x.shape());
+  Ints axes = every_axis(x.rank());
+  axes.erase(axes.begin() + 1);
+  const Moments m = moments(wide(x), axes);
+  const Tensor mean = reshape(m.mean, {x.shape()[1]});
+  const Tensor var = reshape(m.variance, {x.shape()[1]});
+  const auto running = [&](const Tensor& stored, const Tensor& fresh) {
+    const Tensor value = wide(stored);
+    return cast(add(mul(value, number(value, momentum)), mul(fresh, number(fresh, 1 - momentum))),
+                stored.dtype());
+  };
+  return {batch_norm_folded(x, scale, bias, mean, var, epsilon), running(running_mean, mean),
+          running(running_var, var)};
+}
+
+Tensor batch_norm_elementwise(const Tensor& x, const Tensor& scale, const Tensor& bias,
+                              const Tensor& mean, const Tensor& var, double epsilon) {
+  return add(mul(mul(sub(x, mean), inverse_root(var, epsilon)), scale), bias);
+}
+
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, int64_t axis,
                   double epsilon) {
   require_contexts(x, {scale, bias});
@@ -106,12 +157,32 @@ Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, int6
               result_dtype(x));
 }
 
+StagedLayerNorm layer_norm_staged(const Tensor& x, const Tensor& scale, const Tensor& bias,
+                                  int64_t axis, double epsilon, DType stage) {
+  require_contexts(x, {scale, bias});
+  const Tensor value = cast(x, stage);
+  const Moments m = moments(value, axes_from(x, axis));
+  const Tensor inverse = inverse_root(m.variance, epsilon);
+  Tensor y = cast(mul(sub(value, m.mean), inverse), x.dtype());
+  if (scale) y = mul(y, scale);
+  if (bias) y = add(y, bias);
+  return {y, m.mean, inverse};
+}
+
 Tensor rms_norm(const Tensor& x, const Tensor& scale, int64_t axis, double epsilon) {
   require_contexts(x, {scale});
   const Tensor value = wide(x);
   const Tensor power = mean_of(square(value), axes_from(x, axis));
-  return cast(scaled(mul(value, rsqrt(add(power, number(power, epsilon)))), scale, Tensor()),
-              result_dtype(x));
+  return cast(scaled(mul(value, inverse_root(power, epsilon)), scale, Tensor()), result_dtype(x));
+}
+
+Tensor rms_norm_staged(const Tensor& x, const Tensor& scale, int64_t axis, double epsilon,
+                       DType stage) {
+  require_contexts(x, {scale});
+  const Tensor value = cast(x, stage);
+  const Tensor power = mean_of(square(value), axes_from(x, axis));
+  const Tensor y = cast(mul(value, inverse_root(power, epsilon)), x.dtype());
+  return scale ? mul(y, scale) : y;
 }
 
 Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& scale, const Tensor& bias,
@@ -121,12 +192,12 @@ Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& scale, const Te
   const Dim channels = x.shape()[1];
   require(groups >= 1 && (divide_exactly(channels, groups) || channels.value() % groups == 0),
           Status::Shape, "group_norm: ", channels, " channels in ", groups, " groups");
-  Shape split{x.shape()[0], Dim(groups), floor_div(channels, Dim(groups))};
-  const Shape rest = x.shape().from(2);
-  split.insert(split.end(), rest.begin(), rest.end());
+  // The channels of a group and their places are one axis.
+  const Dim size = floor_div(channels, Dim(groups)) * product(x.shape().from(2));
+  const Shape split{x.shape()[0], Dim(groups), size};
   const Tensor value = wide(x);
   const Tensor grouped = value.with(make_reshape(value.node(), split));
-  const Tensor normal = normalized(grouped, axes_from(grouped, 2), epsilon);
+  const Tensor normal = normalized(grouped, {2}, epsilon);
   const Tensor flat = value.with(make_reshape(normal.node(), x.shape()));
   return cast(scaled(flat, per_channel(x, scale, "group_norm: scale"),
                      per_channel(x, bias, "group_norm: bias")),
@@ -140,6 +211,17 @@ Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, d
                      per_channel(x, scale, "instance_norm: scale"),
                      per_channel(x, bias, "instance_norm: bias")),
               result_dtype(x));
+}
+
+Tensor mean_variance_norm(const Tensor& x, const Ints& axes, double epsilon) {
+  const Moments m = moments(x, axes);
+  return div(sub(x, m.mean), add(sqrt(m.variance), number(x, epsilon)));
+}
+
+Tensor lp_normalize(const Tensor& x, int64_t p, int64_t axis) {
+  require(p == 1 || p == 2, Status::InvalidArgument, "lp_normalize: p = ", p, "; it takes 1 or 2");
+  const Tensor norm = p == 1 ? sum(abs(x), {axis}, true) : sqrt(sum(square(x), {axis}, true));
+  return where(equal(norm, number(norm, 0)), number(x, 0), div(x, norm));
 }
 
 namespace {

@@ -1,0 +1,116 @@
+#include "tensor/quantization.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/reduce.h"
+
+namespace tiny {
+
+namespace {
+
+// Every element of `axis` so many times, one after the other.
+Tensor repeated(const Tensor& a, int64_t axis, int64_t times) {
+  const auto at = static_cast<size_t>(axis);
+  Shape apart = a.shape();
+  Shape joined = apart;
+  apart.insert(apart.begin() + axis + 1, Dim(1));
+  Shape wide = apart;
+  wide[at + 1] = times;
+  joined[at] = checked_mul(joined[at].value(), times, "the elements of all blocks");
+  return a.with(make_reshape(make_expand(make_reshape(a.node(), apart), wide), joined));
+}
+
+// A scale or zero point as a tensor that broadcasts with x.
+Tensor spread(const Tensor& parameter, const Tensor& x, const QuantizationParameters& p) {
+  if (parameter.rank() == 0) return parameter;
+  if (parameter.rank() == 1 && p.block == 0) {
+    const int64_t count = parameter.shape()[0].value();
+    if (count == 1) return reshape(parameter, Shape());
+    const int64_t axis = checked_axis(p.axis, x.rank());
+    require(decide_equal(x.shape()[static_cast<size_t>(axis)], count), Status::Shape,
+            "quantization: a scale or zero point of shape ", parameter.shape(), " for axis ", axis,
+            " of ", x.shape());
+    Shape shape(x.shape().size(), Dim(1));
+    shape[static_cast<size_t>(axis)] = count;
+    return reshape(parameter, shape);
+  }
+  require(p.block > 0 && parameter.rank() == x.rank(), Status::Shape,
+          "quantization: a scale or zero point of shape ", parameter.shape(), " for ", x.shape(),
+          " in blocks of ", p.block);
+  const int64_t axis = checked_axis(p.axis, x.rank());
+  const Dim size = x.shape()[static_cast<size_t>(axis)];
+  const Tensor wide = repeated(parameter, axis, p.block);
+  require(decide_less_equal(size, wide.shape()[static_cast<size_t>(axis)]), Status::Shape,
+          "quantization: a scale or zero point of shape ", parameter.shape(), " in blocks of ",
+          p.block, " for ", size, " elements of axis ", axis);
+  return slice_axis(wide, axis, 0, size);
+}
+
+// One of a row of a as a column; one of a column of b is a row already.
+Tensor beside(const Tensor& parameter, bool is_of_rows) {
+  if (parameter.rank() != 1) return parameter;
+  if (parameter.shape()[0].is(1)) return reshape(parameter, Shape());
+  return is_of_rows ? unsqueeze(parameter, {1}) : parameter;
+}
+
+Tensor centred(const Tensor& x, const Tensor& zero, bool is_of_rows) {
+  const Tensor wide = cast(x, kInt32);
+  return zero ? wide - cast(beside(zero, is_of_rows), kInt32) : wide;
+}
+
+}  // namespace
+
+Tensor quantized(const Tensor& scaled, const Tensor& zero, DType to) {
+  require(to.is_int(), Status::DType, "quantization to ", to, "; it takes a type of integers");
+  const Tensor wide = scaled.dtype().bits() < 32 ? cast(scaled, kFloat32) : scaled;
+  const Tensor moved = zero ? round(wide) + cast(zero, wide.dtype()) : round(wide);
+  const Tensor low = number(moved, double_of(to, lowest_bits(to)));
+  const Tensor high = number(moved, double_of(to, highest_bits(to)));
+  return cast(minimum(maximum(moved, low), high), to);
+}
+
+Tensor quantize(const Tensor& x, const QuantizationParameters& p, DType to,
+                std::optional<DType> precision) {
+  const DType dtype = precision.value_or(p.scale.dtype());
+  const Tensor scaled = cast(x, dtype) / cast(spread(p.scale, x, p), dtype);
+  return quantized(scaled, p.zero ? spread(p.zero, x, p) : Tensor(), to);
+}
+
+Tensor dequantize(const Tensor& x, const QuantizationParameters& p, DType to) {
+  Tensor centered = cast(x, kInt32);
+  if (p.zero) centered = centered - cast(spread(p.zero, x, p), kInt32);
+  const DType wide = to.bits() < 32 ? kFloat32 : to;
+  return cast(cast(centered, wide) * cast(spread(p.scale, x, p), wide), to);
+}
+
+Quantized quantize_dynamically(const Tensor& x) {
+  const Ints axes = every_axis(x.rank());
+  const Tensor zero = full(x.context_ref(), x.dtype(), {}, 0);
+  const Tensor high = maximum(max(x, axes), zero);
+  const Tensor low = minimum(min(x, axes), zero);
+  const Tensor range = (high - low) / number(high, 255);
+  // All zeros: any scale will do.
+  const Tensor scale = where(equal(range, zero), number(range, 1), range);
+  const Tensor point = quantized(neg(low) / scale, Tensor(), kUInt8);
+  return {quantized(x / scale, point, kUInt8), range, point};
+}
+
+Tensor matmul_integer(const Tensor& a, const Tensor& a_zero, const Tensor& b,
+                      const Tensor& b_zero) {
+  return matmul(centred(a, a_zero, true), centred(b, b_zero, false));
+}
+
+Tensor quantized_matmul(const Quantized& a, const Quantized& b, const Tensor& y_scale,
+                        const Tensor& y_zero) {
+  const Tensor total = matmul_integer(a.values, a.zero, b.values, b.zero);
+  const Tensor factor = cast(beside(a.scale, true), kFloat32) *
+                        cast(beside(b.scale, false), kFloat32) /
+                        cast(beside(y_scale, true), kFloat32);
+  return quantized(cast(total, kFloat32) * factor, beside(y_zero, true), y_zero.dtype());
+}
+
+}  // namespace tiny

@@ -1,0 +1,44 @@
+// Numbers as small integers q with a scale and a zero point: x = (q - zero) * scale.
+#pragma once
+
+#include <optional>
+
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+// round(scaled) + zero (may be none), at the ends of what the integer type `to` holds.
+Tensor quantized(const Tensor& scaled, const Tensor& zero, DType to);
+
+// To what a scale and a zero point belong.  One number is of all elements; of one axis they have a
+// number for each element of `axis` of x; with a `block` they have x's axes, and a number for so
+// many elements along `axis`, of which the last may be fewer.
+struct QuantizationParameters {
+  Tensor scale;
+  Tensor zero;  // or none, which is 0
+  int64_t axis = 1;
+  int64_t block = 0;
+};
+// round(x / scale) + zero as integers; the quotient is made in `precision`, the scale's dtype if
+// there is none.
+Tensor quantize(const Tensor& x, const QuantizationParameters& parameters, DType to,
+                std::optional<DType> precision = {});
+// (x - zero) * scale, made in float32 at least and rounded once.
+Tensor dequantize(const Tensor& x, const QuantizationParameters& parameters, DType to);
+
+struct Quantized {
+  Tensor values;
+  Tensor scale, zero;
+};
+// As uint8, whose 256 steps go over the range that holds 0 and every element.
+Quantized quantize_dynamically(const Tensor& x);
+
+// (a - a_zero) (b - b_zero) in int32.  A zero point is none, one number, or one for each row of a
+// or column of b.
+Tensor matmul_integer(const Tensor& a, const Tensor& a_zero, const Tensor& b, const Tensor& b_zero);
+// The product of the numbers that a and b stand for, as integers of y_zero's dtype.  The scales and
+// zero points are as above; y's are of rows.
+Tensor quantized_matmul(const Quantized& a, const Quantized& b, const Tensor& y_scale,
+                        const Tensor& y_zero);
+
+}  // namespace tiny
