@@ -2,10 +2,8 @@
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
-#include "tensor/create.h"
-#include "tensor/elementwise.h"
-#include "tensor/movement.h"
 #include "tensor/normalization.h"
+#include "tensor/quantized_conv.h"
 #include "tensor/reduce.h"
 #include "tensor/window.h"
 
@@ -78,43 +76,24 @@ Window pool_attributes(const Call& c, const Tensor& x) {
 
 // ---- Convolutions.
 
-Tensor convolution(const Call& c, const Tensor& x, const Tensor& weights, const Tensor& bias) {
-  return conv(x, weights, bias, convolution_attributes(c, x, weights));
-}
-
 Tensors import_conv(Call& c) {
-  return {convolution(c, c.in(0), c.in(1), c.in_or(2, Tensor()))};
+  return {
+      conv(c.in(0), c.in(1), c.in_or(2, Tensor()), convolution_attributes(c, c.in(0), c.in(1)))};
 }
 
-// The input, or the weights per output channel, less their zero point.
-Tensor centered(const Call& c, size_t i, size_t zero) {
-  const Tensor wide = cast(c.in(i), kInt32);
-  if (!c.has(zero)) return wide;
-  const Tensor point = cast(c.in(zero), kInt32);
-  if (point.rank() == 0 || dim_of(point, 0) == 1) return wide - reshape(point, Shape());
-  Ints shape(static_cast<size_t>(wide.rank()), 1);
-  shape[0] = dim_of(point, 0);
-  return wide - reshape(point, to_shape(shape));
-}
-
+// Inputs: x, the weights, their zero points.
 Tensors import_conv_integer(Call& c) {
-  return {convolution(c, centered(c, 0, 2), centered(c, 1, 3), Tensor())};
+  return {conv_integer(c.in(0), c.in_or(2, Tensor()), c.in(1), c.in_or(3, Tensor()), Tensor(),
+                       convolution_attributes(c, c.in(0), c.in(1)))};
 }
 
 // Inputs: x, its scale and zero point; the weights and theirs; the result's; a bias of int32.
 Tensors import_qlinear_conv(Call& c) {
-  const Tensor total = convolution(c, centered(c, 0, 2), centered(c, 3, 5), c.in_or(8, Tensor()));
-  Tensor scale = cast(c.in(4), kFloat32);
-  if (scale.rank() == 1 && dim_of(scale, 0) > 1) {
-    Ints shape(static_cast<size_t>(total.rank() - 1), 1);
-    shape[0] = dim_of(scale, 0);
-    scale = reshape(scale, to_shape(shape));
-  } else {
-    scale = reshape(scale, Shape());
-  }
-  const auto one = [&](size_t i) { return reshape(cast(c.in(i), kFloat32), Shape()); };
-  return {quantized(cast(total, kFloat32) * (one(1) * scale / one(6)), reshape(c.in(7), Shape()),
-                    c.in(7).dtype())};
+  const auto numbers = [&](size_t i) {
+    return Quantized{c.in(i), c.in(i + 1), c.in_or(i + 2, Tensor())};
+  };
+  return {quantized_conv(numbers(0), numbers(3), c.in_or(8, Tensor()), c.in(6), c.in(7),
+                         convolution_attributes(c, c.in(0), c.in(3)))};
 }
 
 Tensors import_conv_transpose(Call& c) {
