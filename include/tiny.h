@@ -72,10 +72,11 @@ extern "C" {
 **   far below that   a dimension that depends on variables (tiny_variable_create), which runs bind.  tiny_variable_dim,
 **                    tiny_tensor_shape and tiny_dim_* give it.  Taken, within the context, by tiny_input, tiny_full,
 **                    tiny_arange (its count), tiny_reshape, tiny_expand, tiny_tile, tiny_pad, tiny_one_hot, where a
-**                    tiny_slice begins and ends, by tiny_model_compile and tiny_dim_*.  What must know its size, or
-**                    whether two are equal, is TINY_ERROR_UNSUPPORTED.
+**                    tiny_slice begins and ends, by tiny_scalar_int (a scalar that is the size), tiny_model_compile
+**                    and tiny_dim_*.  What must know its size, or whether two are equal, is TINY_ERROR_UNSUPPORTED.
 ** The last checks itself: of another context, or changed by arithmetic (n + 1, 2 * n, -n, n / 2), it is
-** TINY_ERROR_INVALID_ARGUMENT that names the argument, never a size.  tiny_dim_* calculate with it. */
+** TINY_ERROR_INVALID_ARGUMENT that names the argument, never a size; so it is as a number among elements (tiny_full's
+** value), near to one that stands for a dimension.  tiny_dim_* calculate with it. */
 #define TINY_DIM_FREE (-1)
 
 /* ---- Version ------------------------------------------------------------------------------- */
@@ -297,6 +298,7 @@ TINY_API tiny_status tiny_tensor_wrap(tiny_context *context, tiny_dtype dtype, c
 /* A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes
    the tensor's dtype, unless only a float can hold it (docs/semantics.md). */
 TINY_API tiny_status tiny_scalar_float(tiny_context *context, double value, tiny_tensor **out);
+/* The same of an integer.  A number that stands for a dimension (see "Dimensions") is the size that each run has. */
 TINY_API tiny_status tiny_scalar_int(tiny_context *context, int64_t value, tiny_tensor **out);
 /* Every element `value`, converted to `dtype`. */
 TINY_API tiny_status tiny_full(tiny_context *context, tiny_dtype dtype, const int64_t *dims, size_t ndim, double value,

@@ -428,6 +428,8 @@ public sealed partial class Tensor {
   }
 
   Tensor Scalar(double value) { return Context.ScalarFloat(value); }
+  // Also of a Variable or Dim, which a double would not keep.
+  Tensor Scalar(long value) { return Context.ScalarInt(value); }
 
   public static Tensor operator +(Tensor a, Tensor b) { return a.Add(b); }
   public static Tensor operator -(Tensor a, Tensor b) { return a.Sub(b); }
@@ -438,10 +440,18 @@ public sealed partial class Tensor {
   public static Tensor operator -(Tensor a, double b) { return a.Sub(a.Scalar(b)); }
   public static Tensor operator *(Tensor a, double b) { return a.Mul(a.Scalar(b)); }
   public static Tensor operator /(Tensor a, double b) { return a.Div(a.Scalar(b)); }
+  public static Tensor operator +(Tensor a, long b) { return a.Add(a.Scalar(b)); }
+  public static Tensor operator -(Tensor a, long b) { return a.Sub(a.Scalar(b)); }
+  public static Tensor operator *(Tensor a, long b) { return a.Mul(a.Scalar(b)); }
+  public static Tensor operator /(Tensor a, long b) { return a.Div(a.Scalar(b)); }
   public static Tensor operator +(double a, Tensor b) { return b.Scalar(a).Add(b); }
   public static Tensor operator -(double a, Tensor b) { return b.Scalar(a).Sub(b); }
   public static Tensor operator *(double a, Tensor b) { return b.Scalar(a).Mul(b); }
   public static Tensor operator /(double a, Tensor b) { return b.Scalar(a).Div(b); }
+  public static Tensor operator +(long a, Tensor b) { return b.Scalar(a).Add(b); }
+  public static Tensor operator -(long a, Tensor b) { return b.Scalar(a).Sub(b); }
+  public static Tensor operator *(long a, Tensor b) { return b.Scalar(a).Mul(b); }
+  public static Tensor operator /(long a, Tensor b) { return b.Scalar(a).Div(b); }
 }
 
 }  // namespace Tiny

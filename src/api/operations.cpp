@@ -114,7 +114,7 @@ tiny_status tiny_pad(const tiny_tensor* a, const int64_t* before, const int64_t*
     const tiny::DimensionMarks& marks = a->context->marks;
     const tiny::Shape front = marks.shape(per_axis(a, before, naxes, "before"), "before");
     const tiny::Shape back = marks.shape(per_axis(a, after, naxes, "after"), "after");
-    return tiny::pad(a->value, front, back, value);
+    return tiny::pad(a->value, front, back, marks.scalar(value, "value"));
   });
 }
 

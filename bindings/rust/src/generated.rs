@@ -298,6 +298,7 @@ impl Context {
         Ok(Tensor::from_raw(out, self.clone()))
     }
 
+    /// The same of an integer.  A number that stands for a dimension (see "Dimensions") is the size that each run has.
     pub fn scalar_int(&self, value: i64) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_scalar_int(self.raw.as_ptr(), value, &mut out) })?;
