@@ -222,12 +222,12 @@ TINY_API tiny_status tiny_options_set_log(tiny_options *options, void (*log)(voi
 
 /* Memory for the elements of tensors and for values between kernels comes from `allocate`, aligned to `alignment`
    bytes, a power of two (NULL from it is TINY_ERROR_OUT_OF_MEMORY), and goes back to `release`, once and with the
-   same `bytes`; both get `user`, are called from any thread, also after the context was released if a program's
-   run or lent memory lives on, and must not call the library.  `allocate` may be NULL, with `release`: the
-   library's own memory again.  Code, graphs and texts are not in it. */
-TINY_API tiny_status tiny_options_set_allocator(tiny_options *options,
-                                                void *(*allocate)(void *user, size_t bytes, size_t alignment),
-                                                void (*release)(void *user, void *memory, size_t bytes), void *user);
+   same `bytes` and `alignment`; both get `user`, are called from any thread, also after the context was released if
+   a program's run or lent memory lives on, and must not call the library.  `allocate` may be NULL, with `release`:
+   the library's own memory again.  Code, graphs and texts are not in it. */
+TINY_API tiny_status
+tiny_options_set_allocator(tiny_options *options, void *(*allocate)(void *user, size_t bytes, size_t alignment),
+                           void (*release)(void *user, void *memory, size_t bytes, size_t alignment), void *user);
 
 /* Kernels that are split run on the caller's threads instead of the library's: `run` calls task(data, i) once for each
    i from 0 to count - 1, on any threads, at once or one after the other, and returns when all these calls have.
@@ -477,7 +477,7 @@ TINY_API tiny_status tiny_where(const tiny_tensor *condition, const tiny_tensor 
 /* A row-major copy. */
 TINY_API tiny_status tiny_contiguous(const tiny_tensor *a, tiny_tensor **out);
 /* The tensors one after the other along `axis`; the other dimensions agree. */
-TINY_API tiny_status tiny_concat(const tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
+TINY_API tiny_status tiny_concat(tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
 /* Products of the last two axes, the axes before broadcast; vectors as numpy.matmul takes them. */
 TINY_API tiny_status tiny_matmul(const tiny_tensor *a, const tiny_tensor *b, tiny_tensor **out);
 
@@ -488,7 +488,7 @@ TINY_API tiny_status tiny_unsqueeze(const tiny_tensor *a, const int64_t *axes, s
 /* Repeats the whole of axis k repeats[k] times. */
 TINY_API tiny_status tiny_tile(const tiny_tensor *a, const int64_t *repeats, size_t naxes, tiny_tensor **out);
 /* The tensors side by side along a new axis. */
-TINY_API tiny_status tiny_stack(const tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
+TINY_API tiny_status tiny_stack(tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
 /* Parts of these sizes, which fill `axis`; `count` is the number of sizes.  On failure every part is NULL. */
 TINY_API tiny_status tiny_split(const tiny_tensor *a, int64_t axis, const int64_t *sizes, size_t nsizes,
                                 tiny_tensor **parts, size_t count);
@@ -932,7 +932,8 @@ TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *ar
    before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.  "computes"
    lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name),
    that the kernel computes all or a part of: ["conv1","relu1"].  A node without a name is its operator and first
-   output, "Conv:y"; what several models share, or nobody has named, is not listed. */
+   output, "Conv:y"; a node in another's graph stands behind that, "loop1/add2"; what tiny_op made and nobody has
+   named is its operator, "TopK".  What several models share, or nobody has named, is not listed. */
 TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
 /* One kernel as text, made anew: `stage` is "uops" (its nodes), "linear" (what renderers start from), "c", or
    "asm" (what the device runs).  A building call.  TINY_ERROR_UNSUPPORTED if the context has dropped it. */

@@ -254,20 +254,15 @@ tiny_status tiny_assign(tiny_tensor* target, const tiny_tensor* value) {
 
 tiny_status tiny_realize(tiny_tensor* const* tensors, size_t count) {
   if (count == 0) return TINY_OK;
-  return tiny::act(__func__, {tensors, count, "tensors"}, [&] {
-    std::vector<tiny::Tensor*> values;
-    for (size_t i = 0; i < count; ++i) values.push_back(&tensors[i]->value);
-    tiny::realize(values);
-  });
+  return tiny::act(__func__, {tensors, count, "tensors"},
+                   [&] { tiny::realize(tiny::values_in(tensors, count)); });
 }
 
 tiny_status tiny_schedule(tiny_tensor* const* tensors, size_t count, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::act(__func__, {tensors, count, "tensors"}, [&] {
-    std::vector<tiny::Tensor*> values;
-    for (size_t i = 0; i < count; ++i) values.push_back(&tensors[i]->value);
-    *out = new tiny_report(tiny::schedule_json(values));
+    *out = new tiny_report(tiny::schedule_json(tiny::values_in(tensors, count)));
   });
 }
 

@@ -192,7 +192,7 @@ static class TensorTest {
         Check(posix_memalign(out memory, (UIntPtr)alignment, (UIntPtr)bytes) == 0, "memory");
         lock (live) live.Add(memory);
         return memory;
-      }, (memory, bytes) => {
+      }, (memory, bytes, alignment) => {
         lock (live) live.Remove(memory);
         free(memory);
       });
@@ -303,7 +303,7 @@ static class TensorTest {
         long at = (whole.ToInt64() + (long)alignment - 1) / (long)alignment * (long)alignment;
         lock (live) live[(IntPtr)at] = whole;
         return (IntPtr)at;
-      }, (memory, bytes) => {
+      }, (memory, bytes, alignment) => {
         lock (live) {
           Marshal.FreeHGlobal(live[memory]);
           live.Remove(memory);
@@ -315,8 +315,8 @@ static class TensorTest {
         kept.Dispose();
         Check(live.Count == 0, "and goes back");
       }
-      Throws<ArgumentException>(() => options.SetAllocator(null, (memory, bytes) => {}), "one of two");
-      options.SetAllocator((bytes, alignment) => { return IntPtr.Zero; }, (memory, bytes) => {});
+      Throws<ArgumentException>(() => options.SetAllocator(null, (memory, bytes, alignment) => {}), "one of two");
+      options.SetAllocator((bytes, alignment) => { return IntPtr.Zero; }, (memory, bytes, alignment) => {});
       var error = Throws<TinyException>(() => Total(options), "no memory");
       Check(error.Status == Status.ErrorOutOfMemory, "the status of no memory");
     }
@@ -410,8 +410,12 @@ static class TensorTest {
     Same(run.OutputTensor(0).ToArray<float>(), new float[] {21, 24}, "the run's own again");
   }
 
-  static int Main() {
+  // "threads" alone: one context and eight threads, and nothing else.
+  static int Main(string[] arguments) {
+    if (arguments.Length > 0 && arguments[0] != "threads") throw new ArgumentException(arguments[0]);
     using (var context = new Context()) {
+      Threads(context);
+      if (arguments.Length > 0) return Result();
       Arithmetic(context);
       Windows(context);
       Views(context);
@@ -423,12 +427,15 @@ static class TensorTest {
       Dlpack(context);
       Arithmetics(context);
       Variables(context);
-      Threads(context);
       BoundMemory(context);
     }
     Lifetimes();
     Callbacks();
+    return Result();
+  }
+
+  static int Result() {
     Console.WriteLine(checks - failures + " of " + checks + " facts hold");
-    return failures == 0 ? 0 : 1;
+    return failures == 0 && checks > 0 ? 0 : 1;
   }
 }
