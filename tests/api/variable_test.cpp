@@ -8,26 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/api_values.h"
 #include "tiny.h"
 
+namespace tiny {
 namespace {
 
-class Variable : public ::testing::Test {
+class Variable : public ::testing::Test, protected testing::ApiValues {
  protected:
-  void SetUp() override {
-    tiny_options* options = nullptr;
-    ASSERT_EQ(tiny_options_create(&options), TINY_OK);
-    ASSERT_EQ(tiny_options_set_string(options, "device", "cpu"), TINY_OK);
-    ASSERT_EQ(tiny_options_set_int(options, "cache", 0), TINY_OK);
-    ASSERT_EQ(tiny_context_create(options, &context_), TINY_OK) << tiny_last_error();
-    tiny_options_release(options);
-  }
+  void SetUp() override { open("cpu"); }
   void TearDown() override {
-    for (tiny_tensor* t : tensors_) tiny_tensor_release(t);
     for (tiny_variable* v : variables_) tiny_variable_release(v);
     tiny_run_release(run_);
     tiny_program_release(program_);
-    tiny_context_release(context_);
+    close();
   }
 
   tiny_variable* variable(const char* name, int64_t min, int64_t max) {
@@ -41,16 +35,6 @@ class Variable : public ::testing::Test {
     EXPECT_EQ(tiny_variable_dim(v, &out), TINY_OK);
     return out;
   }
-  tiny_tensor* keep(tiny_status status, tiny_tensor* t) {
-    EXPECT_EQ(status, TINY_OK) << tiny_last_error();
-    tensors_.push_back(t);
-    return t;
-  }
-  tiny_tensor* input(const std::vector<int64_t>& dims) {
-    tiny_tensor* out = nullptr;
-    const tiny_status status = tiny_input(context_, TINY_FLOAT32, dims.data(), dims.size(), &out);
-    return keep(status, out);
-  }
   tiny_tensor* binary(tiny_binary_op op, tiny_tensor* a, tiny_tensor* b) {
     tiny_tensor* out = nullptr;
     const tiny_status status = tiny_binary(op, a, b, &out);
@@ -61,11 +45,7 @@ class Variable : public ::testing::Test {
     std::vector<float> data(1);
     for (int64_t d : dims) data.resize(data.size() * static_cast<size_t>(d));
     std::iota(data.begin(), data.end(), 1.f);
-    tiny_tensor* out = nullptr;
-    const tiny_status status =
-        tiny_tensor_from_data(context_, TINY_FLOAT32, dims.data(), dims.size(), data.data(),
-                              data.size() * sizeof(float), &out);
-    return keep(status, out);
+    return floats(dims, data);
   }
   void compile(const std::vector<tiny_tensor*>& inputs, const std::vector<tiny_tensor*>& outputs) {
     ASSERT_EQ(tiny_program_compile(inputs.data(), inputs.size(), outputs.data(), outputs.size(),
@@ -95,10 +75,8 @@ class Variable : public ::testing::Test {
           << word << " in: " << tiny_last_error();
   }
 
-  tiny_context* context_ = nullptr;
   tiny_program* program_ = nullptr;
   tiny_run* run_ = nullptr;
-  std::vector<tiny_tensor*> tensors_;
   std::vector<tiny_variable*> variables_;
 };
 
@@ -566,3 +544,4 @@ TEST_F(Variable, NumbersThatStandForNothingAreNoSizes) {
 }
 
 }  // namespace
+}  // namespace tiny
