@@ -239,11 +239,11 @@ TINY_API tiny_status tiny_options_set_thread_pool(tiny_options *options,
                                                   void (*run)(void *user, void (*task)(void *data, size_t index),
                                                               void *data, size_t count),
                                                   void *user);
-/* Long work tells how far it is: `progress` is called between two kernels that are compiled, with `what` "compile NAME",
-   and between two candidates of a search for optimisations (the option "beam"), with "search NAME"; `done` of `total`
-   are done, and a new `what` may begin at 0 again.  It is called with `user` by the thread that builds, in the call
-   that builds; `what` lasts for the call.  A result other than 0 ends that call with TINY_ERROR_CANCELLED.  It must not
-   call the library on that context.  `progress` may be NULL: nobody is told again. */
+/* Long work tells how far it is: `progress` is called between two kernels that are compiled, with `what` "compile
+   NAME", and between two candidates of a search for optimisations (the option "beam"), with "search NAME"; `done` of
+   `total` are done, and a new `what` may begin at 0 again.  It is called with `user` by the thread that builds, in
+   the call that builds; `what` lasts for the call.  A result other than 0 ends that call with TINY_ERROR_CANCELLED.
+   It must not call the library on that context.  `progress` may be NULL: nobody is told again. */
 TINY_API tiny_status tiny_options_set_progress(
     tiny_options *options, int32_t (*progress)(void *user, const char *what, int64_t done, int64_t total), void *user);
 /* Long work asks: `poll` is called with `user` every few milliseconds by the thread that called, in calls that build
@@ -261,9 +261,9 @@ TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_conte
 TINY_API void tiny_context_retain(tiny_context *context);
 TINY_API void tiny_context_release(tiny_context *context);
 /* `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with
-   TINY_ERROR_CANCELLED, and waiting for it, within milliseconds: it is looked at between steps and in the middle of kernels.  Runs have
-   their own.  A value whose computing was ended is computed anew when it is read again; what was assigned by then
-   has any elements: it may be read, and assigned again. */
+   TINY_ERROR_CANCELLED, and waiting for it, within milliseconds: it is looked at between steps and in the middle of
+   kernels.  Runs have their own.  A value whose computing was ended is computed anew when it is read again; what was
+   assigned by then has any elements: it may be read, and assigned again. */
 TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel *cancel);
 /* What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of
    its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept
@@ -702,9 +702,9 @@ TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *
 
 /* ---- Operators of models ------------------------------------------------------------------------ */
 
-/* One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the standard's,
-   "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest that is known).
-   docs/ONNX.md lists the operators and what is left out of them.
+/* One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the
+   standard's, "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest
+   that is known).  docs/ONNX.md lists the operators and what is left out of them.
    An element of `inputs` may be NULL: that input is left out.  Numbers (tiny_scalar_float) take the dtype of what they
    meet.  Elements that decide shapes (those of Reshape, axes, pads, k) are read now: TINY_ERROR_UNSUPPORTED if they
    depend on a placeholder.
@@ -776,12 +776,12 @@ typedef struct tiny_model tiny_model;     /* a loaded ONNX file */
 typedef struct tiny_program tiny_program; /* compiled for certain shapes; immutable; any thread */
 typedef struct tiny_run tiny_run;         /* one execution of a program: bindings and memory */
 
-/* Reads the file and checks its structure; weights stay in the file, mapped, and so do those in other files.  As long as
-   the model or a program of it lives such a file may be renamed, deleted or replaced by another, but neither
-   changed in place nor truncated: the process would end with SIGBUS.  The context's option "map_files" 0 reads
-   files into memory instead; then they may do as they like.  Operators are checked when the model is compiled.  A
-   model file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of
-   the context's options. */
+/* Reads the file and checks its structure; weights stay in the file, mapped, and so do those in other files.  As long
+   as the model or a program of it lives such a file may be renamed, deleted or replaced by another, but neither
+   changed in place nor truncated: the process would end with SIGBUS.  The context's option "map_files" 0 reads files
+   into memory instead; then they may do as they like.  Operators are checked when the model is compiled.  A model
+   file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of the
+   context's options. */
 TINY_API tiny_status tiny_model_load(tiny_context *context, const char *path, tiny_model **out);
 /* The same of the bytes of such a file, which are copied before it returns.  `folder` (may be NULL: none) is where
    weights in other files lie, which tiny_model_load takes from the file's own folder; without it a model that

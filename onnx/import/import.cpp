@@ -331,13 +331,13 @@ Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
 }
 
 void Importer::nodes(const Graph& graph) {
-  const auto known = origins_ ? origins_->find(&graph) : GraphOrigins::const_iterator();
-  const bool is_known = origins_ && known != origins_->end();
-  Origin next = is_known ? known->second : context_->graph().origin();
+  // What is in a graph without origins of its own does the work of who has it.
+  const bool has_origins = origins_ && origins_->contains(&graph);
+  Origin next = has_origins ? origins_->at(&graph) : context_->graph().origin();
   for (const Node& n : graph.nodes) {
     const OriginScope scope(context_->graph(), next);
     node(n);
-    if (is_known) ++next;
+    if (has_origins) ++next;
   }
 }
 

@@ -1,8 +1,6 @@
 #include "tensor/marks.h"
 
-#include <algorithm>
 #include <atomic>
-#include <cmath>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -38,7 +36,7 @@ bool is_beyond_any_end(int64_t number) {
   return number == INT64_MAX || number == -INT64_MAX || number == INT64_MIN;
 }
 
-// How far the number is from where marks begin; no mark if that is not below all of them.
+// How far the number is below where marks begin; very far, modulo 2^64, if it is above.
 uint64_t offset_of(int64_t number) {
   return -static_cast<uint64_t>(number) - kMarkBase;
 }
