@@ -72,10 +72,11 @@ extern "C" {
 **   far below that   a dimension that depends on variables (tiny_variable_create), which runs bind.  tiny_variable_dim,
 **                    tiny_tensor_shape and tiny_dim_* give it.  Taken, within the context, by tiny_input, tiny_full,
 **                    tiny_arange (its count), tiny_reshape, tiny_expand, tiny_tile, tiny_pad, tiny_one_hot, where a
-**                    tiny_slice begins and ends, by tiny_model_compile and tiny_dim_*.  What must know its size, or
-**                    whether two are equal, is TINY_ERROR_UNSUPPORTED.
+**                    tiny_slice begins and ends, by tiny_scalar_int (a scalar that is the size), tiny_model_compile
+**                    and tiny_dim_*.  What must know its size, or whether two are equal, is TINY_ERROR_UNSUPPORTED.
 ** The last checks itself: of another context, or changed by arithmetic (n + 1, 2 * n, -n, n / 2), it is
-** TINY_ERROR_INVALID_ARGUMENT that names the argument, never a size.  tiny_dim_* calculate with it. */
+** TINY_ERROR_INVALID_ARGUMENT that names the argument, never a size; so it is as a number among elements (tiny_full's
+** value), near to one that stands for a dimension.  tiny_dim_* calculate with it. */
 #define TINY_DIM_FREE (-1)
 
 /* ---- Version ------------------------------------------------------------------------------- */
@@ -221,12 +222,12 @@ TINY_API tiny_status tiny_options_set_log(tiny_options *options, void (*log)(voi
 
 /* Memory for the elements of tensors and for values between kernels comes from `allocate`, aligned to `alignment`
    bytes, a power of two (NULL from it is TINY_ERROR_OUT_OF_MEMORY), and goes back to `release`, once and with the
-   same `bytes`; both get `user`, are called from any thread, also after the context was released if a program's
-   run or lent memory lives on, and must not call the library.  `allocate` may be NULL, with `release`: the
-   library's own memory again.  Code, graphs and texts are not in it. */
-TINY_API tiny_status tiny_options_set_allocator(tiny_options *options,
-                                                void *(*allocate)(void *user, size_t bytes, size_t alignment),
-                                                void (*release)(void *user, void *memory, size_t bytes), void *user);
+   same `bytes` and `alignment`; both get `user`, are called from any thread, also after the context was released if
+   a program's run or lent memory lives on, and must not call the library.  `allocate` may be NULL, with `release`:
+   the library's own memory again.  Code, graphs and texts are not in it. */
+TINY_API tiny_status
+tiny_options_set_allocator(tiny_options *options, void *(*allocate)(void *user, size_t bytes, size_t alignment),
+                           void (*release)(void *user, void *memory, size_t bytes, size_t alignment), void *user);
 
 /* Kernels that are split run on the caller's threads instead of the library's: `run` calls task(data, i) once for each
    i from 0 to count - 1, on any threads, at once or one after the other, and returns when all these calls have.
@@ -238,11 +239,11 @@ TINY_API tiny_status tiny_options_set_thread_pool(tiny_options *options,
                                                   void (*run)(void *user, void (*task)(void *data, size_t index),
                                                               void *data, size_t count),
                                                   void *user);
-/* Long work tells how far it is: `progress` is called between two kernels that are compiled, with `what` "compile NAME",
-   and between two candidates of a search for optimisations (the option "beam"), with "search NAME"; `done` of `total`
-   are done, and a new `what` may begin at 0 again.  It is called with `user` by the thread that builds, in the call
-   that builds; `what` lasts for the call.  A result other than 0 ends that call with TINY_ERROR_CANCELLED.  It must not
-   call the library on that context.  `progress` may be NULL: nobody is told again. */
+/* Long work tells how far it is: `progress` is called between two kernels that are compiled, with `what` "compile
+   NAME", and between two candidates of a search for optimisations (the option "beam"), with "search NAME"; `done` of
+   `total` are done, and a new `what` may begin at 0 again.  It is called with `user` by the thread that builds, in
+   the call that builds; `what` lasts for the call.  A result other than 0 ends that call with TINY_ERROR_CANCELLED.
+   It must not call the library on that context.  `progress` may be NULL: nobody is told again. */
 TINY_API tiny_status tiny_options_set_progress(
     tiny_options *options, int32_t (*progress)(void *user, const char *what, int64_t done, int64_t total), void *user);
 /* Long work asks: `poll` is called with `user` every few milliseconds by the thread that called, in calls that build
@@ -260,9 +261,9 @@ TINY_API tiny_status tiny_context_create(const tiny_options *options, tiny_conte
 TINY_API void tiny_context_retain(tiny_context *context);
 TINY_API void tiny_context_release(tiny_context *context);
 /* `cancel` (may be NULL: none) ends loading, compiling and computing in this context early, with
-   TINY_ERROR_CANCELLED, and waiting for it, within milliseconds: it is looked at between steps and in the middle of kernels.  Runs have
-   their own.  A value whose computing was ended is computed anew when it is read again; what was assigned by then
-   has any elements: it may be read, and assigned again. */
+   TINY_ERROR_CANCELLED, and waiting for it, within milliseconds: it is looked at between steps and in the middle of
+   kernels.  Runs have their own.  A value whose computing was ended is computed anew when it is read again; what was
+   assigned by then has any elements: it may be read, and assigned again. */
 TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel *cancel);
 /* What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of
    its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept
@@ -297,6 +298,7 @@ TINY_API tiny_status tiny_tensor_wrap(tiny_context *context, tiny_dtype dtype, c
 /* A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes
    the tensor's dtype, unless only a float can hold it (docs/semantics.md). */
 TINY_API tiny_status tiny_scalar_float(tiny_context *context, double value, tiny_tensor **out);
+/* The same of an integer.  A number that stands for a dimension (see "Dimensions") is the size that each run has. */
 TINY_API tiny_status tiny_scalar_int(tiny_context *context, int64_t value, tiny_tensor **out);
 /* Every element `value`, converted to `dtype`. */
 TINY_API tiny_status tiny_full(tiny_context *context, tiny_dtype dtype, const int64_t *dims, size_t ndim, double value,
@@ -475,7 +477,7 @@ TINY_API tiny_status tiny_where(const tiny_tensor *condition, const tiny_tensor 
 /* A row-major copy. */
 TINY_API tiny_status tiny_contiguous(const tiny_tensor *a, tiny_tensor **out);
 /* The tensors one after the other along `axis`; the other dimensions agree. */
-TINY_API tiny_status tiny_concat(const tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
+TINY_API tiny_status tiny_concat(tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
 /* Products of the last two axes, the axes before broadcast; vectors as numpy.matmul takes them. */
 TINY_API tiny_status tiny_matmul(const tiny_tensor *a, const tiny_tensor *b, tiny_tensor **out);
 
@@ -486,7 +488,7 @@ TINY_API tiny_status tiny_unsqueeze(const tiny_tensor *a, const int64_t *axes, s
 /* Repeats the whole of axis k repeats[k] times. */
 TINY_API tiny_status tiny_tile(const tiny_tensor *a, const int64_t *repeats, size_t naxes, tiny_tensor **out);
 /* The tensors side by side along a new axis. */
-TINY_API tiny_status tiny_stack(const tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
+TINY_API tiny_status tiny_stack(tiny_tensor *const *tensors, size_t count, int64_t axis, tiny_tensor **out);
 /* Parts of these sizes, which fill `axis`; `count` is the number of sizes.  On failure every part is NULL. */
 TINY_API tiny_status tiny_split(const tiny_tensor *a, int64_t axis, const int64_t *sizes, size_t nsizes,
                                 tiny_tensor **parts, size_t count);
@@ -700,9 +702,9 @@ TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *
 
 /* ---- Operators of models ------------------------------------------------------------------------ */
 
-/* One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the standard's,
-   "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest that is known).
-   docs/ONNX.md lists the operators and what is left out of them.
+/* One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the
+   standard's, "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest
+   that is known).  docs/ONNX.md lists the operators and what is left out of them.
    An element of `inputs` may be NULL: that input is left out.  Numbers (tiny_scalar_float) take the dtype of what they
    meet.  Elements that decide shapes (those of Reshape, axes, pads, k) are read now: TINY_ERROR_UNSUPPORTED if they
    depend on a placeholder.
@@ -774,12 +776,12 @@ typedef struct tiny_model tiny_model;     /* a loaded ONNX file */
 typedef struct tiny_program tiny_program; /* compiled for certain shapes; immutable; any thread */
 typedef struct tiny_run tiny_run;         /* one execution of a program: bindings and memory */
 
-/* Reads the file and checks its structure; weights stay in the file, mapped, and so do those in other files.  As long as
-   the model or a program of it lives such a file may be renamed, deleted or replaced by another, but neither
-   changed in place nor truncated: the process would end with SIGBUS.  The context's option "map_files" 0 reads
-   files into memory instead; then they may do as they like.  Operators are checked when the model is compiled.  A
-   model file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of
-   the context's options. */
+/* Reads the file and checks its structure; weights stay in the file, mapped, and so do those in other files.  As long
+   as the model or a program of it lives such a file may be renamed, deleted or replaced by another, but neither
+   changed in place nor truncated: the process would end with SIGBUS.  The context's option "map_files" 0 reads files
+   into memory instead; then they may do as they like.  Operators are checked when the model is compiled.  A model
+   file is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong, TINY_ERROR_LIMIT a limit of the
+   context's options. */
 TINY_API tiny_status tiny_model_load(tiny_context *context, const char *path, tiny_model **out);
 /* The same of the bytes of such a file, which are copied before it returns.  `folder` (may be NULL: none) is where
    weights in other files lie, which tiny_model_load takes from the file's own folder; without it a model that
@@ -930,7 +932,8 @@ TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *ar
    before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.  "computes"
    lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name),
    that the kernel computes all or a part of: ["conv1","relu1"].  A node without a name is its operator and first
-   output, "Conv:y"; what several models share, or nobody has named, is not listed. */
+   output, "Conv:y"; a node in another's graph stands behind that, "loop1/add2"; what tiny_op made and nobody has
+   named is its operator, "TopK".  What several models share, or nobody has named, is not listed. */
 TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_report **out);
 /* One kernel as text, made anew: `stage` is "uops" (its nodes), "linear" (what renderers start from), "c", or
    "asm" (what the device runs).  A building call.  TINY_ERROR_UNSUPPORTED if the context has dropped it. */

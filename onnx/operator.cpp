@@ -34,6 +34,8 @@ Tensors apply_operator(const Ref<Context>& context, const OperatorCall& call) {
     std::vector<Value> inputs;
     for (const Tensor& input : call.inputs) inputs.push_back({input, nullptr, nullptr});
     Weights constants;
+    tiny::Graph& graph = context->graph();
+    const OriginScope scope(graph, graph.origins().of_operator(name));
     return Importer(context, constants).apply(node, std::move(inputs));
   } catch (const FreeDimension& e) {
     throw e.at(name);

@@ -373,8 +373,8 @@ std::vector<Ref<const TensorProgram>> LoadedModel::programs() const {
 }
 
 Importer LoadedModel::importer() {
-  if (origin_ == kNobody) origin_ = context_->graph().origins().add(origin_names(model_.graph));
-  return Importer(context_, weights_, origin_);
+  if (origins_.empty()) origins_ = add_origins(context_->graph().origins(), model_.graph);
+  return Importer(context_, weights_, &origins_);
 }
 
 LoadedModel::Imported LoadedModel::import(const std::vector<Shape>& shapes, const Known& known) {

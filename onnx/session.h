@@ -141,7 +141,7 @@ class LoadedModel : public RefCounted {
   std::vector<std::pair<std::string, std::string>> metadata_;
   bool outputs_inferred_ = false;
   Weights weights_;
-  Origin origin_ = kNobody;  // of the graph's first node, once it was imported
+  GraphOrigins origins_;                                          // once it was imported
   std::list<std::pair<Key, Ref<const TensorProgram>>> programs_;  // the latest used first
   // Of runs that ended: their arenas serve the next of the same program.  With those under way they
   // are no more than have been under way at once.

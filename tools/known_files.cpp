@@ -2,10 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace tiny::cli {
 namespace {
@@ -45,13 +47,33 @@ constexpr Kind kKinds[] = {
     {257, "ustar"sv, "a tar archive, which has to be unpacked first"},
     {0, "\x7f\x45LF"sv, "an ELF program or library"},
     {0, "version https://git-lfs"sv, "a pointer of Git LFS; `git lfs pull` gets the model itself"},
-    {0, "<!DOCTYPE"sv, "a web page"},
-    {0, "<!doctype"sv, "a web page"},
-    {0, "<html"sv, "a web page"},
-    {0, "<?xml"sv, "an XML file"},
-    {0, "{"sv, "a JSON text"},
     {8, "{\""sv, "a .safetensors file: weights without a graph"},
 };
+
+// Texts, by how they begin in lower case, behind blanks.
+constexpr std::pair<std::string_view, const char*> kTexts[] = {
+    {"<!doctype html", "a web page"},
+    {"<html", "a web page"},
+    {"<?xml", "an XML file"},
+    {"{", "a JSON text"},
+};
+
+// A model begins with small numbers, which no text has.
+bool is_text(std::string_view head) {
+  return std::ranges::all_of(head, [](char c) {
+    return static_cast<unsigned char>(c) >= ' ' || "\t\n\f\r"sv.find(c) != std::string_view::npos;
+  });
+}
+
+const char* kind_of_text(std::string_view head) {
+  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);  // a byte order mark
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\n\f\r"), head.size()));
+  std::string start(head.substr(0, 16));
+  for (char& c : start) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const auto& [beginning, name] : kTexts)
+    if (start.starts_with(beginning)) return name;
+  return "a text";
+}
 
 }  // namespace
 
@@ -66,7 +88,7 @@ std::string known_kind(const std::string& path) {
   for (const Kind& kind : kKinds)
     if (head.size() > kind.offset && head.substr(kind.offset).starts_with(kind.bytes))
       return kind.name;
-  return "";
+  return is_text(head) ? kind_of_text(head) : "";
 }
 
 }  // namespace tiny::cli

@@ -5,7 +5,8 @@
 
 namespace tiny::cli {
 
-// "a PNG picture", "a folder", "an empty file"; "" for what is not recognised, models included.
+// "a PNG picture", "a text", "a folder", "an empty file"; "" for what is not recognised, models
+// included.
 std::string known_kind(const std::string& path);
 
 }  // namespace tiny::cli

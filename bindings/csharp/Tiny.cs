@@ -101,7 +101,7 @@ internal static class Memory {
 
 /// <summary>Gives the address of memory, aligned to a power of two, or zero if there is none.</summary>
 public delegate IntPtr Allocate(ulong bytes, ulong alignment);
-public delegate void Release(IntPtr memory, ulong bytes);
+public delegate void Release(IntPtr memory, ulong bytes, ulong alignment);
 /// <summary>Calls task(i) once for each i below count, on any threads, and returns when all have
 /// returned.</summary>
 public delegate void RunTasks(Action<ulong> task, ulong count);
@@ -118,7 +118,7 @@ public sealed partial class Options {
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
   delegate IntPtr AllocateFunction(IntPtr user, UIntPtr bytes, UIntPtr alignment);
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-  delegate void ReleaseFunction(IntPtr user, IntPtr memory, UIntPtr bytes);
+  delegate void ReleaseFunction(IntPtr user, IntPtr memory, UIntPtr bytes, UIntPtr alignment);
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
   delegate int ProgressFunction(IntPtr user, IntPtr what, long done, long total);
   [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -147,8 +147,8 @@ public sealed partial class Options {
     Guard(() => memory = ((Tuple<Allocate, Release>)Kept(user)).Item1((ulong)bytes, (ulong)alignment));
     return memory;
   };
-  static readonly ReleaseFunction callRelease = (user, memory, bytes) => Guard(
-      () => ((Tuple<Allocate, Release>)Kept(user)).Item2(memory, (ulong)bytes));
+  static readonly ReleaseFunction callRelease = (user, memory, bytes, alignment) => Guard(
+      () => ((Tuple<Allocate, Release>)Kept(user)).Item2(memory, (ulong)bytes, (ulong)alignment));
   static readonly RunFunction callRun = (user, task, data, count) => Guard(() => {
     var call = (TaskFunction)Marshal.GetDelegateForFunctionPointer(task, typeof(TaskFunction));
     ((RunTasks)Kept(user))(index => call(data, (UIntPtr)index), (ulong)count);
@@ -428,6 +428,8 @@ public sealed partial class Tensor {
   }
 
   Tensor Scalar(double value) { return Context.ScalarFloat(value); }
+  // Also of a Variable or Dim, which a double would not keep.
+  Tensor Scalar(long value) { return Context.ScalarInt(value); }
 
   public static Tensor operator +(Tensor a, Tensor b) { return a.Add(b); }
   public static Tensor operator -(Tensor a, Tensor b) { return a.Sub(b); }
@@ -438,10 +440,18 @@ public sealed partial class Tensor {
   public static Tensor operator -(Tensor a, double b) { return a.Sub(a.Scalar(b)); }
   public static Tensor operator *(Tensor a, double b) { return a.Mul(a.Scalar(b)); }
   public static Tensor operator /(Tensor a, double b) { return a.Div(a.Scalar(b)); }
+  public static Tensor operator +(Tensor a, long b) { return a.Add(a.Scalar(b)); }
+  public static Tensor operator -(Tensor a, long b) { return a.Sub(a.Scalar(b)); }
+  public static Tensor operator *(Tensor a, long b) { return a.Mul(a.Scalar(b)); }
+  public static Tensor operator /(Tensor a, long b) { return a.Div(a.Scalar(b)); }
   public static Tensor operator +(double a, Tensor b) { return b.Scalar(a).Add(b); }
   public static Tensor operator -(double a, Tensor b) { return b.Scalar(a).Sub(b); }
   public static Tensor operator *(double a, Tensor b) { return b.Scalar(a).Mul(b); }
   public static Tensor operator /(double a, Tensor b) { return b.Scalar(a).Div(b); }
+  public static Tensor operator +(long a, Tensor b) { return b.Scalar(a).Add(b); }
+  public static Tensor operator -(long a, Tensor b) { return b.Scalar(a).Sub(b); }
+  public static Tensor operator *(long a, Tensor b) { return b.Scalar(a).Mul(b); }
+  public static Tensor operator /(long a, Tensor b) { return b.Scalar(a).Div(b); }
 }
 
 }  // namespace Tiny

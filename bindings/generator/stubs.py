@@ -40,7 +40,7 @@ def argument_types(call, argument):
     if kind == "object":
         wanted = camel(argument.type)
         if argument.type == "tiny_tensor" and call.has_receiver:
-            wanted += " | float"
+            wanted += " | Whole | float"
     elif kind == "objects":
         wanted = f"Sequence[{camel(argument.type)}]"
     else:
@@ -133,13 +133,13 @@ def member_stub(name, member, typed):
 
 def operators(tables):
     """{name: stub} of the operators, which take numbers too."""
-    rows = {f"__{name}__": "self, other: Tensor | float" for name in tables.OPERATORS}
-    rows.update({f"__r{name}__": "self, other: float" for name in tables.OPERATORS})
+    rows = {f"__{name}__": "self, other: Tensor | Whole | float" for name in tables.OPERATORS}
+    rows.update({f"__r{name}__": "self, other: Whole | float" for name in tables.OPERATORS})
     rows.update({f"__{name}__": "self" for name in tables.UNARY})
     stubs = {name: f"def {name}({parameters}) -> Tensor: ..." for name, parameters in rows.items()}
     # Types say that == gives a bool; here it gives a tensor, as the others do.
-    return {**stubs, **{f"__{name}__": f"def __{name}__(self, other: Tensor | float) -> Tensor: ...  # type: ignore"
-                        for name in tables.COMPARISONS}}
+    compared = "(self, other: Tensor | Whole | float) -> Tensor: ...  # type: ignore"
+    return {**stubs, **{f"__{name}__": f"def __{name}__{compared}" for name in tables.COMPARISONS}}
 
 
 def class_stub(kind, typed, special):

@@ -357,11 +357,12 @@ static void *call_allocate(void *user, size_t bytes, size_t alignment) {
   return memory;
 }
 
-static void call_release(void *user, void *memory, size_t bytes) {
+static void call_release(void *user, void *memory, size_t bytes, size_t alignment) {
   inside python;
   PyObject *function = PyTuple_GET_ITEM((PyObject *)user, 1);
   if (!enter(&python)) return;
-  Py_XDECREF(PyObject_CallFunction(function, "Nn", PyLong_FromVoidPtr(memory), (Py_ssize_t)bytes));
+  Py_XDECREF(PyObject_CallFunction(function, "Nnn", PyLong_FromVoidPtr(memory), (Py_ssize_t)bytes,
+                                   (Py_ssize_t)alignment));
   leave(&python, function);
 }
 

@@ -115,13 +115,28 @@ Ref<Storage> copied(Context& context, const SharedBytes& bytes) {
   return wrapped(context, SharedBytes::own({bytes.view().begin(), bytes.view().end()}));
 }
 
+// The graph's own one after the other, then those of the graphs in it; `places` are where each
+// graph's begin.
+void list_names(const Graph& graph, const std::string& outer, std::vector<std::string>& names,
+                GraphOrigins& places) {
+  places[&graph] = static_cast<Origin>(names.size());
+  for (const Node& node : graph.nodes) names.push_back(outer + origin_name(node));
+  for (const Node& node : graph.nodes)
+    for (const Attribute& attribute : node.attributes)
+      for (const Graph& inner : attribute.graphs)
+        list_names(inner, cat(outer, origin_name(node), "/"), names, places);
+}
+
 }  // namespace
 
-std::vector<std::string> origin_names(const Graph& graph) {
+GraphOrigins add_origins(Origins& origins, const Graph& graph) {
+  GraphOrigins places;
   std::vector<std::string> names;
-  names.reserve(graph.nodes.size());
-  for (const Node& node : graph.nodes) names.push_back(origin_name(node));
-  return names;
+  list_names(graph, "", names, places);
+  const Origin first = origins.add(std::move(names));
+  if (first == kNobody) return {};
+  for (auto& [inner, place] : places) place += first;
+  return places;
 }
 
 Ref<Storage> Weights::storage(Context& context, const HostTensor& tensor) {
@@ -316,13 +331,13 @@ Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
 }
 
 void Importer::nodes(const Graph& graph) {
-  // What is in the graph of a node is that node's.
-  const bool is_outermost = scopes_.size() == 1 && origin_ != kNobody;
-  Origin next = is_outermost ? origin_ : context_->graph().origin();
+  // What is in a graph without origins of its own does the work of who has it.
+  const bool has_origins = origins_ && origins_->contains(&graph);
+  Origin next = has_origins ? origins_->at(&graph) : context_->graph().origin();
   for (const Node& n : graph.nodes) {
     const OriginScope scope(context_->graph(), next);
     node(n);
-    if (is_outermost) ++next;
+    if (has_origins) ++next;
   }
 }
 

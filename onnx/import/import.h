@@ -56,14 +56,17 @@ struct ImportInput {
   std::optional<HostTensor> known;  // its elements, where shapes depend on them
 };
 
-// What profiles call the nodes of a graph: by their names, or operator and first output.
-std::vector<std::string> origin_names(const Graph& graph);
+// What profiles call the nodes of a model: by their names, or operator and first output; what is in
+// the graph of a node stands behind that node's, "loop1/add2".  The origin of each graph's first
+// node; those of its others follow.
+using GraphOrigins = std::unordered_map<const Graph*, Origin>;
+GraphOrigins add_origins(Origins& origins, const Graph& graph);
 
 class Importer {
  public:
-  // `origin`: of the graph's first node; those of the others follow.
-  Importer(Ref<Context> context, Weights& weights, Origin origin = kNobody)
-      : context_(std::move(context)), weights_(weights), origin_(origin) {}
+  // `origins` (may be null) of the graph that is imported; they outlive this.
+  Importer(Ref<Context> context, Weights& weights, const GraphOrigins* origins = nullptr)
+      : context_(std::move(context)), weights_(weights), origins_(origins) {}
 
   // The graph's outputs.  Error{Unsupported} that lists every node that cannot be imported.
   Tensors import(const Graph& graph, const std::vector<ImportInput>& inputs);
@@ -100,7 +103,7 @@ class Importer {
   Ref<Context> context_;
   Weights& weights_;
   bool is_alone_ = false;
-  Origin origin_;
+  const GraphOrigins* origins_;
   std::vector<Scope> scopes_;
   std::vector<UnsupportedNode> unsupported_;
 };

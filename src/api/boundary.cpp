@@ -111,6 +111,18 @@ DType dtype_argument(tiny_dtype value) {
               cat("unknown dtype ", value, "; known: ", join(names, ", ")));
 }
 
+std::vector<Tensor> values_of(tiny_tensor* const* tensors, size_t count) {
+  std::vector<Tensor> values;
+  for (size_t i = 0; i < count; ++i) values.push_back(tensors[i]->value);
+  return values;
+}
+
+std::vector<Tensor*> values_in(tiny_tensor* const* tensors, size_t count) {
+  std::vector<Tensor*> values;
+  for (size_t i = 0; i < count; ++i) values.push_back(&tensors[i]->value);
+  return values;
+}
+
 Ref<CancelToken> token_of(const tiny_cancel* cancel) {
   return cancel ? required(cancel, "cancel").token : nullptr;
 }

@@ -43,6 +43,10 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
+// The values of handles that were checked.
+std::vector<Tensor> values_of(tiny_tensor* const* tensors, size_t count);
+std::vector<Tensor*> values_in(tiny_tensor* const* tensors, size_t count);  // in the handles
+
 // The token of a handle that may be NULL: then null.
 Ref<CancelToken> token_of(const tiny_cancel* cancel);
 

@@ -135,7 +135,7 @@ tiny_status tiny_options_set_log(tiny_options* options, void (*log)(void* user, 
 
 tiny_status tiny_options_set_allocator(
     tiny_options* options, void* (*allocate)(void* user, size_t bytes, size_t alignment),
-    void (*release)(void* user, void* memory, size_t bytes), void* user) {
+    void (*release)(void* user, void* memory, size_t bytes, size_t alignment), void* user) {
   return tiny::guarded(__func__, [&] {
     tiny::required(options, "options");
     tiny::require((allocate == nullptr) == (release == nullptr), tiny::Status::InvalidArgument,

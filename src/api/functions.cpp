@@ -19,12 +19,6 @@ Tensor optional(const tiny_tensor* tensor) {
   return tensor ? tensor->value : Tensor();
 }
 
-std::vector<Tensor> values(const tiny_tensor* const* tensors, size_t count) {
-  std::vector<Tensor> list;
-  for (size_t i = 0; i < count; ++i) list.push_back(tensors[i]->value);
-  return list;
-}
-
 }  // namespace
 
 extern "C" {
@@ -51,10 +45,9 @@ tiny_status tiny_tile(const tiny_tensor* a, const int64_t* repeats, size_t naxes
   });
 }
 
-tiny_status tiny_stack(const tiny_tensor* const* tensors, size_t count, int64_t axis,
-                       tiny_tensor** out) {
+tiny_status tiny_stack(tiny_tensor* const* tensors, size_t count, int64_t axis, tiny_tensor** out) {
   return produce(__func__, out, Operands(tensors, count, "tensors"),
-                 [&] { return tiny::stack(values(tensors, count), axis); });
+                 [&] { return tiny::stack(tiny::values_of(tensors, count), axis); });
 }
 
 tiny_status tiny_split(const tiny_tensor* a, int64_t axis, const int64_t* sizes, size_t nsizes,

@@ -3,9 +3,9 @@
 #include <chrono>
 
 #include "api/boundary.h"
+#include "base/checked.h"
 #include "base/inside.h"
 #include "engine/observe.h"
-#include "tensor/value.h"
 
 namespace {
 
@@ -106,20 +106,24 @@ void tiny_context::drain() {
 void tiny_tensor::hold(tiny::Tensor tensor) {
   value = std::move(tensor);
   dtype = value.dtype();
-  is_weak = value.weak();
-  if (value.node().is_const()) weak_bits = value.node().const_bits();
+  is_number = value.weak() && value.node().is_const();
+  if (is_number) number_bits = value.node().const_bits();
   const tiny::View& view = value.view();
   rank = view.shape.size();
   tiny::invariant(rank <= TINY_RANK_MAX, "a tensor that a caller sees has a few dimensions");
-  is_fixed = tiny::all_const(view.shape) && tiny::all_const(view.strides) && view.offset.is_const();
-  for (size_t i = 0; i < rank; ++i) dims[i] = context->marks.mark(view.shape[i]);
-  if (!is_fixed) {
-    shape = tiny::cat(view.shape);
-    return;
+  is_fixed = view.offset.is_const();
+  if (is_fixed) offset = view.offset.value();
+  numel = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    const tiny::Dim& size = view.shape[i];
+    const tiny::Dim& stride = view.strides[i];
+    is_fixed = is_fixed && size.is_const() && stride.is_const();
+    dims[i] = context->marks.mark(size);
+    if (!is_fixed) continue;
+    strides[i] = stride.value();
+    numel = tiny::checked_mul(numel, dims[i], "a size");
   }
-  numel = tiny::element_count(value);
-  offset = view.offset.value();
-  for (size_t i = 0; i < rank; ++i) strides[i] = view.strides[i].value();
+  if (!is_fixed) shape = tiny::cat(view.shape);
 }
 
 namespace tiny {

@@ -94,9 +94,9 @@ struct tiny_tensor : tiny::CountedAs<tiny::HandleKind::Tensor> {
 
   // For any thread, without the lock.
   tiny::DType dtype;
-  bool is_weak = false;
-  bool is_fixed = true;  // no size depends on a variable: strides, offset and numel are numbers
-  uint64_t weak_bits = 0;
+  bool is_number = false;  // a scalar that depends on nothing
+  bool is_fixed = true;    // no size depends on a variable: strides, offset and numel are numbers
+  uint64_t number_bits = 0;
   size_t rank = 0;
   int64_t numel = 0;
   int64_t offset = 0;

@@ -132,11 +132,7 @@ struct Ports {
     return *m.context;
   }
   // Within a Building.
-  std::vector<tiny::Tensor> values() const {
-    std::vector<tiny::Tensor> all;
-    for (size_t i = 0; i < input_count; ++i) all.push_back(inputs[i]->value);
-    return all;
-  }
+  std::vector<tiny::Tensor> values() const { return tiny::values_of(inputs, input_count); }
 };
 
 }  // namespace

@@ -114,7 +114,7 @@ tiny_status tiny_pad(const tiny_tensor* a, const int64_t* before, const int64_t*
     const tiny::DimensionMarks& marks = a->context->marks;
     const tiny::Shape front = marks.shape(per_axis(a, before, naxes, "before"), "before");
     const tiny::Shape back = marks.shape(per_axis(a, after, naxes, "after"), "after");
-    return tiny::pad(a->value, front, back, value);
+    return tiny::pad(a->value, front, back, marks.scalar(value, "value"));
   });
 }
 
@@ -157,13 +157,10 @@ tiny_status tiny_contiguous(const tiny_tensor* a, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] { return tiny::contiguous(a->value); });
 }
 
-tiny_status tiny_concat(const tiny_tensor* const* tensors, size_t count, int64_t axis,
+tiny_status tiny_concat(tiny_tensor* const* tensors, size_t count, int64_t axis,
                         tiny_tensor** out) {
-  return produce(__func__, out, {tensors, count, "tensors"}, [&] {
-    std::vector<tiny::Tensor> parts;
-    for (size_t i = 0; i < count; ++i) parts.push_back(tensors[i]->value);
-    return tiny::concat(parts, axis);
-  });
+  return produce(__func__, out, {tensors, count, "tensors"},
+                 [&] { return tiny::concat(tiny::values_of(tensors, count), axis); });
 }
 
 tiny_status tiny_matmul(const tiny_tensor* a, const tiny_tensor* b, tiny_tensor** out) {

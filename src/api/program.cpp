@@ -115,15 +115,13 @@ tiny_status tiny_program_compile(tiny_tensor* const* inputs, size_t input_count,
   *out = nullptr;
   return guarded(__func__, [&] {
     tiny_context& context = tiny::Operands(outputs, output_count, "outputs").context();
-    std::vector<tiny::Tensor> given;
-    std::vector<tiny::Tensor> wanted;
     if (input_count > 0)
       require(&tiny::Operands(inputs, input_count, "inputs").context() == &context,
               Status::InvalidArgument, "inputs and outputs come from different contexts");
     const tiny::Building building(context);
-    for (size_t i = 0; i < input_count; ++i) given.push_back(inputs[i]->value);
-    for (size_t i = 0; i < output_count; ++i) wanted.push_back(outputs[i]->value);
-    *out = new tiny_program(context, tiny::compile_tensors(context.core, given, wanted));
+    *out = new tiny_program(
+        context, tiny::compile_tensors(context.core, tiny::values_of(inputs, input_count),
+                                       tiny::values_of(outputs, output_count)));
   });
 }
 

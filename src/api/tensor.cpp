@@ -49,7 +49,7 @@ void require_fixed(const tiny_tensor& tensor) {
 class Computed {
  public:
   explicit Computed(const tiny_tensor& tensor) : reading_(*tensor.value.cell()) {
-    if (tensor.is_fixed && !tensor.is_weak && tensor.numel > 0 && reading_.data())
+    if (tensor.is_fixed && !tensor.is_number && tensor.numel > 0 && reading_.data())
       data_ = reading_.data() + tensor.offset * tensor.dtype.bytes();
   }
   // Element (0, 0, ..), or null.
@@ -77,8 +77,8 @@ bool read_computed(const tiny_tensor& tensor, void* data, size_t bytes) {
                                 tensor.dtype, " has ", wanted, " bytes; got ", bytes));
   if (bytes == 0) return true;
   require(data != nullptr, Status::InvalidArgument, "data is NULL");
-  if (tensor.is_weak) {
-    std::memcpy(data, &tensor.weak_bits, bytes);
+  if (tensor.is_number) {
+    std::memcpy(data, &tensor.number_bits, bytes);
     return true;
   }
   if (bytes > kCopiedMax && !tiny::is_row_major(dims, strides) && tensor.context->try_enter()) {
@@ -125,20 +125,23 @@ tiny_status tiny_tensor_wrap(tiny_context* context, tiny_dtype dtype, const int6
 }
 
 tiny_status tiny_scalar_float(tiny_context* context, double value, tiny_tensor** out) {
-  return produce(__func__, out, context,
-                 [&] { return tiny::Tensor::weak_float(context->core, value); });
+  return produce(__func__, out, context, [&] {
+    return tiny::Tensor::weak_float(context->core, context->marks.scalar(value, "value"));
+  });
 }
 
 tiny_status tiny_scalar_int(tiny_context* context, int64_t value, tiny_tensor** out) {
-  return produce(__func__, out, context,
-                 [&] { return tiny::Tensor::weak_int(context->core, value); });
+  return produce(__func__, out, context, [&] {
+    return tiny::Tensor::weak_int(context->core, context->marks.scalar(value, "value"));
+  });
 }
 
 tiny_status tiny_full(tiny_context* context, tiny_dtype dtype, const int64_t* dims, size_t ndim,
                       double value, tiny_tensor** out) {
   return produce(__func__, out, context, [&] {
     return tiny::full(context->core, tiny::dtype_argument(dtype),
-                      context->marks.shape(numbers(dims, ndim, "dims"), "dims"), value);
+                      context->marks.shape(numbers(dims, ndim, "dims"), "dims"),
+                      context->marks.scalar(value, "value"));
   });
 }
 
@@ -251,20 +254,15 @@ tiny_status tiny_assign(tiny_tensor* target, const tiny_tensor* value) {
 
 tiny_status tiny_realize(tiny_tensor* const* tensors, size_t count) {
   if (count == 0) return TINY_OK;
-  return tiny::act(__func__, {tensors, count, "tensors"}, [&] {
-    std::vector<tiny::Tensor*> values;
-    for (size_t i = 0; i < count; ++i) values.push_back(&tensors[i]->value);
-    tiny::realize(values);
-  });
+  return tiny::act(__func__, {tensors, count, "tensors"},
+                   [&] { tiny::realize(tiny::values_in(tensors, count)); });
 }
 
 tiny_status tiny_schedule(tiny_tensor* const* tensors, size_t count, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
   return tiny::act(__func__, {tensors, count, "tensors"}, [&] {
-    std::vector<tiny::Tensor*> values;
-    for (size_t i = 0; i < count; ++i) values.push_back(&tensors[i]->value);
-    *out = new tiny_report(tiny::schedule_json(values));
+    *out = new tiny_report(tiny::schedule_json(tiny::values_in(tensors, count)));
   });
 }
 

@@ -43,7 +43,7 @@ class CallbackOwner : public RefCounted {
 // The caller's own memory for buffers; both are called from any thread.
 struct Allocator {
   void* (*allocate)(void* user, size_t bytes, size_t alignment) = nullptr;  // null: the device's
-  void (*release)(void* user, void* memory, size_t bytes) = nullptr;
+  void (*release)(void* user, void* memory, size_t bytes, size_t alignment) = nullptr;
   void* user = nullptr;
   Ref<CallbackOwner> owner{};  // may be null
 };

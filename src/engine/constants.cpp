@@ -124,14 +124,14 @@ std::vector<UOp> copy_walked(std::span<const UOp> roots, bool memory_is_constant
 }
 
 // The one memory that a value is made of, and how; none if there are several.
-struct Origin {
+struct Derivation {
   Ref<Storage> storage;
   std::string recipe;
 };
-std::optional<Origin> origin_of(const UOp& value) {
+std::optional<Derivation> derivation_of(const UOp& value) {
   GraphKey key = graph_key({&value, 1}, {}, {});
   if (key.leaves.size() != 1) return std::nullopt;
-  return Origin{storage_of(key.leaves.front()), std::move(key.bytes)};
+  return Derivation{storage_of(key.leaves.front()), std::move(key.bytes)};
 }
 
 // Bytes of mapped files that are read before their memory is given back.
@@ -140,7 +140,7 @@ constexpr int64_t kLoadedMax = 4 << 20;
 // Values with where they come from, computed together.
 struct Batch {
   std::vector<UOp> values;
-  std::vector<std::optional<Origin>> origins;
+  std::vector<std::optional<Derivation>> origins;
   int64_t loaded = 0;  // bytes of their origins that need not stay in memory
 };
 
@@ -166,7 +166,7 @@ void compute_batch(Context& context, Batch& batch, ProgramRecorder& recorder) {
 void compute(Context& context, const std::vector<UOp>& values, ProgramRecorder& recorder) {
   Batch batch;
   for (const UOp& value : values) {
-    std::optional<Origin> origin = origin_of(value);
+    std::optional<Derivation> origin = derivation_of(value);
     const Ref<Storage> known = origin ? origin->storage->derived(origin->recipe) : nullptr;
     if (known) {
       value.node()->realized = known;

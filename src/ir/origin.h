@@ -1,5 +1,5 @@
-// Whose work a node does: the ONNX node that it was imported for, or the name that a tensor was
-// given.
+// Whose work a node does: the ONNX node that it was imported for, the name that a tensor was
+// given, or, where nobody has named it, the operator that a caller applied.
 //
 // An origin is a number on a node, so that a graph is built without touching a text.  A node that
 // takes another's place takes its origin (Graph::make in an OriginScope, UOp::with_src).  Equal
@@ -19,8 +19,15 @@ using Origin = uint32_t;
 inline constexpr Origin kNobody = 0;
 inline constexpr Origin kSeveral = UINT32_MAX;
 
+// From here on: operators.
+inline constexpr Origin kOperators = uint32_t{1} << 31;
+
 inline bool is_named(Origin origin) {
   return origin != kNobody && origin != kSeveral;
+}
+// What any name of a model's or a caller's is better than.
+inline bool is_operator(Origin origin) {
+  return origin >= kOperators && origin != kSeveral;
 }
 
 // The texts of the origins of one graph.
@@ -31,6 +38,8 @@ class Origins {
   Origin add(std::vector<std::string> names);
   // The number of a name that a tensor is given: for the same name always the same.
   Origin named(const std::string& name);
+  // The number of an operator: for the same always the same.
+  Origin of_operator(const std::string& name);
 
   // Of two origins that the same node has.
   Origin merged(Origin first, Origin other) const;
@@ -49,6 +58,8 @@ class Origins {
   Lists lists_;  // by the first number
   std::unordered_multimap<uint64_t, Origin> by_hash_;
   std::unordered_map<std::string, Origin> given_;
+  std::vector<std::string> operators_;  // by number
+  std::unordered_map<std::string, Origin> operator_numbers_;
   Origin next_ = 1;
 };
 

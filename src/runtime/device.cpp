@@ -20,14 +20,15 @@ class GivenBuffer : public Buffer {
     require(data_ != nullptr, Status::OutOfMemory, "the allocator that was set has no memory for ",
             "a buffer of ", bytes, " bytes");
     if (std::bit_cast<uintptr_t>(data_) % kAlignment == 0) return;
-    allocator_.release(allocator_.user, data_, size_);
+    give_back();
     throw Error(Status::InvalidArgument, cat("the allocator that was set gave memory that is not ",
                                              "aligned to ", kAlignment, " bytes"));
   }
   std::byte* host() const override { return static_cast<std::byte*>(data_); }
 
  private:
-  ~GivenBuffer() override { allocator_.release(allocator_.user, data_, size_); }
+  ~GivenBuffer() override { give_back(); }
+  void give_back() { allocator_.release(allocator_.user, data_, size_, kAlignment); }
 
   Allocator allocator_;
   size_t size_;

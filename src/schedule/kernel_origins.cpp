@@ -13,22 +13,31 @@ namespace {
 // A node's place among all, and whose work it does.
 struct Placed {
   uint32_t place = 0;
-  Origin origin = kNobody;
+  Origin origin = kNobody;     // a name that somebody gave
+  Origin operation = kNobody;  // or else the operator
 };
+
+bool is_given(Origin origin) {
+  return origin != kNobody && !is_operator(origin);
+}
 
 NodeTable<Placed> placed_nodes(std::span<const UOp> roots) {
   const std::vector<UOp> order = topological(roots, has_memory);
   NodeTable<Placed> placed;
   placed.reserve(order.size());
-  for (const UOp& u : order)
-    placed.emplace(u.node(), {static_cast<uint32_t>(placed.size()), u.node()->origin});
-  // Users first: by now all of them have told a source without an origin what they are part of.
+  for (const UOp& u : order) {
+    const Origin origin = u.node()->origin;
+    placed.emplace(u.node(),
+                   {static_cast<uint32_t>(placed.size()), is_given(origin) ? origin : kNobody,
+                    is_operator(origin) ? origin : kNobody});
+  }
+  // Users first: by now all of them have told a source without a name what they are part of.
   for (const UOp& u : order | std::views::reverse) {
     if (has_memory(u)) continue;
     const Origin origin = placed.at(u.node()).origin;
     const Origin own = origin == kNobody ? kSeveral : origin;
     for (const UOp& s : u.src()) {
-      if (s.node()->origin != kNobody) continue;
+      if (is_given(s.node()->origin)) continue;
       Origin& known = placed.at(s.node()).origin;
       known = known == kNobody || known == own ? own : kSeveral;
     }
@@ -56,8 +65,10 @@ class Walk {
       const UOp& u = *stack.back();
       stack.pop_back();
       if (has_memory(u)) continue;
-      if (const Placed* at = placed_.find(u.node()); at && is_named(at->origin) && !u.src().empty())
-        found.push_back(*at);
+      if (const Placed* at = placed_.find(u.node()); at && !u.src().empty()) {
+        const Origin origin = is_named(at->origin) ? at->origin : at->operation;
+        if (is_named(origin)) found.push_back({at->place, origin});
+      }
       // An older version of memory is the work of the kernels that wrote it.
       for (const UOp& s : u.src())
         if (!reads.contains(s.node()) && s.op() != Op::After && seen.insert(s.node()))

@@ -10,8 +10,8 @@
 namespace tiny {
 
 // For each kernel the origins of the nodes between what it reads and what it stores, in the order
-// of the data's flow.  What has no origin does the work of what alone it is computed for.  `roots`
-// are what the schedule was made for.
+// of the data's flow.  What has no name does the work of what alone it is computed for, or of the
+// operator that it was made by.  `roots` are what the schedule was made for.
 std::vector<std::vector<Origin>> kernel_origins(const Schedule& schedule,
                                                 std::span<const UOp> roots);
 

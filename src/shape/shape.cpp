@@ -37,9 +37,8 @@ Dim::Dim(UOp expression) {
     expression_ = std::move(expression);
 }
 
-int64_t Dim::value() const {
-  if (!is_const()) throw_free({&expression_, 1}, cat("the size ", to_string(*this)));
-  return value_;
+void Dim::throw_unknown() const {
+  throw_free({&expression_, 1}, cat("the size ", to_string(*this)));
 }
 
 namespace {
@@ -174,12 +173,8 @@ Dim product(const Shape& shape) {
 }
 
 Shape row_major_strides(const Shape& shape) {
-  Shape strides(shape.size());
-  Dim stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride = stride * shape[i];
-  }
+  Shape strides(shape.size(), Dim(1));
+  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
   return strides;
 }
 

@@ -36,13 +36,18 @@ class Dim {
   explicit Dim(UOp expression);              // a Const becomes a number
 
   bool is_const() const { return !expression_; }
-  int64_t value() const;  // FreeDimension unless it is a number
+  int64_t value() const {  // FreeDimension unless it is a number
+    if (!is_const()) throw_unknown();
+    return value_;
+  }
   bool is(int64_t value) const { return is_const() && value_ == value; }
   const UOp& expression() const { return expression_; }
   UOp uop(Graph& graph) const { return is_const() ? graph.integer(value_) : expression_; }
   bool operator==(const Dim&) const = default;
 
  private:
+  [[noreturn]] void throw_unknown() const;
+
   int64_t value_ = 0;
   UOp expression_;
 };

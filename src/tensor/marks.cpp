@@ -36,6 +36,30 @@ bool is_beyond_any_end(int64_t number) {
   return number == INT64_MAX || number == -INT64_MAX || number == INT64_MIN;
 }
 
+// How far the number is below where marks begin; very far, modulo 2^64, if it is above.
+uint64_t offset_of(int64_t number) {
+  return -static_cast<uint64_t>(number) - kMarkBase;
+}
+
+int64_t mark_of(uint32_t context, uint64_t place) {
+  const uint64_t number = context & ((uint32_t{1} << kContextBits) - 1);
+  const uint64_t check = hash_mix(context, place) >> (64 - kCheckBits);
+  const uint64_t tag = number << kCheckBits | check;
+  return -static_cast<int64_t>(kMarkBase + (place << kPlaceShift) + tag);
+}
+
+// Whether a context of the process, this or another, may have given the number.
+bool is_mark_of_any(int64_t number) {
+  const uint64_t offset = offset_of(number);
+  const uint64_t place = offset >> kPlaceShift;
+  if (place >= kPlaces) return false;
+  const uint32_t made = contexts.load(std::memory_order_relaxed);
+  uint64_t context = offset >> kCheckBits & ((uint64_t{1} << kContextBits) - 1);
+  for (; context < made; context += uint64_t{1} << kContextBits)
+    if (mark_of(static_cast<uint32_t>(context), place) == number) return true;
+  return false;
+}
+
 }  // namespace
 
 bool is_far_from_sizes(int64_t number) {
@@ -49,15 +73,11 @@ uint32_t DimensionMarks::next_context() {
 }
 
 int64_t DimensionMarks::number_at(uint64_t place) const {
-  const uint64_t context = context_ & ((uint32_t{1} << kContextBits) - 1);
-  const uint64_t check = hash_mix(context_, place) >> (64 - kCheckBits);
-  const uint64_t tag = context << kCheckBits | check;
-  return -static_cast<int64_t>(kMarkBase + (place << kPlaceShift) + tag);
+  return mark_of(context_, place);
 }
 
 UOp DimensionMarks::find(int64_t number) const {
-  const uint64_t offset = -static_cast<uint64_t>(number) - kMarkBase;
-  const uint64_t place = offset >> kPlaceShift;
+  const uint64_t place = offset_of(number) >> kPlaceShift;
   if (number >= 0 || place >= expressions_.size() || number != number_at(place)) return {};
   return expressions_[place];
 }
@@ -93,6 +113,33 @@ Shape DimensionMarks::positions(const Ints& numbers, const char* name) const {
     out.push_back(is_beyond_any_end(number) ? Dim(number)
                                             : dim(number, cat(name, "[", out.size(), "]")));
   return out;
+}
+
+bool DimensionMarks::is_near_mark(int64_t number) const {
+  constexpr uint64_t kHalf = uint64_t{1} << (kPlaceShift - 1);
+  const uint64_t at = (offset_of(number) + kHalf) >> kPlaceShift;
+  // Of the nearest two: a mark lies in the lower half of its place.
+  for (uint64_t place = at == 0 ? 0 : at - 1; place <= at && place < expressions_.size(); ++place)
+    if (is_in_range(number - number_at(place))) return true;
+  return false;
+}
+
+Dim DimensionMarks::scalar(int64_t number, const char* name) const {
+  if (number > -static_cast<int64_t>(kMarkBase) + kDimMax) return number;
+  if (UOp expression = find(number)) return Dim(std::move(expression));
+  require(!is_near_mark(number) && !is_mark_of_any(number), Status::InvalidArgument, name, " is ",
+          number, ", no dimension of this context but near to a number that stands for one, or ",
+          "another context's: such numbers are calculated with by tiny_dim_add and its like");
+  return number;
+}
+
+double DimensionMarks::scalar(double number, const char* name) const {
+  constexpr auto kLowest = -static_cast<double>(kMarkBase + (kPlaces << kPlaceShift));
+  const bool may_be = number >= kLowest && number <= -static_cast<double>(kMarkBase - kDimMax);
+  require(!may_be || !is_near_mark(static_cast<int64_t>(number)), Status::InvalidArgument, name,
+          " is ", number, ", what a floating-point number keeps of one that stands for a ",
+          "dimension: tiny_scalar_int makes a scalar of it");
+  return number;
 }
 
 Ints DimensionMarks::plain(Ints numbers, const char* name) const {

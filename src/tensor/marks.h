@@ -39,12 +39,18 @@ class DimensionMarks {
   Shape shape(const Ints& numbers, const char* name) const;
   // The same for positions, among which INT64_MAX, -INT64_MAX and INT64_MIN are beyond any end.
   Shape positions(const Ints& numbers, const char* name) const;
+  // A number that elements are made of: itself, or what it stands for.  Error{InvalidArgument} for
+  // what is near to a mark (which arithmetic has made of it), and for another context's mark.
+  Dim scalar(int64_t number, const char* name) const;
+  // The same for one that cannot be a mark.
+  double scalar(double number, const char* name) const;
   // The numbers themselves, where what depends on Variables is not taken: FreeDimension.
   Ints plain(Ints numbers, const char* name) const;
 
  private:
   int64_t number_at(uint64_t place) const;
   UOp find(int64_t number) const;
+  bool is_near_mark(int64_t number) const;
 
   uint32_t context_;
   std::vector<UOp> expressions_;  // by place; empty where the number would not do

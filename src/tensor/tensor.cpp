@@ -20,8 +20,8 @@ Tensor Tensor::of_memory(Ref<Context> context, const UOp& buffer, const View& vi
   return t;
 }
 
-Tensor Tensor::weak_int(Ref<Context> context, int64_t value) {
-  const UOp node = context->graph().constant_int(kInt64, value);
+Tensor Tensor::weak_int(Ref<Context> context, const Dim& value) {
+  const UOp node = value.uop(context->graph());
   Tensor t(std::move(context), node);
   t.weak_ = true;
   return t;

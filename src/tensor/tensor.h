@@ -64,7 +64,7 @@ class Tensor {
   static Tensor of_memory(Ref<Context> context, const UOp& buffer, const View& view,
                           bool is_own = true);
   // A bare number: it takes the dtype of what it meets; alone it is int64 or float32.
-  static Tensor weak_int(Ref<Context> context, int64_t value);
+  static Tensor weak_int(Ref<Context> context, const Dim& value);
   static Tensor weak_float(Ref<Context> context, double value);
 
   Context& context() const { return *context_; }

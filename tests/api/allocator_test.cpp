@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tiny.h"
@@ -13,7 +14,7 @@ namespace {
 
 struct Arena {
   std::mutex mutex;
-  std::map<void*, size_t> live;
+  std::map<void*, std::pair<size_t, size_t>> live;  // bytes and alignment
   int64_t given = 0;
   size_t bytes = 0;
   int64_t left = -1;  // requests that are served yet; < 0: all
@@ -27,17 +28,18 @@ void* allocate(void* user, size_t bytes, size_t alignment) {
   --arena.left;
   const size_t whole = (bytes + alignment - 1) / alignment * alignment + alignment;
   auto* memory = static_cast<char*>(aligned_alloc(alignment, whole)) + arena.shift;
-  arena.live[memory] = bytes;
+  arena.live[memory] = {bytes, alignment};
   ++arena.given;
   arena.bytes += bytes;
   return memory;
 }
 
-void release(void* user, void* memory, size_t bytes) {
+void release(void* user, void* memory, size_t bytes, size_t alignment) {
   auto& arena = *static_cast<Arena*>(user);
   const std::lock_guard lock(arena.mutex);
   EXPECT_EQ(arena.live.count(memory), 1u);
-  EXPECT_EQ(arena.live[memory], bytes);
+  EXPECT_EQ(arena.live[memory].first, bytes);
+  EXPECT_EQ(arena.live[memory].second, alignment);
   arena.live.erase(memory);
   free(static_cast<char*>(memory) - arena.shift);
 }

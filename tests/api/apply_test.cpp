@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/onnx/model_writer.h"
+#include "tests/support/api_values.h"
 #include "tests/support/temporary_folder.h"
 #include "tiny.h"
 
@@ -16,12 +17,9 @@ namespace tiny {
 namespace {
 
 namespace w = onnx::testing;
-using Dims = std::vector<int64_t>;
+using testing::Dims;
+using testing::error_has;
 using Floats = std::vector<float>;
-
-bool error_has(const char* text) {
-  return std::strstr(tiny_last_error(), text) != nullptr;
-}
 
 // y = relu(x @ w + b), x: float32 [N, 2]; what is said of y is `type`.
 w::Message dense_model(const w::Message& y) {
@@ -33,20 +31,12 @@ w::Message dense_model(const w::Message& y) {
                       .message(field::GraphProto::output, y));
 }
 
-class Apply : public ::testing::Test {
+class Apply : public ::testing::Test, protected testing::ApiValues {
  protected:
-  void SetUp() override {
-    tiny_options* options = nullptr;
-    ASSERT_EQ(tiny_options_create(&options), TINY_OK);
-    ASSERT_EQ(tiny_options_set_string(options, "device", "cpu"), TINY_OK);
-    ASSERT_EQ(tiny_options_set_int(options, "cache", 0), TINY_OK);
-    ASSERT_EQ(tiny_context_create(options, &context_), TINY_OK) << tiny_last_error();
-    tiny_options_release(options);
-  }
+  void SetUp() override { open("cpu"); }
   void TearDown() override {
-    for (tiny_tensor* t : tensors_) tiny_tensor_release(t);
     for (tiny_model* m : models_) tiny_model_release(m);
-    tiny_context_release(context_);
+    close();
   }
 
   tiny_model* load(const w::Message& message) {
@@ -57,23 +47,6 @@ class Apply : public ::testing::Test {
     models_.push_back(model);
     return model;
   }
-  tiny_tensor* keep(tiny_status status, tiny_tensor* t) {
-    EXPECT_EQ(status, TINY_OK) << tiny_last_error();
-    tensors_.push_back(t);
-    return t;
-  }
-  tiny_tensor* floats(const Dims& dims, const Floats& values) {
-    tiny_tensor* t = nullptr;
-    const tiny_status status =
-        tiny_tensor_from_data(context_, TINY_FLOAT32, dims.data(), dims.size(), values.data(),
-                              values.size() * sizeof(float), &t);
-    return keep(status, t);
-  }
-  tiny_tensor* input(const Dims& dims, tiny_dtype dtype = TINY_FLOAT32) {
-    tiny_tensor* t = nullptr;
-    const tiny_status status = tiny_input(context_, dtype, dims.data(), dims.size(), &t);
-    return keep(status, t);
-  }
   tiny_tensor* apply(tiny_model* model, const std::vector<tiny_tensor*>& inputs) {
     tiny_tensor* t = nullptr;
     const tiny_status status = tiny_model_apply(model, inputs.data(), inputs.size(), &t, 1);
@@ -83,14 +56,6 @@ class Apply : public ::testing::Test {
     tiny_tensor* t = nullptr;
     const tiny_status status = tiny_binary(TINY_ADD, a, a, &t);
     return keep(status, t);
-  }
-  Floats read(tiny_tensor* t) {
-    int64_t count = 0;
-    EXPECT_EQ(tiny_tensor_numel(t, &count), TINY_OK);
-    Floats values(static_cast<size_t>(count));
-    EXPECT_EQ(tiny_tensor_read(t, values.data(), values.size() * sizeof(float)), TINY_OK)
-        << tiny_last_error();
-    return values;
   }
   tiny_program* compiled(const std::vector<tiny_tensor*>& inputs,
                          const std::vector<tiny_tensor*>& outputs) {
@@ -127,8 +92,6 @@ class Apply : public ::testing::Test {
   }
 
   testing::TemporaryFolder folder_;
-  tiny_context* context_ = nullptr;
-  std::vector<tiny_tensor*> tensors_;
   std::vector<tiny_model*> models_;
 };
 

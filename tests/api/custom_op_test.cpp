@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/onnx/model_writer.h"
+#include "tests/support/api_values.h"
 #include "tests/support/temporary_folder.h"
 #include "tiny.h"
 
@@ -17,7 +18,8 @@ namespace tiny {
 namespace {
 
 namespace w = onnx::testing;
-using Dims = std::vector<int64_t>;
+using testing::Dims;
+using testing::error_has;
 using Floats = std::vector<float>;
 
 // y = x sorted along the last axis, and how often the functions were called.
@@ -76,23 +78,10 @@ void count_deletion(void* user) {
   ++static_cast<Sorter*>(user)->deleted;
 }
 
-class CustomOp : public ::testing::TestWithParam<const char*> {
+class CustomOp : public ::testing::TestWithParam<const char*>, protected testing::ApiValues {
  protected:
-  void SetUp() override { context_ = make_context(GetParam()); }
-  void TearDown() override {
-    for (tiny_tensor* t : tensors_) tiny_tensor_release(t);
-    tiny_context_release(context_);
-  }
-  static tiny_context* make_context(const char* device) {
-    tiny_options* options = nullptr;
-    tiny_context* context = nullptr;
-    EXPECT_EQ(tiny_options_create(&options), TINY_OK);
-    EXPECT_EQ(tiny_options_set_string(options, "device", device), TINY_OK);
-    EXPECT_EQ(tiny_options_set_int(options, "cache", 0), TINY_OK);
-    EXPECT_EQ(tiny_context_create(options, &context), TINY_OK) << tiny_last_error();
-    tiny_options_release(options);
-    return context;
-  }
+  void SetUp() override { open(GetParam()); }
+  void TearDown() override { close(); }
   static tiny_status add(tiny_context* context, Sorter& sorter, const char* name = "Sort") {
     tiny_custom_op* op = nullptr;
     EXPECT_EQ(tiny_custom_op_create("com.example", name, &sorter, count_deletion, &op), TINY_OK);
@@ -101,23 +90,6 @@ class CustomOp : public ::testing::TestWithParam<const char*> {
     const tiny_status status = tiny_context_add_custom_op(context, op);
     tiny_custom_op_release(op);
     return status;
-  }
-  tiny_tensor* keep(tiny_tensor* t) {
-    tensors_.push_back(t);
-    return t;
-  }
-  tiny_tensor* floats(const Dims& dims, const Floats& values) {
-    tiny_tensor* t = nullptr;
-    EXPECT_EQ(tiny_tensor_from_data(context_, TINY_FLOAT32, dims.data(), dims.size(), values.data(),
-                                    values.size() * sizeof(float), &t),
-              TINY_OK)
-        << tiny_last_error();
-    return keep(t);
-  }
-  tiny_tensor* input(const Dims& dims) {
-    tiny_tensor* t = nullptr;
-    EXPECT_EQ(tiny_input(context_, TINY_FLOAT32, dims.data(), dims.size(), &t), TINY_OK);
-    return keep(t);
   }
   tiny_status apply(std::vector<tiny_tensor*> inputs, std::vector<tiny_tensor*>& out,
                     const char* attributes = nullptr) {
@@ -133,15 +105,6 @@ class CustomOp : public ::testing::TestWithParam<const char*> {
     tiny_tensor* t = nullptr;
     EXPECT_EQ(tiny_unary(TINY_NEG, x, &t), TINY_OK);
     return keep(t);
-  }
-  template <class T = float>
-  std::vector<T> read(tiny_tensor* t) {
-    int64_t count = 0;
-    EXPECT_EQ(tiny_tensor_numel(t, &count), TINY_OK);
-    std::vector<T> values(static_cast<size_t>(count));
-    EXPECT_EQ(tiny_tensor_read(t, values.data(), values.size() * sizeof(T)), TINY_OK)
-        << tiny_last_error();
-    return values;
   }
   tiny_run* compiled(tiny_tensor* x, tiny_tensor* y) {
     tiny_program* program = nullptr;
@@ -163,12 +126,6 @@ class CustomOp : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(tiny_run_read_output(run, 0, out.data(), count * sizeof(float)), TINY_OK);
     return out;
   }
-  static bool error_has(const char* text) {
-    return std::strstr(tiny_last_error(), text) != nullptr;
-  }
-
-  tiny_context* context_ = nullptr;
-  std::vector<tiny_tensor*> tensors_;
   Sorter sorter_;
 };
 

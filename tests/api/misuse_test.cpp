@@ -64,7 +64,7 @@ TEST_F(Misuse, NullHandlesAreNamed) {
   expect(kArgument, "context is NULL",
          [](tiny_tensor** o) { return tiny_scalar_int(nullptr, 1, o); });
   expect(kArgument, "tensors[1] is NULL", [&](tiny_tensor** o) {
-    const tiny_tensor* list[] = {a_, nullptr};
+    tiny_tensor* list[] = {a_, nullptr};
     return tiny_concat(list, 2, 0, o);
   });
   expect(kArgument, "tensors is NULL or empty",
@@ -354,7 +354,7 @@ TEST_F(Misuse, ShapesThatDoNotFitAreShown) {
   });
   expect(kShape, "inner sizes differ", [&](tiny_tensor** o) { return tiny_matmul(a_, a_, o); });
   expect(kShape, "concat along axis 0", [&](tiny_tensor** o) {
-    const tiny_tensor* list[] = {a_, i_};
+    tiny_tensor* list[] = {a_, i_};
     return tiny_concat(list, 2, 0, o);
   });
   expect(kShape, "reaches elements 0 to 6 of memory that has 6", [&](tiny_tensor** o) {

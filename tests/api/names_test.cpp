@@ -4,9 +4,11 @@
 
 #include <array>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "tests/onnx/model_writer.h"
 #include "tiny.h"
 
 namespace {
@@ -133,6 +135,62 @@ TEST_F(Named, what_has_no_name_belongs_to_what_alone_needs_it) {
   EXPECT_EQ(of_program("", "all"), (Names{"\"all\"", "\"all\""}));
   EXPECT_EQ(of_program("first", ""), (Names{"\"first\"", ""}));
   EXPECT_EQ(of_program("", ""), (Names{"", ""}));
+}
+
+// Operators of tiny_op, where nobody has named their results.
+TEST_F(Named, operators_are_named_by_themselves) {
+  const auto op = [&](const char* name, tiny_tensor* a) {
+    tiny_tensor* out = nullptr;
+    const tiny_status status = tiny_op(context_, nullptr, name, 0, &a, 1, R"({"axis":1})", &out, 1);
+    return keep(status, out);
+  };
+  const auto names = [&](bool is_named) {
+    tiny_tensor* x = input();
+    tiny_tensor* y = op("Softmax", matmul(x, x));
+    if (is_named) named(y, "weights");
+    tiny_report* report = nullptr;
+    EXPECT_EQ(tiny_schedule(&y, 1, &report), TINY_OK) << tiny_last_error();
+    std::set<std::string> found;
+    for (const std::string& of_kernel : computes_of(tiny_report_text(report)))
+      found.insert(of_kernel);
+    tiny_report_release(report);
+    return found;
+  };
+  const std::set<std::string> plain = names(false), given = names(true);
+  EXPECT_TRUE(plain.contains("\"Softmax\"") && plain.contains("")) << "the product is nobody's";
+  EXPECT_EQ(plain.size(), 2u);
+  EXPECT_EQ(given, std::set<std::string>{"\"weights\""});
+}
+
+// A branch's nodes stand behind the node that has it.
+TEST_F(Named, nodes_of_inner_graphs_are_behind_the_outer_node) {
+  namespace w = tiny::onnx::testing;
+  const auto node = [](const char* op, const char* input, const char* output, const char* name) {
+    return w::node(op, {input}, {output}).text(tiny::field::NodeProto::name, name);
+  };
+  const auto branch = [&](const char* op, const char* name) {
+    return w::graph({node(op, "x", "b", name)}, {}, {"b"});
+  };
+  const w::Message choice = w::with(w::with(node("If", "c", "y", "choice"),
+                                            w::graph_attribute("then_branch", branch("Exp", "e"))),
+                                    w::graph_attribute("else_branch", branch("Log", "")));
+  const std::string bytes =
+      w::model(w::typed_graph({choice},
+                              {w::value("c", w::tensor_type(w::kBoolType, {})),
+                               w::floats("x", {w::dim(8), w::dim(8)})},
+                              {"y"}))
+          .bytes();
+  tiny_model* model = nullptr;
+  ASSERT_EQ(tiny_model_load_memory(context_, bytes.data(), bytes.size(), nullptr, &model), TINY_OK)
+      << tiny_last_error();
+  tiny_program* program = nullptr;
+  ASSERT_EQ(tiny_model_compile(model, nullptr, 0, &program), TINY_OK) << tiny_last_error();
+  tiny_report* report = nullptr;
+  ASSERT_EQ(tiny_program_kernels(program, &report), TINY_OK);
+  EXPECT_EQ(computes_of(tiny_report_text(report)), Names{R"("choice","choice/e","choice/Log:b")"});
+  tiny_report_release(report);
+  tiny_program_release(program);
+  tiny_model_release(model);
 }
 
 // The plan is found in the context, then in the disk cache of another process's stead: the graph's

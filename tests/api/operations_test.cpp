@@ -195,7 +195,7 @@ Outputs case_contiguous(Operands& o) {
   return MADE(tiny_contiguous, o.floats({2, 3}));
 }
 Outputs case_concat(Operands& o) {
-  const tiny_tensor* parts[] = {o.floats({2, 3}), o.floats({2, 1})};
+  tiny_tensor* parts[] = {o.floats({2, 3}), o.floats({2, 1})};
   return MADE(tiny_concat, parts, 2, -1);
 }
 Outputs case_matmul(Operands& o) {
@@ -211,7 +211,7 @@ Outputs case_tile(Operands& o) {
   return MADE(tiny_tile, o.floats({2, 3}), kTwos, 2);
 }
 Outputs case_stack(Operands& o) {
-  const tiny_tensor* parts[] = {o.floats({2, 3}), o.floats({2, 3})};
+  tiny_tensor* parts[] = {o.floats({2, 3}), o.floats({2, 3})};
   return MADE(tiny_stack, parts, 2, 1);
 }
 Outputs case_split(Operands& o) {

@@ -6,43 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/api_values.h"
 #include "tiny.h"
 
+namespace tiny {
 namespace {
 
-using Dims = std::vector<int64_t>;
+using testing::Dims;
 using Floats = std::vector<float>;
 
-class Operator : public ::testing::Test {
+class Operator : public ::testing::Test, protected testing::ApiValues {
  protected:
-  void SetUp() override {
-    tiny_options* options = nullptr;
-    ASSERT_EQ(tiny_options_create(&options), TINY_OK);
-    ASSERT_EQ(tiny_options_set_string(options, "device", "interp"), TINY_OK);
-    ASSERT_EQ(tiny_options_set_int(options, "cache", 0), TINY_OK);
-    ASSERT_EQ(tiny_context_create(options, &context_), TINY_OK) << tiny_last_error();
-    tiny_options_release(options);
-  }
-  void TearDown() override {
-    for (tiny_tensor* t : tensors_) tiny_tensor_release(t);
-    tiny_context_release(context_);
-  }
-  tiny_tensor* keep(tiny_tensor* t) {
-    tensors_.push_back(t);
-    return t;
-  }
-  template <class T>
-  tiny_tensor* tensor(tiny_dtype dtype, const Dims& dims, const std::vector<T>& values) {
-    tiny_tensor* t = nullptr;
-    EXPECT_EQ(tiny_tensor_from_data(context_, dtype, dims.data(), dims.size(), values.data(),
-                                    values.size() * sizeof(T), &t),
-              TINY_OK)
-        << tiny_last_error();
-    return keep(t);
-  }
-  tiny_tensor* floats(const Dims& dims, const Floats& values) {
-    return tensor(TINY_FLOAT32, dims, values);
-  }
+  void SetUp() override { open("interp"); }
+  void TearDown() override { close(); }
   tiny_tensor* int64s(const Dims& values) {
     return tensor(TINY_INT64, {std::ssize(values)}, values);
   }
@@ -70,25 +46,6 @@ class Operator : public ::testing::Test {
       EXPECT_NE(std::strstr(tiny_last_error(), part), nullptr)
           << part << " in " << tiny_last_error();
   }
-  template <class T = float>
-  std::vector<T> read(tiny_tensor* t) {
-    int64_t count = 0;
-    EXPECT_EQ(tiny_tensor_numel(t, &count), TINY_OK);
-    std::vector<T> values(static_cast<size_t>(count));
-    EXPECT_EQ(tiny_tensor_read(t, values.data(), values.size() * sizeof(T)), TINY_OK)
-        << tiny_last_error();
-    return values;
-  }
-  Dims shape(tiny_tensor* t) {
-    Dims dims(8);
-    size_t rank = 0;
-    EXPECT_EQ(tiny_tensor_shape(t, dims.data(), dims.size(), &rank), TINY_OK);
-    dims.resize(rank);
-    return dims;
-  }
-
-  tiny_context* context_ = nullptr;
-  std::vector<tiny_tensor*> tensors_;
 };
 
 TEST_F(Operator, SeveralOutputsAndHostOperands) {
@@ -197,3 +154,4 @@ TEST_F(Operator, MistakesAreNamed) {
 }
 
 }  // namespace
+}  // namespace tiny

@@ -164,7 +164,7 @@ void* take(void* user, size_t bytes, size_t alignment) {
   ++static_cast<Memory*>(user)->live;
   return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
-void give(void* user, void* memory, size_t) {
+void give(void* user, void* memory, size_t, size_t) {
   --static_cast<Memory*>(user)->live;
   std::free(memory);
 }

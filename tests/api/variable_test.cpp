@@ -8,26 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/api_values.h"
 #include "tiny.h"
 
+namespace tiny {
 namespace {
 
-class Variable : public ::testing::Test {
+class Variable : public ::testing::Test, protected testing::ApiValues {
  protected:
-  void SetUp() override {
-    tiny_options* options = nullptr;
-    ASSERT_EQ(tiny_options_create(&options), TINY_OK);
-    ASSERT_EQ(tiny_options_set_string(options, "device", "cpu"), TINY_OK);
-    ASSERT_EQ(tiny_options_set_int(options, "cache", 0), TINY_OK);
-    ASSERT_EQ(tiny_context_create(options, &context_), TINY_OK) << tiny_last_error();
-    tiny_options_release(options);
-  }
+  void SetUp() override { open("cpu"); }
   void TearDown() override {
-    for (tiny_tensor* t : tensors_) tiny_tensor_release(t);
     for (tiny_variable* v : variables_) tiny_variable_release(v);
     tiny_run_release(run_);
     tiny_program_release(program_);
-    tiny_context_release(context_);
+    close();
   }
 
   tiny_variable* variable(const char* name, int64_t min, int64_t max) {
@@ -41,16 +35,6 @@ class Variable : public ::testing::Test {
     EXPECT_EQ(tiny_variable_dim(v, &out), TINY_OK);
     return out;
   }
-  tiny_tensor* keep(tiny_status status, tiny_tensor* t) {
-    EXPECT_EQ(status, TINY_OK) << tiny_last_error();
-    tensors_.push_back(t);
-    return t;
-  }
-  tiny_tensor* input(const std::vector<int64_t>& dims) {
-    tiny_tensor* out = nullptr;
-    const tiny_status status = tiny_input(context_, TINY_FLOAT32, dims.data(), dims.size(), &out);
-    return keep(status, out);
-  }
   tiny_tensor* binary(tiny_binary_op op, tiny_tensor* a, tiny_tensor* b) {
     tiny_tensor* out = nullptr;
     const tiny_status status = tiny_binary(op, a, b, &out);
@@ -61,11 +45,7 @@ class Variable : public ::testing::Test {
     std::vector<float> data(1);
     for (int64_t d : dims) data.resize(data.size() * static_cast<size_t>(d));
     std::iota(data.begin(), data.end(), 1.f);
-    tiny_tensor* out = nullptr;
-    const tiny_status status =
-        tiny_tensor_from_data(context_, TINY_FLOAT32, dims.data(), dims.size(), data.data(),
-                              data.size() * sizeof(float), &out);
-    return keep(status, out);
+    return floats(dims, data);
   }
   void compile(const std::vector<tiny_tensor*>& inputs, const std::vector<tiny_tensor*>& outputs) {
     ASSERT_EQ(tiny_program_compile(inputs.data(), inputs.size(), outputs.data(), outputs.size(),
@@ -95,10 +75,8 @@ class Variable : public ::testing::Test {
           << word << " in: " << tiny_last_error();
   }
 
-  tiny_context* context_ = nullptr;
   tiny_program* program_ = nullptr;
   tiny_run* run_ = nullptr;
-  std::vector<tiny_tensor*> tensors_;
   std::vector<tiny_variable*> variables_;
 };
 
@@ -432,6 +410,79 @@ TEST_F(Variable, DimensionsAreCalculatedWith) {
   expect_error(tiny_run_dim(run_, m, &got), TINY_ERROR_INVALID_ARGUMENT, {"no variable \"M\""});
 }
 
+// A number that stands for a dimension is, as an element, what the run has for it.
+TEST_F(Variable, ScalarsFollowIt) {
+  const int64_t n = dim(variable("N", 2, 64));
+  int64_t twice = 0;
+  ASSERT_EQ(tiny_dim_mul(context_, n, 2, &twice), TINY_OK);
+  const auto scalar = [&](int64_t value) {
+    tiny_tensor* out = nullptr;
+    const tiny_status status = tiny_scalar_int(context_, value, &out);
+    return keep(status, out);
+  };
+  tiny_tensor *x = input({dim(variable("N", 2, 64)), 2}), *size = scalar(n);
+  tiny_tensor* mean = nullptr;
+  const int64_t axis = 0;
+  ASSERT_EQ(tiny_reduce(TINY_SUM, x, &axis, 1, 0, &mean), TINY_OK);
+  tensors_.push_back(mean);
+  tiny_tensor *divided = binary(TINY_DIV, mean, size), *scaled = binary(TINY_MUL, x, scalar(twice));
+  tiny_tensor* whole = binary(TINY_ADD, size, scalar(1));
+  tiny_dtype dtype = 0;
+  ASSERT_EQ(tiny_tensor_dtype(scaled, &dtype), TINY_OK);
+  EXPECT_EQ(dtype, TINY_FLOAT32) << "a scalar takes the dtype of what it meets";
+  compile({x}, {divided, scaled, whole});
+  for (const int64_t rows : {3, 8}) {
+    ASSERT_EQ(tiny_run_set_input(run_, 0, counted({rows, 2})), TINY_OK) << tiny_last_error();
+    ASSERT_EQ(tiny_run_execute(run_), TINY_OK) << tiny_last_error();
+    const auto r = static_cast<float>(rows);
+    EXPECT_EQ(output(0, 2), (std::vector<float>{r, r + 1})) << "of 1, 3, 5, .. and 2, 4, 6, ..";
+    const std::vector<float> got = output(1, static_cast<size_t>(2 * rows));
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], static_cast<float>(i + 1) * 2 * r);
+    int64_t sum = 0;
+    ASSERT_EQ(tiny_run_read_output(run_, 2, &sum, sizeof sum), TINY_OK) << tiny_last_error();
+    EXPECT_EQ(sum, rows + 1);
+  }
+  int64_t value = 0;
+  expect_error(tiny_tensor_read(size, &value, sizeof value), TINY_ERROR_INVALID_ARGUMENT,
+               {"\"N\""});
+}
+
+// What arithmetic or a conversion has made of such a number is no element.
+TEST_F(Variable, NumbersThatStandForNothingAreNoElements) {
+  const int64_t n = dim(variable("N", 2, 64)), one[] = {1}, zero[] = {0};
+  tiny_context* other = nullptr;
+  ASSERT_EQ(tiny_context_create(nullptr, &other), TINY_OK);
+  tiny_variable* theirs = nullptr;
+  ASSERT_EQ(tiny_variable_create(other, "N", 2, 64, &theirs), TINY_OK);
+  const int64_t foreign = dim(theirs);
+  tiny_variable_release(theirs);
+  tiny_context_release(other);
+  tiny_tensor *x = counted({6}), *out = nullptr;
+  for (const int64_t wrong : {n + 1, n - 1000, n + (INT64_C(1) << 39), foreign}) {
+    expect_error(tiny_scalar_int(context_, wrong, &out), TINY_ERROR_INVALID_ARGUMENT,
+                 {"value", std::to_string(wrong), "tiny_dim_add"});
+    EXPECT_EQ(out, nullptr);
+  }
+  const auto rounded = static_cast<double>(n);
+  expect_error(tiny_scalar_float(context_, rounded, &out), TINY_ERROR_INVALID_ARGUMENT,
+               {"value", "tiny_scalar_int"});
+  expect_error(tiny_full(context_, TINY_FLOAT32, one, 1, rounded, &out),
+               TINY_ERROR_INVALID_ARGUMENT, {"value", "tiny_scalar_int"});
+  expect_error(tiny_pad(x, zero, one, 1, rounded, &out), TINY_ERROR_INVALID_ARGUMENT,
+               {"value", "tiny_scalar_int"});
+  for (const int64_t number : {INT64_MIN, INT64_MAX, -(INT64_C(1) << 62), INT64_C(-1), -n}) {
+    ASSERT_EQ(tiny_scalar_int(context_, number, &out), TINY_OK) << tiny_last_error();
+    int64_t value = 0;
+    EXPECT_EQ(tiny_tensor_read(out, &value, sizeof value), TINY_OK);
+    EXPECT_EQ(value, number);
+    tiny_tensor_release(out);
+  }
+  for (const double number : {-1e300, -0x1p62, -4e18, 1e18, std::nan(""), -HUGE_VAL}) {
+    ASSERT_EQ(tiny_scalar_float(context_, number, &out), TINY_OK) << tiny_last_error();
+    tiny_tensor_release(out);
+  }
+}
+
 // Whatever takes dimensions, of which some are no sizes and no dimensions of the context.
 TEST_F(Variable, NumbersThatStandForNothingAreNoSizes) {
   const int64_t n = dim(variable("N", 2, 64));
@@ -493,3 +544,4 @@ TEST_F(Variable, NumbersThatStandForNothingAreNoSizes) {
 }
 
 }  // namespace
+}  // namespace tiny

@@ -23,25 +23,21 @@
 #include "tensor/reduce.h"
 #include "tensor/value.h"
 #include "tensor/window.h"
-#include "tests/support/context.h"
 #include "tests/support/environment.h"
+#include "tests/support/machines.h"
 
 namespace tiny {
 namespace {
 
-struct Machine {
-  const char* device;
-  const char* isa;
-};
-constexpr Machine kMachines[] = {{"interp", ""}, {"cpu", ""}, {"cpu", "avx2"}};
+using testing::kMachines;
+using testing::Machine;
 
-Ref<Context> context_on(const Machine& machine, const std::string& options = "",
-                        bool optimise = true) {
-  Flags flags = testing::flags_for(machine.device, machine.isa);
+Ref<Context> context_for(const Machine& machine, const std::string& options = "",
+                         bool optimise = true) {
+  Flags flags = testing::flags_on(machine);
   flags.opts = options;
   flags.noopt = optimise ? 0 : 1;
   flags.bf16_dots = 1;
-  flags.spec = 1;
   return make_ref<Context>(flags);
 }
 
@@ -129,10 +125,10 @@ std::optional<DotProduct> product_in(const Kernel& kernel) {
 }
 
 void check_heuristic(uint64_t seed) {
-  const auto want = bits_of_product(context_on({"interp", ""}, "", false), seed);
+  const auto want = bits_of_product(context_for({"interp", ""}, "", false), seed);
   for (const Machine& machine : kMachines)
-    ASSERT_EQ(bits_of_product(context_on(machine), seed), want)
-        << "KERNEL_SEED=" << seed << " on " << machine.device << " " << machine.isa;
+    ASSERT_EQ(bits_of_product(context_for(machine), seed), want)
+        << "KERNEL_SEED=" << seed << " on " << machine;
 }
 
 TEST(DotProducts, GiveTheSameBitsUnderTheHeuristicsOptions) {
@@ -207,26 +203,25 @@ TEST(DotProducts, GiveTheSameBitsUnderListsThatNameWords) {
   const uint64_t count = testing::number_from("KERNELS", 150);
   int tried = 0, refused = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    const Ref<Context> owner = context_on({"interp", ""});
+    const Ref<Context> owner = context_for({"interp", ""});
     const Kernel kernel = kernel_of(owner, seed);
     if (kernel.ranges.empty()) continue;
     const auto product = product_in(kernel);
     if (!product) continue;
     const std::string list = list_with_word(kernel, dot_steps(product->kind), seed);
     if (list.empty()) continue;
-    const auto want = bits_of_product(context_on({"interp", ""}, "", false), seed);
+    const auto want = bits_of_product(context_for({"interp", ""}, "", false), seed);
     for (const Machine& machine : kMachines) {
-      const Ref<Context> context = context_on(machine, list);
+      const Ref<Context> context = context_for(machine, list);
       try {
         ASSERT_EQ(bits_of_product(context, seed), want)
-            << "KERNEL_SEED=" << seed << " on " << machine.device << " " << machine.isa
-            << " with TINY_OPTS=\"" << list << "\"";
+            << "KERNEL_SEED=" << seed << " on " << machine << " with TINY_OPTS=\"" << list << "\"";
         EXPECT_TRUE(context->backend().target().has_dot(product->kind)) << list;
         ++tried;
       } catch (const Error& e) {
         EXPECT_EQ(e.status(), Status::InvalidArgument)
-            << "KERNEL_SEED=" << seed << " on " << machine.device << " " << machine.isa
-            << " with TINY_OPTS=\"" << list << "\" " << e.message();
+            << "KERNEL_SEED=" << seed << " on " << machine << " with TINY_OPTS=\"" << list << "\" "
+            << e.message();
         EXPECT_FALSE(context->backend().target().has_dot(product->kind)) << e.message();
         ++refused;
       }
@@ -240,7 +235,7 @@ TEST(DotProducts, GiveTheSameBitsUnderListsThatNameWords) {
 
 // A product of constants' shapes on a target that has these dot products.
 std::vector<Option> chosen_for(DotSet dots, DType a, DType b, DType wide, int64_t steps = 256) {
-  const Ref<Context> context = context_on({"interp", ""});
+  const Ref<Context> context = context_for({"interp", ""});
   const std::vector<uint8_t> zeros(static_cast<size_t>(256 * steps * 2));
   const auto tensor = [&](DType d) {
     return from_data(context, d, {256, steps}, zeros.data(), 256 * steps * d.bytes());
@@ -284,7 +279,7 @@ TEST(DotProducts, RowsThatCollideAreLaidOutInWords) {
   EXPECT_FALSE(padded(4000));
   std::vector<std::vector<int32_t>> results;
   for (const Machine& machine : {kMachines[0], kMachines[1], kMachines[2]}) {
-    const Ref<Context> context = context_on(machine);
+    const Ref<Context> context = context_for(machine);
     std::mt19937_64 random(3);
     const auto tensor = [&](DType d) {
       std::vector<uint8_t> bytes(20 * 4096);
@@ -310,7 +305,7 @@ TEST(DotProducts, OfBfloat16NeedPermission) {
 
 // What is no word is refused by name.
 TEST(DotProducts, OptionsThatMakeNoWordAreRefused) {
-  const Ref<Context> context = context_on({"interp", ""});
+  const Ref<Context> context = context_for({"interp", ""});
   const std::vector<uint8_t> zeros(64 * 64 * 4);
   const auto tensor = [&](DType d) {
     return from_data(context, d, {64, 64}, zeros.data(), 64 * 64 * d.bytes());
@@ -348,7 +343,7 @@ TEST(DotProducts, OfBfloat16StayNearTheSum) {
   for (uint16_t& x : b) x = bfloat_from_float(normal(random));
   std::vector<std::vector<float>> results;
   for (const Machine& machine : kMachines) {
-    const Ref<Context> context = context_on(machine);
+    const Ref<Context> context = context_for(machine);
     const auto tensor = [&](const std::vector<uint16_t>& values) {
       return cast(from_data(context, kBFloat16, {kSize, kSize}, values.data(), 2 * kSize * kSize),
                   kFloat32);

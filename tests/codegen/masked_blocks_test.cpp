@@ -19,25 +19,16 @@
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tests/reference/reference.h"
-#include "tests/support/context.h"
 #include "tests/support/environment.h"
+#include "tests/support/machines.h"
 #include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
 
-struct Machine {
-  const char* device;
-  const char* isa;
-};
-constexpr Machine kMachines[] = {{"interp", ""}, {"cpu", ""}, {"cpu", "avx2"}};
-
-Ref<Context> context_on(const Machine& machine) {
-  Flags flags = testing::flags_for(machine.device, machine.isa);
-  flags.spec = 1;
-  flags.threads = 2;
-  return make_ref<Context>(flags);
-}
+using testing::context_on;
+using testing::kMachines;
+using testing::Machine;
 
 // A number that kernels know.
 Tensor constant(const Ref<Context>& context, double value) {

@@ -24,8 +24,8 @@
 #include "tensor/reduce.h"
 #include "tensor/value.h"
 #include "tensor/window.h"
-#include "tests/support/context.h"
 #include "tests/support/environment.h"
+#include "tests/support/machines.h"
 #include "tests/support/random_kernels.h"
 #include "tests/support/tensors.h"
 
@@ -433,10 +433,7 @@ class OptionMaker : Choices {
   Kernel kernel_;
 };
 
-struct Machine {
-  const char* device;
-  const char* isa;
-};
+using testing::Machine;
 
 // The list for the one kernel of an expression; "" if it has several.
 std::string random_options(uint64_t seed, const Machine& machine) {
@@ -496,8 +493,7 @@ TEST(RandomKernels, AreRightUnderTheHeuristicsOptions) {
       } catch (const Error& e) {
         error = e.message();
       }
-      EXPECT_EQ(error, "") << "KERNEL_SEED=" << seed << " KERNELS=1 on " << machine.device << " "
-                           << machine.isa;
+      EXPECT_EQ(error, "") << "KERNEL_SEED=" << seed << " KERNELS=1 on " << machine;
       failures += error.empty() ? 0 : 1;
     }
   }
@@ -525,8 +521,8 @@ void check_lists(std::string (*make)(uint64_t seed, const Machine& machine)) {
       } catch (const std::exception& e) {
         error = e.what();
       }
-      EXPECT_EQ(error, "") << "KERNEL_SEED=" << seed << " KERNELS=1 on " << machine.device << " "
-                           << machine.isa << " with TINY_OPTS=\"" << options << "\"";
+      EXPECT_EQ(error, "") << "KERNEL_SEED=" << seed << " KERNELS=1 on " << machine
+                           << " with TINY_OPTS=\"" << options << "\"";
       failures += error.empty() ? 0 : 1;
     }
   }

@@ -11,7 +11,7 @@
 #include "tensor/run.h"
 #include "tensor/value.h"
 #include "tests/reference/reference.h"
-#include "tests/support/context.h"
+#include "tests/support/machines.h"
 #include "tests/support/tensors.h"
 
 namespace tiny {
@@ -19,18 +19,9 @@ namespace {
 
 constexpr int64_t kHeads = 2, kKeysMax = 12000, kWidth = 64;
 
-struct Machine {
-  const char* device;
-  const char* isa;
-};
-constexpr Machine kMachines[] = {{"interp", ""}, {"cpu", ""}, {"cpu", "avx2"}};
-
-Ref<Context> context_on(const Machine& machine) {
-  Flags flags = testing::flags_for(machine.device, machine.isa);
-  flags.spec = 1;
-  flags.threads = 2;
-  return make_ref<Context>(flags);
-}
+using testing::context_on;
+using testing::kMachines;
+using testing::Machine;
 
 testing::Floats values(int64_t count, int64_t step) {
   testing::Floats data;
@@ -95,7 +86,7 @@ class Rows {
 TEST(SizedRows, HaveTheOraclesValuesOverAnyNumberOfKeys) {
   for (const Machine& machine : kMachines)
     for (const int64_t rows : {1, 7, 12, 16}) {
-      SCOPED_TRACE(cat(machine.device, " ", machine.isa));
+      SCOPED_TRACE(::testing::PrintToString(machine));
       Rows program(context_on(machine), rows);
       for (const int64_t keys : {1, 31, 33, 511, 513}) program.expect_oracles_values(keys);
     }

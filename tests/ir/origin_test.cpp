@@ -34,6 +34,21 @@ TEST(Origins, of_two_models_are_nobodys) {
   EXPECT_EQ(origins.merged(a, given), a);
 }
 
+TEST(Origins, of_operators_give_way_to_names) {
+  Origins origins;
+  const Origin model = origins.add({"a1"}), given = origins.named("x");
+  const Origin softmax = origins.of_operator("Softmax"), relu = origins.of_operator("Relu");
+  EXPECT_EQ(origins.of_operator("Softmax"), softmax);
+  EXPECT_EQ(origins.text(softmax), "Softmax");
+  EXPECT_EQ(origins.text(relu), "Relu");
+  EXPECT_TRUE(is_operator(relu) && !is_operator(given) && !is_operator(kSeveral));
+  for (const Origin name : {model, given}) {
+    EXPECT_EQ(origins.merged(softmax, name), name);
+    EXPECT_EQ(origins.merged(name, softmax), name);
+  }
+  EXPECT_EQ(origins.merged(softmax, relu), relu);
+}
+
 class OriginOfNodes : public ::testing::Test {
  protected:
   UOp neg(const UOp& x, Origin origin) {

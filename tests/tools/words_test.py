@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import pty
 import subprocess
 import unittest
@@ -40,16 +41,24 @@ class Messages(CliTest):
         (self.folder / "empty.onnx").write_bytes(b"")
         (self.folder / "page.onnx").write_bytes(b"<!DOCTYPE html><html>")
         (self.folder / "lfs.onnx").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+        texts = {"README.md": ("# Title\n\nA na\u00efve model.\n", "a text"), "list.txt": ("[1, 2]", "a text"),
+                 "m.json": ('\n {"a": 1}', "a JSON text"), "old.html": ("\ufeff\n<HTML>", "a web page"),
+                 "m.xml": ("  <?xml version='1.0'?>", "an XML file")}
+        for name, (text, _) in texts.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
         (self.folder / "weights.safetensors").write_bytes(b"\x40" + bytes(7) + b'{"x":1}')
         files = {png(self.folder / "cat.png", numpy.zeros((2, 2))): "a PNG picture",
                  self.npy("x.npy", [1, 2]): "a NumPy array",
                  self.folder / "page.onnx": "a web page", self.folder / "lfs.onnx": "Git LFS",
                  self.folder / "empty.onnx": "an empty file", TINY: "an ELF program",
-                 self.folder / "weights.safetensors": "weights without a graph"}
+                 self.folder / "weights.safetensors": "weights without a graph",
+                 **{self.folder / name: kind for name, (_, kind) in texts.items()}}
         for path, kind in files.items():
             words = self.words("info", path, code=3)
             self.assertIn(kind, words)
             self.assertIn("not an ONNX model", words)
+        (self.folder / "cut.onnx").write_bytes(pathlib.Path(self.arithmetic()).read_bytes()[:40])
+        self.assertNotIn("not an ONNX model", self.words("info", self.folder / "cut.onnx", code=3))
         self.assertIn("is a folder", self.words("info", self.folder, code=5))
         self.assertNotIn("not an ONNX model", self.words("info", self.folder / "none.onnx", code=5))
 

@@ -195,11 +195,11 @@ class Allocator(unittest.TestCase):
     def allocate(self, size, alignment):
         memory = (ctypes.c_char * (size + alignment))()
         address = (ctypes.addressof(memory) + alignment - 1) // alignment * alignment
-        self.live[address] = memory, size
+        self.live[address] = memory, size, alignment
         return address
 
-    def release(self, address, size):
-        assert self.live.pop(address)[1] == size
+    def release(self, address, size, alignment):
+        self.assertEqual(self.live.pop(address)[1:], (size, alignment))
 
     def test_memory_comes_from_it_and_goes_back(self):
         context = tiny.Context(allocator=(self.allocate, self.release))

@@ -49,6 +49,20 @@ class Variable(unittest.TestCase):
         with self.assertRaisesRegex(tiny.Error, '"N" is from 1 to 10; got 11'):
             run.set_variable(n, 11)
 
+    def test_scalars_follow_it(self):
+        context = tiny.Context(cache=0)
+        n = tiny.Variable.create(context, "N", 2, 64)
+        x = context.input(tiny.float32, [n, 2])
+        run = tiny.Run.create(tiny.Program.compile([x], [x.sum([0]) / n, (2 * n + 1) * x]))
+        for rows in (3, 64):
+            run.set_input(0, tiny.tensor([[1.0, 2.0]] * rows, context=context))
+            run.execute()
+            self.assertEqual(run.output_tensor(0).tolist(), [1.0, 2.0])
+            self.assertEqual(run.output_tensor(1).tolist()[-1], [2.0 * rows + 1, 4.0 * rows + 2])
+        other = tiny.Variable.create(tiny.Context(cache=0), "N", 2, 64)
+        with self.assertRaisesRegex(tiny.Error, "another context's"):
+            x * other
+
     def test_it_takes_part_in_arithmetic(self):
         context = tiny.Context(cache=0)
         n = tiny.Variable.create(context, "N", 2, 64)
@@ -93,8 +107,8 @@ class Variable(unittest.TestCase):
         context = tiny.Context(cache=0)
         n = tiny.Variable.create(context, "N", 2, 64)
         x = context.input(tiny.float32, [n, 4])
-        for wrong in (lambda: range(n), lambda: int(n + 1), lambda: x * n.dim, lambda: n / 2, lambda: n + 0.5,
-                      lambda: [0] * n.dim, lambda: numpy.zeros(x.shape), lambda: len(x)):
+        for wrong in (lambda: range(n), lambda: int(n + 1), lambda: n / 2, lambda: n + 0.5, lambda: [0] * n.dim,
+                      lambda: numpy.zeros(x.shape), lambda: len(x)):
             with self.assertRaises(TypeError):
                 wrong()
         other = tiny.Variable.create(tiny.Context(cache=0), "N", 2, 64)

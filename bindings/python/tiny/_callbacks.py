@@ -22,7 +22,7 @@ def _set_log(self, log):
 
 def _set_allocator(self, allocate, release):
     """Memory of tensors comes from allocate(bytes, alignment), an address, 0 or None if there is none,
-    and goes back to release(address, bytes); both None: the library's own again."""
+    and goes back to release(address, bytes, alignment); both None: the library's own again."""
     if (allocate is None) != (release is None):
         raise TypeError("allocate and release go together")
     pair = (_checked(allocate, "allocate"), _checked(release, "release"))

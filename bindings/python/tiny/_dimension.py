@@ -13,8 +13,8 @@ class Dim:
     """A size that every run of a program has one of: a variable's, or what follows from some.
 
     It takes part in arithmetic with whole numbers and others of its context (min and max are methods), and stands
-    among dims and positions.  A comparison holds for all values of the variables, or raises ValueError.  It is no
-    int: what must know a number raises TypeError.
+    among dims and positions; tensors take it as a scalar.  A comparison holds for all values of the variables, or
+    raises ValueError.  It is no int: what must know a number raises TypeError.
     """
 
     __slots__ = ("context", "number")

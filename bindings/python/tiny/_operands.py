@@ -1,7 +1,7 @@
 """What the generated methods do to arguments before the raw function sees them, and to results."""
 
 from . import native
-from ._dimension import is_dimension, number
+from ._dimension import Dim, is_dimension, number
 
 
 def whole(call):
@@ -18,9 +18,11 @@ def made(source, result):
 
 
 def operand(source, value):
-    """A tensor as it is; a number as a weak scalar of the same context."""
+    """A tensor as it is; a number, or a dimension, as a weak scalar of the same context."""
     if isinstance(value, native.Tensor) or value is None:
         return value
+    if isinstance(value, (Dim, native.Variable)):
+        return native.tiny_scalar_int(source.context, number(value))
     if hasattr(value, "__index__"):
         return native.tiny_scalar_int(source.context, value.__index__())
     if hasattr(value, "__float__"):

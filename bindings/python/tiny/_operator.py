@@ -4,10 +4,11 @@ import json
 import math
 
 from . import native
+from ._dimension import Dim
 from ._operands import made, operand
 from ._tensor import default_context, tensor
 from .methods import Dtype
-from .native import Tensor
+from .native import Tensor, Variable
 
 
 def _number(value):
@@ -39,7 +40,7 @@ def _given(context, value):
     """An operand: a number takes the dtype of what it meets; lists and arrays become tensors."""
     if value is None or isinstance(value, Tensor):
         return value
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (int, float, Dim, Variable)):
         return operand(context, value)
     return tensor(value, context=context)
 

@@ -272,10 +272,13 @@ COMPARISONS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne":
 UNARY = {"neg": "neg", "abs": "abs", "invert": "not_"}
 
 
+def _is_number(value):
+    return isinstance(value, (int, float, Dim, Variable)) or hasattr(value, "__index__")
+
+
 def _operator(method):
     def apply(self, other):
-        if not isinstance(other, Tensor) and not isinstance(other, (int, float)) and \
-                not hasattr(other, "__index__"):
+        if not isinstance(other, Tensor) and not _is_number(other):
             return NotImplemented
         return method(self, other)
     return apply
@@ -283,7 +286,7 @@ def _operator(method):
 
 def _reflected(method):
     def apply(self, other):
-        if not isinstance(other, (int, float)) and not hasattr(other, "__index__"):
+        if not _is_number(other):
             return NotImplemented
         from ._operands import made, operand
         return method(made(self, operand(self, other)), self)

@@ -49,12 +49,13 @@ where
         .unwrap_or(ptr::null_mut())
 }
 
-unsafe extern "C" fn call_release<A, R>(user: *mut c_void, memory: *mut c_void, bytes: usize)
-where
-    R: Fn(*mut c_void, usize),
+unsafe extern "C" fn call_release<A, R>(
+    user: *mut c_void, memory: *mut c_void, bytes: usize, alignment: usize,
+) where
+    R: Fn(*mut c_void, usize, usize),
 {
     let closures = &*(user as *const Allocator<A, R>);
-    let _ = catch_unwind(AssertUnwindSafe(|| (closures.release)(memory, bytes)));
+    let _ = catch_unwind(AssertUnwindSafe(|| (closures.release)(memory, bytes, alignment)));
 }
 
 type Task = unsafe extern "C" fn(data: *mut c_void, index: usize);
@@ -124,7 +125,7 @@ impl Options {
     }
 
     /// Memory of tensors comes from `allocate(bytes, alignment)` and goes back to
-    /// `release(memory, bytes)`.
+    /// `release(memory, bytes, alignment)`.
     ///
     /// # Safety
     /// What `allocate` gives is NULL, or that many bytes, so aligned, that nothing else uses until
@@ -132,7 +133,7 @@ impl Options {
     pub unsafe fn set_allocator<A, R>(&self, allocate: A, release: R) -> Result<()>
     where
         A: Fn(usize, usize) -> *mut c_void + Send + Sync + 'static,
-        R: Fn(*mut c_void, usize) + Send + Sync + 'static,
+        R: Fn(*mut c_void, usize, usize) + Send + Sync + 'static,
     {
         let user = self.keep(Allocator { allocate, release })?;
         let (take, give) = (call_allocate::<A, R>, call_release::<A, R>);

@@ -174,6 +174,7 @@ extern "C" {
                 user: *mut ::std::os::raw::c_void,
                 memory: *mut ::std::os::raw::c_void,
                 bytes: usize,
+                alignment: usize,
             ),
         >,
         user: *mut ::std::os::raw::c_void,
@@ -602,7 +603,7 @@ extern "C" {
 }
 extern "C" {
     pub fn tiny_concat(
-        tensors: *const *const tiny_tensor,
+        tensors: *const *mut tiny_tensor,
         count: usize,
         axis: i64,
         out: *mut *mut tiny_tensor,
@@ -641,7 +642,7 @@ extern "C" {
 }
 extern "C" {
     pub fn tiny_stack(
-        tensors: *const *const tiny_tensor,
+        tensors: *const *mut tiny_tensor,
         count: usize,
         axis: i64,
         out: *mut *mut tiny_tensor,

@@ -298,6 +298,7 @@ impl Context {
         Ok(Tensor::from_raw(out, self.clone()))
     }
 
+    /// The same of an integer.  A number that stands for a dimension (see "Dimensions") is the size that each run has.
     pub fn scalar_int(&self, value: i64) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_scalar_int(self.raw.as_ptr(), value, &mut out) })?;
@@ -326,7 +327,7 @@ impl Context {
         Ok(Report::from_raw(out))
     }
 
-    /// One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the standard's, "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest that is known). docs/ONNX.md lists the operators and what is left out of them. An element of `inputs` may be NULL: that input is left out.  Numbers (tiny_scalar_float) take the dtype of what they meet.  Elements that decide shapes (those of Reshape, axes, pads, k) are read now: TINY_ERROR_UNSUPPORTED if they depend on a placeholder. `attributes` (may be NULL: none) is a JSON object: {"axis": -1, "mode": "linear", "pads": \[0, 1\], "value": {"dtype": "float32", "shape": \[2\], "data": \[1.5, 2\]}}.  An integer stands for a float, true and false for 1 and 0, "inf", "-inf" and "nan" for these floats, a dtype's name ("float32") for its number, and null for an attribute that is left out.  One that the operator does not look at is TINY_ERROR_INVALID_ARGUMENT. `outputs` receives the operator's first `output_count` outputs, not computed.  Operators whose attributes are graphs (If, Loop, Scan), and those that take or make sequences, are TINY_ERROR_UNSUPPORTED.
+    /// One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the standard's, "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest that is known).  docs/ONNX.md lists the operators and what is left out of them. An element of `inputs` may be NULL: that input is left out.  Numbers (tiny_scalar_float) take the dtype of what they meet.  Elements that decide shapes (those of Reshape, axes, pads, k) are read now: TINY_ERROR_UNSUPPORTED if they depend on a placeholder. `attributes` (may be NULL: none) is a JSON object: {"axis": -1, "mode": "linear", "pads": \[0, 1\], "value": {"dtype": "float32", "shape": \[2\], "data": \[1.5, 2\]}}.  An integer stands for a float, true and false for 1 and 0, "inf", "-inf" and "nan" for these floats, a dtype's name ("float32") for its number, and null for an attribute that is left out.  One that the operator does not look at is TINY_ERROR_INVALID_ARGUMENT. `outputs` receives the operator's first `output_count` outputs, not computed.  Operators whose attributes are graphs (If, Loop, Scan), and those that take or make sequences, are TINY_ERROR_UNSUPPORTED.
     pub fn op(&self, domain: Option<&str>, op: &str, opset: i64, inputs: &[Option<&Tensor>], attributes: Option<&str>, output_count: usize) -> Result<Vec<Tensor>> {
         let domain = c_text(domain)?;
         let op = c_text(Some(op))?;
@@ -1842,7 +1843,7 @@ impl Program {
         Ok((arena, weights))
     }
 
-    /// The kernels as a JSON array: name, computes, options, operations, bytes, interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.  "computes" lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name), that the kernel computes all or a part of: \["conv1","relu1"\].  A node without a name is its operator and first output, "Conv:y"; what several models share, or nobody has named, is not listed.
+    /// The kernels as a JSON array: name, computes, options, operations, bytes, interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.  "computes" lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name), that the kernel computes all or a part of: \["conv1","relu1"\].  A node without a name is its operator and first output, "Conv:y"; a node in another's graph stands behind that, "loop1/add2"; what tiny_op made and nobody has named is its operator, "TopK".  What several models share, or nobody has named, is not listed.
     pub fn kernels(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_program_kernels(self.raw.as_ptr(), &mut out) })?;

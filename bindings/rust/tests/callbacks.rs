@@ -47,11 +47,11 @@ fn memory_comes_from_the_allocator_and_goes_back() -> tiny::Result<()> {
         options.set_allocator(
             move |bytes, alignment| {
                 taken.fetch_add(1, Ordering::SeqCst);
-                alloc(Layout::from_size_align(bytes, 256.max(alignment)).unwrap()) as *mut _
+                alloc(Layout::from_size_align(bytes, alignment).unwrap()) as *mut _
             },
-            move |memory, bytes| {
+            move |memory, bytes, alignment| {
                 given.fetch_sub(1, Ordering::SeqCst);
-                dealloc(memory as *mut u8, Layout::from_size_align(bytes, 256).unwrap())
+                dealloc(memory as *mut u8, Layout::from_size_align(bytes, alignment).unwrap())
             },
         )?;
     }
@@ -61,7 +61,7 @@ fn memory_comes_from_the_allocator_and_goes_back() -> tiny::Result<()> {
     drop((kept, context, options));
     assert_eq!(live.load(Ordering::SeqCst), 0);
     let options = Options::create()?;
-    unsafe { options.set_allocator(|_, _| panic!("no memory"), |_, _| ())? };
+    unsafe { options.set_allocator(|_, _| panic!("no memory"), |_, _, _| ())? };
     let error = total(&options).expect_err("there is no memory");
     assert_eq!(error.status, tiny::Status::ERROR_OUT_OF_MEMORY);
     Ok(())

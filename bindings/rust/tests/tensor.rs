@@ -200,7 +200,8 @@ fn one_program_serves_every_size_of_a_variable() -> tiny::Result<()> {
     assert_eq!((n.name()?.as_deref(), n.range()?), (Some("N"), (2, 64)));
     let x = context.input(Dtype::FLOAT32, &[n.dim()?, 2])?;
     assert_eq!(x.shape()?, [n.dim()?, 2]);
-    let program = Program::compile(&[&x], &[&x.sum(Some(&[0]), false)?])?;
+    let size = context.scalar_int((&n + 1)?.number())?;
+    let program = Program::compile(&[&x], &[&x.sum(Some(&[0]), false)?, &x.mul(&size)?])?;
     let run = Run::create(&program)?;
     for rows in [3i64, 64] {
         let data: Vec<f32> = (0..2 * rows).map(|i| i as f32).collect();
@@ -208,6 +209,7 @@ fn one_program_serves_every_size_of_a_variable() -> tiny::Result<()> {
         run.execute()?;
         let even = (rows * (rows - 1)) as f32;
         assert_eq!(run.output_tensor(0)?.to_vec::<f32>()?, [even, even + rows as f32]);
+        assert_eq!(run.output_tensor(1)?.to_vec::<f32>()?[1], (rows + 1) as f32);
     }
     let error = run.set_variable(&n, 65).expect_err("out of its range");
     assert!(error.message.contains("\"N\" is from 2 to 64; got 65"), "{error}");
