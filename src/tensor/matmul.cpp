@@ -1,6 +1,7 @@
 #include "tensor/matmul.h"
 
 #include "base/error.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
@@ -37,6 +38,26 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.rank() == 1) gone.push_back(-2);
   if (b.rank() == 1) gone.push_back(-1);
   return cast(squeeze(total, gone), dtype);
+}
+
+namespace {
+
+Tensor scaled(const Tensor& x, double by) {
+  if (by == 1) return x;
+  if (x.dtype().is_float()) return x * number(x, by);
+  const Tensor wide = cast(x, kFloat64);
+  return cast(wide * number(wide, by), x.dtype());
+}
+
+}  // namespace
+
+Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& c, double alpha, double beta) {
+  const Tensor product = scaled(matmul(a, b), alpha);
+  if (!c || beta == 0) return product;
+  const Tensor rest = scaled(c, beta);
+  require(broadcast_shape(rest.shape(), product.shape()) == product.shape(), Status::Shape,
+          "gemm: c has the shape ", rest.shape(), ", the product ", product.shape());
+  return product + rest;
 }
 
 }  // namespace tiny
