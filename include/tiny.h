@@ -14,10 +14,12 @@
 **               building   all that makes tensors, computes, compiles or loads in a context: one call at a
 **                          time per context, the others wait for it in turn.  The option "busy" =
 **                          "error" has TINY_ERROR_BUSY instead, "busy_timeout" after so long.
-**               looking    what a tensor, model, program, variable or run is; tiny_tensor_read and
-**                          tiny_tensor_data of what is computed and has no write pending: waits for
-**                          nobody.  The elements are those of the last building call that ended; an
-**                          assignment waits until they are copied.
+**               looking    what a context, tensor, model, program, variable, run or archive is;
+**                          tiny_tensor_read and tiny_tensor_data of what is computed and has no write
+**                          pending: waits for nobody.  The elements are those of the last building call that
+**                          ended; an assignment waits until they are copied.
+**               files      reading an archive's, and writing what is computed, wait for nobody; to make or
+**                          compute a tensor on the way is building.
 **               runs       binding, executing and reading wait for nobody, and runs of one program execute
 **                          side by side; what sets a tensor is building.  Two threads on one run:
 **                          TINY_ERROR_BUSY.  tiny_model_run has the context while it finds or compiles
@@ -205,9 +207,11 @@ TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, a
    buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the
    buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others
    on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each
-   TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers), "time_limit" (milliseconds of a call,
-   and of its wait for others; it ends within milliseconds, also in a kernel), "node_limit", "depth_limit",
-   "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known. */
+   TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers, of files that are read into memory and
+   of tables made while building), "time_limit" (milliseconds of a call, its wait for others, compiling and executing
+   together; it ends within milliseconds, also in a kernel; of a wait the shorter of it and "busy_timeout"),
+   "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error
+   that lists the known. */
 TINY_API tiny_status tiny_options_set_int(tiny_options *options, const char *key, int64_t value);
 /* Keys: "busy" ("wait", "error": what a building call does while another has the context), "device" ("cpu", "interp",
    "c", "null"), "isa" ("auto", "avx512", "avx2"), "cache_dir" (of compiled kernels;
@@ -247,8 +251,8 @@ TINY_API tiny_status tiny_options_set_thread_pool(tiny_options *options,
 TINY_API tiny_status tiny_options_set_progress(
     tiny_options *options, int32_t (*progress)(void *user, const char *what, int64_t done, int64_t total), void *user);
 /* Long work asks: `poll` is called with `user` every few milliseconds by the thread that called, in calls that build
-   and in executions, in the middle of kernels too (with a thread pool of the caller's, if that runs tasks on the
-   calling thread).  A result other than 0 ends the call with TINY_ERROR_CANCELLED.  It must not call the library on
+   or wait for those that do, read or write files and large tensors, and in executions, in the middle of kernels too
+   (with a thread pool of the caller's, if that runs tasks on the calling thread).  A result other than 0 ends the call with TINY_ERROR_CANCELLED.  It must not call the library on
    that context, but for tiny_cancel_set, nor throw or jump out of the call.  `poll` may be NULL: nobody is asked. */
 TINY_API tiny_status tiny_options_set_poll(tiny_options *options, int32_t (*poll)(void *user), void *user);
 /* `deleter` is called with `user`, once, from any thread, when the options and all that was made with them are gone:

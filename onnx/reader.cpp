@@ -78,7 +78,7 @@ Model model_message(WireReader& r, const TensorSource& source) {
 }  // namespace
 
 Model parse_model(const SharedBytes& bytes, const std::string& folder, const Limits& limits,
-                  FileAccess access) {
+                  const FileAccess& access) {
   require(bytes.size() <= limits.model_bytes, Status::Limit, "a model of ", bytes.size(),
           " bytes, more than the limit model_bytes = ", limits.model_bytes,
           raise_hint("model_bytes"));
@@ -93,7 +93,7 @@ Model parse_model(const SharedBytes& bytes, const std::string& folder, const Lim
   return model;
 }
 
-Model read_model(const std::string& path, const Limits& limits, FileAccess access) {
+Model read_model(const std::string& path, const Limits& limits, const FileAccess& access) {
   const SharedBytes bytes = open_file(path, access);
   require(bytes.size() <= limits.model_bytes, Status::Limit, path, " has ", bytes.size(),
           " bytes, more than the limit model_bytes = ", limits.model_bytes,

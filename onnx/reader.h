@@ -11,11 +11,10 @@
 namespace tiny::onnx {
 
 // Reads the file; weights in other files are looked for below the file's folder.
-Model read_model(const std::string& path, const Limits& limits = {},
-                 FileAccess access = FileAccess::Mapped);
+Model read_model(const std::string& path, const Limits& limits = {}, const FileAccess& access = {});
 
 // Reads a model from memory.  `folder` is where weights in other files lie; empty refuses them.
 Model parse_model(const SharedBytes& bytes, const std::string& folder = "",
-                  const Limits& limits = {}, FileAccess access = FileAccess::Mapped);
+                  const Limits& limits = {}, const FileAccess& access = {});
 
 }  // namespace tiny::onnx

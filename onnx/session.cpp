@@ -91,8 +91,9 @@ Limits limits_of(Context& context) {
   return limits;
 }
 
-FileAccess file_access(const Context& context) {
-  return context.flags().map_files != 0 ? FileAccess::Mapped : FileAccess::Copied;
+FileAccess file_access(Context& context) {
+  return {context.flags().map_files == 0, Ref<MemoryUse>(&context.device().memory()),
+          &context.stop()};
 }
 
 }  // namespace
@@ -467,7 +468,7 @@ std::optional<double> LoadedModel::operations() {
 
 std::vector<Tensor> LoadedModel::run(const std::vector<Tensor>& inputs) {
   Ref<TensorRun> run = begin_run(inputs);
-  run->execute(&context_->stop());
+  run->execute(context_->stop());
   return end_run(std::move(run));
 }
 

@@ -1,11 +1,18 @@
 // Files of tensors: one by itself, or several by name.
+//
+// An archive needs its context only to make tensors, and to compute what is to be saved: files are
+// read and written beside whoever has the context.
 #include "io/archive.h"
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "api/boundary.h"
+#include "api/computed.h"
 #include "api/model_handle.h"
 #include "base/json.h"
 #include "tensor/create.h"
@@ -17,25 +24,41 @@ using tiny::Status;
 
 namespace {
 
-// A tensor of the file, or one that was set: then a counted handle, and of the file's the name
-// alone.
-struct Entry {
-  explicit Entry(tiny::NamedTensor t) : stored(std::move(t)) {}
-  Entry(const Entry&) = delete;
-  Entry& operator=(const Entry&) = delete;
-  ~Entry() { tiny_tensor_release(given); }
+// An owner of a tensor's handle; may be of none.
+class Held {
+ public:
+  Held() = default;
+  explicit Held(const tiny_tensor* tensor) : tensor_(const_cast<tiny_tensor*>(tensor)) {
+    tiny_tensor_retain(tensor_);
+  }
+  Held(const Held& other) : Held(other.tensor_) {}
+  Held(Held&& other) noexcept : tensor_(std::exchange(other.tensor_, nullptr)) {}
+  Held& operator=(Held other) noexcept {
+    std::swap(tensor_, other.tensor_);
+    return *this;
+  }
+  ~Held() { tiny_tensor_release(tensor_); }
+  explicit operator bool() const { return tensor_ != nullptr; }
+  tiny_tensor& operator*() const { return *tensor_; }
+  tiny_tensor* operator->() const { return tensor_; }
 
+ private:
+  tiny_tensor* tensor_ = nullptr;
+};
+
+// A tensor of the file, or one that was set: then of the file's the name alone.
+struct Entry {
   tiny::NamedTensor stored;
-  tiny_tensor* given = nullptr;
+  Held given;
 };
 
 bool is_before(const Entry* entry, std::string_view name) {
   return entry->stored.name < name;
 }
 
-tiny::Archive read_file(const tiny_context& context, const std::string& path) {
-  const bool is_mapped = context.core->flags().map_files != 0;
-  return tiny::read_archive(path, is_mapped ? tiny::FileAccess::Mapped : tiny::FileAccess::Copied);
+tiny::Archive read_file(tiny_context& context, const std::string& path) {
+  const tiny::Beside beside(context);
+  return tiny::read_archive(path, beside.file_access());
 }
 
 tiny::Tensor tensor_of(tiny_context& context, const tiny::NamedTensor& stored) {
@@ -44,14 +67,104 @@ tiny::Tensor tensor_of(tiny_context& context, const tiny::NamedTensor& stored) {
                          host.bytes.size());
 }
 
-// The elements as they are, computed before.
-tiny::NamedTensor stored_of(const std::string& name, tiny::Tensor& tensor) {
-  const tiny::DType dtype = tensor.dtype();
-  std::vector<std::byte> bytes(static_cast<size_t>(tiny::element_count(tensor) * dtype.bytes()));
-  tiny::read(tensor, bytes.data(), static_cast<int64_t>(bytes.size()));
-  return {name,
-          {dtype, tiny::const_dims(tensor.shape()), tiny::SharedBytes::own(std::move(bytes))},
-          ""};
+void require_fixed(const tiny_tensor& tensor) {
+  require(tensor.is_fixed, Status::InvalidArgument, "a tensor of shape ", tensor.shape,
+          " has a value in runs of a program alone, which bind its variables");
+}
+
+int64_t bytes_of(const tiny_tensor& tensor) {
+  return tensor.numel * tensor.dtype.bytes();
+}
+
+// The elements of tensors that are to be saved.
+class Saving {
+ public:
+  Saving(tiny_context& context, tiny::StopSignal::Since since) : context_(context), since_(since) {}
+
+  void add(const Entry& entry) {
+    if (entry.given) require_fixed(*entry.given);
+    items_.push_back({entry, nullptr, {}});
+  }
+  // Computes what is not, and writes.
+  void write(const std::string& path,
+             std::vector<std::pair<std::string, std::string>> metadata = {});
+
+ private:
+  struct Item {
+    Entry entry;
+    std::unique_ptr<tiny::Computed> elements;  // stay as they are while it lives
+    tiny::SharedBytes copy;                    // of what cannot be read in its place
+  };
+  using Copy = tiny::Ref<tiny::NewBytes>;
+
+  static bool find(Item& item);
+  void find_or_compute();
+  Copy new_copy(const tiny_tensor& tensor) const {
+    return tiny::make_ref<tiny::NewBytes>(
+        tiny::Ref<tiny::MemoryUse>(&context_.core->device().memory()), bytes_of(tensor));
+  }
+  tiny::NamedTensor value_of(const Item& item, const tiny::StopSignal& stop) const;
+
+  tiny_context& context_;
+  tiny::StopSignal::Since since_;
+  std::vector<Item> items_;
+};
+
+// Whether the elements can be read without the context.
+bool Saving::find(Item& item) {
+  if (!item.entry.given || item.entry.given->is_number || item.entry.given->numel == 0) return true;
+  item.elements = std::make_unique<tiny::Computed>(*item.entry.given);
+  return item.elements->data() != nullptr;
+}
+
+// What was found is let go before the context is waited for: who has it may be waiting to change
+// these elements.
+void Saving::find_or_compute() {
+  if (std::ranges::all_of(items_, find)) return;
+  std::vector<tiny::Tensor*> given;
+  for (Item& item : items_) {
+    item.elements = nullptr;
+    if (item.entry.given) given.push_back(&item.entry.given->value);
+  }
+  const tiny::Building building(context_, since_);
+  tiny::realize(given);
+  context_.core->publish_cells();
+  for (Item& item : items_) {
+    if (find(item)) continue;
+    const tiny_tensor& tensor = *item.entry.given;
+    const Copy copy = new_copy(tensor);
+    tiny::read(tensor.value, copy->data(), bytes_of(tensor));
+    item.copy = tiny::NewBytes::shared(copy);
+  }
+}
+
+tiny::NamedTensor Saving::value_of(const Item& item, const tiny::StopSignal& stop) const {
+  if (!item.entry.given) return item.entry.stored;
+  const tiny_tensor& tensor = *item.entry.given;
+  const auto dims = tiny::dims_of(tensor);
+  const auto strides = tiny::strides_of(tensor);
+  const auto size = static_cast<size_t>(bytes_of(tensor));
+  tiny::SharedBytes bytes = item.copy;
+  if (tensor.is_number) {
+    bytes = {nullptr, std::as_bytes(std::span(&tensor.weak_bits, 1)).first(size)};
+  } else if (item.elements && item.elements->data() && tiny::is_row_major(dims, strides)) {
+    bytes = {nullptr, {item.elements->data(), size}};
+  } else if (item.elements && item.elements->data()) {
+    const Copy copy = new_copy(tensor);
+    tiny::copy_elements(copy->data(), item.elements->data(),
+                        static_cast<size_t>(tensor.dtype.bytes()), dims, strides, &stop);
+    bytes = tiny::NewBytes::shared(copy);
+  }
+  return {item.entry.stored.name, {tensor.dtype, {dims.begin(), dims.end()}, bytes}, ""};
+}
+
+void Saving::write(const std::string& path,
+                   std::vector<std::pair<std::string, std::string>> metadata) {
+  find_or_compute();
+  const tiny::Beside beside(context_, since_);
+  tiny::Archive written{{}, std::move(metadata)};
+  for (const Item& item : items_) written.tensors.push_back(value_of(item, beside.stop()));
+  tiny::write_archive(path, written, &beside.stop());
 }
 
 }  // namespace
@@ -66,13 +179,14 @@ struct tiny_archive : tiny::CountedAs<tiny::HandleKind::Archive> {
   // Those of a file, which are in no order yet.
   void fill(tiny::Archive file) {
     for (tiny::NamedTensor& tensor : file.tensors)
-      by_name.push_back(entries.emplace_back(std::make_unique<Entry>(std::move(tensor))).get());
+      by_name.push_back(
+          entries.emplace_back(std::make_unique<Entry>(std::move(tensor), Held())).get());
     std::sort(by_name.begin(), by_name.end(),
               [](const Entry* a, const Entry* b) { return is_before(a, b->stored.name); });
     metadata = std::move(file.metadata);
   }
   Entry& add(const std::string& name) {
-    auto entry = std::make_unique<Entry>(tiny::NamedTensor{name, {}, ""});
+    auto entry = std::make_unique<Entry>(tiny::NamedTensor{name, {}, ""}, Held());
     entries.reserve(entries.size() + 1);
     const auto at = std::lower_bound(by_name.begin(), by_name.end(), name, is_before);
     by_name.insert(at, entry.get());
@@ -80,33 +194,35 @@ struct tiny_archive : tiny::CountedAs<tiny::HandleKind::Archive> {
   }
 
   tiny_context* context;
-  std::vector<std::unique_ptr<Entry>> entries;
-  std::vector<Entry*> by_name;  // in the order of names
+  mutable std::mutex mutex;                     // of what follows; held to look and to change
+  std::vector<std::unique_ptr<Entry>> entries;  // never removed: names stay where they are
+  std::vector<Entry*> by_name;                  // in the order of names
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
 namespace {
 
-// A call about an archive, alone on its context.
+// A call that looks at an archive or changes it, alone: waits for no context.
 template <class Body>
 tiny_status with_archive(const char* call, const tiny_archive* archive, Body body) noexcept {
   return guarded(call, [&] {
-    const tiny_context& context = *tiny::required(archive, "archive").context;
-    const tiny::Building building(const_cast<tiny_context&>(context));
+    const std::lock_guard lock(tiny::required(archive, "archive").mutex);
     body();
   });
 }
 
 void describe(tiny::JsonWriter& json, const Entry& entry) {
   const tiny::HostTensor& host = entry.stored.value;
-  const tiny::Tensor* given = entry.given ? &entry.given->value : nullptr;
-  const tiny::DType dtype = given ? given->dtype() : host.dtype;
+  const tiny::DType dtype = entry.given ? entry.given->dtype : host.dtype;
   json.begin_object().key("name").text(entry.stored.name).key("dtype");
   json.text(dtype == tiny::kVoid ? entry.stored.unsupported : to_string(dtype));
   json.key("shape").begin_array();
-  for (const int64_t dim : given ? tiny::const_dims(given->shape()) : host.shape) json.integer(dim);
+  if (entry.given) require_fixed(*entry.given);
+  const std::span<const int64_t> dims =
+      entry.given ? tiny::dims_of(*entry.given) : std::span<const int64_t>(host.shape);
+  for (const int64_t dim : dims) json.integer(dim);
   json.end_array().key("bytes");
-  json.integer(given ? tiny::element_count(*given) * dtype.bytes() : host.bytes.size());
+  json.integer(entry.given ? bytes_of(*entry.given) : host.bytes.size());
   json.end_object();
 }
 
@@ -119,45 +235,63 @@ std::string info_json(const tiny_archive& archive) {
   return json.end_object().end_object().result();
 }
 
+// A copy of the entry; Error{InvalidArgument} that lists the names if there is none.
+Entry entry_named(const tiny_archive& archive, const std::string& name) {
+  const std::lock_guard lock(archive.mutex);
+  if (const Entry* entry = archive.find(name)) return *entry;
+  std::vector<std::string> names;
+  for (const auto& known : archive.entries) names.push_back(known->stored.name);
+  throw tiny::Error(Status::InvalidArgument, tiny::cat("no tensor is named \"", name,
+                                                       "\"; known: ", tiny::names_text(names)));
+}
+
 }  // namespace
 
 extern "C" {
 
 tiny_status tiny_tensor_load(tiny_context* context, const char* path, tiny_tensor** out) {
-  return tiny::produce(__func__, out, context, [&] {
+  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return guarded(__func__, [&] {
+    tiny_context& owner = tiny::required(context, "context");
     const std::string file = &tiny::required(path, "path");
-    const tiny::Archive archive = read_file(*context, file);
+    const tiny::StopSignal::Since since = tiny::StopSignal::Clock::now();
+    const tiny::Archive archive = read_file(owner, file);
     std::vector<std::string> names;
     for (const tiny::NamedTensor& tensor : archive.tensors) names.push_back(tensor.name);
     require(names.size() == 1, Status::InvalidArgument, file, " has ", names.size(),
             " tensors, not one; tiny_archive_load gives them by name: ", tiny::names_text(names));
-    return tensor_of(*context, archive.tensors[0]);
+    const tiny::Building building(owner, since);
+    *out = tiny::make_handle(owner, [&] { return tensor_of(owner, archive.tensors[0]); });
   });
 }
 
 tiny_status tiny_tensor_save(const tiny_tensor* tensor, const char* path, const char* name) {
-  return tiny::act(__func__, {{tensor, "tensor"}}, [&] {
+  return guarded(__func__, [&] {
+    const tiny_tensor& given = tiny::required(tensor, "tensor");
     const std::string file = &tiny::required(path, "path");
     tiny::check_ending(file);
-    tiny::Archive archive;
-    archive.tensors.push_back(stored_of(name ? name : "", tensor->value));
-    tiny::write_archive(file, archive);
+    Saving saving(*given.context, tiny::StopSignal::Clock::now());
+    saving.add({{name ? name : "", {}, ""}, Held(&given)});
+    saving.write(file);
   });
 }
 
 tiny_status tiny_archive_create(tiny_context* context, tiny_archive** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, context, [&] { *out = new tiny_archive(*context); });
+  return guarded(__func__, [&] { *out = new tiny_archive(tiny::required(context, "context")); });
 }
 
 tiny_status tiny_archive_load(tiny_context* context, const char* path, tiny_archive** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, context, [&] {
-    std::unique_ptr<tiny_archive, void (*)(tiny_archive*)> archive(new tiny_archive(*context),
+  return guarded(__func__, [&] {
+    tiny_context& owner = tiny::required(context, "context");
+    tiny::Archive file = read_file(owner, &tiny::required(path, "path"));
+    std::unique_ptr<tiny_archive, void (*)(tiny_archive*)> archive(new tiny_archive(owner),
                                                                    tiny_archive_release);
-    archive->fill(read_file(*context, &tiny::required(path, "path")));
+    archive->fill(std::move(file));
     *out = archive.release();
   });
 }
@@ -195,30 +329,29 @@ tiny_status tiny_archive_info(const tiny_archive* archive, tiny_report** out) {
 tiny_status tiny_archive_get(const tiny_archive* archive, const char* name, tiny_tensor** out) {
   if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  const tiny_status known = guarded(__func__, [&] { tiny::required(archive, "archive"); });
-  if (known != TINY_OK) return known;
-  return tiny::produce(__func__, out, archive->context, [&] {
-    const Entry* entry = archive->find(&tiny::required(name, "name"));
-    if (entry)
-      return entry->given ? entry->given->value : tensor_of(*archive->context, entry->stored);
-    std::vector<std::string> names;
-    for (const auto& known : archive->entries) names.push_back(known->stored.name);
-    throw tiny::Error(Status::InvalidArgument, tiny::cat("no tensor is named \"", name,
-                                                         "\"; known: ", tiny::names_text(names)));
+  return guarded(__func__, [&] {
+    const Entry entry =
+        entry_named(tiny::required(archive, "archive"), &tiny::required(name, "name"));
+    tiny_context& context = *archive->context;
+    const tiny::Building building(context);
+    *out = tiny::make_handle(context, [&] {
+      return entry.given ? entry.given->value : tensor_of(context, entry.stored);
+    });
   });
 }
 
 tiny_status tiny_archive_set(tiny_archive* archive, const char* name, const tiny_tensor* tensor) {
+  Held before;  // goes after the archive's lock
   return with_archive(__func__, archive, [&] {
     const std::string key = &tiny::required(name, "name");
     require(tiny::required(tensor, "tensor").context == archive->context, Status::InvalidArgument,
             "tensor is of another context than the archive");
     Entry* known = archive->find(key);
     Entry& entry = known ? *known : archive->add(key);
-    auto* given = const_cast<tiny_tensor*>(tensor);
-    tiny_tensor_retain(given);
-    tiny_tensor_release(std::exchange(entry.given, given));
-    entry.stored = {key, {}, ""};
+    before = std::exchange(entry.given, Held(tensor));
+    // Its name stays where it is.
+    entry.stored.value = {};
+    entry.stored.unsupported.clear();
   });
 }
 
@@ -236,18 +369,18 @@ tiny_status tiny_archive_set_metadata(tiny_archive* archive, const char* key, co
 }
 
 tiny_status tiny_archive_save(const tiny_archive* archive, const char* path) {
-  return with_archive(__func__, archive, [&] {
+  return guarded(__func__, [&] {
+    const tiny_archive& from = tiny::required(archive, "archive");
     const std::string file = &tiny::required(path, "path");
     tiny::check_ending(file);
-    std::vector<tiny::Tensor*> given;
-    for (const auto& entry : archive->entries)
-      if (entry->given) given.push_back(&entry->given->value);
-    if (!given.empty()) tiny::realize(given);
-    tiny::Archive written{{}, archive->metadata};
-    for (const auto& entry : archive->entries)
-      written.tensors.push_back(entry->given ? stored_of(entry->stored.name, entry->given->value)
-                                             : entry->stored);
-    tiny::write_archive(file, written);
+    Saving saving(*from.context, tiny::StopSignal::Clock::now());
+    std::vector<std::pair<std::string, std::string>> metadata;
+    {
+      const std::lock_guard lock(from.mutex);
+      for (const auto& entry : from.entries) saving.add(*entry);
+      metadata = from.metadata;
+    }
+    saving.write(file, std::move(metadata));
   });
 }
 

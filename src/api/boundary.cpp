@@ -144,21 +144,25 @@ tiny_context& Operands::context() const {
   return *found;
 }
 
-namespace {
-
-tiny_context& entered(tiny_context& context) {
-  context.enter();
-  return context;
+Building::Building(tiny_context& context, StopSignal::Since since)
+    : Building(context, context.enter(since), std::adopt_lock) {
 }
 
-}  // namespace
-
-Building::Building(tiny_context& context) : Building(entered(context), std::adopt_lock) {
-}
-
-Building::Building(tiny_context& context, std::adopt_lock_t)
+Building::Building(tiny_context& context, StopSignal::Since since, std::adopt_lock_t)
     : context_(context), inside_(&context) {
-  context.core->stop().begin(context.core->flags().time_limit);
+  context.core->stop().begin(context.core->flags().time_limit, since);
+}
+
+Beside::Beside(tiny_context& context, StopSignal::Since since)
+    : context_(context), inside_(&context) {
+  stop_.set_token(context.lock.token());
+  stop_.set_poll(context.core->flags().poll);
+  stop_.begin(context.core->flags().time_limit, since);
+}
+
+FileAccess Beside::file_access() const {
+  Context& core = *context_.core;
+  return {core.flags().map_files == 0, Ref<MemoryUse>(&core.device().memory()), &stop_};
 }
 
 void give_handles(tiny_context& context, std::vector<Tensor> values, tiny_tensor** outs) {

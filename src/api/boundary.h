@@ -15,6 +15,7 @@
 #include "api/handle.h"
 #include "base/error.h"
 #include "base/inside.h"
+#include "io/file.h"
 
 namespace tiny {
 
@@ -87,9 +88,9 @@ class Operands {
 // Has the context for one building call, which waits for those of other threads.
 class Building {
  public:
-  explicit Building(tiny_context& context);
+  explicit Building(tiny_context& context, StopSignal::Since since = {});
   // Of a context that was entered.
-  Building(tiny_context& context, std::adopt_lock_t);
+  Building(tiny_context& context, StopSignal::Since since, std::adopt_lock_t);
   ~Building() { context_.leave(); }
   Building(const Building&) = delete;
   Building& operator=(const Building&) = delete;
@@ -97,6 +98,21 @@ class Building {
  private:
   tiny_context& context_;
   Inside inside_;
+};
+
+// Works for the context beside whoever has it: touches no graph.  Ends early as a building call
+// does.
+class Beside {
+ public:
+  explicit Beside(tiny_context& context, StopSignal::Since since = {});
+  const StopSignal& stop() const { return stop_; }
+  // How the context reads files.
+  FileAccess file_access() const;
+
+ private:
+  tiny_context& context_;
+  Inside inside_;  // the caller's poll function must not call the context
+  StopSignal stop_;
 };
 
 // A handle of the value that `body` returns; its context is being built in.

@@ -188,8 +188,9 @@ tiny_status tiny_context_create(const tiny_options* options, tiny_context** out)
 tiny_status tiny_context_counters(tiny_context* context, tiny_report** out) {
   if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
   *out = nullptr;
-  return tiny::act(__func__, context,
-                   [&] { *out = new tiny_report(tiny::counters_json(*context->core)); });
+  return tiny::guarded(__func__, [&] {
+    *out = new tiny_report(tiny::counters_json(*tiny::required(context, "context").core));
+  });
 }
 
 void tiny_context_retain(tiny_context* context) {

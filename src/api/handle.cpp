@@ -15,21 +15,18 @@ bool is_waiting(const tiny::Flags& flags) {
   return flags.busy == "wait";
 }
 
-void require_taken(tiny::FairLock::Result result) {
-  using Result = tiny::FairLock::Result;
-  tiny::require(result != Result::Cancelled, tiny::Status::Cancelled,
-                "the cancel token was set while the call waited for another that is using the "
-                "context");
-  tiny::require(result != Result::Lost, tiny::Status::DeviceLost,
-                "the process was forked while another thread was using the context: a child makes "
-                "a context of its own");
-}
-
 void forget_pins(void* core) {
   static_cast<tiny::Context*>(core)->forget_pins();
 }
 
 }  // namespace
+
+// What a wait for the context may take, and what it ends with.
+struct tiny_context::WaitLimit {
+  const char* name;
+  int64_t milliseconds;  // 0: no limit
+  tiny::Status status;
+};
 
 tiny_context::tiny_context(const tiny::Flags& flags)
     : core(tiny::make_ref<tiny::Context>(flags)),
@@ -47,33 +44,52 @@ void tiny_context::release() {
   if (references.fetch_sub(1, std::memory_order_acq_rel) == 1 && !lock.is_lost()) delete this;
 }
 
-void tiny_context::enter() {
-  using tiny::FairLock;
+tiny::StopSignal::Since tiny_context::enter(tiny::StopSignal::Since since) {
   using tiny::Status;
   tiny::require(!tiny::Inside::is(this), Status::Busy,
                 "a function that this context called, such as log, progress or a deleter, calls "
                 "the context, which it must not");
-  if (lock.try_lock()) return;
+  if (lock.try_lock()) return since;
   tiny::require(waits_ || lock.is_lost(), Status::Busy,
                 "another call is using the context; the option \"busy\" = \"wait\" waits for it");
+  if (!since) since = tiny::StopSignal::Clock::now();
   // Of the two limits the one that comes first ends it.
   const tiny::Flags& flags = core->flags();
-  const bool is_limit =
-      flags.time_limit > 0 && (flags.busy_timeout == 0 || flags.time_limit < flags.busy_timeout);
-  const int64_t limit = is_limit ? flags.time_limit : flags.busy_timeout;
-  const auto until = limit > 0 ? FairLock::Clock::now() + std::chrono::milliseconds(limit)
-                               : FairLock::Clock::time_point::max();
-  const FairLock::Result result = lock.lock(until);
-  if (result == FairLock::Result::TimedOut)
-    throw tiny::Error(is_limit ? Status::Limit : Status::Busy,
-                      tiny::cat("another call was using the context for more than ",
-                                is_limit ? "the limit time_limit" : "busy_timeout", " = ", limit,
-                                " milliseconds"));
-  require_taken(result);
+  const bool is_busy =
+      flags.busy_timeout > 0 && (flags.time_limit == 0 || flags.busy_timeout <= flags.time_limit);
+  wait(is_busy ? WaitLimit{"busy_timeout", flags.busy_timeout, Status::Busy}
+               : WaitLimit{"the limit time_limit", flags.time_limit, Status::Limit},
+       *since);
+  return since;
 }
 
-void tiny_context::enter_again() {
-  require_taken(lock.lock());
+void tiny_context::enter_again(tiny::StopSignal::Since since) {
+  if (lock.try_lock()) return;
+  wait({"the limit time_limit", core->flags().time_limit, tiny::Status::Limit},
+       since.value_or(tiny::StopSignal::Clock::now()));
+}
+
+// The caller's poll function must not call the context.
+void tiny_context::wait(const WaitLimit& limit, tiny::StopSignal::Clock::time_point since) {
+  using Result = tiny::FairLock::Result;
+  using tiny::Status;
+  const auto until = limit.milliseconds > 0 ? since + std::chrono::milliseconds(limit.milliseconds)
+                                            : tiny::FairLock::Clock::time_point::max();
+  const tiny::Inside inside(this);
+  const Result result = lock.lock(until, core->flags().poll);
+  if (result == Result::TimedOut)
+    throw tiny::Error(limit.status,
+                      tiny::cat("another call was using the context for more than ", limit.name,
+                                " = ", limit.milliseconds, " milliseconds"));
+  tiny::require(result != Result::Cancelled, Status::Cancelled,
+                "the cancel token was set while the call waited for another that is using the "
+                "context");
+  tiny::require(result != Result::Ended, Status::Cancelled,
+                "the poll function ended it while the call waited for another that is using the "
+                "context");
+  tiny::require(result != Result::Lost, Status::DeviceLost,
+                "the process was forked while another thread was using the context: a child makes "
+                "a context of its own");
 }
 
 bool tiny_context::try_enter() {

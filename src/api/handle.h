@@ -42,9 +42,11 @@ struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
   }
   // Waits for the context as its options say.  Error{Busy}, Error{Limit} or Error{Cancelled} if it
   // cannot be had, Error{DeviceLost} in a child forked while another thread had it.
-  void enter();
-  // For the end of a call that gave the context away on its way: waits without end.
-  void enter_again();
+  // The limit of time counts from `since` on; gives that back, or when waiting began.
+  tiny::StopSignal::Since enter(tiny::StopSignal::Since since = {});
+  // For the end of a call that gave the context away on its way: waits also where others must not,
+  // for no longer than the limit of time.
+  void enter_again(tiny::StopSignal::Since since);
   // False where it would wait.
   bool try_enter();
   void leave();
@@ -59,6 +61,8 @@ struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
   std::set<std::string> names;  // that tensors were given; they stay
 
  private:
+  struct WaitLimit;
+  void wait(const WaitLimit& limit, tiny::StopSignal::Clock::time_point since);
   void drain();
 
   const bool waits_;  // the option "busy"

@@ -1,10 +1,13 @@
 // Models: loaded, looked at, compiled, run.
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
 #include "api/boundary.h"
 #include "api/loaded_model.h"
+#include "base/pieces.h"
 #include "onnx/import/table.h"
 #include "onnx/info.h"
 #include "onnx/operator.h"
@@ -191,9 +194,16 @@ tiny_status tiny_model_load_memory(tiny_context* context, const void* data, size
     tiny_context& owner = tiny::required(context, "context");
     require(data != nullptr || bytes == 0, Status::InvalidArgument, "data is NULL");
     const tiny::Building building(owner);
-    const auto copy = tiny::SharedBytes::copy({static_cast<const char*>(data), bytes});
+    tiny::Context& core = *owner.core;
+    const auto copy = tiny::make_ref<tiny::NewBytes>(
+        tiny::Ref<tiny::MemoryUse>(&core.device().memory()), tiny::signed_bytes(bytes));
+    tiny::for_each_piece_of(tiny::signed_bytes(bytes), 1, &core.stop(), [&](int64_t at, int64_t n) {
+      std::memcpy(copy->data() + at, static_cast<const std::byte*>(data) + at,
+                  static_cast<size_t>(n));
+    });
     *out =
-        new tiny_model(owner, tiny::make_ref<LoadedModel>(owner.core, copy, folder ? folder : ""));
+        new tiny_model(owner, tiny::make_ref<LoadedModel>(owner.core, tiny::NewBytes::shared(copy),
+                                                          folder ? folder : ""));
   });
 }
 
@@ -374,22 +384,23 @@ tiny_status tiny_model_compile(tiny_model* model, const int64_t* dims, size_t co
 tiny_status tiny_model_run(tiny_model* model, tiny_tensor* const* inputs, size_t input_count,
                            tiny_tensor** outputs, size_t output_count) {
   return guarded(__func__, [&] {
+    const tiny::StopSignal::Since since = tiny::StopSignal::Clock::now();
     const Ports ports{inputs, input_count, outputs, output_count};
     tiny_context& context = ports.check(model);
     std::vector<tiny::Cell::Pin> pins;
     tiny::Ref<tiny::TensorRun> run;
     {
-      const tiny::Building building(context);
+      const tiny::Building building(context, since);
       run = model->value->begin_run(ports.values());
       for (size_t i = 0; i < input_count; ++i) pins.emplace_back(*inputs[i]->value.cell());
     }
     {
       const tiny::Inside inside(&context);
-      run->execute();
+      run->execute(since);
     }
     pins.clear();
-    context.enter_again();
-    const tiny::Building building(context, std::adopt_lock);
+    context.enter_again(since);
+    const tiny::Building building(context, since, std::adopt_lock);
     tiny::give_handles(context, model->value->end_run(std::move(run)), outputs);
   });
 }

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "api/boundary.h"
+#include "api/computed.h"
 #include "api/model_handle.h"
 #include "base/checked.h"
 #include "base/text.h"
@@ -45,31 +47,18 @@ void require_fixed(const tiny_tensor& tensor) {
           " has a value in runs of a program alone, which bind its variables");
 }
 
-// The elements of a tensor that are in memory, for as long as this lives; no lock is taken.
-class Computed {
- public:
-  explicit Computed(const tiny_tensor& tensor) : reading_(*tensor.value.cell()) {
-    if (tensor.is_fixed && !tensor.is_number && tensor.numel > 0 && reading_.data())
-      data_ = reading_.data() + tensor.offset * tensor.dtype.bytes();
-  }
-  // Element (0, 0, ..), or null.
-  const std::byte* data() const { return data_; }
-
- private:
-  tiny::Cell::Reading reading_;
-  const std::byte* data_ = nullptr;
-};
-
 // More bytes than this, if they are not row-major, are put in order by a kernel where the context
 // is free: copying one by one takes longer than that kernel's launch from about here on.
 constexpr size_t kCopiedMax = 64 << 10;
+// What is copied in less than a millisecond asks nobody whether to go on.
+constexpr size_t kUnaskedMax = 1 << 20;
 
 // False if the context is needed.
 bool read_computed(const tiny_tensor& tensor, void* data, size_t bytes) {
   if (!tensor.is_fixed) return false;
   const auto size = static_cast<size_t>(tensor.dtype.bytes());
-  const std::span dims(tensor.dims, tensor.rank);
-  const std::span strides(tensor.strides, tensor.rank);
+  const auto dims = tiny::dims_of(tensor);
+  const auto strides = tiny::strides_of(tensor);
   const size_t wanted = static_cast<size_t>(tensor.numel) * size;
   if (bytes != wanted)
     throw tiny::Error(Status::Shape,
@@ -82,13 +71,16 @@ bool read_computed(const tiny_tensor& tensor, void* data, size_t bytes) {
     return true;
   }
   if (bytes > kCopiedMax && !tiny::is_row_major(dims, strides) && tensor.context->try_enter()) {
-    const tiny::Building building(*tensor.context, std::adopt_lock);
+    const tiny::Building building(*tensor.context, {}, std::adopt_lock);
     tiny::read(tensor.value, data, signed_bytes(bytes));
     return true;
   }
-  const Computed computed(tensor);
+  const tiny::Computed computed(tensor);
   if (!computed.data()) return false;
-  tiny::copy_elements(static_cast<std::byte*>(data), computed.data(), size, dims, strides);
+  std::optional<tiny::Beside> beside;
+  if (bytes > kUnaskedMax) beside.emplace(*tensor.context);
+  tiny::copy_elements(static_cast<std::byte*>(data), computed.data(), size, dims, strides,
+                      beside ? &beside->stop() : nullptr);
   return true;
 }
 
@@ -232,7 +224,7 @@ tiny_status tiny_tensor_numel(const tiny_tensor* tensor, int64_t* out) {
 
 tiny_status tiny_tensor_data(const tiny_tensor* tensor, const void** out) {
   return answer(__func__, out, tensor, "tensor", [](const tiny_tensor& t) -> const void* {
-    if (const Computed computed(t); computed.data()) return computed.data();
+    if (const tiny::Computed computed(t); computed.data()) return computed.data();
     const tiny::Building building(*t.context);
     return tiny::elements_of(t.value).data;
   });

@@ -25,7 +25,7 @@ constexpr uint32_t kGranted = 2;  // the lock is this waiter's
 
 // Long beside the switch from one thread to another (microseconds), short for who waits.
 constexpr auto kPatience = std::chrono::milliseconds(1);
-// How often a waiter looks at the cancel token.
+// How often a waiter looks at the cancel token, and asks.
 constexpr auto kLook = std::chrono::milliseconds(5);
 
 // Its address marks the thread.
@@ -116,19 +116,27 @@ void FairLock::set_token(Ref<CancelToken> token) {
   std::swap(token_, token);
 }
 
-FairLock::Result FairLock::lock(Clock::time_point until) {
+Ref<CancelToken> FairLock::token() const {
+  const Guard guard(words_->guard);
+  return token_;
+}
+
+FairLock::Result FairLock::lock(Clock::time_point until, const Poll& poll) {
   if (try_lock()) return Result::Taken;
   if (is_lost()) return Result::Lost;
   Waiter self;
   self.since = Clock::now();
-  const Result result = wait(self, until);
-  if (result == Result::Taken) own();
-  return result;
+  const Result result = wait(self, until, poll);
+  if (result != Result::Taken) return result;
+  own();
+  if (!self.is_ended) return result;
+  unlock();
+  return Result::Ended;
 }
 
 // The queue changes, and words of waiters are written, under the guard alone: a waiter that has it
 // and finds the lock held can sleep, since who unlocks will look at the queue after that.
-FairLock::Result FairLock::wait(Waiter& self, Clock::time_point until) {
+FairLock::Result FairLock::wait(Waiter& self, Clock::time_point until, const Poll& poll) {
   std::atomic<uint32_t>& state = words_->state;
   Guard guard(words_->guard);
   append(self);
@@ -139,16 +147,17 @@ FairLock::Result FairLock::wait(Waiter& self, Clock::time_point until) {
     Result result = Result::Taken;
     if ((seen & kHeld) != 0) {
       const bool is_cancelled = token_ && token_->is_set();
-      if (!is_cancelled && now < until) {
+      if (!is_cancelled && !self.is_ended && now < until) {
         self.word.store(kAsleep);
-        guard.unlock();
         const Clock::duration left =
-            token_ ? std::min<Clock::duration>(kLook, until - now) : until - now;
+            token_ || poll.ask ? std::min<Clock::duration>(kLook, until - now) : until - now;
+        guard.unlock();
         futex_wait(self.word, kAsleep, std::chrono::nanoseconds(left).count());
+        if (poll.ask && self.word.load() == kAsleep) self.is_ended = poll.ask(poll.user) != 0;
         guard.lock();
         continue;
       }
-      result = is_cancelled ? Result::Cancelled : Result::TimedOut;
+      result = is_cancelled ? Result::Cancelled : self.is_ended ? Result::Ended : Result::TimedOut;
     }
     remove(self);
     if (!first_) state.fetch_and(~kWaited);

@@ -19,7 +19,7 @@ namespace tiny {
 class FairLock {
  public:
   using Clock = std::chrono::steady_clock;
-  enum class Result : uint8_t { Taken, TimedOut, Cancelled, Lost };
+  enum class Result : uint8_t { Taken, TimedOut, Cancelled, Ended, Lost };
 
   // `in_child` (may be null) is called with `user` once in a forked child that may go on.
   explicit FairLock(void (*in_child)(void* user) = nullptr, void* user = nullptr);
@@ -28,14 +28,16 @@ class FairLock {
   ~FairLock();
 
   bool try_lock();
-  // A thread that holds the lock must not call this.
-  Result lock(Clock::time_point until = Clock::time_point::max());
+  // A thread that holds the lock must not call this.  While it waits it asks `poll`, if there is
+  // one, every few milliseconds, and leaves with Ended if that says so.
+  Result lock(Clock::time_point until = Clock::time_point::max(), const Poll& poll = {});
   void unlock();
   bool is_lost();
   // Whether this thread was the last to take it.
   bool was_mine() const;
   // Who waits ends with Cancelled when it is set; may be null.
   void set_token(Ref<CancelToken> token);
+  Ref<CancelToken> token() const;
 
  private:
   // On a page that a forked child finds zeroed.
@@ -47,6 +49,7 @@ class FairLock {
   struct Waiter {
     std::atomic<uint32_t> word{0};
     Clock::time_point since{};
+    bool is_ended = false;  // the poll has said so
     Waiter* previous = nullptr;
     Waiter* next = nullptr;
   };
@@ -58,7 +61,7 @@ class FairLock {
   bool try_take();
   void own();
   void hand_over();
-  Result wait(Waiter& self, Clock::time_point until);
+  Result wait(Waiter& self, Clock::time_point until, const Poll& poll);
   void append(Waiter& waiter);
   void remove(Waiter& waiter);
 

@@ -11,20 +11,24 @@ namespace {
 // The caller's function is asked no more often.  Work is to end within 20 milliseconds.
 constexpr int64_t kPollNanoseconds = 5'000'000;
 
+int64_t nanoseconds(StopSignal::Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
 int64_t now() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+  return nanoseconds(StopSignal::Clock::now());
 }
 
 }  // namespace
 
-void StopSignal::begin(int64_t milliseconds) {
+void StopSignal::begin(int64_t milliseconds, Since since) {
   limit_ = milliseconds;
   reason_.store(Reason::None, std::memory_order_relaxed);
   caller_ = pthread_self();
   if (limit_ <= 0 && !poll_.ask) return;
   const int64_t start = now();
-  end_ = start + std::min(limit_, INT64_MAX / 4'000'000) * 1'000'000;
+  end_ =
+      (since ? nanoseconds(*since) : start) + std::min(limit_, INT64_MAX / 4'000'000) * 1'000'000;
   next_poll_ = start + kPollNanoseconds;
 }
 

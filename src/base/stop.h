@@ -9,7 +9,9 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -44,6 +46,10 @@ struct Poll {
 
 class StopSignal : public KernelPoll {
  public:
+  using Clock = std::chrono::steady_clock;
+  // When a call began; none: now.
+  using Since = std::optional<Clock::time_point>;
+
   StopSignal() : KernelPoll{ask_signal} {}
 
   void set_progress(const Progress& progress) { progress_ = progress; }
@@ -51,8 +57,9 @@ class StopSignal : public KernelPoll {
   void set_token(Ref<CancelToken> token) { token_ = std::move(token); }
   const Ref<CancelToken>& token() const { return token_; }
 
-  // The beginning of a call that may take this many milliseconds; 0: as long as it wants.
-  void begin(int64_t milliseconds);
+  // A call, or another part of one, that may take this many milliseconds in all; 0: as long as it
+  // wants.
+  void begin(int64_t milliseconds, Since since = {});
   // Whether the work is to end.  Once it is, it stays so until the next begin().
   bool is_over() const noexcept {
     if (is_known_over()) return true;

@@ -1,5 +1,6 @@
 #include "engine/context.h"
 
+#include "base/pieces.h"
 #include "engine/backend.h"
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
@@ -49,7 +50,10 @@ Ref<Storage> Context::allocate(int64_t bytes) {
 Ref<Storage> Context::from_host(const void* data, int64_t bytes) {
   Ref<Storage> storage = allocate(bytes);
   const Ref<Queue> queue = device().make_queue();
-  device().copy_in(queue.get(), storage->memory(), 0, data, bytes);
+  for_each_piece_of(bytes, 1, &stop_, [&](int64_t at, int64_t size) {
+    device().copy_in(queue.get(), storage->memory(), at, static_cast<const std::byte*>(data) + at,
+                     size);
+  });
   device().wait(queue.get());
   return storage;
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/count.h"
 #include "base/flags.h"
 #include "base/ref.h"
 #include "base/stop.h"
@@ -21,9 +22,9 @@ class Storage;
 
 // What was done to compute values, since the context began.
 struct Counters {
-  int64_t launches = 0;  // of kernels, outside of programs
-  int64_t copies = 0;    // of old versions that a write would have destroyed
-  int64_t copied_bytes = 0;
+  Count<int64_t> launches;  // of kernels, outside of programs
+  Count<int64_t> copies;    // of old versions that a write would have destroyed
+  Count<int64_t> copied_bytes;
 };
 
 class Context : public RefCounted {

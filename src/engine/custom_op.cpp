@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -103,15 +104,26 @@ std::string to_string(const CustomOp& op) {
   return cat(op.domain(), op.domain().empty() ? "" : ".", op.name());
 }
 
+CustomOps::~CustomOps() {
+  for (const Known* at = last_.load(); at;) delete std::exchange(at, at->before);
+}
+
 void CustomOps::add(Ref<const CustomOp> op) {
-  const auto [at, is_new] = ops_.try_emplace({op->domain(), op->name()}, op);
-  require(is_new, Status::InvalidArgument, "the context has an operator ", to_string(*op),
-          " already");
+  require(!find(op->domain(), op->name()), Status::InvalidArgument, "the context has an operator ",
+          to_string(*op), " already");
+  last_.store(new Known{std::move(op), last_.load(std::memory_order_relaxed)},
+              std::memory_order_release);
 }
 
 Ref<const CustomOp> CustomOps::find(std::string_view domain, std::string_view name) const {
-  const auto at = ops_.find(std::pair(std::string(domain), std::string(name)));
-  return at == ops_.end() ? nullptr : at->second;
+  for (const Known* at = last_.load(std::memory_order_acquire); at; at = at->before)
+    if (at->op->domain() == domain && at->op->name() == name) return at->op;
+  return nullptr;
+}
+
+void CustomOps::add_all(const CustomOps& others) {
+  for (const Known* at = others.last_.load(std::memory_order_acquire); at; at = at->before)
+    add(at->op);
 }
 
 TapeEntry call_entry(Context& context, const ScheduledKernel& kernel) {

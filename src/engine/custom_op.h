@@ -2,9 +2,9 @@
 // names under which a context knows them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,15 +54,27 @@ class CustomOp : public RefCounted {
 // "domain.Name".
 std::string to_string(const CustomOp& op);
 
+// A list that only grows: any thread may look.
 class CustomOps {
  public:
-  // Error{InvalidArgument} if there is one of this domain and name.
+  CustomOps() = default;
+  CustomOps(const CustomOps&) = delete;
+  CustomOps& operator=(const CustomOps&) = delete;
+  ~CustomOps();
+  // Error{InvalidArgument} if there is one of this domain and name.  Belongs to the context's
+  // thread.
   void add(Ref<const CustomOp> op);
   // Null if there is none.
   Ref<const CustomOp> find(std::string_view domain, std::string_view name) const;
+  // Those of another context as well.
+  void add_all(const CustomOps& others);
 
  private:
-  std::map<std::pair<std::string, std::string>, Ref<const CustomOp>, std::less<>> ops_;
+  struct Known {
+    Ref<const CustomOp> op;
+    const Known* before;
+  };
+  std::atomic<const Known*> last_{nullptr};
 };
 
 // An operator with the attributes of one call: the function of a HostCall.

@@ -15,13 +15,8 @@ class HostRoom {
   // Error{Limit} if there is no room for so many elements of `bytes` each.
   HostRoom(Context& context, int64_t elements, int64_t bytes)
       : stop_(context.stop()),
-        use_(context.device().memory()),
-        bytes_(checked_mul(elements, bytes, "a table's size")) {
-    use_.take(bytes_);
-  }
-  HostRoom(const HostRoom&) = delete;
-  HostRoom& operator=(const HostRoom&) = delete;
-  ~HostRoom() { use_.give_back(bytes_); }
+        room_(Ref<MemoryUse>(&context.device().memory()),
+              checked_mul(elements, bytes, "a table's size")) {}
   // With every element, or so.
   void check() {
     if ((++checks_ & (kOften - 1)) == 0) stop_.check();
@@ -30,8 +25,7 @@ class HostRoom {
  private:
   static constexpr uint32_t kOften = 1 << 12;
   const StopSignal& stop_;
-  MemoryUse& use_;
-  int64_t bytes_;
+  MemoryRoom room_;
   uint32_t checks_ = 0;
 };
 

@@ -143,8 +143,26 @@ void Observer::watch_passes(PipelineOptions& options) {
   };
 }
 
+void PassSeconds::add(const char* pass, double seconds) {
+  const auto at = std::ranges::find_if(entries_, [&](const Entry& entry) {
+    const char* known = entry.pass.load(std::memory_order_relaxed);
+    return !known || std::string_view(known) == pass;
+  });
+  invariant(at != entries_.end(), "there is room for every pass");
+  at->seconds += seconds;
+  at->pass.store(pass, std::memory_order_release);
+}
+
+std::map<std::string, double> PassSeconds::all() const {
+  std::map<std::string, double> found;
+  for (const Entry& entry : entries_)
+    if (const char* pass = entry.pass.load(std::memory_order_acquire))
+      found.emplace(pass, entry.seconds);
+  return found;
+}
+
 void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
-  for (const PassTime& pass : result.passes) compiles_.passes[pass.name] += pass.seconds;
+  for (const PassTime& pass : result.passes) pass_seconds_.add(pass.name, pass.seconds);
   if (tells(3))
     tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), "  options ",
              structure_name(kernel), ": ", result.options.empty() ? "none" : result.options, "\n",
@@ -272,9 +290,9 @@ void Observer::finish() {
   if (tells(1) && compiles_.on_disk == 0)  // whose structure nobody has seen
     for (const std::string& name : compiles_.lists_left)
       tell(cat("tiny: no kernel was named ", name, ", for which opts has a list\n"));
-  if (tells(5) && !compiles_.passes.empty()) {
-    std::string text = cat("compiled ", compiles_.compiled, " kernels:");
-    for (const auto& [name, seconds] : compiles_.passes)
+  if (const auto passes = pass_seconds_.all(); tells(5) && !passes.empty()) {
+    std::string text = cat("compiled ", int64_t{compiles_.compiled}, " kernels:");
+    for (const auto& [name, seconds] : passes)
       text += format(" %s %.3f ms", name.c_str(), seconds * 1e3);
     tell(text + format(" load %.3f ms\n", compiles_.load * 1e3));
   }

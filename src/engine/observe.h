@@ -8,6 +8,9 @@
 // Launches may be told by several threads at once; the rest belongs to the thread that builds.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -15,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/count.h"
 #include "base/flags.h"
 #include "codegen/pipeline.h"
 #include "ir/kernel.h"
@@ -28,22 +32,37 @@ struct Plan;
 struct KernelInfo;
 struct JoinTrial;
 
-// What was compiled since the context began.
+// Seconds by the name of a pass, which is a literal.
+class PassSeconds {
+ public:
+  void add(const char* pass, double seconds);
+  std::map<std::string, double> all() const;
+
+ private:
+  struct Entry {
+    std::atomic<const char*> pass{nullptr};
+    Count<double> seconds;
+  };
+  static constexpr size_t kPassesMax = 32;
+  std::array<Entry, kPassesMax> entries_;
+};
+
+// What was compiled since the context began: counted by the thread that builds, read by any but for
+// the last.
 struct CompileCounts {
-  int64_t compiled = 0;
-  int64_t cached = 0;                    // kernels that were asked for again
-  int64_t plans_cached = 0;              // graphs that were asked for again
-  int64_t plans_on_disk = 0;             // for which an earlier process had made the plan
-  int64_t programs_on_disk = 0;          // made as an earlier process had made them
-  int64_t on_disk = 0;                   // that an earlier process had compiled
-  int64_t interpreted = 0;               // of those compiled, because machine code could not be had
-  int64_t searched = 0;                  // kernels whose optimisations were searched for
-  int64_t candidates = 0;                // that searches compiled
-  double schedule = 0;                   // seconds from a graph to a list of kernels
-  double lower = 0;                      // seconds from a kernel to its linear program
-  double load = 0;                       // seconds of rendering and loading
-  std::map<std::string, double> passes;  // seconds of each pass
-  std::vector<std::string> lists_left;   // names in the setting `opts` that no kernel had so far
+  Count<int64_t> compiled;
+  Count<int64_t> cached;                // kernels that were asked for again
+  Count<int64_t> plans_cached;          // graphs that were asked for again
+  Count<int64_t> plans_on_disk;         // for which an earlier process had made the plan
+  Count<int64_t> programs_on_disk;      // made as an earlier process had made them
+  Count<int64_t> on_disk;               // that an earlier process had compiled
+  Count<int64_t> interpreted;           // of those compiled, because machine code could not be had
+  Count<int64_t> searched;              // kernels whose optimisations were searched for
+  Count<int64_t> candidates;            // that searches compiled
+  Count<double> schedule;               // seconds from a graph to a list of kernels
+  Count<double> lower;                  // seconds from a kernel to its linear program
+  Count<double> load;                   // seconds of rendering and loading
+  std::vector<std::string> lists_left;  // names in the setting `opts` that no kernel had so far
 };
 
 class Observer {
@@ -62,6 +81,7 @@ class Observer {
 
   CompileCounts& compiles() { return compiles_; }
   const CompileCounts& compiles() const { return compiles_; }
+  const PassSeconds& pass_seconds() const { return pass_seconds_; }
   // What was joined of a graph's kernels, and what was not.
   void joined(std::span<const JoinTrial> trials) const;
   // The beginning of a kernel's compilation: what the scheduler made.
@@ -105,6 +125,7 @@ class Observer {
   double begin_ = 0;
   RewriteWatch watch_;
   CompileCounts compiles_;
+  PassSeconds pass_seconds_;
   bool finished_ = false;
 
   mutable std::mutex mutex_;  // of what follows

@@ -20,9 +20,11 @@ void PlanCache::keep(const std::string& key, std::shared_ptr<const CachedPlan> p
   if (limit_ <= 0 || key.size() > kKeyBytesMax || index_.contains(key)) return;
   plans_.push_front({key, std::move(plan)});
   index_.emplace(plans_.front().key, plans_.begin());
-  if (plans_.size() <= static_cast<size_t>(limit_)) return;
+  ++size_;
+  if (size_ <= limit_) return;
   index_.erase(plans_.back().key);
   plans_.pop_back();
+  size_ += -1;
 }
 
 }  // namespace tiny

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/count.h"
 #include "engine/program.h"
 
 namespace tiny {
@@ -26,7 +27,7 @@ class PlanCache {
   // Null if there is none.
   std::shared_ptr<const CachedPlan> find(const std::string& key);
   void keep(const std::string& key, std::shared_ptr<const CachedPlan> plan);
-  size_t size() const { return plans_.size(); }
+  int64_t size() const { return size_; }  // for any thread
 
  private:
   struct Entry {
@@ -36,6 +37,7 @@ class PlanCache {
   std::list<Entry> plans_;  // the latest used first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> index_;
   int64_t limit_;
+  Count<int64_t> size_;
 };
 
 }  // namespace tiny

@@ -246,9 +246,9 @@ void Run::bind_variable(int64_t number, int64_t value) {
   known = value;
 }
 
-void Run::execute() {
+void Run::execute(StopSignal::Since since) {
   stop_.set_poll(program_->poll);
-  stop_.begin(program_->time_limit);
+  stop_.begin(program_->time_limit, since);
   execute(stop_);
 }
 

@@ -135,7 +135,8 @@ class Run : public RefCounted {
   // early: then what it writes has any values, and it can be executed again.  Allocates nothing
   // once everything is bound, but for the arena, which is laid out anew when variables have
   // changed.
-  void execute();
+  // The limit of time counts from `since` on.
+  void execute(StopSignal::Since since = {});
   // The same as part of a call, whose signal ends it instead of the run's own.
   void execute(const StopSignal& stop);
   // Ends an execution when it is set (may be null).

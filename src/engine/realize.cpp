@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/pieces.h"
 #include "engine/observe.h"
 #include "engine/plan_graph.h"
 #include "engine/versions.h"
@@ -169,7 +170,10 @@ void read(Context& context, const UOp& node, void* data, int64_t bytes) {
   const int64_t offset =
       storage->byte_offset() + stored->view.offset.value() * node.dtype().bytes();
   const Ref<Queue> queue = context.device().make_queue();
-  context.device().copy_out(queue.get(), data, storage->memory(), offset, bytes);
+  for_each_piece_of(bytes, 1, &context.stop(), [&](int64_t at, int64_t size) {
+    context.device().copy_out(queue.get(), static_cast<std::byte*>(data) + at, storage->memory(),
+                              offset + at, size);
+  });
   context.device().wait(queue.get());
 }
 

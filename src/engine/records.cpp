@@ -194,8 +194,7 @@ std::string counters_json(Context& context) {
   json.key("interpreted").integer(compiles.interpreted);
   json.key("launched_interpreted").integer(device.interpreted.load());
   json.key("on_disk").integer(compiles.on_disk).end_object();
-  json.key("plans").begin_object().key("kept").integer(
-      static_cast<int64_t>(context.plans().size()));
+  json.key("plans").begin_object().key("kept").integer(context.plans().size());
   json.key("cached").integer(compiles.plans_cached);
   json.key("on_disk").integer(compiles.plans_on_disk);
   json.key("programs_on_disk").integer(compiles.programs_on_disk).end_object();
@@ -210,7 +209,8 @@ std::string counters_json(Context& context) {
   json.key("compile_seconds").begin_object().key("schedule").real(compiles.schedule);
   json.key("lower").real(compiles.lower);
   json.key("load").real(compiles.load).key("passes").begin_object();
-  for (const auto& [name, seconds] : compiles.passes) json.key(name).real(seconds);
+  for (const auto& [name, seconds] : context.observer().pass_seconds().all())
+    json.key(name).real(seconds);
   json.end_object().end_object().end_object();
   return json.result();
 }

@@ -22,7 +22,7 @@ std::string kernels_json(const Program& program);
 // each kernel.
 std::string trace_json(const Run& run);
 
-// What the context compiled, launched, allocated and copied since it began.
+// What the context compiled, launched, allocated and copied since it began.  For any thread.
 std::string counters_json(Context& context);
 
 }  // namespace tiny

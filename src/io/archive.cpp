@@ -27,14 +27,14 @@ void check_ending(const std::string& path) {
   kind_of(path);
 }
 
-Archive read_archive(const std::string& path, FileAccess access) {
+Archive read_archive(const std::string& path, const FileAccess& access) {
   Archive archive;
   switch (kind_of(path)) {
     case Kind::Npy:
       archive.tensors.push_back({"", read_npy(path, access), ""});
       return archive;
     case Kind::TensorProto: {
-      const TensorData data = read_tensor_pb(path, {}, access);
+      const TensorData data = read_tensor_pb(path, {.stop = access.stop}, access);
       const TensorTypeInfo& type = *tensor_type(data.type);
       archive.tensors.push_back({data.name, {type.ours, data.dims, data.bytes}, ""});
       if (type.ours == ScalarType::Void) archive.tensors[0].unsupported = type.name;
@@ -46,17 +46,17 @@ Archive read_archive(const std::string& path, FileAccess access) {
   return read_safetensors(path, access);
 }
 
-void write_archive(const std::string& path, const Archive& archive) {
+void write_archive(const std::string& path, const Archive& archive, const StopSignal* stop) {
   const Kind kind = kind_of(path);
-  if (kind == Kind::Safetensors) return write_safetensors(path, archive);
+  if (kind == Kind::Safetensors) return write_safetensors(path, archive, stop);
   require(archive.tensors.size() == 1 && archive.metadata.empty(), Status::InvalidArgument, path,
           ": such a file holds one tensor and no metadata, not ", archive.tensors.size(),
           " tensors and ", archive.metadata.size(), " entries; a .safetensors does");
   const NamedTensor& tensor = archive.tensors[0];
   if (kind == Kind::Npy)
-    write_npy(path, supported(tensor));
+    write_npy(path, supported(tensor), stop);
   else
-    write_tensor_pb(path, supported(tensor), tensor.name);
+    write_tensor_pb(path, supported(tensor), tensor.name, stop);
 }
 
 const HostTensor& supported(const NamedTensor& tensor) {

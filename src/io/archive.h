@@ -22,9 +22,11 @@ struct Archive {
 };
 
 // The file's tensors, where they lie in its bytes; its errors name the file.
-Archive read_archive(const std::string& path, FileAccess access = FileAccess::Mapped);
+Archive read_archive(const std::string& path, const FileAccess& access = {});
 // Writes them; a file for one tensor takes no other number, and no metadata.
-void write_archive(const std::string& path, const Archive& archive);
+// Throws what `stop` (may be null) says.
+void write_archive(const std::string& path, const Archive& archive,
+                   const StopSignal* stop = nullptr);
 
 // Error{InvalidArgument} unless the path has one of the endings.
 void check_ending(const std::string& path);

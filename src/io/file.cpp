@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/pieces.h"
 
 namespace tiny {
 
@@ -99,25 +100,29 @@ struct stat regular_file(int fd, const std::string& path) {
 }
 
 // The whole file, as long as it was when it was asked.
-SharedBytes copy_descriptor(int fd, size_t size, const std::string& path) {
-  std::vector<std::byte> bytes(size);
-  for (size_t at = 0; at < size;) {
-    const ssize_t got = pread(fd, bytes.data() + at, size - at, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    require(got >= 0, Status::Io, "cannot read ", path, ": ", system_message(errno));
-    require(got > 0, Status::Io, "cannot read ", path, ": it has become shorter meanwhile");
-    at += static_cast<size_t>(got);
-  }
-  return SharedBytes::own(std::move(bytes));
+SharedBytes copy_descriptor(int fd, size_t size, const std::string& path,
+                            const FileAccess& access) {
+  const auto copy = make_ref<NewBytes>(access.memory, static_cast<int64_t>(size));
+  const auto read_piece = [&](int64_t begin, int64_t bytes) {
+    for (int64_t at = begin; at < begin + bytes;) {
+      const ssize_t got = pread(fd, copy->data() + at, static_cast<size_t>(begin + bytes - at), at);
+      if (got < 0 && errno == EINTR) continue;
+      require(got >= 0, Status::Io, "cannot read ", path, ": ", system_message(errno));
+      require(got > 0, Status::Io, "cannot read ", path, ": it has become shorter meanwhile");
+      at += got;
+    }
+  };
+  for_each_piece_of(static_cast<int64_t>(size), 1, access.stop, read_piece);
+  return NewBytes::shared(copy);
 }
 
-SharedBytes open_descriptor(int fd, const std::string& path, FileAccess access, int64_t bytes_max) {
+SharedBytes open_descriptor(int fd, const std::string& path, const FileAccess& access,
+                            int64_t bytes_max) {
   const struct stat info = regular_file(fd, path);
   require(info.st_size <= bytes_max, Status::Limit, path, " has ", info.st_size,
           " bytes, more than the limit of ", bytes_max);
   if (info.st_size == 0) return {};
-  if (access == FileAccess::Copied)
-    return copy_descriptor(fd, static_cast<size_t>(info.st_size), path);
+  if (access.is_copied) return copy_descriptor(fd, static_cast<size_t>(info.st_size), path, access);
   auto owner = make_ref<MappedFile>(fd, static_cast<size_t>(info.st_size), path);
   const std::span<const std::byte> view = owner->view();
   return {owner, view};
@@ -240,7 +245,7 @@ SharedBytes SharedBytes::part(int64_t offset, int64_t size) const {
   return {owner_, view_.subspan(static_cast<size_t>(offset), static_cast<size_t>(size))};
 }
 
-SharedBytes open_file(const std::string& path, FileAccess access, int64_t bytes_max) {
+SharedBytes open_file(const std::string& path, const FileAccess& access, int64_t bytes_max) {
   require(path.find('\0') == std::string::npos, Status::Io, "a path contains a NUL byte");
   // Without O_NONBLOCK the open of a FIFO would wait for a writer.
   Descriptor fd(open_retrying(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -249,16 +254,22 @@ SharedBytes open_file(const std::string& path, FileAccess access, int64_t bytes_
   return open_descriptor(fd.get(), path, access, bytes_max);
 }
 
-void write_file(const std::string& path, std::span<const std::string_view> parts) {
+void write_file(const std::string& path, std::span<const std::string_view> parts,
+                const StopSignal* stop) {
   require(path.find('\0') == std::string::npos, Status::Io, "a path contains a NUL byte");
   Replacement file(path);
-  for (std::string_view bytes : parts)
+  const auto write_all = [&](std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t n = write(file.descriptor(), bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) refuse_write(path, errno);
       bytes.remove_prefix(static_cast<size_t>(n));
     }
+  };
+  for (const std::string_view bytes : parts)
+    for_each_piece_of(std::ssize(bytes), 1, stop, [&](int64_t at, int64_t size) {
+      write_all(bytes.substr(static_cast<size_t>(at), static_cast<size_t>(size)));
+    });
   file.finish();
 }
 

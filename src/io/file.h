@@ -9,13 +9,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/ref.h"
+#include "base/stop.h"
 #include "io/limits.h"
+#include "runtime/device.h"
 
 namespace tiny {
 
@@ -58,20 +61,43 @@ class SharedBytes {
   std::span<const std::byte> view_;
 };
 
-// How a file's bytes come into memory: in its place, or by a copy that what becomes of the file
-// does not touch.
-enum class FileAccess : uint8_t { Mapped, Copied };
+// Memory that whoever made it fills before anybody looks.
+class NewBytes final : public BytesOwner {
+ public:
+  // Counts in `use` (may be null) as long as it lives; Error{Limit} if there is no room.
+  NewBytes(Ref<MemoryUse> use, int64_t bytes)
+      : room_(std::move(use), bytes),
+        bytes_(new std::byte[static_cast<size_t>(bytes)]),
+        size_(static_cast<size_t>(bytes)) {}
+  std::byte* data() const { return bytes_.get(); }
+  static SharedBytes shared(const Ref<NewBytes>& all) { return {all, {all->data(), all->size_}}; }
+
+ private:
+  MemoryRoom room_;
+  std::unique_ptr<std::byte[]> bytes_;
+  size_t size_;
+};
+
+// How a file's bytes come into memory.
+struct FileAccess {
+  bool is_copied = false;            // what becomes of the file does not touch a copy
+  Ref<MemoryUse> memory;             // in which copies count as long as they live; null: in none
+  const StopSignal* stop = nullptr;  // of the call that reads; null: it goes on to the end
+};
 
 // The bytes of the regular file at `path`, or Error{Io}; more than `bytes_max` is Error{Limit}.
-SharedBytes open_file(const std::string& path, FileAccess access, int64_t bytes_max = INT64_MAX);
+SharedBytes open_file(const std::string& path, const FileAccess& access,
+                      int64_t bytes_max = INT64_MAX);
 inline SharedBytes map_file(const std::string& path, int64_t bytes_max = INT64_MAX) {
-  return open_file(path, FileAccess::Mapped, bytes_max);
+  return open_file(path, {}, bytes_max);
 }
 
 // Writes the parts, one after the other, into the file at `path`, or throws Error{Io}.  A file that
 // is there is replaced once the new one is whole: who has it mapped keeps it, and it stays if this
 // fails; only where its folder takes no other file it is written in place.
-void write_file(const std::string& path, std::span<const std::string_view> parts);
+// What `stop` (may be null) says is thrown on the way.
+void write_file(const std::string& path, std::span<const std::string_view> parts,
+                const StopSignal* stop = nullptr);
 void write_file(const std::string& path, std::string_view bytes);
 
 // Opens the regular file `location` below the open folder for reading and returns its descriptor.
@@ -83,8 +109,8 @@ int open_beneath(int folder, const std::string& location, bool use_openat2 = tru
 class ExternalFiles {
  public:
   // Locations are relative to `folder`, which is opened on first use.
-  ExternalFiles(std::string folder, const Limits& limits, FileAccess access = FileAccess::Mapped)
-      : folder_(std::move(folder)), limits_(limits), access_(access) {}
+  ExternalFiles(std::string folder, const Limits& limits, FileAccess access = {})
+      : folder_(std::move(folder)), limits_(limits), access_(std::move(access)) {}
   ExternalFiles(const ExternalFiles&) = delete;
   ExternalFiles& operator=(const ExternalFiles&) = delete;
   ~ExternalFiles();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/pieces.h"
 #include "base/text.h"
 
 namespace tiny {
@@ -18,15 +19,23 @@ int64_t element_count(const Ints& shape, const char* what) {
   return empty ? 0 : product;
 }
 
-bool has_odd_bools(const SharedBytes& bytes) {
-  const auto view = bytes.view();
-  return std::any_of(view.begin(), view.end(), [](std::byte b) { return b > std::byte{1}; });
+bool has_odd_bools(const SharedBytes& bytes, const StopSignal* stop) {
+  bool is_found = false;
+  for_each_piece_of(bytes.size(), 1, stop, [&](int64_t at, int64_t size) {
+    const SharedBytes piece = bytes.part(at, size);
+    is_found =
+        is_found || std::ranges::any_of(piece.view(), [](std::byte b) { return b > std::byte{1}; });
+  });
+  return is_found;
 }
 
-SharedBytes normal_bools(const SharedBytes& bytes) {
-  const auto view = bytes.view();
-  std::vector<std::byte> normal(view.begin(), view.end());
-  for (std::byte& b : normal) b = std::min(b, std::byte{1});
+SharedBytes normal_bools(const SharedBytes& bytes, const StopSignal* stop) {
+  std::vector<std::byte> normal;
+  normal.reserve(bytes.view().size());
+  for_each_piece_of(bytes.size(), 1, stop, [&](int64_t at, int64_t size) {
+    const SharedBytes piece = bytes.part(at, size);
+    for (const std::byte b : piece.view()) normal.push_back(std::min(b, std::byte{1}));
+  });
   return SharedBytes::own(std::move(normal));
 }
 

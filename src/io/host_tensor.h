@@ -24,8 +24,8 @@ struct HostTensor {
 int64_t element_count(const Ints& shape, const char* what);
 
 // Whether there is a byte that is neither 0 nor 1, which no bool may be; and the bytes with 1 for
-// each of those.
-bool has_odd_bools(const SharedBytes& bytes);
-SharedBytes normal_bools(const SharedBytes& bytes);
+// Both throw what `stop` (may be null) says.
+bool has_odd_bools(const SharedBytes& bytes, const StopSignal* stop);
+SharedBytes normal_bools(const SharedBytes& bytes, const StopSignal* stop);
 
 }  // namespace tiny

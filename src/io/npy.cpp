@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/pieces.h"
 
 namespace tiny {
 
@@ -145,12 +146,20 @@ std::pair<DType, bool> element_type(const std::string& descr) {
               cat(".npy file: the element type \"", descr, "\" is not supported"));
 }
 
-void reverse_elements(std::vector<std::byte>& bytes, int64_t width) {
-  for (auto at = bytes.begin(); at != bytes.end(); at += width) std::reverse(at, at + width);
+std::vector<std::byte> reversed_elements(const SharedBytes& bytes, int64_t width,
+                                         const StopSignal* stop) {
+  std::vector<std::byte> out;
+  out.reserve(static_cast<size_t>(bytes.size()));
+  for_each_piece_of(bytes.size(), width, stop, [&](int64_t at, int64_t size) {
+    for (const std::byte *from = bytes.data() + at, *end = from + size; from != end; from += width)
+      std::reverse_copy(from, from + width, std::back_inserter(out));
+  });
+  return out;
 }
 
 // The same elements with the last axis fastest; `bytes` has the first axis fastest.
-std::vector<std::byte> row_major(const SharedBytes& bytes, const Ints& shape, int64_t width) {
+std::vector<std::byte> row_major(const SharedBytes& bytes, const Ints& shape, int64_t width,
+                                 const StopSignal* stop) {
   const size_t rank = shape.size();
   Ints strides(rank);  // in the file, in bytes
   int64_t step = width;
@@ -158,18 +167,22 @@ std::vector<std::byte> row_major(const SharedBytes& bytes, const Ints& shape, in
     strides[k] = step;
     step *= shape[k];
   }
-  std::vector<std::byte> out(static_cast<size_t>(bytes.size()));
+  std::vector<std::byte> out;
+  out.reserve(static_cast<size_t>(bytes.size()));
   Ints index(rank, 0);
   int64_t from = 0;
-  for (int64_t to = 0; to < bytes.size(); to += width) {
-    std::memcpy(out.data() + to, bytes.data() + from, static_cast<size_t>(width));
-    for (size_t k = rank; k-- > 0;) {
-      from += strides[k];
-      if (++index[k] < shape[k]) break;
-      from -= strides[k] * shape[k];
-      index[k] = 0;
+  for_each_piece_of(bytes.size(), width, stop, [&](int64_t, int64_t size) {
+    for (int64_t done = 0; done < size; done += width) {
+      const std::byte* element = bytes.data() + from;
+      out.insert(out.end(), element, element + width);
+      for (size_t k = rank; k-- > 0;) {
+        from += strides[k];
+        if (++index[k] < shape[k]) break;
+        from -= strides[k] * shape[k];
+        index[k] = 0;
+      }
     }
-  }
+  });
   return out;
 }
 
@@ -182,7 +195,7 @@ std::string code_of(DType dtype) {
 
 }  // namespace
 
-HostTensor parse_npy(const SharedBytes& bytes) {
+HostTensor parse_npy(const SharedBytes& bytes, const StopSignal* stop) {
   const std::string_view text = bytes.text();
   check(text.starts_with(kMagic) && text.size() >= kMagic.size() + 4, "the first bytes are wrong");
   const auto byte_at = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(text[i])); };
@@ -204,27 +217,28 @@ HostTensor parse_npy(const SharedBytes& bytes) {
         " bytes, the file has ", have);
   HostTensor tensor{dtype, header.shape, bytes.part(static_cast<int64_t>(begin + length), size)};
   if (header.fortran && header.shape.size() > 1 && count > 1)
-    tensor.bytes = SharedBytes::own(row_major(tensor.bytes, header.shape, dtype.bytes()));
+    tensor.bytes = SharedBytes::own(row_major(tensor.bytes, header.shape, dtype.bytes(), stop));
   if (reversed) {
-    const auto view = tensor.bytes.view();
-    std::vector<std::byte> copy(view.begin(), view.end());
-    reverse_elements(copy, dtype.bytes());
-    tensor.bytes = SharedBytes::own(std::move(copy));
+    tensor.bytes = SharedBytes::own(reversed_elements(tensor.bytes, dtype.bytes(), stop));
   }
-  if (dtype.is_bool() && has_odd_bools(tensor.bytes)) tensor.bytes = normal_bools(tensor.bytes);
+  if (dtype.is_bool() && has_odd_bools(tensor.bytes, stop))
+    tensor.bytes = normal_bools(tensor.bytes, stop);
   return tensor;
 }
 
-HostTensor read_npy(const std::string& path, FileAccess access) {
+HostTensor read_npy(const std::string& path, const FileAccess& access) {
   const SharedBytes bytes = open_file(path, access);
   try {
-    return parse_npy(bytes);
+    return parse_npy(bytes, access.stop);
   } catch (const Error& e) {
     throw e.at(path).in_file(path);
   }
 }
 
-std::string npy_bytes(const HostTensor& tensor) {
+namespace {
+
+// What stands before the elements.
+std::string npy_head(const HostTensor& tensor) {
   std::string shape;
   for (int64_t dim : tensor.shape) shape += cat(dim, ", ");
   if (tensor.shape.size() > 1) shape.resize(shape.size() - 2);
@@ -236,18 +250,24 @@ std::string npy_bytes(const HostTensor& tensor) {
   header.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
   header += '\n';
   std::string out(kMagic);
-  out.reserve(fixed + header.size() + tensor.bytes.view().size());
   out += '\x01';
   out += '\0';
   out += static_cast<char>(header.size() & 0xFF);
   out += static_cast<char>(header.size() >> 8);
   out += header;
-  out += tensor.bytes.text();
   return out;
 }
 
-void write_npy(const std::string& path, const HostTensor& tensor) {
-  write_file(path, npy_bytes(tensor));
+}  // namespace
+
+std::string npy_bytes(const HostTensor& tensor) {
+  return npy_head(tensor).append(tensor.bytes.text());
+}
+
+void write_npy(const std::string& path, const HostTensor& tensor, const StopSignal* stop) {
+  const std::string head = npy_head(tensor);
+  const std::string_view parts[] = {head, tensor.bytes.text()};
+  write_file(path, parts, stop);
 }
 
 }  // namespace tiny

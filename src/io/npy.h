@@ -12,11 +12,11 @@ namespace tiny {
 
 // Reads a .npy file's bytes.  A breach of the format is Error{InvalidModel}, an element type that
 // the engine does not have Error{Unsupported} with its name.  In place where the file allows it.
-HostTensor parse_npy(const SharedBytes& bytes);
-HostTensor read_npy(const std::string& path, FileAccess access = FileAccess::Mapped);
+HostTensor parse_npy(const SharedBytes& bytes, const StopSignal* stop = nullptr);
+HostTensor read_npy(const std::string& path, const FileAccess& access = {});
 
 // The bytes of a .npy file.
 std::string npy_bytes(const HostTensor& tensor);
-void write_npy(const std::string& path, const HostTensor& tensor);
+void write_npy(const std::string& path, const HostTensor& tensor, const StopSignal* stop = nullptr);
 
 }  // namespace tiny

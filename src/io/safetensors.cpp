@@ -187,7 +187,7 @@ void check_text(const std::string& text, const char* what) {
 
 }  // namespace
 
-Archive parse_safetensors(const SharedBytes& bytes) {
+Archive parse_safetensors(const SharedBytes& bytes, const StopSignal* stop) {
   check(bytes.size() >= kLengthBytes, "the file has ", bytes.size(),
         " bytes, too few for the length of its header");
   uint64_t length = 0;
@@ -212,7 +212,7 @@ Archive parse_safetensors(const SharedBytes& bytes) {
     const ElementType* type = element_type(entry.type);
     const DType dtype = type ? type->ours : ScalarType::Void;
     SharedBytes part = bytes.part(data + entry.begin, entry.end - entry.begin);
-    if (dtype.is_bool() && has_odd_bools(part)) part = normal_bools(part);
+    if (dtype.is_bool() && has_odd_bools(part, stop)) part = normal_bools(part, stop);
     archive.tensors.push_back({std::move(entry.name), {dtype, std::move(entry.shape), part}, ""});
     if (dtype == kVoid) archive.tensors.back().unsupported = std::move(entry.type);
   }
@@ -220,10 +220,10 @@ Archive parse_safetensors(const SharedBytes& bytes) {
   return archive;
 }
 
-Archive read_safetensors(const std::string& path, FileAccess access) {
+Archive read_safetensors(const std::string& path, const FileAccess& access) {
   const SharedBytes bytes = open_file(path, access);
   try {
-    return parse_safetensors(bytes);
+    return parse_safetensors(bytes, access.stop);
   } catch (const Error& e) {
     throw e.at(path).in_file(path);
   }
@@ -270,11 +270,11 @@ SafetensorsHeader safetensors_header(const Archive& archive) {
   return made;
 }
 
-void write_safetensors(const std::string& path, const Archive& archive) {
+void write_safetensors(const std::string& path, const Archive& archive, const StopSignal* stop) {
   const SafetensorsHeader header = safetensors_header(archive);
   std::vector<std::string_view> parts = {header.bytes};
   for (const size_t i : header.order) parts.push_back(archive.tensors[i].value.bytes.text());
-  write_file(path, parts);
+  write_file(path, parts, stop);
 }
 
 }  // namespace tiny

@@ -16,8 +16,8 @@ namespace tiny {
 
 // Reads a .safetensors file's bytes, in place.  A breach of the format is Error{InvalidModel}, a
 // header beyond 100 MB Error{Limit}.
-Archive parse_safetensors(const SharedBytes& bytes);
-Archive read_safetensors(const std::string& path, FileAccess access = FileAccess::Mapped);
+Archive parse_safetensors(const SharedBytes& bytes, const StopSignal* stop = nullptr);
+Archive read_safetensors(const std::string& path, const FileAccess& access = {});
 
 // The bytes before the data, and the positions of the tensors in the order of the data.
 // Error{InvalidArgument} for a name that is no UTF-8, that another tensor has, or that is the
@@ -27,6 +27,7 @@ struct SafetensorsHeader {
   std::vector<size_t> order;
 };
 SafetensorsHeader safetensors_header(const Archive& archive);
-void write_safetensors(const std::string& path, const Archive& archive);
+void write_safetensors(const std::string& path, const Archive& archive,
+                       const StopSignal* stop = nullptr);
 
 }  // namespace tiny

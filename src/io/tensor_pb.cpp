@@ -266,9 +266,10 @@ TensorData read_tensor(WireReader& reader, const TensorSource& source) {
       tensor.bytes = read_integers(reader, type, size);
     }
   }
-  if (type.number == kBoolType && has_odd_bools(tensor.bytes)) {
+  const StopSignal* stop = reader.budget().limits.stop;
+  if (type.number == kBoolType && has_odd_bools(tensor.bytes, stop)) {
     reader.budget().charge_converted(tensor.bytes.size(), "bool tensors");
-    tensor.bytes = normal_bools(tensor.bytes);
+    tensor.bytes = normal_bools(tensor.bytes, stop);
   }
   return tensor;
 }
@@ -401,7 +402,7 @@ TensorData parse_tensor_pb(const SharedBytes& bytes, const Limits& limits) {
               "the file holds a SequenceProto or an OptionalProto, not a TensorProto");
 }
 
-TensorData read_tensor_pb(const std::string& path, const Limits& limits, FileAccess access) {
+TensorData read_tensor_pb(const std::string& path, const Limits& limits, const FileAccess& access) {
   const SharedBytes bytes = open_file(path, access, limits.model_bytes);
   try {
     return parse_tensor_pb(bytes, limits);
@@ -410,19 +411,33 @@ TensorData read_tensor_pb(const std::string& path, const Limits& limits, FileAcc
   }
 }
 
-std::string tensor_pb_bytes(const HostTensor& tensor, const std::string& name) {
+namespace {
+
+// What stands before the elements, which come last.
+std::string tensor_pb_head(const HostTensor& tensor, const std::string& name) {
   std::string out;
-  out.reserve(static_cast<size_t>(tensor.bytes.size()) + name.size() + 64);
   protozero::pbf_writer writer(out);
   for (int64_t dim : tensor.shape) writer.add_int64(f::dims, dim);
   writer.add_int32(f::data_type, tensor_type_of_dtype(tensor.dtype));
   if (!name.empty()) writer.add_string(f::name, name);
-  writer.add_bytes(f::raw_data, tensor.bytes.text().data(), tensor.bytes.text().size());
+  constexpr auto kKey = static_cast<uint32_t>(f::raw_data) << 3 |
+                        static_cast<uint32_t>(protozero::pbf_wire_type::length_delimited);
+  protozero::write_varint(std::back_inserter(out), uint64_t{kKey});
+  protozero::write_varint(std::back_inserter(out), static_cast<uint64_t>(tensor.bytes.size()));
   return out;
 }
 
-void write_tensor_pb(const std::string& path, const HostTensor& tensor, const std::string& name) {
-  write_file(path, tensor_pb_bytes(tensor, name));
+}  // namespace
+
+std::string tensor_pb_bytes(const HostTensor& tensor, const std::string& name) {
+  return tensor_pb_head(tensor, name).append(tensor.bytes.text());
+}
+
+void write_tensor_pb(const std::string& path, const HostTensor& tensor, const std::string& name,
+                     const StopSignal* stop) {
+  const std::string head = tensor_pb_head(tensor, name);
+  const std::string_view parts[] = {head, tensor.bytes.text()};
+  write_file(path, parts, stop);
 }
 
 }  // namespace tiny

@@ -63,10 +63,11 @@ HostTensor to_host_tensor(const TensorData& tensor);
 // Reads a file that holds one TensorProto.  A SequenceProto or OptionalProto is Error{Unsupported}.
 TensorData parse_tensor_pb(const SharedBytes& bytes, const Limits& limits = {});
 TensorData read_tensor_pb(const std::string& path, const Limits& limits = {},
-                          FileAccess access = FileAccess::Mapped);
+                          const FileAccess& access = {});
 
 // The bytes of a TensorProto with raw_data.
 std::string tensor_pb_bytes(const HostTensor& tensor, const std::string& name);
-void write_tensor_pb(const std::string& path, const HostTensor& tensor, const std::string& name);
+void write_tensor_pb(const std::string& path, const HostTensor& tensor, const std::string& name,
+                     const StopSignal* stop = nullptr);
 
 }  // namespace tiny

@@ -37,6 +37,24 @@ class MemoryUse : public RefCounted {
   int64_t limit_ = 0;
 };
 
+// Memory of the host that counts as a buffer does, for as long as this lives.
+class MemoryRoom {
+ public:
+  // Error{Limit} if there is no room; none is taken from nobody.
+  MemoryRoom(Ref<MemoryUse> use, int64_t bytes) : use_(std::move(use)), bytes_(bytes) {
+    if (use_) use_->take(bytes_);
+  }
+  MemoryRoom(const MemoryRoom&) = delete;
+  MemoryRoom& operator=(const MemoryRoom&) = delete;
+  ~MemoryRoom() {
+    if (use_) use_->give_back(bytes_);
+  }
+
+ private:
+  Ref<MemoryUse> use_;
+  int64_t bytes_;
+};
+
 // A piece of a device's memory.
 class Buffer : public RefCounted {
  public:

@@ -1,6 +1,9 @@
 #include "shape/copy_elements.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "base/pieces.h"
 
 namespace tiny {
 
@@ -36,7 +39,7 @@ bool is_row_major(std::span<const int64_t> dims, std::span<const int64_t> stride
 }
 
 void copy_elements(std::byte* to, const std::byte* from, size_t size, std::span<const int64_t> dims,
-                   std::span<const int64_t> strides) {
+                   std::span<const int64_t> strides, const StopSignal* stop) {
   // The last axes whose elements are evenly apart are a row.
   int64_t count = 1;
   int64_t stride = 1;
@@ -51,12 +54,24 @@ void copy_elements(std::byte* to, const std::byte* from, size_t size, std::span<
   }
   int64_t rows = 1;
   for (size_t i = 0; i < axes; ++i) rows *= dims[i];
-  const auto row_bytes = static_cast<size_t>(count) * size;
-  for (int64_t row = 0; row < rows; ++row, to += row_bytes) {
+  const auto width = static_cast<int64_t>(size);
+  // Pieces of a long row, or several rows in a piece.
+  const int64_t most = std::max(kPieceBytes / width, int64_t{1});
+  int64_t until_look = most;
+  for (int64_t row = 0; row < rows; ++row) {
     int64_t at = 0;
     int64_t rest = row;
     for (size_t i = axes; i-- > 0; rest /= dims[i]) at += rest % dims[i] * strides[i];
-    copy_row(to, from + at * static_cast<int64_t>(size), size, count, stride);
+    for (int64_t done = 0; done < count;) {
+      const int64_t n = std::min(count - done, until_look);
+      copy_row(to, from + (at + done * stride) * width, size, n, stride);
+      to += n * width;
+      done += n;
+      until_look -= n;
+      if (until_look > 0) continue;
+      if (stop) stop->check();
+      until_look = most;
+    }
   }
 }
 

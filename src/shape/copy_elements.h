@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <span>
 
+#include "base/stop.h"
+
 namespace tiny {
 
 bool is_row_major(std::span<const int64_t> dims, std::span<const int64_t> strides);
 
 // `from` is element (0, 0, ..); `size` the bytes of an element, 1, 2, 4 or 8; strides are in
-// elements.
+// elements.  Throws what `stop` (may be null) says.
 void copy_elements(std::byte* to, const std::byte* from, size_t size, std::span<const int64_t> dims,
-                   std::span<const int64_t> strides);
+                   std::span<const int64_t> strides, const StopSignal* stop = nullptr);
 
 }  // namespace tiny

@@ -384,7 +384,16 @@ std::string TensorRun::trace() const {
   return trace_json(*run_);
 }
 
-void TensorRun::execute(const StopSignal* within) {
+void TensorRun::execute(StopSignal::Since since) {
+  execute_by([&] { run_->execute(since); });
+}
+
+void TensorRun::execute(const StopSignal& within) {
+  execute_by([&] { run_->execute(within); });
+}
+
+template <class Execute>
+void TensorRun::execute_by(Execute execute) {
   std::vector<std::string> missing;
   for (size_t i = 0; i < bound_.size(); ++i)
     if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
@@ -393,10 +402,7 @@ void TensorRun::execute(const StopSignal* within) {
           "inputs that were not set: ", join(missing, ", "));
   if (!fits_) fit();
   if (run_) {
-    if (within)
-      run_->execute(*within);
-    else
-      run_->execute();
+    execute();
     copy_outputs();
   }
   for (size_t i = 0; i < next_.size(); ++i) {

@@ -41,8 +41,10 @@ class TensorRun : public RefCounted {
   void bind_output(size_t index, void* data, int64_t bytes);
   // Error{InvalidArgument} that names the inputs and variables that are not bound, Error{Shape} if
   // an input or output does not fit the variables.
+  // `since`: when the call began that this is part of.
+  void execute(StopSignal::Since since = {});
   // `within`: the signal of the call that this is part of, which ends it instead of the run's own.
-  void execute(const StopSignal* within = nullptr);
+  void execute(const StopSignal& within);
   // Error{InvalidArgument} unless there is an output: the last execution succeeded, and no variable
   // has changed since.
   void require_output(size_t index) const;
@@ -83,6 +85,9 @@ class TensorRun : public RefCounted {
     int64_t bytes;
     const char* what;  // it is, for messages
   };
+  // Executes the tape, which there is, by `execute`.
+  template <class Execute>
+  void execute_by(Execute execute);
   // True if the memory was bound, with as many bytes: then only the address is another.
   bool lay(OfCaller& memory, void* data, int64_t bytes);
   int64_t given_bytes(size_t output) const;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/onnx/model_writer.h"
@@ -260,6 +262,66 @@ TEST_P(CustomOp, IsAnOperatorOfModels) {
       << tiny_report_text(report);
   tiny_report_release(report);
   tiny_model_release(model);
+}
+
+// Compiling and executing are one call, with one limit of time; neither of them alone reaches it.
+TEST(CustomOpLimit, IsThatOfTheWholeCall) {
+  constexpr int64_t kLimit = 400;
+  struct Slow {
+    bool is_asked = false;
+    static void sleep() { std::this_thread::sleep_for(std::chrono::milliseconds(kLimit * 3 / 4)); }
+  } slow;
+  tiny_options* options = nullptr;
+  tiny_context* context = nullptr;
+  ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+  ASSERT_EQ(tiny_options_set_int(options, "cache", 0), TINY_OK);
+  ASSERT_EQ(tiny_options_set_int(options, "time_limit", kLimit), TINY_OK);
+  ASSERT_EQ(tiny_context_create(options, &context), TINY_OK);
+  tiny_options_release(options);
+  tiny_custom_op* op = nullptr;
+  ASSERT_EQ(tiny_custom_op_create("com.example", "Slow", &slow, nullptr, &op), TINY_OK);
+  ASSERT_EQ(tiny_custom_op_set_infer(op,
+                                     [](void* user, tiny_custom_call* call) -> tiny_status {
+                                       auto& self = *static_cast<Slow*>(user);
+                                       if (!std::exchange(self.is_asked, true)) Slow::sleep();
+                                       const int64_t two = 2;
+                                       return tiny_custom_call_set_output(call, 0, TINY_FLOAT32,
+                                                                          &two, 1);
+                                     }),
+            TINY_OK);
+  ASSERT_EQ(tiny_custom_op_set_run(op,
+                                   [](void*, tiny_custom_call* call) -> tiny_status {
+                                     auto* y =
+                                         static_cast<float*>(tiny_custom_call_output_data(call, 0));
+                                     y[0] = y[1] = 1;
+                                     Slow::sleep();
+                                     return TINY_OK;
+                                   }),
+            TINY_OK);
+  ASSERT_EQ(tiny_context_add_custom_op(context, op), TINY_OK);
+  tiny_custom_op_release(op);
+  testing::TemporaryFolder folder;
+  const std::string path = folder / "slow.onnx";
+  write_file(path, w::model(w::typed_graph({w::node("Slow", {"x"}, {"s"}, "com.example"),
+                                            w::node("Neg", {"s"}, {"y"})},
+                                           {w::floats("x", {w::dim(2)})}, {"y"}))
+                       .message(field::ModelProto::opset_import, w::opset("com.example", 1))
+                       .bytes());
+  tiny_model* model = nullptr;
+  ASSERT_EQ(tiny_model_load(context, path.c_str(), &model), TINY_OK) << tiny_last_error();
+  const float values[] = {1, 2};
+  const int64_t two = 2;
+  tiny_tensor *x = nullptr, *y = nullptr;
+  ASSERT_EQ(tiny_tensor_from_data(context, TINY_FLOAT32, &two, 1, values, sizeof values, &x),
+            TINY_OK);
+  EXPECT_EQ(tiny_model_run(model, &x, 1, &y, 1), TINY_ERROR_LIMIT);
+  EXPECT_EQ(y, nullptr);
+  tiny_tensor_release(y);
+  EXPECT_EQ(tiny_model_run(model, &x, 1, &y, 1), TINY_OK) << tiny_last_error();  // compiled
+  tiny_tensor_release(y);
+  tiny_tensor_release(x);
+  tiny_model_release(model);
+  tiny_context_release(context);
 }
 
 TEST_P(CustomOp, MistakesOfItsFunctionsAreNamed) {

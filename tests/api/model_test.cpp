@@ -377,6 +377,60 @@ TEST_F(ModelAbi, OfMemoryHasItsFurtherFilesInTheFolderThatIsGiven) {
 }
 
 // With a mapped file this would end the process.
+// Copies of files count against the limit of memory, as long as they are there.
+TEST_F(ModelAbi, ThatIsReadIntoMemoryCounts) {
+  const std::vector<float> large(1 << 20, 3.0f);
+  const std::vector<int64_t> dims{std::ssize(large)};
+  const int64_t bytes = std::ssize(large) * 4;
+  const std::string path = folder_ / "large.onnx", saved = folder_ / "large.npy";
+  write_file(path, w::model(w::typed_graph({w::node("Add", {"x", "b"}, {"y"})},
+                                           {w::floats("x", {w::dim(1)})}, {"y"},
+                                           {w::float_tensor("b", dims, large)}))
+                       .bytes());
+  for (const int64_t limit : {bytes / 2, bytes * 2}) {
+    tiny_options* options = nullptr;
+    tiny_context* context = nullptr;
+    ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+    ASSERT_EQ(tiny_options_set_int(options, "map_files", 0), TINY_OK);
+    ASSERT_EQ(tiny_options_set_int(options, "memory_limit", limit), TINY_OK);
+    ASSERT_EQ(tiny_context_create(options, &context), TINY_OK);
+    tiny_options_release(options);
+    const auto memory_used = [&] {
+      tiny_report* report = nullptr;
+      EXPECT_EQ(tiny_context_info(context, &report), TINY_OK);
+      const std::string text = tiny_report_text(report);
+      tiny_report_release(report);
+      constexpr std::string_view kKey = "\"memory_used\":";
+      return std::stoll(text.substr(text.find(kKey) + kKey.size()));
+    };
+    const int64_t before = memory_used();
+    tiny_model* model = nullptr;
+    if (limit < bytes) {
+      EXPECT_EQ(tiny_model_load(context, path.c_str(), &model), TINY_ERROR_LIMIT);
+      EXPECT_EQ(memory_used(), before);
+    } else {
+      ASSERT_EQ(tiny_model_load(context, path.c_str(), &model), TINY_OK) << tiny_last_error();
+      EXPECT_GE(memory_used(), before + bytes);
+      tiny_model* twice = nullptr;
+      EXPECT_EQ(tiny_model_load(context, path.c_str(), &twice), TINY_ERROR_LIMIT);
+      const std::vector<char> same(static_cast<size_t>(fs::file_size(path)));
+      EXPECT_EQ(tiny_model_load_memory(context, same.data(), same.size(), nullptr, &twice),
+                TINY_ERROR_LIMIT);
+      tiny_model_release(model);
+      EXPECT_EQ(memory_used(), before);
+      // What is copied of a file of tensors counts as well, and what it is copied to.
+      tiny_tensor *t = nullptr, *read = nullptr;
+      ASSERT_EQ(tiny_tensor_from_data(context, TINY_FLOAT32, dims.data(), 1, large.data(),
+                                      large.size() * sizeof(float), &t),
+                TINY_OK);
+      ASSERT_EQ(tiny_tensor_save(t, saved.c_str(), ""), TINY_OK) << tiny_last_error();
+      EXPECT_EQ(tiny_tensor_load(context, saved.c_str(), &read), TINY_ERROR_LIMIT);
+      tiny_tensor_release(t);
+    }
+    tiny_context_release(context);
+  }
+}
+
 TEST_F(ModelAbi, ThatIsReadIntoMemoryNeedsItsFilesNoMore) {
   std::vector<float> large(1 << 20, 3.0f);
   write_file(folder_ / "weights",

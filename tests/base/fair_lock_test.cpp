@@ -72,6 +72,30 @@ TEST(FairLock, ACancelledWaiterGoesAndTheNextComes) {
   next.join();
 }
 
+struct Asked {
+  std::atomic<int> calls{0};
+  int ends_at = 0;
+  static int32_t ask(void* user) {
+    auto& self = *static_cast<Asked*>(user);
+    return ++self.calls >= self.ends_at ? 1 : 0;
+  }
+};
+
+TEST(FairLock, AWaiterAsksAndGoes) {
+  FairLock lock;
+  ASSERT_TRUE(lock.try_lock());
+  Asked asked;
+  asked.ends_at = 3;
+  std::thread([&] {
+    EXPECT_EQ(lock.lock(Clock::time_point::max(), {Asked::ask, &asked}), Result::Ended);
+  }).join();
+  EXPECT_EQ(asked.calls, 3);
+  lock.unlock();
+  EXPECT_EQ(lock.lock(Clock::time_point::max(), {Asked::ask, &asked}), Result::Taken);
+  EXPECT_EQ(asked.calls, 3);  // who need not wait is not asked
+  lock.unlock();
+}
+
 // Whoever takes the lock again at once does not keep it: it is handed to who has waited long.
 TEST(FairLock, IsHandedToWhoHasWaited) {
   FairLock lock;

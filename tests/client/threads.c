@@ -57,6 +57,40 @@ static void look(blocked_builder* b, tiny_tensor* computed, tiny_tensor* view, t
   tiny_report* report;
   CHECK(tiny_context_info(b->context, &report));
   tiny_report_release(report);
+  CHECK(tiny_context_counters(b->context, &report));
+  EXPECT(strstr(tiny_report_text(report), "\"compile_seconds\"") != NULL);
+  tiny_report_release(report);
+}
+
+/* Files of what is computed are written and read, and archives looked at. */
+static void keep_files(blocked_builder* b, tiny_tensor* computed, tiny_tensor* view,
+                       tiny_tensor* lazy) {
+  char path[64], single[64];
+  tiny_archive *archive, *read;
+  tiny_report* report;
+  const char* name;
+  size_t count;
+  snprintf(path, sizeof path, "/tmp/tiny_wait_%d.safetensors", (int)getpid());
+  snprintf(single, sizeof single, "/tmp/tiny_wait_%d.npy", (int)getpid());
+  CHECK(tiny_archive_create(b->context, &archive));
+  CHECK(tiny_archive_set(archive, "lazy", lazy));
+  CHECK(tiny_archive_set(archive, "lazy", computed));
+  CHECK(tiny_archive_set(archive, "view", view));
+  CHECK(tiny_archive_set_metadata(archive, "key", "text"));
+  CHECK(tiny_archive_save(archive, path));
+  CHECK(tiny_tensor_save(view, single, NULL));
+  tiny_archive_release(archive);
+  CHECK(tiny_archive_load(b->context, path, &read));
+  CHECK(tiny_archive_count(read, &count));
+  EXPECT(count == 2);
+  CHECK(tiny_archive_name(read, 1, &name));
+  EXPECT(strcmp(name, "view") == 0);
+  CHECK(tiny_archive_info(read, &report));
+  EXPECT(strstr(tiny_report_text(report), "\"shape\":[3,2]") != NULL);
+  tiny_report_release(report);
+  tiny_archive_release(read);
+  remove(path);
+  remove(single);
 }
 
 static void run_beside(small_model* small) {
@@ -92,6 +126,7 @@ static void show_that_looking_waits_for_nobody(void) {
   CHECK(tiny_unary(TINY_NEG, sum, &lazy));
   block(&b);
   look(&b, sum, view, lazy);
+  keep_files(&b, sum, view, lazy);
   run_beside(&small);
   tiny_tensor_release(a);
   tiny_tensor_release(b2);
@@ -115,6 +150,40 @@ static void* wait_for_cancel(void* user) {
   EXPECT(tiny_scalar_int((tiny_context*)user, 1, &none) == TINY_ERROR_CANCELLED);
   EXPECT(none == NULL);
   return NULL;
+}
+
+static atomic_int is_over;
+
+static int32_t ask_whether_over(void* user) {
+  (void)user;
+  return atomic_load(&is_over);
+}
+
+static void* wait_for_poll(void* user) {
+  tiny_tensor* none;
+  atomic_store(&is_waiting, 1);
+  EXPECT(tiny_scalar_int((tiny_context*)user, 1, &none) == TINY_ERROR_CANCELLED);
+  EXPECT(strstr(tiny_last_error(), "the poll function"));
+  return NULL;
+}
+
+/* The caller's function, which is how languages look at Ctrl-C. */
+static void show_that_a_poll_ends_waiting(void) {
+  blocked_builder b;
+  pthread_t waiter;
+  tiny_options* options = new_options();
+  CHECK(tiny_options_set_poll(options, ask_whether_over, NULL));
+  make_blocked_builder(&b, options);
+  b.wanted = TINY_ERROR_CANCELLED;
+  block(&b);
+  atomic_store(&is_waiting, 0);
+  EXPECT(pthread_create(&waiter, NULL, wait_for_poll, b.context) == 0);
+  while (!atomic_load(&is_waiting)) usleep(100);
+  usleep(2000);
+  atomic_store(&is_over, 1);
+  EXPECT(pthread_join(waiter, NULL) == 0); /* while the builder is inside */
+  unblock(&b);
+  tiny_context_release(b.context);
 }
 
 static void show_that_waiting_ends(void) {
@@ -290,6 +359,7 @@ static void show_that_reads_are_whole(void) {
 int main(void) {
   show_that_looking_waits_for_nobody();
   show_that_waiting_ends();
+  show_that_a_poll_ends_waiting();
   show_that_eight_threads_succeed("cpu");
   show_that_nobody_starves();
   show_that_reads_are_whole();
