@@ -6,6 +6,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
+#include "tensor/quantization.h"
 #include "tensor/reduce.h"
 #include "tensor/window.h"
 

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
-#include "tensor/create.h"
 #include "tensor/trigonometry.h"
 
 namespace tiny::onnx {
@@ -20,16 +19,7 @@ Tensor of_floats(const Tensor& a) {
 }
 
 Tensors import_is_inf(Call& c) {
-  const Tensor& a = c.in(0);
-  const Tensor infinity = number(a, __builtin_inf());
-  const Tensor up = equal(a, infinity);
-  const Tensor down = equal(a, neg(infinity));
-  const bool positive = c.flag("detect_positive", true);
-  const bool negative = c.flag("detect_negative", true);
-  if (positive && negative) return {bit_or(up, down)};
-  if (positive) return {up};
-  if (negative) return {down};
-  return {full(c.context(), kBool, a.shape(), 0)};
+  return {is_inf(c.in(0), c.flag("detect_positive", true), c.flag("detect_negative", true))};
 }
 
 constexpr int64_t kNow = kNewestOpset;

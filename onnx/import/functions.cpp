@@ -3,10 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "tensor/create.h"
-#include "tensor/elementwise.h"
 #include "tensor/movement.h"
-#include "tensor/reduce.h"
 
 namespace tiny::onnx {
 
@@ -25,11 +22,6 @@ Ints axes_of(const Ints& axes, int64_t rank) {
     out.push_back(a);
   }
   return out;
-}
-
-Tensor gather_flat(const Tensor& data, const Tensor& position, const Tensor& valid) {
-  const Tensor checked = where(valid, position, number_int(position, -1));
-  return data.with(make_gather(flatten(data).node(), checked.node(), 0));
 }
 
 Tensor aligned(const Call& call, const Tensor& a, const Tensor& b) {

@@ -43,29 +43,8 @@ Tensors import_one_hot(Call& c) {
   return {one_hot(index, depth, on, off, axis_of(c.attr("axis", -1), index.rank() + 1))};
 }
 
-// The first sequence_lens[b] elements of every sequence b, backwards.
 Tensors import_reverse_sequence(Call& c) {
-  const Tensor& x = c.in(0);
-  const int64_t batch = axis_of(c.attr("batch_axis", 1), x.rank());
-  const int64_t time = axis_of(c.attr("time_axis", 0), x.rank());
-  c.check(batch != time && dim_of(c.in(1), 0) == dim_of(x, batch), "sequence_lens of shape ",
-          c.in(1).shape(), " for ", x.shape());
-  Ints shape(static_cast<size_t>(x.rank()), 1);
-  shape[static_cast<size_t>(batch)] = dim_of(x, batch);
-  const Tensor lengths = reshape(cast(c.in(1), kInt64), to_shape(shape));
-  const Tensor place = positions(c.context(), kInt64, dim_of(x, time), time, x.rank());
-  const Tensor from = where(less(place, lengths), lengths - number_int(place, 1) - place, place);
-  const Ints strides = strides_for(dims_of(x));
-  Tensor at = from * number_int(from, strides[static_cast<size_t>(time)]);
-  for (int64_t i = 0; i < x.rank(); ++i) {
-    if (i == time) continue;
-    const Tensor p = positions(c.context(), kInt64, dim_of(x, i), i, x.rank());
-    at = at + p * number_int(p, strides[static_cast<size_t>(i)]);
-  }
-  const Tensor zero = number_int(from, 0);
-  const Tensor valid =
-      bit_and(less_equal(zero, from), less(from, number_int(from, dim_of(x, time))));
-  return {gather_flat(x, at, expand(valid, at.shape()))};
+  return {reverse_sequence(c.in(0), c.in(1), c.attr("batch_axis", 1), c.attr("time_axis", 0))};
 }
 
 // Elements whose condition, known now, is true.
@@ -80,7 +59,7 @@ Tensors import_compress(Call& c) {
   Ints kept;
   for (size_t i = 0; i < condition.size(); ++i)
     if (condition[i]) kept.push_back(static_cast<int64_t>(i));
-  return {take(x, kept, axis)};
+  return {index_select(x, kept, axis)};
 }
 
 // Coordinates of the elements of a value known now that are not 0.

@@ -1,5 +1,6 @@
 #include "tensor/elementwise.h"
 
+#include <limits>
 #include <optional>
 
 #include "base/error.h"
@@ -313,6 +314,15 @@ Tensor contiguous(const Tensor& a) {
 Tensor is_nan(const Tensor& a) {
   if (!a.dtype().is_float()) return a.with(broadcast_to(a.graph().boolean(false), a.shape()));
   return not_equal(a, a);
+}
+
+Tensor is_inf(const Tensor& a, bool positive, bool negative) {
+  if (!a.dtype().is_float() || (!positive && !negative))
+    return a.with(broadcast_to(a.graph().boolean(false), a.shape()));
+  const Tensor infinity = number(a, std::numeric_limits<double>::infinity());
+  if (!negative) return equal(a, infinity);
+  const Tensor down = equal(a, neg(infinity));
+  return positive ? bit_or(equal(a, infinity), down) : down;
 }
 
 }  // namespace tiny

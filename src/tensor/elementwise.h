@@ -56,6 +56,7 @@ Tensor cast(const Tensor& a, DType dtype);
 Tensor bitcast(const Tensor& a, DType dtype);  // between numbers of equal size
 Tensor contiguous(const Tensor& a);            // row-major memory of its own
 Tensor is_nan(const Tensor& a);
+Tensor is_inf(const Tensor& a, bool positive = true, bool negative = true);  // of these signs
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) {
   return add(a, b);

@@ -178,6 +178,12 @@ Tensor argmin(const Tensor& a, int64_t axis, bool keepdims, bool last) {
   return arg_extreme(a, axis, keepdims, last, false);
 }
 
+Tensor hardmax(const Tensor& a, int64_t axis) {
+  const int64_t along = checked_axis(axis, a.rank());
+  const Tensor place = positions(a, a.shape()[at(along)], a.rank(), along);
+  return cast(equal(place, argmax(a, along, true)), a.dtype());
+}
+
 namespace {
 
 // Running sums along the last axis: of windows that end at each element, inside blocks and then
@@ -221,6 +227,43 @@ Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
   Tensor out = transpose(running(transpose(x, along, -1), exclusive), along, -1);
   if (reverse) out = flip(out, {along});
   return cast(out, dtype);
+}
+
+Tensor cumprod(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
+  const int64_t along = checked_axis(axis, a.rank());
+  const Dim n = a.shape()[at(along)];
+  // Of each element (axis `along`), the others (the next axis) that stand before it.
+  const Tensor to = positions(a, n, a.rank() + 1, along);
+  const Tensor from = positions(a, n, a.rank() + 1, along + 1);
+  const Tensor& low = reverse ? to : from;
+  const Tensor& high = reverse ? from : to;
+  const Tensor taken = exclusive ? less(low, high) : less_equal(low, high);
+  const Tensor spread = where(taken, unsqueeze(a, {along}), number_int(a, 1));
+  return reduce_as_is(spread, Op::Mul, {along + 1}, false);
+}
+
+Tensor reverse_sequence(const Tensor& a, const Tensor& lengths, int64_t batch, int64_t time) {
+  require_index(a, lengths, "reverse_sequence");
+  const int64_t rows = checked_axis(batch, a.rank());
+  const int64_t along = checked_axis(time, a.rank());
+  const Ints dims = const_dims(a.shape());
+  require(rows != along && lengths.rank() == 1 && decide_equal(lengths.shape()[0], dims[at(rows)]),
+          Status::Shape, "reverse_sequence of ", a.shape(), " along axis ", along,
+          " with lengths of ", lengths.shape(), " for axis ", rows);
+  Shape shape(a.shape().size(), Dim(1));
+  shape[at(rows)] = dims[at(rows)];
+  const Tensor end = reshape(cast(lengths, kInt64), shape);
+  const auto places = [&](int64_t axis) { return positions(a, dims[at(axis)], a.rank(), axis); };
+  const Tensor place = places(along);
+  const Tensor from = where(less(place, end), sub(sub(end, number_int(place, 1)), place), place);
+  const Ints strides = const_dims(row_major_strides(a.shape()));
+  Tensor flat = mul(from, number_int(from, strides[at(along)]));
+  for (int64_t i = 0; i < a.rank(); ++i)
+    if (i != along) flat = add(flat, mul(places(i), number_int(from, strides[at(i)])));
+  const Tensor inside =
+      bit_and(less_equal(number_int(from, 0), from), less(from, number_int(from, dims[at(along)])));
+  const Tensor checked = where(expand(inside, flat.shape()), flat, number_int(flat, -1));
+  return a.with(make_gather(flatten(a).node(), checked.node(), 0));
 }
 
 namespace {

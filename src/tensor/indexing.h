@@ -29,10 +29,18 @@ Tensor one_hot(const Tensor& index, const Dim& depth, const Tensor& on, const Te
 // the last); NaN is greatest and lowest.
 Tensor argmax(const Tensor& a, int64_t axis, bool keepdims = false, bool last = false);
 Tensor argmin(const Tensor& a, int64_t axis, bool keepdims = false, bool last = false);
+// 1 at the first greatest element along `axis`, 0 elsewhere, in a's dtype.
+Tensor hardmax(const Tensor& a, int64_t axis = -1);
 
 // Sums of the elements up to each (`exclusive`: before it; `reverse`: from the end), as
 // numpy.cumsum.
 Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive = false, bool reverse = false);
+// Products of the same elements, in a's dtype; of none: 1.  It multiplies all elements for each
+// one.
+Tensor cumprod(const Tensor& a, int64_t axis, bool exclusive = false, bool reverse = false);
+// The first lengths[b] elements along `time` of every b of the axis `batch`, backwards; the others
+// stay.  A length beyond the axis ends the run with Error{Index}.
+Tensor reverse_sequence(const Tensor& a, const Tensor& lengths, int64_t batch, int64_t time);
 // Keeps a[.., i, j] where j - i >= diagonal (triu) or <= diagonal (tril), 0 elsewhere.
 Tensor triu(const Tensor& a, int64_t diagonal = 0);
 Tensor tril(const Tensor& a, int64_t diagonal = 0);

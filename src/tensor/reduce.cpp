@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
@@ -56,6 +57,46 @@ Tensor any(const Tensor& a, const Ints& axes, bool keepdims) {
 
 Tensor all(const Tensor& a, const Ints& axes, bool keepdims) {
   return reduce_as_is(cast(a, kBool), Op::And, axes, keepdims);
+}
+
+Tensor prod_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
+  return a.dtype().is_float() ? prod(a, axes, keepdims) : reduce_as_is(a, Op::Mul, axes, keepdims);
+}
+
+Tensor mean_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
+  if (a.dtype().is_float()) return mean(a, axes, keepdims);
+  const Tensor count = size_tensor(a.context_ref(), reduced_count(a, axes));
+  const Tensor total = reduce_as_is(cast(a, kInt64), Op::Add, axes, keepdims);
+  return cast(trunc_div(total, count), a.dtype());
+}
+
+Tensor sum_square_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
+  return sum_in_dtype(square(a), axes, keepdims);
+}
+
+Tensor l1_norm_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
+  return sum_in_dtype(abs(a), axes, keepdims);
+}
+
+namespace {
+
+// Floats in which integers are exact up to 2^53.
+Tensor in_floats(const Tensor& a) {
+  return a.dtype().is_float() ? a : cast(a, kFloat64);
+}
+
+}  // namespace
+
+Tensor l2_norm_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
+  return cast(sqrt(sum(square(in_floats(a)), axes, keepdims)), a.dtype());
+}
+
+Tensor log_sum_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
+  return cast(log(sum(in_floats(a), axes, keepdims)), a.dtype());
+}
+
+Tensor logsumexp_in_dtype(const Tensor& a, const Ints& axes, bool keepdims) {
+  return cast(logsumexp(in_floats(a), axes, keepdims), a.dtype());
 }
 
 }  // namespace tiny

@@ -18,6 +18,15 @@ Tensor all(const Tensor& a, const Ints& axes, bool keepdims = false);
 Tensor reduce_as_is(const Tensor& a, Op op, const Ints& axes, bool keepdims);
 // The sum in the dtype of `a`: 16-bit floats accumulate in float32, integers wrap.
 Tensor sum_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
+// Others in the dtype of `a`.  Integers wrap; a mean of them, and what is a root or a logarithm, is
+// rounded towards zero.
+Tensor prod_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
+Tensor mean_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
+Tensor sum_square_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
+Tensor l1_norm_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
+Tensor l2_norm_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
+Tensor log_sum_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
+Tensor logsumexp_in_dtype(const Tensor& a, const Ints& axes, bool keepdims = false);
 // The number of elements that one result of a reduction over `axes` folds.
 Dim reduced_count(const Tensor& a, const Ints& axes);
 

@@ -1,0 +1,95 @@
+// Positions, running products and reversed sequences; reductions in the dtype of their operand.
+#include "tensor/indexing.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tensor/elementwise.h"
+#include "tensor/reduce.h"
+#include "tests/support/context.h"
+#include "tests/support/failure.h"
+#include "tests/support/tensors.h"
+
+namespace tiny {
+namespace {
+
+using testing::expect_failure;
+using testing::failure_of;
+using testing::Floats;
+using testing::floats;
+using testing::floats_of;
+
+class Indexing : public ::testing::TestWithParam<std::string> {
+ protected:
+  Tensor ints(const Ints& values) const {
+    return from_data(context_, kInt64, {std::ssize(values)}, values.data(), std::ssize(values) * 8);
+  }
+  Ref<Context> context_ = testing::new_context(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, Indexing, ::testing::Values("cpu", "interp"));
+
+TEST_P(Indexing, RunningProducts) {
+  const Tensor a = floats(context_, {2, 3, 4, 5, 6, 7}, {2, 3});
+  EXPECT_EQ(floats_of(cumprod(a, 1)), (Floats{2, 6, 24, 5, 30, 210}));
+  EXPECT_EQ(floats_of(cumprod(a, -1, true)), (Floats{1, 2, 6, 1, 5, 30}));
+  EXPECT_EQ(floats_of(cumprod(a, 1, false, true)), (Floats{24, 12, 4, 210, 42, 7}));
+  EXPECT_EQ(floats_of(cumprod(a, 0, true, true)), (Floats{5, 6, 7, 1, 1, 1}));
+  EXPECT_EQ(cumprod(cast(a, kInt32), 0).dtype(), kInt32);
+}
+
+TEST_P(Indexing, TheFirstGreatestIsOne) {
+  const Tensor a = floats(context_, {1, 3, 3, 2, 0, 1}, {2, 3});
+  EXPECT_EQ(floats_of(hardmax(a)), (Floats{0, 1, 0, 1, 0, 0}));
+  EXPECT_EQ(floats_of(hardmax(a, 0)), (Floats{0, 1, 1, 1, 0, 0}));
+}
+
+TEST_P(Indexing, SequencesAreReversedUpToTheirLengths) {
+  const Tensor a = floats(context_, {0, 1, 2, 3, 4, 5, 6, 7}, {2, 4});
+  EXPECT_EQ(floats_of(reverse_sequence(a, ints({3, 1}), 0, 1)), (Floats{2, 1, 0, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(floats_of(reverse_sequence(a, ints({2, 0, 1, 2}), -1, 0)),
+            (Floats{4, 1, 2, 7, 0, 5, 6, 3}));
+  const Tensor beyond = reverse_sequence(a, ints({5, 1}), 0, 1);
+  expect_failure(failure_of([&] { floats_of(beyond); }), Status::Index);
+  expect_failure(failure_of([&] { reverse_sequence(a, ints({1}), 0, 1); }), Status::Shape,
+                 {"[1]", "[2, 4]"});
+  expect_failure(failure_of([&] { reverse_sequence(a, ints({1, 1}), 0, -2); }), Status::Shape);
+}
+
+TEST_P(Indexing, ReductionsKeepTheDtypeOfIntegers) {
+  const Tensor a = cast(floats(context_, {-7, 2, 100, 120, 3, 4}, {3, 2}), kInt8);
+  const auto of = [&](Tensor (*function)(const Tensor&, const Ints&, bool)) {
+    const Tensor out = function(a, {1}, false);
+    EXPECT_EQ(out.dtype(), kInt8);
+    return floats_of(cast(out, kFloat32));
+  };
+  EXPECT_EQ(of(sum_in_dtype), (Floats{-5, 220 - 256, 7}));
+  EXPECT_EQ(of(mean_in_dtype), (Floats{-2, 110, 3}));
+  EXPECT_EQ(of(prod_in_dtype), (Floats{-14, 12000 - 47 * 256, 12}));
+  EXPECT_EQ(of(l1_norm_in_dtype), (Floats{9, 220 - 256, 7}));
+  EXPECT_EQ(of(sum_square_in_dtype), (Floats{53, 24400 - 95 * 256, 25}));
+  EXPECT_EQ(of(l2_norm_in_dtype)[0], 7);
+  EXPECT_EQ(of(l2_norm_in_dtype)[2], 5);
+  EXPECT_EQ(of(log_sum_in_dtype)[1], 5);
+  EXPECT_EQ(of(logsumexp_in_dtype), (Floats{2, 120, 4}));
+  const Tensor x = floats(context_, {3, 4});
+  EXPECT_EQ(floats_of(l2_norm_in_dtype(x, {0})), (Floats{5}));
+  EXPECT_NEAR(floats_of(log_sum_in_dtype(x, {0}))[0], std::log(7.0), 1e-6);
+}
+
+TEST_P(Indexing, InfinitiesOfEachSign) {
+  const Tensor a = floats(context_, {INFINITY, -INFINITY, NAN, 1e38f});
+  const auto found = [&](bool positive, bool negative) {
+    return floats_of(cast(is_inf(a, positive, negative), kFloat32));
+  };
+  EXPECT_EQ(found(true, true), (Floats{1, 1, 0, 0}));
+  EXPECT_EQ(found(true, false), (Floats{1, 0, 0, 0}));
+  EXPECT_EQ(found(false, true), (Floats{0, 1, 0, 0}));
+  EXPECT_EQ(found(false, false), (Floats{0, 0, 0, 0}));
+  EXPECT_EQ(floats_of(cast(is_inf(cast(floats(context_, {1, 2}), kInt32)), kFloat32)),
+            (Floats{0, 0}));
+}
+
+}  // namespace
+}  // namespace tiny
