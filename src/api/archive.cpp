@@ -146,7 +146,7 @@ tiny::NamedTensor Saving::value_of(const Item& item, const tiny::StopSignal& sto
   const auto size = static_cast<size_t>(bytes_of(tensor));
   tiny::SharedBytes bytes = item.copy;
   if (tensor.is_number) {
-    bytes = {nullptr, std::as_bytes(std::span(&tensor.weak_bits, 1)).first(size)};
+    bytes = {nullptr, std::as_bytes(std::span(&tensor.number_bits, 1)).first(size)};
   } else if (item.elements && item.elements->data() && tiny::is_row_major(dims, strides)) {
     bytes = {nullptr, {item.elements->data(), size}};
   } else if (item.elements && item.elements->data()) {
