@@ -280,6 +280,7 @@ LinearId Lineariser::value_of(const UOp& node) {
   std::vector<Frame> stack;
   if (!entered) stack.push_back({node});
   while (!stack.empty()) {
+    node.graph().look();
     Frame& top = stack.back();
     if (entered) {
       top.src[top.count++] = result;

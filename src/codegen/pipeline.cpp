@@ -41,11 +41,12 @@ constexpr LinearPass kLinearPasses[] = {
 // Times the passes and shows what each leaves.
 class PassLog {
  public:
-  PassLog(const PipelineOptions& options, CodegenResult& result)
-      : options_(options), result_(result), last_(std::chrono::steady_clock::now()) {}
+  PassLog(const PipelineOptions& options, const StopSignal* stop, CodegenResult& result)
+      : options_(options), stop_(stop), result_(result), last_(std::chrono::steady_clock::now()) {}
 
   // The pass that ran since the last call has left `text`.
   void done(const char* pass, const std::function<std::string()>& text) {
+    if (stop_) stop_->check();
     const auto now = std::chrono::steady_clock::now();
     result_.passes.push_back({pass, std::chrono::duration<double>(now - last_).count()});
     if (options_.after_pass) options_.after_pass(result_.passes.back(), text);
@@ -54,6 +55,7 @@ class PassLog {
 
  private:
   const PipelineOptions& options_;
+  const StopSignal* stop_;
   CodegenResult& result_;
   std::chrono::steady_clock::time_point last_;
 };
@@ -105,7 +107,7 @@ Kernel prepare_kernel(const Kernel& kernel, const Target& target) {
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options) {
   CodegenResult result;
   Kernel& current = result.kernel;
-  PassLog log(options, result);
+  PassLog log(options, kernel.roots.front().graph().stop(), result);
   const auto uops = [&] { return uops_text(current); };
   const auto linear = [&] { return to_string(result.program); };
   result.operations = count_operations(kernel);

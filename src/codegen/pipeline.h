@@ -47,7 +47,8 @@ struct CodegenResult {
 // where every access walks them as one.
 Kernel prepare_kernel(const Kernel& kernel, const Target& target);
 
-// The program is named after the shape of its loops (codegen/figures.h).
+// The program is named after the shape of its loops (codegen/figures.h).  Throws what the signal of
+// the kernel's graph says.
 CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options);
 
 // The order of a kernel's ranges and its nodes, one a line: what TINY_DEBUG=5 shows.

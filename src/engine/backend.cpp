@@ -131,7 +131,7 @@ class CpuBackend : public Backend {
         target_(cpu_target(facts, isa, flags)) {
     target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
     if (flags.processor == "measure")
-      target_ = measure_speeds(*this, target_);
+      target_ = measure_speeds(*this, target_, StopSignal());
     else if (flags.processor == "auto" && !find_processor(facts.vendor, facts.family, facts.model))
       target_ = cached_speeds(*this, target_, facts.brand, flags);
   }

@@ -138,6 +138,7 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
     PipelineOptions options = pipeline_options();
     use_list(options, true, entry.compiled.info.options);
     Graph graph;
+    graph.set_stop(&stop_);
     CodegenResult result = generate(copy_kernel(entry.kernel, graph), backend_.target(), options);
     result.program.name = entry.compiled.info.name;
     switch (stage) {
@@ -159,8 +160,11 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
 // One kernel on its way, in a graph of its own: a graph is one thread's, and what was built in the
 // context's before must not show in the code.
 struct KernelCache::LoweredKernel {
-  LoweredKernel(const Kernel& original, PipelineOptions wanted, bool by_settings)
-      : kernel(copy_kernel(original, *graph)), options(std::move(wanted)), is_fixed(by_settings) {}
+  LoweredKernel(const Kernel& original, PipelineOptions wanted, bool by_settings,
+                const StopSignal& stop)
+      : kernel(copy_kernel(original, *graph)), options(std::move(wanted)), is_fixed(by_settings) {
+    graph->set_stop(&stop);
+  }
   std::optional<Graph> graph = std::make_optional<Graph>();
   Kernel kernel;
   PipelineOptions options;
@@ -206,7 +210,8 @@ PipelineOptions KernelCache::chosen_options(const Kernel& kernel, const std::str
 
 std::unique_ptr<KernelCache::LoweredKernel> KernelCache::lowered_kernel(const Kernel& kernel) {
   const std::string* fixed = fixed_.find(kernel);
-  return std::make_unique<LoweredKernel>(kernel, chosen_options(kernel, fixed), fixed != nullptr);
+  return std::make_unique<LoweredKernel>(kernel, chosen_options(kernel, fixed), fixed != nullptr,
+                                         stop_);
 }
 
 // What is known of a kernel once it is lowered.

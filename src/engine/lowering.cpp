@@ -28,8 +28,10 @@ uint64_t hash_of(const LinearProgram& program, uint64_t seed) {
 
 // The kernel, as one thread may work on it.
 struct Lowering::Lane {
-  Lane(const Kernel& kernel, const Target& target)
-      : kernel(copy_kernel(kernel, graph)), prepared(prepare_kernel(this->kernel, target)) {}
+  Lane(const Kernel& kernel, const Target& target, const StopSignal& stop)
+      : kernel(copy_kernel(kernel, graph)), prepared(prepare_kernel(this->kernel, target)) {
+    graph.set_stop(&stop);
+  }
   Graph graph;
   Kernel kernel;
   Kernel prepared;
@@ -42,7 +44,7 @@ Lowering::Lowering(const Kernel& kernel, Backend& backend, const PipelineOptions
   pipeline_.optimise = false;
   const ThreadPool* threads = backend.device().threads();
   for (int i = 0; i < (threads ? threads->workers() : 1); ++i)
-    lanes_.push_back(std::make_unique<Lane>(kernel, backend.target()));
+    lanes_.push_back(std::make_unique<Lane>(kernel, backend.target(), stop));
 }
 
 Lowering::~Lowering() = default;

@@ -31,8 +31,10 @@ constexpr double kClearLoss = 1.15, kClearGain = 1.25;
 
 class Speeds {
  public:
-  Speeds(Backend& backend, Target target) : backend_(backend), target_(std::move(target)) {
+  Speeds(Backend& backend, Target target, const StopSignal& stop)
+      : backend_(backend), target_(std::move(target)), stop_(stop) {
     target_.cores = 1;
+    graph_.set_stop(&stop);
   }
 
   Target measure();
@@ -48,6 +50,7 @@ class Speeds {
   Graph graph_;
   Backend& backend_;
   Target target_;
+  const StopSignal& stop_;
 };
 
 // The least of some launches of the kernel that computes `value`.
@@ -57,9 +60,8 @@ double Speeds::seconds(const UOp& value, const Target& target) {
   const Kernel& kernel = schedule.kernels.front().kernel;
   const CodegenResult made = generate(kernel, target, {});
   const std::vector<Code> codes = backend_.render({&made.program, 1}, Backend::Form::Best);
-  const StopSignal never;
-  const std::vector<LoadedKernel> loaded = backend_.load(codes, never);
-  Trial trial(backend_.device(), kernel, never);
+  const std::vector<LoadedKernel> loaded = backend_.load(codes, stop_);
+  Trial trial(backend_.device(), kernel, stop_);
   double best = 0, sum = 0;
   for (int i = 0; i < kRunsMin || sum < kSeconds; ++i) {
     const double once = trial.run(*loaded.front().executable, SizeExpression(0, {}));
@@ -155,9 +157,9 @@ int64_t bypass_threshold(int64_t usual, const CopyingRates& large, const Copying
   return usual;
 }
 
-Target measure_speeds(Backend& backend, Target target) {
+Target measure_speeds(Backend& backend, Target target, const StopSignal& stop) {
   const int32_t cores = target.cores;
-  Target found = Speeds(backend, std::move(target)).measure();
+  Target found = Speeds(backend, std::move(target), stop).measure();
   found.cores = cores;
   return found;
 }
@@ -175,11 +177,15 @@ Target cached_speeds(Backend& backend, const Target& target, std::string_view pr
   if (const auto kept = disk.find(key))
     if (const auto known = read_speeds(kept->view(), target)) return *known;
   if (!disk.enabled()) return target;
+  StopSignal stop;
+  stop.set_poll(flags.poll);
+  stop.begin(flags.time_limit);
   try {
-    const Target found = measure_speeds(backend, target);
+    const Target found = measure_speeds(backend, target, stop);
     disk.store(key, written_speeds(found));
     return found;
   } catch (const Error& e) {
+    if (e.status() == Status::Cancelled) throw;
     if (flags.debug >= 1)
       flags.log.tell(cat("tiny: the processor's speed is not measured: ", e.message(), "\n"));
     return target;

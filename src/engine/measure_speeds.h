@@ -21,12 +21,12 @@ struct CopyingRates {
 int64_t bypass_threshold(int64_t usual, const CopyingRates& large, const CopyingRates& half);
 
 // `target` with the speeds of `backend`'s device on one thread, from some forty milliseconds. Error
-// where its kernels cannot be had.
-Target measure_speeds(Backend& backend, Target target);
+// where its kernels cannot be had, or that `stop` says.
+Target measure_speeds(Backend& backend, Target target, const StopSignal& stop);
 
 // The same, once a machine: kept in the disk cache under `processor`.  What the cache's folder
 // cannot keep is not measured (a process would decide otherwise than the next), nor what fails;
-// `target` stays as it is then.
+// `target` stays as it is then.  Error{Cancelled} if the settings' poll function says so.
 Target cached_speeds(Backend& backend, const Target& target, std::string_view processor,
                      const Flags& flags);
 

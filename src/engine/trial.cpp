@@ -97,9 +97,11 @@ std::vector<int64_t> Trial::sizes(const Kernel& kernel) const {
 void Trial::fill(size_t param) {
   Buffer& buffer = *buffers_[param];
   const std::string& pattern = patterns_[param];
-  for (int64_t at = 0; at < buffer.bytes(); at += std::ssize(pattern))
+  for (int64_t at = 0; at < buffer.bytes(); at += std::ssize(pattern)) {
+    stop_.check();
     device_.copy_in(queue_.get(), buffer, at, pattern.data(),
                     std::min(std::ssize(pattern), buffer.bytes() - at));
+  }
 }
 
 double Trial::run(Executable& code, const SizeExpression& threads_extent) {

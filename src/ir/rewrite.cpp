@@ -174,6 +174,7 @@ RewriteStep Rewriter::step_of(uint32_t rule, const UOp& before, const UOp& after
 
 // One step of the frame on top; true when it is done.  A push invalidates `frame`.
 bool Rewriter::step(Frame& frame) {
+  frame.node.graph().look();
   if (frame.waiting) {
     finish(UOp(*done_.find(frame.waiting)));
     return true;

@@ -213,6 +213,7 @@ size_t Graph::id_limit() const {
 }
 
 UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& arg, Arg* own) {
+  look();
   invariant(info(op).arity == kVariadic || static_cast<size_t>(info(op).arity) == src.size(),
             "the number of sources is the op's arity");
   invariant(

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "base/stop.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "ir/origin.h"
@@ -168,6 +169,15 @@ class Graph {
   void set_watch(RewriteWatch* watch) { watch_ = watch; }
   RewriteWatch* watch() const { return watch_; }
 
+  // Who ends work on these nodes early: making and rewriting them throws what the signal says;
+  // null: nobody.  For graphs that go with what is thrown: others may be in the middle of a change.
+  void set_stop(const StopSignal* stop) { stop_ = stop; }
+  const StopSignal* stop() const { return stop_; }
+  // A step of such work, of about a microsecond.
+  void look() {
+    if (stop_ && (++looks_ & (kLooksPerCheck - 1)) == 0) stop_->check();
+  }
+
   // Whose work the nodes do that are made now: see OriginScope.
   Origin origin() const { return origin_; }
   void set_origin(Origin origin) { origin_ = origin; }
@@ -187,7 +197,10 @@ class Graph {
   UOp intern(Op op, std::span<const UOp> src, DType declared, const Arg& arg, Arg* own);
   void release(const Node* node);
   Ref<Table> table_;
+  static constexpr uint32_t kLooksPerCheck = 1 << 9;
   RewriteWatch* watch_ = nullptr;
+  const StopSignal* stop_ = nullptr;
+  uint32_t looks_ = 0;
   uint64_t visits_ = 0;
   Origin origin_ = kNobody;
   Origins origins_;
