@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/checked.h"
-#include "codegen/access_table.h"
+#include "cost/access_table.h"
 #include "codegen/heuristic.h"
 #include "codegen/prefetch_option.h"
 #include "codegen/stage_option.h"

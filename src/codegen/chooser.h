@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/access_table.h"
+#include "cost/access_table.h"
 #include "codegen/heuristic.h"
 #include "codegen/options.h"
 #include "ir/target.h"
@@ -77,9 +77,6 @@ class Chooser {
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void put_inside(int64_t range, int64_t loop);
   void put_first(int64_t range);
-  void bypass();
-  std::optional<size_t> shared_loop() const;
-  void thread();
 
   // heuristic_rows.cpp
   void rows();

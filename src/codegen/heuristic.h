@@ -19,6 +19,9 @@ struct OptimisedKernel {
 };
 OptimisedKernel optimise(const Kernel& kernel, const Target& target);
 
+// What the family of kernels that this one belongs to wants, but for what ends every list.
+OptimisedKernel choose_by_family(const Kernel& kernel, const Target& target);
+
 // Whether the target has vectors for everything that the kernel computes.
 bool vectorises(const Kernel& kernel, const Target& target);
 
