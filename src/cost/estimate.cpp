@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <vector>
 
 #include "cost/access_table.h"
@@ -43,6 +44,8 @@ constexpr double kLine = 64;             // bytes
 constexpr double kNearLines = 4;         // lines side by side from which on they are fetched ahead
 constexpr double kFarLine = 2.5;         // what a line that is not fetched ahead costs, in such
 constexpr double kUsable = 0.75;         // of a cache
+constexpr int64_t kPage = 4096;          // bytes, after which the sets of the first level repeat
+constexpr int64_t kWays = 16;            // lines of a set
 
 constexpr std::string_view kNames[kResources] = {"issue", "arithmetic", "loads",   "stores",
                                                  "chain", "level 2",    "level 3", "memory"};
@@ -64,7 +67,7 @@ class Estimator {
 
   Estimate run() {
     find_owners();
-    for (const Closure& c : closures_) close(c);
+    for (Closure& c : closures_) close(c);
     return sum();
   }
 
@@ -79,7 +82,9 @@ class Estimator {
   // What closes ranges, and what is computed in its loops.
   struct Closure {
     UOp node;
+    uint64_t users = 0;  // the closures in whose loops its value is wanted
     std::vector<UOp> inside;
+    std::vector<size_t> loops;  // around it and its own, outermost first
   };
 
   // In one walk from users to sources: a value is computed in the loops of each closure that it is
@@ -93,14 +98,15 @@ class Estimator {
       uint64_t mine = 0;
       if (closes) {
         mine = uint64_t{1} << std::min<size_t>(closures_.size(), 63);
-        if (closures_.size() < 64) closures_.push_back({u, {}});
+        if (closures_.size() < 64) closures_.push_back({u, owners[u.node()], {}, {}});
       } else {
         mine = owners[u.node()];
         for (uint64_t left = mine; left; left &= left - 1)
           closures_[static_cast<size_t>(std::countr_zero(left))].inside.push_back(u);
       }
-      for (const UOp& s : u.src())
-        if (!closes_ranges(s)) owners[s.node()] |= mine;
+      // Where a stage is read is a sum of ranges, however its dimensions were split.
+      const size_t looked = u.op() == Op::Index ? 1 : u.src().size();
+      for (const UOp& s : u.src().first(looked)) owners[s.node()] |= mine;
     }
   }
 
@@ -141,11 +147,33 @@ class Estimator {
     return own;
   }
 
-  Nest nest_of(const UOp& u, RangeSet own) const {
-    Nest nest;
-    const RangeSet outside = free_of(u) & loops_;
+  // The loops that are open where a closure begins: those that its element depends on, and what
+  // stands around these where it is wanted.
+  std::vector<size_t> loops_around(const Closure& closure) const {
+    const RangeSet free = free_of(closure.node) & loops_;
+    std::vector<size_t> around;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if (outside & bit(i)) nest.loops.push_back(i);
+      if (free & bit(i)) around.push_back(i);
+    if (!free) return around;
+    double most = 0;
+    for (uint64_t left = closure.users; left; left &= left - 1) {
+      const std::vector<size_t>& loops =
+          closures_[static_cast<size_t>(std::countr_zero(left))].loops;
+      size_t depth = loops.size();
+      while (depth > 0 && !(free & bit(loops[depth - 1]))) --depth;
+      double turns = 1;
+      for (size_t d = 0; d < depth; ++d) turns *= extent(loops[d]);
+      if (turns <= most) continue;
+      most = turns;
+      around.assign(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth));
+    }
+    return around;
+  }
+
+  Nest nest_of(const Closure& closure, RangeSet own) const {
+    const UOp& u = closure.node;
+    Nest nest;
+    nest.loops = loops_around(closure);
     // A reduction's loops are inside of its element's, but for those that stand outside of all.
     std::vector<size_t> inner;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
@@ -159,16 +187,16 @@ class Estimator {
     return nest;
   }
 
-  void close(const Closure& closure) {
+  void close(Closure& closure) {
     const UOp& u = closure.node;
     const RangeSet own = closed_by(u);
-    Nest nest = nest_of(u, own);
+    Nest nest = nest_of(closure, own);
+    closure.loops = nest.loops;
     for (const UOp& v : closure.inside) {
       if (v.op() == Op::Load || v.op() == Op::Index) {
-        repeat(v);
         load(nest, v);
       } else if (has(v.op(), kElementwise)) {
-        repeat(v);
+        repeat(v, vectors(v, v.dtype()));
         compute(nest, v, u);
       }
     }
@@ -180,10 +208,11 @@ class Estimator {
     traffic(nest);
   }
 
-  void repeat(const UOp& v) {
+  // A value's instructions stand in the code once for each of its copies.
+  void repeat(const UOp& v, double instructions) {
     const double copies = product(free_of(v) & unrolled_);
     copies_ = std::max(copies_, copies);
-    code_ += copies;
+    code_ += copies * instructions;
   }
 
   // What the loops themselves take.
@@ -293,16 +322,19 @@ class Estimator {
       const bool is_line = stride != 0 && lanes * bytes_of(v.dtype()) >= kLine;
       at(Resource::Loads) += n * full * (is_line ? kLoadedAcross : kLoaded);
       at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
+      repeat(v, full);
     } else if (stride != kOpaqueStride && std::abs(stride) <= kPermutedMax) {
       const double registers = full * static_cast<double>(std::abs(stride));
       at(Resource::Loads) += n * registers * kLoadedAcross;
       at(Resource::Arithmetic) += n * registers * kPermuted;
       at(Resource::Issue) += n * registers * 2 * kIssued;
+      repeat(v, 2 * registers);
     } else {
       const double price = stride == kOpaqueStride ? kGatheredLane : kInsertedLane;
       at(Resource::Loads) += n * lanes * kLoaded;
       at(Resource::Arithmetic) += n * lanes * price;
       at(Resource::Issue) += n * lanes * 2 * price * kIssued;
+      repeat(v, 2 * lanes);
     }
     nest.touched.push_back(&a);
   }
@@ -313,9 +345,9 @@ class Estimator {
     double rows = 1;
     for (RangeSet set = unrolled_; set; set &= set - 1) {
       const auto i = static_cast<size_t>(std::countr_zero(set));
-      if (a.strides[i] == 0 || static_cast<double>(std::abs(a.strides[i])) > rows) continue;
+      if (a.strides[i] == 0) continue;
       if (is_cut(i)) return 1;
-      rows *= extent(i);
+      if (static_cast<double>(std::abs(a.strides[i])) <= rows) rows *= extent(i);
     }
     return rows;
   }
@@ -325,6 +357,7 @@ class Estimator {
 
   void store(Nest& nest, const UOp& u) {
     const AccessInfo& a = **of_node_.find(u.node());
+    repeat(u, lane_stride(a) == 0 || lane_stride(a) == 1 ? 1 : 2 * lanes_of(u));
     write(times(nest, u), lanes_of(u), u.src(1).dtype(), lane_stride(a), rows_across(a));
     nest.touched.push_back(&a);
   }
@@ -397,8 +430,20 @@ class Estimator {
     }
   }
 
-  // Bytes of whole lines that an access touches as `set` runs.
-  double footprint(const AccessInfo& a, RangeSet set, bool* is_near) const {
+  // The lines that an access touches as some ranges run.
+  struct Footprint {
+    double bytes = 0;     // of whole lines
+    bool is_near = true;  // many lie side by side: they are fetched ahead
+    int64_t apart = 0;    // bytes, between runs that do not lie side by side; 0: there is one
+    // Of a cache whose sets repeat after `way` bytes: runs so far apart share few of them.
+    double room(int64_t way) const {
+      if (apart == 0) return bytes;
+      const auto sets = static_cast<double>(way) / kLine;
+      const double met = static_cast<double>(way / std::gcd(apart, way));
+      return bytes * std::max(1.0, sets / std::max(met, bytes / kLine / kWays));
+    }
+  };
+  Footprint footprint(const AccessInfo& a, RangeSet set) const {
     const double bytes = bytes_of(a.store ? a.node.src(1).dtype() : a.node.dtype());
     // Ranges by stride: what steps overlap, or go on where others end, is one run.
     struct Axis {
@@ -416,60 +461,62 @@ class Estimator {
         axes.push_back({std::abs(static_cast<double>(stride)), extent(i)});
     }
     std::ranges::sort(axes, {}, &Axis::stride);
-    double run = 1;     // elements side by side
-    double others = 1;  // such runs
+    Footprint out;
+    double others = 1;  // runs
     double span = 1;    // from the first element to the last, of what is one run so far
     for (const Axis& axis : axes) {
       const double gap = axis.stride * bytes;
       if (others == 1 && axis.stride <= span + (gap < kLine ? kLine / bytes : 0)) {
         span += axis.stride * (axis.extent - 1);
-        run = span;
       } else {
         others *= axis.extent;
+        out.apart = std::gcd(out.apart, static_cast<int64_t>(gap));
       }
     }
-    const double lines = std::ceil(run * bytes / kLine);
-    if (is_near) *is_near = lines >= kNearLines || others * opaque == 1;
+    const double lines = std::ceil(span * bytes / kLine);
+    out.is_near = lines >= kNearLines || others * opaque == 1;
     const double whole = std::max(a.elements, 1.0) * bytes;
-    return std::min(others * opaque * lines * kLine, std::max(whole * (kLine / bytes), kLine));
+    out.bytes = std::min(others * opaque * lines * kLine, std::max(whole * (kLine / bytes), kLine));
+    return out;
   }
 
+  // Bytes that come into each cache from the level behind it.
   void traffic(const Nest& nest) {
     if (nest.touched.empty()) return;
-    const RangeSet inner = unrolled_ | lanes_ | words_;
-    // Footprints of all, inside of each depth.
-    const size_t depth = nest.loops.size();
-    std::vector<double> sum(depth + 1);
-    std::vector<std::vector<double>> of(nest.touched.size(), std::vector<double>(depth + 1));
-    RangeSet set = inner;
+    const size_t depth = nest.loops.size(), count = nest.touched.size();
+    // Footprints of each, of what runs inside of each depth.
+    std::vector<Footprint> of(count * (depth + 1));
+    RangeSet set = unrolled_ | lanes_ | words_;
     for (size_t d = depth + 1; d-- > 0;) {
       if (d < depth) set |= bit(nest.loops[d]);
-      for (size_t k = 0; k < nest.touched.size(); ++k)
-        sum[d] += of[k][d] = footprint(*nest.touched[k], set, nullptr);
+      for (size_t k = 0; k < count; ++k)
+        of[d * count + k] = footprint(*nest.touched[k], set);
     }
-    const auto bytes_into = [&](double capacity, bool far) {
+    const auto bytes_into = [&](int64_t capacity, int64_t way, bool is_far) {
+      const auto fits_at = [&](size_t d) {
+        double room = 0;
+        for (size_t k = 0; k < count; ++k)
+          room += way ? of[d * count + k].room(way) : of[d * count + k].bytes;
+        return room <= static_cast<double>(capacity) * kUsable;
+      };
       size_t fits = depth;
-      while (fits > 0 && sum[fits - 1] <= capacity) --fits;
+      while (fits > 0 && fits_at(fits - 1)) --fits;
       if (fits == 0) return 0.0;  // it is there from the last time
+      // The loop around goes on in the same lines, or stays; further out all comes anew.
+      double turns = 1;
+      for (size_t d = 0; d + 1 < fits; ++d) turns *= extent(nest.loops[d]);
+      const bool is_crowded = fits == depth && !fits_at(depth);
+      if (is_crowded) turns *= extent(nest.loops[fits - 1]);
       double all = 0;
-      for (size_t k = 0; k < nest.touched.size(); ++k) {
-        bool is_near = true;
-        RangeSet within = inner;
-        for (size_t d = fits; d < depth; ++d) within |= bit(nest.loops[d]);
-        footprint(*nest.touched[k], within, &is_near);
-        double bytes = of[k][fits];
-        // What the loop around does not move stays; further out it comes anew.
-        for (size_t d = fits; d-- > 0;) {
-          const bool moves = nest.touched[k]->strides[nest.loops[d]] != 0;
-          if (moves || d + 1 < fits) bytes *= extent(nest.loops[d]);
-        }
-        all += bytes * (is_near || !far ? 1 : kFarLine);
+      for (size_t k = 0; k < count; ++k) {
+        const Footprint& one = of[(is_crowded ? fits : fits - 1) * count + k];
+        all += one.bytes * (!is_far || of[fits * count + k].is_near ? 1 : kFarLine);
       }
-      return all;
+      return all * turns;
     };
-    level2_ += bytes_into(static_cast<double>(target_.l1_bytes) * kUsable, false);
-    level3_ += bytes_into(static_cast<double>(target_.l2_bytes) * kUsable, true);
-    memory_ += bytes_into(static_cast<double>(target_.l3_bytes) * kUsable, true);
+    level2_ += bytes_into(target_.l1_bytes, kPage, false);
+    level3_ += bytes_into(target_.l2_bytes, target_.l2_bytes / kWays, true);
+    memory_ += bytes_into(target_.l3_bytes, 0, true);
   }
 
   Estimate sum() {

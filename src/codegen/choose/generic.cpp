@@ -26,6 +26,7 @@ constexpr size_t kStarts = 2;           // ranges of lanes that are tried furthe
 constexpr int64_t kWholeMax = 16;       // a range of no more elements may be repeated whole
 constexpr int64_t kTiles[] = {2, 3, 6, 8, 12, 16};
 constexpr int64_t kFirstTile = 4;
+constexpr int64_t kWholeTilesMin = 6;   // beside one that is cut
 
 Option tile(int64_t range, int64_t size) {
   return {OptionKind::Tile, range, size, {}, 0, false};
@@ -91,7 +92,12 @@ class Climber {
     const KernelRange& r = kernel.ranges[range];
     const OptionKind what = r.reduced ? OptionKind::Unroll : OptionKind::Upcast;
     const int64_t number = r.range.int_arg();
-    if (r.range.src(0).is_const_int(size)) return consider(from, {kind(what, number)}, best);
+    // Few tiles of which the last is cut are code of two kinds.
+    const UOp& extent = r.range.src(0);
+    if (extent.is_const() && extent.const_int() % size != 0 &&
+        extent.const_int() < kWholeTilesMin * size)
+      return false;
+    if (extent.is_const_int(size)) return consider(from, {kind(what, number)}, best);
     return consider(from, {tile(number, size), kind(what, kernel.next_range_number())}, best);
   }
 

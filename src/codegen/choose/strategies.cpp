@@ -11,7 +11,7 @@ namespace {
 
 // What another list must be estimated to save before it takes the place of a family's: estimates
 // err, and the families' forms were measured.
-constexpr double kClearly = 1.25;
+constexpr double kClearly = 1.3;
 
 void propose_families(const Kernel& kernel, const Target& target, std::vector<Proposal>& to) {
   to.push_back(propose(choose_by_family(kernel, target), target));
