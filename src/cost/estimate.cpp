@@ -18,34 +18,34 @@ namespace {
 // Cycles of one core, for a full vector where nothing else is said.  Of Zen 5 (Agner Fog,
 // Instruction tables; measured where they differ) and near enough of other wide cores: what counts
 // is how they stand to each other.
-constexpr double kIssued = 1.0 / 4;      // an instruction
-constexpr double kLoaded = 0.5;          // a load that lies in one line
-constexpr double kLoadedAcross = 1;      // that lies in two, as most of a whole line's bytes do
-constexpr double kStored = 1;            //
-constexpr double kMultiplied = 0.5;      // a multiply-add, a sum, a comparison
-constexpr double kDivided = 8;           //
-constexpr double kDividedScalar = 3;     // one element
-constexpr double kInsertedLane = 1;      // a lane that lies apart is put into its vector
-constexpr double kGatheredLane = 2;      // at an index of its own
-constexpr int64_t kPermutedMax = 4;      // elements apart, so that whole registers are permuted
-constexpr double kPermuted = 1;          // such a register
-constexpr double kExtractedLane = 1.5;   // or stored
-constexpr double kTurned = 3;            // a vector of a square that is turned in registers
-constexpr double kIndexDivided = 1.5;    // an index divided by a constant: multiplied and shifted
-constexpr double kWordDivided = 20;      // an integer divided by another
-constexpr double kLatency = 4;           // of an addition, for the next one that needs it
-constexpr double kFoldedLanes = 8;       // lanes added up
-constexpr double kTurnIssued = 4;        // instructions of a loop's turn: counters and its branch
-constexpr double kLoopEntered = 6;       // a loop begins and ends: the branch is foreseen mostly
-constexpr double kAhead = 300;           // instructions that are looked ahead
-constexpr double kSpilled = 1;           // a sum that no register has, in a step
-constexpr double kOthers = 0.15;         // of what the wanted most resource leaves, is not hidden
-constexpr double kLine = 64;             // bytes
-constexpr double kNearLines = 4;         // lines side by side from which on they are fetched ahead
-constexpr double kFarLine = 2.5;         // what a line that is not fetched ahead costs, in such
-constexpr double kUsable = 0.75;         // of a cache
-constexpr int64_t kPage = 4096;          // bytes, after which the sets of the first level repeat
-constexpr int64_t kWays = 16;            // lines of a set
+constexpr double kIssued = 1.0 / 4;     // an instruction
+constexpr double kLoaded = 0.5;         // a load that lies in one line
+constexpr double kLoadedAcross = 1;     // that lies in two, as most of a whole line's bytes do
+constexpr double kStored = 1;           //
+constexpr double kMultiplied = 0.5;     // a multiply-add, a sum, a comparison
+constexpr double kDivided = 8;          //
+constexpr double kDividedScalar = 3;    // one element
+constexpr double kInsertedLane = 1;     // a lane that lies apart is put into its vector
+constexpr double kGatheredLane = 2;     // at an index of its own
+constexpr int64_t kPermutedMax = 4;     // elements apart, so that whole registers are permuted
+constexpr double kPermuted = 1;         // such a register
+constexpr double kExtractedLane = 1.5;  // or stored
+constexpr double kTurned = 3;           // a vector of a square that is turned in registers
+constexpr double kIndexDivided = 1.5;   // an index divided by a constant: multiplied and shifted
+constexpr double kWordDivided = 20;     // an integer divided by another
+constexpr double kLatency = 4;          // of an addition, for the next one that needs it
+constexpr double kFoldedLanes = 8;      // lanes added up
+constexpr double kTurnIssued = 4;       // instructions of a loop's turn: counters and its branch
+constexpr double kLoopEntered = 6;      // a loop begins and ends: the branch is foreseen mostly
+constexpr double kAhead = 300;          // instructions that are looked ahead
+constexpr double kSpilled = 1;          // a sum that no register has, in a step
+constexpr double kOthers = 0.15;        // of what the wanted most resource leaves, is not hidden
+constexpr double kLine = 64;            // bytes
+constexpr double kNearLines = 4;        // lines side by side from which on they are fetched ahead
+constexpr double kFarLine = 2.5;        // what a line that is not fetched ahead costs, in such
+constexpr double kUsable = 0.75;        // of a cache
+constexpr int64_t kPage = 4096;         // bytes, after which the sets of the first level repeat
+constexpr int64_t kWays = 16;           // lines of a set
 
 constexpr std::string_view kNames[kResources] = {"issue", "arithmetic", "loads",   "stores",
                                                  "chain", "level 2",    "level 3", "memory"};
@@ -435,12 +435,13 @@ class Estimator {
     double bytes = 0;     // of whole lines
     bool is_near = true;  // many lie side by side: they are fetched ahead
     int64_t apart = 0;    // bytes, between runs that do not lie side by side; 0: there is one
+    double run = 1;       // lines of a run
     // Of a cache whose sets repeat after `way` bytes: runs so far apart share few of them.
     double room(int64_t way) const {
       if (apart == 0) return bytes;
       const auto sets = static_cast<double>(way) / kLine;
-      const double met = static_cast<double>(way / std::gcd(apart, way));
-      return bytes * std::max(1.0, sets / std::max(met, bytes / kLine / kWays));
+      const double used = std::min(sets, static_cast<double>(way / std::gcd(apart, way)) * run);
+      return bytes / kLine <= used ? bytes : bytes * sets / used;
     }
   };
   Footprint footprint(const AccessInfo& a, RangeSet set) const {
@@ -474,6 +475,7 @@ class Estimator {
       }
     }
     const double lines = std::ceil(span * bytes / kLine);
+    out.run = lines;
     out.is_near = lines >= kNearLines || others * opaque == 1;
     const double whole = std::max(a.elements, 1.0) * bytes;
     out.bytes = std::min(others * opaque * lines * kLine, std::max(whole * (kLine / bytes), kLine));
@@ -489,8 +491,7 @@ class Estimator {
     RangeSet set = unrolled_ | lanes_ | words_;
     for (size_t d = depth + 1; d-- > 0;) {
       if (d < depth) set |= bit(nest.loops[d]);
-      for (size_t k = 0; k < count; ++k)
-        of[d * count + k] = footprint(*nest.touched[k], set);
+      for (size_t k = 0; k < count; ++k) of[d * count + k] = footprint(*nest.touched[k], set);
     }
     const auto bytes_into = [&](int64_t capacity, int64_t way, bool is_far) {
       const auto fits_at = [&](size_t d) {
@@ -510,7 +511,7 @@ class Estimator {
       double all = 0;
       for (size_t k = 0; k < count; ++k) {
         const Footprint& one = of[(is_crowded ? fits : fits - 1) * count + k];
-        all += one.bytes * (!is_far || of[fits * count + k].is_near ? 1 : kFarLine);
+        all += one.bytes * (!is_far || of[(fits - 1) * count + k].is_near ? 1 : kFarLine);
       }
       return all * turns;
     };

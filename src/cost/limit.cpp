@@ -9,8 +9,6 @@ namespace tiny {
 
 namespace {
 
-
-
 double extent_of(const AccessTable& table, RangeSet set) {
   double n = 1;
   for (; set; set &= set - 1) n *= table.extents[static_cast<size_t>(std::countr_zero(set))];
@@ -46,7 +44,7 @@ double limit_seconds(const Kernel& kernel, const Target& target) {
     const DType dtype = a.store ? a.node.src(1).dtype() : a.node.dtype();
     bytes += std::min(elements, a.elements) * static_cast<double>(dtype.bytes());
   }
-  const double bandwidth = bytes <= static_cast<double>(target.l1_bytes) ? 2 * target.l2_bandwidth
+  const double bandwidth = bytes <= static_cast<double>(target.l1_bytes)   ? 2 * target.l2_bandwidth
                            : bytes <= static_cast<double>(target.l2_bytes) ? target.l2_bandwidth
                            : bytes <= static_cast<double>(target.l3_bytes)
                                ? target.l3_bandwidth

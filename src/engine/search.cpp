@@ -212,8 +212,8 @@ void Search::tell_candidate(const Candidate& candidate) const {
   char text[96];
   std::snprintf(text, sizeof text, "%12.2f us, estimated %12.2f us by ", candidate.seconds * 1e6,
                 e.seconds * 1e6);
-  place_.observer.tell(cat(text, name_of(e.bound()), ": ", candidate.name, ": ",
-                           to_text(candidate.list), "\n"));
+  place_.observer.tell(
+      cat(text, name_of(e.bound()), ": ", candidate.name, ": ", to_text(candidate.list), "\n"));
 }
 
 void Search::tell_end(const SearchResult& result) const {

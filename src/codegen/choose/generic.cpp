@@ -21,12 +21,12 @@ constexpr double kRuns = 500;
 constexpr double kTrySeconds = 25e-6;
 constexpr int kTriesMin = 8;
 constexpr int kTriesMax = 160;
-constexpr double kGainMin = 1.03;       // of a step
-constexpr size_t kStarts = 2;           // ranges of lanes that are tried further
-constexpr int64_t kWholeMax = 16;       // a range of no more elements may be repeated whole
+constexpr double kGainMin = 1.03;  // of a step
+constexpr size_t kStarts = 2;      // ranges of lanes that are tried further
+constexpr int64_t kWholeMax = 16;  // a range of no more elements may be repeated whole
 constexpr int64_t kTiles[] = {2, 3, 6, 8, 12, 16};
 constexpr int64_t kFirstTile = 4;
-constexpr int64_t kWholeTilesMin = 6;   // beside one that is cut
+constexpr int64_t kWholeTilesMin = 6;  // beside one that is cut
 
 Option tile(int64_t range, int64_t size) {
   return {OptionKind::Tile, range, size, {}, 0, false};
@@ -143,7 +143,7 @@ void propose_generic(const Kernel& kernel, const Target& target, std::vector<Pro
       std::min((now - kNearLimit * limit) * kRuns / kTrySeconds, double{kTriesMax}));
   if (tries < kTriesMin) return;
   Climber climber(target, tries);
-  const Proposal none = propose({{}, kernel}, target);
+  const Proposal none = propose({{}, kernel, {}}, target);
   std::vector<Proposal> starts = climber.with_lanes(none);
   if (starts.size() > kStarts) starts.resize(kStarts);
   if (starts.empty()) starts.push_back(none);

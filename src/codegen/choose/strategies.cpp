@@ -11,7 +11,7 @@ namespace {
 
 // What another list must be estimated to save before it takes the place of a family's: estimates
 // err, and the families' forms were measured.
-constexpr double kClearly = 1.3;
+constexpr double kClearly = 1.6;
 
 void propose_families(const Kernel& kernel, const Target& target, std::vector<Proposal>& to) {
   to.push_back(propose(choose_by_family(kernel, target), target));
@@ -32,18 +32,26 @@ std::span<const Strategy> strategies() {
 
 OptimisedKernel optimise(const Kernel& kernel, const Target& target) {
   std::vector<Proposal> proposals;
-  for (const Strategy& s : kStrategies) s.propose(kernel, target, proposals);
+  std::vector<std::string_view> names;
+  for (const Strategy& s : kStrategies) {
+    s.propose(kernel, target, proposals);
+    names.resize(proposals.size(), s.name);
+  }
   for (Proposal& p : proposals) {
     const size_t before = p.made.options.size();
     p.made = finish(std::move(p.made), target);
     if (p.made.options.size() != before) p.cost = estimate(p.made.kernel, target);
   }
+  std::vector<ProposalNote> notes;
+  for (size_t i = 0; i < proposals.size() && proposals.size() > 1; ++i)
+    notes.push_back({names[i], proposals[i].made.options, proposals[i].cost});
+  const auto seconds = [](const Proposal& p) { return p.cost.seconds; };
   Proposal& first = proposals.front();
-  Proposal& best = *std::ranges::min_element(proposals, {}, [](const Proposal& p) {
-    return p.cost.seconds;
-  });
+  Proposal& best = *std::ranges::min_element(proposals, {}, seconds);
   const bool is_better = best.cost.seconds * kClearly < first.cost.seconds;
-  return std::move(is_better ? best.made : first.made);
+  OptimisedKernel chosen = std::move(is_better ? best.made : first.made);
+  chosen.proposed = std::move(notes);
+  return chosen;
 }
 
 std::vector<Option> choose_options(const Kernel& kernel, const Target& target) {
