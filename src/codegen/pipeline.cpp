@@ -133,6 +133,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   current.name = shape_name(current);
   if (options.verify) verify_decomposed(current.roots, "options");
   result.options = to_text(chosen.options);
+  result.proposed = std::move(chosen.proposed);
   log.done("options", uops);
   if (!current.ranges.empty() && current.ranges.front().kind == RangeKind::Thread)
     result.threads_extent = Dim(UOp(current.ranges.front().range.src(0)));

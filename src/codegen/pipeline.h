@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/heuristic.h"
 #include "ir/kernel.h"
 #include "ir/linear.h"
 #include "ir/target.h"
@@ -34,11 +35,12 @@ struct FiguresOfSizes {
 
 struct CodegenResult {
   LinearProgram program;
-  Kernel kernel;           // after the last pass that leaves UOps
-  std::string options;     // the optimisations applied, as text
-  Dim threads_extent = 0;  // iterations of the THREAD range; 0: there is none
-  double operations = 0;   // arithmetic operations of one launch, symbolic sizes at their largest
-  double bytes = 0;        // bytes of the buffers that one launch reads and writes
+  Kernel kernel;                       // after the last pass that leaves UOps
+  std::string options;                 // the optimisations applied, as text
+  std::vector<ProposalNote> proposed;  // what they were chosen from, where several were proposed
+  Dim threads_extent = 0;              // iterations of the THREAD range; 0: there is none
+  double operations = 0;  // arithmetic operations of one launch, symbolic sizes at their largest
+  double bytes = 0;       // bytes of the buffers that one launch reads and writes
   std::optional<FiguresOfSizes> figures_of_sizes;  // of a kernel with variables
   std::vector<PassTime> passes;                    // in the order in which they ran
 };

@@ -1,11 +1,11 @@
-#include "codegen/access_table.h"
+#include "cost/access_table.h"
 
 #include <algorithm>
 
-#include "codegen/stage_option.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/node_map.h"
+#include "rules/symbolic.h"
 
 namespace tiny {
 
@@ -46,6 +46,8 @@ class Builder {
     NodeSet reduced;
     for (const UOp& u : topological(reductions)) reduced.insert(u.node());
     for (AccessInfo& a : table_.accesses) a.inside_reduction = reduced.contains(a.node.node());
+    table_.order = std::move(order_);
+    table_.free = std::move(free_);
     return std::move(table_);
   }
 
