@@ -12,6 +12,10 @@
 
 namespace tiny {
 
+// How often a program runs, and what is computed on the way to it: a guess at the least.
+inline constexpr double kProgramRuns = 500;
+inline constexpr double kRunsOnce = 1;
+
 std::vector<Option> choose_options(const Kernel& kernel, const Target& target);
 
 // What a strategy proposed (codegen/choose/strategies.h), and what it was estimated to take.
@@ -27,7 +31,8 @@ struct OptimisedKernel {
   Kernel kernel;
   std::vector<ProposalNote> proposed;  // all, where several were
 };
-OptimisedKernel optimise(const Kernel& kernel, const Target& target);
+// The longer lists are looked for the more often the code is to run.
+OptimisedKernel optimise(const Kernel& kernel, const Target& target, double runs = kProgramRuns);
 
 // What the family of kernels that this one belongs to wants, but for what ends every list.
 OptimisedKernel choose_by_family(const Kernel& kernel, const Target& target);

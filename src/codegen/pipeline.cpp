@@ -123,7 +123,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   log.done("ranges", uops);
   OptimisedKernel chosen;
   if (options.options_text.empty() && options.optimise) {
-    chosen = optimise(current, target);
+    chosen = optimise(current, target, options.runs);
   } else {
     chosen.options = parse_options(options.options_text);
     chosen.kernel = apply_options(current, chosen.options);

@@ -38,7 +38,8 @@ constexpr double kFoldedLanes = 8;      // lanes added up
 constexpr double kTurnIssued = 4;       // instructions of a loop's turn: counters and its branch
 constexpr double kLoopEntered = 6;      // a loop begins and ends: the branch is foreseen mostly
 constexpr double kAhead = 300;          // instructions that are looked ahead
-constexpr double kSpilled = 1;          // a sum that no register has, in a step
+constexpr double kSpilled = 1;          // a value that no register has
+constexpr double kBeside = 2;           // registers for operands
 constexpr double kOthers = 0.15;        // of what the wanted most resource leaves, is not hidden
 constexpr double kLine = 64;            // bytes
 constexpr double kNearLines = 4;        // lines side by side from which on they are fetched ahead
@@ -358,6 +359,9 @@ class Estimator {
   void store(Nest& nest, const UOp& u) {
     const AccessInfo& a = **of_node_.find(u.node());
     repeat(u, lane_stride(a) == 0 || lane_stride(a) == 1 ? 1 : 2 * lanes_of(u));
+    // All values of a block are made before the first is stored.
+    const double live = product(free_of(u) & unrolled_) * vectors(u, u.src(1).dtype());
+    spill(turns(nest), live);
     write(times(nest, u), lanes_of(u), u.src(1).dtype(), lane_stride(a), rows_across(a));
     nest.touched.push_back(&a);
   }
@@ -390,6 +394,14 @@ class Estimator {
     write(n, product(set & lanes_), u.dtype(), stride, 1);
   }
 
+  // What of so many values at once no register has is stored and loaded again.
+  void spill(double times, double live) {
+    const double spilled = std::max(0.0, live + kBeside - target_.vector_registers);
+    at(Resource::Loads) += times * spilled * kSpilled;
+    at(Resource::Stores) += times * spilled * kSpilled;
+    at(Resource::Issue) += times * spilled * 2 * kIssued;
+  }
+
   // The additions themselves, and the chain of those that wait for each other.
   void reduce(const Nest& nest, const UOp& u, RangeSet own) {
     const RangeSet all = free_of(u) | own;
@@ -403,12 +415,7 @@ class Estimator {
     const double n = turns(nest) * product(all & unrolled_) * full;
     at(Resource::Issue) += n * kIssued;
     at(Resource::Arithmetic) += n * kMultiplied;
-    const double spilled = std::max(0.0, sums + 2 - target_.vector_registers);
-    if (spilled > 0) {
-      const double steps = turns(nest) * product(repeated);
-      at(Resource::Loads) += steps * spilled * kSpilled;
-      at(Resource::Stores) += steps * spilled * kSpilled;
-    }
+    spill(turns(nest) * product(repeated), sums);
     const double steps = product(own & loops_) * product(repeated);
     const double outside = turns(nest) / product(own & loops_);
     const double ahead = std::max(1.0, kAhead / (steps * sums * 2));

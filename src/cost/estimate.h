@@ -7,7 +7,8 @@
 // the loops inside of some depth touch either stays in a cache while they run or comes anew in each
 // turn of the loops outside (M. Wolf and M. Lam, A Data Locality Optimizing Algorithm, 1991).
 //
-// It ranks lists of options; it does not predict a clock.  docs/COST.md says how well it does.
+// It ranks lists of options; it does not predict a clock.  A search tells it beside each
+// measured time (docs/debugging.md).
 #pragma once
 
 #include <array>

@@ -13,14 +13,14 @@ namespace tiny {
 
 namespace {
 
-// A list so near to what the kernel's arithmetic and bytes take is not looked at again.
-constexpr double kNearLimit = 1.6;
-// The time that lists are looked for follows what there is to gain: a program runs some hundred
-// times, and a list takes some microseconds to estimate.
-constexpr double kRuns = 500;
+// A list so near to the least that the kernel could take is not looked at again: what it could gain
+// would not make up for the estimate's errors (kClearly).
+constexpr double kNearLimit = 1.9;
+// The time that lists are looked for follows what there is to gain: a list takes some microseconds
+// to estimate.
 constexpr double kTrySeconds = 25e-6;
 constexpr int kTriesMin = 8;
-constexpr int kTriesMax = 160;
+constexpr int kTriesMax = 96;
 constexpr double kGainMin = 1.03;  // of a step
 constexpr size_t kStarts = 2;      // ranges of lanes that are tried further
 constexpr int64_t kWholeMax = 16;  // a range of no more elements may be repeated whole
@@ -136,11 +136,12 @@ class Climber {
 
 }  // namespace
 
-void propose_generic(const Kernel& kernel, const Target& target, std::vector<Proposal>& to) {
+void propose_generic(const Kernel& kernel, const Target& target, double runs,
+                     std::vector<Proposal>& to) {
   const double limit = limit_seconds(kernel, target);
   const double now = to.front().cost.seconds - target.launch_seconds;
   const int tries = static_cast<int>(
-      std::min((now - kNearLimit * limit) * kRuns / kTrySeconds, double{kTriesMax}));
+      std::min((now - kNearLimit * limit) * runs / kTrySeconds, double{kTriesMax}));
   if (tries < kTriesMin) return;
   Climber climber(target, tries);
   const Proposal none = propose({{}, kernel, {}}, target);

@@ -13,7 +13,8 @@ namespace {
 // err, and the families' forms were measured.
 constexpr double kClearly = 1.6;
 
-void propose_families(const Kernel& kernel, const Target& target, std::vector<Proposal>& to) {
+void propose_families(const Kernel& kernel, const Target& target, double,
+                      std::vector<Proposal>& to) {
   to.push_back(propose(choose_by_family(kernel, target), target));
 }
 
@@ -30,11 +31,11 @@ std::span<const Strategy> strategies() {
   return kStrategies;
 }
 
-OptimisedKernel optimise(const Kernel& kernel, const Target& target) {
+OptimisedKernel optimise(const Kernel& kernel, const Target& target, double runs) {
   std::vector<Proposal> proposals;
   std::vector<std::string_view> names;
   for (const Strategy& s : kStrategies) {
-    s.propose(kernel, target, proposals);
+    s.propose(kernel, target, runs, proposals);
     names.resize(proposals.size(), s.name);
   }
   for (Proposal& p : proposals) {

@@ -18,12 +18,14 @@ struct Strategy {
   std::string_view name;
   std::string_view why;
   // Adds to `to`, which holds what the rows before proposed.
-  void (*propose)(const Kernel& kernel, const Target& target, std::vector<Proposal>& to);
+  void (*propose)(const Kernel& kernel, const Target& target, double runs,
+                  std::vector<Proposal>& to);
 };
 
 std::span<const Strategy> strategies();
 
 // generic.cpp
-void propose_generic(const Kernel& kernel, const Target& target, std::vector<Proposal>& to);
+void propose_generic(const Kernel& kernel, const Target& target, double runs,
+                     std::vector<Proposal>& to);
 
 }  // namespace tiny

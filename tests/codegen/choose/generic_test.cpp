@@ -66,7 +66,7 @@ TEST_F(GenericTest, ChoosesTheSameAgain) {
 TEST_F(GenericTest, ProposesListsThatReplay) {
   const Kernel kernel = kernel_of(matmul(input({33, 70}), permute(input({50, 70}), {1, 0})));
   std::vector<Proposal> proposals;
-  for (const Strategy& s : strategies()) s.propose(kernel, target_, proposals);
+  for (const Strategy& s : strategies()) s.propose(kernel, target_, kProgramRuns, proposals);
   ASSERT_FALSE(proposals.empty());
   for (const Proposal& p : proposals) {
     const Kernel again = apply_options(kernel, parse_options(to_text(p.made.options)));
