@@ -63,7 +63,6 @@ void Chooser::run() {
 
 bool vectorises(const Kernel& kernel, const Target& target) {
   for (const UOp& u : topological(kernel.roots)) {
-    if (u.op() == Op::Check) return false;
     if (!has(u.op(), kElementwise) || u.dtype() == kInt64 || u.src().empty()) continue;
     if (u.op() == Op::Less || u.op() == Op::LessEqual || u.op() == Op::Equal ||
         u.op() == Op::NotEqual) {

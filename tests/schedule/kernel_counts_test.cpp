@@ -6,6 +6,7 @@
 #include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
@@ -48,6 +49,21 @@ TEST_F(KernelCounts, ConvolutionWithAllThatFollowsIsOne) {
 TEST_F(KernelCounts, MatmulWithBiasAndGeluIsOne) {
   const Tensor y = add(matmul(input({128, 768}), input({768, 3072})), input({3072}));
   EXPECT_EQ(kernels(gelu(y)), 1U);
+}
+
+// What a product reads by an index is stored first, unless the product is as short as that; all
+// else reads it where it lies.
+TEST_F(KernelCounts, GatheredRowsAreStoredBeforeTheirProduct) {
+  const auto rows = [&](int64_t count) {
+    return gather(input({1000, 256}), cast(input({count}), kInt64), 0);
+  };
+  const Tensor w = input({256, 256});
+  EXPECT_EQ(kernels(matmul(rows(256), w)), 2U);
+  EXPECT_EQ(kernels(matmul(rows(1), w)), 1U);
+  EXPECT_EQ(kernels(add(matmul(input({256, 256}), w), rows(256))), 1U);
+  EXPECT_EQ(
+      kernels(layer_norm(add(rows(64), input({64, 256})), input({256}), input({256}), 1, 1e-5)),
+      1U);
 }
 
 // Words are read, not computed: what becomes bytes is stored before its product.
