@@ -253,6 +253,8 @@ std::optional<double> RowTest::operand_seconds(size_t inputs) const {
   if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
   const UOp& inner = reductions[0];
   const UOp& outer = reductions[1];
+  // A product in register tiles has loops of its own: what they lose is more than a launch.
+  if (is_contraction(outer)) return std::nullopt;
   const std::vector<UOp> below = topological({&outer, 1});
   if (std::find(below.begin(), below.end(), inner) == below.end()) return std::nullopt;
   const RangeSet free = free_.at(inner.node());

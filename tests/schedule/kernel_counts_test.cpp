@@ -10,6 +10,7 @@
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
+#include "tensor/reduce.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/tensors.h"
@@ -64,6 +65,14 @@ TEST_F(KernelCounts, GatheredRowsAreStoredBeforeTheirProduct) {
   EXPECT_EQ(
       kernels(layer_norm(add(rows(64), input({64, 256})), input({256}), input({256}), 1, 1e-5)),
       1U);
+}
+
+// What excites channels is a kernel of its own: the product that follows wants tiles of registers.
+TEST_F(KernelCounts, WhatExcitesChannelsIsNotPartOfTheProduct) {
+  const Tensor x = input({1, 240, 19, 13});
+  Tensor gate = relu(conv(mean(x, {2, 3}, true), input({16, 240, 1, 1}), Tensor(), {}));
+  gate = sigmoid(conv(gate, input({240, 16, 1, 1}), Tensor(), {}));
+  EXPECT_EQ(kernels(conv(mul(x, gate), input({240, 240, 1, 1}), Tensor(), {})), 3U);
 }
 
 // Words are read, not computed: what becomes bytes is stored before its product.
