@@ -13,7 +13,7 @@
 namespace tiny {
 
 // How often a program runs, and what is computed on the way to it: a guess at the least.
-inline constexpr double kProgramRuns = 500;
+inline constexpr double kProgramRuns = 300;
 inline constexpr double kRunsOnce = 1;
 
 std::vector<Option> choose_options(const Kernel& kernel, const Target& target);

@@ -18,7 +18,7 @@ namespace {
 constexpr double kNearLimit = 1.9;
 // The time that lists are looked for follows what there is to gain: a list takes some microseconds
 // to estimate.
-constexpr double kTrySeconds = 25e-6;
+constexpr double kTrySeconds = 40e-6;
 constexpr int kTriesMin = 8;
 constexpr int kTriesMax = 96;
 constexpr double kGainMin = 1.03;  // of a step
