@@ -12,8 +12,8 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 // Twelve products at most: less than the general way, whatever the target.
 constexpr double kGreatestExponent = 64;
-// In their own format these are at most 2 ulp off: one or two rounded factors, each of which an
-// ulp of the result may weigh as much as one of its own.
+// In their own format these are at most 2 ulp off: half an ulp of a rounded factor weighs up to an
+// ulp in the product, and none of them has more than two such factors before the last rounding.
 constexpr double kLowestProduct = -2, kGreatestProduct = 4;
 
 bool is_whole(double v) {

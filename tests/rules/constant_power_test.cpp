@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <random>
+#include <vector>
 
 #include "ir/build.h"
 #include "ir/fold.h"
@@ -97,6 +100,10 @@ TEST(ConstantPower, TakesFewSteps) {
   }
 }
 
+UOp constant(const UOp& like, double value) {
+  return like.graph().constant(like.dtype(), value);
+}
+
 // Repeated multiplication, wrapping.
 uint64_t product_of(uint64_t x, int n) {
   uint64_t product = 1;
@@ -105,9 +112,6 @@ uint64_t product_of(uint64_t x, int n) {
 }
 
 TEST(ConstantPower, OfIntegersWraps) {
-  const auto constant = [](const UOp& like, double value) {
-    return like.graph().constant(like.dtype(), value);
-  };
   for (DType t : {kInt8, kUInt8, kInt16, kInt32, kUInt32, kInt64, kUInt64}) {
     for (int n : {0, 1, 2, 3, 5, 12, 31, 64}) {
       Graph graph;
@@ -125,9 +129,6 @@ TEST(ConstantPower, OfIntegersWraps) {
 }
 
 TEST(ConstantPower, OfIntegersToNegativePowersIsZeroButForOnes) {
-  const auto constant = [](const UOp& like, double value) {
-    return like.graph().constant(like.dtype(), value);
-  };
   Graph graph;
   const UOp x = graph.make(Op::Buffer, {}, int64_t{0}, kInt32);
   for (int n : {-1, -2, -7}) {
