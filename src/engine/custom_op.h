@@ -66,8 +66,6 @@ class CustomOps {
   void add(Ref<const CustomOp> op);
   // Null if there is none.
   Ref<const CustomOp> find(std::string_view domain, std::string_view name) const;
-  // Those of another context as well.
-  void add_all(const CustomOps& others);
 
  private:
   struct Known {
