@@ -45,6 +45,7 @@ constexpr double kLine = 64;            // bytes
 constexpr double kNearLines = 4;        // lines side by side from which on they are fetched ahead
 constexpr double kFarLine = 2.5;        // what a line that is not fetched ahead costs, in such
 constexpr double kUsable = 0.75;        // of a cache
+constexpr double kCounted = 1e15;       // more is not told apart
 constexpr int64_t kPage = 4096;         // bytes, after which the sets of the first level repeat
 constexpr int64_t kWays = 16;           // lines of a set
 
@@ -478,7 +479,7 @@ class Estimator {
         span += axis.stride * (axis.extent - 1);
       } else {
         others *= axis.extent;
-        out.apart = std::gcd(out.apart, static_cast<int64_t>(gap));
+        out.apart = std::gcd(out.apart, static_cast<int64_t>(std::min(gap, kCounted)));
       }
     }
     const double lines = std::ceil(span * bytes / kLine);
@@ -534,8 +535,8 @@ class Estimator {
     out.each[static_cast<size_t>(Resource::Level2)] = level2_ / target_.l2_bandwidth;
     out.each[static_cast<size_t>(Resource::Level3)] = level3_ / target_.l3_bandwidth;
     out.each[static_cast<size_t>(Resource::Memory)] = memory_ / target_.memory_bandwidth;
-    out.copies = static_cast<int64_t>(copies_);
-    out.code = static_cast<int64_t>(code_);
+    out.copies = static_cast<int64_t>(std::min(copies_, kCounted));
+    out.code = static_cast<int64_t>(std::min(code_, kCounted));
     double most = 0, all = 0;
     for (const double s : out.each) most = std::max(most, s), all += s;
     out.seconds = most + kOthers * (all - most);

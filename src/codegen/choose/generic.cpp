@@ -25,6 +25,7 @@ constexpr double kGainMin = 1.03;  // of a step
 constexpr size_t kStarts = 2;      // ranges of lanes that are tried further
 constexpr int64_t kWholeMax = 16;  // a range of no more elements may be repeated whole
 constexpr int64_t kTiles[] = {2, 3, 6, 8, 12, 16};
+constexpr double kSizeMax = 1e15;  // larger ones are not told apart
 constexpr int64_t kFirstTile = 4;
 constexpr int64_t kWholeTilesMin = 6;  // beside one that is cut
 
@@ -58,7 +59,7 @@ class Climber {
     const int64_t lanes =
         vectorises(kernel, target_) ? target_.vector_bytes / table.widest_bytes : 1;
     for (size_t i = 0; lanes >= 2 && i < kernel.ranges.size(); ++i) {
-      const auto most = static_cast<int64_t>(table.extents[i]);
+      const auto most = static_cast<int64_t>(std::min(table.extents[i], kSizeMax));
       if (most < 2 || (table.opaque & bit(i))) continue;
       const int64_t width =
           std::min(lanes, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most))));
@@ -140,10 +141,9 @@ void propose_generic(const Kernel& kernel, const Target& target, double runs,
                      std::vector<Proposal>& to) {
   const double limit = limit_seconds(kernel, target);
   const double now = to.front().cost.seconds - target.launch_seconds;
-  const int tries = static_cast<int>(
-      std::min((now - kNearLimit * limit) * runs / kTrySeconds, double{kTriesMax}));
-  if (tries < kTriesMin) return;
-  Climber climber(target, tries);
+  const double worth = (now - kNearLimit * limit) * runs / kTrySeconds;
+  if (!(worth >= kTriesMin)) return;  // nor where sizes are beyond numbers
+  Climber climber(target, static_cast<int>(std::min(worth, double{kTriesMax})));
   const Proposal none = propose({{}, kernel, {}}, target);
   std::vector<Proposal> starts = climber.with_lanes(none);
   if (starts.size() > kStarts) starts.resize(kStarts);
