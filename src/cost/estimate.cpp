@@ -448,7 +448,8 @@ class Estimator {
     double room(int64_t way) const {
       if (apart == 0) return bytes;
       const auto sets = static_cast<double>(way) / kLine;
-      const double used = std::min(sets, static_cast<double>(way / std::gcd(apart, way)) * run);
+      const int64_t places = way / std::gcd(apart, way);
+      const double used = std::min(sets, static_cast<double>(places) * run);
       return bytes / kLine <= used ? bytes : bytes * sets / used;
     }
   };
