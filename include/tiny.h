@@ -934,8 +934,10 @@ TINY_API tiny_status tiny_program_interpreted_count(const tiny_program *program,
 TINY_API tiny_status tiny_program_cached_count(const tiny_program *program, size_t *out);
 /* Bytes of memory for values between kernels, per run; and of weights, shared by all runs. */
 TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
-/* The kernels as a JSON array: name, computes, options, operations, bytes, interpreted, cached (its code was there
-   before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.  "computes"
+/* The kernels as a JSON array: name, computes, options, operations and bytes of one execution, launches in it (more
+   than one for the steps of a recurrence; null where the run decides how many there are), interpreted, cached (its
+   code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists
+   them, of which a "part" is in each step another part of a larger one.  "computes"
    lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name),
    that the kernel computes all or a part of: ["conv1","relu1"].  A node without a name is its operator and first
    output, "Conv:y"; a node in another's graph stands behind that, "loop1/add2"; what tiny_op made and nobody has

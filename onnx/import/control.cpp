@@ -1,5 +1,5 @@
-// Control flow whose course is known when the model is compiled: branches are chosen, loops
-// unrolled.
+// Control flow whose course is known when the model is compiled: branches are chosen; loops are
+// loops where their bodies are the same for every round, else unrolled.
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
@@ -7,6 +7,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
+#include "tensor/recurrence.h"
 
 namespace tiny::onnx {
 
@@ -38,6 +39,44 @@ Tensors import_if(Call& c) {
   return c.subgraph(c.graph_attr(c.integer(0) != 0 ? "then_branch" : "else_branch"), {});
 }
 
+// Few rounds are unrolled: kernels of several are one.
+constexpr int64_t kUnrolledMax = 4;
+
+// None where the body needs to know of its elements, or its round, what only unrolling tells it, or
+// carries values that change their shapes.
+std::optional<RecurrenceResult> as_loop(Call& c, const Recurrence& recurrence,
+                                        const RecurrenceFunction& step) {
+  if (recurrence.steps.is_const() && recurrence.steps.value() <= kUnrolledMax) return std::nullopt;
+  try {
+    return recur_as_loop(c.context(), recurrence, step);
+  } catch (const FreeDimension&) {
+    throw;
+  } catch (const Error& e) {
+    if (e.status() != Status::Unsupported || !recurrence.steps.is_const()) throw;
+    return std::nullopt;
+  }
+}
+
+// A loop of so many rounds whose body keeps its condition.
+std::optional<Tensors> loop_by_steps(Call& c, const Graph& body, int64_t rounds, size_t carried) {
+  Recurrence loop{rounds, {{arange(c.context(), kInt64, rounds)}}, {}, {}};
+  for (size_t i = 0; i < carried; ++i) loop.state.push_back(c.in(2 + i));
+  const auto round = [&](const RecurrenceStep& now) {
+    Tensors inputs{now.inputs[0], full(c.context(), kBool, {}, 1)};
+    inputs.insert(inputs.end(), now.state.begin(), now.state.end());
+    const Tensors made = c.subgraph(body, inputs);
+    if (c.number_of(made[0], "the condition of its body") == 0)
+      c.unsupported("a loop that ends itself");
+    const auto scanned = made.begin() + 1 + static_cast<int64_t>(carried);
+    return RecurrenceResult{{scanned, made.end()}, {made.begin() + 1, scanned}};
+  };
+  const auto all = as_loop(c, loop, round);
+  if (!all) return std::nullopt;
+  Tensors out = all->state;
+  out.insert(out.end(), all->outputs.begin(), all->outputs.end());
+  return out;
+}
+
 // Body: (round, condition, carried..) to (condition, carried.., scanned..).
 Tensors import_loop(Call& c) {
   const Graph& body = c.graph_attr("body");
@@ -46,6 +85,8 @@ Tensors import_loop(Call& c) {
           "its body has ", body.outputs.size(), " outputs");
   const int64_t rounds = c.has(0) ? c.integer(0) : INT64_MAX;
   bool go = !c.has(1) || c.integer(1) != 0;
+  if (go && rounds > 0 && rounds <= kRecurrenceStepsMax)
+    if (auto made = loop_by_steps(c, body, rounds, carried)) return *std::move(made);
   Tensors state;
   for (size_t i = 0; i < carried; ++i) state.push_back(c.in(2 + i));
   std::vector<Tensors> scanned(body.outputs.size() - 1 - carried);
@@ -86,6 +127,26 @@ Tensors import_scan(Call& c) {
   const Ints out_axes = listed("scan_output_axes", collects);
   const Ints out_back = listed("scan_output_directions", collects);
   const Tensor& first = c.in(carried);
+  Recurrence loop{first.shape()[static_cast<size_t>(axis_of(in_axes[0], first.rank()))],
+                  {},
+                  {},
+                  {out_back.begin(), out_back.end()}};
+  for (size_t i = 0; i < carried; ++i) loop.state.push_back(c.in(i));
+  for (size_t i = 0; i < static_cast<size_t>(scans); ++i)
+    loop.sequences.push_back({c.in(carried + i), in_axes[i], in_back[i] != 0});
+  const auto step = [&](const RecurrenceStep& now) {
+    Tensors inputs = now.state;
+    inputs.insert(inputs.end(), now.inputs.begin(), now.inputs.end());
+    const Tensors made = c.subgraph(body, inputs);
+    const auto collected = made.begin() + static_cast<int64_t>(carried);
+    return RecurrenceResult{{collected, made.end()}, {made.begin(), collected}};
+  };
+  if (const auto all = as_loop(c, loop, step)) {
+    Tensors out = all->state;
+    for (size_t i = 0; i < collects; ++i)
+      out.push_back(move_axis(all->outputs[i], 0, axis_of(out_axes[i], all->outputs[i].rank())));
+    return out;
+  }
   const int64_t rounds = dim_of(first, axis_of(in_axes[0], first.rank()));
   if (rounds > kRoundsMax) c.unsupported("a scan of more than ", kRoundsMax, " rounds");
   Tensors state;

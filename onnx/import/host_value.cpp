@@ -316,9 +316,15 @@ std::optional<HostTensor> numbers_of(const std::vector<UOp>& elements, const Ten
 }
 
 bool depends_on_input(const UOp& root) {
-  for (const UOp& node : topological({&root, 1}, has_memory))
+  std::vector<const ScanLoop*> begun, ended;
+  for (const UOp& node : topological({&root, 1}, has_memory)) {
     if (is_input(node)) return true;
-  return false;
+    if (node.op() == Op::ScanStep) begun.push_back(scan_part(node).loop.get());
+    if (node.op() == Op::Scan && !has_memory(node)) ended.push_back(scan_part(node).loop.get());
+  }
+  // What a step of a loop sees.
+  return std::ranges::any_of(
+      begun, [&](const ScanLoop* loop) { return !std::ranges::count(ended, loop); });
 }
 
 bool depends_on_variable(const UOp& root) {

@@ -13,6 +13,7 @@
 #include "schedule/rewrite_scales.h"
 #include "schedule/rewrite_winograd.h"
 #include "schedule/rewrite_zero_points.h"
+#include "schedule/scans.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "shape/shape.h"
@@ -29,7 +30,7 @@ std::vector<uint8_t> varying(std::span<const UOp> order, bool memory_is_constant
   std::vector<uint8_t> varies(order.front().graph().id_limit());
   for (const UOp& u : order) {
     bool v = is_input(u) || u.op() == Op::Variable || u.op() == Op::After || u.op() == Op::Call ||
-             is_written(u);
+             is_of_scan(u) || is_written(u);
     if (!has_memory(u))
       for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
     varies[u.id()] = v ? 1 : 0;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "ir/node_map.h"
+#include "schedule/scans.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 
@@ -60,11 +61,29 @@ class Numbers {
   NodeTable<uint32_t> by_node_;
 };
 
+// Scans have numbers in the order of the nodes.
+class ScanNumbers {
+ public:
+  void write(ByteWriter& out, const ScanPart& part) {
+    const auto [at, added] = numbers_.try_emplace(part.loop.get(), numbers_.size());
+    out.number(uint64_t{at->second}).number(part.kind).number(uint64_t{part.index});
+    if (added) out.text(to_string(part.loop->count)).number(uint64_t{part.loop->outputs});
+    out.number(part.reverse).text(to_string(part.shape));
+  }
+
+ private:
+  std::unordered_map<const ScanLoop*, size_t> numbers_;
+};
+
 // A node whose sources have numbers.
-void write_node(ByteWriter& out, const UOp& node, const Numbers& numbers) {
+void write_node(ByteWriter& out, const UOp& node, const Numbers& numbers,
+                ScanNumbers* scans = nullptr) {
   out.number(node.op());
   write_dtype(out, node.dtype());
-  if (node.op() != Op::Call) write_arg(out, node.arg());  // a call has no name in a key
+  if (scans && is_of_scan(node))
+    scans->write(out, scan_part(node));
+  else if (node.op() != Op::Call)  // a call has no name in a key
+    write_arg(out, node.arg());
   out.number(static_cast<uint32_t>(node.src().size()));
   for (const UOp& s : node.src()) out.number(numbers.of(s));
 }
@@ -103,6 +122,7 @@ GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
   key.order = topological(roots, has_memory);
   ByteWriter out;
   Numbers numbers(key.order);
+  ScanNumbers scans;
   for (const UOp& u : key.order) {
     const bool is_leaf = has_memory(u);
     out.number(is_leaf);
@@ -114,7 +134,7 @@ GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
     } else {
       key.has_writes |= u.op() == Op::After || u.op() == Op::Assign;
       key.has_calls |= u.op() == Op::Call;
-      write_node(out, u, numbers);
+      write_node(out, u, numbers, &scans);
     }
     numbers.add(u);
   }

@@ -55,8 +55,15 @@ std::string indented(const std::string& text, const char* by) {
 }
 
 const char* slot_name(SlotKind kind) {
-  static constexpr const char* kNames[] = {"weights", "input", "output", "arena"};
+  static constexpr const char* kNames[] = {"weights", "input", "output", "arena", "part"};
   return kNames[static_cast<size_t>(kind)];
+}
+
+std::string moving_text(const Motion& motion) {
+  std::string text = cat(" of buffer ", motion.base);
+  if (motion.after_last) return text + ", of the last step";
+  text += motion.before ? ", of the step before" : ", of this step";
+  return motion.before ? cat(text, "; at first buffer ", motion.first) : text;
 }
 
 // The C rendering without the helpers that it calls, which are long and always the same.
@@ -191,11 +198,18 @@ void Observer::planned(const Plan& plan) const {
     const Slot& slot = plan.slots[i];
     text += cat("  buffer ", i, ": ", slot_name(slot.kind), " ", slot.bytes, " bytes");
     if (slot.kind == SlotKind::Arena) text += cat(" at ", slot.arena_offset);
+    if (slot.kind == SlotKind::Moving) text += moving_text(slot.motion);
     if (slot.kind == SlotKind::Input || slot.kind == SlotKind::Output)
       text += cat(", number ", slot.number);
     text += "\n";
   }
-  for (const TapeEntry& entry : plan.tape) {
+  for (size_t i = 0; i < plan.tape.size(); ++i) {
+    const TapeEntry& entry = plan.tape[i];
+    for (const TapeLoop& loop : plan.loops)
+      if (loop.first == i)
+        text += cat("  ", loop.count.is_const() ? std::to_string(loop.count.value({})) : "n",
+                    " steps of ", loop.end - loop.first, " kernels",
+                    loop.beside ? ", beside the steps before\n" : "\n");
     text += "  " + entry.info.name;
     for (size_t p = 0; p < entry.slots.size(); ++p) {
       const KernelParam& param = entry.info.params[p];

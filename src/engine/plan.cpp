@@ -9,8 +9,10 @@
 #include "engine/custom_op.h"
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
+#include "engine/plan_loops.h"
 #include "engine/realize.h"
 #include "engine/reuse.h"
+#include "schedule/scans.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -115,7 +117,7 @@ namespace {
 class Planner {
  public:
   Planner(const Schedule& schedule, const PlanRequest& request)
-      : schedule_(schedule), request_(request) {}
+      : schedule_(schedule), request_(request), loops_(schedule, request.variables) {}
 
   Plan run(Context& context) {
     plan_.inputs = static_cast<int64_t>(request_.inputs.size());
@@ -124,6 +126,7 @@ class Planner {
       const VariableArg& arg = v.variable_arg();
       plan_.variables.push_back({arg.name, arg.min, arg.max});
     }
+    plan_.loops = loops_.tape();
     compile(context);
     // An output is written even if no kernel does: a slot says how many bytes it has.
     for (const UOp& out : request_.outputs) slot_of(out, 0);
@@ -135,8 +138,7 @@ class Planner {
  private:
   void compile(Context& context) {
     KernelCache& cache = context.kernels();
-    for (size_t i = 0; i < schedule_.kernels.size(); ++i)
-      for (const UOp& value : schedule_.kernels[i].values) last_use_[value.node()] = i;
+    find_last_uses();
     std::vector<Kernel> kernels;
     for (const ScheduledKernel& k : schedule_.kernels)
       if (!k.call) kernels.push_back(k.kernel);
@@ -163,8 +165,11 @@ class Planner {
   // Gives the entry of kernel `i` its slots and variables.
   void add_entry(size_t i, TapeEntry entry) {
     const Kernel& kernel = schedule_.kernels[i].kernel;
-    for (const UOp& value : schedule_.kernels[i].values)
+    for (const UOp& value : schedule_.kernels[i].values) {
       entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
+      if (const ScanLoop* scan = schedule_.kernels[i].scan)
+        keep_in_loop(scan, value, entry.slots.back());
+    }
     for (size_t p = 0; p < entry.slots.size(); ++p) {
       Slot& slot = plan_.slots[entry.slots[p]];
       if (slot.kind != SlotKind::Captured || !kernel.params[p].written) continue;
@@ -183,6 +188,7 @@ class Planner {
   void take_over(size_t i, size_t store) {
     const ScheduledKernel& kernel = schedule_.kernels[i];
     const UOp& value = kernel.stores[store].destination;
+    if (is_of_scan(value)) return;  // a part of a slot
     if (slots_.contains(value.node()) || new_slot(value).kind != SlotKind::Arena) return;
     for (size_t param : params_to_take_over(kernel, store)) {
       const UOp& input = kernel.values[param];
@@ -204,23 +210,122 @@ class Planner {
     }
   }
 
-  uint32_t slot_of(const UOp& value, int64_t time) {
-    const auto [place, added] =
-        slots_.try_emplace(value.node(), static_cast<uint32_t>(plan_.slots.size()));
-    const uint32_t number = place->second;
-    if (added) {
-      plan_.slots.push_back(new_slot(value));
-      lifetimes_.push_back({plan_.slots.back().bytes, time, time, 0});
+  // ---- Scans: what their kernels use, and slots that move in them.
+
+  void find_last_uses() {
+    constexpr size_t kNever = SIZE_MAX;  // it is read in later steps too
+    for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
+      const ScanLoop* scan = schedule_.kernels[i].scan;
+      for (const UOp& value : schedule_.kernels[i].values) {
+        size_t& last = last_use_[value.node()];
+        last = std::max(last, scan && !loops_.is_of_step(value, scan) ? kNever : i);
+        if (value.op() == Op::ScanStep) last_use_[value.src(0).node()] = kNever;
+      }
     }
-    lifetimes_[number].last = std::max(lifetimes_[number].last, time);
-    return number;
   }
 
-  Slot new_slot(const UOp& value) const {
+  // What a scan uses is there from the first to the last of the steps; but what is of one step
+  // alone, where no other scan's kernels come in between.
+  void keep_in_loop(const ScanLoop* scan, const UOp& value, uint32_t slot) {
+    if (loops_.is_of_step(value, scan) && loops_.is_alone(scan)) return;
+    const auto [first, last] = loops_.kernels_beside(scan);
+    touch(slot, first);
+    touch(slot, last);
+  }
+
+  Slot moving_slot(const UOp& value, int64_t time) {
+    const ScanPart& part = scan_part(value);
+    Slot slot = sized_slot(value);
+    slot.kind = SlotKind::Moving;
+    slot.motion.loop = loops_.number(part.loop.get());
+    slot.motion.stride = slot.size;
+    if (value.op() == Op::ScanStep && part.kind == ScanPart::Kind::Element) {
+      slot.motion.base = slot_of(value.src(0), time);
+      slot.motion.reverse = part.reverse;
+      return slot;
+    }
+    const ScheduledScan& scan =
+        *std::ranges::find(schedule_.scans, part.loop.get(), &ScheduledScan::loop);
+    const UOp& store = value.op() == Op::ScanStore
+                           ? value
+                           : scan.results.front().src(part.loop->outputs + part.index);
+    const Place place = place_of(store, scan, time);
+    slot.motion.base = place.slot;
+    slot.motion.alternates = place.alternates;
+    slot.motion.reverse = scan_part(store).reverse;
+    slot.motion.before = value.op() == Op::ScanStep;
+    slot.motion.after_last = value.op() == Op::Scan;
+    if (slot.motion.before) slot.motion.first = slot_of(value.src(0), time);
+    return slot;
+  }
+
+  // Where a store of a scan's body goes: into the outputs of all steps, if anybody reads these; or
+  // to one of two parts in turn, since the next step reads what it overwrites.
+  struct Place {
+    uint32_t slot = 0;
+    bool alternates = true;
+  };
+  Place place_of(const UOp& store, const ScheduledScan& scan, int64_t time) {
+    for (const UOp& result : scan.results) {
+      const ScanPart& part = scan_part(result);
+      if (part.kind == ScanPart::Kind::Output && result.src(part.index) == store)
+        return {slot_of(result, time), false};
+    }
+    const auto [known, added] = alternating_.try_emplace(store.node(), 0);
+    if (added) {
+      Slot slot = sized_slot(store);
+      slot.bytes = checked_mul(slot.bytes, 2, "a buffer's size");
+      slot.size = SizeExpression(product(shape_of(store)) * Dim(2 * store.dtype().bytes()),
+                                 request_.variables);
+      known->second = add_slot(std::move(slot), time);
+    }
+    return {known->second, true};
+  }
+
+  // ---- Slots.
+
+  uint32_t slot_of(const UOp& value, int64_t time) {
+    auto known = slots_.find(value.node());
+    if (known == slots_.end()) {
+      Slot slot = is_moving(value) ? moving_slot(value, time) : new_slot(value);
+      known = slots_.emplace(value.node(), add_slot(std::move(slot), time)).first;
+    }
+    touch(known->second, time);
+    return known->second;
+  }
+
+  bool is_moving(const UOp& value) const {
+    if (has_memory(value) || !is_of_scan(value)) return false;
+    if (!loops_.has(scan_part(value).loop.get())) return false;
+    return value.op() != Op::Scan || scan_part(value).kind == ScanPart::Kind::Last;
+  }
+
+  uint32_t add_slot(Slot slot, int64_t time) {
+    lifetimes_.push_back({slot.bytes, time, time, 0});
+    plan_.slots.push_back(std::move(slot));
+    return static_cast<uint32_t>(plan_.slots.size() - 1);
+  }
+
+  // Its memory is used by this entry of the tape.
+  void touch(uint32_t slot, int64_t time) {
+    lifetimes_[slot].first = std::min(lifetimes_[slot].first, time);
+    lifetimes_[slot].last = std::max(lifetimes_[slot].last, time);
+    if (plan_.slots[slot].kind != SlotKind::Moving) return;
+    touch(plan_.slots[slot].motion.base, time);
+    if (plan_.slots[slot].motion.first != Motion::kNone)
+      touch(plan_.slots[slot].motion.first, time);
+  }
+
+  Slot sized_slot(const UOp& value) const {
     Slot slot;
     slot.bytes = bytes_of(value, schedule_);
     slot.size = SizeExpression(elements_of(value, schedule_) * Dim(value.dtype().bytes()),
                                request_.variables);
+    return slot;
+  }
+
+  Slot new_slot(const UOp& value) const {
+    Slot slot = sized_slot(value);
     const auto number_in = [&](std::span<const UOp> list) {
       return std::find(list.begin(), list.end(), value) - list.begin();
     };
@@ -257,10 +362,12 @@ class Planner {
 
   const Schedule& schedule_;
   const PlanRequest& request_;
+  const PlanLoops loops_;
   Plan plan_;
   std::unordered_map<const Node*, uint32_t> slots_;
   std::unordered_map<const Node*, size_t> last_use_;  // the last kernel that reads or stores it
   std::vector<Lifetime> lifetimes_;
+  std::unordered_map<const Node*, uint32_t> alternating_;  // by store
 };
 
 }  // namespace

@@ -46,12 +46,13 @@ class Turn {
 }  // namespace
 
 Program::Program(Plan plan) : Plan(std::move(plan)) {
-  for (const TapeEntry& entry : tape) interpreted += entry.info.interpreted ? 1 : 0;
-  after = find_dependencies(*this);
-  uses.resize(slots.size());
-  uint32_t at = 0;
-  for (const TapeEntry& entry : tape)
-    for (uint32_t slot : entry.slots) uses[slot].push_back(at++);
+  if (has_one_list(*this)) launches = list_launches(*this, std::vector<int64_t>(variables.size()));
+  movers.resize(slots.size());
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind != SlotKind::Moving) continue;
+    for (const uint32_t of : {slots[i].motion.base, slots[i].motion.first})
+      if (of != Motion::kNone) movers[of].push_back(i);
+  }
 }
 
 LaunchFigures launch_figures(const KernelInfo& kernel, std::span<const int64_t> variables) {
@@ -97,41 +98,72 @@ Run::Run(Ref<Program> program) : program_(std::move(program)) {
   queue_ = p.device->make_queue();
   bound_.resize(p.slots.size());
   is_tensors_.resize(p.slots.size());
+  slots_.resize(p.slots.size());
   for (const ProgramVariable& v : p.variables) values_.push_back(v.min);
-  extents_.resize(p.tape.size());
   for (const TapeEntry& entry : p.tape) {
-    arguments_.resize(arguments_.size() + entry.slots.size());
+    values_of_.push_back(entry_values_.size());
     entry_values_.resize(entry_values_.size() + entry.variables.size());
   }
+  values_of_.push_back(entry_values_.size());
+  if (p.launches) make_launches({});
   for (size_t i = 0; i < p.slots.size(); ++i) {
     const Slot& s = p.slots[i];
     if (s.kind == SlotKind::Captured)
       set_argument(i, {&s.storage->memory(), s.storage->byte_offset()});
   }
   if (p.variables.empty()) fit_to_variables();
-  make_launches();
-  seconds_.reserve(p.tape.size());
 }
 
 // Arguments and values of variables change in their place.
-void Run::make_launches() {
+void Run::make_launches(std::optional<LaunchList> list) {
+  own_list_ = std::move(list);
+  const LaunchList& of = this->list();
+  arguments_.assign(static_cast<size_t>(of.arguments), {});
+  launches_.clear();
   std::span<const Argument> arguments = arguments_;
-  std::span<const int64_t> values = entry_values_;
-  for (size_t i = 0; i < program_->tape.size(); ++i) {
-    const TapeEntry& entry = program_->tape[i];
+  for (size_t i = 0; i < of.order.size(); ++i) {
+    const TapeEntry& entry = program_->tape[of.order[i].entry];
     Launch& launch = launches_.emplace_back();
     launch.executable = entry.executable.get();
     launch.arguments = arguments.first(entry.slots.size());
-    launch.variables = values.first(entry.variables.size());
+    launch.variables = variables(of.order[i].entry);
     launch.status = &status_;
-    launch.after = program_->after[i];
+    launch.after = of.after[i];
     arguments = arguments.subspan(entry.slots.size());
-    values = values.subspan(entry.variables.size());
   }
+  for (size_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].buffer) set_argument(i, slots_[i]);
+  seconds_.reserve(program_->tape.size());
+  timed_launches_.reserve(launches_.size());
 }
 
 void Run::set_argument(size_t slot, Argument argument) {
-  for (uint32_t use : program_->uses[slot]) arguments_[use] = argument;
+  slots_[slot] = argument;
+  if (launches_.empty()) return;
+  for (const SlotUse& use : list().uses[slot]) arguments_[use.argument] = argument;
+  for (const uint32_t mover : program_->movers[slot]) move(mover);
+}
+
+// Gives the launches the parts of a slot that belong to their steps.
+void Run::move(size_t slot) {
+  const Motion& motion = program_->slots[slot].motion;
+  const int64_t count = program_->loops[motion.loop].count.value(values_);
+  const int64_t stride = motion.stride.value(values_);
+  for (const SlotUse& use : list().uses[slot]) {
+    int64_t part = motion.after_last ? count : use.step;
+    if (motion.before || motion.after_last) --part;
+    if (part < 0) {
+      arguments_[use.argument] = slots_[motion.first];
+      continue;
+    }
+    if (motion.alternates)
+      part %= 2;
+    else if (motion.reverse)
+      part = count - 1 - part;
+    Argument argument = slots_[motion.base];
+    argument.byte_offset += part * stride;
+    arguments_[use.argument] = argument;
+  }
 }
 
 // Vectors that are masked out are read from before and behind a value, by a row of a picture or so:
@@ -158,18 +190,19 @@ void Run::fit_to_variables() {
     for (const int64_t at : {int64_t{0}, margin + bytes})
       if (margin > 0) p.device->copy_in(nullptr, *arena_, at, touched.data(), margin);
   }
+  if (!p.launches) make_launches(list_launches(p, values_));
   size_t next = 0;
   for (size_t i = 0; i < p.slots.size(); ++i)
     if (p.slots[i].kind == SlotKind::Arena)
       set_argument(i, {arena_.get(), margin + lives[next++].offset});
-  size_t variable = 0;
+  std::vector<int64_t> extents;
   for (size_t i = 0; i < p.tape.size(); ++i) {
-    const std::span known = std::span(entry_values_).subspan(variable, p.tape[i].variables.size());
-    for (size_t k = 0; k < known.size(); ++k) known[k] = values_[p.tape[i].variables[k]];
-    variable += known.size();
-    const int64_t extent = p.tape[i].threads_extent.value(known);
-    extents_[i] = p.tape[i].threads_extent.is_const() && extent == 0 ? 1 : extent;
+    for (size_t k = 0; k < p.tape[i].variables.size(); ++k)
+      entry_values_[values_of_[i] + k] = values_[p.tape[i].variables[k]];
+    const int64_t extent = p.tape[i].threads_extent.value(variables(i));
+    extents.push_back(p.tape[i].threads_extent.is_const() && extent == 0 ? 1 : extent);
   }
+  for (size_t i = 0; i < launches_.size(); ++i) launches_[i].end = extents[list().order[i].entry];
   for (size_t i = 0; i < p.slots.size(); ++i) {
     if (!bound_[i]) continue;
     const int64_t room = bound_[i]->memory().bytes() - bound_[i]->byte_offset();
@@ -227,6 +260,10 @@ void Run::bind_output(int64_t number, Ref<Storage> storage, bool is_tensors) {
       is_tensors_[i] = is_tensors ? 1 : 0;
 }
 
+bool Run::is_used(size_t slot) const {
+  return !list().uses[slot].empty() || !program_->movers[slot].empty();
+}
+
 const Slot* Run::find_overlap(const Storage& storage, int64_t bytes) const {
   for (size_t i = 0; i < bound_.size(); ++i) {
     const Slot& slot = program_->slots[i];
@@ -255,15 +292,15 @@ void Run::execute(StopSignal::Since since) {
 void Run::execute(const StopSignal& stop) {
   const Program& p = *program_;
   if (!fits_) fit_to_variables();
-  for (const Argument& argument : arguments_)
-    require(argument.buffer != nullptr, Status::InvalidArgument, "an input or output is not bound");
+  for (size_t i = 0; i < slots_.size(); ++i)
+    require(slots_[i].buffer || p.slots[i].kind == SlotKind::Moving || !is_used(i),
+            Status::InvalidArgument, "an input or output is not bound");
   const Turn turn(*program_, bound_, is_tensors_);
-  p.device->counts().launches.fetch_add(std::ssize(p.tape), std::memory_order_relaxed);
-  p.device->counts().interpreted.fetch_add(p.interpreted, std::memory_order_relaxed);
+  p.device->counts().launches.fetch_add(std::ssize(launches_), std::memory_order_relaxed);
+  p.device->counts().interpreted.fetch_add(list().interpreted, std::memory_order_relaxed);
   status_ = 0;
   seconds_.clear();
-  starts_.clear();
-  for (size_t i = 0; i < launches_.size(); ++i) launches_[i].end = extents_[i];
+  timed_launches_.clear();
   if (timed_ || (p.observer && p.observer->times_launches()))
     execute_timed(stop);
   else
@@ -285,13 +322,18 @@ void Run::execute_timed(const StopSignal& stop) {
     stop.check_known();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (timed_) seconds_.push_back(seconds);
-    if (timed_) starts_.push_back(std::chrono::duration<double>(start - begin).count());
+    const uint32_t entry = list().order[i].entry;
+    if (timed_)
+      timed_launches_.push_back(
+          {entry, std::chrono::duration<double>(start - begin).count(), seconds});
     if (!p.observer || !p.observer->times_launches()) continue;
     const double end = p.observer->now();
-    p.observer->launched(p.tape[i].info, computed_names(p, p.tape[i]), launches_[i].variables,
-                         p.device->name(), end - seconds, end);
+    p.observer->launched(p.tape[entry].info, computed_names(p, p.tape[entry]),
+                         launches_[i].variables, p.device->name(), end - seconds, end);
   }
+  if (!timed_) return;
+  seconds_.resize(p.tape.size());
+  for (const Timed& launch : timed_launches_) seconds_[launch.entry] += launch.seconds;
 }
 
 }  // namespace tiny

@@ -13,6 +13,7 @@
 
 #include "base/ref.h"
 #include "base/stop.h"
+#include "engine/launches.h"
 #include "engine/size.h"
 #include "engine/storage.h"
 #include "ir/kernel.h"
@@ -21,7 +22,20 @@
 namespace tiny {
 
 // Where a slot's memory is.
-enum class SlotKind : uint8_t { Captured, Input, Output, Arena };
+enum class SlotKind : uint8_t { Captured, Input, Output, Arena, Moving };
+
+// Memory that is another part of a slot in each step of a scan (ScanLoop, shape/shape.h).
+struct Motion {
+  uint32_t base = 0;
+  uint32_t first = kNone;   // the slot of what is there before the first step
+  SizeExpression stride;    // bytes from step to step
+  uint32_t loop = 0;        // which of the plan's
+  bool before = false;      // what the step before this one has left
+  bool after_last = false;  // what the last step has left, whoever asks
+  bool alternates = false;  // between two parts: only the newest is wanted
+  bool reverse = false;     // the first step has the last part
+  static constexpr uint32_t kNone = UINT32_MAX;
+};
 
 struct Slot {
   SlotKind kind = SlotKind::Arena;
@@ -33,6 +47,7 @@ struct Slot {
   int64_t first = 0;         // the entries of the tape between which it holds a value
   int64_t last = 0;
   bool is_written = false;  // of captured memory: a kernel stores to it
+  Motion motion = {};       // Moving
 };
 
 class Observer;
@@ -69,6 +84,14 @@ struct TapeEntry {
   KernelInfo info;
 };
 
+// A segment of the tape that is executed step by step.
+struct TapeLoop {
+  uint32_t first = 0;  // entries [first, end)
+  uint32_t end = 0;
+  SizeExpression count;  // of steps, by the program's variables
+  bool beside = false;   // step by step with the segment before it, which ends where it begins
+};
+
 struct ProgramVariable {
   std::string name;
   int64_t min = 0;
@@ -80,6 +103,7 @@ struct ProgramVariable {
 struct Plan {
   std::vector<Slot> slots;
   std::vector<TapeEntry> tape;
+  std::vector<TapeLoop> loops;  // in the order of their entries
   std::vector<ProgramVariable> variables;
   std::vector<std::string> names;  // whose work its kernels do
   int64_t arena_bytes = 0;         // with every variable at its greatest value
@@ -101,14 +125,14 @@ class Program : public RefCounted, public Plan {
   explicit Program(Plan plan);
 
   Device* device = nullptr;
-  Observer* observer = nullptr;              // of the owner
-  Ref<RefCounted> owner;                     // what keeps the device alive
-  std::atomic<bool> is_running = false;      // only of an exclusive program
-  int64_t time_limit = 0;                    // milliseconds of an execution; 0: none
-  Poll poll;                                 // asked during an execution
-  int64_t interpreted = 0;                   // entries of the tape that are bytecode
-  std::vector<std::vector<uint32_t>> after;  // by entry: others that it comes after
-  std::vector<std::vector<uint32_t>> uses;   // by slot: which of the tape's arguments it is
+  Observer* observer = nullptr;          // of the owner
+  Ref<RefCounted> owner;                 // what keeps the device alive
+  std::atomic<bool> is_running = false;  // only of an exclusive program
+  int64_t time_limit = 0;                // milliseconds of an execution; 0: none
+  Poll poll;                             // asked during an execution
+  // What an execution launches; nothing where the variables' values decide that.
+  std::optional<LaunchList> launches;
+  std::vector<std::vector<uint32_t>> movers;  // by slot: those that are a part of it in each step
 };
 
 // Whether the first bytes of two pieces of memory meet.
@@ -143,38 +167,53 @@ class Run : public RefCounted {
   void set_cancel(Ref<CancelToken> token) { stop_.set_token(std::move(token)); }
   // Lets go of the memory of inputs and outputs.
   void unbind();
-  // Seconds of each entry of the last execution with `timed`; empty otherwise.
+  // Seconds of each entry of the last execution with `timed`, of all its launches; empty otherwise.
   void set_timed(bool timed) { timed_ = timed; }
   const std::vector<double>& seconds() const { return seconds_; }
-  // When each of them began, in seconds from the execution's begin.
-  const std::vector<double>& starts() const { return starts_; }
+  // Its launches, with their begin in seconds from the execution's.
+  struct Timed {
+    uint32_t entry = 0;
+    double start = 0;
+    double seconds = 0;
+  };
+  const std::vector<Timed>& timed_launches() const { return timed_launches_; }
   // The values of an entry's variables.
-  std::span<const int64_t> variables(size_t entry) const { return launches_[entry].variables; }
+  std::span<const int64_t> variables(size_t entry) const {
+    return std::span(entry_values_)
+        .subspan(values_of_[entry], values_of_[entry + 1] - values_of_[entry]);
+  }
   const Program& program() const { return *program_; }
+  // Of one execution, for the values that the variables have.
+  int64_t launch_count() const { return std::ssize(launches_); }
 
  private:
   void bind(SlotKind kind, int64_t number, const Ref<Storage>& storage);
   void set_argument(size_t slot, Argument argument);
+  void move(size_t slot);
+  bool is_used(size_t slot) const;
   void fit_to_variables();
-  void make_launches();
+  void make_launches(std::optional<LaunchList> list);
+  const LaunchList& list() const { return own_list_ ? *own_list_ : *program_->launches; }
   void execute_timed(const StopSignal& stop);
 
   Ref<Program> program_;
   Ref<Buffer> arena_;
-  std::vector<Ref<Storage>> bound_;    // by slot
-  std::vector<uint8_t> is_tensors_;    // by slot: an output whose memory a tensor has
-  std::vector<Argument> arguments_;    // of all entries, one after the other
-  std::vector<int64_t> values_;        // of the program's variables
-  std::vector<int64_t> entry_values_;  // of all entries, one after the other
-  std::vector<int64_t> extents_;       // of the entries' THREAD ranges
-  bool fits_ = false;                  // extents and arena are those of the variables' values
-  std::vector<Launch> launches_;       // of all entries
+  std::vector<Ref<Storage>> bound_;     // by slot
+  std::vector<uint8_t> is_tensors_;     // by slot: an output whose memory a tensor has
+  std::vector<Argument> slots_;         // where each is; nowhere: moving ones
+  std::vector<Argument> arguments_;     // of all launches, one after the other
+  std::vector<int64_t> values_;         // of the program's variables
+  std::vector<int64_t> entry_values_;   // of all entries, one after the other
+  std::vector<size_t> values_of_;       // by entry: where its own begin; and their end
+  bool fits_ = false;                   // extents and arena are those of the variables' values
+  std::optional<LaunchList> own_list_;  // where variables decide
+  std::vector<Launch> launches_;
   int64_t status_ = 0;
   Ref<Queue> queue_;
   StopSignal stop_;
   bool timed_ = false;
   std::vector<double> seconds_;
-  std::vector<double> starts_;
+  std::vector<Timed> timed_launches_;
 };
 
 }  // namespace tiny

@@ -94,7 +94,7 @@ Ref<Run> bound_run(Context& context, Plan plan, Placement placement,
     if (!storage) storage = results.allocate(slot.bytes);
     run->bind_output(slot.number, storage);
   }
-  context.counters().launches += std::ssize(program->tape);
+  context.counters().launches += run->launch_count();
   return run;
 }
 

@@ -29,7 +29,7 @@ const char* access_name(const KernelParam& param) {
 }
 
 const char* kind_name(SlotKind kind) {
-  static constexpr const char* kNames[] = {"weights", "input", "output", "temporary"};
+  static constexpr const char* kNames[] = {"weights", "input", "output", "temporary", "part"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -144,11 +144,16 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
 std::string kernels_json(const Program& program) {
   JsonWriter json;
   json.begin_array();
-  for (const TapeEntry& entry : program.tape) {
+  for (size_t i = 0; i < program.tape.size(); ++i) {
+    const TapeEntry& entry = program.tape[i];
     const KernelInfo& info = entry.info;
+    const int64_t launches = program.launches ? program.launches->steps[i] : 0;
+    const auto times = static_cast<double>(std::max<int64_t>(launches, 1));
     json.begin_object().key("name").text(info.name);
     put_computes(json, computed_names(program, entry));
-    put_figures(json, info.options, info.operations, info.bytes);
+    put_figures(json, info.options, info.operations * times, info.bytes * times);
+    json.key("launches");
+    launches > 0 ? json.integer(launches) : json.null();
     json.key("interpreted").boolean(info.interpreted).key("cached").boolean(info.cached);
     json.key("buffers").begin_array();
     for (size_t p = 0; p < entry.slots.size(); ++p) {
@@ -166,13 +171,13 @@ std::string trace_json(const Run& run) {
   const Program& program = run.program();
   JsonWriter json;
   json.begin_object().key("displayTimeUnit").text("ms").key("traceEvents").begin_array();
-  for (size_t i = 0; i < run.seconds().size(); ++i) {
-    const TapeEntry& entry = program.tape[i];
-    const double seconds = run.seconds()[i];
-    const auto [operations, bytes] = launch_figures(entry.info, run.variables(i));
+  for (const Run::Timed& launch : run.timed_launches()) {
+    const TapeEntry& entry = program.tape[launch.entry];
+    const double seconds = launch.seconds;
+    const auto [operations, bytes] = launch_figures(entry.info, run.variables(launch.entry));
     const auto billions = [&](double amount) { return seconds > 0 ? amount / seconds / 1e9 : 0; };
     json.begin_object().key("name").text(entry.info.name).key("cat").text("kernel");
-    json.key("ph").text("X").key("ts").real(run.starts()[i] * kMicroseconds);
+    json.key("ph").text("X").key("ts").real(launch.start * kMicroseconds);
     json.key("dur").real(seconds * kMicroseconds).key("pid").integer(getpid());
     json.key("tid").integer(gettid()).key("args").begin_object();
     put_computes(json, computed_names(program, entry));

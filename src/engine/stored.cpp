@@ -34,6 +34,12 @@ void write_slot(ByteWriter& out, const Slot& slot) {
   out.number(slot.kind).number(slot.number).number(slot.arena_offset).number(slot.bytes);
   slot.size.write(out);
   out.number(slot.first).number(slot.last).number(slot.is_written);
+  if (slot.kind != SlotKind::Moving) return;
+  const Motion& motion = slot.motion;
+  out.number(motion.base).number(motion.first).number(motion.loop);
+  motion.stride.write(out);
+  out.number(motion.before).number(motion.after_last).number(motion.alternates);
+  out.number(motion.reverse);
 }
 
 Slot read_slot(ByteReader& in) {
@@ -46,7 +52,26 @@ Slot read_slot(ByteReader& in) {
   slot.first = in.number<int64_t>();
   slot.last = in.number<int64_t>();
   slot.is_written = read_bool(in);
+  if (slot.kind != SlotKind::Moving) return slot;
+  Motion& motion = slot.motion;
+  motion.base = in.number<uint32_t>();
+  motion.first = in.number<uint32_t>();
+  motion.loop = in.number<uint32_t>();
+  motion.stride = SizeExpression::read(in);
+  motion.before = read_bool(in);
+  motion.after_last = read_bool(in);
+  motion.alternates = read_bool(in);
+  motion.reverse = read_bool(in);
   return slot;
+}
+
+bool is_sound(const Motion& motion, const Plan& plan) {
+  const auto stays = [&](uint32_t slot) {
+    return slot < plan.slots.size() && plan.slots[slot].kind != SlotKind::Moving;
+  };
+  return stays(motion.base) && (motion.before ? stays(motion.first) : true) &&
+         (motion.first == Motion::kNone || stays(motion.first)) &&
+         motion.loop < plan.loops.size() && motion.stride.variables_used() <= plan.variables.size();
 }
 
 // Whether every number of the plan names something.
@@ -60,8 +85,16 @@ bool is_sound(const StoredPlan& stored, size_t nodes, size_t leaves) {
                          : slot.kind == SlotKind::Input  ? static_cast<size_t>(plan.inputs)
                          : slot.kind == SlotKind::Output ? static_cast<size_t>(plan.outputs)
                                                          : 1;
-    if (slot.kind > SlotKind::Arena || !below(slot.number, limit)) return false;
+    if (slot.kind > SlotKind::Moving || !below(slot.number, limit)) return false;
     if (slot.size.variables_used() > plan.variables.size()) return false;
+    if (slot.kind == SlotKind::Moving && !is_sound(slot.motion, plan)) return false;
+  }
+  uint32_t end = 0;
+  for (const TapeLoop& loop : plan.loops) {
+    if (loop.first < end || loop.end <= loop.first || loop.end > plan.tape.size()) return false;
+    if (loop.beside && (end == 0 || loop.first != end)) return false;
+    if (loop.count.variables_used() > plan.variables.size()) return false;
+    end = loop.end;
   }
   for (const TapeEntry& entry : plan.tape) {
     for (uint32_t slot : entry.slots)
@@ -141,6 +174,10 @@ std::string encode_plan(const CachedPlan& cached) {
     write_all(out, entry.variables, [&](uint32_t variable) { out.number(variable); });
     write_all(out, entry.computes, [&](uint32_t name) { out.number(name); });
   });
+  write_all(out, plan.loops, [&](const TapeLoop& loop) {
+    out.number(loop.first).number(loop.end).number(loop.beside);
+    loop.count.write(out);
+  });
   write_all(out, plan.variables, [&](const ProgramVariable& variable) {
     out.text(variable.name).number(variable.min).number(variable.max);
   });
@@ -162,6 +199,14 @@ std::optional<StoredPlan> decode_plan(std::string_view bytes, size_t nodes, size
     entry.variables = read_numbers(in);
     entry.computes = read_numbers(in);
     return entry;
+  });
+  plan.loops = read_all<TapeLoop>(in, [&] {
+    TapeLoop loop;
+    loop.first = in.number<uint32_t>();
+    loop.end = in.number<uint32_t>();
+    loop.beside = read_bool(in);
+    loop.count = SizeExpression::read(in);
+    return loop;
   });
   plan.variables = read_all<ProgramVariable>(in, [&] {
     ProgramVariable variable;

@@ -247,6 +247,11 @@ class Spec {
       case Op::Call:
         argument<Ref<RefCounted>>("a call says what it calls");
         return;
+      case Op::Scan:
+      case Op::ScanStep:
+      case Op::ScanStore:
+        argument<Ref<RefCounted>>("what a scan sees and leaves says of which scan it is");
+        return;
       case Op::Assign:
         argument<int64_t>("a write has a version");
         return law(u.src(0).dtype() == u.src(1).dtype(), "what is assigned has the target's dtype");

@@ -57,10 +57,11 @@ class Decider {
  public:
   Decider(std::span<const UOp> outputs, const Target& target)
       : target_(target),
-        decision_(of_order(topological(outputs, has_memory))),
+        decision_(of_order(bodies_together(topological(outputs, has_memory)))),
         users_(decision_.order),
         cones_(decision_.order.size()),
         forced_(decision_.order.size()),
+        invariant_(decision_.order.size()),
         words_(decision_.order.size()),
         meetings_(decision_.order.size()) {
     if (decision_.order.empty()) return;
@@ -68,6 +69,7 @@ class Decider {
     find_slots();
     for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
+    if (!decision_.bodies.empty()) find_invariants();
     for (const UOp& u : decision_.order)
       if (u.op() == Op::Concat && !has_memory(u)) place_parts(u);
     find_meetings();
@@ -82,6 +84,7 @@ class Decider {
   static Decision of_order(std::vector<UOp> order) {
     Decision decision;
     decision.order = std::move(order);
+    decision.bodies = ScanBodies(decision.order);
     return decision;
   }
 
@@ -117,6 +120,20 @@ class Decider {
     return node;
   }
 
+  // What is the same in all steps of a scan is computed once, before it.
+  void find_invariants() {
+    for (const UOp& u : decision_.order) {
+      const ScanLoop* body = decision_.bodies.of(u);
+      if (!body || is_of_scan(u)) continue;
+      for (const UOp& s : u.src()) {
+        if (decision_.bodies.of(s)) continue;
+        UOp base = moved(s);
+        while (base.op() == Op::Cast && !has_memory(base)) base = moved(base.src(0));
+        if (has(base.op(), kElementwise) && !has_memory(base)) invariant_[users_.number(base)] = 1;
+      }
+    }
+  }
+
   // What must have memory for `out` to have a value somewhere.
   void force_base(const UOp& out) {
     UOp base = out;
@@ -136,6 +153,7 @@ class Decider {
     for (const UOp& part : concat.src()) {
       if (has_memory(part) || part.op() == Op::Const || has(part.op(), kMovement)) continue;
       if (part.op() == Op::Concat || part.op() == Op::After || is_forced(part)) continue;
+      if (part.op() == Op::Call || part.op() == Op::Scan) continue;
       if (std::count(concat.src().begin(), concat.src().end(), part) != 1) continue;
       if (users_.of(part).size() != 1) continue;
       decision_.slices[part.node()] = concat;
@@ -309,12 +327,15 @@ class Decider {
     return evaluations(u) * size_of(u) / target_.fma_rate > saved_seconds(bytes, target_);
   }
 
+  // Whether it is made of positions by a few operations.
+  static bool is_light(const Cone& cone) { return cone.inputs.empty() && cone.ops <= kLightOps; }
+
   bool worth_storing(const UOp& u, const Cone& cone) {
     const double saved =
         saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
     if (words_[users_.number(u)] / target_.fma_rate > saved) return true;
     if (cone.weight == 0 || meeting(u).node) return false;
-    if (cone.inputs.empty() && cone.ops <= kLightOps) return false;
+    if (is_light(cone)) return false;
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
@@ -327,7 +348,9 @@ class Decider {
     const bool too_large = static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
                            cone.ops >= target_.ops_max;
     bool needed = is_forced(u) || u.op() == Op::Contiguous || u.op() == Op::Copy ||
-                  u.op() == Op::After || u.op() == Op::Assign || u.op() == Op::Call;
+                  u.op() == Op::After || u.op() == Op::Assign || u.op() == Op::Call ||
+                  is_of_scan(u);
+    needed |= invariant_[users_.number(u)] != 0 && !is_light(cone);
     if (u.op() == Op::ReduceAxis) {
       cone.reduces = true;
       cone.weight = 0;
@@ -358,7 +381,8 @@ class Decider {
   // By the numbers of users_.
   std::vector<Cone> cones_;
   std::vector<uint8_t> forced_;
-  std::vector<double> words_;  // multiply-adds that are lost if it has no memory
+  std::vector<uint8_t> invariant_;  // of a scan that reads it
+  std::vector<double> words_;       // multiply-adds that are lost if it has no memory
   std::vector<Meeting> meetings_;
 };
 

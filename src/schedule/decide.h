@@ -9,12 +9,14 @@
 #include "ir/node_map.h"
 #include "ir/target.h"
 #include "ir/uop.h"
+#include "schedule/scans.h"
 #include "shape/view.h"
 
 namespace tiny {
 
 struct Decision {
-  std::vector<UOp> order;       // every node reached, sources first
+  std::vector<UOp> order;  // every node reached, sources first
+  ScanBodies bodies;
   std::vector<uint8_t> stored;  // by node id: has a buffer, now or after its kernel
   NodeTable<UOp> slices;        // the concatenations whose slices nodes are stored into
   Layouts layouts;              // of buffers that are not row-major

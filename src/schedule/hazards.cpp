@@ -70,6 +70,7 @@ class Orderer {
       if (!(destination == root(k)) && !has_memory(destination))
         makers_[destination.node()].push_back(k);
     }
+    find_units();
     for (const UOp& u : decision_.order) {
       if (u.op() != Op::After || has_memory(u)) continue;
       const auto maker = makers_.find(u.src(1).node());
@@ -87,10 +88,29 @@ class Orderer {
     return numbers ? extent(view) : Elements{0, INT64_MAX};
   }
 
+  // Kernels of one scan stay together: the first stands for all.
   void edge(size_t before, size_t after) {
+    before = unit_[before];
+    after = unit_[after];
     if (before == after) return;
     after_[before].push_back(after);
     ++waits_[after];
+  }
+
+  void find_units() {
+    unit_.resize(schedule_.kernels.size());
+    members_.assign(unit_.size(), {});
+    std::unordered_map<const ScanLoop*, size_t> firsts;
+    for (size_t k = 0; k < unit_.size(); ++k) {
+      const ScanLoop* body = schedule_.kernels[k].scan;
+      unit_[k] = body ? firsts.try_emplace(body, k).first->second : k;
+      members_[unit_[k]].push_back(k);
+    }
+    if (firsts.empty()) return;
+    for (const UOp& u : decision_.order)
+      if (u.op() == Op::Scan && !has_memory(u))
+        if (const auto first = firsts.find(scan_part(u).loop.get()); first != firsts.end())
+          makers_[u.node()].push_back(first->second);
   }
 
   // Edges from and to one read; false if the kernel overwrites what it reads itself.
@@ -98,7 +118,8 @@ class Orderer {
     const ScheduledKernel::Read& read = schedule_.kernels[kernel].reads[number];
     const auto slot = slots_.find(decision_.slot(read.base).node());
     if (slot == slots_.end()) {
-      if (const auto maker = makers_.find(read.base.node()); maker != makers_.end())
+      const UOp& base = read.base.op() == Op::ScanStep ? read.base.src(0) : read.base;
+      if (const auto maker = makers_.find(base.node()); maker != makers_.end())
         for (size_t m : maker->second) edge(m, kernel);
       return true;
     }
@@ -134,19 +155,21 @@ class Orderer {
     std::vector<size_t> waits = waits_;
     std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
     for (size_t k = 0; k < count; ++k)
-      if (waits[k] == 0) ready.push(k);
+      if (waits[k] == 0 && unit_[k] == k) ready.push(k);
     while (!ready.empty()) {
       const size_t k = ready.top();
       ready.pop();
-      order_.push_back(k);
+      order_.insert(order_.end(), members_[k].begin(), members_[k].end());
       for (size_t next : after_[k])
         if (--waits[next] == 0) ready.push(next);
     }
     if (order_.size() == count) return std::nullopt;
     // Some read waits for a write that must come before it.
-    for (const auto& [conflict, writer] : late_)
-      if (waits[conflict.reader] > 0 && waits[writer] > 0 && reaches(writer, conflict.reader))
-        return conflict;
+    for (const auto& [conflict, writer] : late_) {
+      const size_t from = unit_[writer];
+      const size_t to = unit_[conflict.reader];
+      if (waits[to] > 0 && waits[from] > 0 && reaches(from, to)) return conflict;
+    }
     invariant(false, "versions can be ordered once old ones are copied");
     return std::nullopt;
   }
@@ -194,7 +217,9 @@ class Orderer {
 
   void relower(ScheduledKernel& kernel) {
     const ScheduledStore store = kernel.stores.front();
+    const ScanLoop* scan = kernel.scan;
     kernel = lower_store(store.value, store.destination, store.view, decision_);
+    kernel.scan = scan;
   }
 
   Schedule& schedule_;
@@ -202,7 +227,9 @@ class Orderer {
   std::unordered_map<const Node*, std::vector<size_t>> makers_;
   std::unordered_map<const Node*, Slot> slots_;     // by what holds the memory
   std::unordered_map<const Node*, size_t> number_;  // of a version: 1 is the first write
-  std::vector<std::vector<size_t>> after_;
+  std::vector<size_t> unit_;                        // by kernel
+  std::vector<std::vector<size_t>> members_;        // of units, in order
+  std::vector<std::vector<size_t>> after_;          // by unit
   std::vector<size_t> waits_;
   std::vector<std::pair<Conflict, size_t>> late_;  // a read, and the write that must come later
   std::vector<size_t> order_;

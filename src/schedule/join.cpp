@@ -42,7 +42,7 @@ class Joiner {
       if (has_memory(u)) continue;
       const bool writes = u.op() == Op::Assign || u.op() == Op::After;
       if (u.op() == Op::Contiguous || writes || u.op() == Op::Concat || decision.slice(u)) fix(u);
-      if (u.op() == Op::Call) fix(u);
+      if (u.op() == Op::Call || is_of_scan(u)) fix(u);
     }
     for (const UOp& out : outputs) {
       UOp base = out;
@@ -203,6 +203,7 @@ class Joiner {
     const std::vector<UOp> into = readers(u);
     if (into.size() != 1 || into.front().op() == Op::Concat) return false;
     const UOp& root = into.front();
+    if (decision_.bodies.of(u) != decision_.bodies.of(root)) return false;
     if (was_tried(u, root) || too_many_ops(root, u)) return false;
     const Kind own = kind_of(u);
     if (own.chooses || (own.reduces && kind_of(root).chooses)) return false;

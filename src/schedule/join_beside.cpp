@@ -162,6 +162,8 @@ class SideJoiner {
     std::vector<size_t> after;
     Memory between;
     for (auto at = from + 1; at != to; ++at) {
+      if (kernels_[*at].scan != kernels_[first].scan)
+        return std::nullopt;  // who reads a scan is not seen here
       if (depends(kernels_[*at], made)) {
         add_memory(kernels_[*at], made);
         add_memory(kernels_[*at], between);
@@ -345,6 +347,7 @@ class SideJoiner {
     const ScheduledKernel& a = kernels_[first];
     const ScheduledKernel& b = kernels_[second];
     if (a.values.size() + b.values.size() > static_cast<size_t>(target_.inputs_max)) return false;
+    if (a.scan != b.scan) return false;
     if (!may_share_ranges(a, b) || are_apart(a, b)) return false;
     if (loops_differ(first, second)) return false;
     auto order = order_of(first, second);
@@ -376,6 +379,7 @@ class SideJoiner {
     const int64_t number = before_.count + static_cast<int64_t>(second);
     if (!decide_join({number, b.stores.front().value, cost, false}, settings_)) return false;
     for (const UOp& u : inlined) dropped_.insert(u.node());
+    joined->scan = kernels_[first].scan;
     kernels_[first] = std::move(*joined);
     inlined_[first] = std::move(inlined);
     loops_[first] = loops;

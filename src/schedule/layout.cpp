@@ -36,7 +36,7 @@ class LayoutChoice {
     }
     for (const UOp& u : decision.order) {
       const bool is_write = u.op() == Op::Assign || u.op() == Op::After;
-      const bool is_whole = u.op() == Op::Contiguous || u.op() == Op::Call;
+      const bool is_whole = u.op() == Op::Contiguous || u.op() == Op::Call || is_of_scan(u);
       if (has_memory(u) || is_whole || is_write) fixed_[u.id()] = 1;
       if (u.op() == Op::AsStrided) fixed_[u.src(0).id()] = 1;
     }

@@ -168,6 +168,7 @@ class Lowering {
         return cast(index->front(), node.dtype());
       case Op::Contiguous:
       case Op::Copy:
+      case Op::ScanStore:
         return at(node.src(0), index);
       case Op::Assign:
         return at(node.src(1), index);

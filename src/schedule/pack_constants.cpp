@@ -8,6 +8,7 @@
 #include "ir/rebuild.h"
 #include "ir/whole_rows.h"
 #include "schedule/narrow_operands.h"
+#include "schedule/scans.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "shape/shape.h"
@@ -55,19 +56,24 @@ bool is_innermost(const UOp& operand, size_t axis, const std::vector<uint8_t>& i
   return !has_memory(node);
 }
 
+// How a constant is read.
+struct Uses {
+  double beside = 0;     // bytes of all constants
+  bool in_scan = false;  // in each step of one
+};
+
 // One operand of a contraction.
 class Operand {
  public:
   // `word`: steps that lie side by side, as many as a word holds; 1 where each stands alone.
-  // `lane_bytes`: of a step, or a word of them, as it is multiplied.  `beside`: bytes of all
-  // constants.
+  // `lane_bytes`: of a step, or a word of them, as it is multiplied.  `uses`: how it is read.
   Operand(const UOp& value, const Ints& reduced, const Target& target, int64_t word,
-          int64_t lane_bytes, double beside)
+          int64_t lane_bytes, const Uses& uses)
       : value_(value),
         target_(target),
         word_(word),
         lane_bytes_(lane_bytes),
-        beside_(beside),
+        uses_(uses),
         is_reduced_(shape_of(value).size()) {
     for (int64_t axis : reduced) is_reduced_[static_cast<size_t>(axis)] = true;
   }
@@ -81,7 +87,9 @@ class Operand {
     if (!find_axes(stored->view, other)) return std::nullopt;
     if (columns_axis_ == kNone || steps_ < 2) return std::nullopt;
     if (elements_ < (is_shared_ ? kElementsMin : lanes() * lanes())) return std::nullopt;
-    if (rows_ == 1 && contiguous_steps_) return std::nullopt;  // lanes run along the steps
+    // Lanes run along the steps.  What follows is then computed element by element: where the
+    // product comes many times, panels are read as often.
+    if (rows_ == 1 && contiguous_steps_ && !uses_.in_scan) return std::nullopt;
     if (comes_as_it_lies(stored->view)) return std::nullopt;
     return pack(*stored, other, is_constant);
   }
@@ -132,7 +140,7 @@ class Operand {
            view.strides[columns_axis_].is(1) && can_walk_whole_rows(steps_, columns) &&
            view.strides[steps_axis].value() * bytes >= kPageBytes &&
            columns * lane_bytes_ <= target_.l1_bytes / 2 && elements_ * bytes > target_.l2_bytes &&
-           beside_ <= static_cast<double>(target_.l3_bytes);
+           uses_.beside <= static_cast<double>(target_.l3_bytes);
   }
 
   // Columns side by side: two vectors where they fill all blocks, else one, else all.  Where they
@@ -237,7 +245,7 @@ class Operand {
   const Target& target_;
   const int64_t word_;
   const int64_t lane_bytes_;
-  const double beside_;
+  const Uses uses_;
   std::vector<bool> is_reduced_;
   std::vector<size_t> kept_;  // axes along which elements differ
   size_t columns_axis_ = kNone;
@@ -274,7 +282,7 @@ Packable packable(const UOp& reduce, size_t side, bool in_words, const Target& t
 // A contraction's product of operands, one of them packed if it is a constant.
 std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
                                   const std::vector<uint8_t>& is_constant,
-                                  const std::vector<uint8_t>& varies, double bytes) {
+                                  const std::vector<uint8_t>& varies, const Uses& uses) {
   const UOp& product = reduce.src(0);
   const Ints& axes = reduce.reduce_arg().axes;
   const std::optional<DotKind> kind = dot_kind_of(reduce, target);
@@ -284,7 +292,7 @@ std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
     const UOp& factor = product.src(1 - side);
     const UOp other = kind ? without_cast(factor) : UOp(factor);
     const Packable value = packable(reduce, side, kind.has_value(), target, varies);
-    Operand operand(value.elements, axes, target, word, product.dtype().bytes(), bytes);
+    Operand operand(value.elements, axes, target, word, product.dtype().bytes(), uses);
     const auto packed = operand.packed(other, is_constant);
     if (!packed) continue;
     std::vector<UOp> src{product.src(0), product.src(1)};
@@ -311,11 +319,13 @@ double bytes_of_constants(std::span<const UOp> roots, const std::vector<uint8_t>
 std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
                                 const std::vector<uint8_t>& is_constant,
                                 const std::vector<uint8_t>& varies) {
-  const double bytes = bytes_of_constants(roots, is_constant);
+  Uses uses{bytes_of_constants(roots, is_constant)};
+  const ScanBodies bodies(topological(roots, has_memory));
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add)
       return now;
-    const auto product = packed_product(now, target, is_constant, varies, bytes);
+    uses.in_scan = bodies.of(node) != nullptr;
+    const auto product = packed_product(now, target, is_constant, varies, uses);
     return product ? make_reduce(*product, Op::Add, now.reduce_arg().axes) : now;
   });
 }

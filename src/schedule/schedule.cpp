@@ -59,6 +59,17 @@ std::vector<UOp> results_beside(const UOp& result, const std::vector<UOp>& order
   return out;
 }
 
+// A Scan's buffer is what the stores of its body fill, step by step.
+void add_result(const UOp& scan, Schedule& schedule) {
+  const ScanLoop* loop = scan_part(scan).loop.get();
+  const auto known = std::ranges::find(schedule.scans, loop, &ScheduledScan::loop);
+  if (known != schedule.scans.end())
+    known->results.push_back(scan);
+  else
+    schedule.scans.push_back({loop, {scan}});
+  schedule.stored.push_back(scan);
+}
+
 bool is_empty(const UOp& node) {
   for (const Dim& d : shape_of(node))
     if (d.is(0)) return true;
@@ -78,12 +89,19 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     choose_layouts(decision, outputs);
   }
   const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
-    if (!is_empty(node)) schedule.kernels.push_back(lowered.store(node, destination, view));
+    if (is_empty(node)) return;
+    schedule.kernels.push_back(lowered.store(node, destination, view));
+    schedule.kernels.back().scan = decision.bodies.of(destination);
   };
   for (const UOp& u : decision.order) {
     if (joins.stop && decision.stored[u.id()]) joins.stop->check();
     if (has_memory(u) || !decision.stored[u.id()] || u.op() == Op::After) continue;
-    if (decision.slice(u)) continue;  // written with its concatenation's other parts
+    if (decision.slice(u)) continue;       // written with its concatenation's other parts
+    if (u.op() == Op::ScanStep) continue;  // a part of what its source is stored in
+    if (u.op() == Op::Scan) {
+      add_result(u, schedule);
+      continue;
+    }
     if (u.op() == Op::Assign) {
       if (!is_empty(u)) schedule.kernels.push_back(lowered.value(u));
       continue;
@@ -91,7 +109,10 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     schedule.stored.push_back(u);
     if (u.op() == Op::Call) {
       const std::vector<UOp> results = results_beside(u, decision.order);
-      if (results.front() == u) schedule.kernels.push_back(call_kernel(results));
+      if (results.front() == u) {
+        schedule.kernels.push_back(call_kernel(results));
+        schedule.kernels.back().scan = decision.bodies.of(u);
+      }
       continue;
     }
     if (u.op() != Op::Concat) {

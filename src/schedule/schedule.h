@@ -43,13 +43,21 @@ struct ScheduledKernel {
   // The Call that the host computes; then the kernel has parameters, variables and a name alone,
   // and a store for each output that is read.
   UOp call = {};
+  const ScanLoop* scan = nullptr;  // of whose steps it is a part
+};
+
+// What is left of a scan's nodes: the Scans that something reads.
+struct ScheduledScan {
+  const ScanLoop* loop = nullptr;
+  std::vector<UOp> results;  // one at least; their sources are the scan's stores
 };
 
 struct Schedule {
-  std::vector<ScheduledKernel> kernels;  // each after what it reads
-  std::vector<UOp> stored;               // nodes that need a buffer
-  BufferSizes elements;                  // of those whose buffer is larger than their value
-  int64_t copies = 0;                    // of old versions, made because a write came too early
+  std::vector<ScheduledKernel> kernels;  // each after what it reads; a scan's follow each other
+  std::vector<ScheduledScan> scans;
+  std::vector<UOp> stored;  // nodes that need a buffer
+  BufferSizes elements;     // of those whose buffer is larger than their value
+  int64_t copies = 0;       // of old versions, made because a write came too early
   int64_t copied_bytes = 0;
 };
 

@@ -314,6 +314,14 @@ Shape moved_shape(const UOp& node) {
   }
 }
 
+Shape scanned_shape(const UOp& node) {
+  const ScanPart& part = scan_part(node);
+  if (part.kind == ScanPart::Kind::Last) return shape_of(node.src(part.loop->outputs + part.index));
+  Shape shape = shape_of(node.src(part.index));
+  shape.insert(shape.begin(), part.loop->count);
+  return shape;
+}
+
 // A shape as it lies with its node.
 struct KnownShape : RefCounted {
   explicit KnownShape(Shape known) : shape(std::move(known)) {}
@@ -338,6 +346,10 @@ Ref<RefCounted> known_shape(const UOp& node) {
       const CallResult& result = call_result(node);
       return known({product(result.call->outputs[result.index].shape)});
     }
+    case Op::ScanStep:
+      return known(scan_part(node).shape);
+    case Op::Scan:
+      return known(scanned_shape(node));
     case Op::ReduceAxis:
       return known(reduced_shape(node));
     case Op::Gather:
@@ -481,6 +493,39 @@ UOp make_call(Graph& graph, const Ref<const HostCall>& call, std::vector<UOp> so
   const DType dtype = call->outputs[index].dtype;
   return graph.make(Op::Call, std::move(sources),
                     Ref<RefCounted>(make_ref<CallResult>(call, index)), dtype);
+}
+
+namespace {
+
+struct ScanArg : RefCounted {
+  explicit ScanArg(ScanPart p) : part(std::move(p)) {}
+  const ScanPart part;
+};
+
+Ref<RefCounted> scan_arg(ScanPart part) {
+  return Ref<RefCounted>(make_ref<ScanArg>(std::move(part)));
+}
+
+}  // namespace
+
+const ScanPart& scan_part(const UOp& node) {
+  return static_cast<const ScanArg&>(*std::get<Ref<RefCounted>>(node.arg())).part;
+}
+
+UOp make_scan_step(const UOp& source, ScanPart part) {
+  return source.graph().make(Op::ScanStep, {source}, scan_arg(std::move(part)));
+}
+
+UOp make_scan_store(const UOp& value, ScanPart part) {
+  return value.graph().make(Op::ScanStore, {value}, scan_arg(std::move(part)));
+}
+
+UOp make_scan(const std::vector<UOp>& stores, ScanPart part) {
+  const ScanLoop& loop = *part.loop;
+  invariant(stores.size() == loop.outputs + loop.states, "a scan has a store for all it makes");
+  const size_t which = part.kind == ScanPart::Kind::Last ? loop.outputs + part.index : part.index;
+  return stores.front().graph().make(Op::Scan, stores, scan_arg(std::move(part)),
+                                     stores[which].dtype());
 }
 
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count) {

@@ -130,6 +130,36 @@ std::vector<UOp> alive_results(const UOp& node);
 // Output `index`, as one row.  Sources are stored row-major: Contiguous, Calls, inputs of programs.
 UOp make_call(Graph& graph, const Ref<const HostCall>& call, std::vector<UOp> sources,
               size_t index);
+// Steps that make a new state of the one before (a scan).  Nodes of one step, the body, stand in
+// the graph once: they see the outside through ScanSteps or are made of what is the same in all
+// steps, and end in ScanStores, which only Scans read; these are what the outside sees.
+struct ScanLoop : RefCounted {
+  Dim count;           // of steps, at least one
+  size_t outputs = 0;  // of each step
+  size_t states = 0;
+};
+// What such a node is to its scan.
+struct ScanPart {
+  enum class Kind : uint8_t {
+    Element,  // ScanStep: of the source along its first axis, what belongs to this step
+    State,    // ScanStep: the state before this step; the source is that before the first
+              // ScanStore: the state after it
+    Output,   // ScanStore: of this step; Scan: of all, along a new first axis
+    Last,     // Scan: the state after the last step
+  };
+  Ref<const ScanLoop> loop;
+  Kind kind = Kind::Element;
+  size_t index = 0;      // of the state or output
+  bool reverse = false;  // Element, the store of an Output: the last part belongs to the first step
+  Shape shape = {};      // of a ScanStep
+};
+const ScanPart& scan_part(const UOp& node);
+// The source is stored row-major, whatever its shape: Contiguous, what a Call or Scan makes, a
+// program's input.
+UOp make_scan_step(const UOp& source, ScanPart part);
+UOp make_scan_store(const UOp& value, ScanPart part);
+// `stores`: the outputs', then the states'.  A state may share the store of an output.
+UOp make_scan(const std::vector<UOp>& stores, ScanPart part);
 // A Buffer of `count` elements; `storage` is what holds them (src/engine).
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count);
 

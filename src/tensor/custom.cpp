@@ -9,17 +9,14 @@
 
 namespace tiny {
 
-namespace {
-
-// The input's elements in memory of their own, row-major, when the call comes.
 UOp stored_whole(const Tensor& tensor) {
   UOp base = tensor.node();
   while (base.op() == Op::Reshape) base = UOp(base.src(0));
-  const bool is_whole = is_input(base) || base.op() == Op::Contiguous || base.op() == Op::Call;
+  const bool is_output = base.op() == Op::Scan && scan_part(base).kind == ScanPart::Kind::Output;
+  const bool is_whole =
+      is_input(base) || base.op() == Op::Contiguous || base.op() == Op::Call || is_output;
   return is_whole ? base : base.graph().make(Op::Contiguous, {tensor.node()});
 }
-
-}  // namespace
 
 std::vector<Tensor> call_custom(const Ref<Context>& context, const Ref<const CustomOp>& op,
                                 std::string attributes, const std::vector<Tensor>& inputs,

@@ -9,6 +9,10 @@
 
 namespace tiny {
 
+// The elements in memory of their own, row-major, when a step of a program comes that is no kernel
+// of this value: a node of any shape.
+UOp stored_whole(const Tensor& tensor);
+
 // The operator's first `outputs` outputs, not computed.  An input that is left out is no tensor;
 // attributes are a JSON object.
 std::vector<Tensor> call_custom(const Ref<Context>& context, const Ref<const CustomOp>& op,

@@ -81,11 +81,14 @@ LinearAttention linear_attention(const LinearAttentionOperands& given,
     const Tensor state = updated(now.state[0], u);
     // Heads that share a state: [.., heads / groups, size] by [.., size, value size].
     const Tensor asked = reshape(now.inputs[0], {batch, groups, given.heads / groups, size});
-    return {reshape(matmul(asked, state), {batch, value_size * Dim(given.heads)}), {state}};
+    return {{reshape(matmul(asked, state), {batch, value_size * Dim(given.heads)})}, {state}};
   };
-  const RecurrenceResult all = recur(sequences, 1, false, {start}, step);
+  Recurrence recurrence{sequences[0].shape()[1], {}, {start}, {}};
+  for (const Tensor& s : sequences) recurrence.sequences.push_back({s, 1, false});
+  const RecurrenceResult all = recur(given.query.context_ref(), recurrence, step);
+  const Tensor output = move_axis(all.outputs[0], 0, 1);
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(size.value())));
-  return {cast(all.output * number(all.output, factor), dtype),
+  return {cast(output * number(output, factor), dtype),
           cast(all.state[0], given.state ? given.state.dtype() : dtype)};
 }
 

@@ -123,6 +123,15 @@ Tensor permute(const Tensor& a, const Ints& axes) {
   return a.moved(make_permute(a.node(), order), Op::Permute, to_shape(order));
 }
 
+Tensor move_axis(const Tensor& a, int64_t from, int64_t to) {
+  const int64_t axis = checked_axis(from, a.rank());
+  Ints order;
+  for (int64_t i = 0; i < a.rank(); ++i)
+    if (i != axis) order.push_back(i);
+  order.insert(order.begin() + checked_axis(to, a.rank()), axis);
+  return permute(a, order);
+}
+
 Tensor transpose(const Tensor& a, int64_t axis, int64_t other) {
   Ints axes = every_axis(a.rank());
   std::swap(axes[at(checked_axis(axis, a.rank()))], axes[at(checked_axis(other, a.rank()))]);

@@ -25,6 +25,8 @@ Tensor reshape(const Tensor& a, const Shape& shape);
 // Axis k of the result is axis axes[k].
 Tensor permute(const Tensor& a, const Ints& axes);
 Tensor transpose(const Tensor& a, int64_t axis, int64_t other);
+// Axis `from` in the place `to`, the others in their order.
+Tensor move_axis(const Tensor& a, int64_t from, int64_t to);
 // Repeats axes of size 1; missing leading axes are added; -1 keeps a size.
 Tensor expand(const Tensor& a, const Shape& shape);
 Tensor flip(const Tensor& a, const Ints& axes);

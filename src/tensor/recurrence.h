@@ -1,35 +1,55 @@
-// A state that every step of a sequence makes a new one of: what recurrent layers, linear attention
-// and other recurrences share.  Every step becomes nodes of its own.
+// A state that every step makes a new one of: what recurrent layers, linear attention and the scans
+// and loops of models share.  One step becomes nodes (ScanLoop, shape/shape.h), however many there
+// are.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "tensor/tensor.h"
 
 namespace tiny {
 
-// Steps of one sequence; each becomes a copy of the step's nodes.
-inline constexpr int64_t kRecurrenceStepsMax = 4096;
+// Steps of one recurrence: each is launched.
+inline constexpr int64_t kRecurrenceStepsMax = 65536;
 
-// What a step sees: its elements of the sequences, which have no axis of steps, the state before
-// it, and its place in the sequence, an int64 scalar.
+struct Sequence {
+  Tensor tensor;
+  int64_t axis = 0;      // of its steps
+  bool reverse = false;  // the last element comes first
+};
+
+// What a step sees: its elements of the sequences, which have no axis of steps, and the state
+// before it.
 struct RecurrenceStep {
   std::vector<Tensor> inputs;
   std::vector<Tensor> state;
-  Tensor place;
 };
-// What it makes: an output, and as many tensors of a state as it was given.
+// What a step makes: outputs, and as many tensors of a state as it was given.  Of all steps: each
+// output along a new first axis, and the last state.
 struct RecurrenceResult {
-  Tensor output;
+  std::vector<Tensor> outputs;
   std::vector<Tensor> state;
 };
 using RecurrenceFunction = std::function<RecurrenceResult(const RecurrenceStep&)>;
 
-// The outputs of all steps along `axis`, in the order of the sequence, and the last state.
-// `sequences` have the steps along `axis`, as many each; `reverse` takes the last first.
-// Error{Unsupported} for no steps and more than kRecurrenceStepsMax.
-RecurrenceResult recur(const std::vector<Tensor>& sequences, int64_t axis, bool reverse,
-                       std::vector<Tensor> state, const RecurrenceFunction& step);
+struct Recurrence {
+  Dim steps;
+  std::vector<Sequence> sequences;    // of so many steps each
+  std::vector<Tensor> state;          // before the first step
+  std::vector<uint8_t> is_backwards;  // by output: the last step's comes first; empty: none
+};
+
+// `step` is called once; or for each step, where states change their shapes or dtypes or a step has
+// recurrences of its own.  It uses what it is given, and tensors that are the same in all steps.
+// Error{Unsupported} for no steps and more than kRecurrenceStepsMax, Error{Shape} for a sequence of
+// another length.
+RecurrenceResult recur(const Ref<Context>& context, const Recurrence& recurrence,
+                       const RecurrenceFunction& step);
+// The same by calling `step` once; none where that cannot be.
+std::optional<RecurrenceResult> recur_as_loop(const Ref<Context>& context,
+                                              const Recurrence& recurrence,
+                                              const RecurrenceFunction& step);
 
 }  // namespace tiny

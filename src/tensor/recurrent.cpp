@@ -227,24 +227,26 @@ RecurrentLayer recurrent_layer(RecurrentKind kind, const Tensor& x, const Recurr
   require(x.rank() == 3, Status::Shape, "a recurrent layer's input of shape ", x.shape(),
           "; it takes [steps, batch, input size]");
   const RecurrentCell cell = checked(kind, x, state, weights, options);
+  const Dim steps = x.shape()[0];
+  Recurrence layer{steps, {{projected(x, weights), 0, reverse}}, {state.h}, {reverse}};
   const Tensor ends = lengths ? reshape(cast(lengths, kInt64), to_shape({-1, 1})) : Tensor();
+  if (ends) layer.sequences.push_back({arange(x.context_ref(), kInt64, steps), 0, reverse});
+  if (kind == RecurrentKind::Lstm) layer.state.push_back(state.c);
   const auto step = [&](const RecurrenceStep& now) -> RecurrenceResult {
     const RecurrentState before{now.state[0], now.state.size() > 1 ? now.state[1] : Tensor()};
     RecurrentState next = stepped(cell, now.inputs[0], before);
     Tensor seen = next.h;
     if (ends) {
-      const Tensor valid = less(now.place, ends);
+      const Tensor valid = less(now.inputs[1], ends);
       seen = where(valid, seen, number(seen, 0));
       next.h = where(valid, next.h, before.h);
       if (next.c) next.c = where(valid, next.c, before.c);
     }
-    return {seen, next.c ? std::vector<Tensor>{next.h, next.c} : std::vector<Tensor>{next.h}};
+    return {{seen}, next.c ? std::vector<Tensor>{next.h, next.c} : std::vector<Tensor>{next.h}};
   };
-  std::vector<Tensor> start{state.h};
-  if (kind == RecurrentKind::Lstm) start.push_back(state.c);
-  // The input's part of all gates, for all steps in one product.
-  const RecurrenceResult all = recur({projected(x, weights)}, 0, reverse, start, step);
-  return {all.output, {all.state[0], all.state.size() > 1 ? all.state[1] : Tensor()}};
+  // The input's part of all gates, for all steps, is one product.
+  const RecurrenceResult all = recur(x.context_ref(), layer, step);
+  return {all.outputs[0], {all.state[0], all.state.size() > 1 ? all.state[1] : Tensor()}};
 }
 
 }  // namespace tiny

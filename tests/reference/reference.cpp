@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/storage.h"
+#include "schedule/scans.h"
 #include "shape/shape.h"
 
 namespace tiny::reference {
@@ -334,14 +335,80 @@ Values computed(const UOp& node, const std::vector<const Values*>& src) {
   }
 }
 
+using Known = std::unordered_map<const Node*, Values>;
+
+void put_part(Values& out, int64_t part, const Values& from) {
+  for (size_t i = 0; i < from.size(); ++i)
+    put(out, static_cast<size_t>(part) * from.size() + i, get(from, i));
+}
+
+Values part_of(const Values& whole, int64_t part, const Ints& shape) {
+  Values out = make(whole.dtype, shape);
+  for (size_t i = 0; i < out.size(); ++i)
+    put(out, i, get(whole, static_cast<size_t>(part) * out.size() + i));
+  return out;
+}
+
+Values compute(const UOp& node, const Known& outer, const Known& inner) {
+  std::vector<const Values*> src;
+  for (const UOp& s : node.src()) {
+    const auto at = inner.find(s.node());
+    src.push_back(at == inner.end() ? &outer.at(s.node()) : &at->second);
+  }
+  return computed(node, src);
+}
+
+// One result of a scan whose body these nodes are, in order.
+Values scanned(const UOp& scan, const std::vector<UOp>& body, const Known& outer) {
+  using Kind = ScanPart::Kind;
+  const ScanPart& result = scan_part(scan);
+  const ScanLoop& loop = *result.loop;
+  const int64_t count = loop.count.value();
+  Values all = make(scan.dtype(), const_dims(shape_of(scan)));
+  std::vector<Values> state;
+  for (int64_t n = 0; n < count; ++n) {
+    const auto place = [&](bool reverse) { return reverse ? count - 1 - n : n; };
+    Known inner;
+    for (const UOp& node : body) {
+      if (node.op() == Op::ScanStore) {
+        inner.emplace(node.node(), inner.contains(node.src(0).node())
+                                       ? inner.at(node.src(0).node())
+                                       : outer.at(node.src(0).node()));
+      } else if (node.op() != Op::ScanStep) {
+        inner.emplace(node.node(), compute(node, outer, inner));
+      } else {
+        const ScanPart& part = scan_part(node);
+        const bool is_state = part.kind == Kind::State;
+        const Values& from = is_state && n > 0 ? state[part.index] : outer.at(node.src(0).node());
+        inner.emplace(node.node(),
+                      part_of(from, is_state ? 0 : place(part.reverse), const_dims(part.shape)));
+      }
+    }
+    state.clear();
+    for (size_t i = 0; i < loop.states; ++i)
+      state.push_back(inner.at(scan.src(loop.outputs + i).node()));
+    if (result.kind != Kind::Output) continue;
+    const UOp& store = scan.src(result.index);
+    put_part(all, place(scan_part(store).reverse), inner.at(store.node()));
+  }
+  if (result.kind == Kind::Last) put_part(all, 0, state[result.index]);
+  return all;
+}
+
 }  // namespace
 
 Values evaluate(const UOp& root) {
-  std::unordered_map<const Node*, Values> done;
-  for (const UOp& node : topological({&root, 1})) {
-    std::vector<const Values*> src;
-    for (const UOp& s : node.src()) src.push_back(&done.at(s.node()));
-    done.emplace(node.node(), computed(node, src));
+  const std::vector<UOp> order = topological({&root, 1});
+  const ScanBodies bodies(order);
+  std::unordered_map<const ScanLoop*, std::vector<UOp>> body_of;
+  Known done;
+  for (const UOp& node : order) {
+    if (const ScanLoop* loop = bodies.of(node))
+      body_of[loop].push_back(node);
+    else if (node.op() == Op::Scan)
+      done.emplace(node.node(), scanned(node, body_of[scan_part(node).loop.get()], done));
+    else
+      done.emplace(node.node(), compute(node, done, {}));
   }
   return std::move(done.at(root.node()));
 }

@@ -8,7 +8,6 @@
 #include <functional>
 
 #include "tensor/elementwise.h"
-#include "tensor/recurrence.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
 #include "tests/support/tensors.h"
@@ -278,22 +277,6 @@ TEST(RecurrentMistakes, AreNamed) {
   expect_failure(layer(x), Status::Shape, {"[4, 3]", "6 rows"});
   w.input = Tensor();
   expect_failure(layer(x), Status::InvalidArgument, {"two axes"});
-}
-
-TEST(Recurrence, EndsAtItsLimits) {
-  const Ref<Context> context = testing::new_context("interp");
-  const auto summed = [](const RecurrenceStep& now) -> RecurrenceResult {
-    const Tensor total = now.state[0] + now.inputs[0];
-    return {total, {total}};
-  };
-  const auto of = [&](int64_t steps) {
-    const Tensor x = full(context, kFloat32, {Dim(steps)}, 1);
-    return recur({x}, 0, false, {full(context, kFloat32, {}, 0)}, summed);
-  };
-  EXPECT_EQ(floats_of(of(3).output), (Floats{1, 2, 3}));
-  EXPECT_EQ(floats_of(of(3).state[0]), (Floats{3}));
-  for (const int64_t steps : {int64_t{0}, kRecurrenceStepsMax + 1})
-    expect_failure(failure_of([&] { of(steps); }), Status::Unsupported, {cat(steps, " steps")});
 }
 
 }  // namespace

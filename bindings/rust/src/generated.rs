@@ -1843,7 +1843,7 @@ impl Program {
         Ok((arena, weights))
     }
 
-    /// The kernels as a JSON array: name, computes, options, operations, bytes, interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them.  "computes" lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name), that the kernel computes all or a part of: \["conv1","relu1"\].  A node without a name is its operator and first output, "Conv:y"; a node in another's graph stands behind that, "loop1/add2"; what tiny_op made and nobody has named is its operator, "TopK".  What several models share, or nobody has named, is not listed.
+    /// The kernels as a JSON array: name, computes, options, operations and bytes of one execution, launches in it (more than one for the steps of a recurrence; null where the run decides how many there are), interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them, of which a "part" is in each step another part of a larger one.  "computes" lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name), that the kernel computes all or a part of: \["conv1","relu1"\].  A node without a name is its operator and first output, "Conv:y"; a node in another's graph stands behind that, "loop1/add2"; what tiny_op made and nobody has named is its operator, "TopK".  What several models share, or nobody has named, is not listed.
     pub fn kernels(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_program_kernels(self.raw.as_ptr(), &mut out) })?;

@@ -1,0 +1,61 @@
+#include "engine/plan_loops.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tiny {
+
+PlanLoops::PlanLoops(const Schedule& schedule, std::span<const UOp> variables)
+    : schedule_(schedule) {
+  for (uint32_t i = 0; i < schedule.kernels.size(); ++i) {
+    const ScheduledKernel& kernel = schedule.kernels[i];
+    if (!kernel.scan) continue;
+    if (numbers_.try_emplace(kernel.scan, tape_.size()).second) {
+      tape_.push_back({i, i, SizeExpression(kernel.scan->count, variables)});
+      counts_.push_back(kernel.scan->count);
+    }
+    TapeLoop& loop = tape_[numbers_.at(kernel.scan)];
+    invariant(loop.end == i, "the kernels of a scan follow each other");
+    ++loop.end;
+    for (const ScheduledStore& store : kernel.stores)
+      made_in_[store.destination.node()] = kernel.scan;
+  }
+  for (size_t i = 0; i < tape_.size(); ++i) {
+    tape_[i].beside = i > 0 && can_be_beside(groups_.back(), i);
+    groups_.push_back(tape_[i].beside ? groups_.back() : i);
+  }
+}
+
+// Whether segment `loop` may be executed step by step with those from `group` on.
+bool PlanLoops::can_be_beside(size_t group, size_t loop) const {
+  if (tape_[loop].first != tape_[loop - 1].end || !(counts_[loop] == counts_[group])) return false;
+  for (size_t k = tape_[loop].first; k < tape_[loop].end; ++k)
+    for (const UOp& value : schedule_.kernels[k].values) {
+      const UOp& read = value.op() == Op::ScanStep ? value.src(0) : value;
+      if (read.op() != Op::Scan || has_memory(read)) continue;
+      const auto of = numbers_.find(scan_part(read).loop.get());
+      if (of != numbers_.end() && of->second >= group && of->second < loop) return false;
+    }
+  return true;
+}
+
+bool PlanLoops::is_of_step(const UOp& value, const ScanLoop* scan) const {
+  const auto made = made_in_.find(value.node());
+  return made != made_in_.end() && made->second == scan && value.op() != Op::ScanStore;
+}
+
+std::pair<int64_t, int64_t> PlanLoops::kernels_beside(const ScanLoop* scan) const {
+  const size_t group = groups_[number(scan)];
+  const auto next = std::ranges::upper_bound(groups_, group);
+  const TapeLoop& last = tape_[static_cast<size_t>(next - groups_.begin()) - 1];
+  return {tape_[group].first, static_cast<int64_t>(last.end) - 1};
+}
+
+bool PlanLoops::is_alone(const ScanLoop* scan) const {
+  const TapeLoop& loop = tape_[number(scan)];
+  const auto [first, last] = kernels_beside(scan);
+  return loop.first == first && loop.end == last + 1;
+}
+
+}  // namespace tiny
