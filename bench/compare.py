@@ -12,16 +12,17 @@ import joins
 import kernels
 import ladder
 import models
+import regret
 import sharing
 import sizes
 from report import missed
 
 PARTS = {"kernels": kernels.run, "models": models.run, "compile": compiling.run,
          "sharing": sharing.run, "sizes": sizes.run, "ladder": ladder.run,
-         "joins": joins.run}  # fmt: skip
+         "joins": joins.run, "regret": regret.run}  # fmt: skip
 TITLES = {"kernels": "Kernels", "models": "Models", "compile": "Compiling and replaying",
           "sharing": "Sharing the machine", "sizes": "Run-time sizes", "ladder": "The ladder",
-          "joins": "Joins"}  # fmt: skip
+          "joins": "Joins", "regret": "Regret"}  # fmt: skip
 FIGURES = "## Figures\n"  # what is below it in a document is made by --write
 QUICK_DURATION = 0.1
 
@@ -84,7 +85,8 @@ def main():
     texts = [f"{result['date'][:10]}, {result['cpu']}, `{result['command']}`, "
              f"revision {result['revision']}\n"]
     print(texts[0])
-    everything = [name for name in PARTS if name not in ("ladder", "joins") or not arguments.quick]
+    left_out = {"regret"} | ({"ladder", "joins"} if arguments.quick else set())
+    everything = [name for name in PARTS if name not in left_out]
     for name in everything if arguments.part == "all" else [arguments.part]:
         result[name], text = PARTS[name](arguments)
         texts.append(part_text(name, result[name], text))

@@ -14,7 +14,8 @@
 **               building   all that makes tensors, computes, compiles or loads in a context: one call at a
 **                          time per context, the others wait for it in turn.  The option "busy" =
 **                          "error" has TINY_ERROR_BUSY instead, "busy_timeout" after so long.
-**               looking    what a context, tensor, model, program, variable, run or archive is;
+**               looking    what a context, tensor, model, program, variable, run or archive is, but for
+**                          tiny_model_info and what a model's file does not say of its outputs (building);
 **                          tiny_tensor_read and tiny_tensor_data of what is computed and has no write
 **                          pending: waits for nobody.  The elements are those of the last building call that
 **                          ended; an assignment waits until they are copied.
@@ -794,7 +795,8 @@ TINY_API tiny_status tiny_model_load_memory(tiny_context *context, const void *d
                                             tiny_model **out);
 TINY_API void tiny_model_retain(tiny_model *model);
 TINY_API void tiny_model_release(tiny_model *model);
-/* All about the model as one JSON object: the keys of `tiny info --json`. */
+/* All about the model as one JSON object: the keys of `tiny info --json`.  A building call, since it imports the
+   operators to say whether they can be compiled; tiny_model_header waits for nobody. */
 TINY_API tiny_status tiny_model_info(const tiny_model *model, tiny_report **out);
 /* What the file says of itself as one JSON object: what tiny_model_info has under "model", without a look at
    the operators. */
@@ -828,7 +830,7 @@ TINY_API tiny_status tiny_model_input_shape(const tiny_model *model, size_t inde
 /* The name of a free dimension ("N"), "" if it has none; lives as long as the model. */
 TINY_API tiny_status tiny_model_input_dim_name(const tiny_model *model, size_t index, size_t axis, const char **out);
 /* The same of outputs, before anything runs: as the file says, and where it says nothing as follows from its
-   graph with the free dimensions free.  The first call that needs this is a building call.  What follows from
+   graph with the free dimensions free.  A call that needs this is a building call.  What follows from
    neither (a shape that elements decide, or an operator that is not supported) is TINY_ERROR_UNSUPPORTED; the
    shape of a run's outputs, tiny_run_output_shape says. */
 TINY_API tiny_status tiny_model_output_dtype(const tiny_model *model, size_t index, tiny_dtype *out);

@@ -11,13 +11,15 @@ namespace {
 // Fixed, so that running out of memory can be told.
 struct LastError {
   Status status;
-  const char* call;  // a literal
+  const char* call;  // a literal; null: there was no error
   char message[1024];
   char node[256];
   char file[512];
   char json[8192];
 };
-thread_local constinit LastError last{Status::Ok, "", {}, {}, {}, {}};
+// All zeros, which takes no room in the library.
+thread_local constinit LastError last{};
+static_assert(Status{} == Status::Ok);
 
 // As much of `text` as fits, cut between two characters of UTF-8.
 void copy_text(char* to, size_t capacity, const char* text) {

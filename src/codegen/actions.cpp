@@ -6,11 +6,11 @@
 #include <set>
 
 #include "base/checked.h"
-#include "codegen/access_table.h"
 #include "codegen/heuristic.h"
 #include "codegen/prefetch_option.h"
 #include "codegen/stage_option.h"
 #include "codegen/stream_option.h"
+#include "cost/access_table.h"
 #include "ir/bounds.h"
 #include "ir/dot.h"
 #include "ir/shared_value.h"

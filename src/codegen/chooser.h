@@ -12,9 +12,9 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/access_table.h"
 #include "codegen/heuristic.h"
 #include "codegen/options.h"
+#include "cost/access_table.h"
 #include "ir/target.h"
 #include "ir/whole_rows.h"
 
@@ -36,7 +36,7 @@ class Chooser {
   Chooser(const Kernel& kernel, const Target& target, bool use_dots);
   void run();
   // What was chosen, and the kernel with it.
-  OptimisedKernel take() { return {std::move(options_), std::move(current_)}; }
+  OptimisedKernel take() { return {std::move(options_), std::move(current_), {}}; }
   // Whether words were formed of steps that lie apart and are not laid out again.
   bool has_scattered_words() const { return scattered_; }
 
@@ -77,9 +77,6 @@ class Chooser {
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
   void put_inside(int64_t range, int64_t loop);
   void put_first(int64_t range);
-  void bypass();
-  std::optional<size_t> shared_loop() const;
-  void thread();
 
   // heuristic_rows.cpp
   void rows();

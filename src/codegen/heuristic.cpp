@@ -59,13 +59,10 @@ void Chooser::run() {
   if (!reductions.empty()) share_values();
   if (walks_rows_) overlap_rows();
   if (walks_rows_) prefetch_rows();
-  bypass();
-  thread();
 }
 
 bool vectorises(const Kernel& kernel, const Target& target) {
   for (const UOp& u : topological(kernel.roots)) {
-    if (u.op() == Op::Check) return false;
     if (!has(u.op(), kElementwise) || u.dtype() == kInt64 || u.src().empty()) continue;
     if (u.op() == Op::Less || u.op() == Op::LessEqual || u.op() == Op::Equal ||
         u.op() == Op::NotEqual) {
@@ -385,80 +382,13 @@ void Chooser::staged_operand(const ClosureInfo& inner) {
   if (lane && lanes_ > 1) vector_tile(*lane, kFillVectors);
 }
 
-// What does not fit the last cache is not there when it is read: it is stored past the caches, so
-// that its lines are not fetched first.
-void Chooser::bypass() {
-  const auto is_large = [&](const AccessInfo& a) {
-    return a.node.op() == Op::Store &&
-           a.elements * static_cast<double>(a.node.src(1).dtype().bytes()) >
-               static_cast<double>(target_.bypass_bytes);
-  };
-  if (target_.bypass_bytes == 0 || std::ranges::none_of(table_.accesses, is_large)) return;
-  for (const AccessInfo& a : access_table(current_).accesses) {
-    if (!is_large(a)) continue;
-    const int64_t param = a.node.src(0).int_arg();
-    const KernelParam& p = current_.params[static_cast<size_t>(param)];
-    if (p.read || p.bypass) continue;
-    const int64_t bytes = p.element.bytes();
-    // Whole lines: lanes side by side in memory.
-    for (size_t i = 0; i < current_.ranges.size(); ++i) {
-      const KernelRange& r = current_.ranges[i];
-      if (r.kind != RangeKind::Vec || a.strides[i] != 1) continue;
-      if (r.range.src(0).const_int() * bytes >= target_.vector_bytes)
-        apply({OptionKind::Bypass, -1, param, {}, 0, false});
-    }
-  }
-}
-
-// The position of the outermost loop that belongs to every store.  What stands outside of it is
-// unrolled, or reduced to what is the same for all of its steps.
-std::optional<size_t> Chooser::shared_loop() const {
-  FreeRanges free;
-  add_free_ranges(current_, current_.roots, free);
-  const auto is_stored = [](const KernelRange& r) {
-    return r.kind == RangeKind::Loop && !r.reduced;
-  };
-  const auto found = std::ranges::find_if(current_.ranges, is_stored);
-  if (found == current_.ranges.end() || bounds(found->range.src(0)).hi < 2) return std::nullopt;
-  const auto at = static_cast<size_t>(found - current_.ranges.begin());
-  const auto has_range = [&](const UOp& u) { return (free.at(u.node()) & bit(at)) != 0; };
-  if (!std::ranges::all_of(current_.roots, has_range)) return std::nullopt;
-  RangeSet outer = 0;  // reduced
-  for (size_t i = 0; i < at; ++i)
-    if (current_.ranges[i].kind == RangeKind::Loop) outer |= bit(i);
-  for (const UOp& u : topological(current_.roots))
-    if (u.op() == Op::Reduce && has_range(u) && (free.at(u.src(0).node()) & outer) != 0)
-      return std::nullopt;
-  return at;
-}
-
-void Chooser::thread() {
-  if (target_.cores < 2) return;
-  double work = 1;
-  for (double e : table_.extents) work *= e;
-  if (work < 65536) return;
-  const std::optional<size_t> shared = shared_loop();
-  if (!shared) return;
-  const int64_t range = current_.ranges[*shared].range.int_arg();
-  if (*shared > 0) {
-    std::vector<int64_t> order{range};
-    for (size_t i = 0; i < *shared; ++i) order.push_back(current_.ranges[i].range.int_arg());
-    apply({OptionKind::Order, -1, 0, order, 0, false});
-  }
-  kind(OptionKind::Thread, range);
-}
-
-OptimisedKernel optimise(const Kernel& kernel, const Target& target) {
+OptimisedKernel choose_by_family(const Kernel& kernel, const Target& target) {
   Chooser words(kernel, target, true);
   words.run();
   if (!words.has_scattered_words()) return words.take();
   Chooser others(kernel, target, false);
   others.run();
   return others.take();
-}
-
-std::vector<Option> choose_options(const Kernel& kernel, const Target& target) {
-  return optimise(kernel, target).options;
 }
 
 }  // namespace tiny

@@ -123,7 +123,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   log.done("ranges", uops);
   OptimisedKernel chosen;
   if (options.options_text.empty() && options.optimise) {
-    chosen = optimise(current, target);
+    chosen = optimise(current, target, options.runs);
   } else {
     chosen.options = parse_options(options.options_text);
     chosen.kernel = apply_options(current, chosen.options);
@@ -133,6 +133,7 @@ CodegenResult generate(const Kernel& kernel, const Target& target, const Pipelin
   current.name = shape_name(current);
   if (options.verify) verify_decomposed(current.roots, "options");
   result.options = to_text(chosen.options);
+  result.proposed = std::move(chosen.proposed);
   log.done("options", uops);
   if (!current.ranges.empty() && current.ranges.front().kind == RangeKind::Thread)
     result.threads_extent = Dim(UOp(current.ranges.front().range.src(0)));

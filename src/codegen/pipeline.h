@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/heuristic.h"
 #include "ir/kernel.h"
 #include "ir/linear.h"
 #include "ir/target.h"
@@ -21,7 +22,8 @@ struct PassTime {
 struct PipelineOptions {
   bool verify = false;  // every pass's result against its stage's laws
   bool optimise = true;
-  std::string options_text;  // optimisations to apply instead of the heuristic's choice
+  double runs = kProgramRuns;  // how often the code will run, about
+  std::string options_text;    // optimisations to apply instead of the heuristic's choice
   // Called after each pass, if not empty; `text` makes what the pass left.
   std::function<void(const PassTime& pass, const std::function<std::string()>& text)> after_pass;
 };
@@ -34,11 +36,12 @@ struct FiguresOfSizes {
 
 struct CodegenResult {
   LinearProgram program;
-  Kernel kernel;           // after the last pass that leaves UOps
-  std::string options;     // the optimisations applied, as text
-  Dim threads_extent = 0;  // iterations of the THREAD range; 0: there is none
-  double operations = 0;   // arithmetic operations of one launch, symbolic sizes at their largest
-  double bytes = 0;        // bytes of the buffers that one launch reads and writes
+  Kernel kernel;                       // after the last pass that leaves UOps
+  std::string options;                 // the optimisations applied, as text
+  std::vector<ProposalNote> proposed;  // what they were chosen from, where several were proposed
+  Dim threads_extent = 0;              // iterations of the THREAD range; 0: there is none
+  double operations = 0;  // arithmetic operations of one launch, symbolic sizes at their largest
+  double bytes = 0;       // bytes of the buffers that one launch reads and writes
   std::optional<FiguresOfSizes> figures_of_sizes;  // of a kernel with variables
   std::vector<PassTime> passes;                    // in the order in which they ran
 };

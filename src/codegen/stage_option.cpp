@@ -377,14 +377,6 @@ class Stager {
 
 }  // namespace
 
-UOp flat_stage_index(const UOp& index) {
-  const UOp& stage = index.src(0);
-  UOp flat = index.graph().integer(0);
-  for (size_t i = 1; i < index.src().size(); ++i)
-    flat = add(flat, mul(index.src(i), stage.ints()[i - 1]));
-  return simplify_index(flat);
-}
-
 int64_t staged_bytes(const Kernel& kernel) {
   int64_t sum = 0;
   for (const UOp& u : topological(kernel.roots)) {

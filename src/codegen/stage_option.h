@@ -14,9 +14,6 @@ namespace tiny {
 // The kernel after `option`; Error{InvalidArgument} says why it does not fit.
 Kernel apply_stage(const Kernel& kernel, const Option& option);
 
-// Where an Index node reads its stage, in elements: dimensions that were split meet again.
-UOp flat_stage_index(const UOp& index);
-
 // Of scratch, for all stages.
 int64_t staged_bytes(const Kernel& kernel);
 

@@ -121,11 +121,6 @@ Ref<const CustomOp> CustomOps::find(std::string_view domain, std::string_view na
   return nullptr;
 }
 
-void CustomOps::add_all(const CustomOps& others) {
-  for (const Known* at = others.last_.load(std::memory_order_acquire); at; at = at->before)
-    add(at->op);
-}
-
 TapeEntry call_entry(Context& context, const ScheduledKernel& kernel) {
   const auto& call = static_cast<const CustomCall&>(*call_result(kernel.call).call->function);
   TapeEntry entry;

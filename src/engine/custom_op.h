@@ -64,10 +64,9 @@ class CustomOps {
   // Error{InvalidArgument} if there is one of this domain and name.  Belongs to the context's
   // thread.
   void add(Ref<const CustomOp> op);
+  bool empty() const { return !last_.load(std::memory_order_relaxed); }
   // Null if there is none.
   Ref<const CustomOp> find(std::string_view domain, std::string_view name) const;
-  // Those of another context as well.
-  void add_all(const CustomOps& others);
 
  private:
   struct Known {

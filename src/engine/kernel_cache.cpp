@@ -38,6 +38,7 @@ PipelineOptions KernelCache::pipeline_options() const {
   PipelineOptions options;
   options.verify = flags_.spec != 0;
   options.optimise = flags_.noopt == 0;
+  options.runs = runs_;
   return options;
 }
 
@@ -413,8 +414,9 @@ void KernelCache::forget_oldest() {
 }
 
 std::vector<const CompiledKernel*> KernelCache::compile(std::span<const Kernel> kernels,
-                                                        std::vector<uint8_t>* cached) {
+                                                        double runs, std::vector<uint8_t>* cached) {
   ++calls_;
+  runs_ = runs;
   std::vector<Entry*> entries;
   std::vector<Fresh> fresh;
   std::vector<size_t> fresh_at;

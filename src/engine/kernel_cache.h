@@ -39,8 +39,9 @@ class KernelCache {
   KernelCache(Backend& backend, const Flags& flags, Observer& observer, const StopSignal& stop);
 
   // One compiled kernel for each, valid until the next call; those not known are compiled as one
-  // batch.  `cached` (may be null) receives for each whether its code was there before.
-  std::vector<const CompiledKernel*> compile(std::span<const Kernel> kernels,
+  // batch.  `runs`: how often they will run, about.  `cached` (may be null) receives for each
+  // whether its code was there before.
+  std::vector<const CompiledKernel*> compile(std::span<const Kernel> kernels, double runs,
                                              std::vector<uint8_t>* cached = nullptr);
   // The kernels of these files of the disk cache, valid until the next call; none if one is not
   // there or cannot be loaded.  Those that the bundle has are not read.
@@ -106,7 +107,8 @@ class KernelCache {
   std::map<std::string, int64_t> names_;         // how often each was given
   std::map<std::string, Found> lists_;           // by the key of the kernel
   int64_t calls_ = 0;
-  bool told_ = false;  // that there is no search
+  double runs_ = kProgramRuns;  // of the kernels of the last call
+  bool told_ = false;           // that there is no search
 };
 
 }  // namespace tiny

@@ -163,10 +163,15 @@ std::map<std::string, double> PassSeconds::all() const {
 
 void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
   for (const PassTime& pass : result.passes) pass_seconds_.add(pass.name, pass.seconds);
-  if (tells(3))
-    tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), "  options ",
-             structure_name(kernel), ": ", result.options.empty() ? "none" : result.options, "\n",
-             nest_text(result.program, 2)));
+  if (tells(3)) {
+    std::string proposed;
+    for (const ProposalNote& p : result.proposed)
+      proposed += cat("  proposed by ", p.strategy, format(", %.2f us by ", p.cost.seconds * 1e6),
+                      name_of(p.cost.bound()), ": ", to_text(p.options), "\n");
+    tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), proposed,
+             "  options ", structure_name(kernel), ": ",
+             result.options.empty() ? "none" : result.options, "\n", nest_text(result.program, 2)));
+  }
   if (flags_.graphuops != 0)
     write_file("uops", "svg", draw_uops(result.kernel.roots, result.program.name));
 }

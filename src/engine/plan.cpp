@@ -141,7 +141,8 @@ class Planner {
     for (const ScheduledKernel& k : schedule_.kernels)
       if (!k.call) kernels.push_back(k.kernel);
     std::vector<uint8_t> cached;
-    const std::vector<const CompiledKernel*> compiled = cache.compile(kernels, &cached);
+    const std::vector<const CompiledKernel*> compiled =
+        cache.compile(kernels, request_.runs, &cached);
     size_t next = 0;
     for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
       if (schedule_.kernels[i].call) {

@@ -17,6 +17,7 @@ struct PlanRequest {
   std::span<const UOp> inputs;   // Buffer nodes
   std::span<const UOp> variables;
   std::span<const UOp> leaves;  // nodes with memory, which number the captured slots
+  double runs = 1;              // of the plan, about
 };
 
 // The elements of the buffer that a schedule gives a node.

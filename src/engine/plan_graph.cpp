@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "codegen/heuristic.h"
 #include "engine/backend.h"
 #include "engine/kernel_cache.h"
 #include "engine/kernel_key.h"
@@ -134,6 +135,7 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   wanted.inputs = request.inputs;
   wanted.variables = request.variables;
   wanted.leaves = out.key.leaves;
+  wanted.runs = request.outputs < 0 ? kRunsOnce : kProgramRuns;
   out.plan = make_plan(context, schedule, wanted);
   out.plan.has_writes = out.key.has_writes;
   name_kernels(out.plan, schedule, split.roots, out.key);

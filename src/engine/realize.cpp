@@ -68,6 +68,18 @@ class ResultMemory {
   int64_t used_ = 0;
 };
 
+// A call of the caller's function is made once for all its results that are alive: those that
+// nobody asks for now are kept as well.
+void add_results_beside(std::vector<UOp>& roots) {
+  for (const UOp& u : topological(roots, has_memory)) {
+    if (u.op() != Op::Call || has_memory(u)) continue;
+    const std::vector<UOp> results = alive_results(u);
+    if (results.size() == 1) continue;
+    for (const UOp& result : results)
+      if (!std::ranges::count(roots, result)) roots.push_back(result);
+  }
+}
+
 // A run of the plan with memory for each of its outputs, where none is given.
 Ref<Run> bound_run(Context& context, Plan plan, Placement placement,
                    std::vector<Ref<Storage>>& memory) {
@@ -118,6 +130,7 @@ Realized realize(Context& context, std::span<const UOp> outputs, Placement place
   if (missing.empty()) return {};
   if (context.flags().spec != 0)
     for (const UOp& out : missing) verify_tensor(out);
+  if (!context.custom_ops().empty()) add_results_beside(missing);
   context.observer().drawn(missing);
   Versions versions(context, missing);
   missing.insert(missing.end(), versions.copies().begin(), versions.copies().end());

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "codegen/actions.h"
 #include "codegen/heuristic.h"
+#include "cost/estimate.h"
 #include "engine/lowering.h"
 #include "engine/trial.h"
 
@@ -71,6 +72,7 @@ class Search {
   Candidate climb(Candidate start, double until);
   void play_off(std::vector<Candidate>& all);
   void tell(size_t from, size_t to, const Candidate& best) const;
+  void tell_candidate(const Candidate& candidate) const;
   void tell_end(const SearchResult& result) const;
 
   const Kernel& kernel_;
@@ -156,6 +158,7 @@ std::vector<Candidate> Search::try_all(const std::vector<List>& lists, const Can
       place_.stop.check();
       if (spent() > until) break;
       best = std::min(best, time(c, best));
+      tell_candidate(c);
       timed.push_back(std::move(c));
     }
     if (is_slow && best < parent.seconds / 2) break;
@@ -202,6 +205,17 @@ void Search::tell(size_t from, size_t to, const Candidate& best) const {
   place_.observer.tell(cat(text, best.name, "\n"));
 }
 
+// What was measured beside what was estimated.
+void Search::tell_candidate(const Candidate& candidate) const {
+  if (!place_.observer.tells(2)) return;
+  const Estimate e = estimate(apply_options(prepared(), candidate.list), target());
+  char text[96];
+  std::snprintf(text, sizeof text, "%12.2f us, estimated %12.2f us by ", candidate.seconds * 1e6,
+                e.seconds * 1e6);
+  place_.observer.tell(
+      cat(text, name_of(e.bound()), ": ", candidate.name, ": ", to_text(candidate.list), "\n"));
+}
+
 void Search::tell_end(const SearchResult& result) const {
   if (!place_.observer.tells(1)) return;
   char text[160];
@@ -216,7 +230,10 @@ void Search::tell_end(const SearchResult& result) const {
 // The list compiled and timed; nothing if it cannot be.
 std::vector<Candidate> Search::start(const List& list) {
   std::vector<Candidate> made = load(lowering_.lower({&list, 1}, {false, true, 0, &seen_}));
-  for (Candidate& c : made) time(c, heuristic_seconds_);
+  for (Candidate& c : made) {
+    time(c, heuristic_seconds_);
+    tell_candidate(c);
+  }
   return made;
 }
 

@@ -43,7 +43,7 @@ struct PatternNode {
 
 class Pattern {
  public:
-  static constexpr size_t kNodesMax = 24;
+  static constexpr size_t kNodesMax = 16;
 
   constexpr Pattern(int literal) {  // NOLINT: implicit, so that `x + 0` is a pattern.
     push({PatternNode::Kind::Integer, Op::Const, Wildcard::x, 1, literal});

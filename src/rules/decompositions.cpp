@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "rules/constant_power.h"
 #include "rules/narrow.h"
 #include "rules/transcendental.h"
 
@@ -41,6 +42,12 @@ UOp steps_of_sin(const Match& m) {
 UOp steps_of_cos(const Match& m) {
   return is_narrow(m) ? UOp() : cos_in_steps(m[Wildcard::f]);
 }
+UOp steps_of_constant_power(const Match& m) {
+  if (is_narrow(m)) return {};
+  const UOp& exponent = m[Wildcard::c0];
+  return constant_power_in_kernel(m[Wildcard::f],
+                                  double_of(exponent.dtype(), exponent.const_bits()));
+}
 UOp steps_of_pow(const Match& m) {
   return is_narrow(m) ? UOp() : pow_in_steps(m[Wildcard::f], m[Wildcard::h]);
 }
@@ -63,16 +70,13 @@ constexpr Rule kBools[] = {
 };
 
 constexpr Rule kSteps[] = {
-    // Powers that are products; exact, or better than the general way.
-    rule(pow(f, 2.0),                       f * f),
-    rule(pow(f, -1.0),                      div(1.0, f)),
-
     rule(exp(f),                            steps_of_exp),
     rule(unary(Op::Log, f),                 steps_of_log),
     rule(unary(Op::Tanh, f),                steps_of_tanh),
     rule(unary(Op::Erf, f),                 steps_of_erf),
     rule(unary(Op::Sin, f),                 steps_of_sin),
     rule(unary(Op::Cos, f),                 steps_of_cos),
+    rule(pow(f, c0),                        steps_of_constant_power),
     rule(pow(f, h),                         steps_of_pow),
 };
 

@@ -1,5 +1,7 @@
 #include "rules/symbolic.h"
 
+#include "ir/build.h"
+
 #include "rules/identities.h"
 
 namespace tiny {
@@ -42,6 +44,14 @@ bool IndexSimplifier::proves_nonnegative(const UOp& e) {
 
 UOp simplify_index(const UOp& u, std::span<const UOp> facts) {
   return IndexSimplifier(facts)(u);
+}
+
+UOp flat_stage_index(const UOp& index) {
+  const UOp& stage = index.src(0);
+  UOp flat = index.graph().integer(0);
+  for (size_t i = 1; i < index.src().size(); ++i)
+    flat = add(flat, mul(index.src(i), stage.ints()[i - 1]));
+  return simplify_index(flat);
 }
 
 }  // namespace tiny

@@ -37,4 +37,7 @@ UOp simplify_index(const UOp& u, std::span<const UOp> facts = {});
 // Identities, integer rules and index rules.
 const RuleSet& index_simplify_rules();
 
+// Where an Index node reads its stage, in elements: dimensions that were split meet again.
+UOp flat_stage_index(const UOp& index);
+
 }  // namespace tiny

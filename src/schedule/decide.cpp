@@ -282,6 +282,33 @@ class Decider {
     return sum / own;
   }
 
+  // Whether a value is repeated and then reduced: an operand of a product.
+  bool is_contracted(const UOp& u) {
+    const uint64_t visit = u.graph().next_visit();
+    std::vector<std::pair<const UOp*, bool>> stack;  // and whether it was repeated on the way
+    for (const UOp* user : users_.of(u)) stack.emplace_back(user, false);
+    while (!stack.empty()) {
+      const auto [user, repeated] = stack.back();
+      stack.pop_back();
+      if (user->op() == Op::ReduceAxis && repeated) return true;
+      const bool goes_on =
+          has(user->op(), kMovement) || (repeated && has(user->op(), kElementwise));
+      if (!goes_on || has_memory(*user) || std::exchange(user->node()->visit, visit) == visit)
+        continue;
+      const bool grows = user->op() == Op::Expand && size_of(*user) > size_of(user->src(0));
+      for (const UOp* next : users_.of(*user)) stack.emplace_back(next, repeated || grows);
+    }
+    return false;
+  }
+
+  // A product reads its operands tile by tile, and what it reads by an index is none: it is stored
+  // where the product takes longer than that.
+  bool hinders_product(const UOp& u) {
+    if (!is_contracted(u)) return false;
+    const double bytes = size_of(u) * static_cast<double>(u.dtype().bytes());
+    return evaluations(u) * size_of(u) / target_.fma_rate > saved_seconds(bytes, target_);
+  }
+
   bool worth_storing(const UOp& u, const Cone& cone) {
     const double saved =
         saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
@@ -313,7 +340,7 @@ class Decider {
       // What is reduced stops here, unless its only user goes on with it.
       needed |= (cone.reduces && !continues_into_user(u)) || too_large;
     } else if (u.op() == Op::Gather) {
-      needed |= too_large;
+      needed |= too_large || hinders_product(u);
     }
     if (needed) return store(u);
     cones_[users_.number(u)] = std::move(cone);

@@ -117,8 +117,26 @@ std::vector<double> RowTest::tile_streams() const {
   return streams;
 }
 
-// Few enough inputs, and operations to compile.
-bool RowTest::is_small(size_t inputs) const {
+// Whether a product's operand is read by an index that is read itself: it has no tiles.
+bool RowTest::looks_up_operands() const {
+  const auto reads = [](const UOp& u) { return u.op() == Op::Load; };
+  std::vector<UOp> found;  // loads at an index that was read
+  for (const UOp& u : nodes_)
+    if (reads(u) && std::ranges::any_of(topological(u.src().subspan(1)), reads)) found.push_back(u);
+  if (found.empty()) return false;
+  for (const UOp& u : nodes_) {
+    if (u.op() != Op::Reduce || !is_contraction(u)) continue;
+    const std::vector<UOp> below = topological(u.src().first(1));
+    for (const UOp& load : found)
+      if (std::ranges::find(below, load) != below.end()) return true;
+  }
+  return false;
+}
+
+// What any kernel wants: few enough inputs, few enough operations to compile, tiles of its
+// products.
+bool RowTest::may_be_one(size_t inputs) const {
+  if (looks_up_operands()) return false;
   int64_t ops = 0;
   for (const UOp& u : nodes_)
     if (has(u.op(), kElementwise) && u.dtype() != kInt64)
@@ -127,7 +145,7 @@ bool RowTest::is_small(size_t inputs) const {
 }
 
 bool RowTest::passes(size_t inputs) const {
-  if (!is_small(inputs)) return false;
+  if (!may_be_one(inputs)) return false;
   const int64_t count = reductions();
   if (count == 0) return true;
   if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return false;
@@ -194,7 +212,7 @@ bool RowTest::is_weighing() const {
 }
 
 bool RowTest::passes_as_tiles(size_t inputs) const {
-  if (!is_small(inputs)) return false;
+  if (!may_be_one(inputs)) return false;
   if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return false;
   RangeSet common = ~RangeSet{0};
   for (const UOp& u : nodes_)
@@ -227,7 +245,7 @@ double RowTest::alone_seconds() const {
 }
 
 std::optional<double> RowTest::operand_seconds(size_t inputs) const {
-  if (!is_small(inputs)) return std::nullopt;
+  if (!may_be_one(inputs)) return std::nullopt;
   std::vector<UOp> reductions;
   for (const UOp& u : nodes_)
     if (u.op() == Op::Reduce) reductions.push_back(u);
@@ -235,6 +253,8 @@ std::optional<double> RowTest::operand_seconds(size_t inputs) const {
   if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
   const UOp& inner = reductions[0];
   const UOp& outer = reductions[1];
+  // A product in register tiles has loops of its own: what they lose is more than a launch.
+  if (is_contraction(outer)) return std::nullopt;
   const std::vector<UOp> below = topological({&outer, 1});
   if (std::find(below.begin(), below.end(), inner) == below.end()) return std::nullopt;
   const RangeSet free = free_.at(inner.node());
@@ -287,7 +307,7 @@ std::optional<RangeSet> RowTest::rows_of_factor(const UOp& inner, const UOp& out
 }
 
 std::optional<RowTest::ComputedRows> RowTest::computed_rows(size_t inputs) const {
-  if (!is_small(inputs)) return std::nullopt;
+  if (!may_be_one(inputs)) return std::nullopt;
   if (std::any_of(nodes_.begin(), nodes_.end(), chooses_by_position)) return std::nullopt;
   std::vector<UOp> reductions;
   RangeSet common = ~RangeSet{0};

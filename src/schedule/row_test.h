@@ -54,7 +54,8 @@ class RowTest {
   std::optional<ComputedRows> computed_rows(size_t inputs) const;
 
  private:
-  bool is_small(size_t inputs) const;
+  bool looks_up_operands() const;
+  bool may_be_one(size_t inputs) const;
   double extent(RangeSet set) const;
   double walked_elements(const UOp& load, RangeSet ranges) const;
   RangeSet walked(const UOp& load) const;

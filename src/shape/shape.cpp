@@ -466,6 +466,16 @@ const CallResult& call_result(const UOp& node) {
   return static_cast<const CallResult&>(*std::get<Ref<RefCounted>>(node.arg()));
 }
 
+std::vector<UOp> alive_results(const UOp& node) {
+  const HostCall& call = *call_result(node).call;
+  const std::vector<UOp> sources(node.src().begin(), node.src().end());
+  std::vector<UOp> results;
+  for (CallResult* result : call.alive)
+    results.push_back(node.graph().make(Op::Call, sources, Ref<RefCounted>(result),
+                                        call.outputs[result->index].dtype));
+  return results;
+}
+
 UOp make_call(Graph& graph, const Ref<const HostCall>& call, std::vector<UOp> sources,
               size_t index) {
   const DType dtype = call->outputs[index].dtype;

@@ -101,6 +101,7 @@ UOp make_concat(const std::vector<UOp>& parts, int64_t axis);
 // The memory of `previous` (a Buffer, a version, or what was realised) once `value` is written to
 // `target`, a view of it.  `version` tells this write from every other.
 UOp make_version(const UOp& previous, const UOp& target, const UOp& value, int64_t version);
+struct CallResult;
 // What a Call computes: a function of the host (src/engine) of row-major values, whose results are
 // a node each.  A value without elements is no source.
 struct HostCall : RefCounted {
@@ -112,14 +113,20 @@ struct HostCall : RefCounted {
   Ref<RefCounted> function;
   std::vector<Value> inputs;
   std::vector<Value> outputs;
+  mutable std::vector<CallResult*> alive;  // of the results that nodes have; on the graph's thread
 };
 // The argument of such a node.
 struct CallResult : RefCounted {
-  CallResult(Ref<const HostCall> c, size_t i) : call(std::move(c)), index(i) {}
+  CallResult(Ref<const HostCall> c, size_t i) : call(std::move(c)), index(i) {
+    call->alive.push_back(this);
+  }
+  ~CallResult() override { std::erase(call->alive, this); }
   Ref<const HostCall> call;
   size_t index;  // of the output
 };
 const CallResult& call_result(const UOp& node);
+// The nodes of all results of a Call's call that are alive, itself among them.
+std::vector<UOp> alive_results(const UOp& node);
 // Output `index`, as one row.  Sources are stored row-major: Contiguous, Calls, inputs of programs.
 UOp make_call(Graph& graph, const Ref<const HostCall>& call, std::vector<UOp> sources,
               size_t index);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ir/build.h"
+#include "rules/constant_power.h"
 #include "tensor/create.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
@@ -223,22 +224,29 @@ Tensor integer_power(const Meeting& m, const Tensor& a) {
   return where(less(exponent, zero), inverse, result);
 }
 
-// The number that every element of `t` is, if that shows.
-std::optional<double> constant_value(const Tensor& t) {
-  UOp node = t.node();
-  while (node.op() == Op::Expand || node.op() == Op::Reshape) node = UOp(node.src(0));
-  if (!node.is_const()) return std::nullopt;
-  return double_of(node.dtype(), node.const_bits());
+// The number that every element of `value` is, if that shows.
+std::optional<double> constant_value(UOp value) {
+  std::vector<DType> casts;
+  while (value.op() == Op::Expand || value.op() == Op::Reshape || value.op() == Op::Cast) {
+    if (value.op() == Op::Cast) casts.push_back(value.dtype());
+    value = UOp(value.src(0));
+  }
+  if (!value.is_const()) return std::nullopt;
+  for (size_t i = casts.size(); i-- > 0;) value = cast(value, casts[i]);
+  return double_of(value.dtype(), value.const_bits());
 }
 
 }  // namespace
 
 Tensor pow(const Tensor& a, const Tensor& b) {
   const Meeting m = meet_numbers(a, b);
-  const auto exponent = constant_value(b);
-  const Tensor base = a.with(m.nodes[0]);
-  if (exponent == 1.0) return base;
-  if (exponent == 2.0) return square(base);
+  if (const auto exponent = constant_value(m.nodes[1])) {
+    if (*exponent == 1) return a.with(m.nodes[0]);
+    // 16-bit floats are rounded once.
+    const DType wide = m.dtype.is_float() ? accumulator_dtype(m.dtype) : m.dtype;
+    if (const UOp power = constant_power(cast(m.nodes[0], wide), *exponent, constant_like))
+      return a.with(cast(power, m.dtype));
+  }
   if (m.dtype.is_int()) return integer_power(m, a);
   return a.with(elementwise(Op::Pow, m.nodes));
 }

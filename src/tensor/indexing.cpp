@@ -7,6 +7,7 @@
 #include "ir/build.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
 #include "tensor/reduce.h"
@@ -101,6 +102,65 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
   return a.with(make_gather(flat.node(), broadcast_to(place.node(), index.shape()), 0));
 }
 
+namespace {
+
+// Elements that lie in one line: first, first + step, .., each `repeats` times side by side.
+struct Line {
+  int64_t first = 0;
+  int64_t step = 1;
+  int64_t count = 1;
+  int64_t repeats = 1;
+};
+
+// So many lines are read as they lie, which needs no index; more are looked up.
+constexpr size_t kLinesMax = 8;
+
+int64_t equal_from(const Ints& indices, size_t begin) {
+  size_t end = begin + 1;
+  while (end < indices.size() && indices[end] == indices[begin]) ++end;
+  return static_cast<int64_t>(end - begin);
+}
+
+// Padded, resized and repeated axes have few.  None if there are more than kLinesMax.
+std::vector<Line> lines_of(const Ints& indices) {
+  std::vector<Line> lines;
+  size_t i = 0;
+  while (i < indices.size()) {
+    if (lines.size() == kLinesMax) return {};
+    Line line{indices[i], 1, 1, equal_from(indices, i)};
+    i += static_cast<size_t>(line.repeats);
+    for (int64_t last = line.first; i < indices.size(); last = indices[i - 1]) {
+      const int64_t step = indices[i] - last;
+      if (line.count > 1 && step != line.step) break;
+      if (equal_from(indices, i) != line.repeats) break;
+      line.step = step;
+      ++line.count;
+      i += static_cast<size_t>(line.repeats);
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+Tensor taken(const Tensor& a, const Line& line, int64_t axis) {
+  const int64_t last = line.first + (line.count - 1) * line.step;
+  Tensor out = slice_axis(a, axis, std::min(line.first, last), std::max(line.first, last) + 1);
+  Ints step(static_cast<size_t>(a.rank()), 1);
+  step[static_cast<size_t>(axis)] = std::abs(line.step);
+  if (line.count > 1 && std::abs(line.step) > 1)
+    out = slice(out, Shape(static_cast<size_t>(a.rank()), Dim(0)), out.shape(), step);
+  if (line.count > 1 && line.step < 0) out = flip(out, {axis});
+  if (line.repeats == 1) return out;
+  Shape one = out.shape(), each = out.shape(), flat = out.shape();
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  one.insert(one.begin() + at + 1, Dim(1));
+  each.insert(each.begin() + at + 1, Dim(line.repeats));
+  flat[static_cast<size_t>(axis)] = line.count * line.repeats;
+  return reshape(expand(reshape(out, one), each), flat);
+}
+
+}  // namespace
+
 Tensor index_select(const Tensor& a, const Ints& indices, int64_t axis) {
   const int64_t along = checked_axis(axis, a.rank());
   Shape shape = a.shape();
@@ -111,6 +171,11 @@ Tensor index_select(const Tensor& a, const Ints& indices, int64_t axis) {
   if (indices.empty()) {
     shape[static_cast<size_t>(along)] = 0;
     return full(a.context_ref(), a.dtype(), shape, 0);
+  }
+  if (const std::vector<Line> lines = lines_of(indices); !lines.empty()) {
+    std::vector<Tensor> parts;
+    for (const Line& line : lines) parts.push_back(taken(a, line, along));
+    return parts.size() == 1 ? parts.front() : concat(parts, along);
   }
   const Tensor index = from_data(a.context_ref(), kInt64, {std::ssize(indices)}, indices.data(),
                                  std::ssize(indices) * 8);

@@ -172,6 +172,32 @@ TEST_P(CustomOp, HasSeveralOutputsAndAttributes) {
   EXPECT_EQ(read<double>(again[1]), (std::vector<double>{3, 4}));
 }
 
+// What one call makes is there for all its outputs, whichever is wanted first.
+TEST_P(CustomOp, RunsOnceForOutputsThatAreWantedApart) {
+  ASSERT_EQ(add(context_, sorter_), TINY_OK);
+  const Floats values{3, 1, 2, 4};
+  for (const size_t first : {size_t{0}, size_t{1}})
+    for (const bool below : {false, true}) {
+      SCOPED_TRACE(first * 2 + (below ? 1 : 0));
+      sorter_.runs = 0;
+      tiny_tensor* x = floats({2, 2}, values);
+      std::vector<tiny_tensor*> out(2);
+      ASSERT_EQ(apply({below ? negated(negated(x)) : x}, out), TINY_OK) << tiny_last_error();
+      for (tiny_tensor* t : out) keep(t);
+      tiny_tensor* wanted = below ? negated(out[first]) : out[first];
+      ASSERT_EQ(tiny_realize(&wanted, 1), TINY_OK) << tiny_last_error();
+      EXPECT_EQ(read(out[0]), (Floats{1, 3, 2, 4}));
+      EXPECT_EQ(read<double>(out[1]), (std::vector<double>{3, 4}));
+      EXPECT_EQ(sorter_.runs, 1);
+    }
+  // An output that was given back is not computed for its own sake.
+  std::vector<tiny_tensor*> out(2);
+  ASSERT_EQ(apply({floats({2, 2}, values)}, out), TINY_OK);
+  tiny_tensor_release(out[0]);
+  EXPECT_EQ(read<double>(keep(out[1])), (std::vector<double>{3, 4}));
+  EXPECT_EQ(sorter_.runs, 2);
+}
+
 TEST_P(CustomOp, RunsInProgramsAtEachExecution) {
   ASSERT_EQ(add(context_, sorter_), TINY_OK);
   tiny_tensor* x = input({4});

@@ -83,6 +83,17 @@ TEST_F(HeuristicTest, WhatIsStoredAcrossTurnsBySquares) {
   EXPECT_EQ(list({512, 2048}, kFloat64, avx2_target()).find("UPCAST r2"), std::string::npos);
 }
 
+// An index is checked once for all that is read by it: lanes lie along the rest, as wide as they.
+TEST_F(HeuristicTest, WhatIsReadByACheckedIndexHasLanes) {
+  const Tensor rows = make_placeholder(context_, kInt64, {64});
+  const Tensor x = make_placeholder(context_, kFloat32, {1000, 256});
+  const UOp stored = context_->graph().make(Op::Contiguous, {gather(x, rows, 0).node()});
+  const Target target = avx512_target();
+  const Schedule schedule = make_schedule({&stored, 1}, target);
+  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target);
+  EXPECT_EQ(to_text(choose_options(kernel, target)), "TILE r1 64; TILE r2 16; UPCAST r2; VEC r3");
+}
+
 // Each lane reads a line of its own: it is walked to its end before other lines are read.
 TEST_F(HeuristicTest, WhatLanesWalkTheirLinesAlongIsInnermost) {
   const Tensor x = make_placeholder(context_, kFloat64, {512, 2048});

@@ -6,9 +6,11 @@
 #include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
+#include "tensor/reduce.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/tensors.h"
@@ -48,6 +50,29 @@ TEST_F(KernelCounts, ConvolutionWithAllThatFollowsIsOne) {
 TEST_F(KernelCounts, MatmulWithBiasAndGeluIsOne) {
   const Tensor y = add(matmul(input({128, 768}), input({768, 3072})), input({3072}));
   EXPECT_EQ(kernels(gelu(y)), 1U);
+}
+
+// What a product reads by an index is stored first, unless the product is as short as that; all
+// else reads it where it lies.
+TEST_F(KernelCounts, GatheredRowsAreStoredBeforeTheirProduct) {
+  const auto rows = [&](int64_t count) {
+    return gather(input({1000, 256}), cast(input({count}), kInt64), 0);
+  };
+  const Tensor w = input({256, 256});
+  EXPECT_EQ(kernels(matmul(rows(256), w)), 2U);
+  EXPECT_EQ(kernels(matmul(rows(1), w)), 1U);
+  EXPECT_EQ(kernels(add(matmul(input({256, 256}), w), rows(256))), 1U);
+  EXPECT_EQ(
+      kernels(layer_norm(add(rows(64), input({64, 256})), input({256}), input({256}), 1, 1e-5)),
+      1U);
+}
+
+// What excites channels is a kernel of its own: the product that follows wants tiles of registers.
+TEST_F(KernelCounts, WhatExcitesChannelsIsNotPartOfTheProduct) {
+  const Tensor x = input({1, 240, 19, 13});
+  Tensor gate = relu(conv(mean(x, {2, 3}, true), input({16, 240, 1, 1}), Tensor(), {}));
+  gate = sigmoid(conv(gate, input({240, 16, 1, 1}), Tensor(), {}));
+  EXPECT_EQ(kernels(conv(mul(x, gate), input({240, 240, 1, 1}), Tensor(), {})), 3U);
 }
 
 // Words are read, not computed: what becomes bytes is stored before its product.

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tensor/elementwise.h"
+#include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
@@ -28,6 +29,39 @@ TEST(IndexSelect, TakesElementsInTheirOrder) {
     EXPECT_EQ(floats_of(index_select(a, {2, 0, 2, 2}, -1)), (Floats{3, 1, 3, 3, 6, 4, 6, 6}));
     EXPECT_EQ(floats_of(index_select(a, {1}, 0)), (Floats{4, 5, 6}));
     EXPECT_EQ(const_dims(index_select(a, {}, 1).shape()), (Ints{2, 0}));
+  }
+}
+
+// Lists of a few lines (runs, turned runs, repeated elements) and lists of none give what they
+// name.
+TEST(IndexSelect, LinesAndOtherListsAreTheSame) {
+  const Ref<Context> context = testing::new_context("cpu");
+  constexpr int64_t kColumns = 9;
+  Floats values(4 * kColumns);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const Tensor a = floats(context, values, {4, kColumns});
+  const std::vector<Ints> lists{{0, 1, 2, 3, 4, 5, 6, 7, 8},
+                                {3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 7, 6},
+                                {0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8},
+                                {6, 7, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1},
+                                {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5},
+                                {0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3},
+                                {8, 8, 6, 6, 4, 4, 2, 2},
+                                {1, 4, 7},
+                                {8, 5, 2},
+                                {5},
+                                {5, 5, 5},
+                                {2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4, 5, 0, 4, 5, 2, 3, 5, 3, 6}};
+  for (const Ints& list : lists) {
+    Floats rows, columns;
+    for (int64_t r = 0; r < 4; ++r)
+      for (int64_t i : list) columns.push_back(static_cast<float>(r * kColumns + i));
+    const Tensor turned = permute(a, {1, 0});
+    for (int64_t i : list)
+      for (int64_t r = 0; r < 4; ++r) rows.push_back(static_cast<float>(r * kColumns + i));
+    EXPECT_EQ(floats_of(index_select(a, list, 1)), columns) << list.size();
+    EXPECT_EQ(floats_of(index_select(turned, list, 0)), rows) << list.size();
+    EXPECT_EQ(floats_of(neg(index_select(neg(a), list, 1))), columns) << list.size();
   }
 }
 

@@ -9,7 +9,7 @@ import time
 import unittest
 
 import numpy
-from support import CliTest, HEAD, TINY, save_pb
+from support import CliTest, HEAD, TINY, helper, port, save_model, save_pb
 
 
 class Info(CliTest):
@@ -237,6 +237,21 @@ class Others(CliTest):
 
     def test_the_interrupt_key(self):
         self.check_end_by(signal.SIGINT, 130)
+
+    def test_the_interrupt_key_ends_a_run(self):
+        """In the middle of a sum of 2^40 terms, which takes minutes."""
+        model = save_model(self.folder / "sum.onnx",
+                           [helper.make_node("Mul", ["x", "y"], ["z"]),
+                            helper.make_node("Sin", ["z"], ["s"]),
+                            helper.make_node("ReduceSum", ["s"], ["sum"], keepdims=0)],
+                           [port("x", [1 << 20, 1]), port("y", [1, 1 << 20])], [port("sum", [])])
+        command = [TINY, "run", model, "--synth", "ones", "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+            time.sleep(1.5)
+            running.send_signal(signal.SIGINT)
+            out = running.communicate(timeout=10)[0]
+        self.assertEqual(running.returncode, 130)
+        self.check_head(json.loads(out), False)
 
     def test_a_request_to_end(self):
         self.check_end_by(signal.SIGTERM, 130)

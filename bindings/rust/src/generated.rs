@@ -1601,7 +1601,7 @@ impl Model {
         Ok(Model::from_raw(out, context.clone()))
     }
 
-    /// All about the model as one JSON object: the keys of `tiny info --json`.
+    /// All about the model as one JSON object: the keys of `tiny info --json`.  A building call, since it imports the operators to say whether they can be compiled; tiny_model_header waits for nobody.
     pub fn info(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_model_info(self.raw.as_ptr(), &mut out) })?;
@@ -1692,7 +1692,7 @@ impl Model {
         Ok(unsafe { text(out) })
     }
 
-    /// The same of outputs, before anything runs: as the file says, and where it says nothing as follows from its graph with the free dimensions free.  The first call that needs this is a building call.  What follows from neither (a shape that elements decide, or an operator that is not supported) is TINY_ERROR_UNSUPPORTED; the shape of a run's outputs, tiny_run_output_shape says.
+    /// The same of outputs, before anything runs: as the file says, and where it says nothing as follows from its graph with the free dimensions free.  A call that needs this is a building call.  What follows from neither (a shape that elements decide, or an operator that is not supported) is TINY_ERROR_UNSUPPORTED; the shape of a run's outputs, tiny_run_output_shape says.
     pub fn output_dtype(&self, index: usize) -> Result<Dtype> {
         let mut out = 0i32;
         check(unsafe { ffi::tiny_model_output_dtype(self.raw.as_ptr(), index, &mut out) })?;

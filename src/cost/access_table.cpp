@@ -1,11 +1,11 @@
-#include "codegen/access_table.h"
+#include "cost/access_table.h"
 
 #include <algorithm>
 
-#include "codegen/stage_option.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/node_map.h"
+#include "rules/symbolic.h"
 
 namespace tiny {
 
@@ -26,19 +26,25 @@ class Builder {
     for (const UOp& u : order_) {
       if (u.op() == Op::Load || u.op() == Op::Store) add_access(u);
       if (u.op() == Op::Index) add_index(u);
+      // What is checked is checked one by one: lanes lie along what it does not depend on.
+      if (u.op() == Op::Check) table_.opaque |= free_[u.node()];
       if (u.op() == Op::Reduce || u.op() == Op::Store) {
         add_closure(u);
         // A constant is spread over lanes where it is closed.
         const DType closed = u.op() == Op::Store ? u.src(1).dtype() : u.dtype();
         table_.widest_bytes = std::max(table_.widest_bytes, closed.bytes());
       }
-      if (has(u.op(), kElementwise)) count_indices(u);
       const bool index = is_index(u);
-      if (u.dtype() != kVoid && u.op() != Op::Param && !index && free_[u.node()])
-        table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());
       if (index && has(u.op(), kElementwise) && u.op() != Op::Add && u.op() != Op::Neg &&
           !(u.op() == Op::Mul && (u.src(0).is_const() || u.src(1).is_const())))
         table_.opaque |= free_[u.node()];
+    }
+    for (const UOp& u : order_) {
+      // What depends on no range that lanes may lie along is one value for all lanes.
+      if (!(free_[u.node()] & ~table_.opaque)) continue;
+      if (has(u.op(), kElementwise)) count_indices(u);
+      if (u.dtype() != kVoid && u.op() != Op::Param && !is_index(u))
+        table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());
     }
     std::vector<UOp> reductions;
     for (const ClosureInfo& c : table_.closures)
@@ -46,6 +52,8 @@ class Builder {
     NodeSet reduced;
     for (const UOp& u : topological(reductions)) reduced.insert(u.node());
     for (AccessInfo& a : table_.accesses) a.inside_reduction = reduced.contains(a.node.node());
+    table_.order = std::move(order_);
+    table_.free = std::move(free_);
     return std::move(table_);
   }
 

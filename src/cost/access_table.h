@@ -27,6 +27,8 @@ struct ClosureInfo {  // a Reduce or a Store: what closes ranges
 };
 
 struct AccessTable {
+  std::vector<UOp> order;  // all nodes, sources first
+  FreeRanges free;         // of each
   std::vector<AccessInfo> accesses;
   std::vector<ClosureInfo> closures;
   std::vector<double> extents;  // of the ranges; symbolic ones at their largest

@@ -1,0 +1,73 @@
+"""How far the chosen optimisations are from what a search finds, kernel by kernel.
+
+Every kernel of a model is searched (BEAM=2) in a context without the disk cache.  Regret is the time of the
+list that was chosen over the time of the best that was found, each the least of many runs in turns.  The kernels
+with the most of it are printed with both lists: the next gap is found by running this.
+"""
+
+import re
+import statistics
+
+import models
+import peers
+from report import table
+
+WIDTH = 2
+SHORTEST_US = 2.0  # what takes less is launches and noise
+WORST = 30  # kernels that are printed
+MEDIAN, MOST_OF_ALL, WORST_WANTED = 1.05, 1.35, 2.0  # wanted: median, 95 of 100, the greatest
+NAMES = ("squeezenet", "mobilenet_v2", "shufflenet", "transformer")
+BEGIN = re.compile(r"^search for the optimisations of (\S+), width", re.M)
+END = re.compile(r"^ *[\d.]+s: +([\d.]+) us, the heuristic's ([\d.]+) us, (\d+) candidates: (.*)$", re.M)
+NO_BETTER = "the heuristic's stay"
+
+
+def searched(name, path, arrays, threads):
+    """[{model, threads, kernel, us, best_us, regret, list}] of the kernels that are long enough."""
+    told = []
+    peers.TinyModel(path, arrays, threads, beam=WIDTH, debug=1, cache=0, log=told.append)
+    kernel, rows = "", []
+    for line in "".join(told).splitlines():
+        if begun := BEGIN.match(line):
+            kernel = begun[1]
+        elif ended := END.match(line):
+            best, ours = float(ended[1]), float(ended[2])
+            if ours >= SHORTEST_US:
+                better = ended[4] != NO_BETTER
+                rows.append({"model": name, "threads": threads, "kernel": kernel, "us": ours, "best_us": best,
+                             "regret": max(ours / best, 1.0), "list": ended[4] if better else ""})  # fmt: skip
+    return rows
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+
+
+def text_of(rows):
+    if not rows:
+        return "no kernel takes long enough"
+    regrets = [row["regret"] for row in rows]
+    worst = sorted(rows, key=lambda row: -row["regret"])[:WORST]
+    lines = [[row["model"], row["threads"], row["kernel"], f"{row['us']:.1f}", f"{row['best_us']:.1f}",
+              f"{row['regret']:.2f}", row["list"]] for row in worst if row["list"]]  # fmt: skip
+    header = ["model", "threads", "kernel", "us", "found, us", "regret", "list that was found"]
+    return (f"{len(rows)} kernels: median {statistics.median(regrets):.2f} (wanted {MEDIAN}), of 95 in 100 "
+            f"{percentile(regrets, 0.95):.2f} ({MOST_OF_ALL}), greatest {max(regrets):.2f} ({WORST_WANTED})\n\n"
+            + table(header, lines))  # fmt: skip
+
+
+def run(arguments):
+    entries = models.found(arguments.models)
+    wanted = [name for name in entries if arguments.only in name] if arguments.only else NAMES
+    rows = []
+    for name in wanted:
+        if name not in entries:
+            continue
+        path, length = entries[name]
+        arrays = models.inputs_of(path, peers.session_of(str(path), 1), length)
+        rows += searched(name, path, arrays, 1)
+    regrets = [row["regret"] for row in rows]
+    figures = {"median": statistics.median(regrets), "p95": percentile(regrets, 0.95),
+               "greatest": max(regrets)} if rows else {}  # fmt: skip
+    return {"rows": rows, **figures}, text_of(rows)

@@ -1,0 +1,110 @@
+#include "codegen/choose/finish.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cost/access_table.h"
+#include "ir/bounds.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr double kSharedWorkMin = 65536;  // steps of all ranges from which on cores share a kernel
+
+class Finisher {
+ public:
+  Finisher(OptimisedKernel made, const Target& target) : made_(std::move(made)), target_(target) {}
+
+  OptimisedKernel run() {
+    bypass();
+    share();
+    return std::move(made_);
+  }
+
+ private:
+  Kernel& kernel() { return made_.kernel; }
+  void apply(Option option) {
+    made_.kernel = apply_option(made_.kernel, option);
+    made_.options.push_back(std::move(option));
+  }
+
+  // What does not fit the last cache is not there when it is read: it is stored past the caches, so
+  // that its lines are not fetched first.
+  void bypass() {
+    if (target_.bypass_bytes == 0) return;
+    const auto is_large = [&](const UOp& u) {
+      if (u.op() != Op::Store) return false;
+      double bytes = static_cast<double>(u.src(1).dtype().bytes());
+      for (const int64_t n : u.view_arg().shape)
+        if (n != kSymbolicDim) bytes *= static_cast<double>(n);
+      return bytes > static_cast<double>(target_.bypass_bytes);
+    };
+    if (std::ranges::none_of(kernel().roots, is_large)) return;
+    for (const AccessInfo& a : access_table(kernel()).accesses) {
+      if (!is_large(a.node)) continue;
+      const int64_t param = a.node.src(0).int_arg();
+      const KernelParam& p = kernel().params[static_cast<size_t>(param)];
+      if (p.read || p.bypass) continue;
+      const int64_t bytes = p.element.bytes();
+      // Whole lines: lanes side by side in memory.
+      for (size_t i = 0; i < kernel().ranges.size(); ++i) {
+        const KernelRange& r = kernel().ranges[i];
+        if (r.kind != RangeKind::Vec || a.strides[i] != 1) continue;
+        if (r.range.src(0).const_int() * bytes >= target_.vector_bytes)
+          apply({OptionKind::Bypass, -1, param, {}, 0, false});
+      }
+    }
+  }
+
+  // The position of the outermost loop that belongs to every store.  What stands outside of it is
+  // unrolled, or reduced to what is the same for all of its steps.
+  std::optional<size_t> shared_loop() {
+    FreeRanges free;
+    add_free_ranges(kernel(), kernel().roots, free);
+    const auto is_stored = [](const KernelRange& r) {
+      return r.kind == RangeKind::Loop && !r.reduced;
+    };
+    const auto found = std::ranges::find_if(kernel().ranges, is_stored);
+    if (found == kernel().ranges.end() || bounds(found->range.src(0)).hi < 2) return std::nullopt;
+    const auto at = static_cast<size_t>(found - kernel().ranges.begin());
+    const auto has_range = [&](const UOp& u) { return (free.at(u.node()) & bit(at)) != 0; };
+    if (!std::ranges::all_of(kernel().roots, has_range)) return std::nullopt;
+    RangeSet outer = 0;  // reduced
+    for (size_t i = 0; i < at; ++i)
+      if (kernel().ranges[i].kind == RangeKind::Loop) outer |= bit(i);
+    for (const UOp& u : topological(kernel().roots))
+      if (u.op() == Op::Reduce && has_range(u) && (free.at(u.src(0).node()) & outer) != 0)
+        return std::nullopt;
+    return at;
+  }
+
+  void share() {
+    if (target_.cores < 2) return;
+    double work = 1;
+    for (const KernelRange& r : kernel().ranges)
+      work *= static_cast<double>(bounds(r.range.src(0)).hi);
+    if (work < kSharedWorkMin) return;
+    const std::optional<size_t> shared = shared_loop();
+    if (!shared) return;
+    const int64_t range = kernel().ranges[*shared].range.int_arg();
+    if (*shared > 0) {
+      std::vector<int64_t> order{range};
+      for (size_t i = 0; i < *shared; ++i) order.push_back(kernel().ranges[i].range.int_arg());
+      apply({OptionKind::Order, -1, 0, order, 0, false});
+    }
+    apply({OptionKind::Thread, range, 0, {}, 0, false});
+  }
+
+  OptimisedKernel made_;
+  const Target& target_;
+};
+
+}  // namespace
+
+OptimisedKernel finish(OptimisedKernel made, const Target& target) {
+  return Finisher(std::move(made), target).run();
+}
+
+}  // namespace tiny

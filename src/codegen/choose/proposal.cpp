@@ -1,0 +1,38 @@
+#include "codegen/choose/proposal.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr int64_t kCopiesMax = 64;  // more find no registers
+constexpr int64_t kCodeMax = 2000;  // instructions: what the first level of cache holds, about
+
+}  // namespace
+
+Proposal propose(OptimisedKernel made, const Target& target) {
+  const Estimate cost = estimate(made.kernel, target);
+  return {std::move(made), cost};
+}
+
+std::optional<Proposal> extended(const Proposal& proposal, std::span<const Option> options,
+                                 const Target& target) {
+  OptimisedKernel made = proposal.made;
+  try {
+    for (const Option& option : options) {
+      made.kernel = apply_option(made.kernel, option);
+      made.options.push_back(option);
+    }
+  } catch (const Error& e) {
+    if (e.status() != Status::InvalidArgument) throw;
+    return std::nullopt;
+  }
+  Proposal out = propose(std::move(made), target);
+  if (out.cost.copies > kCopiesMax || out.cost.code > kCodeMax) return std::nullopt;
+  return out;
+}
+
+}  // namespace tiny

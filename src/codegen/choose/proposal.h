@@ -1,0 +1,25 @@
+// A list of options as it grows, with the kernel that it makes and what that is estimated to take.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codegen/heuristic.h"
+#include "codegen/options.h"
+#include "cost/estimate.h"
+#include "ir/target.h"
+
+namespace tiny {
+
+struct Proposal {
+  OptimisedKernel made;
+  Estimate cost;
+};
+
+Proposal propose(OptimisedKernel made, const Target& target);
+// With more options; none where they do not fit the kernel or ask too much of the target.
+std::optional<Proposal> extended(const Proposal& proposal, std::span<const Option> options,
+                                 const Target& target);
+
+}  // namespace tiny

@@ -1,0 +1,581 @@
+#include "cost/estimate.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+#include "cost/access_table.h"
+#include "ir/bounds.h"
+#include "ir/node_map.h"
+
+namespace tiny {
+
+namespace {
+
+// Cycles of one core, for a full vector where nothing else is said.  Of Zen 5 (Agner Fog,
+// Instruction tables; measured where they differ) and near enough of other wide cores: what counts
+// is how they stand to each other.
+constexpr double kIssued = 1.0 / 4;     // an instruction
+constexpr double kLoaded = 0.5;         // a load that lies in one line
+constexpr double kLoadedAcross = 1;     // that lies in two, as most of a whole line's bytes do
+constexpr double kStored = 1;           //
+constexpr double kMultiplied = 0.5;     // a multiply-add, a sum, a comparison
+constexpr double kDivided = 8;          //
+constexpr double kDividedScalar = 3;    // one element
+constexpr double kInsertedLane = 1;     // a lane that lies apart is put into its vector
+constexpr double kGatheredLane = 2;     // at an index of its own
+constexpr int64_t kPermutedMax = 4;     // elements apart, so that whole registers are permuted
+constexpr double kPermuted = 1;         // such a register
+constexpr double kExtractedLane = 1.5;  // or stored
+constexpr double kTurned = 3;           // a vector of a square that is turned in registers
+constexpr double kIndexDivided = 1.5;   // an index divided by a constant: multiplied and shifted
+constexpr double kWordDivided = 20;     // an integer divided by another
+constexpr double kLatency = 4;          // of an addition, for the next one that needs it
+constexpr double kFoldedLanes = 8;      // lanes added up
+constexpr double kTurnIssued = 4;       // instructions of a loop's turn: counters and its branch
+constexpr double kLoopEntered = 6;      // a loop begins and ends: the branch is foreseen mostly
+constexpr double kAhead = 300;          // instructions that are looked ahead
+constexpr double kSpilled = 1;          // a value that no register has
+constexpr double kBeside = 2;           // registers for operands
+constexpr double kOthers = 0.15;        // of what the wanted most resource leaves, is not hidden
+constexpr double kLine = 64;            // bytes
+constexpr double kNearLines = 4;        // lines side by side from which on they are fetched ahead
+constexpr double kFarLine = 2.5;        // what a line that is not fetched ahead costs, in such
+constexpr double kUsable = 0.75;        // of a cache
+constexpr double kCounted = 1e15;       // more is not told apart
+constexpr int64_t kPage = 4096;         // bytes, after which the sets of the first level repeat
+constexpr int64_t kWays = 16;           // lines of a set
+
+constexpr std::string_view kNames[kResources] = {"issue", "arithmetic", "loads",   "stores",
+                                                 "chain", "level 2",    "level 3", "memory"};
+
+class Estimator {
+ public:
+  Estimator(const Kernel& kernel, const Target& target)
+      : kernel_(kernel), target_(target), table_(access_table(kernel)) {
+    for (size_t i = 0; i < kernel.ranges.size(); ++i) {
+      const RangeKind kind = kernel.ranges[i].kind;
+      if (kind == RangeKind::Loop || kind == RangeKind::Thread) loops_ |= bit(i);
+      if (kind == RangeKind::Upcast || kind == RangeKind::Unroll) unrolled_ |= bit(i);
+      if (kind == RangeKind::Vec) lanes_ |= bit(i);
+      if (kind == RangeKind::Dot) words_ |= bit(i);
+    }
+    cut_ = topological(kernel.facts);
+    for (const AccessInfo& a : table_.accesses) of_node_.emplace(a.node.node(), &a);
+  }
+
+  Estimate run() {
+    find_owners();
+    for (Closure& c : closures_) close(c);
+    return sum();
+  }
+
+ private:
+  // The loops around what a closure computes, outermost first, and what it touches in them.
+  struct Nest {
+    bool is_split = false;  // sums are added to their destination in each turn of the loops outside
+    std::vector<size_t> loops;
+    std::vector<const AccessInfo*> touched;
+  };
+
+  // What closes ranges, and what is computed in its loops.
+  struct Closure {
+    UOp node;
+    uint64_t users = 0;  // the closures in whose loops its value is wanted
+    std::vector<UOp> inside;
+    std::vector<size_t> loops;  // around it and its own, outermost first
+  };
+
+  // In one walk from users to sources: a value is computed in the loops of each closure that it is
+  // reached from without another between.
+  void find_owners() {
+    NodeTable<uint64_t> owners;
+    owners.reserve(table_.order.size());
+    for (size_t k = table_.order.size(); k-- > 0;) {
+      const UOp& u = table_.order[k];
+      const bool closes = closes_ranges(u) || u.op() == Op::Store || u.op() == Op::Check;
+      uint64_t mine = 0;
+      if (closes) {
+        mine = uint64_t{1} << std::min<size_t>(closures_.size(), 63);
+        if (closures_.size() < 64) closures_.push_back({u, owners[u.node()], {}, {}});
+      } else {
+        mine = owners[u.node()];
+        for (uint64_t left = mine; left; left &= left - 1)
+          closures_[static_cast<size_t>(std::countr_zero(left))].inside.push_back(u);
+      }
+      // Where a stage is read is a sum of ranges, however its dimensions were split.
+      const size_t looked = u.op() == Op::Index ? 1 : u.src().size();
+      for (const UOp& s : u.src().first(looked)) owners[s.node()] |= mine;
+    }
+  }
+
+  double extent(size_t range) const { return table_.extents[range]; }
+  double product(RangeSet set) const {
+    double n = 1;
+    for (; set; set &= set - 1) n *= extent(static_cast<size_t>(std::countr_zero(set)));
+    return n;
+  }
+  RangeSet free_of(const UOp& u) const { return table_.free.at(u.node()); }
+  static double bytes_of(DType dtype) { return static_cast<double>(dtype.bytes()); }
+  // Registers that so many lanes take: one at the least.
+  double registers(double lanes, DType dtype) const {
+    return std::max(1.0, lanes * bytes_of(dtype) / target_.vector_bytes);
+  }
+  double& at(Resource r) { return cycles_[static_cast<size_t>(r)]; }
+  double lanes_of(const UOp& u) const { return product(free_of(u) & lanes_); }
+  double vectors(const UOp& u, DType dtype) const { return registers(lanes_of(u), dtype); }
+  // How often a value in this nest is made: where its innermost loop turns, for each copy.
+  double times(const Nest& nest, const UOp& u) const {
+    const RangeSet set = free_of(u);
+    double n = product(set & unrolled_);
+    size_t depth = nest.loops.size();
+    while (depth > 0 && !(set & bit(nest.loops[depth - 1]))) --depth;
+    for (size_t i = 0; i < depth; ++i) n *= extent(nest.loops[i]);
+    return n;
+  }
+  double turns(const Nest& nest) const {
+    double n = 1;
+    for (const size_t l : nest.loops) n *= extent(l);
+    return n;
+  }
+
+  RangeSet closed_by(const UOp& u) const {
+    RangeSet own = 0;
+    if (closes_ranges(u))
+      for (const UOp& r : u.src().subspan(1)) own |= bit(kernel_.position(r));
+    return own;
+  }
+
+  // The loops that are open where a closure begins: those that its element depends on, and what
+  // stands around these where it is wanted.
+  std::vector<size_t> loops_around(const Closure& closure) const {
+    const RangeSet free = free_of(closure.node) & loops_;
+    std::vector<size_t> around;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (free & bit(i)) around.push_back(i);
+    if (!free) return around;
+    double most = 0;
+    for (uint64_t left = closure.users; left; left &= left - 1) {
+      const std::vector<size_t>& loops =
+          closures_[static_cast<size_t>(std::countr_zero(left))].loops;
+      size_t depth = loops.size();
+      while (depth > 0 && !(free & bit(loops[depth - 1]))) --depth;
+      double turns = 1;
+      for (size_t d = 0; d < depth; ++d) turns *= extent(loops[d]);
+      if (turns <= most) continue;
+      most = turns;
+      around.assign(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth));
+    }
+    return around;
+  }
+
+  Nest nest_of(const Closure& closure, RangeSet own) const {
+    const UOp& u = closure.node;
+    Nest nest;
+    nest.loops = loops_around(closure);
+    // A reduction's loops are inside of its element's, but for those that stand outside of all.
+    std::vector<size_t> inner;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (own & loops_ & bit(i)) inner.push_back(i);
+    const size_t innermost = nest.loops.empty() ? 0 : nest.loops.back();
+    const bool is_split = u.op() == Op::Reduce && !nest.loops.empty() && !inner.empty() &&
+                          inner.front() < innermost && inner.size() > 1;
+    nest.loops.insert(nest.loops.end(), inner.begin(), inner.end());
+    if (is_split) std::ranges::sort(nest.loops);
+    nest.is_split = is_split;
+    return nest;
+  }
+
+  void close(Closure& closure) {
+    const UOp& u = closure.node;
+    const RangeSet own = closed_by(u);
+    Nest nest = nest_of(closure, own);
+    closure.loops = nest.loops;
+    for (const UOp& v : closure.inside) {
+      if (v.op() == Op::Load || v.op() == Op::Index) {
+        load(nest, v);
+      } else if (has(v.op(), kElementwise)) {
+        repeat(v, vectors(v, v.dtype()));
+        compute(nest, v, u);
+      }
+    }
+    copies_ = std::max(copies_, product((free_of(u) | own) & unrolled_));
+    if (u.op() == Op::Reduce) reduce(nest, u, own);
+    if (u.op() == Op::Store) store(nest, u);
+    if (u.op() == Op::Stage) fill(nest, u, own);
+    turn(nest);
+    traffic(nest);
+  }
+
+  // A value's instructions stand in the code once for each of its copies.
+  void repeat(const UOp& v, double instructions) {
+    const double copies = product(free_of(v) & unrolled_);
+    copies_ = std::max(copies_, copies);
+    code_ += copies * instructions;
+  }
+
+  // What the loops themselves take.
+  void turn(const Nest& nest) {
+    double n = 1;
+    for (const size_t l : nest.loops) {
+      at(Resource::Issue) += n * kLoopEntered;
+      n *= extent(l);
+      at(Resource::Issue) += n * kTurnIssued * kIssued;
+    }
+  }
+
+  void compute(const Nest& nest, const UOp& v, const UOp& closed) {
+    const bool is_data = v.dtype() != kInt64 || of_data(v);
+    const double n = times(nest, v);
+    if (!is_data) return index(v, n);
+    // The product of a sum of products is no instruction of its own.
+    if (v.op() == Op::Mul && closed.op() == Op::Reduce && closed.src(0) == v &&
+        closed.reduce_arg().op == Op::Add)
+      return;
+    const DType operand = v.src(0).dtype();
+    const double full = vectors(v, v.op() == Op::Cast || v.dtype() == kBool ? operand : v.dtype());
+    at(Resource::Issue) += n * full * kIssued;
+    at(Resource::Arithmetic) += n * price(v.op(), v, operand) * full;
+  }
+
+  double price(Op op, const UOp& v, DType operand) const {
+    const bool is_vector = (free_of(v) & lanes_) != 0;
+    switch (op) {
+      case Op::Div:
+      case Op::Sqrt:
+        return operand.is_float() ? (is_vector ? kDivided : kDividedScalar) : kWordDivided;
+      case Op::FloorDiv:
+      case Op::FloorMod:
+      case Op::TruncDiv:
+      case Op::TruncMod:
+        return v.src(1).is_const() ? 4 * kMultiplied : kWordDivided * lanes_of(v);
+      default:
+        return kMultiplied;
+    }
+  }
+
+  // Sums of ranges are part of an address; what is divided is computed, for each lane.
+  void index(const UOp& v, double n) {
+    if (v.op() != Op::FloorDiv && v.op() != Op::FloorMod && v.op() != Op::Where) return;
+    at(Resource::Arithmetic) += n * lanes_of(v) * kIndexDivided;
+    at(Resource::Issue) += n * lanes_of(v) * 4 * kIssued;
+  }
+
+  bool of_data(const UOp& v) {
+    if (const bool* known = data_.find(v.node())) return *known;
+    bool is = v.op() == Op::Load || v.op() == Op::Index || v.op() == Op::Reduce;
+    for (const UOp& s : v.src())
+      if (!is && !is_end_of_value(v)) is = of_data(s);
+    data_.emplace(v.node(), is);
+    return is;
+  }
+  static bool is_end_of_value(const UOp& v) { return v.op() == Op::Range || v.src().empty(); }
+
+  int64_t lane_stride(const AccessInfo& a) const {
+    if (!lanes_) return 0;
+    int64_t stride = 0;
+    for (RangeSet set = lanes_; set; set &= set - 1) {
+      const int64_t s = a.strides[static_cast<size_t>(std::countr_zero(set))];
+      if (s != 0) stride = s;
+    }
+    return stride;
+  }
+
+  // Different places among the copies of an access: windows overlap.
+  double copies(const AccessInfo& a) const {
+    struct Axis {
+      double stride, extent;
+    };
+    std::vector<Axis> axes;
+    double copies = 1;
+    for (RangeSet set = unrolled_; set; set &= set - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(set));
+      if (a.strides[i] == kOpaqueStride)
+        copies *= extent(i);
+      else if (a.strides[i] != 0)
+        axes.push_back({std::abs(static_cast<double>(a.strides[i])), extent(i)});
+    }
+    std::ranges::sort(axes, {}, &Axis::stride);
+    double step = 0, last = 0;  // of the run so far
+    for (const Axis& axis : axes) {
+      const bool overlaps = step > 0 && axis.stride <= last && std::fmod(axis.stride, step) == 0;
+      if (overlaps) {
+        last += axis.stride * (axis.extent - 1);
+        continue;
+      }
+      if (step > 0) copies *= last / step + 1;
+      step = axis.stride;
+      last = axis.stride * (axis.extent - 1);
+    }
+    return step > 0 ? copies * (last / step + 1) : copies;
+  }
+
+  void load(Nest& nest, const UOp& v) {
+    const AccessInfo& a = **of_node_.find(v.node());
+    const double made = product(free_of(v) & unrolled_);
+    const double n = times(nest, v) / made * std::min(made, copies(a));
+    const double full = vectors(v, v.dtype());
+    const double lanes = lanes_of(v);
+    const int64_t stride = lane_stride(a);
+    if (stride == 0 || stride == 1 || stride == -1) {
+      const bool is_line = stride != 0 && lanes * bytes_of(v.dtype()) >= kLine;
+      at(Resource::Loads) += n * full * (is_line ? kLoadedAcross : kLoaded);
+      at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
+      repeat(v, full);
+    } else if (stride != kOpaqueStride && std::abs(stride) <= kPermutedMax) {
+      const double registers = full * static_cast<double>(std::abs(stride));
+      at(Resource::Loads) += n * registers * kLoadedAcross;
+      at(Resource::Arithmetic) += n * registers * kPermuted;
+      at(Resource::Issue) += n * registers * 2 * kIssued;
+      repeat(v, 2 * registers);
+    } else {
+      const double price = stride == kOpaqueStride ? kGatheredLane : kInsertedLane;
+      at(Resource::Loads) += n * lanes * kLoaded;
+      at(Resource::Arithmetic) += n * lanes * price;
+      at(Resource::Issue) += n * lanes * 2 * price * kIssued;
+      repeat(v, 2 * lanes);
+    }
+    nest.touched.push_back(&a);
+  }
+
+  // Rows of a square that is stored across: copies that lie side by side where lanes lie apart.
+  // None where some of them may be left out.
+  double rows_across(const AccessInfo& a) const {
+    double rows = 1;
+    for (RangeSet set = unrolled_; set; set &= set - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(set));
+      if (a.strides[i] == 0) continue;
+      if (is_cut(i)) return 1;
+      if (static_cast<double>(std::abs(a.strides[i])) <= rows) rows *= extent(i);
+    }
+    return rows;
+  }
+  bool is_cut(size_t range) const {
+    return std::ranges::find(cut_, kernel_.ranges[range].range) != cut_.end();
+  }
+
+  void store(Nest& nest, const UOp& u) {
+    const AccessInfo& a = **of_node_.find(u.node());
+    repeat(u, lane_stride(a) == 0 || lane_stride(a) == 1 ? 1 : 2 * lanes_of(u));
+    // All values of a block are made before the first is stored.
+    const double live = product(free_of(u) & unrolled_) * vectors(u, u.src(1).dtype());
+    spill(turns(nest), live);
+    write(times(nest, u), lanes_of(u), u.src(1).dtype(), lane_stride(a), rows_across(a));
+    nest.touched.push_back(&a);
+  }
+
+  void write(double n, double lanes, DType dtype, int64_t stride, double rows) {
+    const double full = registers(lanes, dtype);
+    if (stride == 0 || stride == 1) {
+      at(Resource::Stores) += n * full * kStored;
+      at(Resource::Issue) += n * full * kIssued;
+    } else if (2 * rows >= lanes && lanes >= 4) {
+      const double squares = n / rows * std::ceil(rows / lanes);
+      at(Resource::Stores) += squares * lanes * kStored;
+      at(Resource::Arithmetic) += squares * lanes * kTurned;
+      at(Resource::Issue) += squares * lanes * (1 + kTurned) * kIssued;
+    } else {
+      at(Resource::Stores) += n * lanes * kStored;
+      at(Resource::Arithmetic) += n * lanes * kExtractedLane;
+      at(Resource::Issue) += n * lanes * 2 * kIssued;
+    }
+  }
+
+  void fill(const Nest& nest, const UOp& u, RangeSet own) {
+    const RangeSet set = free_of(u.src(0)) | own;
+    int64_t stride = 0;
+    double n = 1;
+    for (const size_t l : nest.loops) n *= extent(l);
+    n *= product(set & unrolled_);
+    for (size_t i = 1; i < u.src().size(); ++i)
+      if (bit(kernel_.position(u.src(i))) & lanes_) stride = u.ints()[i - 1];
+    write(n, product(set & lanes_), u.dtype(), stride, 1);
+  }
+
+  // What of so many values at once no register has is stored and loaded again.
+  void spill(double times, double live) {
+    const double spilled = std::max(0.0, live + kBeside - target_.vector_registers);
+    at(Resource::Loads) += times * spilled * kSpilled;
+    at(Resource::Stores) += times * spilled * kSpilled;
+    at(Resource::Issue) += times * spilled * 2 * kIssued;
+  }
+
+  // The additions themselves, and the chain of those that wait for each other.
+  void reduce(const Nest& nest, const UOp& u, RangeSet own) {
+    const RangeSet all = free_of(u) | own;
+    const DType dtype = u.dtype();
+    const double lanes = product(all & lanes_);
+    const double full = registers(lanes, dtype);
+    RangeSet repeated = 0;  // into the same sum
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if ((own & bit(i)) && kernel_.ranges[i].kind == RangeKind::Unroll) repeated |= bit(i);
+    const double sums = product(all & unrolled_ & ~repeated) * full;
+    const double n = turns(nest) * product(all & unrolled_) * full;
+    at(Resource::Issue) += n * kIssued;
+    at(Resource::Arithmetic) += n * kMultiplied;
+    spill(turns(nest) * product(repeated), sums);
+    const double steps = product(own & loops_) * product(repeated);
+    const double outside = turns(nest) / product(own & loops_);
+    const double ahead = std::max(1.0, kAhead / (steps * sums * 2));
+    at(Resource::Chain) += outside * steps * kLatency / ahead;
+    if (nest.is_split) {
+      size_t last = nest.loops.size();  // the reduced loops inside of all others
+      double inside = 1;
+      while (last > 0 && (own & bit(nest.loops[last - 1]))) inside *= extent(nest.loops[--last]);
+      const double added = turns(nest) / inside * sums;
+      at(Resource::Loads) += added * kLoadedAcross;
+      at(Resource::Stores) += added * kStored;
+      at(Resource::Issue) += added * 3 * kIssued;
+      at(Resource::Arithmetic) += added * kMultiplied;
+    }
+    if (own & lanes_) {
+      const double results = outside * product(free_of(u) & unrolled_);
+      at(Resource::Arithmetic) += results * kFoldedLanes * kMultiplied;
+      at(Resource::Issue) += results * kFoldedLanes * kIssued;
+    }
+  }
+
+  // The lines that an access touches as some ranges run.
+  struct Footprint {
+    double bytes = 0;     // of whole lines
+    bool is_near = true;  // many lie side by side: they are fetched ahead
+    int64_t apart = 0;    // bytes, between runs that do not lie side by side; 0: there is one
+    double run = 1;       // lines of a run
+    // Of a cache whose sets repeat after `way` bytes: runs so far apart share few of them.
+    double room(int64_t way) const {
+      if (apart == 0) return bytes;
+      const auto sets = static_cast<double>(way) / kLine;
+      const int64_t places = way / std::gcd(apart, way);
+      const double used = std::min(sets, static_cast<double>(places) * run);
+      return bytes / kLine <= used ? bytes : bytes * sets / used;
+    }
+  };
+  Footprint footprint(const AccessInfo& a, RangeSet set) const {
+    const double bytes = bytes_of(a.store ? a.node.src(1).dtype() : a.node.dtype());
+    // Ranges by stride: what steps overlap, or go on where others end, is one run.
+    struct Axis {
+      double stride, extent;
+    };
+    std::vector<Axis> axes;
+    double opaque = 1;
+    for (RangeSet left = set; left; left &= left - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(left));
+      const int64_t stride = a.strides[i];
+      if (stride == 0 || extent(i) == 1) continue;
+      if (stride == kOpaqueStride)
+        opaque *= extent(i);
+      else
+        axes.push_back({std::abs(static_cast<double>(stride)), extent(i)});
+    }
+    std::ranges::sort(axes, {}, &Axis::stride);
+    Footprint out;
+    double others = 1;  // runs
+    double span = 1;    // from the first element to the last, of what is one run so far
+    for (const Axis& axis : axes) {
+      const double gap = axis.stride * bytes;
+      if (others == 1 && axis.stride <= span + (gap < kLine ? kLine / bytes : 0)) {
+        span += axis.stride * (axis.extent - 1);
+      } else {
+        others *= axis.extent;
+        out.apart = std::gcd(out.apart, static_cast<int64_t>(std::min(gap, kCounted)));
+      }
+    }
+    const double lines = std::ceil(span * bytes / kLine);
+    out.run = lines;
+    out.is_near = lines >= kNearLines || others * opaque == 1;
+    const double whole = std::max(a.elements, 1.0) * bytes;
+    out.bytes = std::min(others * opaque * lines * kLine, std::max(whole * (kLine / bytes), kLine));
+    return out;
+  }
+
+  // Bytes that come into each cache from the level behind it.
+  void traffic(const Nest& nest) {
+    if (nest.touched.empty()) return;
+    const size_t depth = nest.loops.size(), count = nest.touched.size();
+    // Footprints of each, of what runs inside of each depth.
+    std::vector<Footprint> of(count * (depth + 1));
+    RangeSet set = unrolled_ | lanes_ | words_;
+    for (size_t d = depth + 1; d-- > 0;) {
+      if (d < depth) set |= bit(nest.loops[d]);
+      for (size_t k = 0; k < count; ++k) of[d * count + k] = footprint(*nest.touched[k], set);
+    }
+    const auto bytes_into = [&](int64_t capacity, int64_t way, bool is_far) {
+      const auto fits_at = [&](size_t d) {
+        double room = 0;
+        for (size_t k = 0; k < count; ++k)
+          room += way ? of[d * count + k].room(way) : of[d * count + k].bytes;
+        return room <= static_cast<double>(capacity) * kUsable;
+      };
+      size_t fits = depth;
+      while (fits > 0 && fits_at(fits - 1)) --fits;
+      if (fits == 0) return 0.0;  // it is there from the last time
+      // The loop around goes on in the same lines, or stays; further out all comes anew.
+      double turns = 1;
+      for (size_t d = 0; d + 1 < fits; ++d) turns *= extent(nest.loops[d]);
+      const bool is_crowded = fits == depth && !fits_at(depth);
+      if (is_crowded) turns *= extent(nest.loops[fits - 1]);
+      double all = 0;
+      for (size_t k = 0; k < count; ++k) {
+        const Footprint& one = of[(is_crowded ? fits : fits - 1) * count + k];
+        all += one.bytes * (!is_far || of[(fits - 1) * count + k].is_near ? 1 : kFarLine);
+      }
+      return all * turns;
+    };
+    level2_ += bytes_into(target_.l1_bytes, kPage, false);
+    level3_ += bytes_into(target_.l2_bytes, target_.l2_bytes / kWays, true);
+    memory_ += bytes_into(target_.l3_bytes, 0, true);
+  }
+
+  Estimate sum() {
+    Estimate out;
+    const double cycle = 2.0 * target_.vector_bytes / 4 / target_.fma_rate;
+    for (size_t i = 0; i < kResources; ++i) out.each[i] = cycles_[i] * cycle;
+    out.each[static_cast<size_t>(Resource::Level2)] = level2_ / target_.l2_bandwidth;
+    out.each[static_cast<size_t>(Resource::Level3)] = level3_ / target_.l3_bandwidth;
+    out.each[static_cast<size_t>(Resource::Memory)] = memory_ / target_.memory_bandwidth;
+    out.copies = static_cast<int64_t>(std::min(copies_, kCounted));
+    out.code = static_cast<int64_t>(std::min(code_, kCounted));
+    double most = 0, all = 0;
+    for (const double s : out.each) most = std::max(most, s), all += s;
+    out.seconds = most + kOthers * (all - most);
+    double cores = 1;
+    if (!kernel_.ranges.empty() && kernel_.ranges.front().kind == RangeKind::Thread) {
+      const double pieces = extent(0);
+      const double busy = std::min<double>(target_.cores, pieces);
+      cores = pieces / std::ceil(pieces / busy);
+    }
+    out.seconds = out.seconds / cores + target_.launch_seconds;
+    return out;
+  }
+
+  const Kernel& kernel_;
+  const Target& target_;
+  const AccessTable table_;
+  std::vector<UOp> cut_;  // below facts: ranges of tiles that do not fit, among others
+  std::vector<Closure> closures_;
+  NodeTable<const AccessInfo*> of_node_;
+  NodeTable<bool> data_;
+  RangeSet loops_ = 0, unrolled_ = 0, lanes_ = 0, words_ = 0;
+  std::array<double, kResources> cycles_{};
+  double copies_ = 1, code_ = 0;
+  double level2_ = 0, level3_ = 0, memory_ = 0;  // bytes
+};
+
+}  // namespace
+
+std::string_view name_of(Resource resource) {
+  return kNames[static_cast<size_t>(resource)];
+}
+
+Resource Estimate::bound() const {
+  return static_cast<Resource>(std::ranges::max_element(each) - each.begin());
+}
+
+Estimate estimate(const Kernel& kernel, const Target& target) {
+  return Estimator(kernel, target).run();
+}
+
+}  // namespace tiny

@@ -1,0 +1,55 @@
+#include "cost/limit.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "cost/access_table.h"
+
+namespace tiny {
+
+namespace {
+
+double extent_of(const AccessTable& table, RangeSet set) {
+  double n = 1;
+  for (; set; set &= set - 1) n *= table.extents[static_cast<size_t>(std::countr_zero(set))];
+  return n;
+}
+
+}  // namespace
+
+double limit_seconds(const Kernel& kernel, const Target& target) {
+  const AccessTable table = access_table(kernel);
+  FreeRanges free;
+  add_free_ranges(kernel, kernel.roots, free);
+  double work = 0;  // in multiply-adds of one element
+  for (const UOp& u : topological(kernel.roots)) {
+    if (u.dtype() == kInt64 || u.dtype() == kVoid) continue;
+    const double width = static_cast<double>(u.dtype().bytes()) / 4;
+    if (u.op() == Op::Reduce) {
+      RangeSet all = free.at(u.src(0).node());
+      for (const UOp& r : u.src().subspan(1)) all |= bit(kernel.position(r));
+      const UOp& value = u.src(0);
+      // The product is part of the multiply-add.
+      const bool is_product = value.op() == Op::Mul && u.reduce_arg().op == Op::Add;
+      work += extent_of(table, all) * width - (is_product ? extent_of(table, all) * width : 0);
+    } else if (has(u.op(), kElementwise) && u.op() != Op::Cast) {
+      work += extent_of(table, free.at(u.node())) * width;
+    }
+  }
+  double bytes = 0;
+  for (const AccessInfo& a : table.accesses) {
+    double elements = 1;
+    for (size_t i = 0; i < a.strides.size(); ++i)
+      if (a.strides[i] != 0) elements *= table.extents[i];
+    const DType dtype = a.store ? a.node.src(1).dtype() : a.node.dtype();
+    bytes += std::min(elements, a.elements) * static_cast<double>(dtype.bytes());
+  }
+  const double bandwidth = bytes <= static_cast<double>(target.l1_bytes)   ? 2 * target.l2_bandwidth
+                           : bytes <= static_cast<double>(target.l2_bytes) ? target.l2_bandwidth
+                           : bytes <= static_cast<double>(target.l3_bytes)
+                               ? target.l3_bandwidth
+                               : target.memory_bandwidth;
+  return std::max(work / target.fma_rate, bytes / bandwidth);
+}
+
+}  // namespace tiny

@@ -1,0 +1,12 @@
+// The least that a kernel can take on one core of a target: what its arithmetic takes in full
+// vectors, or what it reads and writes once, from the cache that holds all of it.
+#pragma once
+
+#include "ir/kernel.h"
+#include "ir/target.h"
+
+namespace tiny {
+
+double limit_seconds(const Kernel& kernel, const Target& target);
+
+}  // namespace tiny

@@ -1,0 +1,79 @@
+// Kernels that fit no family get lanes and registers all the same.
+#include <gtest/gtest.h>
+
+#include "codegen/choose/strategies.h"
+#include "codegen/pipeline.h"
+#include "cost/limit.h"
+#include "engine/context.h"
+#include "schedule/schedule.h"
+#include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/program.h"
+#include "tensor/reduce.h"
+#include "tests/support/context.h"
+
+namespace tiny {
+namespace {
+
+class GenericTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Flags flags = testing::flags_for("null");
+    flags.cache = 0;
+    flags.threads = 1;
+    context_ = make_ref<Context>(flags);
+  }
+  Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, to_shape(shape)); }
+  Kernel kernel_of(const Tensor& t) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {t.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target_);
+    return prepare_kernel(schedule.kernels.back().kernel, target_);
+  }
+
+  Ref<Context> context_;
+  Target target_ = avx512_target();
+};
+
+// A product with both operands the wrong way: lanes alone are far from what it can have.
+TEST_F(GenericTest, IsTakenWhereItIsEstimatedToTakeFarLess) {
+  const Kernel kernel =
+      kernel_of(matmul(permute(input({136, 68}), {1, 0}), permute(input({24, 136}), {1, 0})));
+  const OptimisedKernel chosen = optimise(kernel, target_);
+  const double family = estimate(choose_by_family(kernel, target_).kernel, target_).seconds;
+  EXPECT_LE(estimate(chosen.kernel, target_).seconds, family);
+  for (const ProposalNote& p : chosen.proposed) {
+    EXPECT_FALSE(p.strategy.empty());
+    EXPECT_GT(p.cost.seconds, 0);
+  }
+}
+
+// What is near its limit already costs no look at other lists.
+TEST_F(GenericTest, IsNotAskedNearTheLimit) {
+  const Kernel kernel = kernel_of(relu(input({1 << 16})));
+  EXPECT_TRUE(optimise(kernel, target_).proposed.empty());
+}
+
+// The same list again: choices are part of cache keys.
+TEST_F(GenericTest, ChoosesTheSameAgain) {
+  const Tensor x = input({3, 37, 5, 11});
+  const Kernel kernel = kernel_of(sum(permute(exp(x), {3, 1, 0, 2}), {1}));
+  EXPECT_EQ(to_text(choose_options(kernel, target_)), to_text(choose_options(kernel, target_)));
+}
+
+// Every list that is proposed replays.
+TEST_F(GenericTest, ProposesListsThatReplay) {
+  const Kernel kernel = kernel_of(matmul(input({33, 70}), permute(input({50, 70}), {1, 0})));
+  std::vector<Proposal> proposals;
+  for (const Strategy& s : strategies()) s.propose(kernel, target_, kProgramRuns, proposals);
+  ASSERT_FALSE(proposals.empty());
+  for (const Proposal& p : proposals) {
+    const Kernel again = apply_options(kernel, parse_options(to_text(p.made.options)));
+    EXPECT_EQ(again.ranges.size(), p.made.kernel.ranges.size());
+    EXPECT_EQ(estimate(again, target_).seconds, p.cost.seconds);
+  }
+}
+
+}  // namespace
+}  // namespace tiny

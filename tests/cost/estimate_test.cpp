@@ -1,0 +1,125 @@
+// What the estimate must rank, by the kernels and lists of which it is known.
+#include "cost/estimate.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/options.h"
+#include "codegen/pipeline.h"
+#include "cost/limit.h"
+#include "engine/context.h"
+#include "schedule/form_fma.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+#include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/program.h"
+#include "tensor/reduce.h"
+#include "tests/support/context.h"
+
+namespace tiny {
+namespace {
+
+class EstimateTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Flags flags = testing::flags_for("null");
+    flags.cache = 0;
+    flags.threads = 1;
+    context_ = make_ref<Context>(flags);
+  }
+  Tensor input(const Ints& shape, DType dtype = kFloat32) {
+    return make_placeholder(context_, dtype, to_shape(shape));
+  }
+  // The only kernel of `t`, as options apply to it.
+  Kernel kernel_of(const Tensor& t) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {t.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target_);
+    EXPECT_EQ(schedule.kernels.size(), 1u);
+    return prepare_kernel(schedule.kernels.front().kernel, target_);
+  }
+  Estimate of(const Kernel& kernel, std::string_view list) {
+    return estimate(apply_options(kernel, parse_options(list)), target_);
+  }
+  double seconds(const Kernel& kernel, std::string_view list) { return of(kernel, list).seconds; }
+
+  Ref<Context> context_;
+  Target target_ = avx512_target();
+};
+
+TEST_F(EstimateTest, LanesSideBySideBeatLanesApart) {
+  const Kernel sum = kernel_of(add(input({512, 512}), permute(input({512, 512}), {1, 0})));
+  const Kernel row = kernel_of(mul(input({512, 512}), input({512, 1})));
+  ASSERT_EQ(row.ranges.size(), 2u);
+  const double along = seconds(row, "TILE r1 16; VEC r2");
+  EXPECT_LT(5 * along, seconds(row, "TILE r0 16; VEC r2"));
+  EXPECT_LT(5 * along, seconds(row, "")) << "one lane";
+  EXPECT_GT(seconds(sum, "TILE r1 16; VEC r2"), 2 * along) << "one of two is read apart";
+}
+
+TEST_F(EstimateTest, SumsInRegistersHideTheirLatency) {
+  const Kernel product = kernel_of(matmul(input({96, 256}), input({256, 256})));
+  const double one = seconds(product, "TILE r1 16; VEC r3");
+  const double twelve = seconds(product, "TILE r0 12; UPCAST r3; TILE r1 16; VEC r4");
+  EXPECT_LT(twelve * 3, one);
+  EXPECT_LT(seconds(product, "TILE r0 12; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5"),
+            twelve);
+  // Sums that registers do not hold are loaded and stored in each step.
+  const double spilled =
+      seconds(product, "TILE r0 24; UPCAST r3; TILE r1 64; TILE r4 16; UPCAST r4; VEC r5");
+  EXPECT_GT(spilled, twelve);
+}
+
+TEST_F(EstimateTest, AGoodProductIsNearItsLimit) {
+  const Kernel product = kernel_of(matmul(input({144, 256}), input({256, 64})));
+  const double limit = limit_seconds(product, target_);
+  const double good =
+      seconds(product, "TILE r0 12; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5") -
+      target_.launch_seconds;
+  EXPECT_GE(good, limit);
+  EXPECT_LT(good, 2.5 * limit);
+  EXPECT_NEAR(limit, 144.0 * 256 * 64 / target_.fma_rate, 0.01 * limit);
+}
+
+// What is computed in the loops of a sum is computed again in each turn of the loops around it; a
+// stage is filled once.
+TEST_F(EstimateTest, WhatIsComputedInsideCountsForEachTurn) {
+  const Tensor means = mean(input({64, 100}), {1});
+  const Kernel kernel = kernel_of(matmul(reshape(means, {1, 64}), input({64, 400})));
+  if (kernel.ranges.size() < 3) GTEST_SKIP() << "the mean is a kernel of its own";
+  const std::vector<UOp> order = topological(kernel.roots);
+  int64_t inner = -1;
+  for (size_t n = 0; n < order.size() && inner < 0; ++n)
+    if (order[n].op() == Op::Reduce) inner = static_cast<int64_t>(n);
+  EXPECT_LT(5 * seconds(kernel, cat("STAGE v", inner, " all")), seconds(kernel, ""));
+}
+
+// A sum over what other loops walk is added to memory if its loop stands outside.
+TEST_F(EstimateTest, LoopsOutsideOfAnElementAddToMemory) {
+  const Kernel product = kernel_of(matmul(input({64, 64}), input({64, 64})));
+  EXPECT_LT(seconds(product, "TILE r1 16; VEC r3"),
+            seconds(product, "TILE r1 16; VEC r3; TILE r2 4; ORDER r2 r0 r1"));
+}
+
+// An operand that a cache does not hold comes again for each tile of rows.
+TEST_F(EstimateTest, WhatNoCacheHoldsComesAgain) {
+  const Kernel product = kernel_of(matmul(input({512, 4096}), input({4096, 4096})));
+  const char* few = "TILE r0 2; UPCAST r3; TILE r1 16; VEC r4";
+  const char* many = "TILE r0 14; UPCAST r3; TILE r1 16; VEC r4";
+  EXPECT_GT(of(product, few)[Resource::Memory], 2 * of(product, many)[Resource::Memory]);
+}
+
+TEST_F(EstimateTest, SaysWhatIsWantedMost) {
+  const Kernel copy = kernel_of(neg(input({1 << 24})));
+  const Estimate large = of(copy, "TILE r0 16; VEC r1");
+  EXPECT_EQ(name_of(large.bound()), "memory");
+  const Kernel quotient = kernel_of(div(input({2048}), input({2048})));
+  EXPECT_EQ(name_of(of(quotient, "TILE r0 16; VEC r1").bound()), "arithmetic");
+  const Kernel sum = kernel_of(tiny::sum(input({4096}), {0}));
+  EXPECT_EQ(name_of(of(sum, "").bound()), "chain");
+}
+
+}  // namespace
+}  // namespace tiny
