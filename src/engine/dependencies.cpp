@@ -1,6 +1,7 @@
 #include "engine/dependencies.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -19,6 +20,12 @@ void add_all(Entries& to, const Entries& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+void keep_distinct(Entries& list) {
+  std::ranges::sort(list);
+  const auto [rest, end] = std::ranges::unique(list);
+  list.erase(rest, end);
+}
+
 // In a list that is too long, `entry` waits for the others and stands for them.
 void bound(Entries& list, uint32_t entry, Entries& after) {
   if (list.size() <= kMostListed) return;
@@ -33,20 +40,22 @@ struct Use {
   bool is_written;
 };
 
-std::vector<Use> uses_of(const TapeEntry& entry) {
-  std::vector<Use> all, uses;
+// One for each slot, in the order of their numbers.
+void find_uses(const TapeEntry& entry, std::vector<Use>& uses) {
+  uses.clear();
   for (size_t p = 0; p < entry.slots.size(); ++p)
-    all.push_back({entry.slots[p], entry.info.params[p].read, entry.info.params[p].written});
-  std::ranges::sort(all, {}, &Use::slot);
-  for (const Use& use : all) {
-    if (uses.empty() || uses.back().slot != use.slot) {
-      uses.push_back(use);
+    uses.push_back({entry.slots[p], entry.info.params[p].read, entry.info.params[p].written});
+  std::ranges::sort(uses, {}, &Use::slot);
+  size_t kept = 0;
+  for (const Use& use : uses) {
+    if (kept == 0 || uses[kept - 1].slot != use.slot) {
+      uses[kept++] = use;
       continue;
     }
-    uses.back().is_read |= use.is_read;
-    uses.back().is_written |= use.is_written;
+    uses[kept - 1].is_read |= use.is_read;
+    uses[kept - 1].is_written |= use.is_written;
   }
-  return uses;
+  uses.resize(kept);
 }
 
 // Pieces of memory, each with who touched it last.  A write makes one piece of all that it covers:
@@ -91,29 +100,35 @@ class Memory {
   }
 
   void write(int64_t begin, int64_t end, const Use& use, uint32_t entry, Entries& after) {
-    const auto first = parts_.lower_bound(begin), last = parts_.lower_bound(end);
-    if (first != last && first->first == begin && first->second.end == end) {
-      Part& part = first->second;
-      // Another part of the same value: what was there before is the same.
-      if (part.slot == use.slot && part.readers.empty() && !use.is_read && !part.is_updated) {
-        add_all(after, part.before);
-        part.writers.push_back(entry);
-        bound(part.writers, entry, after);
-        return;
+    const auto first = parts_.try_emplace(begin).first;
+    Part& part = first->second;
+    const bool is_one_piece = part.end == end;
+    // Another part of the same value: what was there before is the same.
+    if (is_one_piece && part.slot == use.slot && part.readers.empty() && !use.is_read &&
+        !part.is_updated) {
+      add_all(after, part.before);
+      part.writers.push_back(entry);
+      bound(part.writers, entry, after);
+      return;
+    }
+    part.before.swap(part.writers);
+    add_all(part.before, part.readers);
+    if (!is_one_piece) {
+      const auto others = std::next(first), last = parts_.lower_bound(end);
+      for (auto at = others; at != last; ++at) {
+        add_all(part.before, at->second.writers);
+        add_all(part.before, at->second.readers);
       }
+      parts_.erase(others, last);
+      keep_distinct(part.before);
     }
-    Part whole{end, use.slot, use.is_read, {entry}, {}, {}};
-    for (auto at = first; at != last; ++at) {
-      add_all(whole.before, at->second.writers);
-      add_all(whole.before, at->second.readers);
-    }
-    std::ranges::sort(whole.before);
-    const auto [rest, end_of_rest] = std::ranges::unique(whole.before);
-    whole.before.erase(rest, end_of_rest);
-    add_all(after, whole.before);
-    bound(whole.before, entry, after);
-    parts_.erase(first, last);
-    parts_.emplace(begin, std::move(whole));
+    add_all(after, part.before);
+    bound(part.before, entry, after);
+    part.end = end;
+    part.slot = use.slot;
+    part.is_updated = use.is_read;
+    part.writers.assign(1, entry);
+    part.readers.clear();
   }
 
   void cut(int64_t where) {
@@ -146,16 +161,19 @@ std::vector<Entries> find_dependencies(const Plan& plan) {
     if (slot.kind == SlotKind::Output) begins[i] = std::exchange(outputs, outputs + slot.bytes);
   }
   Memory memory;
+  std::vector<Use> uses;
+  Entries after;
   for (uint32_t i = 0; i < found.size(); ++i) {
-    for (const Use& use : uses_of(plan.tape[i])) {
+    find_uses(plan.tape[i], uses);
+    after.clear();
+    for (const Use& use : uses) {
       const int64_t begin = begins[use.slot];
       if (begin < 0) continue;
-      memory.touch(begin, begin + plan.slots[use.slot].bytes, use, i, found[i]);
+      memory.touch(begin, begin + plan.slots[use.slot].bytes, use, i, after);
     }
-    std::ranges::sort(found[i]);
-    const auto [end, last] = std::ranges::unique(found[i]);
-    found[i].erase(end, last);
-    std::erase(found[i], i);
+    keep_distinct(after);
+    std::erase(after, i);
+    found[i].assign(after.begin(), after.end());
   }
   return found;
 }
