@@ -11,6 +11,7 @@
 #include "engine/observe.h"
 #include "engine/realize.h"
 #include "engine/reuse.h"
+#include "ir/node_map.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -115,7 +116,11 @@ namespace {
 class Planner {
  public:
   Planner(const Schedule& schedule, const PlanRequest& request)
-      : schedule_(schedule), request_(request) {}
+      : schedule_(schedule),
+        request_(request),
+        inputs_(numbers_of(request.inputs)),
+        outputs_(numbers_of(request.outputs)),
+        leaves_(numbers_of(request.leaves)) {}
 
   Plan run(Context& context) {
     plan_.inputs = static_cast<int64_t>(request_.inputs.size());
@@ -133,6 +138,17 @@ class Planner {
   }
 
  private:
+  using Numbers = NodeTable<int64_t>;
+
+  // Of a node that stands there twice, the first.
+  static Numbers numbers_of(std::span<const UOp> list) {
+    Numbers numbers;
+    numbers.reserve(list.size());
+    int64_t number = 0;
+    for (const UOp& u : list) numbers.emplace(u.node(), number++);
+    return numbers;
+  }
+
   void compile(Context& context) {
     KernelCache& cache = context.kernels();
     for (size_t i = 0; i < schedule_.kernels.size(); ++i)
@@ -221,19 +237,17 @@ class Planner {
     slot.bytes = bytes_of(value, schedule_);
     slot.size = SizeExpression(elements_of(value, schedule_) * Dim(value.dtype().bytes()),
                                request_.variables);
-    const auto number_in = [&](std::span<const UOp> list) {
-      return std::find(list.begin(), list.end(), value) - list.begin();
-    };
-    if (const auto n = number_in(request_.inputs); n < std::ssize(request_.inputs)) {
+    if (const int64_t* input = inputs_.find(value.node())) {
       slot.kind = SlotKind::Input;
-      slot.number = n;
-    } else if (const auto m = number_in(request_.outputs); m < std::ssize(request_.outputs)) {
+      slot.number = *input;
+    } else if (const int64_t* output = outputs_.find(value.node())) {
       slot.kind = SlotKind::Output;
-      slot.number = m;
+      slot.number = *output;
     } else if (Ref<Storage> storage = storage_of(value)) {
       slot.kind = SlotKind::Captured;
       slot.storage = std::move(storage);
-      slot.number = number_in(request_.leaves);
+      const int64_t* leaf = leaves_.find(value.node());
+      slot.number = leaf ? *leaf : std::ssize(request_.leaves);
     }
     return slot;
   }
@@ -257,6 +271,9 @@ class Planner {
 
   const Schedule& schedule_;
   const PlanRequest& request_;
+  const Numbers inputs_;
+  const Numbers outputs_;
+  const Numbers leaves_;
   Plan plan_;
   std::unordered_map<const Node*, uint32_t> slots_;
   std::unordered_map<const Node*, size_t> last_use_;  // the last kernel that reads or stores it

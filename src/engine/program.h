@@ -95,6 +95,8 @@ struct Plan {
 std::vector<std::string> computed_names(const Plan& plan, const TapeEntry& entry);
 std::string computed_text(const std::vector<std::string>& names);
 
+inline constexpr uint32_t kNoSlot = UINT32_MAX;
+
 class Program : public RefCounted, public Plan {
  public:
   Program() = default;
@@ -109,6 +111,9 @@ class Program : public RefCounted, public Plan {
   int64_t interpreted = 0;                   // entries of the tape that are bytecode
   std::vector<std::vector<uint32_t>> after;  // by entry: others that it comes after
   std::vector<std::vector<uint32_t>> uses;   // by slot: which of the tape's arguments it is
+  std::vector<uint32_t> input_slots;         // by number; of an input that nothing reads: kNoSlot
+  std::vector<uint32_t> output_slots;        // by number
+  std::vector<uint32_t> written_slots;       // captured memory that the program writes
 };
 
 // Whether the first bytes of two pieces of memory meet.
@@ -153,7 +158,7 @@ class Run : public RefCounted {
   const Program& program() const { return *program_; }
 
  private:
-  void bind(SlotKind kind, int64_t number, const Ref<Storage>& storage);
+  void bind(uint32_t slot, const Ref<Storage>& storage);
   void set_argument(size_t slot, Argument argument);
   void fit_to_variables();
   void make_launches();
