@@ -90,8 +90,7 @@ Plan made_plan(Context& context, const GraphRequest& given, const Captured& capt
   copy_what_is_stored(roots, given.roots.size());
   context.device().release_kept();  // what constants needed must not stand beside what comes
   out.init_seconds += observer.now() - start;
-  if (context.flags().spec != 0)
-    for (const UOp& u : roots) verify_tensor(u);
+  if (context.flags().spec != 0) verify_tensor(roots);
   observer.drawn(roots);
   GraphRequest request = given;
   request.roots = roots;

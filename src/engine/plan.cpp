@@ -9,6 +9,7 @@
 #include "engine/custom_op.h"
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
+#include "engine/placed_lifetimes.h"
 #include "engine/realize.h"
 #include "engine/reuse.h"
 #include "ir/node_map.h"
@@ -22,6 +23,9 @@ constexpr int64_t kPageBytes = 4096;
 constexpr int64_t kApart = 1024;           // in their pages, so that no load waits for a store..
 constexpr int64_t kApartFrom = 128 << 10;  // ..of values to which a page is little
 constexpr int64_t kApartStep = 512;
+// A value beside more others lies behind all of them: looking for gaps would take time like the
+// square of their number, and values are placed from the largest on, so that what is lost is small.
+constexpr size_t kGapsMost = 512;
 
 // How far two places are apart in their pages, the shorter way round.
 int64_t apart_in_pages(int64_t a, int64_t b) {
@@ -45,10 +49,6 @@ int64_t place_apart(const std::vector<int64_t>& others, int64_t at) {
   return best;
 }
 
-bool live_at_once(const Lifetime& a, const Lifetime& b) {
-  return a.first <= b.last && b.first <= a.last;
-}
-
 }  // namespace
 
 int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
@@ -57,29 +57,25 @@ int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
   std::stable_sort(by_size.begin(), by_size.end(),
                    [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   int64_t total = 0;
-  std::vector<size_t> placed;  // by offset
+  PlacedLifetimes placed(lifetimes);
+  std::vector<size_t> others;
   std::vector<int64_t> large;  // offsets
   for (size_t i : by_size) {
     Lifetime& life = lifetimes[i];
+    const bool finds_gaps = placed.find(life, kGapsMost, others);
     large.clear();
     if (life.bytes >= kApartFrom)
-      for (size_t p : placed)
-        if (live_at_once(lifetimes[p], life)) large.push_back(lifetimes[p].offset);
-    int64_t at = place_apart(large, 0);
-    for (size_t p : placed) {
-      const Lifetime& other = lifetimes[p];
-      if (!live_at_once(other, life)) continue;
+      for (const size_t other : others) large.push_back(lifetimes[other].offset);
+    int64_t at = place_apart(large, finds_gaps ? 0 : round_up(placed.end_beside(life), alignment));
+    for (size_t k = 0; finds_gaps && k < others.size(); ++k) {
+      const Lifetime& other = lifetimes[others[k]];
       if (at + life.bytes <= other.offset) break;
       const int64_t end = round_up(other.offset + other.bytes, alignment);
       if (end > at) at = place_apart(large, end);
     }
     life.offset = at;
     total = std::max(total, at + life.bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](size_t a, size_t b) {
-                                     return lifetimes[a].offset < lifetimes[b].offset;
-                                   }),
-                  i);
+    placed.add(i);
   }
   return total;
 }

@@ -131,8 +131,7 @@ Realized realize(Context& context, std::span<const UOp> outputs, Placement place
     if (!stored_view(out)) missing.push_back(out);
   require_values(outputs, {});  // an input is stored, but nowhere
   if (missing.empty()) return {};
-  if (context.flags().spec != 0)
-    for (const UOp& out : missing) verify_tensor(out);
+  if (context.flags().spec != 0) verify_tensor(missing);
   if (!context.custom_ops().empty()) add_results_beside(missing);
   context.observer().drawn(missing);
   Versions versions(context, missing);
