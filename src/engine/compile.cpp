@@ -1,6 +1,5 @@
 #include "engine/compile.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -13,6 +12,7 @@
 #include "engine/plan_graph.h"
 #include "engine/program_record.h"
 #include "engine/realize.h"
+#include "ir/node_map.h"
 #include "ir/rebuild.h"
 #include "ir/spec.h"
 #include "schedule/rewrite_onehot.h"
@@ -54,14 +54,11 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UO
 // The first `count` of the roots are to be stored anew: what has memory already, or is stored for
 // another of them, is copied.
 void copy_what_is_stored(std::vector<UOp>& roots, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    UOp& root = roots[i];
-    const auto is_taken = [&] {
-      const auto end = roots.begin() + static_cast<int64_t>(i);
-      return std::find(roots.begin(), end, root) != end;
-    };
-    while (!is_stored_whole(root) || has_memory(root) || is_taken())
+  NodeSet taken;
+  for (UOp& root : std::span(roots).first(count)) {
+    while (!is_stored_whole(root) || has_memory(root) || taken.contains(root.node()))
       root = root.graph().make(Op::Contiguous, {UOp(root)});
+    taken.insert(root.node());
   }
 }
 
@@ -93,8 +90,7 @@ Plan made_plan(Context& context, const GraphRequest& given, const Captured& capt
   copy_what_is_stored(roots, given.roots.size());
   context.device().release_kept();  // what constants needed must not stand beside what comes
   out.init_seconds += observer.now() - start;
-  if (context.flags().spec != 0)
-    for (const UOp& u : roots) verify_tensor(u);
+  if (context.flags().spec != 0) verify_tensor(roots);
   observer.drawn(roots);
   GraphRequest request = given;
   request.roots = roots;
@@ -157,7 +153,9 @@ std::vector<UOp> pending_versions(std::span<const UOp> outputs) {
 }
 
 void take_versions(Context& context, std::span<const UOp> versions) {
-  const auto is_taken = [&](const UOp& u) { return std::ranges::count(versions, u) > 0; };
+  NodeSet taken;
+  for (const UOp& u : versions) taken.insert(u.node());
+  const auto is_taken = [&](const UOp& u) { return taken.contains(u.node()); };
   // First all checks, then the changes.
   for (Cell* cell = context.cells(); cell; cell = cell->next()) {
     UOp below = cell->node();

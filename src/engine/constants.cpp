@@ -1,7 +1,7 @@
 #include "engine/constants.h"
 
-#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "engine/backend.h"
 #include "engine/copied_constant.h"
@@ -38,11 +38,14 @@ std::vector<uint8_t> varying(std::span<const UOp> order, bool memory_is_constant
   return varies;
 }
 
-// What a value is a view of.
-UOp base_of(UOp value) {
-  while (has(value.op(), kMovement) && value.op() != Op::Pad && !has_memory(value))
-    value = UOp(value.src(0));
-  return value;
+// What each node of an order is a view of, by id.
+std::vector<const UOp*> bases_of(std::span<const UOp> order) {
+  std::vector<const UOp*> bases(order.front().graph().id_limit());
+  for (const UOp& u : order) {
+    const bool is_view = has(u.op(), kMovement) && u.op() != Op::Pad && !has_memory(u);
+    bases[u.id()] = is_view ? bases[u.src(0).id()] : &u;
+  }
+  return bases;
 }
 
 // Values that no input reaches but that a value that inputs reach is made from.
@@ -59,15 +62,16 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_
     light[u.id()] = l ? 1 : 0;
   }
   const std::vector<uint8_t> widens = widening_nodes(outputs, target, varies);
+  const std::vector<const UOp*> bases = bases_of(order);
+  std::vector<uint8_t> is_found(varies.size());
   std::vector<UOp> frontier;
   for (const UOp& u : order) {
     if ((!varies[u.id()] && !widens[u.id()]) || has_memory(u)) continue;
     for (const UOp& s : u.src()) {
       // Views cost nothing, and constants are better left where kernels can see them.
-      const UOp base = base_of(s);
+      const UOp& base = *bases[s.id()];
       if (varies[s.id()] || has_memory(base) || light[base.id()] || widens[base.id()]) continue;
-      if (std::find(frontier.begin(), frontier.end(), base) == frontier.end())
-        frontier.push_back(base);
+      if (!std::exchange(is_found[base.id()], 1)) frontier.push_back(base);
     }
   }
   return frontier;
@@ -108,11 +112,12 @@ constexpr int64_t kWalkedMin = 2 << 20;
 std::vector<UOp> copy_walked(std::span<const UOp> roots, bool memory_is_constant) {
   const std::vector<UOp> order = topological(roots, has_memory);
   const std::vector<uint8_t> varies = varying(order, memory_is_constant);
+  const std::vector<const UOp*> bases = bases_of(order);
   std::vector<uint8_t> walked(varies.size());
   for (const UOp& u : order) {
     if (!varies[u.id()] || has_memory(u) || u.op() == Op::Gather) continue;
     for (const UOp& s : u.src())
-      if (const UOp base = base_of(s); !varies[s.id()] && base.op() == Op::Buffer) {
+      if (const UOp& base = *bases[s.id()]; !varies[s.id()] && base.op() == Op::Buffer) {
         const Ref<Storage> storage = storage_of(base);
         walked[base.id()] =
             storage->can_unload() && storage->memory().bytes() >= kWalkedMin ? 1 : 0;

@@ -1,7 +1,8 @@
 // Which kernels of a tape must have ended before another begins.
 //
 // Those that touch the same memory, of which one writes it; of slots in the arena, also by where
-// they lie.  Kernels that store parts of one value do not wait for each other.
+// they lie.  Kernels that store parts of one value do not wait for each other, unless there are
+// very many: what is found grows with the tape, not with its square.
 #pragma once
 
 #include <cstdint>

@@ -9,9 +9,11 @@
 #include "engine/custom_op.h"
 #include "engine/kernel_cache.h"
 #include "engine/observe.h"
+#include "engine/placed_lifetimes.h"
 #include "engine/plan_loops.h"
 #include "engine/realize.h"
 #include "engine/reuse.h"
+#include "ir/node_map.h"
 #include "schedule/scans.h"
 #include "shape/shape.h"
 
@@ -23,6 +25,9 @@ constexpr int64_t kPageBytes = 4096;
 constexpr int64_t kApart = 1024;           // in their pages, so that no load waits for a store..
 constexpr int64_t kApartFrom = 128 << 10;  // ..of values to which a page is little
 constexpr int64_t kApartStep = 512;
+// A value beside more others lies behind all of them: looking for gaps would take time like the
+// square of their number, and values are placed from the largest on, so that what is lost is small.
+constexpr size_t kGapsMost = 512;
 
 // How far two places are apart in their pages, the shorter way round.
 int64_t apart_in_pages(int64_t a, int64_t b) {
@@ -46,10 +51,6 @@ int64_t place_apart(const std::vector<int64_t>& others, int64_t at) {
   return best;
 }
 
-bool live_at_once(const Lifetime& a, const Lifetime& b) {
-  return a.first <= b.last && b.first <= a.last;
-}
-
 }  // namespace
 
 int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
@@ -58,29 +59,25 @@ int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, int64_t alignment) {
   std::stable_sort(by_size.begin(), by_size.end(),
                    [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   int64_t total = 0;
-  std::vector<size_t> placed;  // by offset
+  PlacedLifetimes placed(lifetimes);
+  std::vector<size_t> others;
   std::vector<int64_t> large;  // offsets
   for (size_t i : by_size) {
     Lifetime& life = lifetimes[i];
+    const bool finds_gaps = placed.find(life, kGapsMost, others);
     large.clear();
     if (life.bytes >= kApartFrom)
-      for (size_t p : placed)
-        if (live_at_once(lifetimes[p], life)) large.push_back(lifetimes[p].offset);
-    int64_t at = place_apart(large, 0);
-    for (size_t p : placed) {
-      const Lifetime& other = lifetimes[p];
-      if (!live_at_once(other, life)) continue;
+      for (const size_t other : others) large.push_back(lifetimes[other].offset);
+    int64_t at = place_apart(large, finds_gaps ? 0 : round_up(placed.end_beside(life), alignment));
+    for (size_t k = 0; finds_gaps && k < others.size(); ++k) {
+      const Lifetime& other = lifetimes[others[k]];
       if (at + life.bytes <= other.offset) break;
       const int64_t end = round_up(other.offset + other.bytes, alignment);
       if (end > at) at = place_apart(large, end);
     }
     life.offset = at;
     total = std::max(total, at + life.bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](size_t a, size_t b) {
-                                     return lifetimes[a].offset < lifetimes[b].offset;
-                                   }),
-                  i);
+    placed.add(i);
   }
   return total;
 }
@@ -117,7 +114,12 @@ namespace {
 class Planner {
  public:
   Planner(const Schedule& schedule, const PlanRequest& request)
-      : schedule_(schedule), request_(request), loops_(schedule, request.variables) {}
+      : schedule_(schedule),
+        request_(request),
+        inputs_(numbers_of(request.inputs)),
+        outputs_(numbers_of(request.outputs)),
+        leaves_(numbers_of(request.leaves)),
+        loops_(schedule, request.variables) {}
 
   Plan run(Context& context) {
     plan_.inputs = static_cast<int64_t>(request_.inputs.size());
@@ -136,6 +138,17 @@ class Planner {
   }
 
  private:
+  using Numbers = NodeTable<int64_t>;
+
+  // Of a node that stands there twice, the first.
+  static Numbers numbers_of(std::span<const UOp> list) {
+    Numbers numbers;
+    numbers.reserve(list.size());
+    int64_t number = 0;
+    for (const UOp& u : list) numbers.emplace(u.node(), number++);
+    return numbers;
+  }
+
   void compile(Context& context) {
     KernelCache& cache = context.kernels();
     find_last_uses();
@@ -326,19 +339,17 @@ class Planner {
 
   Slot new_slot(const UOp& value) const {
     Slot slot = sized_slot(value);
-    const auto number_in = [&](std::span<const UOp> list) {
-      return std::find(list.begin(), list.end(), value) - list.begin();
-    };
-    if (const auto n = number_in(request_.inputs); n < std::ssize(request_.inputs)) {
+    if (const int64_t* input = inputs_.find(value.node())) {
       slot.kind = SlotKind::Input;
-      slot.number = n;
-    } else if (const auto m = number_in(request_.outputs); m < std::ssize(request_.outputs)) {
+      slot.number = *input;
+    } else if (const int64_t* output = outputs_.find(value.node())) {
       slot.kind = SlotKind::Output;
-      slot.number = m;
+      slot.number = *output;
     } else if (Ref<Storage> storage = storage_of(value)) {
       slot.kind = SlotKind::Captured;
       slot.storage = std::move(storage);
-      slot.number = number_in(request_.leaves);
+      const int64_t* leaf = leaves_.find(value.node());
+      slot.number = leaf ? *leaf : std::ssize(request_.leaves);
     }
     return slot;
   }
@@ -362,6 +373,9 @@ class Planner {
 
   const Schedule& schedule_;
   const PlanRequest& request_;
+  const Numbers inputs_;
+  const Numbers outputs_;
+  const Numbers leaves_;
   const PlanLoops loops_;
   Plan plan_;
   std::unordered_map<const Node*, uint32_t> slots_;

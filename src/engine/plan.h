@@ -29,9 +29,10 @@ int64_t bytes_of(const UOp& node, const Schedule& schedule);
 Plan make_plan(Context& context, const Schedule& schedule, const PlanRequest& request);
 
 // Offsets for intervals of time [first, last] with sizes, so that what overlaps in time does not in
-// memory: largest first, lowest gap that fits.  Large values that live at the same time begin well
-// apart in their pages: a kernel that reads one and stores the other would wait for its own stores
-// where addresses differ by whole pages.  Returns the total.
+// memory: largest first, lowest gap that fits; behind all others where they are very many.  Large
+// values that live at the same time begin well apart in their pages: a kernel that reads one and
+// stores the other would wait for its own stores where addresses differ by whole pages.  Returns
+// the total.
 struct Lifetime {
   int64_t bytes = 0;
   int64_t first = 0;

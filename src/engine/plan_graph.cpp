@@ -1,6 +1,7 @@
 #include "engine/plan_graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include "codegen/heuristic.h"
@@ -12,6 +13,7 @@
 #include "engine/plan_cache.h"
 #include "engine/realize.h"
 #include "engine/stored.h"
+#include "ir/node_map.h"
 #include "schedule/form_fma.h"
 #include "schedule/kernel_origins.h"
 #include "schedule/schedule.h"
@@ -24,17 +26,23 @@ namespace {
 
 // The stored bases of the roots stay; everything else that is stored lives in the arena.
 std::vector<UOp> kept_nodes(const Schedule& schedule, std::span<const UOp> roots) {
-  std::vector<UOp> kept;
-  std::vector<uint8_t> flags(roots.empty() ? 0 : roots.front().graph().id_limit());
-  for (const UOp& node : schedule.stored) {
-    flags[node.id()] = 1;
-    for (const UOp& root : roots)
-      if (const auto stored = as_view(root, flags); stored && stored->base == node) {
-        kept.push_back(node);
-        break;
+  if (roots.empty()) return {};
+  const size_t ids = roots.front().graph().id_limit();
+  std::vector<uint8_t> is_stored(ids), is_kept(ids), flags(ids);
+  for (const UOp& node : schedule.stored) is_stored[node.id()] = 1;
+  for (const UOp& root : roots)
+    for (const UOp* node = &root;; node = &node->src(0)) {
+      if (is_stored[node->id()] && !is_kept[node->id()]) {
+        flags[node->id()] = 1;
+        const auto stored = as_view(root, flags);
+        flags[node->id()] = 0;
+        is_kept[node->id()] = stored && stored->base == *node ? 1 : 0;
       }
-    flags[node.id()] = 0;
-  }
+      if (!has(node->op(), kMovement)) break;
+    }
+  std::vector<UOp> kept;
+  std::ranges::copy_if(schedule.stored, std::back_inserter(kept),
+                       [&](const UOp& node) { return is_kept[node.id()] != 0; });
   return kept;
 }
 
@@ -47,10 +55,14 @@ std::shared_ptr<const CachedPlan> without_memory(const GraphPlan& made) {
     if (slot.number >= std::ssize(key.leaves)) return nullptr;
     slot.storage = nullptr;
   }
+  NodeTable<uint32_t> places;
+  for (const UOp& output : made.outputs) places.emplace(output.node(), UINT32_MAX);
+  for (size_t i = 0; i < key.order.size(); ++i)
+    if (uint32_t* place = places.find(key.order[i].node())) *place = static_cast<uint32_t>(i);
   for (const UOp& output : made.outputs) {
-    const auto at = std::find(key.order.begin(), key.order.end(), output);
-    if (at == key.order.end()) return nullptr;
-    out->outputs.push_back(static_cast<uint32_t>(at - key.order.begin()));
+    const uint32_t place = places.at(output.node());
+    if (place == UINT32_MAX) return nullptr;
+    out->outputs.push_back(place);
   }
   return out;
 }

@@ -48,9 +48,15 @@ class Turn {
 Program::Program(Plan plan) : Plan(std::move(plan)) {
   if (has_one_list(*this)) launches = list_launches(*this, std::vector<int64_t>(variables.size()));
   movers.resize(slots.size());
+  input_slots.assign(static_cast<size_t>(inputs), kNoSlot);
+  output_slots.assign(static_cast<size_t>(outputs), kNoSlot);
   for (uint32_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].kind != SlotKind::Moving) continue;
-    for (const uint32_t of : {slots[i].motion.base, slots[i].motion.first})
+    const Slot& slot = slots[i];
+    if (slot.kind == SlotKind::Input) input_slots.at(static_cast<size_t>(slot.number)) = i;
+    if (slot.kind == SlotKind::Output) output_slots.at(static_cast<size_t>(slot.number)) = i;
+    if (slot.is_written) written_slots.push_back(i);
+    if (slot.kind != SlotKind::Moving) continue;
+    for (const uint32_t of : {slot.motion.base, slot.motion.first})
       if (of != Motion::kNone) movers[of].push_back(i);
   }
 }
@@ -213,19 +219,14 @@ void Run::fit_to_variables() {
   fits_ = true;
 }
 
-void Run::bind(SlotKind kind, int64_t number, const Ref<Storage>& storage) {
-  const Program& p = *program_;
-  // An input that nothing reads has no slot.
-  for (size_t i = 0; i < p.slots.size(); ++i) {
-    const Slot& slot = p.slots[i];
-    if (slot.kind != kind || slot.number != number) continue;
-    const int64_t room = storage->memory().bytes() - storage->byte_offset();
-    require(!slot.size.is_const() || room >= slot.bytes, Status::InvalidArgument,
-            "the bound memory has ", room, " bytes of ", slot.bytes);
-    if (!slot.size.is_const()) fits_ = false;
-    bound_[i] = storage;
-    set_argument(i, {&storage->memory(), storage->byte_offset()});
-  }
+void Run::bind(uint32_t at, const Ref<Storage>& storage) {
+  const Slot& slot = program_->slots[at];
+  const int64_t room = storage->memory().bytes() - storage->byte_offset();
+  require(!slot.size.is_const() || room >= slot.bytes, Status::InvalidArgument,
+          "the bound memory has ", room, " bytes of ", slot.bytes);
+  if (!slot.size.is_const()) fits_ = false;
+  bound_[at] = storage;
+  set_argument(at, {&storage->memory(), storage->byte_offset()});
 }
 
 void Run::unbind() {
@@ -239,25 +240,27 @@ void Run::unbind() {
 }
 
 void Run::require_not_written(int64_t number, const Storage& storage) const {
-  for (const Slot& input : program_->slots) {
-    if (input.kind != SlotKind::Input || input.number != number) continue;
-    for (const Slot& slot : program_->slots)
-      require(!slot.is_written || !overlap(storage, input.bytes, *slot.storage, slot.bytes),
-              Status::InvalidArgument,
-              "the input's memory is that of a tensor which the program writes: pass a copy");
+  const uint32_t at = program_->input_slots[static_cast<size_t>(number)];
+  if (at == kNoSlot) return;
+  for (const uint32_t written : program_->written_slots) {
+    const Slot& slot = program_->slots[written];
+    require(!overlap(storage, program_->slots[at].bytes, *slot.storage, slot.bytes),
+            Status::InvalidArgument,
+            "the input's memory is that of a tensor which the program writes: pass a copy");
   }
 }
 
 void Run::bind_input(int64_t number, Ref<Storage> storage) {
   require_not_written(number, *storage);
-  bind(SlotKind::Input, number, storage);
+  const uint32_t at = program_->input_slots[static_cast<size_t>(number)];
+  if (at != kNoSlot) bind(at, storage);
 }
 
 void Run::bind_output(int64_t number, Ref<Storage> storage, bool is_tensors) {
-  bind(SlotKind::Output, number, storage);
-  for (size_t i = 0; i < is_tensors_.size(); ++i)
-    if (program_->slots[i].kind == SlotKind::Output && program_->slots[i].number == number)
-      is_tensors_[i] = is_tensors ? 1 : 0;
+  const uint32_t at = program_->output_slots[static_cast<size_t>(number)];
+  if (at == kNoSlot) return;
+  bind(at, storage);
+  is_tensors_[at] = is_tensors ? 1 : 0;
 }
 
 bool Run::is_used(size_t slot) const {

@@ -119,6 +119,8 @@ struct Plan {
 std::vector<std::string> computed_names(const Plan& plan, const TapeEntry& entry);
 std::string computed_text(const std::vector<std::string>& names);
 
+inline constexpr uint32_t kNoSlot = UINT32_MAX;
+
 class Program : public RefCounted, public Plan {
  public:
   Program() = default;
@@ -133,6 +135,9 @@ class Program : public RefCounted, public Plan {
   // What an execution launches; nothing where the variables' values decide that.
   std::optional<LaunchList> launches;
   std::vector<std::vector<uint32_t>> movers;  // by slot: those that are a part of it in each step
+  std::vector<uint32_t> input_slots;          // by number; of an input that nothing reads: kNoSlot
+  std::vector<uint32_t> output_slots;         // by number
+  std::vector<uint32_t> written_slots;        // captured memory that the program writes
 };
 
 // Whether the first bytes of two pieces of memory meet.
@@ -187,7 +192,7 @@ class Run : public RefCounted {
   int64_t launch_count() const { return std::ssize(launches_); }
 
  private:
-  void bind(SlotKind kind, int64_t number, const Ref<Storage>& storage);
+  void bind(uint32_t slot, const Ref<Storage>& storage);
   void set_argument(size_t slot, Argument argument);
   void move(size_t slot);
   bool is_used(size_t slot) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <list>
+#include <unordered_map>
 
 #include "base/bytes.h"
 #include "engine/copied_constant.h"
@@ -164,10 +165,12 @@ void ProgramRecorder::add_step(ProgramRecord::Step step, std::span<const Ref<Sto
 void ProgramRecorder::finish(const std::string& plan, std::span<const Ref<Storage>> leaves,
                              std::span<const Origin> origins) {
   if (plan.empty()) give_up();
+  std::unordered_map<Origin, uint32_t> numbers;
+  for (const Origin origin : origins_)
+    numbers.emplace(origin, static_cast<uint32_t>(numbers.size()));
   for (const Origin origin : origins) {
-    const auto at = std::ranges::find(origins_, origin);
-    record_.origins.push_back(at == origins_.end() ? ProgramRecord::kNone
-                                                   : static_cast<uint32_t>(at - origins_.begin()));
+    const auto at = numbers.find(origin);
+    record_.origins.push_back(at == numbers.end() ? ProgramRecord::kNone : at->second);
   }
   record_.plan = disk_.name_of(plan);
   record_.leaves = numbers_of(leaves);

@@ -11,6 +11,7 @@
 #include "engine/observe.h"
 #include "engine/plan_graph.h"
 #include "engine/versions.h"
+#include "ir/node_map.h"
 #include "ir/spec.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -102,12 +103,14 @@ Ref<Run> bound_run(Context& context, Plan plan, Placement placement,
 
 void require_values(std::span<const UOp> outputs, std::span<const UOp> inputs,
                     std::span<const UOp> variables) {
+  NodeSet given;
+  for (const UOp& input : inputs) given.insert(input.node());
   for (const UOp& u : topological(outputs, has_memory)) {
     if (u.op() == Op::Variable)
       require(std::ranges::count(variables, u) > 0, Status::InvalidArgument,
               "the value depends on the variable \"", u.variable_arg().name,
               "\", which runs of a program bind: compile a program and read its run");
-    if (!has_memory(u) || std::ranges::count(inputs, u)) continue;
+    if (!has_memory(u) || given.contains(u.node())) continue;
     const Ref<Storage> storage = storage_of(u);
     require(storage->has_memory() || u.op() != Op::Buffer, Status::InvalidArgument,
             inputs.empty()
@@ -128,8 +131,7 @@ Realized realize(Context& context, std::span<const UOp> outputs, Placement place
     if (!stored_view(out)) missing.push_back(out);
   require_values(outputs, {});  // an input is stored, but nowhere
   if (missing.empty()) return {};
-  if (context.flags().spec != 0)
-    for (const UOp& out : missing) verify_tensor(out);
+  if (context.flags().spec != 0) verify_tensor(missing);
   if (!context.custom_ops().empty()) add_results_beside(missing);
   context.observer().drawn(missing);
   Versions versions(context, missing);
@@ -148,7 +150,7 @@ Realized realize(Context& context, std::span<const UOp> outputs, Placement place
   // Writes happen once, even if the run fails on the way.
   if (versions.any()) {
     for (size_t i = 0; i < kept.size(); ++i)
-      if (std::ranges::count(versions.copies(), kept[i])) attach(kept[i], i);
+      if (versions.is_copy(kept[i])) attach(kept[i], i);
     versions.settle();
   }
   run->execute(context.stop());

@@ -53,14 +53,13 @@ void Versions::find_writes(std::span<const UOp> outputs) {
   for (const UOp& u : order)
     if (is_last_[u.id()]) {
       last_.push_back(u);
-      memories_.push_back(memory_of(memory_below(u)));
+      memories_.insert(memory_of(memory_below(u)));
     }
 }
 
 // Whether the value that the node stands for now will be gone.
 bool Versions::is_lost(const UOp& node) const {
-  if (has_memory(node))
-    return std::find(memories_.begin(), memories_.end(), memory_of(node)) != memories_.end();
+  if (has_memory(node)) return memories_.contains(memory_of(node));
   return written_[node.id()] && !is_last_[node.id()];
 }
 
@@ -114,20 +113,20 @@ void Versions::make_copies() {
     const UOp flat = make_reshape(old.version, {Dim(count_of(old.version))});
     const UOp part = make_shrink(flat, {Dim(old.first)}, {Dim(old.last + 1)});
     old.copy = flat.graph().make(Op::Copy, {part});
+    copied_.emplace(old.copy.node(), copies_.size());
     copies_.push_back(old.copy);
     copied_bytes_ += (old.last + 1 - old.first) * flat.dtype().bytes();
   }
 }
 
 Ref<Storage> Versions::memory_for(const UOp& copy) const {
-  for (const Old& old : old_) {
-    if (!(old.copy == copy)) continue;
-    // At its own place in memory for the whole, of which only the part is touched.
-    const int64_t size = copy.dtype().bytes();
-    const Ref<Storage> whole = context_.allocate(count_of(old.version) * size);
-    return make_ref<Storage>(Ref<Buffer>(&whole->memory()), old.first * size);
-  }
-  return nullptr;
+  const auto at = copied_.find(copy.node());
+  if (at == copied_.end()) return nullptr;
+  const Old& old = old_[at->second];
+  // At its own place in memory for the whole, of which only the part is touched.
+  const int64_t size = copy.dtype().bytes();
+  const Ref<Storage> whole = context_.allocate(count_of(old.version) * size);
+  return make_ref<Storage>(Ref<Buffer>(&whole->memory()), old.first * size);
 }
 
 void Versions::settle() {
@@ -146,8 +145,7 @@ void Versions::settle() {
 // Nodes that were computed into memory that is written now are not computed any more.
 void Versions::forget_old_memory() {
   for (const UOp& u : topological(live_nodes(context_)))
-    if (u.node()->realized && u.op() != Op::Buffer &&
-        std::find(memories_.begin(), memories_.end(), memory_of(u)) != memories_.end())
+    if (u.node()->realized && u.op() != Op::Buffer && memories_.contains(memory_of(u)))
       u.node()->realized = nullptr;
 }
 

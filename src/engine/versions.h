@@ -6,6 +6,7 @@
 
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/context.h"
@@ -22,6 +23,7 @@ class Versions {
   // Copies to be computed along with the outputs, in memory of their own.
   const std::vector<UOp>& copies() const { return copies_; }
   int64_t copied_bytes() const { return copied_bytes_; }
+  bool is_copy(const UOp& node) const { return copied_.contains(node.node()); }
   // Memory for a node, if it is one of the copies.
   Ref<Storage> memory_for(const UOp& copy) const;
   // Once every copy is realised and the run is about to start: the versions take their memory.
@@ -46,9 +48,10 @@ class Versions {
   std::vector<uint8_t> written_;  // by id: versions that the schedule makes
   std::vector<uint8_t> is_last_;  // by id: the last of their memory
   std::vector<UOp> last_;
-  std::vector<const RefCounted*> memories_;  // that are written
+  std::unordered_set<const RefCounted*> memories_;  // that are written
   std::vector<Old> old_;
-  std::unordered_map<const Node*, size_t> index_;  // of a version in old_
+  std::unordered_map<const Node*, size_t> index_;   // of a version in old_
+  std::unordered_map<const Node*, size_t> copied_;  // of its copy
   std::vector<uint8_t> flags_;
   std::vector<UOp> copies_;
   int64_t copied_bytes_ = 0;

@@ -338,9 +338,13 @@ class Spec {
 
 }  // namespace
 
-void verify_tensor(const UOp& root, const char* pass) {
+void verify_tensor(std::span<const UOp> roots, const char* pass) {
   Spec spec(pass);
-  for (const UOp& u : topological({&root, 1})) spec.check(u, kTensorStage);
+  for (const UOp& u : topological(roots)) spec.check(u, kTensorStage);
+}
+
+void verify_tensor(const UOp& root, const char* pass) {
+  verify_tensor({&root, 1}, pass);
 }
 
 void verify_kernel(std::span<const UOp> roots, const char* pass) {

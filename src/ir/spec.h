@@ -12,7 +12,8 @@
 
 namespace tiny {
 
-// The laws of a tensor graph, for `root` and all below it.
+// The laws of a tensor graph, for the roots and all below them.
+void verify_tensor(std::span<const UOp> roots, const char* pass = "tensor");
 void verify_tensor(const UOp& root, const char* pass = "tensor");
 
 // The laws of a kernel, for its stores and checks and all below them.

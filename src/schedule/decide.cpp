@@ -154,8 +154,7 @@ class Decider {
       if (has_memory(part) || part.op() == Op::Const || has(part.op(), kMovement)) continue;
       if (part.op() == Op::Concat || part.op() == Op::After || is_forced(part)) continue;
       if (part.op() == Op::Call || part.op() == Op::Scan) continue;
-      if (std::count(concat.src().begin(), concat.src().end(), part) != 1) continue;
-      if (users_.of(part).size() != 1) continue;
+      if (users_.of(part).size() != 1) continue;  // one that stands there twice has two
       decision_.slices[part.node()] = concat;
     }
   }
@@ -265,17 +264,43 @@ class Decider {
         meeting = same ? common_meeting(meeting, user) : nullptr;
         if (!meeting) break;
       }
-      if (meeting) meetings_[i] = {meeting, this->meeting(*meeting).depth + 1};
+      if (meeting) meetings_[i] = {meeting, jump_over(*meeting), this->meeting(*meeting).depth + 1};
     }
+  }
+
+  // Where what meets at `u` jumps to: so that from anywhere a logarithm of the depth of jumps and
+  // steps leads to any meeting that follows.
+  const UOp* jump_over(const UOp& u) const {
+    const Meeting& own = meeting(u);
+    const UOp* next = own.jump ? meeting(*own.jump).jump : nullptr;
+    const bool doubles = next && own.depth - meeting(*own.jump).depth ==
+                                     meeting(*own.jump).depth - meeting(*next).depth;
+    return doubles ? next : &u;
   }
 
   // The first that both are or meet at; null if there is none.
   const UOp* common_meeting(const UOp* a, const UOp* b) const {
-    while (a && b && !(*a == *b)) {
-      const UOp*& deeper = meeting(*a).depth >= meeting(*b).depth ? a : b;
-      deeper = meeting(*deeper).node;
+    const int64_t depth = std::min(meeting(*a).depth, meeting(*b).depth);
+    a = meeting_at(a, depth);
+    b = meeting_at(b, depth);
+    while (!(*a == *b)) {
+      const Meeting& of_a = meeting(*a);
+      const Meeting& of_b = meeting(*b);
+      if (!of_a.node) return nullptr;
+      const bool is_apart = !(*of_a.jump == *of_b.jump);
+      a = is_apart ? of_a.jump : of_a.node;
+      b = is_apart ? of_b.jump : of_b.node;
     }
-    return a && b ? a : nullptr;
+    return a;
+  }
+
+  // Of `u` and the meetings that follow, the one of this depth.
+  const UOp* meeting_at(const UOp* u, int64_t depth) const {
+    while (meeting(*u).depth > depth) {
+      const UOp* jump = meeting(*u).jump;
+      u = meeting(*jump).depth >= depth ? jump : meeting(*u).node;
+    }
+    return u;
   }
 
   // How often an element of `u` would be computed if it had no buffer.
@@ -342,15 +367,18 @@ class Decider {
     return cone.weight * size_of(u) * (n - 1) / target_.fma_rate > saved;
   }
 
+  // The same, or by its operation.
+  bool is_always_stored(const UOp& u) const {
+    return has_memory(u) || is_forced(u) || u.op() == Op::Contiguous || u.op() == Op::Copy ||
+           u.op() == Op::After || u.op() == Op::Assign || u.op() == Op::Call || is_of_scan(u);
+  }
+
   void visit(const UOp& u) {
-    if (has_memory(u)) return store(u);
+    if (is_always_stored(u)) return store(u);
     Cone cone = cone_of(u);
     const bool too_large = static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
                            cone.ops >= target_.ops_max;
-    bool needed = is_forced(u) || u.op() == Op::Contiguous || u.op() == Op::Copy ||
-                  u.op() == Op::After || u.op() == Op::Assign || u.op() == Op::Call ||
-                  is_of_scan(u);
-    needed |= invariant_[users_.number(u)] != 0 && !is_light(cone);
+    bool needed = invariant_[users_.number(u)] != 0 && !is_light(cone);
     if (u.op() == Op::ReduceAxis) {
       cone.reduces = true;
       cone.weight = 0;
@@ -371,7 +399,8 @@ class Decider {
 
   struct Meeting {
     const UOp* node = nullptr;
-    int64_t depth = 0;  // how many follow
+    const UOp* jump = nullptr;  // that node, or one further on
+    int64_t depth = 0;          // how many follow
   };
   const Meeting& meeting(const UOp& u) const { return meetings_[users_.number(u)]; }
 

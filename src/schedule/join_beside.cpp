@@ -52,8 +52,11 @@ class SideJoiner {
         before_(before) {
     inlined_.resize(kernels_.size());
     loops_.resize(kernels_.size());
-    for (size_t k = 0; k < kernels_.size(); ++k) {
-      order_.push_back(k);
+    noted_.resize(kernels_.size());
+    const size_t count = kernels_.size();
+    for (size_t k = 0; k <= count; ++k)
+      places_.push_back({(k + count) % (count + 1), (k + 1) % (count + 1), k});
+    for (size_t k = 0; k < count; ++k) {
       joined_into_.push_back(k);
       for (const ScheduledKernel::Read& read : kernels_[k].reads)
         readers_[read.base.node()].push_back(k);
@@ -67,10 +70,11 @@ class SideJoiner {
       if (!can_join(kernels_[k])) continue;
       const std::vector<size_t> others = neighbours(k);
       if (std::ranges::none_of(others, [&](size_t other) { return try_join(other, k); }))
-        note_memory_of(k, k);
+        note_memory_of(k);
     }
     std::vector<ScheduledKernel> joined;
-    for (const size_t k : order_) joined.push_back(std::move(kernels_[k]));
+    for (size_t k = places_[kernels_.size()].next; k < kernels_.size(); k = places_[k].next)
+      joined.push_back(std::move(kernels_[k]));
     schedule_.kernels = std::move(joined);
     std::erase_if(schedule_.stored, [&](const UOp& u) { return dropped_.contains(u.node()); });
   }
@@ -99,15 +103,13 @@ class SideJoiner {
     return found;
   }
 
-  // Later kernels find kernel `k`, which `part` is a part of, by the memory that is touched.
-  void note_memory_of(size_t part, size_t k) {
-    std::unordered_set<const Node*> seen;
-    for (const ScheduledKernel::Read& read : kernels_[part].reads) seen.insert(memory(read.base));
-    for (const ScheduledStore& s : kernels_[part].stores) seen.insert(memory(s.destination));
-    for (const Node* node : seen) {
-      std::vector<size_t>& known = touched_[node];
-      if (std::ranges::find(known, k) == known.end()) known.push_back(k);
-    }
+  // Later kernels find kernel `k` by the memory that is touched.
+  void note_memory_of(size_t k) {
+    const auto note = [&](const UOp& base) {
+      if (noted_[k].insert(memory(base)).second) touched_[memory(base)].push_back(k);
+    };
+    for (const ScheduledKernel::Read& read : kernels_[k].reads) note(read.base);
+    for (const ScheduledStore& s : kernels_[k].stores) note(s.destination);
   }
 
   bool can_join(const ScheduledKernel& kernel) const {
@@ -150,33 +152,53 @@ class SideJoiner {
     return false;
   }
 
-  // The order with `second` and `first` as one, in the place of `second`: what depends on `first`
-  // comes after.  None if `second` depends on that.
+  // Whether not too many kernels are from `first` to `second`, which comes later.
+  bool are_near(size_t first, size_t second) const {
+    size_t k = first;
+    for (size_t steps = 0; steps < kApartMax && k < kernels_.size() && k != second; ++steps)
+      k = places_[k].next;
+    return k == second;
+  }
+
+  // The order from `first` to `second` with both as one, in the place of `second`: what depends on
+  // `first` comes after.  None if `second` depends on that.
   std::optional<std::vector<size_t>> order_of(size_t first, size_t second) const {
-    const auto from = std::ranges::find(order_, first);
-    const auto to = std::find(from, order_.end(), second);
-    if (to == order_.end() || static_cast<size_t>(to - from) > kApartMax) return std::nullopt;
+    if (!are_near(first, second)) return std::nullopt;
     Memory made;
     add_memory(kernels_[first], made);
-    std::vector<size_t> order(order_.begin(), from);
+    std::vector<size_t> order;
     std::vector<size_t> after;
     Memory between;
-    for (auto at = from + 1; at != to; ++at) {
-      if (kernels_[*at].scan != kernels_[first].scan)
-        return std::nullopt;  // who reads a scan is not seen here
-      if (depends(kernels_[*at], made)) {
-        add_memory(kernels_[*at], made);
-        add_memory(kernels_[*at], between);
-        after.push_back(*at);
+    for (size_t k = places_[first].next; k != second; k = places_[k].next) {
+      // Who reads a scan is not seen here.
+      if (kernels_[k].scan != kernels_[first].scan) return std::nullopt;
+      if (depends(kernels_[k], made)) {
+        add_memory(kernels_[k], made);
+        add_memory(kernels_[k], between);
+        after.push_back(k);
       } else {
-        order.push_back(*at);
+        order.push_back(k);
       }
     }
     if (depends(kernels_[second], between)) return std::nullopt;
     order.push_back(first);
     order.insert(order.end(), after.begin(), after.end());
-    order.insert(order.end(), to + 1, order_.end());
     return order;
+  }
+
+  // Puts kernels into this order where those from `first` to `second` were.
+  void reorder(size_t first, size_t second, const std::vector<size_t>& order) {
+    std::vector<size_t> numbers;
+    for (size_t k = first; k != second; k = places_[k].next) numbers.push_back(places_[k].number);
+    size_t before = places_[first].previous;
+    const size_t end = places_[second].next;
+    for (size_t i = 0; i <= order.size(); ++i) {
+      const size_t k = i < order.size() ? order[i] : end;
+      places_[before].next = k;
+      places_[k].previous = before;
+      if (i < order.size()) places_[k].number = numbers[i];
+      before = k;
+    }
   }
 
   // What the kernels read of each other and the joined one need not: versions that one of them
@@ -262,15 +284,15 @@ class SideJoiner {
 
   // Bytes that stay alive until the place of `second` only because `first` is computed there.
   double bytes_kept(size_t first, size_t second) const {
-    const auto place = std::ranges::find(order_, second);
-    if (std::ranges::find(order_, first) + 1 == place) return 0;
+    if (places_[first].next == second) return 0;
     std::unordered_set<const Node*> seen;
     double bytes = 0;
     for (const ScheduledKernel::Read& read : kernels_[first].reads) {
       if (has_memory(read.base) || !seen.insert(read.base.node()).second) continue;
-      const bool lives = std::ranges::any_of(readers_.at(read.base.node()), [&](size_t k) {
+      const auto& readers = readers_.at(read.base.node());
+      const bool lives = std::any_of(readers.rbegin(), readers.rend(), [&](size_t k) {
         while (joined_into_[k] != k) k = joined_into_[k];
-        return std::find(place, order_.end(), k) != order_.end();
+        return places_[k].number >= places_[second].number;
       });
       if (!lives) bytes += bytes_of(read.base);
     }
@@ -350,7 +372,7 @@ class SideJoiner {
     if (a.scan != b.scan) return false;
     if (!may_share_ranges(a, b) || are_apart(a, b)) return false;
     if (loops_differ(first, second)) return false;
-    auto order = order_of(first, second);
+    const auto order = order_of(first, second);
     if (!order) return false;
     std::vector<UOp> inlined = inlined_of(first, second);
     std::vector<ScheduledStore> stores;
@@ -384,8 +406,8 @@ class SideJoiner {
     inlined_[first] = std::move(inlined);
     loops_[first] = loops;
     joined_into_[second] = first;
-    note_memory_of(first, first);
-    order_ = std::move(*order);
+    note_memory_of(first);
+    reorder(first, second, *order);
     return true;
   }
 
@@ -395,7 +417,15 @@ class SideJoiner {
   const Target& target_;
   const JoinSettings& settings_;
   const Joins& before_;
-  std::vector<size_t> order_;                                     // of the kernels that are left
+  // Of the kernels that are left and of their end, by kernel: those beside it, and a number that
+  // grows along the order.
+  struct Place {
+    size_t previous = 0;
+    size_t next = 0;
+    size_t number = 0;
+  };
+  std::vector<Place> places_;
+  std::vector<std::unordered_set<const Node*>> noted_;  // by kernel: memory that it is found by
   std::unordered_map<const Node*, std::vector<size_t>> touched_;  // kernels by memory, in order
   std::unordered_map<const Node*, std::vector<size_t>> readers_;  // as it was before
   std::vector<size_t> joined_into_;                               // by kernel: itself, or another

@@ -1,5 +1,7 @@
 #include "schedule/schedule.h"
 
+#include <unordered_map>
+
 #include "base/error.h"
 #include "schedule/decide.h"
 #include "schedule/hazards.h"
@@ -12,15 +14,19 @@ namespace tiny {
 
 namespace {
 
-// The part of a concatenation's buffer where source `index` of it goes.
-View slice_view(const UOp& concat, size_t index, const Decision& decision) {
+// The parts of a concatenation's buffer where its sources go.
+std::vector<View> slice_views(const UOp& concat, const Decision& decision) {
   View view = decision.view_of(concat);
   const auto axis = static_cast<size_t>(concat.int_arg());
+  std::vector<View> views;
   Dim begin = 0;
-  for (size_t i = 0; i < index; ++i) begin = begin + shape_of(concat.src(i))[axis];
-  view.offset = begin * view.strides[axis];
-  view.shape[axis] = shape_of(concat.src(index))[axis];
-  return view;
+  for (const UOp& part : concat.src()) {
+    view.offset = begin * view.strides[axis];
+    view.shape[axis] = shape_of(part)[axis];
+    views.push_back(view);
+    begin = begin + view.shape[axis];
+  }
+  return views;
 }
 
 // The step in which the host computes these results of one call.
@@ -49,14 +55,14 @@ ScheduledKernel call_kernel(std::span<const UOp> results) {
   return out;
 }
 
-// The other results of the same call that are computed with it, and itself, in the graph's order.
-std::vector<UOp> results_beside(const UOp& result, const std::vector<UOp>& order) {
-  std::vector<UOp> out;
+// The results of each call that are computed, in the graph's order.
+using CallResults = std::unordered_map<const HostCall*, std::vector<UOp>>;
+
+CallResults results_of_calls(const std::vector<UOp>& order) {
+  CallResults results;
   for (const UOp& u : order)
-    if (u.op() == Op::Call && !has_memory(u) &&
-        call_result(u).call.get() == call_result(result).call.get())
-      out.push_back(u);
-  return out;
+    if (u.op() == Op::Call && !has_memory(u)) results[call_result(u).call.get()].push_back(u);
+  return results;
 }
 
 // A Scan's buffer is what the stores of its body fill, step by step.
@@ -93,6 +99,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     schedule.kernels.push_back(lowered.store(node, destination, view));
     schedule.kernels.back().scan = decision.bodies.of(destination);
   };
+  const CallResults calls = results_of_calls(decision.order);
   for (const UOp& u : decision.order) {
     if (joins.stop && decision.stored[u.id()]) joins.stop->check();
     if (has_memory(u) || !decision.stored[u.id()] || u.op() == Op::After) continue;
@@ -108,7 +115,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     }
     schedule.stored.push_back(u);
     if (u.op() == Op::Call) {
-      const std::vector<UOp> results = results_beside(u, decision.order);
+      const std::vector<UOp>& results = calls.at(call_result(u).call.get());
       if (results.front() == u) {
         schedule.kernels.push_back(call_kernel(results));
         schedule.kernels.back().scan = decision.bodies.of(u);
@@ -119,12 +126,13 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
       add_kernel(u, u, decision.view_of(u));
       continue;
     }
+    const std::vector<View> slices = slice_views(u, decision);
     for (size_t i = 0; i < u.src().size(); ++i) {
       const UOp& part = u.src(i);
       const UOp* whole = decision.slice(part);
       const bool own = whole && *whole == u;
       if (own) decision.stored[part.id()] = 0;  // its value is computed here, not read
-      add_kernel(part, u, slice_view(u, i, decision));
+      add_kernel(part, u, slices[i]);
     }
   }
   order_writes(schedule, decision);

@@ -1,7 +1,7 @@
 #include "tensor/value.h"
 
-#include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -75,11 +75,12 @@ struct Wanted {
 Wanted wanted_of(std::span<Tensor* const> tensors) {
   Wanted wanted;
   std::vector<Tensor> all;
+  std::unordered_set<const Cell*> seen;
   for (Tensor* t : tensors) {
     numbers(t->shape());
     all.push_back(*t);
     Cell& cell = *t->cell();
-    if (!needs_memory(cell.node()) || std::ranges::count(wanted.cells, &cell)) continue;
+    if (!needs_memory(cell.node()) || !seen.insert(&cell).second) continue;
     if (has_value(cell.node()) && cell.owns_memory()) continue;
     wanted.cells.push_back(&cell);
     wanted.nodes.push_back(has_value(cell.node()) ? cell.node() : whole_value(cell.node()));

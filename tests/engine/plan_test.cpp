@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <random>
 
@@ -60,6 +61,62 @@ TEST(PlaceLifetimes, WhatLivesAtTheSameTimeLiesApart) {
       }
     }
   }
+}
+
+// By the definition: the largest first, each at the first place where nothing lies that lives at
+// the same time.
+std::vector<Lifetime> placed_by_definition(std::vector<Lifetime> lives, int64_t alignment) {
+  std::vector<Lifetime*> by_size;
+  for (Lifetime& life : lives) by_size.push_back(&life);
+  std::ranges::stable_sort(by_size, std::greater<>(), &Lifetime::bytes);
+  for (size_t i = 0; i < by_size.size(); ++i) {
+    Lifetime& life = *by_size[i];
+    std::vector<const Lifetime*> others;
+    for (size_t j = 0; j < i; ++j)
+      if (overlap(by_size[j]->first, by_size[j]->last, life.first, life.last))
+        others.push_back(by_size[j]);
+    std::vector<int64_t> places{0};
+    for (const Lifetime* other : others)
+      places.push_back((other->offset + other->bytes + alignment - 1) / alignment * alignment);
+    std::ranges::sort(places);
+    life.offset = *std::ranges::find_if(places, [&](int64_t at) {
+      return std::ranges::all_of(others, [&](const Lifetime* other) {
+        return at + life.bytes <= other->offset || other->offset + other->bytes <= at;
+      });
+    });
+  }
+  return lives;
+}
+
+TEST(PlaceLifetimes, TheLowestGapIsFound) {
+  std::mt19937_64 random(3);
+  const auto below = [&](int64_t n) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+  };
+  for (int round = 0; round < 100; ++round) {
+    std::vector<Lifetime> lives;
+    for (int64_t i = below(300); i >= 0; --i) {
+      const int64_t first = below(200);
+      lives.push_back({1 + below(1000), first, first + below(1 + below(100)), 0});
+    }
+    const std::vector<Lifetime> wanted = placed_by_definition(lives, 64);
+    place_lifetimes(lives, 64);
+    for (size_t i = 0; i < lives.size(); ++i) ASSERT_EQ(lives[i].offset, wanted[i].offset);
+  }
+}
+
+TEST(PlaceLifetimes, BesideVeryManyAValueLiesBehindAll) {
+  // As gradients need them: the first that is made is read last.
+  std::vector<Lifetime> lives;
+  constexpr int64_t kCount = 2000;
+  for (int64_t i = 0; i < kCount; ++i) lives.push_back({64, i, 2 * kCount - i, 0});
+  lives.push_back({64, 2 * kCount, 2 * kCount, 0});  // beside the first alone
+  EXPECT_EQ(place_lifetimes(lives, 64), 64 * kCount);
+  EXPECT_EQ(lives.back().offset, 64);
+  std::vector<int64_t> offsets;
+  for (int64_t i = 0; i < kCount; ++i) offsets.push_back(lives[static_cast<size_t>(i)].offset);
+  std::ranges::sort(offsets);
+  for (int64_t i = 0; i < kCount; ++i) EXPECT_EQ(offsets[static_cast<size_t>(i)], 64 * i);
 }
 
 TEST(PlaceLifetimes, LargeValuesOfOneTimeBeginApartInTheirPages) {
