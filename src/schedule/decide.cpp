@@ -36,6 +36,9 @@ namespace {
 
 // What is made of positions by so many operations costs no more than reading it would.
 constexpr int64_t kLightOps = 8;
+// What an element that is read by an index costs, in multiply-adds: a lane takes two cycles, which
+// a multiply-add of a whole vector shares among its lanes and two units (cost/estimate.cpp).
+constexpr double kGatheredWeight = 64;
 
 double size_of(const UOp& node) {
   double n = 1;
@@ -49,6 +52,8 @@ struct Cone {
   double weight = 0;  // per element
   bool transcendental = false;
   bool reduces = false;          // a reduction that is not stored
+  bool contracts = false;        // one of them is a product's
+  bool gathers = false;          // elements are read by an index
   std::vector<uint32_t> inputs;  // ids of buffers read, sorted
   int64_t ops = 0;
 };
@@ -151,9 +156,7 @@ class Decider {
 
   void store(const UOp& u) {
     decision_.stored[u.id()] = 1;
-    Cone cone;
-    cone.inputs = {u.id()};
-    cones_[users_.number(u)] = std::move(cone);
+    read_stored(u, u);
   }
 
   Cone cone_of(const UOp& u) {
@@ -164,6 +167,8 @@ class Decider {
       cone.ops += below.ops;
       cone.transcendental |= below.transcendental;
       cone.reduces |= below.reduces;
+      cone.contracts |= below.contracts;
+      cone.gathers |= below.gathers;
       add_inputs(cone, s);
     }
     cone.ops += 1;
@@ -309,6 +314,33 @@ class Decider {
     return evaluations(u) * size_of(u) / target_.fma_rate > saved_seconds(bytes, target_);
   }
 
+  // Whether a sum's factors are both smaller than their product: each is wanted again.
+  static bool is_contraction(const UOp& reduce) {
+    const UOp& product = reduce.src(0);
+    if (reduce.reduce_arg().op != Op::Add || product.op() != Op::Mul) return false;
+    return size_of(moved(product.src(0))) < size_of(product) &&
+           size_of(moved(product.src(1))) < size_of(product);
+  }
+
+  // What is read by an index and then meets a product's result is computed in the lanes of the
+  // product's tiles unless it is stored: a join says whether these may read it so.
+  void store_gathered_beside_products(const UOp& u) {
+    const auto contracts = [&](const UOp& s) { return cone(s).contracts; };
+    if (std::ranges::none_of(u.src(), contracts)) return;
+    for (const UOp& s : u.src()) {
+      if (!cone(s).gathers || cone(s).reduces) continue;
+      const UOp value = moved(s);
+      for (UOp at = s; !(at == value); at = UOp(at.src(0))) read_stored(at, value);
+      store(value);
+    }
+  }
+
+  void read_stored(const UOp& u, const UOp& stored) {
+    Cone cone;
+    cone.inputs = {stored.id()};
+    cones_[users_.number(u)] = std::move(cone);
+  }
+
   bool worth_storing(const UOp& u, const Cone& cone) {
     const double saved =
         saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
@@ -323,6 +355,7 @@ class Decider {
 
   void visit(const UOp& u) {
     if (has_memory(u)) return store(u);
+    if (has(u.op(), kElementwise)) store_gathered_beside_products(u);
     Cone cone = cone_of(u);
     const bool too_large = static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
                            cone.ops >= target_.ops_max;
@@ -330,6 +363,7 @@ class Decider {
                   u.op() == Op::After || u.op() == Op::Assign || u.op() == Op::Call;
     if (u.op() == Op::ReduceAxis) {
       cone.reduces = true;
+      cone.contracts |= is_contraction(u);
       cone.weight = 0;
       needed |= !continues_into_user(u);
     } else if (has(u.op(), kElementwise)) {
@@ -340,6 +374,8 @@ class Decider {
       // What is reduced stops here, unless its only user goes on with it.
       needed |= (cone.reduces && !continues_into_user(u)) || too_large;
     } else if (u.op() == Op::Gather) {
+      cone.gathers = true;
+      cone.weight += kGatheredWeight;
       needed |= too_large || hinders_product(u);
     }
     if (needed) return store(u);

@@ -67,6 +67,19 @@ TEST_F(KernelCounts, GatheredRowsAreStoredBeforeTheirProduct) {
       1U);
 }
 
+// A bias that is looked up for each pair of positions has its neighbours anywhere in the table:
+// tiles of scores read it from memory, however many products want it.
+TEST_F(KernelCounts, WhatIsLookedUpByLanesIsStoredBeforeItMeetsAProduct) {
+  const Tensor table = input({65, 12});
+  const Tensor places = cast(input({128, 128}), kInt64);
+  const Tensor bias = add(permute(gather(table, places, 0), {2, 0, 1}), input({128}));
+  const auto scores = [&] { return matmul(input({12, 128, 32}), input({12, 32, 128})); };
+  EXPECT_EQ(kernels(add(scores(), bias)), 2U);
+  EXPECT_EQ(kernels(softmax(add(scores(), bias), 2)), 2U);
+  EXPECT_EQ(kernels(add(add(scores(), bias), matmul(input({12, 128, 32}), input({12, 32, 128})))),
+            3U);
+}
+
 // What excites channels is a kernel of its own: the product that follows wants tiles of registers.
 TEST_F(KernelCounts, WhatExcitesChannelsIsNotPartOfTheProduct) {
   const Tensor x = input({1, 240, 19, 13});
