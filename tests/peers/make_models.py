@@ -437,7 +437,7 @@ def write(folder, name, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("--only", nargs="+", metavar="NAME", 
+    parser.add_argument("--only", nargs="+", metavar="NAME",
                         choices=[*LIGHT, *BUILT, *OTHERS, *LARGE])  # fmt: skip
     parser.add_argument("--no-outputs", action="store_true")
     parser.add_argument("--layers", type=int, default=LAYERS, help="of the transformer")
