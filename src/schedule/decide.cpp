@@ -22,6 +22,11 @@ const RefCounted* memory_of(const UOp& node) {
   return std::get<Ref<RefCounted>>(node.arg()).get();
 }
 
+bool Decision::is_copied(const UOp& value, const UOp& destination) const {
+  return destination.op() == Op::Concat && !(value == destination) &&
+         (has_memory(value) || stored[value.id()]);
+}
+
 double bandwidth_of(double bytes, const Target& target) {
   if (bytes <= static_cast<double>(target.l2_bytes) / 2) return target.l2_bandwidth;
   return bytes <= static_cast<double>(target.l3_bytes) / 2 ? target.l3_bandwidth
