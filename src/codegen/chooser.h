@@ -239,6 +239,7 @@ class Chooser {
   static std::optional<Factor> computed_factor(const UOp& reduce,
                                                const std::vector<int64_t>& columns,
                                                const std::vector<int64_t>& steps, int64_t row);
+  UOp computed_lanes(int64_t lane, const std::vector<int64_t>& rows) const;
   bool are_rows_first(const ClosureInfo& reduction, size_t lane, size_t row,
                       const RegisterTile& tile, const Panel& panel) const;
   bool are_rows_shared(const ClosureInfo& reduction, size_t lane, size_t row,

@@ -158,6 +158,24 @@ std::optional<Chooser::Factor> Chooser::computed_factor(const UOp& reduce,
   return std::nullopt;
 }
 
+// The factor with the lanes, if it is computed of what is read, for all rows alike: a panel of what
+// is read would have it computed anew for each tile of rows.
+UOp Chooser::computed_lanes(int64_t lane, const std::vector<int64_t>& rows) const {
+  const std::vector<UOp> nodes = topological(current_.roots);
+  const auto sum = std::ranges::find_if(nodes, [](const UOp& u) { return u.op() == Op::Reduce; });
+  if (sum == nodes.end() || sum->src(0).op() != Op::Mul) return {};
+  for (const UOp& factor : sum->src(0).src()) {
+    if (!has(factor.op(), kElementwise) || factor.op() == Op::Cast) continue;
+    const std::vector<UOp> below = topological({&factor, 1});
+    const auto depends = [&](int64_t range) {
+      return std::ranges::any_of(
+          below, [&](const UOp& u) { return u.op() == Op::Range && u.int_arg() == range; });
+    };
+    if (depends(lane) && std::ranges::none_of(rows, depends)) return factor;
+  }
+  return {};
+}
+
 // Whether a tile of rows is multiplied with all panels before the next: what is computed for it is
 // computed once then, and the panels stay near enough.
 bool Chooser::are_rows_first(const ClosureInfo& reduction, size_t lane, size_t row,
@@ -431,7 +449,15 @@ void Chooser::staged_contraction(const ClosureInfo& reduction, size_t lane, size
   kind(OptionKind::Vec, lane_number);
   if (best.rows > 1) kind(OptionKind::Upcast, inner_row);
   if (vectors != lane_number) kind(OptionKind::Upcast, vectors);
-  if (!along_steps && (!panel.in_place || are_panels_colliding(panel))) apply(stage);
+  const bool is_staged = along_steps || !panel.in_place || are_panels_colliding(panel);
+  const UOp value = is_staged ? computed_lanes(lane_number, {inner_row, outer_row}) : UOp();
+  if (value) {
+    const std::vector<UOp> nodes = topological(current_.roots);
+    const int64_t at = std::ranges::find(nodes, value) - nodes.begin();
+    apply({OptionKind::Stage, place, at, layout, 0, true});
+  } else if (is_staged && !along_steps) {
+    apply(stage);
+  }
   std::vector<int64_t> steps;
   for (size_t i : reduced) steps.push_back(i == cut_range ? cut_ : number(i));
   if (inner_row != outer_row) {

@@ -22,6 +22,11 @@ const RefCounted* memory_of(const UOp& node) {
   return std::get<Ref<RefCounted>>(node.arg()).get();
 }
 
+bool Decision::is_copied(const UOp& value, const UOp& destination) const {
+  return destination.op() == Op::Concat && !(value == destination) &&
+         (has_memory(value) || stored[value.id()]);
+}
+
 double bandwidth_of(double bytes, const Target& target) {
   if (bytes <= static_cast<double>(target.l2_bytes) / 2) return target.l2_bandwidth;
   return bytes <= static_cast<double>(target.l3_bytes) / 2 ? target.l3_bandwidth
@@ -36,6 +41,9 @@ namespace {
 
 // What is made of positions by so many operations costs no more than reading it would.
 constexpr int64_t kLightOps = 8;
+// What an element that is read by an index costs, in multiply-adds: a lane takes two cycles, which
+// a multiply-add of a whole vector shares among its lanes and two units (cost/estimate.cpp).
+constexpr double kGatheredWeight = 64;
 
 double size_of(const UOp& node) {
   double n = 1;
@@ -49,6 +57,8 @@ struct Cone {
   double weight = 0;  // per element
   bool transcendental = false;
   bool reduces = false;          // a reduction that is not stored
+  bool contracts = false;        // one of them is a product's
+  bool gathers = false;          // elements are read by an index
   std::vector<uint32_t> inputs;  // ids of buffers read, sorted
   int64_t ops = 0;
 };
@@ -168,9 +178,7 @@ class Decider {
 
   void store(const UOp& u) {
     decision_.stored[u.id()] = 1;
-    Cone cone;
-    cone.inputs = {u.id()};
-    cones_[users_.number(u)] = std::move(cone);
+    read_stored(u, u);
   }
 
   Cone cone_of(const UOp& u) {
@@ -181,6 +189,8 @@ class Decider {
       cone.ops += below.ops;
       cone.transcendental |= below.transcendental;
       cone.reduces |= below.reduces;
+      cone.contracts |= below.contracts;
+      cone.gathers |= below.gathers;
       add_inputs(cone, s);
     }
     cone.ops += 1;
@@ -355,6 +365,33 @@ class Decider {
   // Whether it is made of positions by a few operations.
   static bool is_light(const Cone& cone) { return cone.inputs.empty() && cone.ops <= kLightOps; }
 
+  // Whether a sum's factors are both smaller than their product: each is wanted again.
+  static bool is_contraction(const UOp& reduce) {
+    const UOp& product = reduce.src(0);
+    if (reduce.reduce_arg().op != Op::Add || product.op() != Op::Mul) return false;
+    return size_of(moved(product.src(0))) < size_of(product) &&
+           size_of(moved(product.src(1))) < size_of(product);
+  }
+
+  // What is read by an index and then meets a product's result is computed in the lanes of the
+  // product's tiles unless it is stored: a join says whether these may read it so.
+  void store_gathered_beside_products(const UOp& u) {
+    const auto contracts = [&](const UOp& s) { return cone(s).contracts; };
+    if (std::ranges::none_of(u.src(), contracts)) return;
+    for (const UOp& s : u.src()) {
+      if (!cone(s).gathers || cone(s).reduces) continue;
+      const UOp value = moved(s);
+      for (UOp at = s; !(at == value); at = UOp(at.src(0))) read_stored(at, value);
+      store(value);
+    }
+  }
+
+  void read_stored(const UOp& u, const UOp& stored) {
+    Cone cone;
+    cone.inputs = {stored.id()};
+    cones_[users_.number(u)] = std::move(cone);
+  }
+
   bool worth_storing(const UOp& u, const Cone& cone) {
     const double saved =
         saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
@@ -374,6 +411,7 @@ class Decider {
   }
 
   void visit(const UOp& u) {
+    if (!has_memory(u) && has(u.op(), kElementwise)) store_gathered_beside_products(u);
     if (is_always_stored(u)) return store(u);
     Cone cone = cone_of(u);
     const bool too_large = static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
@@ -381,6 +419,7 @@ class Decider {
     bool needed = invariant_[users_.number(u)] != 0 && !is_light(cone);
     if (u.op() == Op::ReduceAxis) {
       cone.reduces = true;
+      cone.contracts |= is_contraction(u);
       cone.weight = 0;
       needed |= !continues_into_user(u);
     } else if (has(u.op(), kElementwise)) {
@@ -391,6 +430,8 @@ class Decider {
       // What is reduced stops here, unless its only user goes on with it.
       needed |= (cone.reduces && !continues_into_user(u)) || too_large;
     } else if (u.op() == Op::Gather) {
+      cone.gathers = true;
+      cone.weight += kGatheredWeight;
       needed |= too_large || hinders_product(u);
     }
     if (needed) return store(u);

@@ -41,6 +41,9 @@ struct Decision {
   }
   // The concatenation whose slice the node is stored into; null if there is none.
   const UOp* slice(const UOp& node) const { return slices.find(node.node()); }
+  // Whether what is stored to `destination` is read from the value's own buffer: a part of a
+  // concatenation that others read as well.
+  bool is_copied(const UOp& value, const UOp& destination) const;
 };
 
 // Bytes a second at which a value of this size is read: from the level of cache that holds it.

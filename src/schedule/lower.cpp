@@ -36,7 +36,8 @@ class Lowering {
         ranges_(out_.kernel, graph_, stores.size() > 1,
                 [this](const UOp& u) { return in_memory(u); }) {
     for (const ScheduledStore& s : stores)
-      if (!has_memory(s.value)) computed_.push_back(s.value.node());
+      if (!has_memory(s.value) && !decision.is_copied(s.value, s.destination))
+        computed_.push_back(s.value.node());
     for (const UOp& u : inlined) computed_.push_back(u.node());
   }
 
@@ -139,8 +140,7 @@ class Lowering {
   }
 
   bool is_computed(const UOp& node) const {
-    return std::ranges::find(stores_, node, &ScheduledStore::value) != stores_.end() ||
-           std::ranges::find(inlined_, node) != inlined_.end();
+    return std::ranges::find(computed_, node.node()) != computed_.end();
   }
 
   // Whether this is movement of a version that the kernel writes.

@@ -33,11 +33,12 @@ uint32_t place_among(const std::vector<UOp>& leaves, const UOp& node) {
 }  // namespace
 
 // Lowering reads what has a buffer, but for the value that it is there to compute.
-bool LowerOnce::is_leaf(const UOp& node, const UOp& root) const {
-  return has_memory(node) || (decision_.stored[node.id()] && !(node == root));
+bool LowerOnce::is_leaf(const UOp& node, const UOp& root, const UOp& destination) const {
+  return has_memory(node) || (decision_.stored[node.id()] &&
+                              (!(node == root) || decision_.is_copied(root, destination)));
 }
 
-LowerOnce::Structure LowerOnce::structure_of(const UOp& root) {
+LowerOnce::Structure LowerOnce::structure_of(const UOp& root, const UOp& destination) {
   Structure out;
   Graph& graph = root.graph();
   places_.resize(graph.id_limit());
@@ -50,7 +51,7 @@ LowerOnce::Structure LowerOnce::structure_of(const UOp& root) {
   std::vector<Frame> stack;
   const auto enter = [&](const UOp& u) {
     if (std::exchange(u.node()->visit, visit) != visit)
-      stack.push_back({&u, 0, is_leaf(u, root) ? 0 : u.src().size()});
+      stack.push_back({&u, 0, is_leaf(u, root, destination) ? 0 : u.src().size()});
   };
   enter(root);
   while (!stack.empty()) {
@@ -66,7 +67,7 @@ LowerOnce::Structure LowerOnce::structure_of(const UOp& root) {
     out.nodes.push_back(u.node());
     const uint64_t kind =
         static_cast<uint64_t>(u.dtype().scalar) << 8 | static_cast<uint64_t>(u.op());
-    if (is_leaf(u, root)) {
+    if (is_leaf(u, root, destination)) {
       out.leaves.push_back(u);
       out.leaf_at.push_back(place);
       out.hash = hash_shape(hash_mix(out.hash, u.dtype().lanes), shape_of(u));
@@ -128,7 +129,7 @@ ScheduledKernel LowerOnce::store(const UOp& node, const UOp& destination, const 
     ++lowered_;
     return lower_store(node, destination, view, decision_);
   }
-  Structure structure = structure_of(node);
+  Structure structure = structure_of(node, destination);
   structure.hash = hash_shape(hash_shape(structure.hash, view.shape), view.strides);
   const uint32_t place = place_among(structure.leaves, destination);
   const auto known = entries_.find(structure.hash);

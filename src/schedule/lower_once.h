@@ -46,8 +46,8 @@ class LowerOnce {
     std::vector<uint32_t> reads;   // the same of what is read
   };
 
-  bool is_leaf(const UOp& node, const UOp& root) const;
-  Structure structure_of(const UOp& root);
+  bool is_leaf(const UOp& node, const UOp& root, const UOp& destination) const;
+  Structure structure_of(const UOp& root, const UOp& destination);
   bool is_same(const Entry& entry, const Structure& other, const View& view,
                uint32_t destination) const;
   void keep(Structure structure, const View& view, uint32_t destination,

@@ -302,6 +302,75 @@ std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
   return std::nullopt;
 }
 
+bool does_vary(const UOp& u, const std::vector<uint8_t>& varies) {
+  return u.id() < varies.size() && varies[u.id()];
+}
+
+// Whether a value is the product of two that are computed, with elementwise work on it: its lanes
+// run along its last axis.
+bool is_product_of_inputs(UOp u, const std::vector<uint8_t>& varies) {
+  while (!has_memory(u)) {
+    if (u.op() == Op::ReduceAxis) {
+      const UOp& product = u.src(0);
+      return u.reduce_arg().op == Op::Add && product.op() == Op::Mul &&
+             does_vary(product.src(0), varies) && does_vary(product.src(1), varies);
+    }
+    if (!has(u.op(), kElementwise) && u.op() != Op::Reshape) return false;
+    const auto next =
+        std::ranges::find_if(u.src(), [&](const UOp& s) { return does_vary(s, varies); });
+    if (next == u.src().end()) return false;
+    u = UOp(*next);
+  }
+  return false;
+}
+
+// A constant that such a product meets and that lies in another order, in the product's; none if it
+// is no constant, or small.
+std::optional<UOp> in_order(const UOp& value, const std::vector<uint8_t>& is_constant) {
+  const auto stored = as_view(value, is_constant);
+  if (!stored || stored->base.id() >= is_constant.size() || !is_constant[stored->base.id()] ||
+      !stored->view.offset.is_const() || !all_const(stored->view.shape))
+    return std::nullopt;
+  const View& view = stored->view;
+  ViewArg elements{{}, {}, view.offset.value()};
+  Shape narrow(view.shape.size(), 1);
+  int64_t count = 1;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    if (!view.strides[i].is_const()) return std::nullopt;
+    if (view.shape[i].is(1) || view.strides[i].is(0)) continue;
+    narrow[i] = view.shape[i];
+    count *= view.shape[i].value();
+    elements.shape.push_back(view.shape[i].value());
+    elements.strides.push_back(view.strides[i].value());
+  }
+  if (count < kElementsMin || view.strides.back().is(0) || view.strides.back().is(1))
+    return std::nullopt;
+  Graph& graph = value.graph();
+  const UOp given = graph.make(Op::AsStrided, {stored->base}, std::move(elements));
+  const UOp ordered = graph.make(Op::Contiguous, {given});
+  return make_expand(make_reshape(ordered, narrow), view.shape);
+}
+
+// Elementwise work on a product, with constants in the product's order; `before` is the same as it
+// was given.
+UOp with_constants_in_order(const UOp& before, const UOp& now,
+                            const std::vector<uint8_t>& is_constant,
+                            const std::vector<uint8_t>& varies) {
+  if (std::ranges::none_of(before.src(),
+                           [&](const UOp& s) { return is_product_of_inputs(s, varies); }))
+    return now;
+  std::vector<UOp> src(now.src().begin(), now.src().end());
+  bool changed = false;
+  for (size_t i = 0; i < src.size(); ++i) {
+    if (does_vary(before.src(i), varies)) continue;
+    if (const auto ordered = in_order(src[i], is_constant)) {
+      src[i] = *ordered;
+      changed = true;
+    }
+  }
+  return changed ? now.graph().make(now.op(), std::move(src), now.arg(), now.dtype()) : now;
+}
+
 // Of all constants that the graph reads: whether they stay in a cache from one run to the next.
 double bytes_of_constants(std::span<const UOp> roots, const std::vector<uint8_t>& is_constant) {
   double bytes = 0;
@@ -322,8 +391,10 @@ std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target
   Uses uses{bytes_of_constants(roots, is_constant)};
   const ScanBodies bodies(topological(roots, has_memory));
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
-    if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add)
-      return now;
+    if (has_memory(node)) return now;
+    if (has(now.op(), kElementwise) && now.src().size() > 1)
+      return with_constants_in_order(node, now, is_constant, varies);
+    if (now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add) return now;
     uses.in_scan = bodies.of(node) != nullptr;
     const auto product = packed_product(now, target, is_constant, varies, uses);
     return product ? make_reduce(*product, Op::Add, now.reduce_arg().axes) : now;

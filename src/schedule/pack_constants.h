@@ -4,8 +4,9 @@
 //
 //   weight [n, k]  ->  reshape(permute(C)),  C = contiguous [n / block, k, block]
 //
-// The result has the same values.  What is new depends on constants alone, so that a program
-// computes it once.
+// What meets the product of two inputs elementwise (a bias of attention's scores) lies as the
+// product does.  The result has the same values.  What is new depends on constants alone, so that a
+// program computes it once.
 #pragma once
 
 #include <cstdint>

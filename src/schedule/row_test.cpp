@@ -117,15 +117,28 @@ std::vector<double> RowTest::tile_streams() const {
   return streams;
 }
 
-// Whether a product's operand is read by an index that is read itself: it has no tiles.
+// The innermost range that is not reduced: neighbours in what is stored.
+RangeSet RowTest::last_range() const {
+  for (size_t i = kernel_.ranges.size(); i-- > 0;)
+    if (!kernel_.ranges[i].reduced) return RangeSet{1} << i;
+  return 0;
+}
+
+// Whether a product's operand is read by an index that is read itself: it has no tiles.  Nor have
+// the results that it meets where their neighbours lie anywhere.
 bool RowTest::looks_up_operands() const {
   const auto reads = [](const UOp& u) { return u.op() == Op::Load; };
   std::vector<UOp> found;  // loads at an index that was read
   for (const UOp& u : nodes_)
     if (reads(u) && std::ranges::any_of(topological(u.src().subspan(1)), reads)) found.push_back(u);
   if (found.empty()) return false;
+  const RangeSet last = last_range();
   for (const UOp& u : nodes_) {
     if (u.op() != Op::Reduce || !is_contraction(u)) continue;
+    for (const UOp& load : found)
+      for (const UOp& index : load.src().subspan(1))
+        if ((free_.at(index.node()) & last) && std::ranges::any_of(topological({&index, 1}), reads))
+          return true;
     const std::vector<UOp> below = topological(u.src().first(1));
     for (const UOp& load : found)
       if (std::ranges::find(below, load) != below.end()) return true;

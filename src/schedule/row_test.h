@@ -55,6 +55,7 @@ class RowTest {
 
  private:
   bool looks_up_operands() const;
+  RangeSet last_range() const;
   bool may_be_one(size_t inputs) const;
   double extent(RangeSet set) const;
   double walked_elements(const UOp& load, RangeSet ranges) const;

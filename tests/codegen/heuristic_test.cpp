@@ -349,6 +349,16 @@ TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
   EXPECT_EQ(loops(x, y, 0), "r_56_4_128_2_14_2_16");
 }
 
+// Where lanes run along places instead, what is computed for them is computed once for all
+// channels.
+TEST_F(HeuristicTest, ComputedLanesAreStagedAsTheyAreMultiplied) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 64, 56, 12});
+  const Tensor y = conv(mul(x, sigmoid(x)), constant({256, 64, 1, 1}), constant({256}), Window());
+  const std::string list = options(x, y, 0);
+  EXPECT_NE(list.find("STAGE v"), std::string::npos) << list;
+  EXPECT_EQ(list.find("STAGE p"), std::string::npos) << list;
+}
+
 // Four rows of outputs read six rows of inputs; the nine steps are side by side.
 TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});

@@ -7,18 +7,24 @@ scratch.  Layout: DIR/NAME/model.onnx and DIR/NAME/test_data_set_{0,1,2}/{input,
 The first output is the one users look at, the output "logits" stands before the softmax.  No logit of
 these inputs is near 0, where a relative tolerance asks for more than float32 can keep.
 
+The networks of vision.py and sequence.py are no classifiers of this kind: they have inputs of their own and
+no logits.
+
 Needs the wheels of scripts/requirements.txt and no network:  make_models.py DIR [--only NAME..] [--no-outputs]
-[--layers N]
+[--layers N] [--steps N]
 """
 
 import argparse
 import math
 import pathlib
-import zlib
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+import sequence
+import vision
+from builder import NORM_GAIN, Builder, he_normal, random_of, small, uniform
 
 LIGHT = [
     "bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet",
@@ -44,26 +50,6 @@ LAST_LAYER = {
 # How far from 0 the logits stay.
 NEAR_ZERO = 0.1
 POSITIVE = {"conv10_b_0": (4.0, 8.0)}  # of squeezenet
-# A batch normalization with a scale of 0.5 to 1 weakens what passes it by about this.
-NORM_GAIN = 0.76
-
-
-def random_of(*names):
-    """A generator that depends on nothing but the names."""
-    return np.random.default_rng(zlib.crc32("/".join(names).encode()))
-
-
-def he_normal(rng, shape, fan_in, gain=1.0):
-    return (rng.standard_normal(shape) * gain * math.sqrt(2.0 / fan_in)).astype(np.float32)
-
-
-def uniform(rng, shape, low, high):
-    return rng.uniform(low, high, shape).astype(np.float32)
-
-
-def small(rng, shape):
-    return (rng.standard_normal(shape) * 0.1).astype(np.float32)
-
 
 # ---- the wheel's light models
 
@@ -148,42 +134,7 @@ def make_light(name):
 # ---- models built from scratch
 
 
-class Builder:
-    def __init__(self, name):
-        self.name = name
-        self.nodes = []
-        self.tensors = []
-        self.count = 0
-
-    def weight(self, label, values):
-        self.tensors.append(numpy_helper.from_array(values, label))
-        return label
-
-    def rng(self, label):
-        return random_of(self.name, label)
-
-    def op(self, kind, inputs, output=None, label=None, **attributes):
-        self.count += 1
-        label = label or f"{kind}_{self.count}"
-        output = output or f"{label}/out"
-        self.nodes.append(helper.make_node(kind, inputs, [output], name=label, **attributes))
-        return output
-
-    def conv_norm(self, x, label, cin, cout, kernel, stride=1, group=1):
-        shape = (cout, cin // group, kernel, kernel)
-        w = he_normal(self.rng(label), shape, math.prod(shape[1:]), 1 / NORM_GAIN)
-        pad = kernel // 2
-        y = self.op("Conv", [x, self.weight(f"{label}.weight", w)], label=label, group=group,
-                    kernel_shape=[kernel, kernel], strides=[stride, stride], pads=[pad] * 4)  # fmt: skip
-        rng = self.rng(f"{label}.norm")
-        parts = [
-            self.weight(f"{label}.norm.scale", uniform(rng, (cout,), 0.5, 1.0)),
-            self.weight(f"{label}.norm.bias", small(rng, (cout,))),
-            self.weight(f"{label}.norm.mean", small(rng, (cout,))),
-            self.weight(f"{label}.norm.variance", uniform(rng, (cout,), 0.5, 1.5)),
-        ]
-        return self.op("BatchNormalization", [y, *parts], label=f"{label}.norm", epsilon=1e-5)
-
+class Classifier(Builder):
     def classifier(self, x, features):
         rng = self.rng("classifier")
         w = self.weight("classifier.weight", he_normal(rng, (CLASSES, features), features))
@@ -206,7 +157,7 @@ def picture_input():
 
 
 def make_mobilenet_v2():
-    b = Builder("mobilenet_v2")
+    b = Classifier("mobilenet_v2")
     low = b.weight("relu6.low", np.float32(0))
     high = b.weight("relu6.high", np.float32(6))
     relu6 = lambda x: b.op("Clip", [x, low, high])
@@ -233,7 +184,7 @@ def make_mobilenet_v2():
 
 
 def make_resnet18():
-    b = Builder("resnet18")
+    b = Classifier("resnet18")
     relu = lambda x: b.op("Relu", [x])
     x = relu(b.conv_norm("image", "stem", 3, 64, 7, 2))
     x = b.op("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
@@ -261,7 +212,7 @@ def make_encoder(name, width, heads, hidden, layers, opset):
 
     Below opset 23 attention and Gelu are formulas, from there on operators.
     """
-    b = Builder(name)
+    b = Classifier(name)
     rng = b.rng("embeddings")
     table = rng.standard_normal((VOCABULARY, width)).astype(np.float32)
     places = (rng.standard_normal((POSITIONS, width)) * 0.3).astype(np.float32)
@@ -336,6 +287,8 @@ BUILT = {
     "resnet18": make_resnet18,
     "transformer": make_transformer,
 }
+# Without logits, each with inputs of its own.
+OTHERS = vision.NETWORKS | sequence.NETWORKS
 # 350 MB each; made when they are named.
 LARGE = {
     "bert_base_17": lambda: make_bert_base(17),
@@ -347,18 +300,18 @@ LARGE = {
 
 
 def make_inputs(model, name):
-    """Three inputs: pictures with structure on a coarse grid, or token lists of three lengths."""
+    """Three data sets: pictures with structure on a coarse grid, or token lists of three lengths."""
     value = model.graph.input[0]
     results = []
     for i in range(3):
         rng = random_of(name, "input", str(i))
         if value.type.tensor_type.elem_type == TensorProto.INT64:
-            results.append(rng.integers(0, VOCABULARY, (1 + i % 2, (16, 37, 128)[i]), np.int64))
+            results.append([rng.integers(0, VOCABULARY, (1 + i % 2, (16, 37, 128)[i]), np.int64)])
             continue
         shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
         coarse = rng.standard_normal((1, 3, 7, 7)) + rng.standard_normal((1, 3, 1, 1))
         picture = np.kron(coarse, np.ones((1, 1, shape[2] // 7, shape[3] // 7)))
-        results.append((picture + 0.3 * rng.standard_normal(shape)).astype(np.float32))
+        results.append([(picture + 0.3 * rng.standard_normal(shape)).astype(np.float32)])
     return results
 
 
@@ -371,9 +324,10 @@ def session_of(model):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
 
 
-def run(model, inputs):
+def run(model, data_sets):
     session = session_of(model)
-    return [session.run(None, {model.graph.input[0].name: x}) for x in inputs]
+    names = [port.name for port in model.graph.input]
+    return [session.run(None, dict(zip(names, values))) for values in data_sets]
 
 
 def logits_of(model, outputs):
@@ -435,7 +389,14 @@ def report(model, outputs):
             f"std between inputs {between:.3f}")  # fmt: skip
 
 
-def write(folder, name, with_outputs, layers):
+def spreads(model, outputs):
+    return ", ".join(f"{port.name}: std {np.std(outputs[0][k]):.3g}, "
+                     f"between inputs {np.mean(np.std([o[k] for o in outputs], axis=0)):.3g}"
+                     for k, port in enumerate(model.graph.output))  # fmt: skip
+
+
+def classifier_of(name, layers):
+    """The model, its inputs, and what the network makes of them."""
     built = BUILT | LARGE
     if name == "transformer":
         model = make_transformer(layers)
@@ -443,32 +404,47 @@ def write(folder, name, with_outputs, layers):
         model = built[name]() if name in built else make_light(name)
     inputs = make_inputs(model, name)
     scale_last_layer(model, name)
-    outputs = keep_from_zero(model, inputs)  # of the network, whether they are wanted or not
+    return model, inputs, keep_from_zero(model, inputs)
+
+
+def other_of(name, steps):
+    """The same of a network without logits."""
+    model, inputs_of = sequence.make_gru_tagger(steps) if name == "gru_tagger" else OTHERS[name]()
+    inputs = [inputs_of(random_of(name, "input", str(i)), i) for i in range(3)]
+    return model, inputs, run(model, inputs)
+
+
+def write(folder, name, arguments):
+    others = name in OTHERS
+    model, inputs, outputs = (other_of(name, arguments.steps) if others
+                              else classifier_of(name, arguments.layers))  # fmt: skip
     onnx.checker.check_model(model)
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
     onnx.save(model, target / "model.onnx")
-    outputs = outputs if with_outputs else None
-    for i, x in enumerate(inputs):
+    for i, values in enumerate(inputs):
         data = target / f"test_data_set_{i}"
         data.mkdir(exist_ok=True)
-        save_value(data / "input_0.pb", model.graph.input[0].name, x)
-        for k, value in enumerate(model.graph.output if outputs else []):
+        for k, value in enumerate(values):
+            save_value(data / f"input_{k}.pb", model.graph.input[k].name, value)
+        for k, value in enumerate([] if arguments.no_outputs else model.graph.output):
             save_value(data / f"output_{k}.pb", value.name, outputs[i][k])
     size = (target / "model.onnx").stat().st_size / 2**20
-    print(f"{name}: {size:.1f} MiB, {len(model.graph.node)} nodes", end="")
-    print(f", {report(model, outputs)}" if outputs else "", flush=True)
+    print(f"{name}: {size:.1f} MiB, {len(model.graph.node)} nodes, "
+          f"{spreads(model, outputs) if others else report(model, outputs)}", flush=True)  # fmt: skip
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=[*LIGHT, *BUILT, *LARGE])
+    parser.add_argument("--only", nargs="+", metavar="NAME",
+                        choices=[*LIGHT, *BUILT, *OTHERS, *LARGE])  # fmt: skip
     parser.add_argument("--no-outputs", action="store_true")
     parser.add_argument("--layers", type=int, default=LAYERS, help="of the transformer")
+    parser.add_argument("--steps", type=int, default=sequence.GRU_STEPS, help="of the tagger")
     arguments = parser.parse_args()
-    for name in arguments.only or [*LIGHT, *BUILT]:
-        write(arguments.directory, name, not arguments.no_outputs, arguments.layers)
+    for name in arguments.only or [*LIGHT, *BUILT, *OTHERS]:
+        write(arguments.directory, name, arguments)
 
 
 if __name__ == "__main__":

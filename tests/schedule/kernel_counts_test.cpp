@@ -7,6 +7,7 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
+#include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
@@ -65,6 +66,45 @@ TEST_F(KernelCounts, GatheredRowsAreStoredBeforeTheirProduct) {
   EXPECT_EQ(
       kernels(layer_norm(add(rows(64), input({64, 256})), input({256}), input({256}), 1, 1e-5)),
       1U);
+}
+
+// What others read as well has a buffer of its own, and goes into a concatenation from there.
+// Kernels are not joined here: a join may store what it computes twice.
+TEST_F(KernelCounts, PartsOfConcatenationsAreComputedOnce) {
+  const auto sums = [](const Tensor& t) {
+    const UOp wanted = t.node();
+    size_t count = 0;
+    for (const ScheduledKernel& k : make_schedule({&wanted, 1}, avx512_target(), false).kernels)
+      for (const UOp& u : topological(k.kernel.roots)) count += u.op() == Op::Reduce ? 1 : 0;
+    return count;
+  };
+  const Tensor x = input({1, 64, 28, 28});
+  Window same;
+  same.before = same.after = {1, 1};
+  const auto grown = [&](const Tensor& t, int64_t channels) {
+    return conv(relu(t), input({32, channels, 3, 3}), input({32}), same);
+  };
+  const Tensor a = grown(x, 64);
+  const Tensor pair[] = {x, a};
+  const Tensor once = concat(pair, 1);
+  EXPECT_EQ(sums(conv(relu(once), input({8, 96, 1, 1}), Tensor(), {})), 2U);
+  const Tensor more[] = {once, grown(once, 96)};
+  EXPECT_EQ(sums(concat(more, 1)), 2U);
+  const Tensor both[] = {a, grown(a, 32)};
+  EXPECT_EQ(sums(concat(both, 1)), 2U);
+}
+
+// A bias that is looked up for each pair of positions has its neighbours anywhere in the table:
+// tiles of scores read it from memory, however many products want it.
+TEST_F(KernelCounts, WhatIsLookedUpByLanesIsStoredBeforeItMeetsAProduct) {
+  const Tensor table = input({65, 12});
+  const Tensor places = cast(input({128, 128}), kInt64);
+  const Tensor bias = add(permute(gather(table, places, 0), {2, 0, 1}), input({128}));
+  const auto scores = [&] { return matmul(input({12, 128, 32}), input({12, 32, 128})); };
+  EXPECT_EQ(kernels(add(scores(), bias)), 2U);
+  EXPECT_EQ(kernels(softmax(add(scores(), bias), 2)), 2U);
+  EXPECT_EQ(kernels(add(add(scores(), bias), matmul(input({12, 128, 32}), input({12, 32, 128})))),
+            3U);
 }
 
 // What excites channels is a kernel of its own: the product that follows wants tiles of registers.

@@ -130,6 +130,20 @@ TEST_F(PackConstants, EachGroupHasItsPanels) {
   EXPECT_EQ(packed(y), (std::vector<Ints>{{2, 1, 3, 3, 8, 32}}));
 }
 
+// What a table says of each pair of positions comes with heads innermost; scores have keys
+// innermost.
+TEST_F(PackConstants, ABiasOfScoresLiesAsTheyDo) {
+  const Tensor scores = matmul(data({2, 6, 40, 8}), data({2, 6, 8, 40}));
+  const Tensor bias = permute(constant({40, 40, 6}), {2, 0, 1});
+  const std::vector<Ints> ordered{{6, 40, 40}};
+  EXPECT_EQ(packed(add(scores, bias)), ordered);
+  EXPECT_EQ(packed(add(bias, mul(scores, constant({1})))), ordered);
+  const std::vector<Ints> none;
+  EXPECT_EQ(packed(add(scores, constant({6, 40, 40}))), none);
+  EXPECT_EQ(packed(add(scores, permute(constant({1, 40, 6, 1}), {3, 2, 1, 0}))), none);
+  EXPECT_EQ(packed(add(data({6, 40, 40}), bias)), none);
+}
+
 TEST_F(PackConstants, WhatGainsNothingStays) {
   EXPECT_TRUE(packed(matmul(data({5, 8}), constant({8, 16}))).empty()) << "small";
   EXPECT_TRUE(packed(matmul(data({5, 64}), data({64, 64}))).empty()) << "no constant";
