@@ -69,7 +69,7 @@ class Decider {
     for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
     for (const UOp& u : decision_.order)
-      if (u.op() == Op::Concat && !has_memory(u)) place_parts(u);
+      if ((u.op() == Op::Concat || u.op() == Op::Scatter) && !has_memory(u)) place_parts(u);
     find_meetings();
   }
 
@@ -130,16 +130,25 @@ class Decider {
     stored = 0;
   }
 
-  // Each part of a concatenation is stored into its slice, if it is nobody else's memory.
-  void place_parts(const UOp& concat) {
-    forced(concat) = 1;
-    for (const UOp& part : concat.src()) {
+  // Each part of a concatenation is stored into its slice, if it is nobody else's memory, and the
+  // data of a scatter where they are updated.
+  void place_parts(const UOp& whole) {
+    forced(whole) = 1;
+    const bool is_scatter = whole.op() == Op::Scatter;
+    for (const UOp& source : whole.src().first(is_scatter ? 1 : whole.src().size())) {
+      const UOp part = is_scatter ? scattered_into(whole) : source;
       if (has_memory(part) || part.op() == Op::Const || has(part.op(), kMovement)) continue;
       if (part.op() == Op::Concat || part.op() == Op::After || is_forced(part)) continue;
-      if (std::count(concat.src().begin(), concat.src().end(), part) != 1) continue;
-      if (users_.of(part).size() != 1) continue;
-      decision_.slices[part.node()] = concat;
+      if (std::count(whole.src().begin(), whole.src().end(), part) > 1) continue;
+      if (!is_used_once(source, part)) continue;
+      decision_.slices[part.node()] = whole;
     }
+  }
+  // Whether nobody else has the value, or what it was before it was reshaped.
+  bool is_used_once(const UOp& value, const UOp& before) const {
+    const UOp* u = &value;
+    while (users_.of(*u).size() == 1 && !(*u == before)) u = &u->src(0);
+    return users_.of(*u).size() == 1 && *u == before;
   }
 
   uint8_t& forced(const UOp& u) { return forced_[users_.number(u)]; }
@@ -341,6 +350,10 @@ class Decider {
       needed |= (cone.reduces && !continues_into_user(u)) || too_large;
     } else if (u.op() == Op::Gather) {
       needed |= too_large || hinders_product(u);
+    } else if (u.op() == Op::Scatter) {
+      needed = true;
+      if (too_large)
+        for (const UOp& s : u.src().subspan(1)) store(s);
     }
     if (needed) return store(u);
     cones_[users_.number(u)] = std::move(cone);
@@ -363,6 +376,12 @@ class Decider {
 };
 
 }  // namespace
+
+UOp scattered_into(const UOp& scatter) {
+  UOp data = scatter.src(0);
+  while (data.op() == Op::Reshape && !has_memory(data)) data = UOp(data.src(0));
+  return data;
+}
 
 Decision decide_stored(std::span<const UOp> outputs, const Target& target) {
   return Decider(outputs, target).run();

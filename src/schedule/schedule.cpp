@@ -80,6 +80,10 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
   const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
     if (!is_empty(node)) schedule.kernels.push_back(lowered.store(node, destination, view));
   };
+  const auto is_slice_of = [&](const UOp& part, const UOp& node) {
+    const UOp* whole = decision.slice(part);
+    return whole && *whole == node;
+  };
   for (const UOp& u : decision.order) {
     if (joins.stop && decision.stored[u.id()]) joins.stop->check();
     if (has_memory(u) || !decision.stored[u.id()] || u.op() == Op::After) continue;
@@ -94,15 +98,25 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
       if (results.front() == u) schedule.kernels.push_back(call_kernel(results));
       continue;
     }
+    if (u.op() == Op::Scatter) {
+      UOp data = scattered_into(u);
+      if (is_slice_of(data, u)) {
+        decision.stored[data.id()] = 0;
+      } else {
+        data = u.graph().make(Op::Contiguous, {u.src(0)});  // copied
+        decision.stored.resize(u.graph().id_limit());
+      }
+      add_kernel(data, u, row_major(shape_of(data)));
+      if (!is_empty(u.src(2))) add_kernel(u, u, decision.view_of(u));
+      continue;
+    }
     if (u.op() != Op::Concat) {
       add_kernel(u, u, decision.view_of(u));
       continue;
     }
     for (size_t i = 0; i < u.src().size(); ++i) {
       const UOp& part = u.src(i);
-      const UOp* whole = decision.slice(part);
-      const bool own = whole && *whole == u;
-      if (own) decision.stored[part.id()] = 0;  // its value is computed here, not read
+      if (is_slice_of(part, u)) decision.stored[part.id()] = 0;  // it is computed here, not read
       add_kernel(part, u, slice_view(u, i, decision));
     }
   }
