@@ -68,8 +68,11 @@ class Decider {
     find_slots();
     for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
-    for (const UOp& u : decision_.order)
+    // From the last on: what is placed in another is not looked at before.
+    for (size_t i = decision_.order.size(); i-- > 0;) {
+      const UOp& u = decision_.order[i];
       if ((u.op() == Op::Concat || u.op() == Op::Scatter) && !has_memory(u)) place_parts(u);
+    }
     find_meetings();
   }
 
@@ -138,7 +141,8 @@ class Decider {
     for (const UOp& source : whole.src().first(is_scatter ? 1 : whole.src().size())) {
       const UOp part = is_scatter ? scattered_into(whole) : source;
       if (has_memory(part) || part.op() == Op::Const || has(part.op(), kMovement)) continue;
-      if (part.op() == Op::Concat || part.op() == Op::After || is_forced(part)) continue;
+      if (part.op() == Op::Concat || part.op() == Op::After || part.op() == Op::Call) continue;
+      if ((part.op() == Op::Scatter && !is_scatter) || is_forced(part)) continue;
       if (std::count(whole.src().begin(), whole.src().end(), part) > 1) continue;
       if (!is_used_once(source, part)) continue;
       decision_.slices[part.node()] = whole;

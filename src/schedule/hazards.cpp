@@ -98,8 +98,11 @@ class Orderer {
     const ScheduledKernel::Read& read = schedule_.kernels[kernel].reads[number];
     const auto slot = slots_.find(decision_.slot(read.base).node());
     if (slot == slots_.end()) {
+      // A part of a value that is made of what was there waits for the parts before it.
+      const bool is_part = schedule_.kernels[kernel].stores.front().destination == read.base;
       if (const auto maker = makers_.find(read.base.node()); maker != makers_.end())
-        for (size_t m : maker->second) edge(m, kernel);
+        for (size_t m : maker->second)
+          if (m < kernel || !is_part) edge(m, kernel);
       return true;
     }
     const auto at = number_.find(read.base.node());

@@ -1,5 +1,7 @@
 #include "schedule/schedule.h"
 
+#include <ranges>
+
 #include "base/error.h"
 #include "schedule/decide.h"
 #include "schedule/hazards.h"
@@ -80,6 +82,12 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
   const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
     if (!is_empty(node)) schedule.kernels.push_back(lowered.store(node, destination, view));
   };
+  // What has a buffer of its own, read from there.
+  const auto copy_of = [&](const UOp& value) {
+    UOp copy = value.graph().make(Op::Contiguous, {value});
+    decision.stored.resize(value.graph().id_limit());
+    return copy;
+  };
   const auto is_slice_of = [&](const UOp& part, const UOp& node) {
     const UOp* whole = decision.slice(part);
     return whole && *whole == node;
@@ -99,15 +107,19 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
       continue;
     }
     if (u.op() == Op::Scatter) {
-      UOp data = scattered_into(u);
-      if (is_slice_of(data, u)) {
+      // Scatters into what only they read are one after the other in the buffer of the last.
+      std::vector<UOp> chain{u};
+      while (is_slice_of(scattered_into(chain.back()), chain.back()) &&
+             scattered_into(chain.back()).op() == Op::Scatter)
+        chain.push_back(scattered_into(chain.back()));
+      UOp data = scattered_into(chain.back());
+      if (is_slice_of(data, chain.back()))
         decision.stored[data.id()] = 0;
-      } else {
-        data = u.graph().make(Op::Contiguous, {u.src(0)});  // copied
-        decision.stored.resize(u.graph().id_limit());
-      }
+      else
+        data = copy_of(chain.back().src(0));
       add_kernel(data, u, row_major(shape_of(data)));
-      if (!is_empty(u.src(2))) add_kernel(u, u, decision.view_of(u));
+      for (const UOp& scatter : chain | std::views::reverse)
+        if (!is_empty(scatter.src(2))) add_kernel(scatter, u, row_major(shape_of(scatter)));
       continue;
     }
     if (u.op() != Op::Concat) {
@@ -115,8 +127,9 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
       continue;
     }
     for (size_t i = 0; i < u.src().size(); ++i) {
-      const UOp& part = u.src(i);
+      UOp part = u.src(i);
       if (is_slice_of(part, u)) decision.stored[part.id()] = 0;  // it is computed here, not read
+      if (part.op() == Op::Scatter || part.op() == Op::Call) part = copy_of(part);
       add_kernel(part, u, slice_view(u, i, decision));
     }
   }

@@ -10,10 +10,12 @@
 #include "schedule/schedule.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/program.h"
 #include "tensor/reduce.h"
 #include "tensor/run.h"
+#include "tensor/value.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
 #include "tests/support/tensors.h"
@@ -236,6 +238,12 @@ TEST_P(Scatter, OthersReadTheDataAsItWas) {
   EXPECT_EQ(floats_of(twice), (Floats{28, 34, 6, 8, 28, 36}));
 }
 
+TEST_P(Scatter, ItsResultIsAPartOfAConcatenation) {
+  const Tensor x = floats(context_, {1, 2, 3});
+  const Tensor parts[] = {scatter_elements(x, ints({1}, {1}), floats(context_, {9}), 0), neg(x)};
+  EXPECT_EQ(floats_of(concat(parts, 0)), (Floats{1, 9, 3, -1, -2, -3}));
+}
+
 TEST_P(Scatter, AnIndexOutOfRangeEndsTheRun) {
   const Tensor data = floats(context_, Floats(6, 0), {3, 2});
   for (const int64_t wrong : {int64_t{3}, int64_t{-4}, INT64_MAX, INT64_MIN}) {
@@ -293,6 +301,41 @@ TEST(ScatterKernels, FreshDataIsUpdatedInPlace) {
   const Schedule schedule = make_schedule({&root, 1}, avx2_target());
   EXPECT_EQ(schedule.kernels.size(), 3U);  // x + x, its updates, and the copy that was asked for
   EXPECT_EQ(schedule.stored.size(), 2U);
+}
+
+// Scatters one after the other write into one buffer, unless something reads it in between.
+TEST(ScatterKernels, ChainsAreUpdatesOfOneBuffer) {
+  const Ref<Context> context = testing::new_context("interp");
+  Tensor x = floats(context, Floats(64, 1), {8, 8});
+  const Tensor first = x;
+  for (int64_t i = 0; i < 3; ++i) {
+    const Ints place{i, i + 1};
+    x = scatter_nd(reshape(x, {4, 16}), from_data(context, kInt64, {1, 2}, place.data(), 16),
+                   floats(context, {static_cast<float>(i)}));
+  }
+  const auto kernels = [](const Tensor& out) {
+    const UOp root = out.graph().make(Op::Contiguous, {out.node()});
+    return make_schedule({&root, 1}, avx2_target()).kernels.size();
+  };
+  EXPECT_EQ(kernels(x), 5U);
+  const Tensor between = scatter_nd(first, from_data(context, kInt64, {1, 1}, Ints{2}.data(), 8),
+                                    floats(context, Floats(8, 3), {1, 8}));
+  const Tensor after = scatter_nd(between, from_data(context, kInt64, {1, 1}, Ints{5}.data(), 8),
+                                  floats(context, Floats(8, 4), {1, 8}));
+  EXPECT_EQ(kernels(add(after, between)), 5U);  // two copies, two updates, the sum
+  Floats want(64, 1);
+  want[1] = 0, want[18] = 1, want[35] = 2;
+  EXPECT_EQ(floats_of(x), want);
+}
+
+// Writes order kernels anew: those of one buffer stay one after the other.
+TEST_P(Scatter, ChainsAndWritesOfMemoryAreOrdered) {
+  Tensor x = floats(context_, {1, 2, 3, 4});
+  const Tensor one = scatter_elements(x, ints({0, 1}, {2}), floats(context_, {5, 5}), 0, Fold::Add);
+  const Tensor two = scatter_elements(one, ints({1, 2}, {2}), floats(context_, {7, 7}), 0);
+  assign(x, mul(two, x));
+  EXPECT_EQ(floats_of(x), (Floats{6, 14, 21, 16}));
+  EXPECT_EQ(floats_of(two), (Floats{6, 7, 7, 4}));
 }
 
 }  // namespace
