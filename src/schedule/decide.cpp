@@ -322,6 +322,21 @@ class Decider {
     return evaluations(u) * size_of(u) / target_.fma_rate > saved_seconds(bytes, target_);
   }
 
+  // A scatter's steps go one after the other, on one core mostly, and have lanes only beside them:
+  // what is computed in them takes so much longer.
+  bool slows_scatter(const UOp& scatter, const UOp& source, const UOp& value) const {
+    const Shape& shape = shape_of(source);
+    double beside = 1;
+    for (size_t i = static_cast<size_t>(scatter.reduce_arg().axes.front()) + 1; i < shape.size();
+         ++i)
+      beside *= static_cast<double>(upper_bound(shape[i]));
+    const double lanes = std::min(beside, static_cast<double>(target_.lanes(value.dtype())));
+    const double alone = cone(value).weight * size_of(value) / target_.fma_rate;
+    const double slower = static_cast<double>(target_.lanes(kFloat32)) / lanes;
+    const double bytes = size_of(value) * static_cast<double>(value.dtype().bytes());
+    return alone * (slower - 1.0 / target_.cores) > saved_seconds(bytes, target_);
+  }
+
   bool worth_storing(const UOp& u, const Cone& cone) {
     const double saved =
         saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
@@ -356,8 +371,11 @@ class Decider {
       needed |= too_large || hinders_product(u);
     } else if (u.op() == Op::Scatter) {
       needed = true;
-      if (too_large)
-        for (const UOp& s : u.src().subspan(1)) store(s);
+      for (const UOp& s : u.src().subspan(1)) {
+        const UOp value = moved(s);
+        if (has_memory(value) || decision_.stored[value.id()] || value.src().empty()) continue;
+        if (too_large || slows_scatter(u, s, value)) store(value);
+      }
     }
     if (needed) return store(u);
     cones_[users_.number(u)] = std::move(cone);
