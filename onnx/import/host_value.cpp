@@ -126,6 +126,8 @@ class Step {
         return reduce();
       case Op::Gather:
         return gather();
+      case Op::Scatter:
+        return scatter();
       case Op::Concat:
         return concat();
       default:
@@ -246,6 +248,29 @@ class Step {
           out_.push_back((*src_[0])[static_cast<size_t>((o * data[axis] + index) * inner + i)]);
       }
     return out_;
+  }
+
+  std::optional<Elements> scatter() {
+    const Op fold = node_.reduce_arg().op;
+    const auto axis = static_cast<size_t>(node_.reduce_arg().axes.front());
+    const DType dtype = node_.dtype();
+    // Where each update would be with a place of 0, and how far places are apart.
+    Ints strides = strides_for(shape_);
+    const int64_t step = strides[axis];
+    strides[axis] = 0;
+    out_ = *src_[0];
+    bool is_known = true;
+    size_t next = 0;
+    walk(const_dims(shape_of(node_.src(2))), strides, 0, [&](int64_t at) {
+      const Element& update = (*src_[2])[next];
+      const std::optional<int64_t> place = Kind::integer(node_.src(1).dtype(), (*src_[1])[next++]);
+      is_known = is_known && place;
+      if (!place || *place < 0 || *place >= shape_[axis]) return;
+      Element& to = out_[static_cast<size_t>(at + *place * step)];
+      const Element operands[] = {to, update};
+      to = fold == Op::Assign ? update : Kind::apply(fold, dtype, dtype, operands, 2);
+    });
+    return is_known ? std::optional(std::move(out_)) : std::nullopt;
   }
 
   Elements concat() {

@@ -325,6 +325,7 @@ LinearId Lineariser::masked_load(const UOp& node, const Guards& guards, int64_t 
     return load_apart(base, places, node.dtype(), guards.mask);
   const Place p = place(base, flat, node.dtype().bytes());
   size_t depth = std::max({guards.depth, depth_of(p.address), depth_of(p.index)});
+  if (is_read_in_step(node)) depth = tree_.depth();
   if (!guards.mask)
     return tree_.add(depth, Op::Load, dtype, {p.address, p.index}, p.displacement, p.lane_stride);
   depth = std::max(depth, depth_of(*guards.mask));
@@ -332,24 +333,34 @@ LinearId Lineariser::masked_load(const UOp& node, const Guards& guards, int64_t 
                    p.lane_stride);
 }
 
-// What must hold for a load to be in range: an index is not negative, and below its axis's size.
-std::vector<UOp> Lineariser::range_conditions(const UOp& load) {
-  const ViewArg& view = load.view_arg();
-  std::vector<UOp> conditions;
-  Graph& graph = load.graph();
-  size_t symbolic = 1 + view.shape.size();
+// What must hold for an access to be in range: an index is not negative, and below its axis's size.
+// `of_places`: for the indices that are Places alone.
+void Lineariser::add_range_conditions(const UOp& access, bool of_places, std::vector<UOp>& to) {
+  const ViewArg& view = access.view_arg();
+  const auto keep = [&to](const UOp& e) {
+    if (std::ranges::find(to, e) == to.end()) to.push_back(e);
+  };
+  Graph& graph = access.graph();
+  const size_t first = access.op() == Op::Store ? 2 : 1;
+  size_t symbolic = first + view.shape.size();
   for (size_t i = 0; i < view.shape.size(); ++i) {
-    const UOp& e = load.src(1 + i);
+    const UOp& e = access.src(first + i);
     const UOp size =
-        view.shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph.integer(view.shape[i]);
+        view.shape[i] == kSymbolicDim ? UOp(access.src(symbolic++)) : graph.integer(view.shape[i]);
+    if (of_places && e.op() != Op::Place) continue;
     // Mostly the bounds say it, and nothing need be made.
     const Interval range = bounds_.of(e);
-    if (range.lo < 0 && !prove_nonnegative(e, {}, bounds_)) conditions.push_back(e);
+    if (range.lo < 0 && !prove_nonnegative(e, {}, bounds_)) keep(e);
     if (size.is_const() && range.hi < size.const_int()) continue;
     const UOp room = add(sub(size, e), -1);
-    if (!prove_nonnegative(room, {}, bounds_)) conditions.push_back(room);
+    if (!prove_nonnegative(room, {}, bounds_)) keep(room);
   }
-  return conditions;
+}
+
+// Whether a load is of what steps before this one may have stored.
+bool Lineariser::is_read_in_step(const UOp& load) const {
+  return std::ranges::any_of(load.src().subspan(1),
+                             [](const UOp& e) { return e.op() == Op::Place; });
 }
 
 LinearId Lineariser::load(const UOp& node) {
@@ -381,7 +392,9 @@ LinearId Lineariser::chosen_load(const UOp& node, const Guards& guards) {
   const LinearId base = value_of(node.src(0));
   const LinearId safe_of[] = {*guards.scalar, value_of(flat_index(node, 1)), index_constant(0)};
   const LinearId safe = elementwise_op(Op::Where, kInt64, safe_of);
-  const size_t depth = std::max({guards.depth, depth_of(base), depth_of(safe)});
+  const size_t depth = is_read_in_step(node)
+                           ? tree_.depth()
+                           : std::max({guards.depth, depth_of(base), depth_of(safe)});
   const LinearId value = tree_.add(depth, Op::Load, node.dtype(), {base, safe});
   const LinearId chosen[] = {*guards.scalar, value, constant(node.dtype(), 0)};
   return elementwise_op(Op::Where, node.dtype(), chosen);

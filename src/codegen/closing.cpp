@@ -33,6 +33,8 @@ const Lineariser::TaskFacts& Lineariser::facts_of(const Task& task) {
     if (!(free_of(fact) & ~free_of(task.node) & ~task.own)) at->second.known.push_back(fact);
     if (guards(fact, task) && !has_room(fact, task)) at->second.guards.push_back(fact);
   }
+  // What is out of range is not stored.
+  if (task.node.op() == Op::Store) add_range_conditions(task.node, true, at->second.guards);
   return at->second;
 }
 

@@ -118,6 +118,18 @@ UOp operations_of(const Kernel& kernel) {
   return settled(sum);
 }
 
+namespace {
+
+// The steps that name places along an axis: as many elements of it are touched at most.
+UOp steps_of(const UOp& place) {
+  UOp steps = place.graph().integer(1);
+  for (const UOp& u : topological({&place.src(1), 1}))
+    if (u.op() == Op::Range) steps = mul(steps, u.src(0));
+  return steps;
+}
+
+}  // namespace
+
 UOp bytes_of(const Kernel& kernel) {
   Graph& graph = kernel.roots.front().graph();
   UOp sum = graph.integer(0);
@@ -130,7 +142,9 @@ UOp bytes_of(const Kernel& kernel) {
     for (size_t i = 0; i < view.shape.size(); ++i) {
       const UOp size =
           view.shape[i] == kSymbolicDim ? UOp(u.src(symbolic++)) : graph.integer(view.shape[i]);
-      if (view.strides[i] != 0) bytes = mul(bytes, size);
+      const UOp& index = u.src((store ? 2 : 1) + i);
+      if (view.strides[i] != 0)
+        bytes = mul(bytes, index.op() == Op::Place ? steps_of(index) : size);
     }
     sum = add(sum, bytes);
   }
@@ -144,9 +158,14 @@ double count_bytes(const Kernel& kernel) {
     const bool store = u.op() == Op::Store;
     double elements = 1;
     const ViewArg& view = u.view_arg();
-    for (size_t i = 0; i < view.shape.size(); ++i)
-      if (view.strides[i] != 0 && view.shape[i] != kSymbolicDim)
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      const UOp& index = u.src((store ? 2 : 1) + i);
+      if (view.strides[i] == 0) continue;
+      if (index.op() == Op::Place)
+        elements *= static_cast<double>(bounds(steps_of(index)).hi);
+      else if (view.shape[i] != kSymbolicDim)
         elements *= static_cast<double>(view.shape[i]);
+    }
     sum += elements * static_cast<double>((store ? u.src(1).dtype() : u.dtype()).bytes());
   }
   return sum;

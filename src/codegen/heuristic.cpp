@@ -193,6 +193,7 @@ uint64_t Chooser::choosing_ranges() const {
   }
   uint64_t found = 0;
   int64_t copies = 1;
+  known &= ~ordered_ranges(kernel_);
   for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
     if (!(known & bit(i)) || const_extent(i) < 2) continue;
     if (const_extent(i) > kChoicesMax / copies) continue;
@@ -227,7 +228,7 @@ void Chooser::elementwise() {
   if (!choices && turn_squares()) return;
   if (choices) unroll_choices(choices);
   if (best == none || (!choices && best_cost > 40)) return;
-  const std::optional<size_t> along = walked_by_lanes(best, choices);
+  const std::optional<size_t> along = walked_by_lanes(best, choices | ordered_ranges(kernel_));
   vector_tile(best, choices || along ? 1 : 4);
   if (along) put_inside(number(*along), number(best));
 }

@@ -192,6 +192,9 @@ bool Lineariser::leaf(const UOp& node, LinearId* out) {
     case Op::Load:
       *out = load(node);
       return true;
+    case Op::Place:
+      *out = value_of(node.src(0));
+      return true;
     case Op::Index:
       *out = read_stage(node);
       return true;

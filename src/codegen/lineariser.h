@@ -243,7 +243,8 @@ class Lineariser {
   std::optional<size_t> prove_by_facts(const UOp& nonnegative);
   LinearId bool_of(const Condition& c, int64_t lanes);
   LinearId load(const UOp& node);
-  std::vector<UOp> range_conditions(const UOp& load);
+  void add_range_conditions(const UOp& access, bool of_places, std::vector<UOp>& to);
+  bool is_read_in_step(const UOp& load) const;
   LinearId read_stage(const UOp& node);
   void store(const UOp& node, LinearId base, const UOp& flat, LinearId value,
              std::optional<LinearId> mask, int64_t lanes);

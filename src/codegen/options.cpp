@@ -75,6 +75,18 @@ void refuse_running(std::span<const UOp> nodes, const Option& option, const UOp&
     if (u.op() == Op::Running && u.src(1) == range) refuse(option, "values run along it");
 }
 
+// The order in which loops walk the steps of places.
+void refuse_disorder(const Kernel& before, const Kernel& after, const Option& option) {
+  const RangeSet ordered = ordered_ranges(before);
+  size_t last = 0;
+  for (size_t i = 0; i < before.ranges.size(); ++i) {
+    if (!(ordered & bit(i))) continue;
+    const size_t now = after.position(before.ranges[i].range);
+    if (now < last) refuse(option, "the loops are of steps that go in their order");
+    last = now;
+  }
+}
+
 Kernel tile(const Kernel& kernel, const Option& option) {
   Kernel out = kernel;
   const size_t at = find_range(kernel, option, option.range);
@@ -112,6 +124,7 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   if (r.kind != RangeKind::Loop) refuse(option, "the range has a kind already");
   const std::vector<UOp> nodes = topological(kernel.roots);
   refuse_running(nodes, option, r.range);
+  if (ordered_ranges(kernel) & bit(at)) refuse(option, "its steps go one after the other");
   const UOp size = r.range.src(0);
   FreeRanges free;
   const auto depends = [&](const UOp& u) {
@@ -121,7 +134,8 @@ Kernel set_kind(const Kernel& kernel, const Option& option, RangeKind kind) {
   if (kind == RangeKind::Thread) {
     if (at != 0) refuse(option, "threads share the outermost loop");
     for (const UOp& root : kernel.roots)
-      if (!depends(root)) refuse(option, "a store does not have the range");
+      if (root.op() == Op::Store && !depends(root))
+        refuse(option, "a store does not have the range");
     r.kind = kind;
     return out;
   }
@@ -182,6 +196,7 @@ Kernel reorder(const Kernel& kernel, const Option& option) {
   if (!kernel.ranges.empty() && kernel.ranges.front().kind == RangeKind::Thread &&
       !(out.ranges.front().range == kernel.ranges.front().range))
     refuse(option, "the loop that threads share stays outermost");
+  refuse_disorder(kernel, out, option);
   return out;
 }
 
@@ -201,6 +216,7 @@ Kernel overlap(const Kernel& kernel, const Option& option) {
   if ((r.kind != RangeKind::Loop && r.kind != RangeKind::Thread) || r.reduced)
     refuse(option, "the range is no loop over elements that are stored");
   if (r.overlaps) refuse(option, "it is said already");
+  if (stores_by_index(kernel)) refuse(option, "steps may read what others store");
   r.overlaps = true;
   return out;
 }

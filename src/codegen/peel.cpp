@@ -57,8 +57,7 @@ const std::vector<UOp>& Lineariser::conditions_below(const UOp& node) {
   const auto keep = [&all](const UOp& e) {
     if (std::find(all.begin(), all.end(), e) == all.end()) all.push_back(e);
   };
-  if (node.op() == Op::Load)
-    for (const UOp& e : range_conditions(node)) keep(e);
+  if (node.op() == Op::Load) add_range_conditions(node, false, all);
   std::vector<UOp> work;
   if (node.op() != Op::Load) work.push_back(node);
   while (!work.empty()) {

@@ -107,6 +107,8 @@ class Prefetcher {
     if (!access_)
       refuse(loads.empty() ? "it has no such parameter"
                            : "the parameter is read twice, and not for a reduction");
+    if (std::ranges::any_of(access_.src(), [](const UOp& u) { return u.op() == Op::Place; }))
+      refuse("data says which elements it wants");
     is_store_ = access_.op() == Op::Store;
     element_ = is_store_ ? access_.src(1).dtype() : access_.dtype();
     if (kLineBytes % element_.bytes() != 0) refuse("its elements do not fill a line");

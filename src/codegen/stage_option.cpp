@@ -116,6 +116,8 @@ class Stager {
       if (u.op() == Op::Running && (inside(u) & bit(kernel_.position(u.src(1)))))
         refuse("it runs along a loop inside the place");
     for (const UOp& u : topological({&value, 1}))
+      if (u.op() == Op::Place) refuse("steps before may store it");
+    for (const UOp& u : topological({&value, 1}))
       if (u.op() == Op::Index && (free_.at(u.node()) & inside(value)) && u == value)
         refuse("it is read from a stage already");
   }

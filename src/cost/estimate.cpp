@@ -486,8 +486,9 @@ class Estimator {
     const double lines = std::ceil(span * bytes / kLine);
     out.run = lines;
     out.is_near = lines >= kNearLines || others * opaque == 1;
-    const double whole = std::max(a.elements, 1.0) * bytes;
-    out.bytes = std::min(others * opaque * lines * kLine, std::max(whole * (kLine / bytes), kLine));
+    // At most all of it, in as many lines as a run's elements take.
+    const double whole = std::max(a.elements, 1.0) * bytes * (lines * kLine / (span * bytes));
+    out.bytes = std::min(others * opaque * lines * kLine, std::max(whole, kLine));
     return out;
   }
 

@@ -33,7 +33,8 @@ class InputTag : public Storage {
 // What is stored in a buffer of its own, row-major where it is an output; of a concatenation each
 // part into its place.
 bool is_stored_whole(const UOp& u) {
-  return u.op() == Op::Contiguous || u.op() == Op::Concat || u.op() == Op::Scan;
+  return u.op() == Op::Contiguous || u.op() == Op::Concat || u.op() == Op::Scatter ||
+         u.op() == Op::Scan;
 }
 
 // Each output in a buffer of its own, row-major, then the versions.  What else reads an output

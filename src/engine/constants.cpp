@@ -56,7 +56,8 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_
   // What is made of constants and positions alone by a few operations: no buffer is as cheap.
   std::vector<uint8_t> light(varies.size());
   for (const UOp& u : order) {
-    bool l = !has_memory(u) && !has(u.op(), kTranscendental) && u.op() != Op::ReduceAxis;
+    bool l = !has_memory(u) && !has(u.op(), kTranscendental) && u.op() != Op::ReduceAxis &&
+             u.op() != Op::Scatter;
     if (!has_memory(u))
       for (const UOp& s : u.src()) l &= light[s.id()] != 0;
     light[u.id()] = l ? 1 : 0;

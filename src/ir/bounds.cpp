@@ -212,6 +212,8 @@ Interval BoundsCache::compute(const UOp& u) const {
       const int64_t size = at(0).hi;
       return {0, size == kMax ? kMax : std::max<int64_t>(size - 1, 0)};
     }
+    case Op::Place:
+      return at(0);
     case Op::Less:
     case Op::LessEqual:
     case Op::Equal:

@@ -56,6 +56,21 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
   }
 }
 
+RangeSet ordered_ranges(const Kernel& kernel) {
+  RangeSet ordered = 0;
+  for (const UOp& u : topological(kernel.roots)) {
+    if (u.op() != Op::Place) continue;
+    for (const UOp& r : topological({&u.src(1), 1}))
+      if (r.op() == Op::Range) ordered |= bit(kernel.position(r));
+  }
+  return ordered;
+}
+
+bool stores_by_index(const Kernel& kernel) {
+  return std::ranges::any_of(topological(kernel.roots),
+                             [](const UOp& u) { return u.op() == Op::Place; });
+}
+
 void map_kernel(Kernel& kernel, const MakeNode& make) {
   std::vector<UOp> nodes = kernel.roots;
   nodes.insert(nodes.end(), kernel.facts.begin(), kernel.facts.end());

@@ -14,6 +14,10 @@
 //   Before  running                 what it was before this step; nothing in the first one
 //   Last    running, range          what it is after the last step
 //   Store   param, value, index.., symbolic..   a root
+//   Place   index, step             as an index of a Store, and of Loads of what it stores to: one
+//                                   that data gives.  Out of range of its axis nothing is stored;
+//                                   several steps may name one element: they run in their order,
+//                                   and each loads what those before have stored
 //   Check   bool, position          a root: what must hold for every element
 //
 // A view's kSymbolicDim entries (shape, then strides, then offset) follow the indices as sources.
@@ -88,6 +92,11 @@ inline bool is_stage(const UOp& u) {
 }
 // Adds `roots` and all below them to `known`; the nodes must outlive it.
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known);
+
+// The ranges that the steps of Places are made of: their loops stay loops, in their order.
+RangeSet ordered_ranges(const Kernel& kernel);
+// Whether it stores where data says.
+bool stores_by_index(const Kernel& kernel);
 
 // Every root, fact and prefetched index as `make` makes the nodes below; ranges stay as they are.
 void map_kernel(Kernel& kernel, const MakeNode& make);

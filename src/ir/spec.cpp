@@ -240,6 +240,13 @@ class Spec {
       case Op::Gather:
         law(u.src(1).dtype().is_int(), "an index is an integer");
         return axis_argument();
+      case Op::Scatter: {
+        const auto& arg = argument<ReduceArg>("a scatter has an op and an axis");
+        law(arg.op == Op::Assign || is_reduction(arg.op, u.dtype()), "the op folds this dtype");
+        law(arg.axes.size() == 1 && arg.axes.front() >= 0, "the axis exists");
+        law(u.src(1).dtype().is_int(), "a place is an integer");
+        return law(u.src(2).dtype() == u.dtype(), "updates have the dtype of the data");
+      }
       case Op::Concat:
         law(!u.src().empty(), "a concatenation has parts");
         for (const UOp& s : u.src()) law(s.dtype() == u.dtype(), "parts have one dtype");
@@ -287,6 +294,8 @@ class Spec {
                 u.src(0).dtype() == u.src(1).dtype(),
             "a store is to a parameter of the value's dtype");
         return view_of_sources(2, true);
+      case Op::Place:
+        return law(is_index(0) && is_index(1), "a place and its step are int64");
       case Op::Reduce: {
         const auto& arg = argument<ReduceArg>("a reduction has an op");
         law(is_reduction(arg.op, u.dtype()) && arg.axes.empty(), "the op reduces this dtype");

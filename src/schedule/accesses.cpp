@@ -82,6 +82,21 @@ void Accesses::store(const ScheduledStore& store, const UOp& value, const std::v
   out_.stores.push_back(store);
 }
 
+void Accesses::update(const ScheduledStore& store, Op fold, const UOp& value,
+                      const std::vector<UOp>& index) {
+  const DType dtype = store.value.dtype();
+  UOp result = value;
+  if (fold == Op::Assign) {
+    // It is made of what is there already.
+    param(store.destination, dtype, false);
+    out_.reads.push_back({store.destination, extent_or_all(store.view), true, {}});
+  } else {
+    const UOp before = load({store.destination, store.view}, index, dtype, store.value);
+    result = elementwise(fold, {before, value}, dtype);
+  }
+  this->store(store, result, index);
+}
+
 // Where an element of a load or store is; no node if the view is symbolic.
 UOp Accesses::address(const UOp& access, size_t first) {
   const ViewArg& view = access.view_arg();
@@ -99,7 +114,7 @@ void Accesses::compare_addresses(bool no_loops) {
   for (size_t i = 0; i < out_.stores.size(); ++i) {
     UOp own;
     for (ScheduledKernel::Read& read : out_.reads) {
-      if (!(decision_.slot(read.base) == out_.stores[i].destination)) continue;
+      if (!read.load || !(decision_.slot(read.base) == out_.stores[i].destination)) continue;
       if (!own) own = address(out_.kernel.roots[i], 2);
       read.in_place = own && address(read.load, 1) == own && (out_.stores.size() == 1 || no_loops);
     }

@@ -80,8 +80,11 @@ class Decider {
     for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
     if (!decision_.bodies.empty()) find_invariants();
-    for (const UOp& u : decision_.order)
-      if (u.op() == Op::Concat && !has_memory(u)) place_parts(u);
+    // From the last on: what is placed in another is not looked at before.
+    for (size_t i = decision_.order.size(); i-- > 0;) {
+      const UOp& u = decision_.order[i];
+      if ((u.op() == Op::Concat || u.op() == Op::Scatter) && !has_memory(u)) place_parts(u);
+    }
     find_meetings();
   }
 
@@ -157,16 +160,26 @@ class Decider {
     stored = 0;
   }
 
-  // Each part of a concatenation is stored into its slice, if it is nobody else's memory.
-  void place_parts(const UOp& concat) {
-    forced(concat) = 1;
-    for (const UOp& part : concat.src()) {
+  // Each part of a concatenation is stored into its slice, if it is nobody else's memory, and the
+  // data of a scatter where they are updated.
+  void place_parts(const UOp& whole) {
+    forced(whole) = 1;
+    const bool is_scatter = whole.op() == Op::Scatter;
+    for (const UOp& source : whole.src().first(is_scatter ? 1 : whole.src().size())) {
+      const UOp part = is_scatter ? scattered_into(whole) : source;
       if (has_memory(part) || part.op() == Op::Const || has(part.op(), kMovement)) continue;
-      if (part.op() == Op::Concat || part.op() == Op::After || is_forced(part)) continue;
-      if (part.op() == Op::Call || part.op() == Op::Scan) continue;
-      if (users_.of(part).size() != 1) continue;  // one that stands there twice has two
-      decision_.slices[part.node()] = concat;
+      if (part.op() == Op::Concat || part.op() == Op::After || part.op() == Op::Call) continue;
+      if ((part.op() == Op::Scatter && !is_scatter) || is_forced(part)) continue;
+      if (is_of_scan(part) || decision_.bodies.of(part) != decision_.bodies.of(whole)) continue;
+      if (!is_used_once(source, part)) continue;
+      decision_.slices[part.node()] = whole;
     }
+  }
+  // Whether nobody else has the value, or what it was before it was reshaped.
+  bool is_used_once(const UOp& value, const UOp& before) const {
+    const UOp* u = &value;
+    while (users_.of(*u).size() == 1 && !(*u == before)) u = &u->src(0);
+    return users_.of(*u).size() == 1 && *u == before;
   }
 
   uint8_t& forced(const UOp& u) { return forced_[users_.number(u)]; }
@@ -392,6 +405,21 @@ class Decider {
     cones_[users_.number(u)] = std::move(cone);
   }
 
+  // A scatter's steps go one after the other, on one core mostly, and have lanes only beside them:
+  // what is computed in them takes so much longer.
+  bool slows_scatter(const UOp& scatter, const UOp& source, const UOp& value) const {
+    const Shape& shape = shape_of(source);
+    double beside = 1;
+    for (size_t i = static_cast<size_t>(scatter.reduce_arg().axes.front()) + 1; i < shape.size();
+         ++i)
+      beside *= static_cast<double>(upper_bound(shape[i]));
+    const double lanes = std::min(beside, static_cast<double>(target_.lanes(value.dtype())));
+    const double alone = cone(value).weight * size_of(value) / target_.fma_rate;
+    const double slower = static_cast<double>(target_.lanes(kFloat32)) / lanes;
+    const double bytes = size_of(value) * static_cast<double>(value.dtype().bytes());
+    return alone * (slower - 1.0 / target_.cores) > saved_seconds(bytes, target_);
+  }
+
   bool worth_storing(const UOp& u, const Cone& cone) {
     const double saved =
         saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
@@ -410,12 +438,26 @@ class Decider {
            u.op() == Op::After || u.op() == Op::Assign || u.op() == Op::Call || is_of_scan(u);
   }
 
+  bool is_too_large(const Cone& cone) const {
+    return static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
+           cone.ops >= target_.ops_max;
+  }
+
+  void store_what_slows(const UOp& scatter) {
+    const bool too_large = is_too_large(cone_of(scatter));
+    for (const UOp& s : scatter.src().subspan(1)) {
+      const UOp value = moved(s);
+      if (has_memory(value) || decision_.stored[value.id()] || value.src().empty()) continue;
+      if (too_large || slows_scatter(scatter, s, value)) store(value);
+    }
+  }
+
   void visit(const UOp& u) {
     if (!has_memory(u) && has(u.op(), kElementwise)) store_gathered_beside_products(u);
+    if (!has_memory(u) && u.op() == Op::Scatter) store_what_slows(u);
     if (is_always_stored(u)) return store(u);
     Cone cone = cone_of(u);
-    const bool too_large = static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
-                           cone.ops >= target_.ops_max;
+    const bool too_large = is_too_large(cone);
     bool needed = invariant_[users_.number(u)] != 0 && !is_light(cone);
     if (u.op() == Op::ReduceAxis) {
       cone.reduces = true;
@@ -457,6 +499,12 @@ class Decider {
 };
 
 }  // namespace
+
+UOp scattered_into(const UOp& scatter) {
+  UOp data = scatter.src(0);
+  while (data.op() == Op::Reshape && !has_memory(data)) data = UOp(data.src(0));
+  return data;
+}
 
 Decision decide_stored(std::span<const UOp> outputs, const Target& target) {
   return Decider(outputs, target).run();

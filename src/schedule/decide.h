@@ -52,6 +52,9 @@ double bandwidth_of(double bytes, const Target& target);
 // What not storing and reading a buffer of this size saves, with its launch.
 double saved_seconds(double bytes, const Target& target);
 
+// The value that a scatter updates, before it was reshaped: what has its elements in their order.
+UOp scattered_into(const UOp& scatter);
+
 Decision decide_stored(std::span<const UOp> outputs, const Target& target);
 
 }  // namespace tiny

@@ -119,8 +119,11 @@ class Orderer {
     const auto slot = slots_.find(decision_.slot(read.base).node());
     if (slot == slots_.end()) {
       const UOp& base = read.base.op() == Op::ScanStep ? read.base.src(0) : read.base;
+      // A part of a value that is made of what was there waits for the parts before it.
+      const bool is_part = schedule_.kernels[kernel].stores.front().destination == base;
       if (const auto maker = makers_.find(base.node()); maker != makers_.end())
-        for (size_t m : maker->second) edge(m, kernel);
+        for (size_t m : maker->second)
+          if (m < kernel || !is_part) edge(m, kernel);
       return true;
     }
     const auto at = number_.find(read.base.node());

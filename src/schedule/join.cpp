@@ -42,7 +42,7 @@ class Joiner {
       if (has_memory(u)) continue;
       const bool writes = u.op() == Op::Assign || u.op() == Op::After;
       if (u.op() == Op::Contiguous || writes || u.op() == Op::Concat || decision.slice(u)) fix(u);
-      if (u.op() == Op::Call || is_of_scan(u)) fix(u);
+      if (u.op() == Op::Call || u.op() == Op::Scatter || is_of_scan(u)) fix(u);
     }
     for (const UOp& out : outputs) {
       UOp base = out;
@@ -201,7 +201,8 @@ class Joiner {
 
   bool try_join(const UOp& u, int64_t number) {
     const std::vector<UOp> into = readers(u);
-    if (into.size() != 1 || into.front().op() == Op::Concat) return false;
+    if (into.size() != 1 || into.front().op() == Op::Concat || into.front().op() == Op::Scatter)
+      return false;
     const UOp& root = into.front();
     if (decision_.bodies.of(u) != decision_.bodies.of(root)) return false;
     if (was_tried(u, root) || too_many_ops(root, u)) return false;

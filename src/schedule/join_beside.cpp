@@ -114,7 +114,7 @@ class SideJoiner {
 
   bool can_join(const ScheduledKernel& kernel) const {
     if (has_checks(kernel) || kernel.kernel.ranges.empty() ||
-        kernel.kernel.ranges.size() > kRangesMax)
+        kernel.kernel.ranges.size() > kRangesMax || stores_by_index(kernel.kernel))
       return false;
     return std::ranges::none_of(
         kernel.stores, [&](const ScheduledStore& s) { return copied_.contains(s.value.node()); });

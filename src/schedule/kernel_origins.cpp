@@ -70,7 +70,8 @@ class Walk {
         if (is_named(origin)) found.push_back({at->place, origin});
       }
       // An older version of memory is the work of the kernels that wrote it.
-      for (const UOp& s : u.src())
+      // So is what a scatter updates.
+      for (const UOp& s : u.src().subspan(u.op() == Op::Scatter ? 1 : 0))
         if (!reads.contains(s.node()) && s.op() != Op::After && seen.insert(s.node()))
           stack.push_back(&s);
     }

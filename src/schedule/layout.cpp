@@ -36,7 +36,8 @@ class LayoutChoice {
     }
     for (const UOp& u : decision.order) {
       const bool is_write = u.op() == Op::Assign || u.op() == Op::After;
-      const bool is_whole = u.op() == Op::Contiguous || u.op() == Op::Call || is_of_scan(u);
+      const bool is_whole =
+          u.op() == Op::Contiguous || u.op() == Op::Call || u.op() == Op::Scatter || is_of_scan(u);
       if (has_memory(u) || is_whole || is_write) fixed_[u.id()] = 1;
       if (u.op() == Op::AsStrided) fixed_[u.src(0).id()] = 1;
     }
@@ -299,7 +300,7 @@ class LayoutChoice {
   void vote(const Visit& at, double weight) {
     const UOp* whole = decision_.slice(at.node);
     const UOp& base = whole ? *whole : at.node;
-    if (!at.axis || has_memory(base)) return;
+    if (!at.axis || has_memory(base) || base.op() == Op::Scatter) return;
     std::vector<double>& votes = votes_[base.node()];
     votes.resize(shape_of(base).size());
     votes[*at.axis] += weight;

@@ -43,7 +43,8 @@ class Lowering {
 
   // Empty if a value has no ranges in common with the first.
   ScheduledKernel run() {
-    const std::vector<UOp>& first = ranges_.make_output(root_, stores_.front().view);
+    const UOp& walked = root_.op() == Op::Scatter ? root_.src(2) : root_;
+    const std::vector<UOp>& first = ranges_.make_output(walked, stores_.front().view);
     for (const ScheduledStore& s : stores_) {
       root_ = s.value;
       const auto index = out_.stores.empty()
@@ -72,8 +73,20 @@ class Lowering {
   }
 
   void add_store(const ScheduledStore& store, const std::vector<UOp>& index) {
+    if (root_.op() == Op::Scatter) return update(store, index);
     // A part of a concatenation may be in memory already: it is copied.
     accesses_.store(store, evaluate(root_, index), index);
+  }
+
+  // One of a scatter's updates, of which this is the index.
+  void update(const ScheduledStore& store, const std::vector<UOp>& index) {
+    const ReduceArg& arg = root_.reduce_arg();
+    const auto axis = static_cast<size_t>(arg.axes.front());
+    const UOp value = evaluate(root_.src(2), index);
+    std::vector<UOp> place = index;
+    place[axis] =
+        graph_.make(Op::Place, {cast(evaluate(root_.src(1), index), kInt64), UOp(index[axis])});
+    accesses_.update(store, arg.op, value, place);
   }
 
   // A value that is being computed.  What it needs is computed first, and then it is asked again:
@@ -285,8 +298,9 @@ class Lowering {
     const UOp ok = logical_and(nonnegative(e), nonnegative(sub(last, e)));
     UOp position = graph_.integer(0);
     const Shape strides = row_major_strides(shape);
+    // Where an index repeats along an axis, the first of those that are equal is named.
     for (size_t i = 0; i < shape.size(); ++i)
-      position = add(position, mul(index[i], strides[i].uop(graph_)));
+      if (reaches(e, index[i])) position = add(position, mul(index[i], strides[i].uop(graph_)));
     checks_.push_back(graph_.make(Op::Check, {ok, position}, static_cast<int64_t>(checks_.size())));
   }
 

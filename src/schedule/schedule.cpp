@@ -1,5 +1,6 @@
 #include "schedule/schedule.h"
 
+#include <ranges>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -100,6 +101,16 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     schedule.kernels.back().scan = decision.bodies.of(destination);
   };
   const CallResults calls = results_of_calls(decision.order);
+  // What has a buffer of its own, read from there.
+  const auto copy_of = [&](const UOp& value) {
+    UOp copy = value.graph().make(Op::Contiguous, {value});
+    decision.stored.resize(value.graph().id_limit());
+    return copy;
+  };
+  const auto is_slice_of = [&](const UOp& part, const UOp& node) {
+    const UOp* whole = decision.slice(part);
+    return whole && *whole == node;
+  };
   for (const UOp& u : decision.order) {
     if (joins.stop && decision.stored[u.id()]) joins.stop->check();
     if (has_memory(u) || !decision.stored[u.id()] || u.op() == Op::After) continue;
@@ -122,16 +133,32 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
       }
       continue;
     }
+    if (u.op() == Op::Scatter) {
+      // Scatters into what only they read are one after the other in the buffer of the last.
+      std::vector<UOp> chain{u};
+      while (is_slice_of(scattered_into(chain.back()), chain.back()) &&
+             scattered_into(chain.back()).op() == Op::Scatter)
+        chain.push_back(scattered_into(chain.back()));
+      UOp data = scattered_into(chain.back());
+      if (is_slice_of(data, chain.back()))
+        decision.stored[data.id()] = 0;
+      else
+        data = copy_of(chain.back().src(0));
+      add_kernel(data, u, row_major(shape_of(data)));
+      for (const UOp& scatter : chain | std::views::reverse)
+        if (!is_empty(scatter.src(2))) add_kernel(scatter, u, row_major(shape_of(scatter)));
+      continue;
+    }
     if (u.op() != Op::Concat) {
       add_kernel(u, u, decision.view_of(u));
       continue;
     }
     const std::vector<View> slices = slice_views(u, decision);
     for (size_t i = 0; i < u.src().size(); ++i) {
-      const UOp& part = u.src(i);
-      const UOp* whole = decision.slice(part);
-      const bool own = whole && *whole == u;
-      if (own) decision.stored[part.id()] = 0;  // its value is computed here, not read
+      UOp part = u.src(i);
+      if (is_slice_of(part, u)) decision.stored[part.id()] = 0;  // it is computed here, not read
+      if (part.op() == Op::Scatter || part.op() == Op::Call || is_of_scan(part))
+        part = copy_of(part);
       add_kernel(part, u, slices[i]);
     }
   }

@@ -107,7 +107,8 @@ class Splitter {
 
   static bool is_read(const UOp& node) {
     return has_memory(node) || node.op() == Op::ReduceAxis || node.op() == Op::Contiguous ||
-           node.op() == Op::Concat || node.op() == Op::After || node.op() == Op::Assign;
+           node.op() == Op::Concat || node.op() == Op::Scatter || node.op() == Op::After ||
+           node.op() == Op::Assign;
   }
 
   // What one core takes: for arithmetic, or for what is read.

@@ -462,6 +462,17 @@ UOp make_gather(const UOp& data, const UOp& index, int64_t axis) {
   return data.graph().make(Op::Gather, {data, index}, axis);
 }
 
+UOp make_scatter(const UOp& data, const UOp& places, const UOp& updates, Op fold, int64_t axis) {
+  const Shape& shape = shape_of(data);
+  const Shape& given = shape_of(updates);
+  invariant(given.size() == shape.size() && given == shape_of(places),
+            "updates and places have the axes of the data");
+  for (size_t i = 0; i < shape.size(); ++i)
+    invariant(static_cast<int64_t>(i) == axis || decide_less_equal(given[i], shape[i]),
+              "updates are inside of the data");
+  return data.graph().make(Op::Scatter, {data, places, updates}, ReduceArg{fold, {axis}});
+}
+
 UOp make_concat(const std::vector<UOp>& parts, int64_t axis) {
   if (parts.size() == 1) return parts.front();
   return parts.front().graph().make(Op::Concat, parts, axis);

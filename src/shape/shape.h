@@ -97,6 +97,10 @@ UOp make_shrink(const UOp& x, const Shape& begin, const Shape& end);
 UOp make_iota(Graph& graph, const Dim& count, DType dtype);
 UOp make_reduce(const UOp& x, Op op, const Ints& axes);  // keeps the axes, with size 1
 UOp make_gather(const UOp& data, const UOp& index, int64_t axis);
+// data with updates in places along an axis: out[.., places[.., j, ..], ..] = updates[.., j, ..],
+// in the order of j, where the updates have one; what a place holds is folded with it, or replaced
+// (Op::Assign).  A place outside of the axis takes nothing.
+UOp make_scatter(const UOp& data, const UOp& places, const UOp& updates, Op fold, int64_t axis);
 UOp make_concat(const std::vector<UOp>& parts, int64_t axis);
 // The memory of `previous` (a Buffer, a version, or what was realised) once `value` is written to
 // `target`, a view of it.  `version` tells this write from every other.

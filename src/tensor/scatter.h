@@ -1,5 +1,5 @@
-// Elements written to places that other elements name.  Every result is what the last (or all) of
-// the writers to it leave: a comparison of places, not a store.  Sizes must be numbers.
+// Elements written to places that other elements name, in their order: what it costs grows with
+// what is written.
 #pragma once
 
 #include "tensor/tensor.h"

@@ -153,6 +153,16 @@ TEST_P(CustomOp, IsAStepBetweenKernels) {
   EXPECT_EQ(read(sorted(keep(sevens))), (Floats{7, 7}));
 }
 
+// Its row has a buffer of its own, which is copied into the whole.
+TEST_P(CustomOp, IsAPartOfAConcatenation) {
+  ASSERT_EQ(add(context_, sorter_), TINY_OK) << tiny_last_error();
+  tiny_tensor* x = floats({3}, {3, 1, 2});
+  tiny_tensor* parts[] = {sorted(x), negated(x)};
+  tiny_tensor* whole = nullptr;
+  ASSERT_EQ(tiny_concat(parts, 2, 0, &whole), TINY_OK) << tiny_last_error();
+  EXPECT_EQ(read(keep(whole)), (Floats{1, 2, 3, -3, -1, -2}));
+}
+
 TEST_P(CustomOp, HasSeveralOutputsAndAttributes) {
   ASSERT_EQ(add(context_, sorter_), TINY_OK);
   tiny_tensor* x = floats({2, 2}, {3, 1, 2, 4});

@@ -349,6 +349,34 @@ Tensor RandomGraph::gather(const Tensor& a) {
       make_gather(a.node(), chance(50) ? cast(index, kInt32).node() : index.node(), axis));
 }
 
+// Places may be named twice, or be outside of the axis.
+Tensor RandomGraph::scatter(const Tensor& a) {
+  if (a.rank() == 0) return unary(a);
+  const int64_t axis = below(a.rank());
+  const int64_t n = a.shape()[static_cast<size_t>(axis)].value();
+  if (n == 0) return unary(a);
+  Ints shape = const_dims(a.shape());
+  for (int64_t& d : shape)
+    if (chance(30)) d -= below(d + 1);
+  shape[static_cast<size_t>(axis)] = below(7);
+  const Tensor updates = data(a.dtype(), shape);
+  Ints given = shape;
+  if (chance(50))
+    for (size_t i = 0; i < given.size(); ++i)
+      if (static_cast<int64_t>(i) != axis) given[i] = 1;
+  int64_t count = 1;
+  for (const int64_t d : given) count *= d;
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(element_below(n + 2) - 1);
+  const Tensor places =
+      expand(from_data(context_, kInt64, given, values.data(), count * 8), to_shape(shape));
+  constexpr Op kFolds[] = {Op::Assign, Op::Add, Op::Mul, Op::Max, Op::Min};
+  constexpr Op kFoldsOfBools[] = {Op::Assign, Op::Or, Op::And, Op::Xor};
+  const Op fold = a.dtype().is_bool() ? kFoldsOfBools[below(4)] : kFolds[below(5)];
+  what_ = cat("scatter ", info(fold).name, " ", list_text(values), " along ", axis);
+  return a.with(make_scatter(a.node(), places.node(), updates.node(), fold, axis));
+}
+
 Tensor RandomGraph::join(const Tensor& a) {
   if (a.rank() == 0) return unary(a);
   const int64_t axis = below(a.rank());
@@ -438,7 +466,8 @@ Tensor RandomGraph::step() {
   if (kind < 52) return unary(a);
   if (kind < 76) return binary(a);
   if (kind < 88) return reduce(a);
-  return kind < 94 ? gather(a) : join(a);
+  if (kind < 91) return scatter(a);
+  return kind < 95 ? gather(a) : join(a);
 }
 
 void RandomGraph::note(const std::string& line, const Tensor& made) {

@@ -48,6 +48,7 @@ class RandomGraph {
   Tensor binary(const Tensor& a);
   Tensor reduce(const Tensor& a);
   Tensor gather(const Tensor& a);
+  Tensor scatter(const Tensor& a);
   Tensor join(const Tensor& a);
   Tensor like(const Tensor& a);
   Tensor network(const Tensor& a);

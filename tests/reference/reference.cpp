@@ -249,6 +249,29 @@ Values gathered(const UOp& node, const Ints& shape, const Values& data, const Va
   return out;
 }
 
+Values scattered(const UOp& node, const Values& data, const Values& places, const Values& updates) {
+  const Op fold = node.reduce_arg().op;
+  const auto axis = static_cast<size_t>(node.reduce_arg().axes.front());
+  Values out = data;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    Ints index = unflattened(static_cast<int64_t>(i), updates.shape);
+    index[axis] = places.whole[i];
+    if (places.error[i] > 0) {
+      std::ranges::fill(out.error, kUnknown);
+      return out;
+    }
+    if (index[axis] < 0 || index[axis] >= data.shape[axis]) continue;
+    const auto to = static_cast<size_t>(flattened(index, data.shape));
+    const Lane both[] = {get(out, to), get(updates, i)};
+    put(out, to, fold == Op::Assign ? both[1] : apply(fold, data.dtype, data.dtype, both));
+    // The sign of a zero among extremes depends on the order of the operands.
+    const bool is_extreme = fold == Op::Max || fold == Op::Min;
+    if (is_extreme && data.dtype.is_float() && out.real[to] == 0)
+      out.error[to] = std::max(out.error[to], std::numeric_limits<double>::denorm_min());
+  }
+  return out;
+}
+
 Values joined(const UOp& node, const Ints& shape, const std::vector<const Values*>& parts) {
   const auto axis = static_cast<size_t>(node.int_arg());
   Values out = make(node.dtype(), shape);
@@ -328,6 +351,8 @@ Values computed(const UOp& node, const std::vector<const Values*>& src) {
       return reduced(node, shape, *src[0]);
     case Op::Gather:
       return gathered(node, shape, *src[0], *src[1]);
+    case Op::Scatter:
+      return scattered(node, *src[0], *src[1], *src[2]);
     case Op::Concat:
       return joined(node, shape, src);
     default:
