@@ -103,13 +103,30 @@ class Estimator {
         if (closures_.size() < 64) closures_.push_back({u, owners[u.node()], {}, {}});
       } else {
         mine = owners[u.node()];
-        for (uint64_t left = mine; left; left &= left - 1)
+        for (uint64_t left = computed_in(mine); left; left &= left - 1)
           closures_[static_cast<size_t>(std::countr_zero(left))].inside.push_back(u);
       }
       // Where a stage is read is a sum of ranges, however its dimensions were split.
       const size_t looked = u.op() == Op::Index ? 1 : u.src().size();
       for (const UOp& s : u.src().first(looked)) owners[s.node()] |= mine;
     }
+  }
+
+  // Stores over the same ranges are one block, in which a value that several need is made once.
+  uint64_t computed_in(uint64_t owners) const {
+    uint64_t once = 0;
+    std::vector<RangeSet> blocks;
+    for (uint64_t left = owners; left; left &= left - 1) {
+      const auto k = static_cast<size_t>(std::countr_zero(left));
+      const UOp& closure = closures_[k].node;
+      if (closure.op() == Op::Store) {
+        const RangeSet block = free_of(closure);
+        if (std::ranges::find(blocks, block) != blocks.end()) continue;
+        blocks.push_back(block);
+      }
+      once |= uint64_t{1} << k;
+    }
+    return once;
   }
 
   double extent(size_t range) const { return table_.extents[range]; }

@@ -1,21 +1,115 @@
 #include "tensor/top_k.h"
 
+#include <cmath>
+
+#include "base/checked.h"
 #include "base/error.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
+#include "tensor/sort_network.h"
 
 namespace tiny {
 
 namespace {
 
-// Whether a stands before b in descending order; a NaN counts as the greatest.
-Tensor greater_total(const Tensor& a, const Tensor& b) {
-  const Tensor more = less(b, a);
-  if (!a.dtype().is_float()) return more;
-  return bit_or(more, bit_and(is_nan(a), invert(is_nan(b))));
+// A key of 63 bits holds an element of 32 bits above the place from the end.
+constexpr int64_t kPlaceBits = 31;
+constexpr int64_t kLastPlace = (int64_t{1} << kPlaceBits) - 1;
+
+// Integers in the order of the floats, of which a NaN is the greatest and both zeros are equal.
+Tensor ordered_bits(const Tensor& a) {
+  const bool wide = a.dtype() == kFloat64;
+  const Tensor bits = bitcast(a, wide ? kInt64 : kInt32);
+  const int64_t highest = wide ? INT64_MAX : INT32_MAX;
+  const Tensor sign = shift_right(bits, number_int(bits, bits.dtype().bits() - 1));
+  const Tensor order = bit_xor(bits, bit_and(sign, number_int(bits, highest)));
+  const Tensor number = where(equal(a, tiny::number(a, 0)), number_int(bits, 0), order);
+  return where(is_nan(a), number_int(bits, highest), number);
+}
+
+// `place`: of the elements along axis 0.
+Keys packed_keys(const Tensor& order, const Tensor& place, bool largest) {
+  Tensor bits = order;
+  if (order.dtype() != kUInt32) {
+    const Tensor number = cast(order, kInt32);
+    bits = bitcast(bit_xor(number, number_int(number, INT32_MIN)), kUInt32);
+  }
+  const Tensor rank = cast(largest ? bits : invert(bits), kInt64);
+  const Tensor from_end = sub(number_int(place, kLastPlace), place);
+  return {bit_or(shift_left(rank, number_int(rank, kPlaceBits)), from_end)};
+}
+
+Keys wide_keys(const Tensor& order, const Tensor& place, int64_t n, bool largest) {
+  Tensor rank = order;
+  if (rank.dtype().is_signed()) rank = bitcast(bit_xor(rank, number_int(rank, INT64_MIN)), kUInt64);
+  if (!largest) rank = invert(rank);
+  return {rank, expand(sub(number_int(place, n), place), rank.shape())};
+}
+
+bool is_wide(const Tensor& a, int64_t n) {
+  return a.dtype().bits() == 64 || n > kLastPlace;
+}
+
+// Of the elements along axis 0, in descending order of what is wanted first.
+Keys keys_of(const Tensor& a, bool largest) {
+  const int64_t n = a.shape()[0].value();
+  const bool wide = is_wide(a, n);
+  Tensor order = a;
+  if (a.dtype().is_float())
+    order = ordered_bits(cast(a, a.dtype() == kFloat64 ? kFloat64 : kFloat32));
+  if (wide && order.dtype().bits() < 64) order = cast(order, kInt64);
+  const Tensor place = positions(a.context_ref(), kInt64, n, 0, a.rank());
+  return wide ? wide_keys(order, place, n, largest) : packed_keys(order, place, largest);
+}
+
+Tensor packed_places(const Tensor& keys) {
+  const Tensor last = number_int(keys, kLastPlace);
+  return sub(last, bit_and(keys, last));
+}
+Tensor places_of(const Keys& keys, int64_t n) {
+  return keys.size() == 1 ? packed_places(keys[0]) : sub(number_int(keys[1], n), keys[1]);
+}
+
+// Fewer elements, or fewer for each that is wanted, are sorted as soon as they are left out.
+constexpr int64_t kGroupedMin = 4096;
+constexpr int64_t kGroupedShare = 16;
+constexpr int64_t kGroupsStep = 16;  // whole vectors
+
+// Those among which the k greatest are: the k groups whose greatest are the greatest, since each of
+// these stands before all of any other group.  Groups are as large as leaves the fewest to sort.
+Tensor candidates(const Tensor& keys, int64_t k) {
+  const int64_t n = keys.shape()[0].value();
+  const auto size =
+      static_cast<int64_t>(std::sqrt(static_cast<double>(n) / static_cast<double>(k)));
+  const int64_t groups = round_up(ceil_div(n, size), kGroupsStep);
+  Shape shape = keys.shape();
+  Shape more(shape.size(), Dim(0));
+  const Shape none = more;
+  more[0] = size * groups - n;
+  shape[0] = groups;
+  shape.insert(shape.begin(), Dim(size));
+  // Every group has one of the first elements: none is of padding alone.
+  const Tensor parts = reshape(contiguous(pad(keys, none, more)), shape);
+  const Keys best = greatest_keys({reduce_as_is(parts, Op::Max, {0}, false)}, k);
+  const Tensor place = packed_places(best[0]);
+  const Tensor group = contiguous(floor_mod(place, number_int(place, groups)));
+  shape[1] = k;
+  const Tensor taken = keys.rank() == 1
+                           ? gather(parts, group, 1)
+                           : take_along_axis(parts, expand(unsqueeze(group, {0}), shape), 1);
+  return flatten(contiguous(taken), 0, 2);
+}
+
+// The keys of the first k along axis 0, in order.
+Keys first_keys(const Keys& keys, int64_t k) {
+  const int64_t n = keys[0].shape()[0].value();
+  if (keys.size() == 1 && k == 1) return {reduce_as_is(keys[0], Op::Max, {0}, true)};
+  if (keys.size() == 1 && n >= kGroupedMin && n >= kGroupedShare * k)
+    return greatest_keys({candidates(keys[0], k)}, k);
+  return greatest_keys(keys, k);
 }
 
 }  // namespace
@@ -24,24 +118,20 @@ TopK top_k(const Tensor& a, int64_t k, int64_t axis, bool largest) {
   const int64_t along = checked_axis(axis, a.rank());
   const int64_t n = a.shape()[static_cast<size_t>(along)].value();
   require(k >= 0 && k <= n, Status::InvalidArgument, "k = ", k, " of ", n, " elements");
-  const Ref<Context>& context = a.context_ref();
-  const Tensor moved = transpose(a, along, -1);
-  const int64_t rank = moved.rank() + 1;
-  // How many elements stand before each: [.., n, n] counted over the last axis.
-  const Tensor self = unsqueeze(moved, {rank - 1});
-  const Tensor other = unsqueeze(moved, {rank - 2});
-  const Tensor before = largest ? greater_total(other, self) : greater_total(self, other);
-  const Tensor after = largest ? greater_total(self, other) : greater_total(other, self);
-  const Tensor earlier = less(positions(context, kInt64, n, rank - 1, rank),
-                              positions(context, kInt64, n, rank - 2, rank));
-  const Tensor first = bit_or(before, bit_and(invert(bit_or(before, after)), earlier));
-  const Tensor place = reduce_as_is(cast(first, kInt64), Op::Add, {-1}, false);
-  // Of the elements, the one whose place is 0, 1, .. k-1.
-  const Tensor hit =
-      equal(unsqueeze(place, {rank - 2}), positions(context, kInt64, k, rank - 2, rank));
-  const Tensor which = positions(context, kInt64, n, rank - 1, rank);
-  const Tensor index = reduce_as_is(where(hit, which, number_int(which, 0)), Op::Add, {-1}, false);
-  return {transpose(take_along_axis(moved, index, -1), along, -1), transpose(index, along, -1)};
+  if (k == 0) {
+    Shape shape = a.shape();
+    shape[static_cast<size_t>(along)] = 0;
+    return {full(a.context_ref(), a.dtype(), shape, 0), full(a.context_ref(), kInt64, shape, 0)};
+  }
+  Ints front{along};
+  Ints back;
+  for (int64_t i = 0; i < a.rank(); ++i)
+    if (i != along) front.push_back(i);
+  for (int64_t i = 0; i < a.rank(); ++i) back.push_back(i == along ? 0 : i < along ? i + 1 : i);
+  // Stored before it is permuted, so that nobody lays out the network's values like it.
+  const Keys best = first_keys(keys_of(permute(a, front), largest), k);
+  const Tensor index = permute(contiguous(places_of(best, n)), back);
+  return {take_along_axis(a, index, along), index};
 }
 
 }  // namespace tiny

@@ -240,7 +240,7 @@ class SizedProgram {
   }
 
   // Kernels for which machine code could not be had.
-  int64_t interpreted() const { return run_->program().compiled.program->interpreted; }
+  int64_t interpreted() const { return run_->program().compiled.program->launches->interpreted; }
 
   Floats run(const Values& values) {
     SizedExpression fixed(context_, seed_, {values.first, values.second});
