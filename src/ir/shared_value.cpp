@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/bounds.h"
@@ -50,15 +49,13 @@ class Finder {
       if (reduce.op() != Op::Reduce) continue;
       const RangeSet home = closed_by(reduce);
       if (inside(home) != home) continue;
-      Wanted wanted;
+      std::vector<SharedValue> values = values_of(reduce, home, work_min);
+      if (values.empty()) continue;
       for (const UOp& closer : order_)
         if ((closer.op() == Op::Reduce || closer.op() == Op::Store) && !(closer == reduce))
-          compare(reduce, home, closer, wanted);
-      for (const UOp& u : order_) {
-        const auto found = wanted.find(u.node());
-        if (found == wanted.end() || found->second.work < work_min) continue;
-        if (!best || saved(found->second) > saved(*best)) best = found->second;
-      }
+          count_wanted(values, home, closer);
+      for (const SharedValue& value : values)
+        if (value.again > 0 && (!best || saved(value) > saved(*best))) best = value;
     }
     return best;
   }
@@ -80,7 +77,6 @@ class Finder {
   }
 
  private:
-  using Wanted = std::unordered_map<const Node*, SharedValue>;
   static double saved(const SharedValue& s) { return s.work * static_cast<double>(s.again); }
 
   static UOp value_of(const UOp& closer) { return closer.src(closer.op() == Op::Store ? 1 : 0); }
@@ -126,28 +122,35 @@ class Finder {
     return out;
   }
 
-  // What of `reduce`'s value `closer` wants too.
-  void compare(const UOp& reduce, RangeSet home, const UOp& closer, Wanted& wanted) const {
+  // What the reduction computes over its own ranges alone and with at least that work: sources
+  // first, and not yet known to be wanted.
+  std::vector<SharedValue> values_of(const UOp& reduce, RangeSet home, double work_min) const {
+    std::unordered_set<const Node*> own;
+    for (const UOp& u : body(reduce.src(0)))
+      if (has(u.op(), kElementwise) || u.op() == Op::Reduce) own.insert(u.node());
+    std::vector<SharedValue> values;
+    for (size_t i = 0; i < order_.size(); ++i) {
+      const UOp& u = order_[i];
+      if (!own.contains(u.node()) || kept_.contains(u.node())) continue;
+      const RangeSet free = free_.at(u.node());
+      if (inside(free) != home) continue;
+      const double work = work_of(u, home);
+      if (work >= work_min)
+        values.push_back({u, static_cast<int64_t>(i), work, elements(free), 0, {}});
+    }
+    return values;
+  }
+
+  // Which of the values `closer` wants too.
+  void count_wanted(std::vector<SharedValue>& values, RangeSet home, const UOp& closer) const {
     const Renaming to_home = renaming(closer, home);
     if (to_home.empty()) return;
     const UOp image = substitute(value_of(closer), to_home);
     // What a reduction or a stage below closes is not wanted here.
     std::unordered_set<const Node*> images;
     for (const UOp& u : topological({&image, 1}, closes)) images.insert(u.node());
-    for (const UOp& u : body(reduce.src(0))) {
-      if (!has(u.op(), kElementwise) && u.op() != Op::Reduce) continue;
-      if (kept_.contains(u.node()) || inside(free_.at(u.node())) != home) continue;
-      if (!images.contains(u.node())) continue;
-      const auto [at, is_new] = wanted.try_emplace(u.node());
-      if (is_new)
-        at->second = {u,
-                      std::find(order_.begin(), order_.end(), u) - order_.begin(),
-                      work_of(u, home),
-                      elements(free_.at(u.node())),
-                      0,
-                      {}};
-      ++at->second.again;
-    }
+    for (SharedValue& shared : values)
+      if (images.contains(shared.value.node())) ++shared.again;
   }
 
   // Multiply-adds for one element; a reduction's count for each of its steps.

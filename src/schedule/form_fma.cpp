@@ -1,7 +1,7 @@
 #include "schedule/form_fma.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <optional>
 #include <utility>
 
 #include "ir/build.h"
@@ -38,54 +38,58 @@ bool is_heavy(const UOp& value) {
 
 class FmaFormer {
  public:
-  explicit FmaFormer(std::span<const UOp> roots) : roots_(roots) {
-    for (UOp node : roots)
-      for (; wanted_.insert(node.node()).second && has(node.op(), kMovement);)
-        node = UOp(node.src(0));
-  }
+  explicit FmaFormer(std::span<const UOp> roots) : roots_(roots), wanted_(views_below(roots)) {}
 
   ChangedGraph run() {
     ChangedGraph out;
+    out.roots.assign(roots_.begin(), roots_.end());
+    if (std::ranges::none_of(topological(roots_, has_memory),
+                             [&](const UOp& u) { return product_side(u).has_value(); }))
+      return out;
     out.roots = rebuild(roots_, has_memory, [&](const UOp& node, const UOp& now) {
-      const UOp fused = has_memory(node) ? UOp() : fused_sum(node, now);
+      const UOp fused = fused_sum(node, now);
       const UOp& made = fused ? fused : now;
-      return made == node ? made : noted(out, node, made);
+      return made == node || !wanted_.contains(node.node()) ? made : noted(out, node, made);
     });
     return out;
   }
 
  private:
-  // x * y + z and z + x * y become one node, which is the origin of one of them: of that which gets
-  // memory, and where both do, the second is stored apart.
-  UOp noted(ChangedGraph& out, const UOp& node, const UOp& made) const {
+  // What is made of `node`, which gets memory.  x * y + z and z + x * y become one node; where both
+  // get memory, the second is stored apart.
+  static UOp noted(ChangedGraph& out, const UOp& node, const UOp& made) {
     const auto [at, is_new] = out.origins.try_emplace(made.node(), node);
-    if (is_new || at->second == node || !wanted_.contains(node.node())) return made;
-    if (!wanted_.contains(at->second.node())) {
-      at->second = node;
-      return made;
-    }
+    if (is_new || at->second == node) return made;
     const UOp apart = made.graph().make(Op::Contiguous, {made});
     out.origins.emplace(apart.node(), node);
     return apart;
   }
 
-  // `now` is `node` over changed sources.
-  UOp fused_sum(const UOp& node, const UOp& now) const {
-    if (node.op() != Op::Add || !is_wide_float(node.dtype())) return {};
+  // Which source of a sum is a product that the sum takes in; none if none is.
+  std::optional<size_t> product_side(const UOp& node) const {
+    if (node.op() != Op::Add || !is_wide_float(node.dtype()) || has_memory(node))
+      return std::nullopt;
     for (const size_t side : {size_t{1}, size_t{0}}) {
       const UOp& product = node.src(side);
       if (product.op() != Op::Mul || has_memory(product) || wanted_.contains(product.node()))
         continue;
       if (node.src(1 - side).op() == Op::Neg) continue;
       if (is_heavy(product.src(0)) && is_heavy(product.src(1))) continue;
-      const UOp& factors = now.src(side);
-      return fma(factors.src(0), factors.src(1), now.src(1 - side));
+      return side;
     }
-    return {};
+    return std::nullopt;
+  }
+
+  // `now` is `node` over changed sources.
+  UOp fused_sum(const UOp& node, const UOp& now) const {
+    const std::optional<size_t> side = product_side(node);
+    if (!side) return {};
+    const UOp& factors = now.src(*side);
+    return fma(factors.src(0), factors.src(1), now.src(1 - *side));
   }
 
   std::span<const UOp> roots_;
-  std::unordered_set<const Node*> wanted_;  // has memory afterwards
+  const NodeSet wanted_;  // has memory afterwards
 };
 
 }  // namespace

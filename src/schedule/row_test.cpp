@@ -178,25 +178,29 @@ bool RowTest::passes(size_t inputs) const {
 
 // A product is what the kernel ends in, or is wanted again and so kept; a few rows of it fit.
 bool RowTest::keeps_its_products(RangeSet common) const {
-  std::unordered_set<const Node*> kept;
-  for (const SharedValue& shared :
-       find_shared_values(kernel_, static_cast<size_t>(std::countr_one(common)), kWorkWorthKeeping))
-    for (const UOp& u : topological(shared.images, is_reduce)) kept.insert(u.node());
   RangeSet reduced = 0;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if (kernel_.ranges[i].reduced) reduced |= RangeSet{1} << i;
   double widest = 0;
   const bool is_streamed = is_weighing();
+  std::vector<const Node*> repeated;  // computed again for each step of another, unless it is kept
   for (const UOp& u : nodes_) {
     if (u.op() != Op::Reduce) continue;
     const RangeSet columns = free_.at(u.node()) & ~common;
     if (columns == 0) continue;
     if (!is_streamed && !is_contraction(u)) return false;
-    if ((columns & reduced) && !kept.contains(u.node())) return false;
+    if (columns & reduced) repeated.push_back(u.node());
     widest = std::max(widest, extent(columns) * static_cast<double>(u.dtype().bytes()));
   }
-  return is_streamed ||
-         kRowTileMin * kStagesOfRows * widest <= static_cast<double>(target_.l2_bytes) / 2;
+  if (!is_streamed &&
+      kRowTileMin * kStagesOfRows * widest > static_cast<double>(target_.l2_bytes) / 2)
+    return false;
+  if (repeated.empty()) return true;
+  std::unordered_set<const Node*> kept;
+  for (const SharedValue& shared :
+       find_shared_values(kernel_, static_cast<size_t>(std::countr_one(common)), kWorkWorthKeeping))
+    for (const UOp& u : topological(shared.images, is_reduce)) kept.insert(u.node());
+  return std::ranges::all_of(repeated, [&](const Node* u) { return kept.contains(u); });
 }
 
 // Whether a product's rows are weights: what it multiplies with the columns is summed too, along

@@ -235,16 +235,20 @@ ChangedGraph split_reductions(std::span<const UOp> roots, const Target& target) 
   ChangedGraph out;
   out.roots.assign(roots.begin(), roots.end());
   if (target.cores < 2) return out;
+  const NodeSet wanted = views_below(roots);
   out.roots = rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+    const auto note = [&](const UOp& made) {
+      if (wanted.contains(node.node())) out.origins.emplace(made.node(), node);
+    };
     UOp made = now;
     if (!has_memory(node) && now.op() == Op::ReduceAxis && all_const(shape_of(now.src(0)))) {
       if (const UOp folded = Splitter(now, target).run()) {
         // The same elements in the same order, behind axes of the pieces.
-        out.origins.emplace(folded.node(), node);
+        note(folded);
         made = make_reshape(folded, shape_of(node));
       }
     }
-    if (!(made == node)) out.origins.emplace(made.node(), node);
+    if (!(made == node)) note(made);
     return made;
   });
   return out;
