@@ -218,6 +218,7 @@ class Chooser {
   };
   RegisterTile register_tile(double m, double n, const TileCost& cost) const;
   double loads_of_columns(const ClosureInfo& reduction, size_t lane, size_t row) const;
+  bool is_stored_along(size_t row, size_t lane_range) const;
   size_t row_range(size_t lane_range, uint64_t outputs) const;
   bool can_stage(const AccessInfo& load, size_t lane) const;
   double reuse(const AccessInfo& load) const;

@@ -18,6 +18,7 @@ constexpr double kFewRows = 4;           // which that many rows share
 constexpr int64_t kRowsAtOnce = 4;       // of memory, read side by side
 constexpr int64_t kWholeRowVectors = 4;  // of a row walked to its end, in a turn,
 constexpr double kWholeRowUses = 8;      // if it is not used more often
+constexpr double kStepsOfStore = 40;     // of a sum take as long as storing a lane that lies apart
 constexpr int64_t kWindowMax = 16;       // steps of a window that are unrolled,
 constexpr int64_t kWindowVectors = 36;   // those of all vectors side by side
 
@@ -89,10 +90,25 @@ double Chooser::reuse(const AccessInfo& load) const {
   return times;
 }
 
+// Whether lanes along `lane_range` are stored apart, while steps along `row` lie side by side: the
+// vectors of a tile are turned by squares then.
+bool Chooser::is_stored_along(size_t row, size_t lane_range) const {
+  return std::ranges::any_of(table_.accesses, [&](const AccessInfo& a) {
+    return a.store && std::abs(a.strides[lane_range]) > 1 && a.strides[row] == 1;
+  });
+}
+
 // The output range whose steps reuse the vectors that are loaded along `lane_range`: the one that
-// fills register tiles best, of equals the one whose steps lie closest.
+// fills register tiles best, of equals the one whose steps lie closest.  Elements that are stored
+// one by one count beside the steps of their sums.
 size_t Chooser::row_range(size_t lane_range, uint64_t outputs) const {
   const size_t none = kernel_.ranges.size();
+  double steps = 1;
+  bool can_turn = false;
+  for (size_t i = 0; i < none; ++i) {
+    if (!(outputs & bit(i)) && kernel_.ranges[i].reduced) steps *= extent(i);
+    can_turn |= (outputs & bit(i)) && is_stored_along(i, lane_range);
+  }
   size_t best = none;
   double best_score = 0;
   for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
@@ -106,8 +122,9 @@ size_t Chooser::row_range(size_t lane_range, uint64_t outputs) const {
         step = std::max(step, std::abs(a.strides[i]));
     }
     if (!reuses) continue;
-    const double score = register_tile(extent(i), extent(lane_range), {}).score /
-                         (1 + 1e-3 * std::log2(1.0 + static_cast<double>(step)));
+    double score = register_tile(extent(i), extent(lane_range), {}).score /
+                   (1 + 1e-3 * std::log2(1.0 + static_cast<double>(step)));
+    if (can_turn && !is_stored_along(i, lane_range)) score /= 1 + kStepsOfStore / steps;
     if (score > best_score) best = i, best_score = score;
   }
   return best;

@@ -113,7 +113,7 @@ class Joiner {
     const ScheduledKernel kernel = lowered_.value(root);
     if (kernel.kernel.ranges.size() > 64) return known;
     const RowTest test(kernel.kernel, target_);
-    known.work = test.work();
+    known.work = test.work() + test.work_again(kernel.values);
     known.kept = test.staging_saves();
     return known;
   }
@@ -177,9 +177,10 @@ class Joiner {
 
   // What it costs to compute `u` in the kernel that reads it, beside the work of both kernels
   // apart; none if the joined kernel cannot run as loops.
-  std::optional<JoinCost> cost_of(const RowTest& test, size_t inputs, const UOp& u, const Work& own,
-                                  const Work& reader) const {
+  std::optional<JoinCost> cost_of(const RowTest& test, std::span<const UOp> values, const UOp& u,
+                                  const Work& own, const Work& reader) const {
     JoinCost cost;
+    const size_t inputs = values.size();
     if (!test.passes(inputs) && !test.passes_as_tiles(inputs)) {
       if (const auto operand = test.operand_seconds(inputs)) {
         cost[JoinPart::Operand] = *operand;
@@ -194,7 +195,8 @@ class Joiner {
     cost[JoinPart::Launch] = target_.launch_seconds;
     cost[test.has_product() ? JoinPart::Hidden : JoinPart::Traffic] =
         saved_seconds(bytes, target_) - target_.launch_seconds;
-    cost[JoinPart::Recomputed] = (test.work() - own.work - reader.work) / target_.fma_rate;
+    const double work = test.work() + test.work_again(values);
+    cost[JoinPart::Recomputed] = (work - own.work - reader.work) / target_.fma_rate;
     cost[JoinPart::Kept] = test.staging_saves() - own.kept - reader.kept;
     return cost;
   }
@@ -214,7 +216,7 @@ class Joiner {
     const ScheduledKernel joined = lowered_.value(root);
     if (joined.kernel.ranges.size() <= 24) {
       const RowTest test(joined.kernel, target_);
-      const auto cost = cost_of(test, joined.values.size(), u, alone, reader);
+      const auto cost = cost_of(test, joined.values, u, alone, reader);
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);
         return true;

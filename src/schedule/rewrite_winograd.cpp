@@ -239,6 +239,33 @@ UOp input_of(const Convolution& c, const ConvolutionSize& size, WinogradTile til
   return make_reshape(make_permute(x, order), {size.batch, counts[0], counts[1], size.channels_in});
 }
 
+// An input that is there already, with its channels apart, is laid out anew: each element is read
+// for several tiles, with lanes along the channels.
+Convolution with_channels_innermost(Convolution c) {
+  UOp base = c.input;
+  while (!has_memory(base) && base.op() == Op::Pad && base.src().size() == 1)
+    base = UOp(base.src(0));
+  const auto stored = as_view(base);
+  const auto is_channel = [&](size_t axis) {
+    return std::ranges::any_of(c.channels, [&](const AxisPair& a) { return a.input == axis; });
+  };
+  const size_t rank = shape_of(base).size();
+  Ints order;
+  bool is_apart = stored && !c.channels.empty();
+  for (const bool channels : {false, true})
+    for (size_t i = 0; i < rank; ++i) {
+      if (is_channel(i) != channels) continue;
+      order.push_back(static_cast<int64_t>(i));
+      if (channels && stored && stored->view.strides[i].is(1)) is_apart = false;
+    }
+  if (!is_apart) return c;
+  Ints back(rank);
+  for (size_t i = 0; i < rank; ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  const UOp laid_out = base.graph().make(Op::Contiguous, {make_permute(base, order)});
+  c.input = substitute(c.input, {{base, make_permute(laid_out, back)}});
+  return c;
+}
+
 // The filter as [3, 3, channels out, channels in].
 UOp filter_of(const Convolution& c, const Shape& shape, const ConvolutionSize& size) {
   std::vector<bool> kept(shape.size());
@@ -369,7 +396,7 @@ std::vector<UOp> rewrite_winograd(std::span<const UOp> roots, const Target& targ
     if (!c) return now;
     int64_t m = winograd_tile(size_of(*c, shape_of(now.src(0))), target);
     if (m == 0 && use == WinogradUse::WhereLegal) m = 4;
-    return m == 0 ? now : computed_in_tiles(now, *c, {m});
+    return m == 0 ? now : computed_in_tiles(now, with_channels_innermost(*c), {m});
   });
 }
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/bounds.h"
 #include "ir/dot.h"
 #include "ir/shared_value.h"
 #include "schedule/decide.h"
+#include "schedule/schedule.h"
 
 namespace tiny {
 
@@ -28,6 +31,15 @@ bool chooses_by_position(const UOp& u) {
   if (position.dtype() != kInt64 || !u.src(0).src(1).is_const()) return false;
   const Interval range = bounds(position);
   return range.lo == 0 && range.hi < kChoicesMax && !u.src(2).is_const();
+}
+
+// What is read as it lies in memory that the graph was given: a weight is packed for its product,
+// and rows that are computed for it are kept for all of its panels.
+bool is_given(UOp factor, std::span<const UOp> values) {
+  while (factor.op() == Op::Cast) factor = UOp(factor.src(0));
+  if (factor.op() != Op::Load || factor.src(0).op() != Op::Param) return false;
+  const auto slot = static_cast<size_t>(factor.src(0).int_arg());
+  return slot < values.size() && has_memory(values[slot]);
 }
 
 // Pieces of a kernel for each core that shares it, and the arithmetic from which it is shared.
@@ -52,8 +64,7 @@ RowTest::RowTest(const Kernel& kernel, const Target& target) : kernel_(kernel), 
 double RowTest::work() const {
   double sum = 0;
   for (const UOp& u : nodes_) {
-    if (has(u.op(), kElementwise) && u.dtype() != kInt64)
-      sum += op_weight(u.op()) * extent(free_.at(u.node()));
+    sum += work_of(u);
     // Words of what is read are multiplied at once.
     const auto product = dot_product(u);
     if (product && target_.has_dot(product->kind) && product->a.op() == Op::Load &&
@@ -64,13 +75,48 @@ double RowTest::work() const {
   return sum;
 }
 
+double RowTest::work_again(std::span<const UOp> values) const {
+  std::unordered_map<const Node*, double> times;  // the most, over all products
+  for (const UOp& u : nodes_) {
+    if (!is_reduce(u) || u.src(0).op() != Op::Mul || !is_contraction(u)) continue;
+    const auto factors = u.src(0).src();
+    if (std::ranges::any_of(factors, [&](const UOp& f) { return is_given(f, values); })) continue;
+    for (const UOp& factor : factors)
+      for (const UOp& v : topological({&factor, 1}, is_reduce)) {
+        const RangeSet repeated = free_.at(u.node()) & ~free_.at(v.node());
+        double& most = times[v.node()];
+        most = std::max(most, std::ceil(extent(repeated) / kComputedRows));
+      }
+  }
+  double sum = 0;
+  std::unordered_set<const Node*> made_of_sums;  // kept where they are wanted again
+  for (const UOp& u : nodes_) {
+    const auto is_made = [&](const UOp& s) { return made_of_sums.contains(s.node()); };
+    if (is_reduce(u) || std::ranges::any_of(u.src(), is_made)) made_of_sums.insert(u.node());
+    const auto at = times.find(u.node());
+    if (at == times.end() || made_of_sums.contains(u.node())) continue;
+    sum += work_of(u) * (at->second - 1);
+  }
+  return sum;
+}
+
+double RowTest::work_of(const UOp& u) const {
+  if (!has(u.op(), kElementwise) || u.dtype() == kInt64) return 0;
+  return op_weight(u.op()) * extent(free_.at(u.node()));
+}
+
 double RowTest::staging_saves() const {
   const size_t place = common_outer_ranges(kernel_);
   if (place == 0) return 0;
   double sum = 0;
   for (const SharedValue& shared : find_shared_values(kernel_, place, 1)) {
     const double bytes = shared.elements * static_cast<double>(shared.value.dtype().bytes());
-    const double work = shared.work * shared.elements * static_cast<double>(shared.again);
+    // What the images have beside the value, as work() counts it.
+    std::unordered_set<const Node*> kept;
+    for (const UOp& u : topological({&shared.value, 1})) kept.insert(u.node());
+    double work = 0;
+    for (const UOp& u : topological(shared.images))
+      if (!kept.contains(u.node())) work += work_of(u);
     sum += std::max(work / target_.fma_rate - 2 * bytes / target_.l2_bandwidth, 0.0);
   }
   return sum;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ir/kernel.h"
@@ -33,6 +34,10 @@ class RowTest {
   // Arithmetic of one launch, in multiply-adds: what is inside a reduction counts for each of its
   // iterations.
   double work() const;
+  // Beyond that, arithmetic on the operands of a product that its tiles repeat: neither of two
+  // computed values is packed, so that what one of them is made of is made anew for each tile of
+  // the other.  `values`: by parameter slot.
+  double work_again(std::span<const UOp> values) const;
   // Seconds more than all cores would take, if the stores have no loop in common to share.
   double alone_seconds() const;
   // Whether a kernel that reads so many buffers can run as loops over rows: each row is read,
@@ -58,6 +63,7 @@ class RowTest {
   RangeSet last_range() const;
   bool may_be_one(size_t inputs) const;
   double extent(RangeSet set) const;
+  double work_of(const UOp& u) const;  // itself, without what it is made of
   double walked_elements(const UOp& load, RangeSet ranges) const;
   RangeSet walked(const UOp& load) const;
   // `splits`: a range that is split into several indices counts with the values of each, so that

@@ -94,6 +94,22 @@ TEST_F(KernelCounts, PartsOfConcatenationsAreComputedOnce) {
   EXPECT_EQ(sums(concat(both, 1)), 2U);
 }
 
+// What turns queries and keys by their positions is computed once, not for each tile of scores, and
+// the rest of attention stays one kernel.
+TEST_F(KernelCounts, QueriesAndKeysAreTurnedOnce) {
+  const Tensor w = input({256, 256});
+  const auto heads = [&] {
+    return permute(reshape(matmul(input({113, 256}), w), to_shape({113, 8, 32})), {1, 0, 2});
+  };
+  const auto turned = [&](const Tensor& x) {
+    return add(mul(x, input({113, 32})), mul(flip(x, {2}), input({113, 32})));
+  };
+  const Tensor q = turned(heads());
+  const Tensor k = turned(heads());
+  const Tensor scores = mul(matmul(q, permute(k, {0, 2, 1})), number(q, 0.2));
+  EXPECT_EQ(kernels(matmul(softmax(scores, 2), heads())), 3U + 2U + 1U);
+}
+
 // A bias that is looked up for each pair of positions has its neighbours anywhere in the table:
 // tiles of scores read it from memory, however many products want it.
 TEST_F(KernelCounts, WhatIsLookedUpByLanesIsStoredBeforeItMeetsAProduct) {
