@@ -224,6 +224,17 @@ TEST_P(Scatter, ManyRowsAreAddedInTheirOrder) {
   EXPECT_EQ(floats_of(scatter_elements(ones, wide, given, 0, Fold::Add)), want);
 }
 
+// A place that is the same in each step is loaded anew in each.
+TEST_P(Scatter, AllUpdatesMayBeOfOnePlace) {
+  const Tensor x = floats(context_, {1, 1}), updates = floats(context_, {1, 2, 3, 4});
+  const Tensor first = full(context_, kInt64, {4}, 0);
+  EXPECT_EQ(floats_of(scatter_elements(x, first, updates, 0, Fold::Add)), (Floats{11, 1}));
+  EXPECT_EQ(floats_of(scatter_elements(x, first, updates, 0)), (Floats{4, 1}));
+  const Tensor whole = floats(context_, {1, 2, 3, 4, 5, 6}, {3, 2});
+  const Tensor none = full(context_, kInt64, {3, 0}, 0);
+  EXPECT_EQ(floats_of(scatter_nd(x, none, whole, Fold::Mul)), (Floats{15, 48}));
+}
+
 // What the data was stays as it was for others, and chains of scatters see each other.
 TEST_P(Scatter, OthersReadTheDataAsItWas) {
   const Tensor x = floats(context_, {1, 2, 3, 4, 5, 6}, {3, 2});
