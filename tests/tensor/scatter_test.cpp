@@ -87,6 +87,12 @@ TEST_P(Scatter, FlatPlacesAndSlices) {
             (Floats{2, 0, 0, 1, 0, 3, 4, 0}));
   EXPECT_EQ(floats_of(scatter_slices(data, update, start, 1, false)),
             (Floats{0, 0, 0, 1, 0, 3, 4, 0}));
+  for (const Ints& wrong : {Ints{4}, Ints{1, 2}, Ints{2, 5}})
+    expect_failure(failure_of([&] {
+                     scatter_slices(data, full(context_, kFloat32, to_shape(wrong), 1), start, 1,
+                                    false);
+                   }),
+                   Status::Shape, {"an update of"});
 }
 
 // A random scatter of small whole numbers, whose sums and products no dtype rounds: what a loop
