@@ -55,20 +55,20 @@ class Walk {
     for (const ScheduledKernel::Read& read : kernel.reads) reads.insert(read.base.node());
     NodeSet seen;
     std::vector<const UOp*> stack;
+    std::vector<Placed> found;
     for (const ScheduledStore& store : kernel.stores) {
       // It may read an older version of what it stores.
       seen.insert(store.value.node());
       stack.push_back(&store.value);
+      // A copy that the schedule made is the work of what it is made for.
+      if (!placed_.find(store.value.node()) && !has_memory(store.value))
+        add(store.destination, found);
     }
-    std::vector<Placed> found;
     while (!stack.empty()) {
       const UOp& u = *stack.back();
       stack.pop_back();
       if (has_memory(u)) continue;
-      if (const Placed* at = placed_.find(u.node()); at && !u.src().empty()) {
-        const Origin origin = is_named(at->origin) ? at->origin : at->operation;
-        if (is_named(origin)) found.push_back({at->place, origin});
-      }
+      if (!u.src().empty()) add(u, found);
       // An older version of memory is the work of the kernels that wrote it.
       // So is what a scatter updates.
       for (const UOp& s : u.src().subspan(u.op() == Op::Scatter ? 1 : 0))
@@ -83,6 +83,14 @@ class Walk {
   }
 
  private:
+  // What is known of a node's work.
+  void add(const UOp& u, std::vector<Placed>& found) const {
+    const Placed* at = placed_.find(u.node());
+    if (!at) return;
+    const Origin origin = is_named(at->origin) ? at->origin : at->operation;
+    if (is_named(origin)) found.push_back({at->place, origin});
+  }
+
   const NodeTable<Placed>& placed_;
 };
 

@@ -112,10 +112,15 @@ Tensor scatter_slices(const Tensor& data, const Tensor& update, const Tensor& st
                       bool circular) {
   const int64_t rank = data.rank();
   const int64_t along = checked_axis(axis, rank);
+  require(update.rank() == rank, Status::Shape, "an update of ", update.rank(), " axes for ", rank);
   const Dim n = data.shape()[static_cast<size_t>(along)];
   const Dim m = update.shape()[static_cast<size_t>(along)];
   require(!m.is(0) && decide_less_equal(m, n), Status::Shape, "an update of ", m, " elements for ",
           n);
+  Shape wanted = data.shape();
+  wanted[static_cast<size_t>(along)] = m;
+  require(are_equal(update.shape(), wanted), Status::Shape, "an update of shape ", update.shape(),
+          " for data of shape ", data.shape());
   Shape shape(static_cast<size_t>(rank), Dim(1));
   shape[0] = data.shape()[0];
   Tensor places =

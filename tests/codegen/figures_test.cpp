@@ -86,6 +86,17 @@ TEST(Figures, AProductOfMatricesHasTwoOperationsAStep) {
   EXPECT_EQ(count_bytes(kernel), 4.0 * (40 + 60 + 24));
 }
 
+// Of rows at places that data gives, as many as there are steps.
+TEST(Figures, StoresByIndexCountTheirSteps) {
+  Graph g;
+  const UOp m = range(g, 0, 10), n = range(g, 1, 16);
+  const UOp place = g.make(Op::Place, {load(g, 0, {m, g.integer(0)}, {{10, 1}, {1, 1}, 0}), m});
+  const UOp value = load(g, 1, {m, n}, {{10, 16}, {16, 1}, 0});
+  const Kernel k = kernel_of(store(g, 2, value, {place, n}, {{1000, 16}, {16, 1}, 0}), {m, n}, 2);
+  EXPECT_EQ(count_bytes(k), 40 + 2 * 10 * 16 * 4);
+  EXPECT_EQ(bytes_of(k).const_int(), 40 + 2 * 10 * 16 * 4);
+}
+
 TEST(Figures, FollowTheVariables) {
   Graph g;
   const UOp tokens = g.variable("tokens", 1, 1000);

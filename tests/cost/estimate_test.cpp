@@ -111,6 +111,15 @@ TEST_F(EstimateTest, WhatNoCacheHoldsComesAgain) {
   EXPECT_GT(of(product, few)[Resource::Memory], 2 * of(product, many)[Resource::Memory]);
 }
 
+// Rows that are looked up in a small table are in a cache once all have been read.
+TEST_F(EstimateTest, LookedUpRowsAreAtMostTheTable) {
+  const auto from_memory = [&](int64_t rows) {
+    const Tensor out = gather(input({rows, 1024}), input({20000}, kInt64), 0);
+    return of(kernel_of(out), "").each[static_cast<size_t>(Resource::Memory)];
+  };
+  EXPECT_LT(from_memory(5000) * 1.3, from_memory(100000));
+}
+
 TEST_F(EstimateTest, SaysWhatIsWantedMost) {
   const Kernel copy = kernel_of(neg(input({1 << 24})));
   const Estimate large = of(copy, "TILE r0 16; VEC r1");

@@ -87,6 +87,12 @@ TEST_P(Scatter, FlatPlacesAndSlices) {
             (Floats{2, 0, 0, 1, 0, 3, 4, 0}));
   EXPECT_EQ(floats_of(scatter_slices(data, update, start, 1, false)),
             (Floats{0, 0, 0, 1, 0, 3, 4, 0}));
+  for (const Ints& wrong : {Ints{4}, Ints{1, 2}, Ints{2, 5}})
+    expect_failure(failure_of([&] {
+                     scatter_slices(data, full(context_, kFloat32, to_shape(wrong), 1), start, 1,
+                                    false);
+                   }),
+                   Status::Shape, {"an update of"});
 }
 
 // A random scatter of small whole numbers, whose sums and products no dtype rounds: what a loop
@@ -222,6 +228,17 @@ TEST_P(Scatter, ManyRowsAreAddedInTheirOrder) {
   EXPECT_EQ(floats_of(scatter_nd(ones, at, given)), last);
   const Tensor wide = expand(at, {kUpdates, kWidth});
   EXPECT_EQ(floats_of(scatter_elements(ones, wide, given, 0, Fold::Add)), want);
+}
+
+// A place that is the same in each step is loaded anew in each.
+TEST_P(Scatter, AllUpdatesMayBeOfOnePlace) {
+  const Tensor x = floats(context_, {1, 1}), updates = floats(context_, {1, 2, 3, 4});
+  const Tensor first = full(context_, kInt64, {4}, 0);
+  EXPECT_EQ(floats_of(scatter_elements(x, first, updates, 0, Fold::Add)), (Floats{11, 1}));
+  EXPECT_EQ(floats_of(scatter_elements(x, first, updates, 0)), (Floats{4, 1}));
+  const Tensor whole = floats(context_, {1, 2, 3, 4, 5, 6}, {3, 2});
+  const Tensor none = full(context_, kInt64, {3, 0}, 0);
+  EXPECT_EQ(floats_of(scatter_nd(x, none, whole, Fold::Mul)), (Floats{15, 48}));
 }
 
 // What the data was stays as it was for others, and chains of scatters see each other.
