@@ -503,8 +503,9 @@ class Estimator {
     const double lines = std::ceil(span * bytes / kLine);
     out.run = lines;
     out.is_near = lines >= kNearLines || others * opaque == 1;
-    const double whole = std::max(a.elements, 1.0) * bytes;
-    out.bytes = std::min(others * opaque * lines * kLine, std::max(whole * (kLine / bytes), kLine));
+    // A line for each element at most, and no more than lie between the first and the last.
+    const double all = std::min(std::max(a.elements, 1.0), std::ceil(a.span * bytes / kLine) + 1);
+    out.bytes = std::min(others * opaque * lines, all) * kLine;
     return out;
   }
 
