@@ -190,9 +190,7 @@ void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step
     if (task.own & dots_) return fill_words(task, flat, guards, lanes);
     store(node, task.accumulators.front(), flat, value_of(node.src(0)), guards.mask, lanes);
   } else if (node.op() == Op::Check) {
-    const LinearId ok = value_of(node.src(0));
-    const LinearId position = scalar_of(form_of(node.src(1)));
-    tree_.add(tree_.depth(), Op::Check, kVoid, {ok, position}, node.int_arg());
+    check(node, guards.mask, lanes);
   } else if (step == Step::AddDestination) {
     const LinearId sum = part_of_sum();
     const LinearId before = load_destination(node, guards.mask, lanes);
@@ -203,6 +201,32 @@ void Lineariser::perform(Task& task, size_t instance, const Guards& guards, Step
     const LinearId value = step == Step::StorePart ? part_of_sum() : value_of(node.src(1));
     store(node, value_of(node.src(0)), flat_index(node, 2), value, guards.mask, lanes);
   }
+}
+
+// Which lane failed is asked where one did.
+void Lineariser::check(const UOp& node, std::optional<LinearId> mask, int64_t lanes) {
+  LinearId ok = value_of(node.src(0));
+  const auto both = [this](Op op, LinearId a, LinearId b) {
+    const LinearId operands[] = {a, b};
+    return elementwise_op(op, kBool, operands);
+  };
+  if (lanes == 1) {
+    const LinearId position = scalar_of(form_of(node.src(1)));
+    tree_.add(tree_.depth(), Op::Check, kVoid, {ok, position}, node.int_arg());
+    return;
+  }
+  const LinearId yes = constant(kBool, 1);
+  ok = widened(ok, lanes);
+  if (mask) ok = both(Op::Or, ok, both(Op::Xor, *mask, yes));
+  const auto fold = [this](Op op, LinearId value) {
+    return tree_.add(tree_.depth(), Op::Fold, tree_.op(value).dtype.element(), {value}, 0,
+                     static_cast<int32_t>(op));
+  };
+  tree_.open(Op::If, kVoid, {both(Op::Xor, fold(Op::And, ok), yes)});
+  const LinearId choice[] = {ok, index_constant(INT64_MAX), lanes_of_index(node.src(1), lanes)};
+  const LinearId first = fold(Op::Min, elementwise_op(Op::Where, kInt64, choice));
+  tree_.add(tree_.depth(), Op::Check, kVoid, {constant(kBool, 0), first}, node.int_arg());
+  tree_.close();
 }
 
 // Tasks whose loops are open; stores over the same ranges go together.

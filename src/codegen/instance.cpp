@@ -168,6 +168,15 @@ LinearId Lineariser::cast_index(const UOp& node) {
   return elementwise_op(Op::Cast, node.dtype(), std::span(&wide, 1));
 }
 
+LinearId Lineariser::lanes_of_index(const UOp& expression, int64_t lanes) {
+  const IndexForm& form = form_of(expression);
+  if (form.vector_atom) return widened(value_of(expression), lanes);
+  const int64_t step = form.lane;
+  const LinearId base = scalar_of(form);
+  if (step == 0) return widened(base, lanes);
+  return tree_.add(tree_.depth(), Op::Ramp, kInt64.with_lanes(lanes), {base}, step);
+}
+
 // Nodes whose value is not made from the values of all their sources.
 bool Lineariser::leaf(const UOp& node, LinearId* out) {
   switch (node.op()) {

@@ -131,6 +131,7 @@ class Lineariser {
   void close_instance(Task& task, size_t instance, Step step = Step::Close,
                       std::span<Task* const> beside = {});
   void perform(Task& task, size_t instance, const Guards& guards, Step step);
+  void check(const UOp& node, std::optional<LinearId> mask, int64_t lanes);
   void instantiate_all(const std::vector<Task*>& tasks);
   void instantiate(Task& task);
   void sum_window(Task& task, const EachInstance& each);
@@ -219,6 +220,7 @@ class Lineariser {
   LinearId index_constant(int64_t value) { return constant(kInt64, static_cast<uint64_t>(value)); }
   LinearId widened(LinearId id, int64_t lanes);
   LinearId cast_index(const UOp& node);
+  LinearId lanes_of_index(const UOp& expression, int64_t lanes);
   uint64_t digit_of(size_t position, int64_t value) const;
   void fix(size_t position, int64_t value);
   void release(size_t position);

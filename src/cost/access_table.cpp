@@ -1,6 +1,7 @@
 #include "cost/access_table.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/affine.h"
 #include "ir/bounds.h"
@@ -10,6 +11,8 @@
 namespace tiny {
 
 namespace {
+
+constexpr double kUnknown = 1e15;  // elements: more than there are
 
 class Builder {
  public:
@@ -26,7 +29,6 @@ class Builder {
     for (const UOp& u : order_) {
       if (u.op() == Op::Load || u.op() == Op::Store) add_access(u);
       if (u.op() == Op::Index) add_index(u);
-      // What is checked is checked one by one: lanes lie along what it does not depend on.
       if (u.op() == Op::Check) table_.opaque |= free_[u.node()];
       if (u.op() == Op::Reduce || u.op() == Op::Store) {
         add_closure(u);
@@ -37,8 +39,10 @@ class Builder {
       const bool index = is_index(u);
       if (index && has(u.op(), kElementwise) && u.op() != Op::Add && u.op() != Op::Neg &&
           !(u.op() == Op::Mul && (u.src(0).is_const() || u.src(1).is_const())))
-        table_.opaque |= free_[u.node()];
+        divided_ |= free_[u.node()];
     }
+    table_.gathered = table_.opaque & ~divided_;
+    table_.opaque |= divided_;
     for (const UOp& u : order_) {
       // What depends on no range that lanes may lie along is one value for all lanes.
       if (!(free_[u.node()] & ~table_.opaque)) continue;
@@ -119,6 +123,10 @@ class Builder {
       const int64_t stride = view.strides[i] == kSymbolicDim ? kOpaqueStride : view.strides[i];
       if (view.strides[i] != 0)
         info.elements *= view.shape[i] == kSymbolicDim ? 1.0 : static_cast<double>(view.shape[i]);
+      const bool is_known = view.shape[i] != kSymbolicDim && view.strides[i] != kSymbolicDim;
+      info.span += is_known ? std::abs(static_cast<double>(view.strides[i])) *
+                                  static_cast<double>(std::max<int64_t>(view.shape[i] - 1, 0))
+                            : kUnknown;
       const Affine whole = sum ? *sum : Affine{0, {{e, 1}}};
       for (const AffineTerm& term : whole.terms) add_term(info, term, stride);
     }
@@ -136,6 +144,7 @@ class Builder {
       is_split = is_split || u.src(i).op() == Op::FloorDiv || u.src(i).op() == Op::FloorMod;
       info.elements *= static_cast<double>(std::max<int64_t>(bounds(stage.src(i).src(0)).hi, 1));
     }
+    info.span = kUnknown;
     const auto add_index_of = [&](const UOp& e, int64_t stride) {
       const auto sum = affine(e);
       const Affine whole = sum ? *sum : Affine{0, {{e, 1}}};
@@ -157,6 +166,7 @@ class Builder {
     for (size_t r = 0; r < kernel_.ranges.size(); ++r) {
       if (!(free_[term.atom.node()] & (uint64_t{1} << r))) continue;
       int64_t& at = info.strides[r];
+      if (is_index(term.atom) && term.atom.op() != Op::Range) divided_ |= uint64_t{1} << r;
       if (term.atom.op() != Op::Range) table_.opaque |= uint64_t{1} << r;
       const bool plain =
           term.atom.op() == Op::Range && stride != kOpaqueStride && at != kOpaqueStride;
@@ -183,6 +193,7 @@ class Builder {
   NodeTable<uint64_t> free_;
   std::vector<UOp> kept_;  // what indices were made into stays alive
   NodeSet index_;
+  uint64_t divided_ = 0;  // ranges that an index divides, or chooses by
 };
 
 }  // namespace

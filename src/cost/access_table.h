@@ -17,6 +17,7 @@ struct AccessInfo {
   bool inside_reduction = false;
   std::vector<int64_t> strides;  // elements, per position in the kernel's ranges
   double elements = 1;           // that it touches
+  double span = 1;               // elements from the first of these to the last
 };
 
 struct ClosureInfo {  // a Reduce or a Store: what closes ranges
@@ -33,7 +34,8 @@ struct AccessTable {
   std::vector<ClosureInfo> closures;
   std::vector<double> extents;  // of the ranges; symbolic ones at their largest
   int64_t widest_bytes = 1;     // of the element types that lanes would hold
-  uint64_t opaque = 0;  // ranges inside an index that is no sum of ranges: lanes would gather
+  uint64_t opaque = 0;          // ranges inside an index that is no sum of ranges
+  uint64_t gathered = 0;  // of these, such that lanes may gather along: what is read is the index
 };
 
 AccessTable access_table(const Kernel& kernel);

@@ -47,12 +47,15 @@ Tensor positions(const Tensor& like, const Dim& count, int64_t rank, int64_t axi
   return iota.with(make_reshape(iota.node(), shape));
 }
 
+Tensor is_inside(const Tensor& i, const Dim& size) {
+  return bit_and(less_equal(number_int(i, 0), i), less(i, size_like(i, size)));
+}
+
 // Gather checks positions in flattened data: an index outside of its own axis must not pass for one
 // in the next row.
 Tensor confined(const Tensor& index, const Dim& size) {
   const Tensor i = wrapped(cast(index, kInt64), size);
-  const Tensor inside = bit_and(less_equal(number_int(i, 0), i), less(i, size_like(i, size)));
-  return where(inside, i, number_int(i, INT32_MIN));
+  return where(is_inside(i, size), i, number_int(i, INT32_MIN));
 }
 
 // The places where confined() left an index outside stay outside.
@@ -92,12 +95,15 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
   require(fits, Status::Shape, "take_along_axis ", along, " of ", a.shape(), " with an index of ",
           index.shape());
   const Shape strides = row_major_strides(a.shape());
-  Tensor place = number_int(cast(index, kInt64), 0);
-  for (int64_t i = 0; i < a.rank(); ++i) {
-    const Tensor position = i == along ? confined(index, a.shape()[at(i)])
-                                       : positions(index, index.shape()[at(i)], a.rank(), i);
-    place = flat_place(place, position, strides[at(i)]);
+  const Dim size = a.shape()[at(along)];
+  const Tensor i = wrapped(cast(index, kInt64), size);
+  Tensor place = mul(i, size_like(i, strides[at(along)]));
+  for (int64_t axis_of = 0; axis_of < a.rank(); ++axis_of) {
+    if (axis_of == along) continue;
+    const Tensor position = positions(index, index.shape()[at(axis_of)], a.rank(), axis_of);
+    place = add(place, mul(position, size_like(position, strides[at(axis_of)])));
   }
+  place = where(is_inside(i, size), place, number_int(place, -1));
   const Tensor flat = flatten(a);
   return a.with(make_gather(flat.node(), broadcast_to(place.node(), index.shape()), 0));
 }

@@ -8,7 +8,9 @@
 
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
+#include "tensor/program.h"
 #include "tensor/reduce.h"
+#include "tensor/run.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
 #include "tests/support/tensors.h"
@@ -21,6 +23,69 @@ using testing::failure_of;
 using testing::Floats;
 using testing::floats;
 using testing::floats_of;
+
+// Single elements are read and checked many at once; of one that is out of range the position is
+// told.
+class ManyElements : public ::testing::TestWithParam<std::pair<std::string, std::string>> {
+ protected:
+  static constexpr int64_t kRows = 30, kColumns = 701, kOf = 211;
+
+  Ref<TensorRun> run_of(const Tensor& a, const Tensor& index, const Tensor& result) {
+    const Ref<const TensorProgram> program = compile_tensors(context_, {{a, index}}, {{result}});
+    EXPECT_EQ(program->outputs.size(), 1u);
+    Ref<TensorRun> run = make_ref<TensorRun>(context_, program);
+    values_.resize(kRows * kOf);
+    for (size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<float>(i * 7 % 1009);
+    indices_.resize(kRows * kColumns);
+    for (size_t i = 0; i < indices_.size(); ++i)
+      indices_[i] = static_cast<int64_t>(i * i % (2 * kOf)) - kOf;
+    run->bind_input(0, values_.data(), std::ssize(values_) * 4);
+    run->bind_input(1, indices_.data(), std::ssize(indices_) * 8);
+    return run;
+  }
+
+  Ref<Context> context_ = testing::new_context(GetParam().first, GetParam().second);
+  Floats values_;
+  Ints indices_;
+};
+
+std::vector<std::pair<std::string, std::string>> devices_and_isas() {
+  std::vector<std::pair<std::string, std::string>> all{{"cpu", "avx2"}};
+  for (const std::string& device : testing::computing_devices()) all.emplace_back(device, "");
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ManyElements, ::testing::ValuesIn(devices_and_isas()),
+                         [](const auto& info) { return info.param.first + info.param.second; });
+
+TEST_P(ManyElements, AreTakenAlongAnAxis) {
+  const Tensor a = make_placeholder(context_, kFloat32, {kRows, kOf});
+  const Tensor index = make_placeholder(context_, kInt64, {kRows, kColumns});
+  const Ref<TensorRun> run = run_of(a, index, take_along_axis(a, index, 1));
+  run->execute();
+  Floats got(indices_.size());
+  run->read_output(0, got.data());
+  for (size_t i = 0; i < got.size(); ++i) {
+    const int64_t at = (indices_[i] + kOf) % kOf;
+    const size_t row = i / kColumns;
+    ASSERT_EQ(got[i], values_[row * kOf + static_cast<size_t>(at)]) << i;
+  }
+}
+
+TEST_P(ManyElements, AreCheckedEach) {
+  const Tensor a = make_placeholder(context_, kFloat32, {kRows, kOf});
+  const Tensor index = make_placeholder(context_, kInt64, {kRows, kColumns});
+  const Ref<TensorRun> run = run_of(a, index, take_along_axis(a, index, 1));
+  for (const size_t bad : {size_t{0}, size_t{5}, size_t{kColumns - 1}, size_t{kColumns},
+                           size_t{7 * kColumns + 333}, size_t{kRows * kColumns - 1}})
+    for (const int64_t beyond : {kOf, -kOf - 1, INT64_MAX, INT64_MIN}) {
+      const int64_t good = std::exchange(indices_[bad], beyond);
+      expect_failure(failure_of([&] { run->execute(); }), Status::Index,
+                     {"at position " + std::to_string(bad) + " of the index tensor"});
+      indices_[bad] = good;
+    }
+  run->execute();
+}
 
 TEST(IndexSelect, TakesElementsInTheirOrder) {
   for (const char* device : {"cpu", "interp"}) {

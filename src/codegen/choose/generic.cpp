@@ -56,11 +56,14 @@ class Climber {
     std::vector<Proposal> found;
     const Kernel& kernel = none.made.kernel;
     const AccessTable table = access_table(kernel);
-    const int64_t lanes =
-        vectorises(kernel, target_) ? target_.vector_bytes / table.widest_bytes : 1;
-    for (size_t i = 0; lanes >= 2 && i < kernel.ranges.size(); ++i) {
+    if (!vectorises(kernel, target_)) return found;
+    for (size_t i = 0; i < kernel.ranges.size(); ++i) {
       const auto most = static_cast<int64_t>(std::min(table.extents[i], kSizeMax));
-      if (most < 2 || (table.opaque & bit(i))) continue;
+      const bool gathers = (table.gathered & bit(i)) != 0;
+      if (most < 2 || (!gathers && (table.opaque & bit(i)))) continue;
+      const int64_t widest = gathers ? kInt64.bytes() : table.widest_bytes;
+      const int64_t lanes = target_.vector_bytes / widest;
+      if (lanes < 2) continue;
       const int64_t width =
           std::min(lanes, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most))));
       const int64_t number = kernel.ranges[i].range.int_arg();

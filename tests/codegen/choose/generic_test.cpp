@@ -8,6 +8,7 @@
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/program.h"
@@ -46,6 +47,16 @@ TEST_F(GenericTest, IsTakenWhereItIsEstimatedToTakeFarLess) {
   for (const ProposalNote& p : chosen.proposed) {
     EXPECT_FALSE(p.strategy.empty());
     EXPECT_GT(p.cost.seconds, 0);
+  }
+}
+
+// Elements that an index names, which is checked, are gathered.
+TEST_F(GenericTest, SingleElementsAreGatheredInLanes) {
+  const Tensor index = make_placeholder(context_, kInt64, {100, 254});
+  const Kernel kernel = kernel_of(take_along_axis(input({560, 254}), index, 0));
+  for (const Target& target : {avx512_target(), avx2_target()}) {
+    const std::string list = to_text(optimise(kernel, target).options);
+    EXPECT_NE(list.find("; VEC"), std::string::npos) << list;
   }
 }
 
