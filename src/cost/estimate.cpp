@@ -503,8 +503,8 @@ class Estimator {
     const double lines = std::ceil(span * bytes / kLine);
     out.run = lines;
     out.is_near = lines >= kNearLines || others * opaque == 1;
-    // At most all of it: in as many lines as a run's elements take, and no more than lie between the
-    // first and the last.
+    // At most all of it: in as many lines as a run's elements take, and no more than lie between
+    // the first and the last.
     const double whole = std::max(a.elements, 1.0) * lines / span;
     const double between = std::ceil(a.span * bytes / kLine) + 1;
     const double all = std::max(std::min(whole, between), 1.0);
