@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_set>
+#include <utility>
 
 #include "ir/bounds.h"
 
@@ -49,13 +50,17 @@ class Finder {
       if (reduce.op() != Op::Reduce) continue;
       const RangeSet home = closed_by(reduce);
       if (inside(home) != home) continue;
-      std::vector<SharedValue> values = values_of(reduce, home, work_min);
-      if (values.empty()) continue;
+      // No part of a value takes more work than the whole.
+      if (work_of(reduce.src(0), home) < work_min) continue;
+      std::vector<SharedValue> values = values_of(reduce, home);
       for (const UOp& closer : order_)
         if ((closer.op() == Op::Reduce || closer.op() == Op::Store) && !(closer == reduce))
           count_wanted(values, home, closer);
-      for (const SharedValue& value : values)
-        if (value.again > 0 && (!best || saved(value) > saved(*best))) best = value;
+      for (SharedValue& value : values) {
+        if (value.again == 0) continue;
+        value.work = work_of(value.value, home);
+        if (value.work >= work_min && (!best || saved(value) > saved(*best))) best = value;
+      }
     }
     return best;
   }
@@ -109,34 +114,34 @@ class Finder {
     return out;
   }
 
-  // The nodes of a value down to loads, to what is kept, and to what closes ranges.
-  std::vector<UOp> body(const UOp& value) const {
-    std::vector<UOp> out{value};
-    std::unordered_set<const Node*> seen{value.node()};
+  // The nodes of a value down to loads, to what is kept, and to what closes ranges: the walk marks
+  // them.
+  std::vector<const UOp*> body(const UOp& value) const {
+    const uint64_t visit = value.graph().next_visit();
+    value.node()->visit = visit;
+    std::vector<const UOp*> out{&value};
     for (size_t i = 0; i < out.size(); ++i) {
-      const UOp u = out[i];
+      const UOp& u = *out[i];
       if (u.op() == Op::Load || closes(u) || kept_.contains(u.node())) continue;
       for (const UOp& s : u.src())
-        if (seen.insert(s.node()).second) out.push_back(s);
+        if (std::exchange(s.node()->visit, visit) != visit) out.push_back(&s);
     }
     return out;
   }
 
-  // What the reduction computes over its own ranges alone and with at least that work: sources
-  // first, and not yet known to be wanted.
-  std::vector<SharedValue> values_of(const UOp& reduce, RangeSet home, double work_min) const {
-    std::unordered_set<const Node*> own;
-    for (const UOp& u : body(reduce.src(0)))
-      if (has(u.op(), kElementwise) || u.op() == Op::Reduce) own.insert(u.node());
+  // What the reduction computes over its own ranges alone, sources first: not yet known to be
+  // wanted, nor with what work.
+  std::vector<SharedValue> values_of(const UOp& reduce, RangeSet home) const {
+    body(reduce.src(0));
+    const uint64_t own = reduce.src(0).node()->visit;
     std::vector<SharedValue> values;
     for (size_t i = 0; i < order_.size(); ++i) {
       const UOp& u = order_[i];
-      if (!own.contains(u.node()) || kept_.contains(u.node())) continue;
+      if (u.node()->visit != own || kept_.contains(u.node())) continue;
+      if (!has(u.op(), kElementwise) && u.op() != Op::Reduce) continue;
       const RangeSet free = free_.at(u.node());
       if (inside(free) != home) continue;
-      const double work = work_of(u, home);
-      if (work >= work_min)
-        values.push_back({u, static_cast<int64_t>(i), work, elements(free), 0, {}});
+      values.push_back({u, static_cast<int64_t>(i), 0, elements(free), 0, {}});
     }
     return values;
   }
@@ -146,17 +151,17 @@ class Finder {
     const Renaming to_home = renaming(closer, home);
     if (to_home.empty()) return;
     const UOp image = substitute(value_of(closer), to_home);
-    // What a reduction or a stage below closes is not wanted here.
-    std::unordered_set<const Node*> images;
-    for (const UOp& u : topological({&image, 1}, closes)) images.insert(u.node());
+    // What a reduction or a stage below closes is not wanted here: a walk marks what it reaches.
+    topological({&image, 1}, closes);
     for (SharedValue& shared : values)
-      if (images.contains(shared.value.node())) ++shared.again;
+      if (shared.value.node()->visit == image.node()->visit) ++shared.again;
   }
 
   // Multiply-adds for one element; a reduction's count for each of its steps.
   double work_of(const UOp& value, RangeSet ranges) const {
     double sum = 0;
-    for (const UOp& u : body(value)) {
+    for (const UOp* node : body(value)) {
+      const UOp& u = *node;
       if (!(free_.at(u.node()) & ranges) || kept_.contains(u.node())) continue;
       if (has(u.op(), kElementwise) && u.dtype() != kInt64) sum += op_weight(u.op());
       if (u.op() == Op::Reduce)

@@ -345,20 +345,21 @@ bool reaches(const UOp& root, const UOp& node) {
 
 UOp substitute(const UOp& root, const std::vector<std::pair<UOp, UOp>>& replacements) {
   const std::vector<UOp> order = topological({&root, 1});
-  NodeTable<UOp> done;
-  for (const auto& [from, to] : replacements) done.emplace(from.node(), to);
+  NodeTable<UOp> changed;  // nodes that are not there stay as they are
+  for (const auto& [from, to] : replacements) changed.emplace(from.node(), to);
+  const auto now = [&](const UOp& u) {
+    const UOp* other = changed.find(u.node());
+    return other ? *other : u;
+  };
+  std::vector<UOp> src;
   for (const UOp& u : order) {
-    if (done.contains(u.node())) continue;
-    std::vector<UOp> src;
-    src.reserve(u.src().size());
-    bool changed = false;
-    for (const UOp& s : u.src()) {
-      src.push_back(done.at(s.node()));
-      changed |= !(src.back() == s);
-    }
-    done.emplace(u.node(), changed ? u.with_src(src) : u);
+    const auto is_changed = [&](const UOp& s) { return changed.contains(s.node()); };
+    if (is_changed(u) || std::ranges::none_of(u.src(), is_changed)) continue;
+    src.clear();
+    for (const UOp& s : u.src()) src.push_back(now(s));
+    changed.emplace(u.node(), u.with_src(src));
   }
-  return done.at(root.node());
+  return now(root);
 }
 
 std::string arg_text(const UOp& node) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -28,6 +28,8 @@ struct Slot {
   std::vector<Elements> elements;  // what each writes, at most
 };
 
+constexpr size_t kNone = SIZE_MAX;
+
 // A read of an old version that no order serves.
 struct Conflict {
   size_t reader = 0;
@@ -42,9 +44,9 @@ class Orderer {
     while (true) {
       index_kernels();
       if (slots_.empty()) return;
-      const std::optional<Conflict> conflict = sort();
-      if (!conflict) break;
-      copy_version(*conflict);
+      const std::vector<Conflict> conflicts = sort();
+      if (conflicts.empty()) break;
+      for (const Conflict& conflict : conflicts) copy_version(conflict);
     }
     std::vector<ScheduledKernel> sorted;
     for (size_t k : order_) sorted.push_back(std::move(schedule_.kernels[k]));
@@ -143,8 +145,9 @@ class Orderer {
     return true;
   }
 
-  // Fills order_, or finds what stands in its way.
-  std::optional<Conflict> sort() {
+  // Fills order_, or finds what stands in its way: of each kernel, or of each cycle, one conflict,
+  // since the copy for it may serve others.
+  std::vector<Conflict> sort() {
     const size_t count = schedule_.kernels.size();
     after_.assign(count, {});
     waits_.assign(count, 0);
@@ -152,9 +155,14 @@ class Orderer {
     order_.clear();
     for (const auto& [node, slot] : slots_)
       for (size_t w = 1; w < slot.writers.size(); ++w) edge(slot.writers[w - 1], slot.writers[w]);
+    std::vector<Conflict> conflicts;
     for (size_t k = 0; k < count; ++k)
       for (size_t r = 0; r < schedule_.kernels[k].reads.size(); ++r)
-        if (!add_read(k, r)) return Conflict{k, r};
+        if (!add_read(k, r)) {
+          conflicts.push_back({k, r});
+          break;
+        }
+    if (!conflicts.empty()) return conflicts;
     std::vector<size_t> waits = waits_;
     std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
     for (size_t k = 0; k < count; ++k)
@@ -166,29 +174,55 @@ class Orderer {
       for (size_t next : after_[k])
         if (--waits[next] == 0) ready.push(next);
     }
-    if (order_.size() == count) return std::nullopt;
+    if (order_.size() == count) return {};
     // Some read waits for a write that must come before it.
+    const std::vector<size_t> cycles = find_cycles(waits);
+    std::vector<uint8_t> is_open(count, 1);
     for (const auto& [conflict, writer] : late_) {
-      const size_t from = unit_[writer];
-      const size_t to = unit_[conflict.reader];
-      if (waits[to] > 0 && waits[from] > 0 && reaches(from, to)) return conflict;
+      const size_t cycle = cycles[unit_[conflict.reader]];
+      if (cycle != kNone && cycle == cycles[unit_[writer]] && std::exchange(is_open[cycle], 0))
+        conflicts.push_back(conflict);
     }
-    invariant(false, "versions can be ordered once old ones are copied");
-    return std::nullopt;
+    invariant(!conflicts.empty(), "versions can be ordered once old ones are copied");
+    return conflicts;
   }
 
-  bool reaches(size_t from, size_t to) const {
-    std::vector<uint8_t> seen(after_.size());
-    std::vector<size_t> stack{from};
-    while (!stack.empty()) {
-      const size_t k = stack.back();
-      stack.pop_back();
-      if (k == to) return true;
-      if (seen[k]) continue;
-      seen[k] = 1;
-      stack.insert(stack.end(), after_[k].begin(), after_[k].end());
-    }
-    return false;
+  // Of the units that wait for ever, by unit: one of those that it comes before and after
+  // (Tarjan's strongly connected components).
+  std::vector<size_t> find_cycles(const std::vector<size_t>& waits) const {
+    struct Visit {
+      size_t kernel;
+      size_t next;  // of what comes after it
+    };
+    std::vector<size_t> number(waits.size(), kNone), lowest(waits.size()), cycle = number;
+    std::vector<size_t> open;
+    std::vector<Visit> stack;
+    size_t visited = 0;
+    const auto enter = [&](size_t k) {
+      if (waits[k] == 0 || number[k] != kNone) return;
+      number[k] = lowest[k] = visited++;
+      open.push_back(k);
+      stack.push_back({k, 0});
+    };
+    for (size_t start = 0; start < waits.size(); ++start)
+      for (enter(start); !stack.empty();) {
+        const auto [k, next] = stack.back();
+        if (next > 0) {
+          const size_t seen = after_[k][next - 1];
+          if (cycle[seen] == kNone) lowest[k] = std::min(lowest[k], lowest[seen]);
+        }
+        if (next < after_[k].size()) {
+          ++stack.back().next;
+          enter(after_[k][next]);
+          continue;
+        }
+        stack.pop_back();
+        for (bool is_root = lowest[k] == number[k]; is_root; open.pop_back()) {
+          cycle[open.back()] = k;
+          is_root = open.back() != k;
+        }
+      }
+    return cycle;
   }
 
   // Has the reader read a copy of what it needs of the version.
@@ -211,6 +245,7 @@ class Orderer {
     if (!known) {
       decision_.stored[copy.id()] = 1;
       schedule_.stored.push_back(copy);
+      makers_[copy.node()].push_back(schedule_.kernels.size());
       schedule_.kernels.push_back(lower_value(copy, decision_));
       ++schedule_.copies;
       schedule_.copied_bytes += (needed.second - needed.first + 1) * copy.dtype().bytes();

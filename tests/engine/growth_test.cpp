@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ctime>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "engine/compile.h"
@@ -189,6 +190,19 @@ void writes_to_many(const Ref<Context>& context, int64_t size) {
   realize_all(std::move(all));
 }
 
+// The sum needs the value before the write and the one after it.
+void versions_to_copy(const Ref<Context>& context, int64_t size) {
+  Tensors written, sums;
+  for (int64_t i = 0; i < size; ++i) {
+    Tensor t = captured(context, {8}, i);
+    const Tensor before = mul(t, t);
+    assign(t, exp(t));
+    sums.push_back(add(before, t));
+    written.push_back(std::move(t));
+  }
+  realize_all(std::move(sums));
+}
+
 struct Case {
   const char* name;
   int64_t size;  // of the small graph
@@ -210,6 +224,7 @@ const Case kCases[] = {
     {"Writes", 1000, writes},
     {"WritesAndReads", 1000, writes_and_reads},
     {"WritesToMany", 1000, writes_to_many},
+    {"VersionsToCopy", 500, versions_to_copy},
 };
 
 double seconds_of(Work work, int64_t size) {

@@ -51,6 +51,35 @@ class Writes : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Devices, Writes, ::testing::ValuesIn(testing::computing_devices()),
                          [](const auto& info) { return info.param; });
 
+TEST_P(Writes, ManyReadersOfOldAndNewVersionsShareCopies) {
+  constexpr size_t kCount = 6;
+  std::vector<Tensor> tensors, values;
+  for (size_t i = 0; i < kCount; ++i) {
+    Tensor t = make(counting(8, static_cast<float>(i)));
+    const Tensor before = mul(t, t);
+    assign(t, add(t, scalar(10)));
+    values.push_back(add(before, t));
+    values.push_back(sum(sub(t, before), {0}));
+    tensors.push_back(std::move(t));
+  }
+  std::vector<Tensor*> all;
+  for (Tensor& value : values) all.push_back(&value);
+  const int64_t copied = copies();
+  realize_all(std::move(all));
+  EXPECT_EQ(copies() - copied, static_cast<int64_t>(kCount));
+  for (size_t i = 0; i < kCount; ++i) {
+    const Floats added = get(values[2 * i]);
+    float total = 0;
+    for (size_t k = 0; k < 8; ++k) {
+      const auto old = static_cast<float>(i + k);
+      EXPECT_EQ(added[k], old * old + old + 10);
+      total += old + 10 - old * old;
+    }
+    EXPECT_EQ(get(values[2 * i + 1]), Floats{total});
+    EXPECT_EQ(get(tensors[i]), counting(8, static_cast<float>(i) + 10));
+  }
+}
+
 TEST_P(Writes, ATensorAndItsViewsSeeTheNewestVersion) {
   Tensor a = make(counting(6), {2, 3});
   const Tensor row = slice(a, {1, 0}, {2, 3});
