@@ -68,10 +68,13 @@ class Decider {
     find_slots();
     for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
+    for (const UOp& u : decision_.order)
+      if (u.op() == Op::Assign && !has_memory(u)) find_update(u);
     // From the last on: what is placed in another is not looked at before.
     for (size_t i = decision_.order.size(); i-- > 0;) {
       const UOp& u = decision_.order[i];
-      if ((u.op() == Op::Concat || u.op() == Op::Scatter) && !has_memory(u)) place_parts(u);
+      if ((u.op() == Op::Concat || u.op() == Op::Scatter) && !has_memory(u) && !writes_memory(u))
+        place_parts(u);
     }
     find_meetings();
   }
@@ -132,6 +135,20 @@ class Decider {
     forced(as_view(out, decision_.stored) ? base : out) = 1;
     stored = 0;
   }
+
+  // A scatter into what a write overwrites with it alone need only store its updates.
+  void find_update(const UOp& write) {
+    UOp value = write.src(1);
+    while (value.op() == Op::Reshape && !has_memory(value)) value = UOp(value.src(0));
+    if (value.op() != Op::Scatter || has_memory(value) || is_forced(value)) return;
+    if (!is_used_once(write.src(1), value)) return;
+    const auto data = as_view(value.src(0));
+    const auto target = written_as(write, value);
+    if (!data || !target || !(data->base == target->base) || !(data->view == target->view)) return;
+    decision_.updates[write.node()] = value;
+    in_memory_.insert(value.node());
+  }
+  bool writes_memory(const UOp& scatter) const { return in_memory_.contains(scatter.node()); }
 
   // Each part of a concatenation is stored into its slice, if it is nobody else's memory, and the
   // data of a scatter where they are updated.
@@ -376,6 +393,7 @@ class Decider {
         if (has_memory(value) || decision_.stored[value.id()] || value.src().empty()) continue;
         if (too_large || slows_scatter(u, s, value)) store(value);
       }
+      if (writes_memory(u)) return;  // its write's kernel has it
     }
     if (needed) return store(u);
     cones_[users_.number(u)] = std::move(cone);
@@ -394,10 +412,15 @@ class Decider {
   std::vector<Cone> cones_;
   std::vector<uint8_t> forced_;
   std::vector<double> words_;  // multiply-adds that are lost if it has no memory
+  NodeSet in_memory_;          // scatters that writes do
   std::vector<Meeting> meetings_;
 };
 
 }  // namespace
+
+std::optional<StoredView> written_as(const UOp& assign, const UOp& value) {
+  return as_view(make_reshape(assign.src(0), shape_of(value)));
+}
 
 UOp scattered_into(const UOp& scatter) {
   UOp data = scatter.src(0);

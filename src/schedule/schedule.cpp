@@ -97,7 +97,8 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
     if (has_memory(u) || !decision.stored[u.id()] || u.op() == Op::After) continue;
     if (decision.slice(u)) continue;  // written with its concatenation's other parts
     if (u.op() == Op::Assign) {
-      if (!is_empty(u)) schedule.kernels.push_back(lowered.value(u));
+      const UOp* scatter = decision.scatter_of(u);
+      if (!is_empty(scatter ? scatter->src(2) : u)) schedule.kernels.push_back(lowered.value(u));
       continue;
     }
     schedule.stored.push_back(u);
