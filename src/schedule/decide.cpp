@@ -341,8 +341,8 @@ class Decider {
 
   // A scatter's steps go one after the other, on one core mostly, and have lanes only beside them:
   // what is computed in them takes so much longer.
-  bool slows_scatter(const UOp& scatter, const UOp& source, const UOp& value) const {
-    const Shape& shape = shape_of(source);
+  bool slows_scatter(const UOp& scatter, const UOp& value) const {
+    const Shape& shape = shape_of(scatter.src(2));
     double beside = 1;
     for (size_t i = static_cast<size_t>(scatter.reduce_arg().axes.front()) + 1; i < shape.size();
          ++i)
@@ -391,7 +391,8 @@ class Decider {
       for (const UOp& s : u.src().subspan(1)) {
         const UOp value = moved(s);
         if (has_memory(value) || decision_.stored[value.id()] || value.src().empty()) continue;
-        if (too_large || slows_scatter(u, s, value)) store(value);
+        // Places are a few operations on integers, beside waiting for what they name.
+        if (too_large || (s == u.src(2) && slows_scatter(u, value))) store(value);
       }
       if (writes_memory(u)) return;  // its write's kernel has it
     }
