@@ -82,17 +82,18 @@ void Accesses::store(const ScheduledStore& store, const UOp& value, const std::v
   out_.stores.push_back(store);
 }
 
-void Accesses::update(const ScheduledStore& store, Op fold, const UOp& value,
+void Accesses::update(const ScheduledStore& store, const UOp& before, Op fold, const UOp& value,
                       const std::vector<UOp>& index) {
+  // Never a copy of what was there: each step reads what those before it have stored.
   const DType dtype = store.value.dtype();
+  std::vector<UOp> src{param(store.destination, dtype, false)};
+  out_.reads.push_back({before, extent_or_all(store.view), true, {}});
   UOp result = value;
-  if (fold == Op::Assign) {
-    // It is made of what is there already.
-    param(store.destination, dtype, false);
-    out_.reads.push_back({store.destination, extent_or_all(store.view), true, {}});
-  } else {
-    const UOp before = load({store.destination, store.view}, index, dtype, store.value);
-    result = elementwise(fold, {before, value}, dtype);
+  if (fold != Op::Assign) {
+    src.insert(src.end(), index.begin(), index.end());
+    const ViewArg arg = view_arg(store.view, src);
+    result =
+        elementwise(fold, {value.graph().make(Op::Load, std::move(src), arg, dtype), value}, dtype);
   }
   this->store(store, result, index);
 }

@@ -27,9 +27,9 @@ class Accesses {
 
   void store(const ScheduledStore& store, const UOp& value, const std::vector<UOp>& index);
 
-  // The same into places that data gives: what is there already stays, and is folded with the value
-  // (Op::Assign: replaced).
-  void update(const ScheduledStore& store, Op fold, const UOp& value,
+  // The same into places that data gives: what is there already, the elements of `before`, stays,
+  // and is folded with the value (Op::Assign: replaced).
+  void update(const ScheduledStore& store, const UOp& before, Op fold, const UOp& value,
               const std::vector<UOp>& index);
 
   // Finds the reads of the memory that is written which have the store's own address.  Of several

@@ -79,11 +79,17 @@ class Decider {
     find_slots();
     for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
+<<<<<<< HEAD
     if (!decision_.bodies.empty()) find_invariants();
+=======
+    for (const UOp& u : decision_.order)
+      if (u.op() == Op::Assign && !has_memory(u)) find_update(u);
+>>>>>>> b056299feb4c854c60e39fd23f0c49ed22b7889c
     // From the last on: what is placed in another is not looked at before.
     for (size_t i = decision_.order.size(); i-- > 0;) {
       const UOp& u = decision_.order[i];
-      if ((u.op() == Op::Concat || u.op() == Op::Scatter) && !has_memory(u)) place_parts(u);
+      if ((u.op() == Op::Concat || u.op() == Op::Scatter) && !has_memory(u) && !writes_memory(u))
+        place_parts(u);
     }
     find_meetings();
   }
@@ -159,6 +165,20 @@ class Decider {
     forced(as_view(out, decision_.stored) ? base : out) = 1;
     stored = 0;
   }
+
+  // A scatter into what a write overwrites with it alone need only store its updates.
+  void find_update(const UOp& write) {
+    UOp value = write.src(1);
+    while (value.op() == Op::Reshape && !has_memory(value)) value = UOp(value.src(0));
+    if (value.op() != Op::Scatter || has_memory(value) || is_forced(value)) return;
+    if (!is_used_once(write.src(1), value)) return;
+    const auto data = as_view(value.src(0));
+    const auto target = written_as(write, value);
+    if (!data || !target || !(data->base == target->base) || !(data->view == target->view)) return;
+    decision_.updates[write.node()] = value;
+    in_memory_.insert(value.node());
+  }
+  bool writes_memory(const UOp& scatter) const { return in_memory_.contains(scatter.node()); }
 
   // Each part of a concatenation is stored into its slice, if it is nobody else's memory, and the
   // data of a scatter where they are updated.
@@ -407,8 +427,8 @@ class Decider {
 
   // A scatter's steps go one after the other, on one core mostly, and have lanes only beside them:
   // what is computed in them takes so much longer.
-  bool slows_scatter(const UOp& scatter, const UOp& source, const UOp& value) const {
-    const Shape& shape = shape_of(source);
+  bool slows_scatter(const UOp& scatter, const UOp& value) const {
+    const Shape& shape = shape_of(scatter.src(2));
     double beside = 1;
     for (size_t i = static_cast<size_t>(scatter.reduce_arg().axes.front()) + 1; i < shape.size();
          ++i)
@@ -475,6 +495,18 @@ class Decider {
       cone.gathers = true;
       cone.weight += kGatheredWeight;
       needed |= too_large || hinders_product(u);
+<<<<<<< HEAD
+=======
+    } else if (u.op() == Op::Scatter) {
+      needed = true;
+      for (const UOp& s : u.src().subspan(1)) {
+        const UOp value = moved(s);
+        if (has_memory(value) || decision_.stored[value.id()] || value.src().empty()) continue;
+        // Places are a few operations on integers, beside waiting for what they name.
+        if (too_large || (s == u.src(2) && slows_scatter(u, value))) store(value);
+      }
+      if (writes_memory(u)) return;  // its write's kernel has it
+>>>>>>> b056299feb4c854c60e39fd23f0c49ed22b7889c
     }
     if (needed) return store(u);
     cones_[users_.number(u)] = std::move(cone);
@@ -493,12 +525,21 @@ class Decider {
   // By the numbers of users_.
   std::vector<Cone> cones_;
   std::vector<uint8_t> forced_;
+<<<<<<< HEAD
   std::vector<uint8_t> invariant_;  // of a scan that reads it
   std::vector<double> words_;       // multiply-adds that are lost if it has no memory
+=======
+  std::vector<double> words_;  // multiply-adds that are lost if it has no memory
+  NodeSet in_memory_;          // scatters that writes do
+>>>>>>> b056299feb4c854c60e39fd23f0c49ed22b7889c
   std::vector<Meeting> meetings_;
 };
 
 }  // namespace
+
+std::optional<StoredView> written_as(const UOp& assign, const UOp& value) {
+  return as_view(make_reshape(assign.src(0), shape_of(value)));
+}
 
 UOp scattered_into(const UOp& scatter) {
   UOp data = scatter.src(0);

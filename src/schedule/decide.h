@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ struct Decision {
   Layouts layouts;              // of buffers that are not row-major
   BufferSizes elements;         // of buffers with gaps between rows
   NodeTable<UOp> slots;         // of versions, what holds the memory that they share
+  NodeTable<UOp> updates;       // of writes, the scatters into the very memory that they write
   // Reads of a version by the kernel of a node that go to a copy of its elements from `first` on.
   struct VersionCopy {
     UOp node;
@@ -39,6 +41,10 @@ struct Decision {
     const UOp* other = slots.find(base.node());
     return other ? *other : base;
   }
+  // What stores by index in the kernel of `node`: itself, or what it writes; null if nothing does.
+  const UOp* scatter_of(const UOp& node) const {
+    return node.op() == Op::Scatter ? &node : updates.find(node.node());
+  }
   // The concatenation whose slice the node is stored into; null if there is none.
   const UOp* slice(const UOp& node) const { return slices.find(node.node()); }
   // Whether what is stored to `destination` is read from the value's own buffer: a part of a
@@ -51,6 +57,9 @@ double bandwidth_of(double bytes, const Target& target);
 
 // What not storing and reading a buffer of this size saves, with its launch.
 double saved_seconds(double bytes, const Target& target);
+
+// The elements that a write goes to, in the shape of its value before that was reshaped to them.
+std::optional<StoredView> written_as(const UOp& assign, const UOp& value);
 
 // The value that a scatter updates, before it was reshaped: what has its elements in their order.
 UOp scattered_into(const UOp& scatter);

@@ -203,7 +203,7 @@ class Joiner {
 
   bool try_join(const UOp& u, int64_t number) {
     const std::vector<UOp> into = readers(u);
-    if (into.size() != 1 || into.front().op() == Op::Concat || into.front().op() == Op::Scatter)
+    if (into.size() != 1 || into.front().op() == Op::Concat || decision_.scatter_of(into.front()))
       return false;
     const UOp& root = into.front();
     if (decision_.bodies.of(u) != decision_.bodies.of(root)) return false;

@@ -43,8 +43,9 @@ class Lowering {
 
   // Empty if a value has no ranges in common with the first.
   ScheduledKernel run() {
-    const UOp& walked = root_.op() == Op::Scatter ? root_.src(2) : root_;
-    const std::vector<UOp>& first = ranges_.make_output(walked, stores_.front().view);
+    const UOp* scatter = decision_.scatter_of(root_);
+    const std::vector<UOp>& first =
+        ranges_.make_output(scatter ? scatter->src(2) : root_, stores_.front().view);
     for (const ScheduledStore& s : stores_) {
       root_ = s.value;
       const auto index = out_.stores.empty()
@@ -73,20 +74,23 @@ class Lowering {
   }
 
   void add_store(const ScheduledStore& store, const std::vector<UOp>& index) {
-    if (root_.op() == Op::Scatter) return update(store, index);
+    if (const UOp* scatter = decision_.scatter_of(root_)) return update(*scatter, store, index);
     // A part of a concatenation may be in memory already: it is copied.
     accesses_.store(store, evaluate(root_, index), index);
   }
 
   // One of a scatter's updates, of which this is the index.
-  void update(const ScheduledStore& store, const std::vector<UOp>& index) {
-    const ReduceArg& arg = root_.reduce_arg();
+  void update(const UOp& scatter, const ScheduledStore& store, const std::vector<UOp>& index) {
+    const ReduceArg& arg = scatter.reduce_arg();
     const auto axis = static_cast<size_t>(arg.axes.front());
-    const UOp value = evaluate(root_.src(2), index);
+    const UOp value = evaluate(scatter.src(2), index);
     std::vector<UOp> place = index;
     place[axis] =
-        graph_.make(Op::Place, {cast(evaluate(root_.src(1), index), kInt64), UOp(index[axis])});
-    accesses_.update(store, arg.op, value, place);
+        graph_.make(Op::Place, {cast(evaluate(scatter.src(1), index), kInt64), UOp(index[axis])});
+    // A write updates an older version of the memory.
+    const bool is_write = root_.op() == Op::Assign;
+    accesses_.update(store, is_write ? as_view(root_.src(0))->base : store.destination, arg.op,
+                     value, place);
   }
 
   // A value that is being computed.  What it needs is computed first, and then it is asked again:
@@ -376,7 +380,9 @@ std::optional<ScheduledKernel> lower_together(std::span<const ScheduledStore> st
 
 ScheduledKernel lower_value(const UOp& node, const Decision& decision) {
   if (node.op() != Op::Assign) return lower_store(node, node, decision.view_of(node), decision);
-  const auto target = as_view(node.src(0), decision.stored, decision.layouts);
+  const UOp* scatter = decision.scatter_of(node);
+  const auto target = scatter ? written_as(node, *scatter)
+                              : as_view(node.src(0), decision.stored, decision.layouts);
   invariant(target.has_value(), "a write is to a view of memory");
   return lower_store(node, decision.slot(target->base), target->view, decision);
 }

@@ -121,7 +121,8 @@ Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool 
       continue;
     }
     if (u.op() == Op::Assign) {
-      if (!is_empty(u)) schedule.kernels.push_back(lowered.value(u));
+      const UOp* scatter = decision.scatter_of(u);
+      if (!is_empty(scatter ? scatter->src(2) : u)) schedule.kernels.push_back(lowered.value(u));
       continue;
     }
     schedule.stored.push_back(u);

@@ -10,6 +10,7 @@
 #include "schedule/schedule.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/program.h"
@@ -353,6 +354,102 @@ TEST_P(Scatter, ChainsAndWritesOfMemoryAreOrdered) {
   assign(x, mul(two, x));
   EXPECT_EQ(floats_of(x), (Floats{6, 14, 21, 16}));
   EXPECT_EQ(floats_of(two), (Floats{6, 7, 7, 4}));
+}
+
+// A write of what it overwrites, with updates, stores the updates alone.
+TEST(ScatterKernels, WritesStoreTheirUpdatesAlone) {
+  const Ref<Context> context = testing::new_context("interp");
+  Tensor cache = floats(context, Floats(64, 1), {8, 8});
+  const auto kernels = [](const Tensor& t) {
+    const UOp root = t.node();
+    return make_schedule({&root, 1}, avx2_target()).kernels.size();
+  };
+  const auto row = [&](int64_t place) { return from_data(context, kInt64, {1, 1}, &place, 8); };
+  assign(cache, scatter_nd(cache, row(2), floats(context, Floats(8, 3), {1, 8})));
+  EXPECT_EQ(kernels(cache), 1U);
+  assign(cache, scatter_nd(cache, row(2), relu(floats(context, Floats(8, 4), {1, 8})), Fold::Add));
+  EXPECT_EQ(kernels(cache), 2U);
+  Floats want(64, 1);
+  std::fill_n(want.begin() + 16, 8, 7.0F);
+  EXPECT_EQ(floats_of(cache), want);
+}
+
+// Memory that is written again and again by scatters, of what it holds among others, and what was
+// built on it in between.
+TEST_P(Scatter, WritesOfMemoryAreThoseOfALoop) {
+  constexpr int64_t kRows = 5, kWidth = 3;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](int64_t n) {
+      return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+    };
+    Floats held(kRows * kWidth);
+    for (float& f : held) f = static_cast<float>(below(7) - 3);
+    Tensor t = floats(context_, held, {kRows, kWidth});
+    std::vector<std::pair<Tensor, Floats>> built;
+    for (int64_t step = 0; step < 8; ++step) {
+      const int64_t count = 1 + below(6);
+      const Fold fold = below(2) ? Fold::Add : Fold::None;
+      const bool of_itself = below(3) == 0;
+      Ints places, rows;
+      Floats values;
+      for (int64_t i = 0; i < count; ++i) {
+        places.push_back(below(kRows)), rows.push_back(below(kRows));
+        for (int64_t k = 0; k < kWidth; ++k) values.push_back(static_cast<float>(below(5)));
+      }
+      const Floats before = held;
+      for (int64_t i = 0; i < count * kWidth; ++i) {
+        const auto n = static_cast<size_t>(i / kWidth);
+        const int64_t k = i % kWidth;
+        float value = values[static_cast<size_t>(i)];
+        if (of_itself) value += before[static_cast<size_t>(rows[n] * kWidth + k)];
+        float& to = held[static_cast<size_t>(places[n] * kWidth + k)];
+        to = fold == Fold::Add ? to + value : value;
+      }
+      Tensor updates = floats(context_, values, {count, kWidth});
+      if (of_itself) updates = updates + gather(t, ints(rows, {count}), 0);
+      if (below(3) == 0) {
+        Floats twice = before;
+        for (float& f : twice) f += f;
+        built.emplace_back(t + t, twice);
+      }
+      const bool is_flat = below(3) == 0;
+      const Tensor data = is_flat ? reshape(t, {kRows, 1, kWidth}) : t;
+      Tensor at = ints(places, {count, 1});
+      if (is_flat) at = concat(std::array{at, full(context_, kInt64, {count, 1}, 0)}, 1);
+      assign(t, reshape(scatter_nd(data, at, updates, fold), {kRows, kWidth}));
+      if (below(4) == 0) {
+        EXPECT_EQ(floats_of(t), held) << "seed " << seed;
+      }
+    }
+    EXPECT_EQ(floats_of(t), held) << "seed " << seed;
+    for (const auto& [tensor, want] : built) EXPECT_EQ(floats_of(tensor), want) << "seed " << seed;
+  }
+}
+
+// Each run of a program stores a row in memory that it goes on with.
+TEST_P(Scatter, ProgramsStoreRowsInTheirCache) {
+  Tensor cache = floats(context_, Floats(8, 0), {4, 2});
+  const Tensor at = make_placeholder(context_, kInt64, {1, 1});
+  const Tensor row = make_placeholder(context_, kFloat32, {1, 2});
+  assign(cache, scatter_nd(cache, at, row));
+  const Ref<const TensorProgram> program =
+      compile_tensors(context_, {{at, row}}, {{sum(cache, {0})}});
+  EXPECT_EQ(program->compiled.program->tape.size(), 2U);
+  const Ref<TensorRun> run = make_ref<TensorRun>(context_, program);
+  Floats sums{0, 0};
+  for (const int64_t place : {2, 0, 3}) {
+    const float value = static_cast<float>(place + 1);
+    run->set_input(0, ints({place}, {1, 1}));
+    run->set_input(1, floats(context_, {value, -value}, {1, 2}));
+    run->execute();
+    Floats got(2);
+    run->read_output(0, got.data());
+    sums[0] += value, sums[1] -= value;
+    EXPECT_EQ(got, sums);
+  }
+  EXPECT_EQ(floats_of(cache), (Floats{1, -1, 0, 0, 3, -3, 4, -4}));
+  EXPECT_EQ(context_->counters().copies, 0);
 }
 
 }  // namespace
