@@ -36,6 +36,13 @@ bool is_stored_whole(const UOp& u) {
   return u.op() == Op::Contiguous || u.op() == Op::Concat;
 }
 
+// The same elements in the same order, without the shape that they were given last.
+UOp without_reshapes(const UOp& value) {
+  UOp u = value;
+  while (u.op() == Op::Reshape && !has_memory(u)) u = UOp(u.src(0));
+  return u;
+}
+
 // Each output in a buffer of its own, row-major, then the versions.  What else reads an output
 // reads that buffer, so that the value is not stored twice; what is a view of memory is read from
 // there.
@@ -46,7 +53,7 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UO
   std::vector<uint8_t> is_output(roots.front().graph().id_limit());
   for (const UOp& u : outputs) is_output[u.id()] = as_view(u) ? 0 : 1;
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
-    if (!is_output[node.id()] || is_stored_whole(now)) return now;
+    if (!is_output[node.id()] || is_stored_whole(without_reshapes(now))) return now;
     return now.graph().make(Op::Contiguous, {now});
   });
 }
@@ -56,6 +63,8 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UO
 void copy_what_is_stored(std::vector<UOp>& roots, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     UOp& root = roots[i];
+    if (const UOp base = without_reshapes(root); is_stored_whole(base) && !has_memory(base))
+      root = base;
     const auto is_taken = [&] {
       const auto end = roots.begin() + static_cast<int64_t>(i);
       return std::find(roots.begin(), end, root) != end;

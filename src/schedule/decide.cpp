@@ -234,11 +234,14 @@ class Decider {
   }
 
   // Where all uses of a value meet again, each at the value's own index: the nearest elementwise
-  // node through which all of them go.
+  // node through which all of them go, or a concatenation of values of one shape, which one kernel
+  // stores side by side.
   void find_meetings() {
     for (size_t i = decision_.order.size(); i-- > 0;) {
       const UOp& u = decision_.order[i];
       const auto users = users_.of(u);
+      if (const UOp* concat = decision_.slice(u); concat && has_parts_alike(*concat))
+        meetings_[i] = {concat, 1};
       if (has_memory(u) || users.empty() || is_forced(u)) continue;
       if (!has(u.op(), kElementwise)) continue;
       const UOp* meeting = users.front();
@@ -249,6 +252,12 @@ class Decider {
       }
       if (meeting) meetings_[i] = {meeting, this->meeting(*meeting).depth + 1};
     }
+  }
+
+  static bool has_parts_alike(const UOp& concat) {
+    return std::ranges::all_of(concat.src(), [&](const UOp& part) {
+      return has(part.op(), kElementwise) && shape_of(part) == shape_of(concat.src(0));
+    });
   }
 
   // The first that both are or meet at; null if there is none.
