@@ -7,6 +7,7 @@
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
+#include "tensor/scan.h"
 
 namespace tiny::onnx {
 

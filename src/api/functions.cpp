@@ -5,6 +5,7 @@
 #include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
+#include "tensor/scan.h"
 
 using tiny::check_flags;
 using tiny::numbers;

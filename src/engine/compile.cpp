@@ -37,6 +37,13 @@ bool is_stored_whole(const UOp& u) {
          u.op() == Op::Scan;
 }
 
+// The same elements in the same order, without the shape that they were given last.
+UOp without_reshapes(const UOp& value) {
+  UOp u = value;
+  while (u.op() == Op::Reshape && !has_memory(u)) u = UOp(u.src(0));
+  return u;
+}
+
 // Each output in a buffer of its own, row-major, then the versions.  What else reads an output
 // reads that buffer, so that the value is not stored twice; what is a view of memory is read from
 // there.
@@ -47,7 +54,7 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UO
   std::vector<uint8_t> is_output(roots.front().graph().id_limit());
   for (const UOp& u : outputs) is_output[u.id()] = as_view(u) ? 0 : 1;
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
-    if (!is_output[node.id()] || is_stored_whole(now)) return now;
+    if (!is_output[node.id()] || is_stored_whole(without_reshapes(now))) return now;
     return now.graph().make(Op::Contiguous, {now});
   });
 }
@@ -57,6 +64,8 @@ std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UO
 void copy_what_is_stored(std::vector<UOp>& roots, size_t count) {
   NodeSet taken;
   for (UOp& root : std::span(roots).first(count)) {
+    if (const UOp base = without_reshapes(root); is_stored_whole(base) && !has_memory(base))
+      root = base;
     while (!is_stored_whole(root) || has_memory(root) || taken.contains(root.node()))
       root = root.graph().make(Op::Contiguous, {UOp(root)});
     taken.insert(root.node());

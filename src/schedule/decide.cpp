@@ -79,12 +79,9 @@ class Decider {
     find_slots();
     for (const UOp& u : decision_.order) find_words(u);
     for (const UOp& out : outputs) force_base(out);
-<<<<<<< HEAD
     if (!decision_.bodies.empty()) find_invariants();
-=======
     for (const UOp& u : decision_.order)
       if (u.op() == Op::Assign && !has_memory(u)) find_update(u);
->>>>>>> b056299feb4c854c60e39fd23f0c49ed22b7889c
     // From the last on: what is placed in another is not looked at before.
     for (size_t i = decision_.order.size(); i-- > 0;) {
       const UOp& u = decision_.order[i];
@@ -294,11 +291,14 @@ class Decider {
   }
 
   // Where all uses of a value meet again, each at the value's own index: the nearest elementwise
-  // node through which all of them go.
+  // node through which all of them go, or a concatenation of values of one shape, which one kernel
+  // stores side by side.
   void find_meetings() {
     for (size_t i = decision_.order.size(); i-- > 0;) {
       const UOp& u = decision_.order[i];
       const auto users = users_.of(u);
+      if (const UOp* concat = decision_.slice(u); concat && has_parts_alike(*concat))
+        meetings_[i] = {concat, jump_over(*concat), 1};
       if (has_memory(u) || users.empty() || is_forced(u)) continue;
       if (!has(u.op(), kElementwise)) continue;
       const UOp* meeting = users.front();
@@ -319,6 +319,12 @@ class Decider {
     const bool doubles = next && own.depth - meeting(*own.jump).depth ==
                                      meeting(*own.jump).depth - meeting(*next).depth;
     return doubles ? next : &u;
+  }
+
+  static bool has_parts_alike(const UOp& concat) {
+    return concat.op() == Op::Concat && std::ranges::all_of(concat.src(), [&](const UOp& part) {
+             return has(part.op(), kElementwise) && shape_of(part) == shape_of(concat.src(0));
+           });
   }
 
   // The first that both are or meet at; null if there is none.
@@ -468,13 +474,17 @@ class Decider {
     for (const UOp& s : scatter.src().subspan(1)) {
       const UOp value = moved(s);
       if (has_memory(value) || decision_.stored[value.id()] || value.src().empty()) continue;
-      if (too_large || slows_scatter(scatter, s, value)) store(value);
+      // Places are a few operations on integers, beside waiting for what they name.
+      if (too_large || (s == scatter.src(2) && slows_scatter(scatter, value))) store(value);
     }
   }
 
   void visit(const UOp& u) {
     if (!has_memory(u) && has(u.op(), kElementwise)) store_gathered_beside_products(u);
-    if (!has_memory(u) && u.op() == Op::Scatter) store_what_slows(u);
+    if (!has_memory(u) && u.op() == Op::Scatter) {
+      store_what_slows(u);
+      if (writes_memory(u)) return;  // its write's kernel has it
+    }
     if (is_always_stored(u)) return store(u);
     Cone cone = cone_of(u);
     const bool too_large = is_too_large(cone);
@@ -495,18 +505,6 @@ class Decider {
       cone.gathers = true;
       cone.weight += kGatheredWeight;
       needed |= too_large || hinders_product(u);
-<<<<<<< HEAD
-=======
-    } else if (u.op() == Op::Scatter) {
-      needed = true;
-      for (const UOp& s : u.src().subspan(1)) {
-        const UOp value = moved(s);
-        if (has_memory(value) || decision_.stored[value.id()] || value.src().empty()) continue;
-        // Places are a few operations on integers, beside waiting for what they name.
-        if (too_large || (s == u.src(2) && slows_scatter(u, value))) store(value);
-      }
-      if (writes_memory(u)) return;  // its write's kernel has it
->>>>>>> b056299feb4c854c60e39fd23f0c49ed22b7889c
     }
     if (needed) return store(u);
     cones_[users_.number(u)] = std::move(cone);
@@ -525,13 +523,9 @@ class Decider {
   // By the numbers of users_.
   std::vector<Cone> cones_;
   std::vector<uint8_t> forced_;
-<<<<<<< HEAD
   std::vector<uint8_t> invariant_;  // of a scan that reads it
   std::vector<double> words_;       // multiply-adds that are lost if it has no memory
-=======
-  std::vector<double> words_;  // multiply-adds that are lost if it has no memory
-  NodeSet in_memory_;          // scatters that writes do
->>>>>>> b056299feb4c854c60e39fd23f0c49ed22b7889c
+  NodeSet in_memory_;               // scatters that writes do
   std::vector<Meeting> meetings_;
 };
 

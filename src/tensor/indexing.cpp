@@ -255,51 +255,6 @@ Tensor hardmax(const Tensor& a, int64_t axis) {
   return cast(equal(place, argmax(a, along, true)), a.dtype());
 }
 
-namespace {
-
-// Running sums along the last axis: of windows that end at each element, inside blocks and then
-// over the sums of blocks where the axis is long, so that an element costs a block's steps for each
-// level.
-Tensor running(const Tensor& a, bool exclusive) {
-  const int64_t n = a.shape().back().value();
-  constexpr int64_t kBlock = 16;
-  Shape before(a.shape().size(), Dim(0));
-  Shape after = before;
-  if (n <= kBlock) {
-    before.back() = exclusive ? n : n - 1;
-    const Tensor padded = pad(a, before, after);
-    // An exclusive sum has one window more than it needs.
-    return reduce_as_is(windows(padded, {n}, {1}, {1}, {n}), Op::Add, {-1}, false);
-  }
-  const int64_t blocks = ceil_div(n, kBlock);
-  after.back() = blocks * kBlock - n;
-  Shape split = a.shape();
-  split.back() = blocks;
-  split.push_back(kBlock);
-  const Tensor rows = a.with(make_reshape(pad(a, before, after).node(), split));
-  const Tensor inside = running(rows, exclusive);
-  const Tensor totals = reduce_as_is(rows, Op::Add, {-1}, false);
-  // Stored in whole blocks: what is cut off them is no kernel's business.
-  const Tensor sums = contiguous(add(inside, unsqueeze(running(totals, true), {-1})));
-  Shape joined = a.shape();
-  joined.back() = blocks * kBlock;
-  return slice_axis(a.with(make_reshape(sums.node(), joined)), -1, 0, n);
-}
-
-}  // namespace
-
-Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
-  const int64_t along = checked_axis(axis, a.rank());
-  const Dim size = a.shape()[at(along)];
-  const DType dtype = sum_dtype(a.dtype());
-  Tensor x = cast(a, accumulator_dtype(dtype));
-  if (size.value() == 0) return cast(x, dtype);
-  if (reverse) x = flip(x, {along});
-  Tensor out = transpose(running(transpose(x, along, -1), exclusive), along, -1);
-  if (reverse) out = flip(out, {along});
-  return cast(out, dtype);
-}
-
 Tensor cumprod(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
   const int64_t along = checked_axis(axis, a.rank());
   const Dim n = a.shape()[at(along)];

@@ -32,11 +32,8 @@ Tensor argmin(const Tensor& a, int64_t axis, bool keepdims = false, bool last = 
 // 1 at the first greatest element along `axis`, 0 elsewhere, in a's dtype.
 Tensor hardmax(const Tensor& a, int64_t axis = -1);
 
-// Sums of the elements up to each (`exclusive`: before it; `reverse`: from the end), as
-// numpy.cumsum.
-Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive = false, bool reverse = false);
-// Products of the same elements, in a's dtype; of none: 1.  It multiplies all elements for each
-// one.
+// Products of the elements up to each (as cumsum, scan.h), in a's dtype; of none: 1.  It multiplies
+// all elements for each one.
 Tensor cumprod(const Tensor& a, int64_t axis, bool exclusive = false, bool reverse = false);
 // The first lengths[b] elements along `time` of every b of the axis `batch`, backwards; the others
 // stay.  A length beyond the axis ends the run with Error{Index}.

@@ -95,7 +95,7 @@ Tensor candidates(const Tensor& keys, int64_t k) {
   const Tensor parts = reshape(contiguous(pad(keys, none, more)), shape);
   const Keys best = greatest_keys({reduce_as_is(parts, Op::Max, {0}, false)}, k);
   const Tensor place = packed_places(best[0]);
-  const Tensor group = contiguous(floor_mod(place, number_int(place, groups)));
+  const Tensor group = floor_mod(place, number_int(place, groups));
   shape[1] = k;
   const Tensor taken = keys.rank() == 1
                            ? gather(parts, group, 1)

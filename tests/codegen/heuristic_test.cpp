@@ -17,6 +17,7 @@
 #include "tensor/normalization.h"
 #include "tensor/program.h"
 #include "tensor/reduce.h"
+#include "tensor/scan.h"
 #include "tensor/window.h"
 #include "tests/support/constants.h"
 #include "tests/support/context.h"

@@ -13,6 +13,7 @@
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
 #include "tensor/reduce.h"
+#include "tensor/scan.h"
 #include "tensor/window.h"
 
 namespace tiny::testing {

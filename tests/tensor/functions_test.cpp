@@ -19,6 +19,7 @@
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
 #include "tensor/reduce.h"
+#include "tensor/scan.h"
 #include "tensor/value.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"

@@ -51,6 +51,25 @@ class GraphProgram : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Devices, GraphProgram, ::testing::Values("interp", "cpu", "c"),
                          [](const auto& info) { return info.param; });
 
+// A concatenation is stored part by part into the output's memory, whatever shape it is given.
+TEST_P(GraphProgram, AReshapedConcatenationIsStoredOnce) {
+  const Tensor x = input({2, 3});
+  const Tensor parts[] = {neg(x), square(x)};
+  const Tensor whole = concat(parts, 1);
+  const Ref<TensorRun> once = run_of(compile({x}, {reshape(whole, {3, 4})}));
+  const Ref<TensorRun> often =
+      run_of(compile({x}, {whole, reshape(whole, {12}), reshape(whole, {12})}));
+  const Floats in{1, 2, 3, 4, 5, 6}, want{-1, -2, -3, 1, 4, 9, -4, -5, -6, 16, 25, 36};
+  once->set_input(0, make(in, {2, 3}));
+  const int64_t before = context_->device().counts().launches.load();
+  once->execute();
+  EXPECT_EQ(context_->device().counts().launches.load() - before, 1);
+  EXPECT_EQ(output(once, 0), want);
+  often->set_input(0, make(in, {2, 3}));
+  often->execute();
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(output(often, i), want) << i;
+}
+
 TEST_P(GraphProgram, IsReplayedWithOtherInputs) {
   const Tensor x = input({3});
   const Tensor w = make({1, 2, 3});

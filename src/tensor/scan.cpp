@@ -1,0 +1,120 @@
+#include "tensor/scan.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/checked.h"
+#include "ir/build.h"
+#include "tensor/elementwise.h"
+#include "tensor/joining.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+#include "tensor/reduce.h"
+#include "tensor/window.h"
+
+namespace tiny {
+
+namespace {
+
+// Elements whose sums are made one after the other; they are stored side by side by one kernel.
+constexpr int64_t kBlock = 16;
+
+// Running sums along the last axis: of windows that end at each element, inside blocks and then
+// over the sums of blocks where the axis is long, so that an element costs a block's steps for each
+// level.
+Tensor running(const Tensor& a, bool exclusive) {
+  const int64_t n = a.shape().back().value();
+  Shape before(a.shape().size(), Dim(0));
+  Shape after = before;
+  if (n <= kBlock) {
+    before.back() = exclusive ? n : n - 1;
+    const Tensor padded = pad(a, before, after);
+    // An exclusive sum has one window more than it needs.
+    return reduce_as_is(windows(padded, {n}, {1}, {1}, {n}), Op::Add, {-1}, false);
+  }
+  const int64_t blocks = ceil_div(n, kBlock);
+  after.back() = blocks * kBlock - n;
+  Shape split = a.shape();
+  split.back() = blocks;
+  split.push_back(kBlock);
+  const Tensor rows = a.with(make_reshape(pad(a, before, after).node(), split));
+  const Tensor inside = running(rows, exclusive);
+  const Tensor totals = reduce_as_is(rows, Op::Add, {-1}, false);
+  // Stored in whole blocks: what is cut off them is no kernel's business.
+  const Tensor sums = contiguous(add(inside, unsqueeze(running(totals, true), {-1})));
+  Shape joined = a.shape();
+  joined.back() = blocks * kBlock;
+  return slice_axis(a.with(make_reshape(sums.node(), joined)), -1, 0, n);
+}
+
+Dim inner_elements(const Tensor& a, int64_t axis) {
+  Dim count = 1;
+  for (int64_t i = axis + 1; i < a.rank(); ++i) count = count * a.shape()[static_cast<size_t>(i)];
+  return count;
+}
+
+// Lanes lie along what is inside of the axis where there is enough of it.
+constexpr int64_t kInnerMin = 8;
+
+int64_t rows_of_block(int64_t n) {
+  for (int64_t rows = std::min(kBlock, n / 2); rows > 1; --rows)
+    if (n % rows == 0) return rows;
+  return 1;
+}
+
+// Running sums along any axis, from its end if `reverse`: those of a block's rows one after the
+// other, from the sum of the blocks before.
+Tensor running_rows(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
+  const auto along = static_cast<size_t>(axis);
+  const int64_t n = a.shape()[along].value();
+  const int64_t rows = rows_of_block(n);
+  if (rows == 1 && n > kBlock) {
+    Shape none(static_cast<size_t>(a.rank()), Dim(0));
+    Shape more = none;
+    more[along] = round_up(n, kBlock) - n;
+    const Tensor padded = reverse ? pad(a, more, none) : pad(a, none, more);
+    const Tensor sums = running_rows(padded, axis, exclusive, reverse);
+    const Dim first = reverse ? more[along] : Dim(0);
+    return slice_axis(sums, axis, first, first + n);
+  }
+  if (rows == 1) {
+    const Tensor turned = transpose(reverse ? flip(a, {axis}) : a, axis, -1);
+    const Tensor sums = transpose(running(turned, exclusive), axis, -1);
+    return reverse ? flip(sums, {axis}) : sums;
+  }
+  Shape shape = a.shape();
+  shape[along] = n / rows;
+  shape.insert(shape.begin() + axis + 1, Dim(rows));
+  const Tensor blocks = reshape(a, shape);
+  const Tensor totals = reduce_as_is(blocks, Op::Add, {axis + 1}, true);
+  const Tensor before = running_rows(totals, axis, true, reverse);
+  std::vector<Tensor> sums(static_cast<size_t>(rows), before);
+  std::optional<Tensor> sum;
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t at = reverse ? rows - 1 - i : i;
+    if (exclusive && sum) sums[static_cast<size_t>(at)] = add(before, *sum);
+    const Tensor row = slice_axis(blocks, axis + 1, at, at + 1);
+    sum = sum ? add(*sum, row) : row;
+    if (!exclusive) sums[static_cast<size_t>(at)] = add(before, *sum);
+  }
+  return reshape(concat(sums, axis + 1), a.shape());
+}
+
+}  // namespace
+
+Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
+  const int64_t along = checked_axis(axis, a.rank());
+  const Dim size = a.shape()[static_cast<size_t>(along)];
+  const DType dtype = sum_dtype(a.dtype());
+  Tensor x = cast(a, accumulator_dtype(dtype));
+  if (size.value() == 0) return cast(x, dtype);
+  if (!decide_less_equal(inner_elements(x, along), kInnerMin - 1))
+    return cast(running_rows(x, along, exclusive, reverse), dtype);
+  if (reverse) x = flip(x, {along});
+  Tensor out = transpose(running(transpose(x, along, -1), exclusive), along, -1);
+  if (reverse) out = flip(out, {along});
+  return cast(out, dtype);
+}
+
+}  // namespace tiny

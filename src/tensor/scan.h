@@ -1,0 +1,11 @@
+// Running sums.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+// Sums of the elements up to each (`exclusive`: before it; `reverse`: from the end), as
+// numpy.cumsum.
+Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive = false, bool reverse = false);
+}  // namespace tiny

@@ -1,0 +1,55 @@
+// Running sums along any axis, from either end, with the element or without.
+#include "tensor/scan.h"
+
+#include <gtest/gtest.h>
+
+#include "tensor/create.h"
+#include "tensor/value.h"
+#include "tests/support/context.h"
+#include "tests/support/machines.h"
+
+namespace tiny {
+namespace {
+
+// Sums of integers wrap and are exact.
+void expect_sums(const Ref<Context>& context, int64_t n, int64_t inner, bool exclusive,
+                 bool reverse) {
+  constexpr int64_t kOuter = 3;
+  Ints values(static_cast<size_t>(kOuter * n * inner));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i * i % 1013) - 500;
+  const Tensor a =
+      from_data(context, kInt64, {kOuter, n, inner}, values.data(), std::ssize(values) * 8);
+  Tensor sums = cumsum(a, 1, exclusive, reverse);
+  Ints got(values.size());
+  read(sums, got.data(), std::ssize(got) * 8);
+  for (int64_t line = 0; line < kOuter * inner; ++line) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t row = reverse ? n - 1 - i : i;
+      const auto at = static_cast<size_t>((line / inner * n + row) * inner + line % inner);
+      const int64_t before = sum;
+      sum += values[at];
+      ASSERT_EQ(got[at], exclusive ? before : sum)
+          << n << " elements, " << inner << " inside, line " << line << ", element " << row;
+    }
+  }
+}
+
+TEST(Cumsum, AddsUpAlongAnAxisOfAnyLength) {
+  for (const testing::Machine& machine : testing::kMachines) {
+    const Ref<Context> context = testing::new_context(machine.device, machine.isa);
+    for (const int64_t n : {1, 2, 3, 13, 16, 30, 31, 90, 300})
+      for (const int64_t inner : {1, 8, 19})
+        for (const bool exclusive : {false, true}) expect_sums(context, n, inner, exclusive, false);
+  }
+}
+
+TEST(Cumsum, AddsUpFromTheEnd) {
+  const Ref<Context> context = testing::new_context("cpu");
+  for (const int64_t n : {1, 13, 31, 90})
+    for (const int64_t inner : {1, 8})
+      for (const bool exclusive : {false, true}) expect_sums(context, n, inner, exclusive, true);
+}
+
+}  // namespace
+}  // namespace tiny
