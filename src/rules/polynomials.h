@@ -92,15 +92,14 @@ inline constexpr double kLn2High32 = 0x1.62e8p-1, kLn2Low32 = -0x1.e8082ep-16;
 inline constexpr double kLn2High64 = 0x1.62e42fefa4p-1, kLn2Low64 = -0x1.8432a1b0e2634p-43;
 inline constexpr double kLog2E = 0x1.71547652b82fep+0;
 
-// pi/2 in three parts of full precision, and the bits of 2/pi in pieces of full precision, the
-// first below 1, each of the others to be scaled by another 2^-digits.
-inline constexpr double kHalfPi32[] = {0x1.921fb6p+0, -0x1.777a5cp-25, -0x1.ee59dap-50};
+// pi/2 in three parts of full precision, and the bits of 2/pi in pieces of 29 bits and of full
+// precision, the first below 1, each of the others to be scaled by another 2^-bits.
 inline constexpr double kHalfPi64[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54,
                                        -0x1.f1976b7ed8fbcp-110};
 inline constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
-inline constexpr double kTwoOverPi32[] = {0x1.45f306p-1, 0x1.b9391p-2,  0x1.529fcp-4,
-                                          0x1.3abe88p-3, 0x1.ea69bap-1, 0x1.81b6c4p-1,
-                                          0x1.2b3278p-1, 0x1.0e4104p-2, 0x1.fca2c6p-1};
+inline constexpr double kTwoOverPi29[] = {0x1.45f306dp-1, 0x1.9391054p-1, 0x1.4fe13abp-1,
+                                          0x1.d1f534dp-1, 0x1.b81b6c5p-1, 0x1.5993c4p-3,
+                                          0x1.c820ff2p-1};
 inline constexpr double kTwoOverPi64[] = {
     0x1.45f306dc9c882p-1, 0x1.4a7f09d5f47d4p-1, 0x1.a6ee06db14accp-1, 0x1.3c439041fe516p-1,
     0x1.d5ef5de2b0db8p-3, 0x1.2371d2126e970p-2, 0x1.924bba8274600p-8, 0x1.21cfe1deb1cb1p-1,
