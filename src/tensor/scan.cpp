@@ -109,7 +109,7 @@ Tensor cumsum(const Tensor& a, int64_t axis, bool exclusive, bool reverse) {
   const DType dtype = sum_dtype(a.dtype());
   Tensor x = cast(a, accumulator_dtype(dtype));
   if (size.value() == 0) return cast(x, dtype);
-  if (!decide_less_equal(inner_elements(x, along), kInnerMin - 1))
+  if (upper_bound(inner_elements(x, along)) >= kInnerMin)
     return cast(running_rows(x, along, exclusive, reverse), dtype);
   if (reverse) x = flip(x, {along});
   Tensor out = transpose(running(transpose(x, along, -1), exclusive), along, -1);

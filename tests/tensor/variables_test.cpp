@@ -6,9 +6,12 @@
 #include "base/error.h"
 #include "tensor/activation.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/matmul.h"
 #include "tensor/reduce.h"
 #include "tensor/run.h"
+#include "tensor/scan.h"
+#include "tensor/top_k.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/tensors.h"
@@ -80,6 +83,26 @@ TEST_P(VariableProgram, HasSeveralVariablesInOneShape) {
   for (const auto& [m, n] : {std::pair<int64_t, int64_t>{3, 4}, {20, 30}, {1, 1}, {4, 3}, {1, 9}}) {
     const Tensor a = some({m, n}, 1), b = some({n, m}, 2);
     expect_near(run(*shared, {a, b}), testing::floats_of(matmul(a, b)));
+  }
+}
+
+TEST_P(VariableProgram, SortsAddsUpAndTakesElementsOfAnyBatch) {
+  const auto results = [&](const Tensor& x) -> std::vector<Tensor> {
+    const TopK best = top_k(x, 2, 1, true);
+    return {best.values, cumsum(x, 1), take_along_axis(x, best.indices, 1)};
+  };
+  const Tensor x = input({variable("N", 1, 40), 6, variable("M", 1, 30)});
+  const Ref<TensorRun> shared =
+      make_ref<TensorRun>(context_, compile_tensors(context_, {{x}}, results(x)));
+  for (const auto& [n, m] : {std::pair<int64_t, int64_t>{3, 4}, {40, 30}, {1, 1}}) {
+    const Tensor data = some({n, 6, m}, 1);
+    const std::vector<Tensor> want = results(data);
+    run(*shared, {data});
+    for (size_t i = 0; i < want.size(); ++i) {
+      Floats got(static_cast<size_t>(shared->output_ports()[i].bytes / 4));
+      shared->read_output(i, got.data());
+      expect_near(got, testing::floats_of(want[i]));
+    }
   }
 }
 
