@@ -6,9 +6,9 @@
 //   M [p, p, tiles, channels out]    =  V * U      a batch of matrix products, U = G g G^T constant
 //   Y [tiles, m, m, channels out]    =  A^T M A    elementwise, with all that follows
 //
-// An input that is in memory with its channels apart is laid out with these innermost first: each of
-// its elements is read for several tiles.
-// A convolution is recognised by the indices of its operands, never by a name.
+// An input that is in memory with its channels apart is laid out with these innermost first: each
+// of its elements is read for several tiles. A convolution is recognised by the indices of its
+// operands, never by a name.
 #pragma once
 
 #include <cstdint>
