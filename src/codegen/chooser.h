@@ -71,6 +71,7 @@ class Chooser {
   LaneChoice cheapest_lanes(uint64_t set, bool reduced) const;
   uint64_t choosing_ranges() const;
   void unroll_choices(uint64_t choices);
+  void lengthen_runs(size_t lane, uint64_t unrolled);
   void elementwise();
   bool is_across(size_t lane, size_t row) const;
   bool turn_squares();

@@ -214,6 +214,24 @@ void Chooser::unroll_choices(uint64_t choices) {
     if (choices & bit(i)) kind(OptionKind::Upcast, number(i));
 }
 
+// Where lanes are stored apart, and what is unrolled makes runs shorter than a vector, the range
+// that continues these runs is unrolled until they are as long: they are turned by squares then.
+void Chooser::lengthen_runs(size_t lane, uint64_t unrolled) {
+  for (const AccessInfo& a : table_.accesses) {
+    if (!a.store || std::abs(a.strides[lane]) < lanes_) continue;
+    int64_t run = 1;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if ((unrolled & bit(i)) && a.strides[i] == 1) run = const_extent(i);
+    if (run < 2 || lanes_ % run != 0) continue;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
+      if (i == lane || (unrolled & bit(i)) || a.strides[i] != run) continue;
+      if (const_extent(i) <= lanes_ / run) continue;
+      kind(OptionKind::Upcast, tile(number(i), lanes_ / run));
+      return;
+    }
+  }
+}
+
 void Chooser::elementwise() {
   if (lanes_ < 2) return;
   const size_t none = kernel_.ranges.size();
@@ -230,6 +248,7 @@ void Chooser::elementwise() {
   if (best == none || (!choices && best_cost > 40)) return;
   const std::optional<size_t> along = walked_by_lanes(best, choices | ordered_ranges(kernel_));
   vector_tile(best, choices || along ? 1 : 4);
+  if (choices) lengthen_runs(best, choices);
   if (along) put_inside(number(*along), number(best));
 }
 

@@ -350,6 +350,15 @@ TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
   EXPECT_EQ(loops(x, y, 0), "r_56_4_128_2_14_2_16");
 }
 
+// Lanes along channels that are stored apart: tiles are of places that are stored side by side, not
+// of the 83 rows that would fill tiles of 14 better, so that both turn by squares.
+TEST_F(HeuristicTest, TilesAreOfPlacesThatAreStoredSideBySide) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 83, 92, 12});
+  const Window same{{1, 1}, {}, {1, 1}, {1, 1}};
+  const Tensor y = conv(permute(x, {0, 3, 1, 2}), constant({32, 12, 3, 3}), constant({32}), same);
+  EXPECT_NE(options(x, y, 0).find("TILE r2 12; ORDER"), std::string::npos) << options(x, y, 0);
+}
+
 // Where lanes run along places instead, what is computed for them is computed once for all
 // channels.
 TEST_F(HeuristicTest, ComputedLanesAreStagedAsTheyAreMultiplied) {
