@@ -191,6 +191,30 @@ TEST(Chain, LongLaunchesAreCutFiner) {
   EXPECT_EQ(pieces(1'000'000, 1e12), 2 * kPiecesMost);
 }
 
+// Both directions of a recurrence: the steps of one follow each other, and wait for no other.
+TEST(Chain, ShortLaunchesThatDoNotWaitForEachOtherAreApart) {
+  const Ref<Notes> launch = make_ref<Notes>(2);
+  const auto pieces = [&](double nanoseconds, bool waits) {
+    Chain chain;
+    chain.begin(0, 2, StopSignal());
+    std::vector<std::vector<uint32_t>> after(8);
+    for (uint32_t i = 1; i < 8; ++i)
+      if (waits || i > 1) after[i] = {waits ? i - 1 : i - 2};
+    for (const auto& a : after) {
+      Chain::Step step;
+      step.executable = launch.get();
+      step.args.end = 1;
+      step.nanoseconds = nanoseconds;
+      step.after = a;
+      chain.add(step);
+    }
+    return chain.pieces();
+  };
+  EXPECT_EQ(pieces(2000, false), 8);
+  EXPECT_EQ(pieces(2000, true), 2) << "one after the other, they are pieces of eight microseconds";
+  EXPECT_EQ(pieces(100, false), 1) << "to hand over so little takes longer";
+}
+
 TEST(Chain, WhatIsCancelledThrowsAndMayRunAgain) {
   const auto device = make_cpu_device({.threads = 2});
   const Ref<Executable> executable = add_number(*device);

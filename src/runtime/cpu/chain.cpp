@@ -41,7 +41,8 @@ void Chain::add(const Step& step) {
   if (iterations > 1 && step.nanoseconds >= kCutNanoseconds)
     pieces = std::min(iterations, pieces_of(step.nanoseconds, workers_));
   const bool joins = pieces == 1 && !units_.empty() && units_.back().pieces == 1 &&
-                     units_.back().nanoseconds + step.nanoseconds <= kTogetherNanoseconds;
+                     units_.back().nanoseconds + step.nanoseconds <= kTogetherNanoseconds &&
+                     (units_.back().nanoseconds < kPieceNanoseconds || waits_for_last_unit(step));
   if (!joins) {
     units_.push_back({steps_.size(), 0, pieces_, pieces, 0});
     pieces_ += pieces;
@@ -50,6 +51,13 @@ void Chain::add(const Step& step) {
   units_.back().nanoseconds += step.nanoseconds;
   unit_of_.push_back(static_cast<uint32_t>(units_.size() - 1));
   steps_.push_back(step);
+}
+
+// Others may do what does not.
+bool Chain::waits_for_last_unit(const Step& step) const {
+  return std::ranges::any_of(step.after, [&](uint32_t launch) {
+    return launch >= number_ + units_.back().first;
+  });
 }
 
 ThreadPool::Share Chain::run(ThreadPool& pool, bool wake,

@@ -57,6 +57,7 @@ class Chain {
     return unit.pieces * worker / workers_;
   }
 
+  bool waits_for_last_unit(const Step& step) const;
   static void run_piece(void* chain, int64_t number, int worker) noexcept;
   int64_t take_piece(size_t unit, int worker);
   void wait_for(const Step& step, size_t unit, int worker);
