@@ -43,19 +43,19 @@ bool admits(Wildcard name, const UOp& u) {
 }
 
 double literal_value(const PatternNode& n) {
-  if (n.kind == Kind::Float) return std::bit_cast<float>(n.literal);
-  return n.literal;
+  if (n.kind == Kind::Float) return n.real();
+  return static_cast<double>(n.integer());
 }
 
 uint64_t literal_bits(const PatternNode& n, DType dtype) {
-  return n.kind == Kind::Float ? bits_of(dtype, literal_value(n)) : bits_of_int(dtype, n.literal);
+  return n.kind == Kind::Float ? bits_of(dtype, literal_value(n)) : bits_of_int(dtype, n.integer());
 }
 
 bool matches_leaf(const PatternNode& n, const UOp& u, Match& match) {
   if (n.kind == Kind::Wildcard) {
-    if (match.is_bound(n.wildcard)) return match[n.wildcard] == u;
-    if (!admits(n.wildcard, u)) return false;
-    match.bind(n.wildcard, u);
+    if (match.is_bound(n.wildcard())) return match[n.wildcard()] == u;
+    if (!admits(n.wildcard(), u)) return false;
+    match.bind(n.wildcard(), u);
     return true;
   }
   if (!u.is_const() || (n.kind == Kind::Float && !u.dtype().is_float())) return false;
@@ -63,14 +63,14 @@ bool matches_leaf(const PatternNode& n, const UOp& u, Match& match) {
 }
 
 std::string literal_text(const PatternNode& n) {
-  if (n.kind == Kind::Integer) return std::to_string(n.literal);
+  if (n.kind == Kind::Integer) return std::to_string(n.integer());
   const std::string text = cat(literal_value(n));
   return text.find('.') == std::string::npos ? text + ".0" : text;
 }
 
-std::string pattern_text(std::span<const PatternNode> nodes) {
+std::string pattern_text(PatternNodes nodes) {
   const PatternNode& n = nodes[0];
-  const auto name = static_cast<size_t>(n.wildcard);
+  const auto name = static_cast<size_t>(n.wildcard());
   switch (n.kind) {
     case Kind::Wildcard:
       return kNames[name];
@@ -86,7 +86,7 @@ std::string pattern_text(std::span<const PatternNode> nodes) {
   }
   const OpInfo& op = info(n.op);
   std::vector<std::string> parts;
-  for (size_t at = 1; at < n.size; at += nodes[at].size)
+  for (size_t at = 1; at < n.size(); at += nodes[at].size())
     parts.push_back(pattern_text(nodes.subspan(at)));
   if (op.arity == 2 && !std::isalpha(static_cast<unsigned char>(op.symbol[0])))
     return cat("(", parts[0], " ", op.symbol, " ", parts[1], ")");
@@ -140,13 +140,13 @@ std::optional<int64_t> constant_value(const UOp& u) {
 std::optional<int64_t> evaluate_leaf(const PatternNode& n, const Match& match) {
   switch (n.kind) {
     case Kind::Integer:
-      return n.literal;
+      return n.integer();
     case Kind::Wildcard:
-      return constant_value(match[n.wildcard]);
+      return constant_value(match[n.wildcard()]);
     case Kind::Lowest:
-      return match.bounds(match[n.wildcard]).lo;
+      return match.bounds(match[n.wildcard()]).lo;
     case Kind::Highest:
-      return match.bounds(match[n.wildcard]).hi;
+      return match.bounds(match[n.wildcard()]).hi;
     default:
       return std::nullopt;
   }
@@ -176,17 +176,17 @@ UOp build_node(Op op, std::span<const Operand> operands, const Match& match) {
 
 }  // namespace
 
-std::string to_string(const Pattern& pattern) {
-  return pattern_text(pattern.nodes());
+std::string to_string(PatternNodes pattern) {
+  return pattern_text(pattern);
 }
 
 std::string to_string(const Rule& rule) {
   const char* slash = std::strrchr(rule.file, '/');
-  return cat(slash ? slash + 1 : rule.file, ":", rule.line, ": ", to_string(rule.left), " -> ",
-             rule.code ? "code" : to_string(rule.right));
+  return cat(slash ? slash + 1 : rule.file, ":", rule.line, ": ", to_string(rule.left()), " -> ",
+             rule.code ? "code" : to_string(rule.right()));
 }
 
-bool match_in_order(std::span<const PatternNode> nodes, const UOp& u, Match& match) {
+bool match_in_order(PatternNodes nodes, const UOp& u, Match& match) {
   std::array<const UOp*, Pattern::kNodesMax> at;
   at[0] = &u;
   for (size_t n = 0; n < nodes.size(); ++n) {
@@ -195,29 +195,28 @@ bool match_in_order(std::span<const PatternNode> nodes, const UOp& u, Match& mat
       continue;
     }
     if (at[n]->op() != nodes[n].op) return false;
-    if (nodes[n].size == 1) continue;  // of an op with any number of sources: all of them
+    if (nodes[n].size() == 1) continue;  // of an op with any number of sources: all of them
     size_t child = n + 1;
     for (const UOp& s : at[n]->src()) {
       at[child] = &s;
-      child += nodes[child].size;
+      child += nodes[child].size();
     }
   }
   return true;
 }
 
-UOp build(const Pattern& right, const Match& match) {
-  const std::span<const PatternNode> nodes = right.nodes();
+UOp build(PatternNodes nodes, const Match& match) {
   std::array<Operand, Pattern::kNodesMax> built;  // of the subtree that starts at each position
   for (size_t n = nodes.size(); n-- > 0;) {
     const PatternNode& node = nodes[n];
     if (node.kind == Kind::Wildcard) {
-      built[n].value = match[node.wildcard];
+      built[n].value = match[node.wildcard()];
     } else if (node.kind != Kind::Node) {
       built[n].literal = &node;
     } else {
       std::array<Operand, 3> operands;
       size_t count = 0;
-      for (size_t at = n + 1; at < n + node.size; at += nodes[at].size)
+      for (size_t at = n + 1; at < n + node.size(); at += nodes[at].size())
         operands[count++] = built[at];
       built[n].value = build_node(node.op, {operands.data(), count}, match);
     }
@@ -225,8 +224,7 @@ UOp build(const Pattern& right, const Match& match) {
   return resolved(built[0], match.graph(), match.root().dtype());
 }
 
-std::optional<int64_t> evaluate(const Pattern& condition, const Match& match) {
-  const std::span<const PatternNode> nodes = condition.nodes();
+std::optional<int64_t> evaluate(PatternNodes nodes, const Match& match) {
   std::array<std::optional<int64_t>, Pattern::kNodesMax> value;
   for (size_t n = nodes.size(); n-- > 0;) {
     const PatternNode& node = nodes[n];
@@ -240,7 +238,7 @@ std::optional<int64_t> evaluate(const Pattern& condition, const Match& match) {
       if (a && node.op == Op::Neg && *a != INT64_MIN) value[n] = -*a;
       continue;
     }
-    const auto b = value[n + 1 + nodes[n + 1].size];
+    const auto b = value[n + 1 + nodes[n + 1].size()];
     // A false side decides, whatever overflowed on the other: `c0 > 0 && 7 % c0 == 1`.
     const bool decided = node.op == Op::And && (a == 0 || b == 0);
     if (decided) {
@@ -254,18 +252,18 @@ std::optional<int64_t> evaluate(const Pattern& condition, const Match& match) {
 
 namespace {
 
-void append_nodes(std::vector<PatternNode>& to, std::span<const PatternNode> from) {
+void append_nodes(std::vector<PatternNode>& to, PatternNodes from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
 // Every order of the subtree at the front of `nodes`.
-std::vector<std::vector<PatternNode>> orders(std::span<const PatternNode> nodes) {
+std::vector<std::vector<PatternNode>> orders(PatternNodes nodes) {
   const PatternNode& root = nodes[0];
   std::vector<std::vector<PatternNode>> found{{root}};
   if (root.kind != Kind::Node) return found;
   std::vector<std::vector<std::vector<PatternNode>>> children;
-  for (size_t at = 1; at < root.size; at += nodes[at].size)
-    children.push_back(orders(nodes.subspan(at, nodes[at].size)));
+  for (size_t at = 1; at < root.size(); at += nodes[at].size())
+    children.push_back(orders(nodes.subspan(at, nodes[at].size())));
   const auto extended = [&](bool swapped) {
     std::vector<std::vector<PatternNode>> all{{root}};
     for (size_t c = 0; c < children.size(); ++c) {
@@ -291,9 +289,9 @@ std::vector<std::vector<PatternNode>> orders(std::span<const PatternNode> nodes)
 
 }  // namespace
 
-std::vector<Pattern> commuted_forms(const Pattern& pattern) {
+std::vector<Pattern> commuted_forms(PatternNodes pattern) {
   std::vector<Pattern> forms;
-  for (const auto& nodes : orders(pattern.nodes())) forms.push_back(Pattern::of_nodes(nodes));
+  for (const auto& nodes : orders(pattern)) forms.push_back(Pattern::of_nodes(nodes));
   return forms;
 }
 

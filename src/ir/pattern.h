@@ -31,47 +31,73 @@ namespace tiny {
 enum class Wildcard : uint8_t { x, y, z, i, j, k, f, h, b, d, c0, c1, c2 };
 inline constexpr size_t kWildcards = 13;
 
+// Four bytes, since tables hold thousands.
 struct PatternNode {
   enum class Kind : uint8_t { Wildcard, Integer, Float, Node, Lowest, Highest };
   Kind kind = Kind::Integer;
-  Op op = Op::Const;                // Node
-  Wildcard wildcard = Wildcard::x;  // Wildcard, Lowest, Highest
-  uint8_t size = 1;                 // nodes of this subtree, in prefix order
-  int32_t literal = 0;              // Integer; Float: the bits of a float
+  Op op = Op::Const;    // Node
+  int16_t payload = 0;  // Node: nodes of this subtree, in prefix order; the wildcard; the literal
+
+  static constexpr PatternNode of(Wildcard name, Kind kind) {
+    return {kind, Op::Const, static_cast<int16_t>(name)};
+  }
+  // A literal that has no room does not compile.
+  static constexpr PatternNode of(int literal) {
+    if (literal != static_cast<int16_t>(literal)) throw literal;
+    return {Kind::Integer, Op::Const, static_cast<int16_t>(literal)};
+  }
+  // The upper half of a float's bits, which is all of it.
+  static constexpr PatternNode of(double literal) {
+    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(literal));
+    if ((bits & 0xFFFF) != 0) throw literal;
+    return {Kind::Float, Op::Const, static_cast<int16_t>(bits >> 16)};
+  }
+
+  constexpr Wildcard wildcard() const { return static_cast<Wildcard>(payload); }  // and bounds
+  constexpr size_t size() const { return kind == Kind::Node ? static_cast<size_t>(payload) : 1; }
+  constexpr int64_t integer() const { return payload; }
+  constexpr float real() const {
+    return std::bit_cast<float>(uint32_t{static_cast<uint16_t>(payload)} << 16);
+  }
   constexpr bool operator==(const PatternNode&) const = default;
 };
+
+// Of a pattern, in prefix order.
+using PatternNodes = std::span<const PatternNode>;
 
 class Pattern {
  public:
   static constexpr size_t kNodesMax = 16;
 
   constexpr Pattern(int literal) {  // NOLINT: implicit, so that `x + 0` is a pattern.
-    push({PatternNode::Kind::Integer, Op::Const, Wildcard::x, 1, literal});
+    push(PatternNode::of(literal));
   }
   constexpr Pattern(double literal) {  // NOLINT
-    push({PatternNode::Kind::Float, Op::Const, Wildcard::x, 1,
-          std::bit_cast<int32_t>(static_cast<float>(literal))});
+    push(PatternNode::of(literal));
   }
   constexpr Pattern(Wildcard name,
                     PatternNode::Kind kind = PatternNode::Kind::Wildcard) {  // NOLINT
-    push({kind, Op::Const, name, 1, 0});
+    push(PatternNode::of(name, kind));
   }
   template <class... Sources>
   static constexpr Pattern node(Op op, const Sources&... src) {
     Pattern p;
-    p.push({PatternNode::Kind::Node, op, Wildcard::x, 1, 0});
+    p.push({PatternNode::Kind::Node, op, 1});
     (p.append(src), ...);
-    p.nodes_[0].size = p.count_;
+    p.nodes_[0].payload = p.count_;
     return p;
   }
 
-  static constexpr Pattern of_nodes(std::span<const PatternNode> nodes) {  // in prefix order
+  static constexpr Pattern of_nodes(PatternNodes nodes) {
     Pattern p;
     for (const PatternNode& n : nodes) p.push(n);
     return p;
   }
 
-  constexpr std::span<const PatternNode> nodes() const { return {nodes_.data(), count_}; }
+  constexpr PatternNodes nodes() const { return {nodes_.data(), count_}; }
+  constexpr operator PatternNodes() const {
+    return nodes();
+  }  // NOLINT: what is made of one is used
   constexpr const PatternNode& root() const { return nodes_[0]; }
 
  private:
@@ -84,7 +110,7 @@ class Pattern {
   uint8_t count_ = 0;
 };
 
-std::string to_string(const Pattern& pattern);
+std::string to_string(PatternNodes pattern);
 
 // What a rule's wildcards were bound to, at one node.
 class Match {
@@ -110,45 +136,69 @@ class Match {
   std::array<const UOp*, kWildcards> bound_{};
 };
 
-struct Rule {
-  Pattern left;
-  Pattern right;
-  Pattern condition;
-  UOp (*code)(const Match&);   // instead of `right`, if not null
-  bool (*when)(const Match&);  // in addition to `condition`, if not null
-  const char* file;            // where the rule is written, for traces and failures
-  int line;
+// The patterns of all three sides stand together: most are short.
+class Rule {
+ public:
+  static constexpr size_t kNodesMax = 28;
+
+  UOp (*code)(const Match&) = nullptr;   // instead of a right side, if not null
+  bool (*when)(const Match&) = nullptr;  // in addition to the condition, if not null
+  const char* file = nullptr;            // where the rule is written, for traces and failures
+  int line = 0;
+
+  constexpr Rule(PatternNodes left, PatternNodes right, PatternNodes condition, const char* in,
+                 int at)
+      : file(in), line(at) {
+    size_t count = 0;
+    for (const PatternNodes side : {left, right, condition})
+      for (const PatternNode& node : side) nodes_.at(count++) = node;  // too many: no constant
+    right_ = static_cast<uint8_t>(left.size());
+    condition_ = static_cast<uint8_t>(left.size() + right.size());
+    end_ = static_cast<uint8_t>(count);
+  }
+  constexpr PatternNodes left() const { return {nodes_.data(), right_}; }
+  constexpr PatternNodes right() const { return nodes(right_, condition_); }
+  constexpr PatternNodes condition() const { return nodes(condition_, end_); }
+
+ private:
+  constexpr PatternNodes nodes(size_t begin, size_t end) const {
+    return PatternNodes(nodes_).subspan(begin, end - begin);
+  }
+
+  std::array<PatternNode, kNodesMax> nodes_{};
+  uint8_t right_ = 0, condition_ = 0, end_ = 0;  // where each side begins, and the last ends
 };
 
 // Functions rather than braces: gcc gives the line of the whole list for elements in braces.
 constexpr Rule rule(const Pattern& left, const Pattern& right, const Pattern& condition = 1,
                     const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return {left, right, condition, nullptr, nullptr, file, line};
+  return {left, right, condition, file, line};
 }
 constexpr Rule rule(const Pattern& left, const Pattern& right, bool (*when)(const Match&),
                     const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return {left, right, 1, nullptr, when, file, line};
+  Rule made(left, right, Pattern(1), file, line);
+  made.when = when;
+  return made;
 }
 constexpr Rule rule(const Pattern& left, UOp (*code)(const Match&), const Pattern& condition = 1,
                     const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return {left, 0, condition, code, nullptr, file, line};
+  Rule made(left, Pattern(0), condition, file, line);
+  made.code = code;
+  return made;
 }
 
 // "integers.cpp:12: (i + 0) -> i".
 std::string to_string(const Rule& rule);
 
 // Whether `left` matches `u` read in exactly this order of operands; binds wildcards.
-bool match_in_order(std::span<const PatternNode> left, const UOp& u, Match& match);
-inline bool match_in_order(const Pattern& left, const UOp& u, Match& match) {
-  return match_in_order(left.nodes(), u, match);
-}
+bool match_in_order(PatternNodes left, const UOp& u, Match& match);
 // The right side with the wildcards of `match`; literals at the top have the dtype of its root.
-UOp build(const Pattern& right, const Match& match);
+UOp build(PatternNodes right, const Match& match);
 // The value of a condition; none if it overflows or a constant is no integer.
-std::optional<int64_t> evaluate(const Pattern& condition, const Match& match);
+std::optional<int64_t> evaluate(PatternNodes condition, const Match& match);
 
 // `pattern` with the operands of its commutative nodes in every order, itself first.
-std::vector<Pattern> commuted_forms(const Pattern& pattern);
+std::vector<Pattern> commuted_forms(PatternNodes pattern);
 
 // The words of rules.  Rule files say `using namespace pattern_words`.
 namespace pattern_words {
@@ -160,10 +210,10 @@ inline constexpr Pattern x = Wildcard::x, y = Wildcard::y, z = Wildcard::z, i = 
 
 // The bounds of what an integer wildcard matched; in conditions only.
 constexpr Pattern lo(const Pattern& wildcard) {
-  return {wildcard.root().wildcard, PatternNode::Kind::Lowest};
+  return {wildcard.root().wildcard(), PatternNode::Kind::Lowest};
 }
 constexpr Pattern hi(const Pattern& wildcard) {
-  return {wildcard.root().wildcard, PatternNode::Kind::Highest};
+  return {wildcard.root().wildcard(), PatternNode::Kind::Highest};
 }
 
 constexpr Pattern min(const Pattern& p, const Pattern& q) {

@@ -32,12 +32,11 @@ std::string short_text(const UOp& u, int depth = 8) {
 }
 
 // A node of a pattern has the sources of its op, or none if the op may have any number.
-void check_arities(const Pattern& pattern) {
-  const std::span<const PatternNode> nodes = pattern.nodes();
+void check_arities(PatternNodes nodes) {
   for (size_t n = 0; n < nodes.size(); ++n) {
     if (nodes[n].kind != PatternNode::Kind::Node) continue;
     int children = 0;
-    for (size_t at = n + 1; at < n + nodes[n].size; at += nodes[at].size) ++children;
+    for (size_t at = n + 1; at < n + nodes[n].size(); at += nodes[at].size()) ++children;
     const int arity = info(nodes[n].op).arity;
     invariant(children == (arity == kVariadic ? 0 : arity), "a pattern has its op's sources");
   }
@@ -56,13 +55,13 @@ RuleSet::RuleSet(std::initializer_list<RuleTable> tables) {
   size_t nodes = 0;
   for (const RuleTable& table : tables)
     for (const Rule& rule : table.rules) {
-      const PatternNode& root = rule.left.root();
+      const PatternNode& root = rule.left().front();
       invariant(root.kind == PatternNode::Kind::Node, "the left side of a rule is an op");
-      check_arities(rule.left);
+      check_arities(rule.left());
       invariant(rule_count_ < kRulesMax, "a set has room for its rules");
       rules_[rule_count_] = &rule;
       tables_[rule_count_] = table.name;
-      for (const Pattern& left : commuted_forms(rule.left)) {
+      for (const Pattern& left : commuted_forms(rule.left())) {
         const std::span<const PatternNode> form = left.nodes();
         invariant(nodes + form.size() <= kNodesMax, "a set has room for its patterns");
         std::copy(form.begin(), form.end(), nodes_.begin() + static_cast<std::ptrdiff_t>(nodes));
@@ -218,11 +217,11 @@ UOp Rewriter::try_form(const RuleSet::Form& form, const UOp& u, Match& match) co
   const Rule& rule = *rules_->rules_[form.rule];
   match.unbind_all();
   if (!match_in_order(rules_->left_of(form), u, match)) return {};
-  const PatternNode& condition = rule.condition.root();
-  const bool always = condition.kind == PatternNode::Kind::Integer && condition.literal == 1;
-  if (!always && evaluate(rule.condition, match).value_or(0) == 0) return {};
+  const PatternNode& condition = rule.condition().front();
+  const bool always = condition.kind == PatternNode::Kind::Integer && condition.integer() == 1;
+  if (!always && evaluate(rule.condition(), match).value_or(0) == 0) return {};
   if (rule.when && !rule.when(match)) return {};
-  UOp after = rule.code ? rule.code(match) : build(rule.right, match);
+  UOp after = rule.code ? rule.code(match) : build(rule.right(), match);
   if (after == u) return {};
   if (after) invariant(after.dtype() == u.dtype(), "a rule keeps the dtype");
   return after;

@@ -120,7 +120,7 @@ TEST(Pattern, LiteralsTakeTheDtypeBesideThem) {
   EXPECT_EQ(made.dtype(), kBool);
   EXPECT_EQ(made.src(1), g.constant(kFloat32, 3));
   EXPECT_EQ(made.src(0).src(1), g.constant(kFloat32, 2));
-  EXPECT_EQ(build(1, m), g.boolean(true));
+  EXPECT_EQ(build(Pattern(1), m), g.boolean(true));
 }
 
 TEST(Rewrite, FoldsConstantsAndReachesAFixedPoint) {

@@ -50,7 +50,7 @@ class RuleFuzzer {
   std::vector<DType> admitted() const {
     if (index_) return {kInt64};
     bool ints = false, floats = false, bits = false, value = false;
-    for (const PatternNode& n : rule_.left.nodes()) {
+    for (const PatternNode& n : rule_.left()) {
       if (n.kind == PatternNode::Kind::Node) {
         floats |= has(n.op, kFloatOperands);
         bits |= has(n.op, kIntOperands) && has(n.op, kLogicOperands);
@@ -58,9 +58,10 @@ class RuleFuzzer {
       } else if (n.kind == PatternNode::Kind::Float) {
         floats = true;
       } else if (n.kind == PatternNode::Kind::Wildcard) {
-        ints |= n.wildcard == Wildcard::i || n.wildcard == Wildcard::j || n.wildcard == Wildcard::k;
-        floats |= n.wildcard == Wildcard::f || n.wildcard == Wildcard::h;
-        value |= n.wildcard != Wildcard::b && n.wildcard != Wildcard::d;
+        ints |= n.wildcard() == Wildcard::i || n.wildcard() == Wildcard::j ||
+                n.wildcard() == Wildcard::k;
+        floats |= n.wildcard() == Wildcard::f || n.wildcard() == Wildcard::h;
+        value |= n.wildcard() != Wildcard::b && n.wildcard() != Wildcard::d;
       }
     }
     const std::vector<DType> whole = {kInt8,  kInt16,  kInt32,  kInt64,
@@ -157,12 +158,12 @@ class RuleFuzzer {
   // The left side as written, nothing folded.
   UOp written(Graph& g, std::span<const PatternNode> nodes, DType t) {
     const PatternNode& n = nodes[0];
-    if (n.kind == PatternNode::Kind::Wildcard) return leaf(g, n.wildcard, t);
-    if (n.kind == PatternNode::Kind::Integer) return g.constant_int(t, n.literal);
-    if (n.kind == PatternNode::Kind::Float) return g.constant(t, std::bit_cast<float>(n.literal));
+    if (n.kind == PatternNode::Kind::Wildcard) return leaf(g, n.wildcard(), t);
+    if (n.kind == PatternNode::Kind::Integer) return g.constant_int(t, n.integer());
+    if (n.kind == PatternNode::Kind::Float) return g.constant(t, n.real());
     std::vector<UOp> src;
     size_t child = 0;
-    for (size_t at = 1; at < n.size; at += nodes[at].size, ++child) {
+    for (size_t at = 1; at < n.size(); at += nodes[at].size(), ++child) {
       // What a choice or a truth operation takes is bool whatever the rest is.
       const bool condition = (n.op == Op::Where && child == 0);
       src.push_back(written(g, nodes.subspan(at), condition ? kBool : operand_dtype(nodes, t)));
@@ -174,9 +175,9 @@ class RuleFuzzer {
   // Literals beside bool wildcards and comparisons are bool.
   DType operand_dtype(std::span<const PatternNode> nodes, DType t) {
     const PatternNode& n = nodes[0];
-    for (size_t at = 1; at < n.size; at += nodes[at].size) {
+    for (size_t at = 1; at < n.size(); at += nodes[at].size()) {
       if (n.op == Op::Where && at == 1) continue;
-      if (nodes[at].kind == PatternNode::Kind::Wildcard && is_bool(nodes[at].wildcard))
+      if (nodes[at].kind == PatternNode::Kind::Wildcard && is_bool(nodes[at].wildcard()))
         return kBool;
     }
     return t;
@@ -188,13 +189,13 @@ class RuleFuzzer {
         const int64_t lo = pick(3) ? 0 : -static_cast<int64_t>(pick(9));
         inputs_.push_back(g.variable(name, lo, lo + static_cast<int64_t>(pick(20))));
       }
-    const UOp before = written(g, rule_.left.nodes(), t);
+    const UOp before = written(g, rule_.left(), t);
     BoundsCache cache;
     Match match(before, cache, {});
-    if (!match_in_order(rule_.left, before, match)) return;
-    if (evaluate(rule_.condition, match).value_or(0) == 0) return;
+    if (!match_in_order(rule_.left(), before, match)) return;
+    if (evaluate(rule_.condition(), match).value_or(0) == 0) return;
     if (rule_.when && !rule_.when(match)) return;
-    const UOp after = rule_.code ? rule_.code(match) : build(rule_.right, match);
+    const UOp after = rule_.code ? rule_.code(match) : build(rule_.right(), match);
     if (!after) return;
     ++result.hits;
     compare(before, after, result);

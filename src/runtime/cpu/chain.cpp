@@ -55,9 +55,8 @@ void Chain::add(const Step& step) {
 
 // Others may do what does not.
 bool Chain::waits_for_last_unit(const Step& step) const {
-  return std::ranges::any_of(step.after, [&](uint32_t launch) {
-    return launch >= number_ + units_.back().first;
-  });
+  return std::ranges::any_of(
+      step.after, [&](uint32_t launch) { return launch >= number_ + units_.back().first; });
 }
 
 ThreadPool::Share Chain::run(ThreadPool& pool, bool wake,
