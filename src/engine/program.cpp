@@ -201,6 +201,9 @@ void Run::fit_to_variables() {
   for (size_t i = 0; i < p.slots.size(); ++i)
     if (p.slots[i].kind == SlotKind::Arena)
       set_argument(i, {arena_.get(), margin + lives[next++].offset});
+  // What was bound before lies where it lay, but its parts do not.
+  for (size_t i = 0; i < p.slots.size(); ++i)
+    if (p.slots[i].kind == SlotKind::Moving) move(i);
   std::vector<int64_t> extents;
   for (size_t i = 0; i < p.tape.size(); ++i) {
     for (size_t k = 0; k < p.tape[i].variables.size(); ++k)

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "engine/compile.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/joining.h"
@@ -219,6 +220,47 @@ TEST_P(RecurrenceOn, TakesAsManyStepsAsARunSays) {
       run->read_output(i, got.data());
       ASSERT_EQ(got, whole_of(want[i])) << count << " steps, output " << i;
     }
+  }
+}
+
+// The parts of a sequence and of an output lie as far apart as a run says, whenever it says so.
+TEST_P(RecurrenceOn, TakesStepsAsLargeAsARunSays) {
+  const Dim rows(context_->graph().variable("rows", 1, 50));
+  const Tensor x = make_placeholder(context_, kInt32, {Dim(4), rows});
+  const auto step = [](const RecurrenceStep& now) -> RecurrenceResult {
+    const Tensor next = now.state[0] * now.inputs[0] + now.inputs[0];
+    return {{next}, {next}};
+  };
+  const Tensor start = full(context_, kInt32, {rows}, 1);
+  const RecurrenceResult all = recur(context_, {Dim(4), {{x}}, {start}, {1}}, step);
+  const UOp outputs[] = {all.outputs[0].node()};
+  UOp input = x.node();
+  while (!is_input(input)) input = UOp(input.src(0));
+  const UOp variable = rows.expression();
+  const CompiledProgram made = compile_program(*context_, outputs, {&input, 1}, {&variable, 1});
+  const auto run = make_ref<tiny::Run>(made.program);
+  const auto memory = [&] { return context_->allocate(4 * 50 * 4); };
+  const Ref<Storage> given = memory(), got = memory();
+  run->bind_input(0, given);
+  run->bind_output(0, got);
+  for (const int64_t count : {3, 50, 1, 3}) {
+    Whole values(static_cast<size_t>(4 * count));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i % 5) - 2;
+    context_->device().copy_in(nullptr, given->memory(), given->byte_offset(), values.data(),
+                               std::ssize(values) * 4);
+    run->bind_variable(0, count);
+    run->execute();
+    Whole result(values.size()), want(values.size());
+    context_->device().copy_out(nullptr, result.data(), got->memory(), got->byte_offset(),
+                                std::ssize(result) * 4);
+    const auto n = static_cast<size_t>(count);
+    for (size_t k = 0; k < n; ++k)
+      for (size_t t = 0, state = 1; t < 4; ++t) {
+        const int32_t now = static_cast<int32_t>(state) * values[t * n + k] + values[t * n + k];
+        want[(3 - t) * n + k] = now;
+        state = static_cast<size_t>(now);
+      }
+    ASSERT_EQ(result, want) << count << " rows";
   }
 }
 
