@@ -11,6 +11,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export KERNELS=${1:-10000} KERNEL_SEED=${2:-1} TINY_SPEC=1
 export SEEDS=$((KERNELS / 10))
 for test in codegen_random_kernels_test codegen_random_sizes_test codegen_dot_products_test \
-  codegen_row_tiles_test codegen_stream_option_test; do
+  codegen_choose_row_tiles_test codegen_options_stream_test; do
   "build/release/tests/$test"
 done

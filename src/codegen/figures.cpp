@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "codegen/trips.h"
+#include "codegen/linear/trips.h"
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/heuristic.h"
+#include "codegen/choose/choose.h"
 #include "ir/kernel.h"
 #include "ir/linear.h"
 #include "ir/target.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "codegen/options.h"
+#include "codegen/options/options.h"
 #include "ir/build.h"
 #include "rules/symbolic.h"
 

@@ -15,7 +15,7 @@
 #include "ir/node_map.h"
 #include "ir/rebuild.h"
 #include "ir/spec.h"
-#include "schedule/rewrite_onehot.h"
+#include "schedule/rewrite/onehot.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "shape/view.h"

@@ -11,9 +11,9 @@
 namespace tiny {
 
 // Realises what no input of `roots` reaches, transforms the filters of convolutions that are
-// computed in tiles (schedule/rewrite_winograd.h), and lays constants out as contractions read them
-// (schedule/pack_constants.h): `roots` read the result.  What depends on one constant alone is kept
-// with that constant, so that other programs find it.  `recorder` is told of it.
+// computed in tiles (schedule/rewrite/winograd.h), and lays constants out as contractions read them
+// (schedule/rewrite/pack_constants.h): `roots` read the result.  What depends on one constant alone
+// is kept with that constant, so that other programs find it.  `recorder` is told of it.
 void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured,
                        ProgramRecorder& recorder);
 

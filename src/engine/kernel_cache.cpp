@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
-#include "codegen/options.h"
+#include "codegen/options/options.h"
 #include "codegen/pipeline.h"
 #include "engine/kernel_key.h"
 #include "engine/search.h"

@@ -4,8 +4,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
-#include "codegen/actions.h"
 #include "codegen/figures.h"
+#include "codegen/options/actions.h"
 
 namespace tiny {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/options.h"
+#include "codegen/options/options.h"
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
 #include "engine/size.h"

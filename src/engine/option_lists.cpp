@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/read_text.h"
-#include "codegen/options.h"
+#include "codegen/options/options.h"
 #include "engine/kernel_key.h"
 
 namespace tiny {

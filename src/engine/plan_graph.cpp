@@ -4,7 +4,7 @@
 #include <iterator>
 #include <unordered_map>
 
-#include "codegen/heuristic.h"
+#include "codegen/choose/choose.h"
 #include "engine/backend.h"
 #include "engine/kernel_cache.h"
 #include "engine/kernel_key.h"
@@ -14,10 +14,10 @@
 #include "engine/realize.h"
 #include "engine/stored.h"
 #include "ir/node_map.h"
-#include "schedule/form_fma.h"
 #include "schedule/kernel_origins.h"
+#include "schedule/rewrite/form_fma.h"
+#include "schedule/rewrite/split_reductions.h"
 #include "schedule/schedule.h"
-#include "schedule/split_reductions.h"
 #include "shape/view.h"
 
 namespace tiny {

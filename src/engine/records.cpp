@@ -15,10 +15,10 @@
 #include "engine/plan_cache.h"
 #include "engine/plan_graph.h"
 #include "engine/versions.h"
-#include "schedule/form_fma.h"
 #include "schedule/kernel_origins.h"
+#include "schedule/rewrite/form_fma.h"
+#include "schedule/rewrite/split_reductions.h"
 #include "schedule/schedule.h"
-#include "schedule/split_reductions.h"
 
 namespace tiny {
 

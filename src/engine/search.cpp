@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "codegen/actions.h"
-#include "codegen/heuristic.h"
+#include "codegen/choose/choose.h"
+#include "codegen/options/actions.h"
 #include "cost/estimate.h"
 #include "engine/lowering.h"
 #include "engine/trial.h"

@@ -1,7 +1,8 @@
 // BEAM: the optimisations of one kernel, found by trying them.
 //
 //   Starts    the heuristic's list, and no options at all; each climbs on its own
-//   A step    every list that differs by one change or one more step (codegen/actions.h) from one
+//   A step    every list that differs by one change or one more step (codegen/options/actions.h)
+//   from one
 //             of the `width` best so far is compiled and timed; equal code is timed once
 //   Ends      when a step gains less than one part in a hundred, or the time is up
 //   Result    the best of both climbs, timed once more beside the heuristic's, turn by turn: never

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "schedule/narrow_operands.h"
+#include "schedule/rewrite/narrow_operands.h"
 #include "schedule/schedule.h"
 #include "schedule/users.h"
 #include "shape/shape.h"

@@ -108,7 +108,7 @@ class LayoutChoice {
   }
 
   // How many of the outermost axes number values that are stored side by side in time: one kernel
-  // chooses among them by position (rewrite_winograd.h).
+  // chooses among them by position (rewrite/winograd.h).
   static size_t chosen_axes(const UOp& u) {
     UOp node = u;
     while (node.op() == Op::ReduceAxis || node.op() == Op::Reshape) {

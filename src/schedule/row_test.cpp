@@ -250,8 +250,8 @@ bool RowTest::keeps_its_products(RangeSet common) const {
 }
 
 // Whether a product's rows are weights: what it multiplies with the columns is summed too, along
-// the same steps.  Such sums run along blocks (codegen/stream_option.h), so that neither the length
-// of the rows nor their number nor the size of what all rows read matters.
+// the same steps.  Such sums run along blocks (codegen/options/stream.h), so that neither the
+// length of the rows nor their number nor the size of what all rows read matters.
 bool RowTest::is_weighing() const {
   const auto is_sum = [](const UOp& u) {
     return is_reduce(u) && u.reduce_arg().op == Op::Add && u.src().size() == 2;

@@ -44,7 +44,7 @@ class RowTest {
   // reduced and written while it is in cache.  Without reductions: whether it is small enough.
   bool passes(size_t inputs) const;
   // Whether a kernel of products and of reductions of their rows can run as loops over tiles of
-  // rows: what the tile has in common is kept in scratch (codegen/heuristic_row_tiles.cpp).
+  // rows: what the tile has in common is kept in scratch (codegen/choose/row_tiles.cpp).
   bool passes_as_tiles(size_t inputs) const;
   // Seconds that each worker adds if a reduction inside another, the same for every output, is
   // computed once before the loops; none if the kernel is not of that kind.

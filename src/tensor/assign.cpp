@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/storage.h"
-#include "schedule/rewrite_onehot.h"
+#include "schedule/rewrite/onehot.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
 #include "tensor/value.h"

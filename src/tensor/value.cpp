@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "engine/realize.h"
 #include "engine/records.h"
-#include "schedule/rewrite_onehot.h"
+#include "schedule/rewrite/onehot.h"
 #include "shape/view.h"
 #include "tensor/promotion.h"
 

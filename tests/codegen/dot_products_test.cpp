@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/half.h"
-#include "codegen/heuristic.h"
-#include "codegen/options.h"
+#include "codegen/choose/choose.h"
+#include "codegen/options/options.h"
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
 #include "engine/compile.h"

@@ -7,9 +7,9 @@
 #include <random>
 
 #include "base/error.h"
-#include "codegen/actions.h"
-#include "codegen/heuristic.h"
-#include "codegen/options.h"
+#include "codegen/choose/choose.h"
+#include "codegen/options/actions.h"
+#include "codegen/options/options.h"
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
 #include "engine/realize.h"

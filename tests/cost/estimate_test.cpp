@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/options.h"
+#include "codegen/options/options.h"
 #include "codegen/pipeline.h"
 #include "cost/limit.h"
 #include "engine/context.h"
-#include "schedule/form_fma.h"
+#include "schedule/rewrite/form_fma.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "tensor/activation.h"

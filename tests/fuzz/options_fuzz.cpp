@@ -1,6 +1,6 @@
 // Any text is a list of options or an error; what is read comes back from what is written of it.
 #include "base/error.h"
-#include "codegen/options.h"
+#include "codegen/options/options.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tiny;

@@ -1,8 +1,8 @@
 // What ends a list, however it began: stores past the caches, and the loop that cores share.
 #pragma once
 
-#include "codegen/heuristic.h"
-#include "codegen/options.h"
+#include "codegen/choose/choose.h"
+#include "codegen/options/options.h"
 #include "ir/kernel.h"
 #include "ir/target.h"
 

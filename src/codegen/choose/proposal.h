@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "codegen/heuristic.h"
-#include "codegen/options.h"
+#include "codegen/choose/choose.h"
+#include "codegen/options/options.h"
 #include "cost/estimate.h"
 #include "ir/target.h"
 

@@ -1,7 +1,7 @@
 // How options come about: strategies propose complete lists, the estimate decides.
 //
 // A strategy is a row of the table in strategies.cpp and a file.  The first row proposes what the
-// families of kernels with a form of their own want (heuristic.cpp); what another row proposes is
+// families of kernels with a form of their own want (choose.cpp); what another row proposes is
 // taken where it is estimated to take clearly less.
 #pragma once
 

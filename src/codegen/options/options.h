@@ -1,0 +1,75 @@
+// Optimisations as data: each edits ranges, their order and kinds, or places a Stage; none names an
+// operator, and none can make a kernel wrong, only slow.
+//
+//   TILE r T     r := r*T + n: r becomes the outer range, n is a new range of size T after it;
+//                what T does not divide is a fact of the kernel (the last tile is cut short)
+//   VEC r        lanes; r has a constant size that is a power of two: the kernel's lane count
+//   UPCAST r     registers: repeated, one accumulator each
+//   UNROLL r     repeated, the same accumulator
+//   THREAD r     workers; r is the outermost loop and belongs to every store
+//   ORDER r..    these ranges, outer to inner, in the places that they have now
+//   STAGE p r [a..] [pad N]
+//                the load of parameter p, or the value v by its number, is memoised in scratch over
+//                the ranges inside r (all: over all), laid out in the order a..; N more elements a
+//                row
+//   DOT r        a word: the steps of r, as many as one holds, are multiplied and added by one
+//                instruction; r is closed by sums of products of narrow values alone (ir/dot.h)
+//   PREFETCH p r while the loop r runs, what it reads of parameter p after this block, or stores in
+//                this step, is fetched, a few lines in each step of the loops inside; where each
+//                step of r reads another block, that of the next step
+//   OVERLAP r    the loops that a step of r walks one after the other run as one, each for another
+//                step, where no value depends on that (codegen/linear/overlap.h)
+//   STREAM r T   the reduction over r and those like it that depend on each other run along one
+//                loop over blocks of T, with corrections (codegen/options/stream.h); before other
+//                options of their ranges.  The loop has the first new number, the parts in blocks
+//                the next
+//   BYPASS p     what is stored to parameter p, which the kernel does not read, may pass the caches
+//
+// A list is text too: "TILE r0 14; VEC r3".  New ranges are numbered from the kernel's highest, in
+// the order in which the options make them, so that text replays exactly.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/kernel.h"
+
+namespace tiny {
+
+enum class OptionKind : uint8_t {
+  Tile,
+  Vec,
+  Upcast,
+  Unroll,
+  Thread,
+  Order,
+  Stage,
+  Prefetch,
+  Bypass,
+  Dot,
+  Overlap,
+  Stream
+};
+
+struct Option {
+  OptionKind kind = OptionKind::Tile;
+  int64_t range = -1;  // its number; STAGE: -1 is "over all"
+  int64_t amount = 0;  // TILE, STREAM: T; STAGE, PREFETCH, BYPASS: the parameter or value's number
+  std::vector<int64_t> list;  // ORDER: ranges; STAGE: the layout, outermost first
+  int64_t padding = 0;     // STAGE: elements added to the stride of the outermost dimension but one
+  bool by_number = false;  // STAGE: `amount` counts the kernel's nodes, sources first
+  bool operator==(const Option&) const = default;
+};
+
+std::string to_text(std::span<const Option> options);
+// Error{InvalidArgument} that names the option and what was expected.
+std::vector<Option> parse_options(std::string_view text);
+
+// The kernel after one option, or after all; Error{InvalidArgument} if an option does not fit it.
+Kernel apply_option(const Kernel& kernel, const Option& option);
+Kernel apply_options(const Kernel& kernel, std::span<const Option> options);
+
+}  // namespace tiny

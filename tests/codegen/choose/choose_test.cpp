@@ -1,0 +1,445 @@
+// The loops that the heuristic makes of named shapes with constant operands, 16 lanes and 32
+// registers: kernels are named after them.
+#include "codegen/choose/choose.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/pipeline.h"
+#include "engine/backend.h"
+#include "engine/compile.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+#include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/normalization.h"
+#include "tensor/program.h"
+#include "tensor/reduce.h"
+#include "tensor/scan.h"
+#include "tensor/window.h"
+#include "tests/support/constants.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
+
+namespace tiny {
+namespace {
+
+class HeuristicTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Flags flags = testing::flags_for("null");
+    flags.cache = 0;
+    flags.threads = 1;
+    context_ = make_ref<Context>(flags);
+  }
+  Tensor constant(const Ints& shape) {
+    return testing::floats(
+        context_, testing::Floats(static_cast<size_t>(product(to_shape(shape)).value()), 0.5F),
+        shape);
+  }
+  Tensor pointwise(const Tensor& x, int64_t channels, int64_t stride = 1) {
+    Window options;
+    options.strides = {stride, stride};
+    return relu(conv(x, constant({channels, x.shape()[1].value(), 1, 1}), Tensor(), options));
+  }
+  Tensor depthwise(const Tensor& x, int64_t stride = 1) {
+    const int64_t channels = x.shape()[1].value();
+    const Window options{{stride, stride}, {}, {1, 1}, {1, 1}};
+    return conv(x, constant({channels, 1, 3, 3}), Tensor(), options.with_groups(channels));
+  }
+  static Tensor stored(const Tensor& t) { return permute(t, {0, 2, 3, 1}); }
+  // Kernel `number` of the program that makes `output` of `input`.
+  KernelInfo kernel(const Tensor& input, const Tensor& output, size_t number) {
+    const Ref<const TensorProgram> program =
+        testing::compile_with_constants(context_, input, output);
+    return program->compiled.program->tape.at(number).info;
+  }
+  std::string loops(const Tensor& input, const Tensor& output, size_t number) {
+    return kernel(input, output, number).name;
+  }
+  std::string options(const Tensor& input, const Tensor& output, size_t number) {
+    return kernel(input, output, number).options;
+  }
+
+  Ref<Context> context_;
+};
+
+// What is read along rows and stored along columns turns by squares, bytes in pieces of 16; what is
+// stored is walked as it lies.
+TEST_F(HeuristicTest, WhatIsStoredAcrossTurnsBySquares) {
+  const auto list = [&](const Ints& shape, DType dtype, Target target) {
+    const Tensor x = make_placeholder(context_, dtype, to_shape(shape));
+    const UOp stored = context_->graph().make(Op::Contiguous, {permute(x, {1, 0}).node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  EXPECT_EQ(list({512, 2048}, kFloat32, avx512_target()),
+            "TILE r1 16; TILE r0 16; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kFloat32, avx2_target()), "TILE r1 8; TILE r0 8; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kUInt8, avx512_target()),
+            "TILE r1 16; TILE r0 64; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kUInt8, avx2_target()), "TILE r1 16; TILE r0 32; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kFloat64, avx2_target()).find("UPCAST r2"), std::string::npos);
+}
+
+// An index is checked once for all that is read by it: lanes lie along the rest, as wide as they.
+TEST_F(HeuristicTest, WhatIsReadByACheckedIndexHasLanes) {
+  const Tensor rows = make_placeholder(context_, kInt64, {64});
+  const Tensor x = make_placeholder(context_, kFloat32, {1000, 256});
+  const UOp stored = context_->graph().make(Op::Contiguous, {gather(x, rows, 0).node()});
+  const Target target = avx512_target();
+  const Schedule schedule = make_schedule({&stored, 1}, target);
+  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target);
+  EXPECT_EQ(to_text(choose_options(kernel, target)), "TILE r1 64; TILE r2 16; UPCAST r2; VEC r3");
+}
+
+// Each lane reads a line of its own: it is walked to its end before other lines are read.
+TEST_F(HeuristicTest, WhatLanesWalkTheirLinesAlongIsInnermost) {
+  const Tensor x = make_placeholder(context_, kFloat64, {512, 2048});
+  EXPECT_EQ(loops(x, neg(permute(x, {1, 0})), 0), "E_64_2048_8");
+  const Tensor short_lines = testing::float_input(context_, {512, 4});
+  EXPECT_EQ(loops(short_lines, neg(permute(short_lines, {1, 0})), 0), "E_4_8_4_16")
+      << "no line is left after it was read";
+}
+
+// Panels of 32 columns outermost, tiles of 14 rows, all steps: the panel stays in the cache.
+TEST_F(HeuristicTest, PanelsInPlaceAreWalkedInOnePass) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
+  const Tensor y = pointwise(pointwise(pointwise(x, 1024), 256), 64);
+  EXPECT_EQ(loops(x, y, 1), "r_8_14_512_2_14_2_16");
+}
+
+TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
+  const Tensor x = make_placeholder(context_, kFloat32, {32, 768});
+  EXPECT_EQ(loops(x, matmul(relu(matmul(x, constant({768, 3072}))), constant({3072, 768})), 0),
+            "r_96_4_768_8_2_16");
+}
+
+// Rows of a caller lie as they do: those a page apart are copied for a block of steps at a time.
+// What comes from beyond the caches is fetched a panel ahead, though no pass is made over one.
+TEST_F(HeuristicTest, APanelThatFewRowsWalkOnceIsFetchedAhead) {
+  const Tensor x = testing::float_input(context_, {7, 1024});
+  const int64_t blocks = context_->backend().target().l3_bytes / (1024 * 32 * 4);
+  const auto list = [&](int64_t n) { return options(x, matmul(x, constant({1024, n})), 0); };
+  EXPECT_TRUE(list(32 * (blocks / 3 + 2)).ends_with("; PREFETCH p1 r1"));
+  EXPECT_EQ(list(32 * (blocks / 4)).find("PREFETCH"), std::string::npos);
+}
+
+TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
+  EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
+}
+
+// With few tiles of rows each panel is walked in one pass: a copy would be read once, unless it is
+// one of all rows.
+TEST_F(HeuristicTest, RowsThatCollideLieAsTheyDoForOnePanel) {
+  const Tensor x = make_placeholder(context_, kFloat32, {64, 4096});
+  const std::string list = options(x, matmul(x, constant({4096, 256})), 0);
+  EXPECT_EQ(list.find("STAGE p0"), std::string::npos) << list;
+  EXPECT_NE(list.find("UNROLL"), std::string::npos) << list;
+  const Tensor near = make_placeholder(context_, kFloat32, {64, 1024});
+  const std::string all = options(near, matmul(near, constant({1024, 512})), 0);
+  EXPECT_NE(all.find("STAGE p0 all r5 r0 r2 pad 16; TILE r7 16; VEC r9"), std::string::npos) << all;
+  const Tensor many = make_placeholder(context_, kFloat32, {1024, 1024});
+  const std::string blocks = options(many, matmul(many, constant({1024, 1024})), 0);
+  EXPECT_NE(blocks.find("STAGE p0"), std::string::npos) << blocks;
+}
+
+// Meanwhile a part of the next rows is fetched, and the place that their sums are added to; with
+// few rows both are in the cache.
+TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
+  const auto list = [&](int64_t rows) {
+    const Tensor x = make_placeholder(context_, kFloat32, {rows, 1024});
+    return options(x, matmul(x, constant({1024, 1024})), 0);
+  };
+  EXPECT_TRUE(list(1024).ends_with("; PREFETCH p0 r5; PREFETCH p2 r5"));
+  EXPECT_EQ(list(128).find("PREFETCH p2"), std::string::npos);
+  // Panels of 1024 steps lie 128 KB apart: their blocks would share the sets of the cache.
+  EXPECT_NE(list(1024).find("STAGE p1"), std::string::npos);
+}
+
+// Columns are stored side by side: an operand that lies the other way is turned on the way to its
+// panel, by squares.  Blocks of steps and of columns are alike, so that none needs guards.
+TEST_F(HeuristicTest, PanelsOfProductsOfInputs) {
+  const auto list = [&](const Tensor& product) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {product.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
+    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_target());
+    const std::string text = to_text(choose_options(kernel, avx512_target()));
+    return text.substr(0, text.find("; VEC"));
+  };
+  const auto input = [&](int64_t rows, int64_t columns) {
+    return testing::float_input(context_, {rows, columns});
+  };
+  for (const int64_t columns : {3072, 512, 500})
+    EXPECT_TRUE(
+        list(matmul(input(128, 768), permute(input(columns, 768), {1, 0}))).find("STAGE p1") !=
+        std::string::npos)
+        << columns;
+  EXPECT_EQ(list(matmul(input(384, 1000), input(1000, 768))),
+            "TILE r2 250; TILE r1 384; TILE r4 48; TILE r5 16; TILE r0 9; "
+            "ORDER r1 r2 r0 r4 r3 r7 r5 r6");
+}
+
+// While a row is stored, the next is computed and the one after that read, if they all stay in the
+// first level of cache.  What is in no cache is asked for sooner.
+TEST_F(HeuristicTest, LoopsOfRowsOverlap) {
+  const Target target = avx512_target();
+  const auto list = [&](const Tensor& value) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  const int64_t far = target.l3_bytes / 4096 + 1;
+  for (const int64_t rows : {int64_t{64}, far}) {
+    const Tensor x = testing::float_input(context_, {rows, 1024});
+    for (const Tensor& value : {softmax(x, 1), layer_norm(x, Tensor(), Tensor(), 1, 1e-5)}) {
+      EXPECT_NE(list(value).find("OVERLAP r0"), std::string::npos);
+      EXPECT_EQ(list(value).find("PREFETCH p0 r0") != std::string::npos, rows == far);
+    }
+    EXPECT_EQ(list(softmax(x, 0)).find("OVERLAP"), std::string::npos);  // rows are lanes
+  }
+  for (const Ints& shape : {Ints{4, 1024}, Ints{64, 24}, Ints{64, target.l1_bytes / 4}}) {
+    const Tensor x = testing::float_input(context_, shape);
+    EXPECT_EQ(list(softmax(x, 1)).find("OVERLAP"), std::string::npos);
+  }
+}
+
+// A long row is walked in the cache: meanwhile the next one comes, unless all are there anyway.
+TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
+  const auto list = [&](int64_t rows) {
+    const Tensor x = testing::float_input(context_, {rows, 8192});
+    const Tensor value = softmax(x, 1);
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, avx512_target()),
+                                  avx512_target()));
+  };
+  EXPECT_NE(list(512).find("PREFETCH p0 r0"), std::string::npos);
+  EXPECT_EQ(list(4).find("PREFETCH"), std::string::npos);
+}
+
+// What is stored does not fit the last cache: it need not pass through it.
+TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
+  const auto list = [&](const Tensor& value, int64_t bypass_bytes, Target target) {
+    target.bypass_bytes = bypass_bytes;
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  const Tensor x = testing::float_input(context_, {4096, 1024});
+  constexpr int64_t kBytes = int64_t{4096} * 1024 * 4;
+  for (const Tensor& value : {relu(x), softmax(x, 1)})
+    for (const Target& target : {avx512_target(), avx2_target()}) {
+      EXPECT_NE(list(value, kBytes - 1, target).find("BYPASS p1"), std::string::npos);
+      EXPECT_EQ(list(value, kBytes, target).find("BYPASS"), std::string::npos);
+      EXPECT_EQ(list(value, 0, target).find("BYPASS"), std::string::npos);
+    }
+  EXPECT_EQ(list(relu(x), 1, generic_target()).find("BYPASS"), std::string::npos);  // no vectors
+}
+
+// An operand that lies the other way is laid out again by squares of 16 times 16, which the
+// renderer turns in registers.
+TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
+  const Tensor a = testing::float_input(context_, {256, 256});
+  const Tensor b = testing::float_input(context_, {256, 256});
+  const UOp product = matmul(a, permute(b, {1, 0})).node();
+  const Schedule schedule = make_schedule({&product, 1}, avx512_target());
+  const std::string list = to_text(choose_options(
+      prepare_kernel(schedule.kernels.front().kernel, avx512_target()), avx512_target()));
+  EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
+}
+
+// A matrix whose rows are pages apart is read in runs as long as registers allow, from memory eight
+// rows side by side to their end; one row after the other comes faster in runs of 12 lines.
+TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
+  const Tensor cached = make_placeholder(context_, kFloat32, {384, 3072});
+  EXPECT_EQ(loops(cached, matmul(constant({1, 384}), cached), 0), "r_8_24_16_384");
+  const Tensor large = make_placeholder(context_, kFloat32, {3072, 3072});
+  EXPECT_EQ(loops(large, matmul(constant({1, 3072}), large), 0), "r_384_48_4_16_8");
+  const Tensor odd = make_placeholder(context_, kFloat32, {3073, 3072});
+  EXPECT_EQ(loops(odd, matmul(constant({1, 3073}), odd), 0), "r_16_12_16_3073");
+  const Tensor small = make_placeholder(context_, kFloat32, {128, 1024});
+  EXPECT_EQ(loops(small, matmul(constant({1, 128}), small), 0), "r_16_4_16_128");
+}
+
+// So are few rows multiplied with it where a vector is less than a line, in tiles of all rows.
+TEST_F(HeuristicTest, FewRowsTimesALargeMatrixWalkItsRowsToTheirEnd) {
+  Flags flags = testing::flags_for("null", "avx2");
+  flags.cache = 0;
+  flags.threads = 1;
+  context_ = make_ref<Context>(flags);
+  const Tensor x = make_placeholder(context_, kFloat32, {768, 3072});
+  EXPECT_EQ(options(x, matmul(constant({7, 768}), x), 0),
+            "TILE r2 8; UNROLL r3; ORDER r2 r1 r0 r3; UPCAST r0; TILE r1 16; TILE r4 8; UPCAST r4; "
+            "VEC r5");
+  EXPECT_EQ(options(x, matmul(constant({40, 768}), x), 0).find("ORDER r2 r1"), std::string::npos);
+}
+
+// Seven rows are four and three, which have sums enough to wait for none: not six and one.
+TEST_F(HeuristicTest, FewRowsAreCutIntoTilesOfNearlyEqualSize) {
+  Flags flags = testing::flags_for("null", "avx2");
+  flags.cache = 0;
+  flags.threads = 1;
+  context_ = make_ref<Context>(flags);
+  for (const int64_t rows : {7, 8}) {
+    const Tensor x = make_placeholder(context_, kFloat32, {rows, 768});
+    EXPECT_NE(options(x, matmul(x, constant({768, 3072})), 0).find("TILE r0 4"), std::string::npos);
+  }
+}
+
+// A small picture is walked for one vector of channels after the other, unless its rows share so
+// few sets of the first level that it would not stay there.
+TEST_F(HeuristicTest, SmallPicturesAreWalkedByChannels) {
+  const auto list = [&](int64_t size, int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, size, size, channels});
+    return options(x, stored(depthwise(permute(x, {0, 3, 1, 2}))), 0);
+  };
+  EXPECT_EQ(list(7, 960),
+            "UPCAST r0; UNROLL r3; UNROLL r4; TILE r2 16; VEC r5; ORDER r2 r0 r1 r5 r3 r4");
+  EXPECT_EQ(list(7, 512).find("ORDER"), std::string::npos);
+  EXPECT_EQ(list(28, 960).find("ORDER"), std::string::npos);
+}
+
+// A panel's successor is fetched while 14 tiles of rows are multiplied with it, as 98 would be too
+// many to gain from it.
+TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
+  EXPECT_TRUE(options(x, pointwise(pointwise(x, 1024), 64), 0).ends_with("; PREFETCH p1 r0"));
+  const Tensor wide = make_placeholder(context_, kFloat32, {1, 64, 56, 56});
+  const Tensor y = pointwise(pointwise(wide, 256), 64);
+  EXPECT_EQ(options(wide, y, 1).find("PREFETCH"), std::string::npos);
+}
+
+// Three panels are an uneven share for two cores; tiles of rows are many.  Panels that are far
+// larger than what would be gained are not read by both.
+TEST_F(HeuristicTest, CoresShareTilesOfRowsWherePanelsAreFew) {
+  Flags flags = testing::flags_for("null");
+  flags.cache = 0;
+  for (const int32_t threads : {1, 2}) {
+    flags.threads = threads;
+    context_ = make_ref<Context>(flags);
+    const auto product = [&](int64_t size, int64_t in, int64_t out) {
+      const Tensor x = make_placeholder(context_, kFloat32, to_shape({1, size, size, in}));
+      return loops(x, stored(pointwise(permute(x, {0, 3, 1, 2}), out)), 0);
+    };
+    EXPECT_EQ(product(27, 192, 96), threads == 1 ? "r_3_61_96_2_12_2_16" : "r_61_3_96_2_12_2_16");
+    EXPECT_EQ(product(27, 256, 64), threads == 1 ? "r_2_61_128_2_12_2_16" : "r_61_2_128_2_12_2_16");
+    EXPECT_EQ(product(14, 576, 224), "r_7_14_288_2_14_2_16");
+  }
+}
+
+// The means of 256 channels, side by side in memory, are computed once, with lanes along them; the
+// products of the classifier have lanes along what they sum.
+TEST_F(HeuristicTest, AStagedMeanHasLanesAlongChannels) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 64, 7, 7});
+  const Tensor means = reshape(mean(pointwise(x, 256), {2, 3}), to_shape({1, 256}));
+  const Tensor weights = permute(constant({1000, 256}), {1, 0});
+  const std::string list = options(x, matmul(means, weights), 1);
+  EXPECT_TRUE(list.starts_with("STAGE v"));
+  EXPECT_TRUE(list.ends_with("VEC r6; TILE r3 64; TILE r7 16; UPCAST r7; VEC r8")) << list;
+}
+
+// A row that is computed is computed once, before it is multiplied with any panel.
+TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 28, 28, 256});
+  const Tensor normal = mul(permute(x, {0, 3, 1, 2}), constant({256, 1, 1}));
+  const Tensor y = permute(pointwise(relu(normal), 128), {0, 2, 3, 1});
+  EXPECT_EQ(loops(x, y, 0), "r_56_4_128_2_14_2_16");
+}
+
+// Lanes along channels that are stored apart: tiles are of places that are stored side by side, not
+// of the 83 rows that would fill tiles of 14 better, so that both turn by squares.
+TEST_F(HeuristicTest, TilesAreOfPlacesThatAreStoredSideBySide) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 83, 92, 12});
+  const Window same{{1, 1}, {}, {1, 1}, {1, 1}};
+  const Tensor y = conv(permute(x, {0, 3, 1, 2}), constant({32, 12, 3, 3}), constant({32}), same);
+  EXPECT_NE(options(x, y, 0).find("TILE r2 12; ORDER"), std::string::npos) << options(x, y, 0);
+}
+
+// Where lanes run along places instead, what is computed for them is computed once for all
+// channels.
+TEST_F(HeuristicTest, ComputedLanesAreStagedAsTheyAreMultiplied) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 64, 56, 12});
+  const Tensor y = conv(mul(x, sigmoid(x)), constant({256, 64, 1, 1}), constant({256}), Window());
+  const std::string list = options(x, y, 0);
+  EXPECT_NE(list.find("STAGE v"), std::string::npos) << list;
+  EXPECT_EQ(list.find("STAGE p"), std::string::npos) << list;
+}
+
+// Four rows of outputs read six rows of inputs; the nine steps are side by side.
+TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
+  const Tensor y = stored(depthwise(permute(x, {0, 3, 1, 2})));
+  EXPECT_EQ(options(x, y, 0), "TILE r0 5; UPCAST r5; UNROLL r3; UNROLL r4; TILE r2 16; VEC r6");
+}
+
+// The steps of a short window are side by side: what its padding leaves out is known then.
+TEST_F(HeuristicTest, AShortWindowHasNoLoop) {
+  const Tensor x = make_placeholder(context_, kFloat32, {4096, 16});
+  EXPECT_EQ(options(x, cumsum(x, 1, false, false), 0), "VEC r1; UNROLL r2");
+}
+
+// A value of many rows that is kept for a tile of them has the rows' lanes side by side.
+TEST_F(HeuristicTest, KeptValuesHaveLanesSideBySide) {
+  const Tensor x = make_placeholder(context_, kFloat32, {128, 1000});
+  EXPECT_EQ(options(x, softmax(x, 0), 0),
+            "TILE r1 64; TILE r4 16; UPCAST r4; VEC r5; STAGE v58 r1 r4 r5");
+}
+
+// Outputs of some channels share what lanes load, which often begins inside a line; one channel's
+// share it along the window, and so do many's where a tile is as high as the image.
+TEST_F(HeuristicTest, ChannelsShareAWindowsLoadsWhereThatIsLess) {
+  const auto list = [&](const Ints& shape, int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, to_shape(shape));
+    const Tensor weights = constant({channels, shape[1], 3, 3});
+    return options(x, conv(x, weights, Tensor(), Window()), 0);
+  };
+  EXPECT_EQ(list({16, 3, 64, 64}, 16),
+            "TILE r1 4; UPCAST r7; TILE r3 64; TILE r8 16; UPCAST r8; VEC r9");
+  EXPECT_TRUE(list({16, 3, 64, 64}, 1).starts_with("TILE r1 11; UPCAST"))
+      << list({16, 3, 64, 64}, 1);
+}
+
+// Rows half a page off share sets with every second one only: more of them are walked at once.
+TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
+  const auto list = [&](int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, 112, 112, channels});
+    return options(x, stored(depthwise(permute(x, {0, 3, 1, 2}), 2)), 0);
+  };
+  EXPECT_TRUE(list(96).starts_with("TILE r0 5; UPCAST r5;")) << list(96);
+  EXPECT_TRUE(list(64).starts_with("TILE r0 3; UPCAST r5;")) << list(64);
+}
+
+// The matrix that one normalised row is multiplied with lies along its columns: lanes too.
+TEST_F(HeuristicTest, AMatrixAfterReductionsOfOneRowHasLanesAlongItsColumns) {
+  const Tensor x = testing::float_input(context_, {1, 512});
+  const Tensor y = matmul(layer_norm(x, Tensor(), Tensor(), 1, 1e-5), constant({512, 256}));
+  EXPECT_EQ(loops(x, y, 0), "r_8_128_4_2_16_16_2_16_16_2_16");
+}
+
+// Two rows of fourteen outputs of a window for all channels, then each panel with both; four where
+// they stay in the first level of cache.  Short rows are beside each other in registers, unless the
+// last would be alone.
+TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
+  const Tensor y = stored(pointwise(relu(depthwise(permute(x, {0, 3, 1, 2}))), 128));
+  EXPECT_EQ(loops(x, y, 0), "r_28_4_4_2_128_14_2_16_3_3");
+  // Seven columns of both rows share what they load.
+  EXPECT_NE(options(x, y, 0).find("TILE r12 7; ORDER r12 r11 r10 r4 r5 r14 r13; VEC r13; "
+                                  "UPCAST r14; UNROLL r4; UNROLL r5; UPCAST r10"),
+            std::string::npos);
+  const auto narrow = [&](int64_t size, int64_t channels, int64_t columns) {
+    const Tensor in = make_placeholder(context_, kFloat32, {1, size, size, channels});
+    const Tensor out = pointwise(relu(depthwise(permute(in, {0, 3, 1, 2}))), columns);
+    return loops(in, stored(out), 0);
+  };
+  EXPECT_EQ(narrow(112, 32, 16), "r_28_4_4_32_28_16_3_3");
+  EXPECT_EQ(narrow(6, 960, 160), "r_3_5_960_2_6_2_16_3_3");
+  EXPECT_EQ(narrow(7, 960, 160), "r_7_5_960_7_2_16_3_3");
+}
+
+}  // namespace
+}  // namespace tiny

@@ -1,0 +1,108 @@
+// Instances of long chains are computed side by side, with the same bits.
+#include "codegen/linear/interleave.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/render/machine_runner.h"
+#include "tests/render/random_linear.h"
+
+namespace tiny::test {
+namespace {
+
+const DType kLanes = kFloat32.with_lanes(8);
+
+// `chains` of `steps`, each from a load to a store of its own and a sum that is kept.
+struct Chains {
+  LinearProgram p;
+
+  Chains(int chains, int steps, Op stored_to) {
+    p.name = "chains";
+    p.params = {{kFloat32, true, false}, {kFloat32, true, true}};
+    p.scratch_bytes = 4096;
+    const LinearId in = p.add(Op::Param, kAddress, {}, 0);
+    const LinearId out = p.add(Op::Param, kAddress, {}, 1);
+    const LinearId to = stored_to == Op::Scratch ? p.add(Op::Scratch, kAddress, {}, 0) : out;
+    const LinearId zero = p.add(Op::Const, kInt64);
+    const LinearId two = p.add(Op::Const, kInt64, {}, 2);
+    const LinearId factor =
+        p.add(Op::Const, kLanes, {}, static_cast<int64_t>(bits_of(kFloat32, 0.75)));
+    const LinearId sum = p.add(Op::Accumulator, kLanes, {factor});
+    const LinearId loop = p.add(Op::Loop, kInt64, {zero, two}, 1);
+    for (int c = 0; c < chains; ++c) {
+      LinearId v = p.add(Op::Load, kLanes, {in, loop}, 32 * c, 1);
+      for (int s = 0; s < steps; ++s) v = p.add(Op::Fma, kLanes, {v, factor, factor});
+      p.add(Op::Store, kVoid, {to, loop, v}, 32 * c, 1);
+      p.add(Op::Set, kVoid, {sum, p.add(Op::Add, kLanes, {sum, v})});
+    }
+    p.add(Op::EndLoop, kVoid, {loop});
+    p.add(Op::Store, kVoid, {out, zero, sum}, 1024, 1);
+    verify(p);
+  }
+  // Whether the second chain begins before the first is done.
+  bool is_interleaved() const {
+    LinearId second_load = 0, first_store = 0;
+    int loads = 0;
+    for (LinearId i = 0; i < p.ops.size(); ++i) {
+      if (p.ops[i].op == Op::Load && ++loads == 2) second_load = i;
+      if (p.ops[i].op == Op::Store && first_store == 0) first_store = i;
+    }
+    return second_load < first_store;
+  }
+};
+
+Target with_registers(int32_t count) {
+  Target t = avx512_target();
+  t.vector_registers = count;
+  return t;
+}
+
+TEST(Interleave, ChainsThatEndInScratchGoOnSideBySide) {
+  for (const Target& target : targets_here()) {
+    Chains plain(4, 15, Op::Scratch), mixed(4, 15, Op::Scratch);
+    interleave(mixed.p, target);
+    verify(mixed.p);
+    EXPECT_FALSE(plain.is_interleaved());
+    EXPECT_TRUE(mixed.is_interleaved());
+    std::mt19937_64 random(1);
+    const KernelCall call{{sample(kFloat32, 512, random), zeros(kFloat32, 512)}, {}};
+    const Outcome want = evaluate(plain.p, call);
+    EXPECT_EQ(difference(plain.p, want, evaluate(mixed.p, call)), "");
+    EXPECT_EQ(difference(plain.p, want, execute(mixed.p, call, target)), "");
+  }
+}
+
+TEST(Interleave, WhatGainsNothingOrMightMeetStays) {
+  const auto moves = [](Chains c, const Target& target) {
+    const std::string before = to_string(c.p);
+    interleave(c.p, target);
+    return to_string(c.p) != before;
+  };
+  const Target target = avx512_target();
+  EXPECT_TRUE(moves(Chains(4, 12, Op::Scratch), target));
+  EXPECT_FALSE(moves(Chains(4, 5, Op::Scratch), target));    // short chains
+  EXPECT_FALSE(moves(Chains(40, 12, Op::Scratch), target));  // too many registers
+  EXPECT_FALSE(moves(Chains(4, 12, Op::Scratch), with_registers(4)));
+  Chains may_alias(4, 12, Op::Param);
+  interleave(may_alias.p, target);
+  EXPECT_FALSE(may_alias.is_interleaved());
+}
+
+TEST(Interleave, RandomProgramsKeepTheirBits) {
+  int moved = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const LinearProgram p =
+        random_linear(seed, {.steps = 200, .lanes_max = 8, .control = seed % 2 == 0});
+    LinearProgram q = p;
+    interleave(q, with_registers(1000), 1);
+    verify(q);
+    moved += to_string(p) != to_string(q);
+    LinearBuffers want(p, seed), got(p, seed);
+    naive::run(p, want.args());
+    naive::run(q, got.args());
+    ASSERT_EQ(tiny::difference(p, want, got), "") << "seed " << seed << "\n" << to_string(p);
+  }
+  EXPECT_GT(moved, 100);
+}
+
+}  // namespace
+}  // namespace tiny::test
