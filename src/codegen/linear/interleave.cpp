@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/look_often.h"
+
 namespace tiny {
 
 namespace {
@@ -161,6 +163,7 @@ class Interleaver {
       bool moves = kept_in(op) == Kept::Integer || op.op == Op::Broadcast || op.op == Op::Load;
       if (op.op == Op::Load) moves = !stored_[is_scratch(op.src[0]) ? 1 : 0];
       for (size_t s = 0; s < op.count; ++s) moves = moves && ops()[op.src[s]].op != Op::Accumulator;
+      look_often(program_.stop, i);
       const int soonest = wanted[i - begin_];
       if (moves && soonest != std::numeric_limits<int>::max())
         level_[i] = std::max(level_[i], soonest - 1);
