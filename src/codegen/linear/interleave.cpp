@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/look_often.h"
 
 namespace tiny {
 
@@ -67,6 +68,7 @@ class Piece {
   Piece(const LinearProgram& program, const Target& target, std::span<const LinearId> last_use,
         LinearId begin, LinearId end)
       : ops_(program.ops),
+        stop_(program.stop),
         target_(target),
         last_use_(last_use),
         begin_(begin),
@@ -163,6 +165,7 @@ class Piece {
     };
     for (LinearId i = begin_; i < end_; ++i) {
       const LinearOp& op = ops_[i];
+      look_often(stop_, i);
       first_edge_.push_back(edges_.size());
       for (size_t s = 0; s < op.count; ++s) {
         if (is_inside(op.src[s])) before(op.src[s], i);
@@ -198,6 +201,7 @@ class Piece {
       bool moves = kept_in(op) == Kept::Integer || op.op == Op::Broadcast || op.op == Op::Load;
       if (op.op == Op::Load) moves = !stored_[static_cast<size_t>(place_of(op.src[0]) + 1)];
       for (size_t s = 0; s < op.count; ++s) moves = moves && ops_[op.src[s]].op != Op::Accumulator;
+      look_often(stop_, i);
       const int soonest = wanted[at(i)];
       if (moves && soonest != std::numeric_limits<int>::max())
         level_[at(i)] = std::max(level_[at(i)], soonest - 1);
@@ -309,6 +313,7 @@ class Piece {
     live[static_cast<size_t>(Kept::Vector)] -= static_cast<int64_t>(order.parked.size());
     const int64_t vectors_max = target_.vector_registers + target_.vector_registers / kSpilledShare;
     for (size_t i = 0; i < order.ops.size(); ++i) {
+      look_often(stop_, i);
       const size_t own = at(order.ops[i]);
       for (const size_t r : reads_[own])
         if (r != kNone && last[r] == i) {
@@ -323,6 +328,7 @@ class Piece {
   }
 
   const std::vector<LinearOp>& ops_;
+  const StopSignal* stop_;
   const Target& target_;
   std::span<const LinearId> last_use_;
   const LinearId begin_, end_;
