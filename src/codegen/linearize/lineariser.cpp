@@ -42,6 +42,7 @@ Lineariser::Lineariser(const BalancedKernel& balanced, const Target& target)
 void Lineariser::begin_program() {
   const Kernel& kernel = balanced_.kernel;
   program_.name = kernel.name;
+  program_.stop = kernel.roots.front().graph().stop();
   for (const KernelParam& p : kernel.params)
     program_.params.push_back({p.element, p.read || (p.written && outer_), p.written});
   for (const UOp& v : kernel.variables) {
