@@ -18,6 +18,8 @@
 #include "ir/tree.h"
 #include "render/c/c.h"
 #include "schedule/join.h"
+#include "schedule/pipeline.h"
+#include "schedule/schedule.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -117,6 +119,15 @@ void Observer::opened(Backend& backend) const {
   if (backend.device().name() != flags_.device.substr(0, flags_.device.find(':')))
     text += cat("device ", flags_.device, " cannot run here: every kernel is interpreted\n");
   tell(text);
+}
+
+void Observer::passed(const GraphPassNote& note) {
+  pass_seconds_.add(note.name, note.seconds);
+  if (!tells(3) || (!note.changed && !tells(5))) return;
+  const std::string time = tells(5) ? format(" %8.1f us,", note.seconds * 1e6) : "";
+  tell(cat(format("graph pass %-20s", note.name), time,
+           note.changed ? cat(" now ", topological(note.roots, has_memory).size(), " nodes\n")
+                        : std::string(" nothing changed\n")));
 }
 
 void Observer::joined(std::span<const JoinTrial> trials) const {

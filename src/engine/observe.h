@@ -31,6 +31,7 @@ class Backend;
 struct Plan;
 struct KernelInfo;
 struct JoinTrial;
+struct GraphPassNote;
 
 // Seconds by the name of a pass, which is a literal.
 class PassSeconds {
@@ -43,7 +44,7 @@ class PassSeconds {
     std::atomic<const char*> pass{nullptr};
     Count<double> seconds;
   };
-  static constexpr size_t kPassesMax = 32;
+  static constexpr size_t kPassesMax = 64;
   std::array<Entry, kPassesMax> entries_;
 };
 
@@ -82,6 +83,8 @@ class Observer {
   CompileCounts& compiles() { return compiles_; }
   const CompileCounts& compiles() const { return compiles_; }
   const PassSeconds& pass_seconds() const { return pass_seconds_; }
+  // A pass over a graph.
+  void passed(const GraphPassNote& note);
   // What was joined of a graph's kernels, and what was not.
   void joined(std::span<const JoinTrial> trials) const;
   // The beginning of a kernel's compilation: what the scheduler made.

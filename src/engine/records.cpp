@@ -10,14 +10,13 @@
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
 #include "engine/custom_op.h"
+#include "engine/graph_passes.h"
 #include "engine/kernel_cache.h"
 #include "engine/plan.h"
 #include "engine/plan_cache.h"
 #include "engine/plan_graph.h"
 #include "engine/versions.h"
 #include "schedule/kernel_origins.h"
-#include "schedule/rewrite/form_fma.h"
-#include "schedule/rewrite/split_reductions.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -107,15 +106,17 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   const Versions versions(context, outputs);
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
   const Target& target = context.backend().target();
-  const ChangedGraph split = split_reductions(form_fma(wanted).roots, target);
+  const GraphPassContext passes = graph_pass_context(context);
+  const ChangedGraph whole = run_graph_passes(wanted, GraphStage::Graph, passes);
+  const ChangedGraph graph = run_graph_passes(whole.roots, GraphStage::Kernels, passes);
   const Schedule schedule =
-      make_schedule(split.roots, target, context.flags().fusion != 0,
+      make_schedule(graph.roots, target, context.flags().fusion != 0,
                     {parse_joins(context.flags().flip_joins), nullptr, nullptr});
-  ScheduleBuffers buffers(schedule, std::span(split.roots).first(outputs.size()));
+  ScheduleBuffers buffers(schedule, std::span(graph.roots).first(outputs.size()));
   std::map<std::string, int64_t> names;
   JsonWriter json;
   json.begin_object().key("kernels").begin_array();
-  const std::vector<std::vector<Origin>> origins = kernel_origins(schedule, split.roots);
+  const std::vector<std::vector<Origin>> origins = kernel_origins(schedule, graph.roots);
   for (size_t i = 0; i < schedule.kernels.size(); ++i) {
     const ScheduledKernel& scheduled = schedule.kernels[i];
     const auto put_names = [&] { put_computes(json, named(origin_texts(context, origins[i]))); };
