@@ -106,7 +106,8 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   const Versions versions(context, outputs);
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
   const Target& target = context.backend().target();
-  const GraphPassContext passes = graph_pass_context(context);
+  GraphPassContext passes = graph_pass_context(context);
+  passes.noted = nullptr;  // nothing is computed, and counted
   const ChangedGraph whole = run_graph_passes(wanted, GraphStage::Graph, passes);
   const ChangedGraph graph = run_graph_passes(whole.roots, GraphStage::Kernels, passes);
   const Schedule schedule =
@@ -155,7 +156,12 @@ std::string kernels_json(const Program& program) {
     put_figures(json, info.options, info.operations * times, info.bytes * times);
     json.key("launches");
     launches > 0 ? json.integer(launches) : json.null();
-    json.key("interpreted").boolean(info.interpreted).key("cached").boolean(info.cached);
+    json.key("interpreted")
+        .boolean(info.interpreted)
+        .key("cached")
+        .boolean(info.cached)
+        .key("scalar")
+        .boolean(info.scalar);
     json.key("buffers").begin_array();
     for (size_t p = 0; p < entry.slots.size(); ++p) {
       const Slot& slot = program.slots[entry.slots[p]];
@@ -212,6 +218,7 @@ std::string counters_json(Context& context) {
   json.key("realized").begin_object().key("launches").integer(realized.launches);
   json.key("copies").integer(realized.copies);
   json.key("copied_bytes").integer(realized.copied_bytes).end_object();
+  context.observer().put_profile(json);
   json.key("compile_seconds").begin_object().key("schedule").real(compiles.schedule);
   json.key("lower").real(compiles.lower);
   json.key("load").real(compiles.load).key("passes").begin_object();
