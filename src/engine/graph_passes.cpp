@@ -7,7 +7,7 @@
 namespace tiny {
 
 GraphPassContext graph_pass_context(Context& context) {
-  GraphPassContext out{.target = context.backend().target()};
+  GraphPassContext out{.machine = context.backend().machine()};
   out.winograd = winograd_use(context.flags().wino);
   out.pack = context.flags().pack != 0;
   out.noted = [&context](const GraphPassNote& note) {

@@ -138,9 +138,9 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   std::vector<JoinTrial> trials;
   const JoinSettings joins{parse_joins(context.flags().flip_joins),
                            observer.tells(5) ? &trials : nullptr, &context.stop()};
-  const Target& target = context.backend().target();
+  const Machine& machine = context.backend().machine();
   const ChangedGraph graph = ready_to_schedule(context, request);
-  const Schedule schedule = make_schedule(graph.roots, target, context.flags().fusion != 0, joins);
+  const Schedule schedule = make_schedule(graph.roots, machine, context.flags().fusion != 0, joins);
   const double scheduled = observer.now();
   observer.joined(trials);
   observer.span("schedule", "schedule", begin, scheduled);

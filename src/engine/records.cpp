@@ -105,13 +105,13 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   std::vector<UOp> wanted(outputs.begin(), outputs.end());
   const Versions versions(context, outputs);
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
-  const Target& target = context.backend().target();
+  const Machine& machine = context.backend().machine();
   GraphPassContext passes = graph_pass_context(context);
   passes.noted = nullptr;  // nothing is computed, and counted
   const ChangedGraph whole = run_graph_passes(wanted, GraphStage::Graph, passes);
   const ChangedGraph graph = run_graph_passes(whole.roots, GraphStage::Kernels, passes);
   const Schedule schedule =
-      make_schedule(graph.roots, target, context.flags().fusion != 0,
+      make_schedule(graph.roots, machine, context.flags().fusion != 0,
                     {parse_joins(context.flags().flip_joins), nullptr, nullptr});
   ScheduleBuffers buffers(schedule, std::span(graph.roots).first(outputs.size()));
   std::map<std::string, int64_t> names;

@@ -47,30 +47,30 @@ ChangedGraph own_buffers(Roots roots, const Context& context) {
 }
 
 ChangedGraph scales(Roots roots, const Context& context) {
-  return rewrite_scales(roots, context.target, varying_nodes(roots, context));
+  return rewrite_scales(roots, context.machine, varying_nodes(roots, context));
 }
 
 ChangedGraph zero_points(Roots roots, const Context& context) {
-  return rewrite_zero_points(roots, context.target, varying_nodes(roots, context));
+  return rewrite_zero_points(roots, context.machine, varying_nodes(roots, context));
 }
 
 ChangedGraph store_constants_once(Roots roots, const Context& context) {
-  return store_once(roots, context.is_fixed, context.target);
+  return store_once(roots, context.is_fixed, context.machine);
 }
 
 ChangedGraph compute_constants(Roots roots, const Context& context) {
-  context.compute(constant_frontier(roots, context.is_fixed, context.target));
+  context.compute(constant_frontier(roots, context.is_fixed, context.machine));
   return unchanged(roots);
 }
 
 ChangedGraph winograd(Roots roots, const Context& context) {
-  return rewrite_winograd(roots, context.target, constant_nodes(roots, context.is_fixed),
+  return rewrite_winograd(roots, context.machine, constant_nodes(roots, context.is_fixed),
                           context.winograd, context.is_program() ? 0 : kTilesCompileSeconds);
 }
 
 ChangedGraph packed(Roots roots, const Context& context) {
   if (!context.pack) return unchanged(roots);
-  return pack_constants(roots, context.target, constant_nodes(roots, context.is_fixed),
+  return pack_constants(roots, context.machine, constant_nodes(roots, context.is_fixed),
                         varying_nodes(roots, context));
 }
 
@@ -92,7 +92,7 @@ ChangedGraph fma_formed(Roots roots, const Context&) {
 }
 
 ChangedGraph reductions_split(Roots roots, const Context& context) {
-  return split_reductions(roots, context.target);
+  return split_reductions(roots, context.machine);
 }
 
 constexpr auto kGraph = GraphStage::Graph;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/uop.h"
 #include "schedule/rewrite/changed_graph.h"
 #include "schedule/rewrite/constant_values.h"
@@ -33,7 +33,7 @@ struct GraphPassNote {
 };
 
 struct GraphPassContext {
-  const Target& target;
+  const Machine& machine;
   // The first so many roots are outputs of a program, in memory of their own; unused without
   // `compute`.
   size_t outputs = 0;
@@ -42,7 +42,7 @@ struct GraphPassContext {
   IsFixed is_fixed = [](const UOp&) { return false; };
   MappedBytes mapped_bytes = [](const UOp&) { return int64_t{0}; };
   WinogradUse winograd = WinogradUse::WhereFaster;
-  bool pack = true;                                 // constants are laid out anew
+  bool pack = true;                                      // constants are laid out anew
   std::function<void(const GraphPassNote&)> noted = {};  // called after each pass, if not empty
 
   bool is_program() const { return compute != nullptr; }

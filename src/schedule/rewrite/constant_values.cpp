@@ -31,7 +31,7 @@ std::vector<const UOp*> bases_of(std::span<const UOp> order) {
 }
 
 std::vector<UOp> constant_frontier(std::span<const UOp> roots, const IsFixed& is_fixed,
-                                   const Target& target) {
+                                   const Machine& target) {
   const std::vector<UOp> order = topological(roots, has_memory);
   const std::vector<uint8_t> varies = varying(order, is_fixed);
   // What is made of constants and positions alone by a few operations: no buffer is as cheap.

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/uop.h"
 
 namespace tiny {
@@ -25,6 +25,6 @@ std::vector<uint8_t> constant_nodes(std::span<const UOp> roots, const IsFixed& i
 
 // Values that no input reaches but that a value that inputs reach is made from.
 std::vector<UOp> constant_frontier(std::span<const UOp> roots, const IsFixed& is_fixed,
-                                   const Target& target);
+                                   const Machine& target);
 
 }  // namespace tiny

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/uop.h"
 #include "schedule/rewrite/changed_graph.h"
 
@@ -21,7 +21,7 @@ namespace tiny {
 
 // `is_constant` says by id which nodes with memory hold what never changes, `varies` which nodes
 // inputs reach.
-ChangedGraph pack_constants(std::span<const UOp> roots, const Target& target,
+ChangedGraph pack_constants(std::span<const UOp> roots, const Machine& target,
                             const std::vector<uint8_t>& is_constant,
                             const std::vector<uint8_t>& varies);
 

@@ -12,14 +12,14 @@
 #include <span>
 #include <vector>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/uop.h"
 #include "schedule/rewrite/changed_graph.h"
 
 namespace tiny {
 
 // `roots` with every such sum rewritten; `varies`, by id: nodes that inputs reach.
-ChangedGraph rewrite_scales(std::span<const UOp> roots, const Target& target,
+ChangedGraph rewrite_scales(std::span<const UOp> roots, const Machine& target,
                             const std::vector<uint8_t>& varies);
 
 }  // namespace tiny

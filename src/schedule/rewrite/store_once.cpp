@@ -9,7 +9,8 @@
 
 namespace tiny {
 
-ChangedGraph store_once(std::span<const UOp> roots, const IsFixed& is_fixed, const Target& target) {
+ChangedGraph store_once(std::span<const UOp> roots, const IsFixed& is_fixed,
+                        const Machine& target) {
   std::vector<uint8_t> is_stored(roots.front().graph().id_limit());
   for (const UOp& u : constant_frontier(roots, is_fixed, target))
     is_stored[u.id()] = has(u.op(), kElementwise) ? 1 : 0;

@@ -4,12 +4,12 @@
 
 #include <span>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "schedule/rewrite/changed_graph.h"
 #include "schedule/rewrite/constant_values.h"
 
 namespace tiny {
 
-ChangedGraph store_once(std::span<const UOp> roots, const IsFixed& is_fixed, const Target& target);
+ChangedGraph store_once(std::span<const UOp> roots, const IsFixed& is_fixed, const Machine& target);
 
 }  // namespace tiny

@@ -341,7 +341,7 @@ UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile
 
 // Constants come from memory, while what is there already is multiplied: a network has more of them
 // than a cache holds.
-double constant_seconds(double elements, const Target& target) {
+double constant_seconds(double elements, const Machine& target) {
   const double bytes = 4 * elements;
   return bytes / (bytes > static_cast<double>(target.l2_bytes) / 2
                       ? target.memory_bandwidth * kStreamRate
@@ -354,18 +354,18 @@ double busy(double rows) {
 }
 
 // Of U = G g G^T in the run: each point adds up few of the nine taps, and is stored.
-double filter_seconds(double filters, double points, const Target& target) {
+double filter_seconds(double filters, double points, const Machine& target) {
   return filters * points * kFilterOps / target.fma_rate +
          saved_seconds(4 * filters * (points + kTaps * kTaps), target) + target.launch_seconds;
 }
 
-double direct_seconds(const ConvolutionSize& size, const Target& target) {
+double direct_seconds(const ConvolutionSize& size, const Machine& target) {
   const auto places = static_cast<double>(size.batch * size.rows * size.columns);
   const double filter = 9 * static_cast<double>(size.channels_in * size.channels_out);
   return std::max(places * filter / (target.fma_rate * kSumRate), constant_seconds(filter, target));
 }
 
-double tiled_seconds(const ConvolutionSize& size, int64_t m, const Target& target) {
+double tiled_seconds(const ConvolutionSize& size, int64_t m, const Machine& target) {
   const auto points = static_cast<double>((m + 2) * (m + 2));
   const auto tiles =
       static_cast<double>(size.batch * ceil_div(size.rows, m) * ceil_div(size.columns, m));
@@ -389,7 +389,7 @@ WinogradUse winograd_use(std::string_view text) {
   return WinogradUse::WhereFaster;
 }
 
-int64_t winograd_tile(const ConvolutionSize& size, const Target& target, double extra_seconds) {
+int64_t winograd_tile(const ConvolutionSize& size, const Machine& target, double extra_seconds) {
   if (target.lanes(kFloat32) < kLanesMin) return 0;
   if (std::min(size.channels_in, size.channels_out) < target.lanes(kFloat32)) return 0;
   const double direct = direct_seconds(size, target);
@@ -402,7 +402,7 @@ int64_t winograd_tile(const ConvolutionSize& size, const Target& target, double 
   return best;
 }
 
-ChangedGraph rewrite_winograd(std::span<const UOp> roots, const Target& target,
+ChangedGraph rewrite_winograd(std::span<const UOp> roots, const Machine& target,
                               const std::vector<uint8_t>& is_constant, WinogradUse use,
                               double extra_seconds) {
   if (use == WinogradUse::Never) return unchanged(roots);

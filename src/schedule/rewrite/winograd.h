@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/uop.h"
 #include "schedule/rewrite/changed_graph.h"
 
@@ -40,11 +40,11 @@ struct ConvolutionSize {
 
 // The m of the tiles that are expected to be fastest on the target; 0: the sum as it stands.
 // `extra_seconds`: what tiles cost a run beyond the kernels' own time.
-int64_t winograd_tile(const ConvolutionSize& size, const Target& target, double extra_seconds = 0);
+int64_t winograd_tile(const ConvolutionSize& size, const Machine& target, double extra_seconds = 0);
 
 // `roots` with every sum of that kind replaced that `use` allows.  `is_constant` says by id which
 // nodes with memory hold what never changes.
-ChangedGraph rewrite_winograd(std::span<const UOp> roots, const Target& target,
+ChangedGraph rewrite_winograd(std::span<const UOp> roots, const Machine& target,
                               const std::vector<uint8_t>& is_constant, WinogradUse use,
                               double extra_seconds = 0);
 
