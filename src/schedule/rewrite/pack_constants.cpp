@@ -356,9 +356,6 @@ std::optional<UOp> in_order(const UOp& value, const std::vector<uint8_t>& is_con
 UOp with_constants_in_order(const UOp& before, const UOp& now,
                             const std::vector<uint8_t>& is_constant,
                             const std::vector<uint8_t>& varies) {
-  if (std::ranges::none_of(before.src(),
-                           [&](const UOp& s) { return is_product_of_inputs(s, varies); }))
-    return now;
   std::vector<UOp> src(now.src().begin(), now.src().end());
   bool changed = false;
   for (size_t i = 0; i < src.size(); ++i) {
@@ -368,7 +365,11 @@ UOp with_constants_in_order(const UOp& before, const UOp& now,
       changed = true;
     }
   }
-  return changed ? now.graph().make(now.op(), std::move(src), now.arg(), now.dtype()) : now;
+  // Asked last: it walks far down, and few nodes have such a constant.
+  if (!changed || std::ranges::none_of(
+                      before.src(), [&](const UOp& s) { return is_product_of_inputs(s, varies); }))
+    return now;
+  return now.graph().make(now.op(), std::move(src), now.arg(), now.dtype());
 }
 
 // Of all constants that the graph reads: whether they stay in a cache from one run to the next.
