@@ -23,6 +23,7 @@ struct ProposalNote {
   std::string_view strategy;
   std::vector<Option> options;
   Estimate cost;
+  bool is_taken = false;
 };
 
 // The same with the kernel that they make.

@@ -151,7 +151,10 @@ void propose_generic(const Seen& seen, std::vector<Proposal>& to) {
   if (starts.size() > kStarts) starts.resize(kStarts);
   if (starts.empty()) starts.push_back(none);
   starts.push_back(to.front());
-  for (Proposal& start : starts) to.push_back(climber.climb(std::move(start)));
+  for (Proposal& start : starts) {
+    Proposal found = climber.climb(std::move(start));
+    if (found.made.options != to.front().made.options) to.push_back(std::move(found));
+  }
 }
 
 }  // namespace tiny

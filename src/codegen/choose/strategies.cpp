@@ -63,14 +63,14 @@ std::vector<Proposal> all_proposals(const Seen& seen) {
 
 OptimisedKernel optimise(const Kernel& kernel, const Machine& machine, double runs) {
   std::vector<Proposal> proposals = all_proposals(Seen(kernel, machine, runs));
-  std::vector<ProposalNote> notes;
-  for (size_t i = 0; i < proposals.size() && proposals.size() > 1; ++i)
-    notes.push_back({proposals[i].strategy, proposals[i].made.options, proposals[i].cost});
   const auto seconds = [](const Proposal& p) { return p.cost.seconds; };
   Proposal& first = proposals.front();
   Proposal& best = *std::ranges::min_element(proposals, {}, seconds);
-  const bool is_better = best.cost.seconds * kClearly < first.cost.seconds;
-  OptimisedKernel chosen = std::move(is_better ? best.made : first.made);
+  Proposal& taken = best.cost.seconds * kClearly < first.cost.seconds ? best : first;
+  std::vector<ProposalNote> notes;
+  for (const Proposal& p : proposals)
+    if (proposals.size() > 1) notes.push_back({p.strategy, p.made.options, p.cost, &p == &taken});
+  OptimisedKernel chosen = std::move(taken.made);
   chosen.proposed = std::move(notes);
   return chosen;
 }
