@@ -67,7 +67,7 @@ class Operand {
  public:
   // `word`: steps that lie side by side, as many as a word holds; 1 where each stands alone.
   // `lane_bytes`: of a step, or a word of them, as it is multiplied.  `uses`: how it is read.
-  Operand(const UOp& value, const Ints& reduced, const Target& target, int64_t word,
+  Operand(const UOp& value, const Ints& reduced, const Machine& target, int64_t word,
           int64_t lane_bytes, const Uses& uses)
       : value_(value),
         target_(target),
@@ -242,7 +242,7 @@ class Operand {
   }
 
   const UOp value_;
-  const Target& target_;
+  const Machine& target_;
   const int64_t word_;
   const int64_t lane_bytes_;
   const Uses uses_;
@@ -267,7 +267,7 @@ struct Packable {
   }
 };
 
-Packable packable(const UOp& reduce, size_t side, bool in_words, const Target& target,
+Packable packable(const UOp& reduce, size_t side, bool in_words, const Machine& target,
                   const std::vector<uint8_t>& varies) {
   const UOp& factor = reduce.src(0).src(side);
   if (in_words) return {without_cast(factor), std::nullopt, true};
@@ -280,7 +280,7 @@ Packable packable(const UOp& reduce, size_t side, bool in_words, const Target& t
 }
 
 // A contraction's product of operands, one of them packed if it is a constant.
-std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
+std::optional<UOp> packed_product(const UOp& reduce, const Machine& target,
                                   const std::vector<uint8_t>& is_constant,
                                   const std::vector<uint8_t>& varies, const Uses& uses) {
   const UOp& product = reduce.src(0);
@@ -386,7 +386,7 @@ double bytes_of_constants(std::span<const UOp> roots, const std::vector<uint8_t>
 
 }  // namespace
 
-std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
+std::vector<UOp> pack_constants(std::span<const UOp> roots, const Machine& target,
                                 const std::vector<uint8_t>& is_constant,
                                 const std::vector<uint8_t>& varies) {
   Uses uses{bytes_of_constants(roots, is_constant)};
