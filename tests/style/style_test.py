@@ -178,6 +178,13 @@ class Planted(unittest.TestCase):
         self.assertEqual(self.breaks(("MINOR 2", "MINOR 3"), ("tiny_b(void);", "tiny_b(void);\n"
                                      "TINY_API int32_t tiny_c(void);"), ("+ 4", "+ 4, TINY_Z")), [])
 
+    def test_additions_are_of_the_next_release(self):
+        function = ("tiny_b(void);", "tiny_b(void);\nTINY_API int32_t tiny_c(void);")
+        for change, name in ((function, "tiny_c"), (("+ 4", "+ 4, TINY_Z"), "TINY_Z")):
+            self.assertEqual(self.breaks(change),
+                             [f"{name} is new, and TINY_0.2 is released: raise TINY_VERSION_MINOR"])
+            self.assertEqual(self.breaks(change, ("MINOR 2", "MINOR 3")), [])
+
     def test_breaks_of_a_release_are_found_until_the_major_version_changes(self):
         other_type = ("int64_t n", "int32_t n")
         self.assertIn("parameter 2", "".join(self.breaks(other_type)))
