@@ -14,11 +14,10 @@
 **               building   all that makes tensors, computes, compiles or loads in a context: one call at a
 **                          time per context, the others wait for it in turn.  The option "busy" =
 **                          "error" has TINY_ERROR_BUSY instead, "busy_timeout" after so long.
-**               looking    what a context, tensor, model, program, variable, run or archive is, but for
-**                          tiny_model_info and what a model's file does not say of its outputs (building);
+**               looking    what a context, tensor, model, program, variable, run or archive is, and
 **                          tiny_tensor_read and tiny_tensor_data of what is computed and has no write
-**                          pending: waits for nobody.  The elements are those of the last building call that
-**                          ended; an assignment waits until they are copied.
+**                          pending: waits for nobody and is never BUSY.  The elements are those of the last
+**                          building call that ended; an assignment waits until they are copied.
 **               files      reading an archive's, and writing what is computed, wait for nobody; to make or
 **                          compute a tensor on the way is building.
 **               runs       binding, executing and reading wait for nobody, and runs of one program execute
@@ -181,15 +180,15 @@ TINY_API int32_t tiny_dtype_supported(tiny_dtype dtype);
    TINY_ERROR_INVALID_ARGUMENT with a message that lists them. */
 typedef uint32_t tiny_flags;
 enum {
-  TINY_KEEPDIMS = 1,            /* axes that are folded stay, with size 1 */
-  TINY_LAST = 2,                /* the last of equals, not the first */
-  TINY_EXCLUSIVE = 4,           /* up to each element, without it */
-  TINY_REVERSE = 8,             /* from the end */
-  TINY_APPROXIMATE = 16,        /* by tanh, not by erf */
-  TINY_COLUMNS_FIRST = 32,      /* channels in ONNX's order CRD, not DCR */
-  TINY_CEIL_MODE = 64,          /* a last window may reach over the end */
-  TINY_COUNT_INCLUDE_PAD = 128, /* padding counts as zeros (what TINY_CEIL_MODE adds does not) */
-  TINY_READ_ONLY = 256          /* memory that is never written */
+  TINY_FLAG_KEEPDIMS = 1,            /* axes that are folded stay, with size 1 */
+  TINY_FLAG_LAST = 2,                /* the last of equals, not the first */
+  TINY_FLAG_EXCLUSIVE = 4,           /* up to each element, without it */
+  TINY_FLAG_REVERSE = 8,             /* from the end */
+  TINY_FLAG_APPROXIMATE = 16,        /* by tanh, not by erf */
+  TINY_FLAG_COLUMNS_FIRST = 32,      /* channels in ONNX's order CRD, not DCR */
+  TINY_FLAG_CEIL_MODE = 64,          /* a last window may reach over the end */
+  TINY_FLAG_COUNT_INCLUDE_PAD = 128, /* padding counts as zeros (what TINY_FLAG_CEIL_MODE adds does not) */
+  TINY_FLAG_READ_ONLY = 256          /* memory that is never written */
 };
 
 /* ---- Context ------------------------------------------------------------------------------- */
@@ -253,8 +252,9 @@ TINY_API tiny_status tiny_options_set_progress(
     tiny_options *options, int32_t (*progress)(void *user, const char *what, int64_t done, int64_t total), void *user);
 /* Long work asks: `poll` is called with `user` every few milliseconds by the thread that called, in calls that build
    or wait for those that do, read or write files and large tensors, and in executions, in the middle of kernels too
-   (with a thread pool of the caller's, if that runs tasks on the calling thread).  A result other than 0 ends the call with TINY_ERROR_CANCELLED.  It must not call the library on
-   that context, but for tiny_cancel_set, nor throw or jump out of the call.  `poll` may be NULL: nobody is asked. */
+   (with a thread pool of the caller's, if that runs tasks on the calling thread).  A result other than 0 ends the call
+   with TINY_ERROR_CANCELLED.  It must not call the library on that context, but for tiny_cancel_set, nor throw or jump
+   out of the call.  `poll` may be NULL: nobody is asked. */
 TINY_API tiny_status tiny_options_set_poll(tiny_options *options, int32_t (*poll)(void *user), void *user);
 /* `deleter` is called with `user`, once, from any thread, when the options and all that was made with them are gone:
    nothing calls the functions that were set any more.  It must not call the library.  Any number may be
@@ -294,7 +294,7 @@ TINY_API tiny_status tiny_tensor_from_data(tiny_context *context, tiny_dtype dty
 /* The caller's memory, the `bytes` from `data` on, without a copy.  Element (i0, i1, ..) is the element offset +
    i0*strides[0] + .. of it; strides have any sign, 0 repeats; NULL strides mean row-major.  All must lie in the memory
    (TINY_ERROR_SHAPE), and `data` be aligned to an element.  The memory is read when work runs and must not change
-   before; tiny_assign and runs write there, unless `flags` has TINY_READ_ONLY: then the tensor gets memory of its
+   before; tiny_assign and runs write there, unless `flags` has TINY_FLAG_READ_ONLY: then the tensor gets memory of its
    own when it is to be written.  `deleter` (may be NULL) is called with `user` once, from any thread, when the last
    tensor that needs the memory is gone.  On failure the deleter is not called. */
 TINY_API tiny_status tiny_tensor_wrap(tiny_context *context, tiny_dtype dtype, const int64_t *dims,
@@ -442,7 +442,7 @@ enum {
   TINY_ALL = 6,
   TINY_LOGSUMEXP = 7 /* log(sum(exp(a))), without overflow */
 };
-/* Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS.
+/* Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_FLAG_KEEPDIMS.
    Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1,
    the lowest or highest value; a mean is NaN. */
 TINY_API tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor *a, const int64_t *axes, size_t naxes,
@@ -497,7 +497,7 @@ TINY_API tiny_status tiny_stack(tiny_tensor *const *tensors, size_t count, int64
 /* Parts of these sizes, which fill `axis`; `count` is the number of sizes.  On failure every part is NULL. */
 TINY_API tiny_status tiny_split(const tiny_tensor *a, int64_t axis, const int64_t *sizes, size_t nsizes,
                                 tiny_tensor **parts, size_t count);
-/* Blocks of channels become blocks of pixels; `a` is [n, c, h, w].  Takes TINY_COLUMNS_FIRST. */
+/* Blocks of channels become blocks of pixels; `a` is [n, c, h, w].  Takes TINY_FLAG_COLUMNS_FIRST. */
 TINY_API tiny_status tiny_depth_to_space(const tiny_tensor *a, int64_t block, tiny_flags flags, tiny_tensor **out);
 TINY_API tiny_status tiny_space_to_depth(const tiny_tensor *a, int64_t block, tiny_tensor **out);
 
@@ -518,11 +518,11 @@ TINY_API tiny_status tiny_gather_nd(const tiny_tensor *a, const tiny_tensor *ind
 TINY_API tiny_status tiny_one_hot(const tiny_tensor *index, int64_t depth, const tiny_tensor *on,
                                   const tiny_tensor *off, int64_t axis, tiny_tensor **out);
 /* The position of the greatest element along `axis`, int64: the first of equals; a NaN is the greatest.  Takes
-   TINY_KEEPDIMS and TINY_LAST. */
+   TINY_FLAG_KEEPDIMS and TINY_FLAG_LAST. */
 TINY_API tiny_status tiny_argmax(const tiny_tensor *a, int64_t axis, tiny_flags flags, tiny_tensor **out);
-/* The position of the lowest element: as tiny_argmax.  Takes TINY_KEEPDIMS and TINY_LAST. */
+/* The position of the lowest element: as tiny_argmax.  Takes TINY_FLAG_KEEPDIMS and TINY_FLAG_LAST. */
 TINY_API tiny_status tiny_argmin(const tiny_tensor *a, int64_t axis, tiny_flags flags, tiny_tensor **out);
-/* Sums up to each element along `axis`.  Takes TINY_EXCLUSIVE and TINY_REVERSE.  Dtypes as TINY_SUM. */
+/* Sums up to each element along `axis`.  Takes TINY_FLAG_EXCLUSIVE and TINY_FLAG_REVERSE.  Dtypes as TINY_SUM. */
 TINY_API tiny_status tiny_cumsum(const tiny_tensor *a, int64_t axis, tiny_flags flags, tiny_tensor **out);
 /* Keeps a[.., i, j] where j - i >= diagonal; 0 elsewhere. */
 TINY_API tiny_status tiny_triu(const tiny_tensor *a, int64_t diagonal, tiny_tensor **out);
@@ -532,7 +532,7 @@ TINY_API tiny_status tiny_tril(const tiny_tensor *a, int64_t diagonal, tiny_tens
 /* ---- Functions of networks -------------------------------------------------------------------
 ** Integers count as float32; what 16-bit floats add up, they add up in float32. */
 
-/* a * Phi(a), by erf.  Takes TINY_APPROXIMATE. */
+/* a * Phi(a), by erf.  Takes TINY_FLAG_APPROXIMATE. */
 TINY_API tiny_status tiny_gelu(const tiny_tensor *a, tiny_flags flags, tiny_tensor **out);
 /* a, and alpha * (exp(a) - 1) below 0. */
 TINY_API tiny_status tiny_elu(const tiny_tensor *a, double alpha, tiny_tensor **out);
@@ -549,7 +549,7 @@ TINY_API tiny_status tiny_softmax(const tiny_tensor *a, int64_t axis, tiny_tenso
 /* The logarithm of tiny_softmax. */
 TINY_API tiny_status tiny_log_softmax(const tiny_tensor *a, int64_t axis, tiny_tensor **out);
 /* The mean squared distance from the mean over `axes` (`axes` may be NULL with naxes 0: all); `correction` is
-   taken from the count it divides by: 0 or 1.  Takes TINY_KEEPDIMS. */
+   taken from the count it divides by: 0 or 1.  Takes TINY_FLAG_KEEPDIMS. */
 TINY_API tiny_status tiny_variance(const tiny_tensor *a, const int64_t *axes, size_t naxes, double correction,
                                    tiny_flags flags, tiny_tensor **out);
 
@@ -599,7 +599,8 @@ TINY_API tiny_status tiny_window_set_output_padding(tiny_window *window, const i
 /* Channels are split into as many groups, each a convolution of its own; at least 1. */
 TINY_API tiny_status tiny_window_set_groups(tiny_window *window, int64_t groups);
 TINY_API tiny_status tiny_window_set_layout(tiny_window *window, tiny_layout layout);
-/* What pools are told besides: takes TINY_CEIL_MODE and TINY_COUNT_INCLUDE_PAD, instead of those that were set. */
+/* What pools are told besides: takes TINY_FLAG_CEIL_MODE and TINY_FLAG_COUNT_INCLUDE_PAD, instead of those that were
+   set. */
 TINY_API tiny_status tiny_window_set_flags(tiny_window *window, tiny_flags flags);
 
 /* Cross-correlation.  x is [batch, channels, spatial..], `weight` [out channels, channels / groups, kernel..], `bias`
@@ -619,7 +620,8 @@ TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor
 TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
 /* Where tiny_max_pool's values are: positions in the flattened spatial axes, int64, the first of equals. */
 TINY_API tiny_status tiny_max_pool_indices(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
-/* The mean of each window, over axes as tiny_max_pool; padding counts only with the window's TINY_COUNT_INCLUDE_PAD. */
+/* The mean of each window, over axes as tiny_max_pool; padding counts only with the window's
+   TINY_FLAG_COUNT_INCLUDE_PAD. */
 TINY_API tiny_status tiny_avg_pool(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
 
 /* ---- Functions of networks: normalisation ------------------------------------------------------ */
@@ -736,9 +738,10 @@ TINY_API tiny_status tiny_custom_op_create(const char *domain, const char *name,
 TINY_API void tiny_custom_op_retain(tiny_custom_op *op);
 TINY_API void tiny_custom_op_release(tiny_custom_op *op);
 /* `infer` says what the outputs are, with `user`: by dtypes and shapes of the inputs and by the attributes it sets each
-   (tiny_custom_call_set_output).  It is called by the thread that builds, in the call that builds, and must not call
-   the library on that context.  A dimension may be a number that stands for a variable, to be passed on as it is;
-   who needs its size fails with TINY_ERROR_UNSUPPORTED. */
+   (tiny_custom_call_set_output).  It is called by the thread that builds or asks about a model, in that call, by
+   several at once if several do, and must not call the library on that context.  A dimension may be a number that
+   stands for a variable, in this call alone, to be passed on as it is; who needs its size fails with
+   TINY_ERROR_UNSUPPORTED. */
 TINY_API tiny_status tiny_custom_op_set_infer(tiny_custom_op *op,
                                               tiny_status (*infer)(void *user, tiny_custom_call *call));
 /* `run` computes the outputs, with `user`: inputs and outputs are row-major memory, aligned to 64 bytes or as the
@@ -795,8 +798,8 @@ TINY_API tiny_status tiny_model_load_memory(tiny_context *context, const void *d
                                             tiny_model **out);
 TINY_API void tiny_model_retain(tiny_model *model);
 TINY_API void tiny_model_release(tiny_model *model);
-/* All about the model as one JSON object: the keys of `tiny info --json`.  A building call, since it imports the
-   operators to say whether they can be compiled; tiny_model_header waits for nobody. */
+/* All about the model as one JSON object: the keys of `tiny info --json`.  It imports the operators, to count what a
+   run computes, in a graph of its own; tiny_model_header looks at none. */
 TINY_API tiny_status tiny_model_info(const tiny_model *model, tiny_report **out);
 /* What the file says of itself as one JSON object: what tiny_model_info has under "model", without a look at
    the operators. */
@@ -830,7 +833,7 @@ TINY_API tiny_status tiny_model_input_shape(const tiny_model *model, size_t inde
 /* The name of a free dimension ("N"), "" if it has none; lives as long as the model. */
 TINY_API tiny_status tiny_model_input_dim_name(const tiny_model *model, size_t index, size_t axis, const char **out);
 /* The same of outputs, before anything runs: as the file says, and where it says nothing as follows from its
-   graph with the free dimensions free.  A call that needs this is a building call.  What follows from
+   graph with the free dimensions free, which the first call that needs it finds out.  What follows from
    neither (a shape that elements decide, or an operator that is not supported) is TINY_ERROR_UNSUPPORTED; the
    shape of a run's outputs, tiny_run_output_shape says. */
 TINY_API tiny_status tiny_model_output_dtype(const tiny_model *model, size_t index, tiny_dtype *out);

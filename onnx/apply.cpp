@@ -17,40 +17,6 @@ namespace {
 constexpr int64_t kFreeMin = 2;
 constexpr int64_t kFreeMax = 4096;
 
-bool is_said(const Dim& dim) {
-  return dim.is_known() || !dim.name.empty();
-}
-
-// What the file says of an output.
-LoadedModel::OutputType declared_type(const ValueInfo& info) {
-  LoadedModel::OutputType out;
-  if (info.type.kind != ValueType::Kind::Tensor) return out;
-  const TensorTypeInfo* type = tensor_type(info.type.elem_type);
-  if (type && type->ours != ScalarType::Void) out.dtype = DType(type->ours);
-  if (info.type.has_rank) out.dims = info.type.dims;
-  return out;
-}
-
-bool is_complete(const LoadedModel::OutputType& type) {
-  return type.dtype && type.dims && std::ranges::all_of(*type.dims, is_said);
-}
-
-// Puts what was inferred where the file says nothing.
-void fill(LoadedModel::OutputType& type, const Tensor& inferred) {
-  if (!type.dtype) type.dtype = inferred.dtype();
-  const Shape& shape = inferred.shape();
-  if (!type.dims) type.dims.emplace(shape.size());
-  if (type.dims->size() != shape.size()) return;  // the file's word stands
-  for (size_t i = 0; i < shape.size(); ++i) {
-    Dim& dim = (*type.dims)[i];
-    if (is_said(dim)) continue;
-    if (shape[i].is_const())
-      dim.value = shape[i].value();
-    else
-      dim.name = to_string(shape[i]);
-  }
-}
-
 // The Variables below the dimensions, each once.
 std::vector<UOp> variables_of(const std::vector<Shape>& shapes) {
   std::vector<UOp> sizes;
@@ -62,54 +28,80 @@ std::vector<UOp> variables_of(const std::vector<Shape>& shapes) {
 
 }  // namespace
 
-// ---- Outputs before anything runs.
+// ---- What is asked before anything runs.
 
-bool LoadedModel::declares_output(size_t index) const {
-  const ValueInfo& info = output(index);
-  return info.type.kind != ValueType::Kind::Tensor ? info.type.kind != ValueType::Kind::None
-                                                   : is_complete(declared_type(info));
+const OutputType* LoadedModel::find_output_type(size_t index, const CustomOps& custom_ops) const {
+  return output_types_.find(index, custom_ops.size());
 }
 
-const LoadedModel::OutputType& LoadedModel::output_type(size_t index) {
-  if (!declares_output(index) && !outputs_inferred_) {
-    infer_outputs();
-    outputs_inferred_ = true;
-  }
-  return output_types_[index];
-}
-
-void LoadedModel::declare_outputs() {
-  for (size_t i = 0; i < output_count(); ++i) output_types_.push_back(declared_type(output(i)));
+const OutputType& LoadedModel::output_type(size_t index, const Ref<Context>& aside) const {
+  const size_t operators = aside->custom_ops().size();
+  if (!output_types_.find(index, operators)) output_types_.keep(inferred_outputs(aside), operators);
+  return *output_types_.find(index, operators);
 }
 
 // The inputs' shapes with each free dimension a Variable; none if one has no shape.
-std::vector<Shape> LoadedModel::free_shapes() const {
+std::optional<std::vector<Shape>> LoadedModel::free_shapes(tiny::Graph& graph) const {
   std::vector<Shape> shapes;
   for (size_t i = 0; i < input_count(); ++i) {
-    const ValueType& type = input(i).type;
-    if (!type.has_rank) return {};
-    Shape shape;
-    for (size_t k = 0; k < type.dims.size(); ++k)
-      shape.push_back(type.dims[k].is_known() ? tiny::Dim(type.dims[k].value)
-                                              : tiny::Dim(context_->graph().variable(
-                                                    dim_name(i, k), kFreeMin, kFreeMax)));
-    shapes.push_back(std::move(shape));
+    const ValueInfo& info = input(i);
+    if (!info.type.has_rank) return std::nullopt;
+    Shape& shape = shapes.emplace_back();
+    for (size_t k = 0; k < info.type.dims.size(); ++k) {
+      const Dim& dim = info.type.dims[k];
+      const std::string name = dim.name.empty() ? cat(info.name, ".", k) : dim.name;
+      shape.push_back(dim.is_known() ? tiny::Dim(dim.value)
+                                     : tiny::Dim(graph.variable(name, kFreeMin, kFreeMax)));
+    }
   }
   return shapes;
 }
 
-// What cannot be told without sizes, without elements, or at all, stays unknown.
-void LoadedModel::infer_outputs() {
-  const std::vector<Shape> shapes = free_shapes();
-  if (shapes.size() != input_count()) return;
+// Empty if that cannot be told without sizes, without elements, or at all.
+Tensors LoadedModel::inferred_outputs(const Ref<Context>& aside) const {
+  const auto shapes = free_shapes(aside->graph());
+  if (!shapes) return {};
   try {
-    const Imported imported = import(shapes, {});
-    for (size_t i = 0; i < output_count(); ++i) fill(output_types_[i], imported.outputs[i]);
+    Weights weights;
+    return import(Importer(aside, weights), *shapes, {}).outputs;
   } catch (const Error& e) {
     const bool is_about_the_model = e.status() == Status::Unsupported ||
                                     e.status() == Status::Shape || e.status() == Status::Index;
     if (!is_about_the_model) throw;
+    return {};
   }
+}
+
+std::optional<double> LoadedModel::operations(const Ref<Context>& aside) const {
+  if (!find_unsupported(model_, aside->custom_ops()).empty()) return std::nullopt;
+  for (size_t i = 0; i < input_count(); ++i) {
+    const ValueType& type = input(i).type;
+    const bool is_fixed = type.kind == ValueType::Kind::Tensor && type.has_rank &&
+                          std::all_of(type.dims.begin(), type.dims.end(),
+                                      [](const Dim& dim) { return dim.is_known(); });
+    if (!is_fixed || is_host_input(i)) return std::nullopt;
+  }
+  std::vector<Shape> shapes;
+  for (const Ints& shape : fixed_shapes()) shapes.push_back(to_shape(shape));
+  Weights weights;
+  const Imported imported = import(Importer(aside, weights), shapes, {});
+  std::vector<UOp> roots;
+  for (const Tensor& output : imported.outputs) roots.push_back(output.node());
+  if (roots.empty()) return 0.0;
+  const std::vector<UOp> order = topological(roots);
+  std::vector<uint8_t> varies(aside->graph().id_limit());
+  double count = 0;
+  for (const UOp& u : order) {
+    bool v = is_input(u);
+    for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
+    varies[u.id()] = v ? 1 : 0;
+    const bool is_arithmetic =
+        has(u.op(), kElementwise) && u.op() != Op::Cast && u.op() != Op::Bitcast;
+    if (!v || !(is_arithmetic || u.op() == Op::ReduceAxis)) continue;
+    const UOp& counted = u.op() == Op::ReduceAxis ? u.src(0) : u;
+    count += static_cast<double>(product(shape_of(counted)).value());
+  }
+  return count;
 }
 
 // ---- Graphs of the caller's.

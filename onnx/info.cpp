@@ -92,7 +92,7 @@ void write_ports(JsonWriter& json, const Graph& graph) {
   json.end_array();
 }
 
-void write_operators(JsonWriter& json, const Graph& graph, Context& context) {
+void write_operators(JsonWriter& json, const Graph& graph, const CustomOps& custom_ops) {
   std::map<Operator, int64_t> counts;
   int64_t nodes = 0;
   count_operators(graph, counts, nodes);
@@ -102,7 +102,7 @@ void write_operators(JsonWriter& json, const Graph& graph, Context& context) {
     json.key("version").integer(op.version).key("count").integer(count);
     json.key("supported")
         .boolean(find_row(op.domain, op.op_type, op.version) ||
-                 context.custom_ops().find(op.domain, op.op_type));
+                 custom_ops.find(op.domain, op.op_type));
     json.end_object();
   }
   json.end_array();
@@ -123,8 +123,8 @@ void write_initializers(JsonWriter& json, const Graph& graph) {
   json.end_array().end_object();
 }
 
-void write_unsupported(JsonWriter& json, const Model& model, Context& context) {
-  const std::vector<UnsupportedNode> unsupported = find_unsupported(model, context);
+void write_unsupported(JsonWriter& json, const Model& model, const CustomOps& custom_ops) {
+  const std::vector<UnsupportedNode> unsupported = find_unsupported(model, custom_ops);
   json.key("unsupported").begin_array();
   for (const UnsupportedNode& node : unsupported) {
     json.begin_object().key("node").text(node.node).key("domain").text(node.domain);
@@ -145,14 +145,15 @@ std::string header_json(const Model& model) {
   return json.result();
 }
 
-std::string info_json(const Model& model, std::optional<double> operations, Context& context) {
+std::string info_json(const Model& model, std::optional<double> operations,
+                      const CustomOps& custom_ops) {
   JsonWriter json;
   json.begin_object();
   write_header(json.key("model"), model);
   write_ports(json, model.graph);
-  write_operators(json, model.graph, context);
+  write_operators(json, model.graph, custom_ops);
   write_initializers(json, model.graph);
-  write_unsupported(json, model, context);
+  write_unsupported(json, model, custom_ops);
   json.key("flops");
   if (operations)
     json.real(*operations);

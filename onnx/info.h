@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/context.h"
+#include "engine/custom_op.h"
 #include "onnx/model.h"
 
 namespace tiny::onnx {
@@ -12,8 +12,9 @@ namespace tiny::onnx {
 // One object with the keys of `tiny info --json`: model, inputs, outputs, dims, operators, nodes,
 // initializers, unsupported, supported, flops, metadata.  `operations` (of one run; none if shapes
 // are free) becomes flops.
-// Operators that the context was given are supported.
-std::string info_json(const Model& model, std::optional<double> operations, Context& context);
+// `custom_ops`, which the context was given, are supported.
+std::string info_json(const Model& model, std::optional<double> operations,
+                      const CustomOps& custom_ops);
 // What it has under "model": what the file says of itself.
 std::string header_json(const Model& model);
 

@@ -111,7 +111,7 @@ LoadedModel::LoadedModel(Ref<Context> context, Model model)
     : context_(std::move(context)), model_(std::move(model)) {
   inline_functions(model_, limits_of(*context_));
   index_inputs();
-  declare_outputs();
+  output_types_.declare(model_.graph.outputs);
   list_metadata();
 }
 
@@ -378,7 +378,9 @@ Importer LoadedModel::importer() {
   return Importer(context_, weights_, &origins_);
 }
 
-LoadedModel::Imported LoadedModel::import(const std::vector<Shape>& shapes, const Known& known) {
+LoadedModel::Imported LoadedModel::import(Importer importer, const std::vector<Shape>& shapes,
+                                          const Known& known) const {
+  const Ref<Context>& context = importer.context();
   Imported out;
   std::vector<ImportInput> inputs;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -388,17 +390,17 @@ LoadedModel::Imported LoadedModel::import(const std::vector<Shape>& shapes, cons
     int64_t number = -1;
     Tensor tensor;
     if (!count.is(0)) {
-      const UOp node = make_input(*context_, dtype, count);
+      const UOp node = make_input(*context, dtype, count);
       number = static_cast<int64_t>(out.nodes.size());
       out.nodes.push_back(node);
-      tensor = Tensor(context_, make_reshape(node, shapes[i]));
+      tensor = Tensor(context, make_reshape(node, shapes[i]));
     } else {
-      tensor = full(context_, dtype, shapes[i], 0);
+      tensor = full(context, dtype, shapes[i], 0);
     }
     out.numbers.push_back(number);
     inputs.push_back({input(i).name, tensor, known.empty() ? std::nullopt : known[i]});
   }
-  out.outputs = importer().import(model_.graph, inputs);
+  out.outputs = importer.import(model_.graph, inputs);
   return out;
 }
 
@@ -407,7 +409,7 @@ Ref<const TensorProgram> LoadedModel::make_program(const std::vector<Shape>& sha
                                                    const Known& known) {
   const double start = now();
   const Ref<TensorProgram> out = make_ref<TensorProgram>();
-  const Imported imported = import(shapes, known);
+  const Imported imported = import(importer(), shapes, known);
   for (size_t i = 0; i < shapes.size(); ++i) {
     out->inputs.push_back(make_port(input(i).name, input_dtype(i), shapes[i], variables));
     out->inputs.back().number = imported.numbers[i];
@@ -431,37 +433,6 @@ Ref<const TensorProgram> LoadedModel::make_program(const std::vector<Shape>& sha
   out->import_seconds = now() - start;
   if (!nodes.empty()) out->compiled = compile_program(*context_, nodes, imported.nodes, variables);
   return out;
-}
-
-std::optional<double> LoadedModel::operations() {
-  if (!find_unsupported(model_, *context_).empty()) return std::nullopt;
-  for (size_t i = 0; i < input_count(); ++i) {
-    const ValueType& type = input(i).type;
-    const bool is_fixed = type.kind == ValueType::Kind::Tensor && type.has_rank &&
-                          std::all_of(type.dims.begin(), type.dims.end(),
-                                      [](const Dim& dim) { return dim.is_known(); });
-    if (!is_fixed || is_host_input(i)) return std::nullopt;
-  }
-  std::vector<Shape> shapes;
-  for (const Ints& shape : fixed_shapes()) shapes.push_back(to_shape(shape));
-  const Imported imported = import(shapes, {});
-  std::vector<UOp> roots;
-  for (const Tensor& output : imported.outputs) roots.push_back(output.node());
-  if (roots.empty()) return 0.0;
-  const std::vector<UOp> order = topological(roots);
-  std::vector<uint8_t> varies(context_->graph().id_limit());
-  double count = 0;
-  for (const UOp& u : order) {
-    bool v = is_input(u);
-    for (const UOp& s : u.src()) v |= varies[s.id()] != 0;
-    varies[u.id()] = v ? 1 : 0;
-    const bool is_arithmetic =
-        has(u.op(), kElementwise) && u.op() != Op::Cast && u.op() != Op::Bitcast;
-    if (!v || !(is_arithmetic || u.op() == Op::ReduceAxis)) continue;
-    const UOp& counted = u.op() == Op::ReduceAxis ? u.src(0) : u;
-    count += static_cast<double>(product(shape_of(counted)).value());
-  }
-  return count;
 }
 
 // ---- Running.

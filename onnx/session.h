@@ -7,7 +7,8 @@
 // and those asked for by compile(), get programs of their own.
 //
 // A model holds no nodes of a graph: it may be released from any thread, and so may its programs.
-// Compiling builds graphs and belongs to the context's thread.
+// Compiling builds graphs and belongs to the context's thread.  What is asked about a model is
+// answered from what never changes, or in a context made for the question: by any thread.
 #pragma once
 
 #include <list>
@@ -21,6 +22,7 @@
 #include "base/ref.h"
 #include "onnx/import/import.h"
 #include "onnx/model.h"
+#include "onnx/output_types.h"
 #include "tensor/run.h"
 #include "tensor/tensor.h"
 
@@ -51,15 +53,11 @@ class LoadedModel : public RefCounted {
   size_t output_index(const std::string& name) const;
   // Error{Unsupported} for a type that the engine has not.
   DType input_dtype(size_t index) const;
-  // What an output is before anything runs: as the file says, and where it says nothing as follows
-  // from the graph with its free dimensions free.
-  struct OutputType {
-    std::optional<DType> dtype;            // none: not known
-    std::optional<std::vector<Dim>> dims;  // none: not even their number
-  };
-  // Whether the file alone says all of it: then output_type() may be called from any thread.
-  bool declares_output(size_t index) const;
-  const OutputType& output_type(size_t index);
+  // What an output is before anything runs; null if it has to be inferred first.  `custom_ops` are
+  // those that the context has now.
+  const OutputType* find_output_type(size_t index, const CustomOps& custom_ops) const;
+  // Infers it in `aside`, a context that nobody else has.
+  const OutputType& output_type(size_t index, const Ref<Context>& aside) const;
   // Whether shapes may depend on the input's elements.
   bool is_host_input(size_t index) const;
 
@@ -74,8 +72,9 @@ class LoadedModel : public RefCounted {
   // one that is not.
   std::vector<Ints> fixed_shapes() const;
 
-  // Arithmetic operations of one run; none if a shape is free or something is not supported.
-  std::optional<double> operations();
+  // Arithmetic operations of one run, counted in `aside`, a context that nobody else has; none if a
+  // shape is free or something is not supported.
+  std::optional<double> operations(const Ref<Context>& aside) const;
 
   // Outputs for these inputs; computes inputs that have no memory yet.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
@@ -113,11 +112,10 @@ class LoadedModel : public RefCounted {
 
   void index_inputs();
   void list_metadata();
-  void declare_outputs();
-  void infer_outputs();
-  std::vector<Shape> free_shapes() const;
+  Tensors inferred_outputs(const Ref<Context>& aside) const;
+  std::optional<std::vector<Shape>> free_shapes(tiny::Graph& graph) const;
   Importer importer();
-  Imported import(const std::vector<Shape>& shapes, const Known& known);
+  Imported import(Importer importer, const std::vector<Shape>& shapes, const Known& known) const;
   void check_shapes(const std::vector<Ints>& shapes) const;
   void check_shapes(const std::vector<Shape>& shapes) const;
   Tensor checked_input(size_t index, const Tensor& tensor) const;
@@ -137,9 +135,8 @@ class LoadedModel : public RefCounted {
   Model model_;
   std::vector<size_t> inputs_;       // positions among the graph's inputs
   std::vector<size_t> host_inputs_;  // of them, those whose elements decide shapes
-  std::vector<OutputType> output_types_;
+  mutable OutputTypes output_types_;
   std::vector<std::pair<std::string, std::string>> metadata_;
-  bool outputs_inferred_ = false;
   Weights weights_;
   GraphOrigins origins_;                                          // once it was imported
   std::list<std::pair<Key, Ref<const TensorProgram>>> programs_;  // the latest used first

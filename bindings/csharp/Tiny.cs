@@ -388,7 +388,7 @@ public sealed partial class Tensor {
     try {
       Raw.tiny_tensor_wrap(context.handle, (int)dtype, dims, strides, count,
                            pin.AddrOfPinnedObject(), bytes, first,
-                           readOnly ? (uint)Raw.TINY_READ_ONLY : 0, Unpin,
+                           readOnly ? (uint)Raw.TINY_FLAG_READ_ONLY : 0, Unpin,
                            GCHandle.ToIntPtr(pin), out made);
     } catch {
       pin.Free();

@@ -63,6 +63,11 @@ def strip(name):
     return re.sub(r"^tiny_", "", name, flags=re.I)
 
 
+def flag_name(name):
+    """TINY_FLAG_KEEPDIMS -> keepdims."""
+    return strip(name).removeprefix("FLAG_").lower()
+
+
 def camel(name):
     return "".join(part.capitalize() for part in strip(name).lower().split("_"))
 
@@ -172,7 +177,7 @@ class Model:
         if p.type == "int32_t" and f"{p.name} != 0" in doc:
             return Argument("flag", p.name), at + 1
         if p.type in self.flags:
-            taken = [(strip(name).lower(), number) for name, number, _ in self.flags[p.type].values
+            taken = [(flag_name(name), number) for name, number, _ in self.flags[p.type].values
                      if re.search(rf"\b{name}\b", doc)]
             if not taken:
                 raise ValueError(f"the comment names none of the flags {p.name}: {doc}")

@@ -652,7 +652,7 @@ tiny_status tiny_wrap_buffer(tiny_context *context, tiny_dtype dtype, PyObject *
   if (status == TINY_OK)
     status = tiny_tensor_wrap(context, dtype, dims, strides, (size_t)view->ndim, (char *)view->buf + lowest,
                               (size_t)(highest - lowest + view->itemsize), -lowest / view->itemsize,
-                              view->readonly ? TINY_READ_ONLY : 0, release_buffer, view, out);
+                              view->readonly ? TINY_FLAG_READ_ONLY : 0, release_buffer, view, out);
   if (status != TINY_OK) {
     PyBuffer_Release(view);
     PyMem_Free(view);

@@ -17,7 +17,7 @@ typedef int32_t tiny_unary_op;
 enum { TINY_NEG = 0, TINY_NOT = 2, /* bitwise, and so on */
        TINY_EXP };
 typedef uint32_t tiny_flags;
-enum { TINY_KEEP = 1, TINY_LAST = 2, TINY_TOP = 4 };
+enum { TINY_FLAG_KEEP = 1, TINY_FLAG_LAST = 2, TINY_FLAG_TOP = 4 };
 typedef int32_t tiny_layout;
 enum { TINY_LAYOUT_FIRST = 0, TINY_LAYOUT_LAST = 1 };
 typedef struct tiny_context tiny_context; /* a place */
@@ -35,7 +35,7 @@ TINY_API tiny_status tiny_tensor_data(const tiny_tensor *t, const void **out);
 TINY_API tiny_status tiny_tensor_made(tiny_context *context, void (*done)(void *user), void *user,
                                       tiny_tensor **out);
 TINY_API tiny_status tiny_tensor_both(const tiny_tensor *t, size_t *first, tiny_unary_op *second);
-/* Takes TINY_LAST and TINY_KEEP. */
+/* Takes TINY_FLAG_LAST and TINY_FLAG_KEEP. */
 TINY_API tiny_status tiny_best(const tiny_tensor *a, tiny_flags flags, tiny_tensor **out);
 /* `count` is the number of sizes. */
 TINY_API tiny_status tiny_split(const tiny_tensor *a, double by, const int64_t *sizes, size_t n,
@@ -71,7 +71,7 @@ class Reading(unittest.TestCase):
         flags, = self.calls["best"].arguments
         self.assertEqual((flags.kind, flags.names, flags.bits), ("flags", ("keep", "last"), (1, 2)))
         with self.assertRaisesRegex(ValueError, "none of the flags"):
-            model.Model(header.parse(SMALL.replace("Takes TINY_LAST and TINY_KEEP.", "Takes bits.")))
+            model.Model(header.parse(SMALL.replace("Takes TINY_FLAG_LAST and TINY_FLAG_KEEP.", "Takes bits.")))
 
     def test_values_lose_what_all_have_in_common(self):
         layout = self.model.enumerations["tiny_layout"]

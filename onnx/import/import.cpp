@@ -59,9 +59,9 @@ std::string origin_name(const Node& node) {
 }
 
 // Whether the library has the operator, or the context was given it.
-bool is_known(Context& context, const Node& node) {
+bool is_known(const CustomOps& custom_ops, const Node& node) {
   return find_row(node.domain, node.op_type, node.version) ||
-         context.custom_ops().find(node.domain, node.op_type);
+         custom_ops.find(node.domain, node.op_type);
 }
 
 std::string missing_row(const Node& node) {
@@ -287,7 +287,7 @@ void Importer::call(const Node& node, std::vector<Value> inputs) {
 void Importer::node(const Node& node) {
   std::vector<Value> inputs;
   try {
-    const bool has_row = is_known(*context_, node);
+    const bool has_row = is_known(context_->custom_ops(), node);
     bool ready = true;
     for (const std::string& name : node.inputs) {
       if (name.empty() || is_missing(name)) {
@@ -316,7 +316,7 @@ void Importer::node(const Node& node) {
 }
 
 Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
-  if (!is_known(*context_, node)) throw Error(Status::Unsupported, missing_row(node));
+  if (!is_known(context_->custom_ops(), node)) throw Error(Status::Unsupported, missing_row(node));
   is_alone_ = true;
   scopes_.emplace_back();
   while (!inputs.empty() && !inputs.back().is_given()) inputs.pop_back();
@@ -432,12 +432,13 @@ bool is_ours(int32_t type) {
   return info && info->ours != ScalarType::Void;
 }
 
-void look_at(const Graph& graph, Types types, Context& context, std::vector<UnsupportedNode>& out) {
+void look_at(const Graph& graph, Types types, const CustomOps& custom_ops,
+             std::vector<UnsupportedNode>& out) {
   declare(graph, types);
   for (const Node& node : graph.nodes) {
     std::vector<std::string> dtypes;
     std::string reason;
-    if (!is_known(context, node)) reason = missing_row(node);
+    if (!is_known(custom_ops, node)) reason = missing_row(node);
     for (const auto* names : {&node.inputs, &node.outputs})
       for (const std::string& name : *names) {
         const auto at = types.find(name);
@@ -453,7 +454,7 @@ void look_at(const Graph& graph, Types types, Context& context, std::vector<Unsu
       out.push_back(
           {label_of(node), node.domain, node.op_type, node.version, std::move(dtypes), reason});
     for (const Attribute& attribute : node.attributes)
-      for (const Graph& inner : attribute.graphs) look_at(inner, types, context, out);
+      for (const Graph& inner : attribute.graphs) look_at(inner, types, custom_ops, out);
   }
 }
 
@@ -486,9 +487,9 @@ void demand(const Graph& graph, std::set<std::string_view>& names) {
 
 }  // namespace
 
-std::vector<UnsupportedNode> find_unsupported(const Model& model, Context& context) {
+std::vector<UnsupportedNode> find_unsupported(const Model& model, const CustomOps& custom_ops) {
   std::vector<UnsupportedNode> out;
-  look_at(model.graph, {}, context, out);
+  look_at(model.graph, {}, custom_ops, out);
   return out;
 }
 

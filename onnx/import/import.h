@@ -31,7 +31,7 @@ struct UnsupportedNode {
 
 // What can be told from operators, versions and declared types alone, subgraphs included; a node of
 // an operator that the context was given is supported.
-std::vector<UnsupportedNode> find_unsupported(const Model& model, Context& context);
+std::vector<UnsupportedNode> find_unsupported(const Model& model, const CustomOps& custom_ops);
 // Error{Unsupported} that lists all of them.
 [[noreturn]] void throw_unsupported(const std::vector<UnsupportedNode>& nodes);
 

@@ -90,8 +90,9 @@ std::vector<int64_t> numbers(const int64_t* values, size_t count, const char* na
 void check_flags(tiny_flags flags, tiny_flags known) {
   if ((flags & ~known) == 0) return;
   std::vector<std::string> names;
-#define FLAG(name) \
-  if (known & TINY_##name) names.push_back(cat("TINY_" #name " (", int{TINY_##name}, ")"));
+#define FLAG(name)              \
+  if (known & TINY_FLAG_##name) \
+    names.push_back(cat("TINY_FLAG_" #name " (", int{TINY_FLAG_##name}, ")"));
 #include "api/families.def"
   throw Error(Status::InvalidArgument,
               cat("flags is ", flags, "; its bits may be ", join(names, ", ")));
@@ -156,15 +157,38 @@ Building::Building(tiny_context& context, StopSignal::Since since, std::adopt_lo
 }
 
 Beside::Beside(tiny_context& context, StopSignal::Since since)
-    : context_(context), inside_(&context) {
+    : context_(context),
+      inside_(&context),
+      since_(since ? since : StopSignal::Since(StopSignal::Clock::now())) {
   stop_.set_token(context.lock.token());
   stop_.set_poll(context.core->flags().poll);
-  stop_.begin(context.core->flags().time_limit, since);
+  stop_.begin(context.core->flags().time_limit, since_);
 }
 
 FileAccess Beside::file_access() const {
   Context& core = *context_.core;
   return {core.flags().map_files == 0, Ref<MemoryUse>(&core.device().memory()), &stop_};
+}
+
+Ref<Context> Beside::own_context() const {
+  Context& core = *context_.core;
+  Flags flags = Flags::defaults();
+  flags.device = "interp";
+  flags.threads = 1;
+  flags.cache = 0;
+  flags.spec = core.flags().spec;
+  flags.map_files = core.flags().map_files;
+  flags.memory_kept = 0;
+  if (const int64_t limit = core.flags().memory_limit; limit > 0)
+    flags.memory_limit = std::max<int64_t>(1, limit - core.device().memory().used());
+  flags.allocator = core.flags().allocator;
+  flags.poll = core.flags().poll;
+  flags.owner = core.flags().owner;
+  Ref<Context> own = make_ref<Context>(std::move(flags));
+  own->custom_ops().copy(core.custom_ops());
+  own->stop().set_token(stop_.token());
+  own->stop().begin(core.flags().time_limit, since_);
+  return own;
 }
 
 void give_handles(tiny_context& context, std::vector<Tensor> values, tiny_tensor** outs) {

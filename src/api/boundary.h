@@ -108,10 +108,14 @@ class Beside {
   const StopSignal& stop() const { return stop_; }
   // How the context reads files.
   FileAccess file_access() const;
+  // One that nobody else has, for a graph that is looked at and forgotten: with the context's
+  // limits and operators.  It computes no more than shapes depend on.
+  Ref<Context> own_context() const;
 
  private:
   tiny_context& context_;
-  Inside inside_;  // the caller's poll function must not call the context
+  Inside inside_;  // the caller's functions must not call the context
+  StopSignal::Since since_;
   StopSignal stop_;
 };
 

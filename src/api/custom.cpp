@@ -72,27 +72,24 @@ void require_ok(tiny_status status, const tiny_custom_call& call, const char* wh
       call.message.empty() ? tiny::cat(what, " returned the status ", status) : call.message);
 }
 
-// A description in one context.
+// A description as a context knows it.
 class CallersOp : public tiny::CustomOp {
  public:
-  // The context outlives all building calls.
-  CallersOp(const tiny_context& context, const tiny_custom_op& op)
-      : CustomOp(op.domain, op.name),
-        context_(context),
-        user_(op.user),
-        infer_(op.infer),
-        run_(op.run) {}
+  explicit CallersOp(const tiny_custom_op& op)
+      : CustomOp(op.domain, op.name), user_(op.user), infer_(op.infer), run_(op.run) {}
 
   std::vector<HostCall::Value> infer(const std::string& attributes,
                                      std::span<const HostCall::Value> inputs,
                                      size_t outputs) const override {
+    // Numbers that stand for dimensions are of this call: graphs of any context ask.
+    tiny::DimensionMarks marks(tiny::DimensionMarks::next_context());
     tiny_custom_call call;
     call.attributes = &attributes;
     call.infers = true;
     for (const HostCall::Value& input : inputs) {
       tiny_custom_call::Value& value = call.inputs.emplace_back();
       value.dtype = number_of(input.dtype);
-      for (const tiny::Dim& d : input.shape) value.dims.push_back(marks().mark(d));
+      for (const tiny::Dim& d : input.shape) value.dims.push_back(marks.mark(d));
     }
     call.outputs.resize(outputs);
     require_ok(infer_(user_->get(), &call), call, "its infer function");
@@ -101,7 +98,7 @@ class CallersOp : public tiny::CustomOp {
       const tiny_custom_call::Value& value = call.outputs[i];
       require(value.dtype != 0, Status::InvalidArgument,
               "its infer function sets no dtype of output ", i);
-      out.push_back({tiny::dtype_argument(value.dtype), marks().shape(value.dims, "dims"), -1});
+      out.push_back({tiny::dtype_argument(value.dtype), marks.shape(value.dims, "dims"), -1});
     }
     return out;
   }
@@ -121,9 +118,6 @@ class CallersOp : public tiny::CustomOp {
   }
 
  private:
-  tiny::DimensionMarks& marks() const { return const_cast<tiny_context&>(context_).marks; }
-
-  const tiny_context& context_;
   tiny::Ref<UserData> user_;
   Callback infer_;
   Callback run_;
@@ -183,7 +177,7 @@ tiny_status tiny_context_add_custom_op(tiny_context* context, const tiny_custom_
     const tiny_custom_op& o = tiny::required(op, "op");
     require(o.infer && o.run, Status::InvalidArgument, "the operator ", o.domain, ".", o.name,
             " needs an infer and a run function");
-    context->core->custom_ops().add(tiny::make_ref<CallersOp>(*context, o));
+    context->core->custom_ops().add(tiny::make_ref<CallersOp>(o));
   });
 }
 

@@ -64,8 +64,8 @@ tiny_status tiny_split(const tiny_tensor* a, int64_t axis, const int64_t* sizes,
 tiny_status tiny_depth_to_space(const tiny_tensor* a, int64_t block, tiny_flags flags,
                                 tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    check_flags(flags, TINY_COLUMNS_FIRST);
-    return tiny::depth_to_space(a->value, block, flags & TINY_COLUMNS_FIRST);
+    check_flags(flags, TINY_FLAG_COLUMNS_FIRST);
+    return tiny::depth_to_space(a->value, block, flags & TINY_FLAG_COLUMNS_FIRST);
   });
 }
 
@@ -101,22 +101,22 @@ tiny_status tiny_one_hot(const tiny_tensor* index, int64_t depth, const tiny_ten
 
 tiny_status tiny_argmax(const tiny_tensor* a, int64_t axis, tiny_flags flags, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    check_flags(flags, TINY_KEEPDIMS | TINY_LAST);
-    return tiny::argmax(a->value, axis, flags & TINY_KEEPDIMS, flags & TINY_LAST);
+    check_flags(flags, TINY_FLAG_KEEPDIMS | TINY_FLAG_LAST);
+    return tiny::argmax(a->value, axis, flags & TINY_FLAG_KEEPDIMS, flags & TINY_FLAG_LAST);
   });
 }
 
 tiny_status tiny_argmin(const tiny_tensor* a, int64_t axis, tiny_flags flags, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    check_flags(flags, TINY_KEEPDIMS | TINY_LAST);
-    return tiny::argmin(a->value, axis, flags & TINY_KEEPDIMS, flags & TINY_LAST);
+    check_flags(flags, TINY_FLAG_KEEPDIMS | TINY_FLAG_LAST);
+    return tiny::argmin(a->value, axis, flags & TINY_FLAG_KEEPDIMS, flags & TINY_FLAG_LAST);
   });
 }
 
 tiny_status tiny_cumsum(const tiny_tensor* a, int64_t axis, tiny_flags flags, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    check_flags(flags, TINY_EXCLUSIVE | TINY_REVERSE);
-    return tiny::cumsum(a->value, axis, flags & TINY_EXCLUSIVE, flags & TINY_REVERSE);
+    check_flags(flags, TINY_FLAG_EXCLUSIVE | TINY_FLAG_REVERSE);
+    return tiny::cumsum(a->value, axis, flags & TINY_FLAG_EXCLUSIVE, flags & TINY_FLAG_REVERSE);
   });
 }
 
@@ -130,9 +130,9 @@ tiny_status tiny_tril(const tiny_tensor* a, int64_t diagonal, tiny_tensor** out)
 
 tiny_status tiny_gelu(const tiny_tensor* a, tiny_flags flags, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    check_flags(flags, TINY_APPROXIMATE);
+    check_flags(flags, TINY_FLAG_APPROXIMATE);
     return tiny::gelu(a->value,
-                      flags & TINY_APPROXIMATE ? tiny::GeluKind::Tanh : tiny::GeluKind::Exact);
+                      flags & TINY_FLAG_APPROXIMATE ? tiny::GeluKind::Tanh : tiny::GeluKind::Exact);
   });
 }
 
@@ -166,11 +166,11 @@ tiny_status tiny_log_softmax(const tiny_tensor* a, int64_t axis, tiny_tensor** o
 tiny_status tiny_variance(const tiny_tensor* a, const int64_t* axes, size_t naxes,
                           double correction, tiny_flags flags, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    check_flags(flags, TINY_KEEPDIMS);
+    check_flags(flags, TINY_FLAG_KEEPDIMS);
     const bool all = naxes == 0 && axes == nullptr;
     return tiny::variance(a->value,
                           all ? tiny::every_axis(a->value.rank()) : numbers(axes, naxes, "axes"),
-                          correction, flags & TINY_KEEPDIMS);
+                          correction, flags & TINY_FLAG_KEEPDIMS);
   });
 }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "api/boundary.h"
@@ -16,6 +15,7 @@ using tiny::guarded;
 using tiny::require;
 using tiny::Status;
 using tiny::onnx::LoadedModel;
+using tiny::onnx::OutputType;
 using tiny::onnx::ValueInfo;
 
 namespace {
@@ -40,18 +40,17 @@ const ValueInfo& input_at(const LoadedModel& model, size_t index) {
   return model.input(checked_index(index, model.input_count(), "inputs"));
 }
 
-// `body` of what is known of an output, which is inferred where the file does not say it.
-template <class Body>
-void with_output(const tiny_model* model, size_t index, Body body) {
-  const tiny_model& m = tiny::required(model, "model");
-  checked_index(index, m.value->output_count(), "outputs");
-  std::optional<tiny::Building> building;
-  if (!m.value->declares_output(index)) building.emplace(*m.context);
-  body(m.value->output(index), m.value->output_type(index));
+// What is known of an output, which is inferred where the file does not say it.
+const OutputType& type_of_output(const tiny_model& model, size_t index) {
+  const LoadedModel& m = *model.value;
+  checked_index(index, m.output_count(), "outputs");
+  if (const auto* known = m.find_output_type(index, model.context->core->custom_ops()))
+    return *known;
+  const tiny::Beside beside(*model.context);
+  return m.output_type(index, beside.own_context());
 }
 
-const std::vector<tiny::onnx::Dim>& known_dims(const ValueInfo& info,
-                                               const LoadedModel::OutputType& type) {
+const std::vector<tiny::onnx::Dim>& known_dims(const ValueInfo& info, const OutputType& type) {
   require(type.dims.has_value(), Status::Unsupported, "the shape of output \"", info.name,
           "\" is not known before the model runs");
   return *type.dims;
@@ -220,9 +219,10 @@ tiny_status tiny_model_info(const tiny_model* model, tiny_report** out) {
   *out = nullptr;
   return guarded(__func__, [&] {
     const tiny_model& m = tiny::required(model, "model");
-    const tiny::Building building(*m.context);
+    const tiny::Beside beside(*m.context);
+    const tiny::Ref<tiny::Context> aside = beside.own_context();
     *out = new tiny_report(
-        tiny::onnx::info_json(m.value->model(), m.value->operations(), *m.context->core));
+        tiny::onnx::info_json(m.value->model(), m.value->operations(aside), aside->custom_ops()));
   });
 }
 
@@ -296,36 +296,28 @@ tiny_status tiny_model_input_dim_name(const tiny_model* model, size_t index, siz
 }
 
 tiny_status tiny_model_output_dtype(const tiny_model* model, size_t index, tiny_dtype* out) {
-  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
-  *out = 0;
-  return guarded(__func__, [&] {
-    with_output(model, index, [&](const ValueInfo& info, const LoadedModel::OutputType& type) {
-      require(type.dtype.has_value(), Status::Unsupported, "the dtype of output \"", info.name,
-              "\" is not known before the model runs");
-      *out = type.dtype->info().number;
-    });
+  return tiny::answer(__func__, out, model, "model", [&](const tiny_model& m) {
+    const OutputType& type = type_of_output(m, index);
+    require(type.dtype.has_value(), Status::Unsupported, "the dtype of output \"",
+            m.value->output(index).name, "\" is not known before the model runs");
+    return type.dtype->info().number;
   });
 }
 
 tiny_status tiny_model_output_shape(const tiny_model* model, size_t index, int64_t* dims,
                                     size_t capacity, size_t* rank) {
-  if (!rank) return tiny::fail(__func__, Status::InvalidArgument, "rank is NULL");
-  *rank = 0;
-  return guarded(__func__, [&] {
-    with_output(model, index, [&](const ValueInfo& info, const LoadedModel::OutputType& type) {
-      *rank = write_dims(known_dims(info, type), dims, capacity);
-    });
+  return tiny::answer(__func__, rank, model, "model", [&](const tiny_model& m) {
+    const OutputType& type = type_of_output(m, index);
+    return write_dims(known_dims(m.value->output(index), type), dims, capacity);
   });
 }
 
 tiny_status tiny_model_output_dim_name(const tiny_model* model, size_t index, size_t axis,
                                        const char** out) {
-  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
-  *out = nullptr;
-  return guarded(__func__, [&] {
-    with_output(model, index, [&](const ValueInfo& info, const LoadedModel::OutputType& type) {
-      *out = name_of_dim(info.name, known_dims(info, type), axis);
-    });
+  return tiny::answer(__func__, out, model, "model", [&](const tiny_model& m) {
+    const OutputType& type = type_of_output(m, index);
+    const ValueInfo& info = m.value->output(index);
+    return name_of_dim(info.name, known_dims(info, type), axis);
   });
 }
 

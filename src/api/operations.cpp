@@ -75,12 +75,12 @@ tiny_status tiny_compare(tiny_compare_op op, const tiny_tensor* a, const tiny_te
 tiny_status tiny_reduce(tiny_reduce_op op, const tiny_tensor* a, const int64_t* axes, size_t naxes,
                         tiny_flags flags, tiny_tensor** out) {
   return produce(__func__, out, {{a, "a"}}, [&] {
-    check_flags(flags, TINY_KEEPDIMS);
+    check_flags(flags, TINY_FLAG_KEEPDIMS);
     const auto reduction = find<tiny::Reduction>(tiny::kReduce, op, "reduction");
     const bool all = naxes == 0 && axes == nullptr;
     return reduction(a->value,
                      all ? tiny::every_axis(a->value.rank()) : numbers(axes, naxes, "axes"),
-                     flags & TINY_KEEPDIMS);
+                     flags & TINY_FLAG_KEEPDIMS);
   });
 }
 

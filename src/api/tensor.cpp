@@ -102,7 +102,7 @@ tiny_status tiny_tensor_wrap(tiny_context* context, tiny_dtype dtype, const int6
                              int64_t offset, tiny_flags flags, void (*deleter)(void* user),
                              void* user, tiny_tensor** out) {
   return produce(__func__, out, context, [&] {
-    tiny::check_flags(flags, TINY_READ_ONLY);
+    tiny::check_flags(flags, TINY_FLAG_READ_ONLY);
     const tiny::DType type = tiny::dtype_argument(dtype);
     const Ints shape = context->marks.plain(numbers(dims, ndim, "dims"), "dims");
     tiny::check_shape(tiny::to_shape(shape), type);
@@ -112,7 +112,7 @@ tiny_status tiny_tensor_wrap(tiny_context* context, tiny_dtype dtype, const int6
     const bool is_empty = std::ranges::count(shape, 0) > 0;
     void* first = is_empty ? nullptr : static_cast<std::byte*>(data) + offset * type.bytes();
     return tiny::wrap(context->core, type, shape, steps, data ? first : nullptr, deleter, user,
-                      (flags & TINY_READ_ONLY) == 0);
+                      (flags & TINY_FLAG_READ_ONLY) == 0);
   });
 }
 

@@ -149,9 +149,9 @@ tiny_status tiny_window_set_layout(tiny_window* window, tiny_layout layout) {
 
 tiny_status tiny_window_set_flags(tiny_window* window, tiny_flags flags) {
   return set(__func__, window, [&](tiny::Window& w) {
-    tiny::check_flags(flags, TINY_CEIL_MODE | TINY_COUNT_INCLUDE_PAD);
-    w.ceil_mode = flags & TINY_CEIL_MODE;
-    w.count_include_pad = flags & TINY_COUNT_INCLUDE_PAD;
+    tiny::check_flags(flags, TINY_FLAG_CEIL_MODE | TINY_FLAG_COUNT_INCLUDE_PAD);
+    w.ceil_mode = flags & TINY_FLAG_CEIL_MODE;
+    w.count_include_pad = flags & TINY_FLAG_COUNT_INCLUDE_PAD;
   });
 }
 

@@ -82,10 +82,17 @@ void Log::tell(const std::string& text) const {
     std::fputs(text.c_str(), stderr);
 }
 
-Flags Flags::from_environment(void (*warning)(const std::string& line)) {
+Flags Flags::defaults() {
   Flags flags;
+#define FLAG(key, kind, default_text, least, most, meaning) \
+  assign(flags.key, default_text, info_of(#key), #key, nullptr);
+#include "base/flags.def"
+  return flags;
+}
+
+Flags Flags::from_environment(void (*warning)(const std::string& line)) {
+  Flags flags = defaults();
 #define FLAG(key, kind, default_text, least, most, meaning)                       \
-  assign(flags.key, default_text, info_of(#key), #key, nullptr);                  \
   if (const char* text = std::getenv(variable_name(#key).c_str()); text && *text) \
     assign(flags.key, text, info_of(#key), variable_name(#key), warning);
 #include "base/flags.def"

@@ -62,6 +62,8 @@ struct Flags {
   Poll poll;
   Ref<CallbackOwner> owner;  // of what these need; may be null
 
+  // The table's, whatever the environment says.
+  static Flags defaults();
   // Defaults, overridden by TINY_* variables.  A variable that is malformed, out of range or
   // unknown is reported through `warning` (one line each) and otherwise ignored.
   static Flags from_environment(void (*warning)(const std::string& line));

@@ -104,7 +104,8 @@ Kernel prepare_kernel(const Kernel& kernel, const Target& target) {
   return merge_ranges(split_at_divisors(decomposed(kernel, target)));
 }
 
-CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options) {
+CodegenResult generate(const Kernel& kernel, const Machine& target,
+                       const PipelineOptions& options) {
   CodegenResult result;
   Kernel& current = result.kernel;
   PassLog log(options, kernel.roots.front().graph().stop(), result);

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "codegen/choose/choose.h"
+#include "cost/machine.h"
 #include "ir/kernel.h"
 #include "ir/linear.h"
-#include "ir/target.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -52,7 +52,7 @@ Kernel prepare_kernel(const Kernel& kernel, const Target& target);
 
 // The program is named after the shape of its loops (codegen/figures.h).  Throws what the signal of
 // the kernel's graph says.
-CodegenResult generate(const Kernel& kernel, const Target& target, const PipelineOptions& options);
+CodegenResult generate(const Kernel& kernel, const Machine& target, const PipelineOptions& options);
 
 // The order of a kernel's ranges and its nodes, one a line: what TINY_DEBUG=5 shows.
 std::string uops_text(const Kernel& kernel);

@@ -54,7 +54,7 @@ constexpr std::string_view kNames[kResources] = {"issue", "arithmetic", "loads",
 
 class Estimator {
  public:
-  Estimator(const Kernel& kernel, const Target& target)
+  Estimator(const Kernel& kernel, const Machine& target)
       : kernel_(kernel), target_(target), table_(access_table(kernel)) {
     for (size_t i = 0; i < kernel.ranges.size(); ++i) {
       const RangeKind kind = kernel.ranges[i].kind;
@@ -573,7 +573,7 @@ class Estimator {
   }
 
   const Kernel& kernel_;
-  const Target& target_;
+  const Machine& target_;
   const AccessTable table_;
   std::vector<UOp> cut_;  // below facts: ranges of tiles that do not fit, among others
   std::vector<Closure> closures_;
@@ -595,7 +595,7 @@ Resource Estimate::bound() const {
   return static_cast<Resource>(std::ranges::max_element(each) - each.begin());
 }
 
-Estimate estimate(const Kernel& kernel, const Target& target) {
+Estimate estimate(const Kernel& kernel, const Machine& target) {
   return Estimator(kernel, target).run();
 }
 

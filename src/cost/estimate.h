@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "cost/machine.h"
 #include "ir/kernel.h"
-#include "ir/target.h"
 
 namespace tiny {
 
@@ -35,6 +35,6 @@ struct Estimate {
 std::string_view name_of(Resource resource);
 
 // `kernel` has had its options applied.  Sizes of the run count with the most that they can be.
-Estimate estimate(const Kernel& kernel, const Target& target);
+Estimate estimate(const Kernel& kernel, const Machine& target);
 
 }  // namespace tiny

@@ -9,6 +9,10 @@ namespace tiny {
 
 namespace {
 
+// What the first level of cache gives for each byte that the second one does: measured on Zen 5
+// (530 for 257 GB/s), and about as much on Skylake.
+constexpr double kFirstLevelFaster = 2;
+
 double extent_of(const AccessTable& table, RangeSet set) {
   double n = 1;
   for (; set; set &= set - 1) n *= table.extents[static_cast<size_t>(std::countr_zero(set))];
@@ -17,7 +21,7 @@ double extent_of(const AccessTable& table, RangeSet set) {
 
 }  // namespace
 
-double limit_seconds(const Kernel& kernel, const Target& target) {
+double limit_seconds(const Kernel& kernel, const Machine& target) {
   const AccessTable table = access_table(kernel);
   FreeRanges free;
   add_free_ranges(kernel, kernel.roots, free);
@@ -44,11 +48,9 @@ double limit_seconds(const Kernel& kernel, const Target& target) {
     const DType dtype = a.store ? a.node.src(1).dtype() : a.node.dtype();
     bytes += std::min(elements, a.elements) * static_cast<double>(dtype.bytes());
   }
-  const double bandwidth = bytes <= static_cast<double>(target.l1_bytes)   ? 2 * target.l2_bandwidth
-                           : bytes <= static_cast<double>(target.l2_bytes) ? target.l2_bandwidth
-                           : bytes <= static_cast<double>(target.l3_bytes)
-                               ? target.l3_bandwidth
-                               : target.memory_bandwidth;
+  const double bandwidth = bytes <= static_cast<double>(target.l1_bytes)
+                               ? kFirstLevelFaster * target.l2_bandwidth
+                               : bandwidth_of(bytes, target, 1);
   return std::max(work / target.fma_rate, bytes / bandwidth);
 }
 

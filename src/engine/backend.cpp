@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cost/processors.h"
 #include "engine/measure_speeds.h"
-#include "ir/processors.h"
 #include "render/bytecode.h"
 #include "render/c/c.h"
 #include "render/x86/x86.h"
@@ -62,12 +62,12 @@ DotSet allowed(DotSet dots, const Flags& flags) {
 class InterpreterBackend : public Backend {
  public:
   explicit InterpreterBackend(const Flags& flags)
-      : device_(make_interpreter_device()), target_(generic_target(64)) {
-    target_.name = "interp";
-    target_.dots = allowed(kAllDots, flags);
+      : device_(make_interpreter_device()), machine_(generic_target(64)) {
+    machine_.name = "interp";
+    machine_.dots = allowed(kAllDots, flags);
   }
   Device& device() override { return *device_; }
-  const Target& target() const override { return target_; }
+  const Machine& machine() const override { return machine_; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs)
@@ -78,24 +78,26 @@ class InterpreterBackend : public Backend {
 
  private:
   std::unique_ptr<Device> device_;
-  Target target_;
+  Machine machine_;
 };
 
-// What the processor can do, as data for codegen.
-Target cpu_target(const CpuFacts& facts, CpuIsa isa, const Flags& flags) {
-  Target target = isa == CpuIsa::Avx512 ? avx512_target() : avx2_target();
-  target.dots = allowed(dots_of(facts, isa), flags);
-  target.l1_bytes = facts.l1_bytes;
-  target.l2_bytes = facts.l2_bytes;
-  target.l3_bytes = std::max(facts.l3_bytes, facts.l2_bytes);
-  target.bypass_bytes = target.l3_bytes;
+// What the processor can do, and what that takes, as data for the choices and codegen.
+Machine cpu_machine(const CpuFacts& facts, CpuIsa isa, const Flags& flags) {
+  Machine machine(isa == CpuIsa::Avx512 ? avx512_target() : avx2_target());
+  machine.dots = allowed(dots_of(facts, isa), flags);
+  machine.l1_bytes = facts.l1_bytes;
+  machine.l2_bytes = facts.l2_bytes;
+  machine.l3_bytes = std::max(facts.l3_bytes, facts.l2_bytes);
   if (flags.processor == "auto") {
     if (const Processor* p = find_processor(facts.vendor, facts.family, facts.model))
-      take_speeds(*p, target);
+      static_cast<Rates&>(machine) = rates_of(*p, machine);
+    machine.bypass_bytes = machine.l3_bytes;  // of the cache that this one has
   } else if (const Processor* p = find_processor(flags.processor)) {
-    imitate(*p, target);
+    imitate(*p, machine);
+  } else {
+    machine.bypass_bytes = machine.l3_bytes;
   }
-  return target;
+  return machine;
 }
 
 void check_processor(const Flags& flags) {
@@ -128,41 +130,41 @@ class CpuBackend : public Backend {
   CpuBackend(const Flags& flags, const CpuFacts& facts, CpuIsa isa)
       : device_(make_cpu_device({static_cast<int>(flags.threads), flags.perf_map != 0,
                                  flags.memory_kept, flags.threads_of_caller})),
-        target_(cpu_target(facts, isa, flags)) {
-    target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
+        machine_(cpu_machine(facts, isa, flags)) {
+    machine_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
     if (flags.processor == "measure")
-      target_ = measure_speeds(*this, target_, StopSignal());
+      static_cast<Rates&>(machine_) = measure_speeds(*this, machine_, StopSignal());
     else if (flags.processor == "auto" && !find_processor(facts.vendor, facts.family, facts.model))
-      target_ = cached_speeds(*this, target_, facts.brand, flags);
+      static_cast<Rates&>(machine_) = cached_speeds(*this, machine_, facts.brand, flags);
   }
   Device& device() override { return *device_; }
-  const Target& target() const override { return target_; }
+  const Machine& machine() const override { return machine_; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form form) override {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs)
-      codes.push_back(form == Form::Best ? machine_code(program, target_)
+      codes.push_back(form == Form::Best ? machine_code(program, machine_)
                                          : to_code(render_bytecode(program)));
     return codes;
   }
   std::string listing(const LinearProgram& program) override {
-    return machine_listing(program, target_);
+    return machine_listing(program, machine_);
   }
 
  private:
   std::unique_ptr<Device> device_;
-  Target target_;
+  Machine machine_;
 };
 
 // C compiled by the system's compiler: a batch is one translation unit.
 class CBackend : public Backend {
  public:
   explicit CBackend(const Flags& flags)
-      : device_(make_c_device({flags.cc, "/tmp", {}})), target_(generic_target(64)) {
-    target_.name = "c";
-    target_.dots = allowed(kAllDots, flags);
+      : device_(make_c_device({flags.cc, "/tmp", {}})), machine_(generic_target(64)) {
+    machine_.name = "c";
+    machine_.dots = allowed(kAllDots, flags);
   }
   Device& device() override { return *device_; }
-  const Target& target() const override { return target_; }
+  const Machine& machine() const override { return machine_; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<LinearProgram> named(programs.begin(), programs.end());
     for (size_t i = 0; i < named.size(); ++i) named[i].name += cat("_k", i);
@@ -183,7 +185,7 @@ class CBackend : public Backend {
 
  private:
   std::unique_ptr<Device> device_;
-  Target target_;
+  Machine machine_;
 };
 
 // Everything but the work itself, for the processor that the settings name.
@@ -191,26 +193,26 @@ class NullBackend : public Backend {
  public:
   explicit NullBackend(const Flags& flags)
       : device_(make_null_device()),
-        target_(flags.isa == "avx2" ? avx2_target() : avx512_target()) {
-    if (const Processor* p = find_processor(flags.processor)) imitate(*p, target_);
+        machine_(flags.isa == "avx2" ? avx2_target() : avx512_target()) {
+    if (const Processor* p = find_processor(flags.processor)) imitate(*p, machine_);
     require(limit_isa(CpuIsa::Avx512, flags.isa) != CpuIsa::None, Status::InvalidArgument,
             "device null makes machine code: isa \"", flags.isa, "\" has none");
-    target_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : 1;
+    machine_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : 1;
   }
   Device& device() override { return *device_; }
-  const Target& target() const override { return target_; }
+  const Machine& machine() const override { return machine_; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs) codes.push_back(machine_code(program, target_));
+    for (const LinearProgram& program : programs) codes.push_back(machine_code(program, machine_));
     return codes;
   }
   std::string listing(const LinearProgram& program) override {
-    return machine_listing(program, target_);
+    return machine_listing(program, machine_);
   }
 
  private:
   std::unique_ptr<Device> device_;
-  Target target_;
+  Machine machine_;
 };
 
 // KIND of KIND or KIND:N.  There is one device of each kind, number 0.

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/flags.h"
+#include "cost/machine.h"
 #include "ir/linear.h"
-#include "ir/target.h"
 #include "runtime/cpu/cpuid.h"
 #include "runtime/device.h"
 
@@ -25,7 +25,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual Device& device() = 0;
-  virtual const Target& target() const = 0;
+  virtual const Machine& machine() const = 0;
+  const Target& target() const { return machine(); }
   // The code of a batch.  Interpretable: for when `load` has refused the other.
   enum class Form : uint8_t { Best, Interpretable };
   virtual std::vector<Code> render(std::span<const LinearProgram> programs, Form form) = 0;

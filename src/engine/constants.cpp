@@ -50,7 +50,7 @@ std::vector<const UOp*> bases_of(std::span<const UOp> order) {
 
 // Values that no input reaches but that a value that inputs reach is made from.
 std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_constant,
-                                   const Target& target) {
+                                   const Machine& target) {
   const std::vector<UOp> order = topological(outputs, has_memory);
   const std::vector<uint8_t> varies = varying(order, memory_is_constant);
   // What is made of constants and positions alone by a few operations: no buffer is as cheap.
@@ -81,7 +81,7 @@ std::vector<UOp> constant_frontier(std::span<const UOp> outputs, bool memory_is_
 // Constants that repeat along an axis (a correction that is the same for every row) are stored
 // once, and read as often.
 std::vector<UOp> store_once(std::span<const UOp> roots, bool memory_is_constant,
-                            const Target& target) {
+                            const Machine& target) {
   std::vector<uint8_t> is_stored(roots.front().graph().id_limit());
   for (const UOp& u : constant_frontier(roots, memory_is_constant, target))
     is_stored[u.id()] = has(u.op(), kElementwise) ? 1 : 0;
@@ -202,7 +202,7 @@ void compute(Context& context, const std::vector<UOp>& values, ProgramRecorder& 
 
 void compute_constants(Context& context, std::vector<UOp>& roots, const Captured& captured,
                        ProgramRecorder& recorder) {
-  const Target& target = context.backend().target();
+  const Machine& target = context.backend().machine();
   const bool all = captured.is_constant;
   const auto varies = [&] { return varying(topological(roots, has_memory), all); };
   roots = rewrite_scales(roots, target, varies());

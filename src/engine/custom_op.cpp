@@ -115,6 +115,17 @@ void CustomOps::add(Ref<const CustomOp> op) {
               std::memory_order_release);
 }
 
+void CustomOps::copy(const CustomOps& others) {
+  for (const Known* at = others.last_.load(std::memory_order_acquire); at; at = at->before)
+    add(at->op);
+}
+
+size_t CustomOps::size() const {
+  size_t count = 0;
+  for (const Known* at = last_.load(std::memory_order_acquire); at; at = at->before) ++count;
+  return count;
+}
+
 Ref<const CustomOp> CustomOps::find(std::string_view domain, std::string_view name) const {
   for (const Known* at = last_.load(std::memory_order_acquire); at; at = at->before)
     if (at->op->domain() == domain && at->op->name() == name) return at->op;

@@ -64,6 +64,9 @@ class CustomOps {
   // Error{InvalidArgument} if there is one of this domain and name.  Belongs to the context's
   // thread.
   void add(Ref<const CustomOp> op);
+  // All of another context's, for one that has none.
+  void copy(const CustomOps& others);
+  size_t size() const;
   bool empty() const { return !last_.load(std::memory_order_relaxed); }
   // Null if there is none.
   Ref<const CustomOp> find(std::string_view domain, std::string_view name) const;

@@ -23,7 +23,7 @@ KernelCache::KernelCache(Backend& backend, const Flags& flags, Observer& observe
       flags_(flags),
       observer_(observer),
       stop_(stop),
-      disk_(flags, cat(backend.device().name(), " ", target_key(backend.target()))),
+      disk_(flags, cat(backend.device().name(), " ", machine_key(backend.machine()))),
       fixed_(flags.opts) {
 }
 
@@ -68,7 +68,7 @@ void use_list(PipelineOptions& options, bool is_better, const std::string& list)
 }
 
 // An error says of which kernel it is, if it is about a list of the settings.
-CodegenResult generate_named(const Kernel& kernel, const Target& target,
+CodegenResult generate_named(const Kernel& kernel, const Machine& target,
                              const PipelineOptions& options, bool is_fixed) {
   try {
     return generate(kernel, target, options);
@@ -130,7 +130,7 @@ CodegenResult KernelCache::lower(const Kernel& kernel, Graph& graph) {
   else if (searches())
     if (const auto found = find_list(kernel, kernel_key(kernel)))
       use_list(options, found->is_better, found->options);
-  return generate_named(copy_kernel(kernel, graph), backend_.target(), options, fixed != nullptr);
+  return generate_named(copy_kernel(kernel, graph), backend_.machine(), options, fixed != nullptr);
 }
 
 std::string KernelCache::source(const Executable* code, SourceStage stage) const {
@@ -140,7 +140,7 @@ std::string KernelCache::source(const Executable* code, SourceStage stage) const
     use_list(options, true, entry.compiled.info.options);
     Graph graph;
     graph.set_stop(&stop_);
-    CodegenResult result = generate(copy_kernel(entry.kernel, graph), backend_.target(), options);
+    CodegenResult result = generate(copy_kernel(entry.kernel, graph), backend_.machine(), options);
     result.program.name = entry.compiled.info.name;
     switch (stage) {
       case SourceStage::Uops:
@@ -174,7 +174,7 @@ struct KernelCache::LoweredKernel {
   SizeExpression threads_extent;
   std::optional<KernelInfo::OfSizes> of_sizes;
 
-  void run(const Target& target) {
+  void run(const Machine& target) {
     result = generate_named(kernel, target, options, is_fixed);
     threads_extent = SizeExpression(result.threads_extent, kernel.variables);
     if (const auto& of = result.figures_of_sizes)
@@ -244,7 +244,7 @@ std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
     // Only the calling thread tells, and the beginning was told.
     if (const int64_t so_far = done.load(); worker == 0 && so_far > 0)
       stop_.step("compile", all[i]->entry->kernel.name, so_far, count);
-    made[i]->run(backend_.target());
+    made[i]->run(backend_.machine());
     observer_.span("compile", made[i]->result.program.name, begin, observer_.now());
     if (flags_.graphuops == 0) made[i]->shrink();
     ++done;

@@ -177,17 +177,20 @@ std::string kernel_key(const Kernel& kernel) {
   return out.result();
 }
 
-std::string target_key(const Target& target) {
+std::string machine_key(const Machine& machine) {
   // Names every field: one that is added does not compile until it is written too.
   const auto& [name, isa, vector_bytes, vector_registers, dots, l1_bytes, l2_bytes, l3_bytes, cores,
-               launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth, fma_rate, tiles_min,
-               inputs_max, ops_max, linear_ops_max, bypass_bytes, scales] = target;
+               inputs_max, ops_max, linear_ops_max, scales, without_vectors] =
+      static_cast<const Target&>(machine);
+  const auto& [launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth, fma_rate,
+               bypass_bytes] = static_cast<const Rates&>(machine);
   ByteWriter out;
   out.text(name).number(isa).number(vector_bytes).number(vector_registers).number(dots);
   out.number(l1_bytes).number(l2_bytes).number(l3_bytes).number(cores);
   out.number(launch_seconds).number(l2_bandwidth).number(l3_bandwidth).number(memory_bandwidth);
-  out.number(fma_rate).number(tiles_min).number(inputs_max).number(ops_max).number(linear_ops_max);
+  out.number(fma_rate).number(inputs_max).number(ops_max).number(linear_ops_max);
   out.number(bypass_bytes).number(scales);
+  for (const ScalarTypes types : without_vectors) out.number(types);
   return out.result();
 }
 

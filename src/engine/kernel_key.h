@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cost/machine.h"
 #include "ir/kernel.h"
-#include "ir/target.h"
 
 namespace tiny {
 
@@ -29,7 +29,7 @@ struct GraphKey {
 GraphKey graph_key(std::span<const UOp> roots, std::span<const UOp> inputs,
                    std::span<const UOp> variables);
 
-// Everything that codegen may ask a target.
-std::string target_key(const Target& target);
+// Everything that choices and codegen may ask.
+std::string machine_key(const Machine& machine);
 
 }  // namespace tiny

@@ -55,7 +55,7 @@ const Kernel& Lowering::prepared() const {
 
 std::optional<Lowered> Lowering::lower_one(const Lane& lane, const std::vector<Option>& list,
                                            const Wish& wish, LinearProgram& program) const {
-  const Target& target = backend_.target();
+  const Machine& target = backend_.machine();
   try {
     if (wish.must_fit && !fits_target(apply_options(lane.prepared, list), target))
       return std::nullopt;

@@ -31,34 +31,34 @@ constexpr double kClearLoss = 1.15, kClearGain = 1.25;
 
 class Speeds {
  public:
-  Speeds(Backend& backend, Target target, const StopSignal& stop)
-      : backend_(backend), target_(std::move(target)), stop_(stop) {
-    target_.cores = 1;
+  Speeds(Backend& backend, Machine machine, const StopSignal& stop)
+      : backend_(backend), machine_(std::move(machine)), stop_(stop) {
+    machine_.cores = 1;
     graph_.set_stop(&stop);
   }
 
-  Target measure();
+  Rates measure();
 
  private:
   UOp buffer(const Ints& shape);
-  double seconds(const UOp& value, const Target& target);
-  double seconds(const UOp& value) { return seconds(value, target_); }
+  double seconds(const UOp& value, const Machine& machine);
+  double seconds(const UOp& value) { return seconds(value, machine_); }
   double reading_rate(int64_t bytes);
   CopyingRates copying_rates(int64_t bytes);
   double fma_rate();
 
   Graph graph_;
   Backend& backend_;
-  Target target_;
+  Machine machine_;
   const StopSignal& stop_;
 };
 
 // The least of some launches of the kernel that computes `value`.
-double Speeds::seconds(const UOp& value, const Target& target) {
+double Speeds::seconds(const UOp& value, const Machine& machine) {
   const UOp stored = graph_.make(Op::Contiguous, {value});
-  const Schedule schedule = make_schedule({&stored, 1}, target);
+  const Schedule schedule = make_schedule({&stored, 1}, machine);
   const Kernel& kernel = schedule.kernels.front().kernel;
-  const CodegenResult made = generate(kernel, target, {});
+  const CodegenResult made = generate(kernel, machine, {});
   const std::vector<Code> codes = backend_.render({&made.program, 1}, Backend::Form::Best);
   const std::vector<LoadedKernel> loaded = backend_.load(codes, stop_);
   Trial trial(backend_.device(), kernel, stop_);
@@ -90,7 +90,7 @@ double Speeds::reading_rate(int64_t bytes) {
 // Bytes a second, those read and those written.
 CopyingRates Speeds::copying_rates(int64_t bytes) {
   const UOp copy = neg(buffer({bytes / 4}));
-  Target through = target_, past = target_;
+  Machine through = machine_, past = machine_;
   through.bypass_bytes = 0;
   past.bypass_bytes = 1;
   const double moved = 2 * static_cast<double>(bytes);
@@ -106,13 +106,13 @@ double Speeds::fma_rate() {
   return static_cast<double>(kM * kN * kK) / seconds(sum);
 }
 
-Target Speeds::measure() {
-  Target found = target_;
-  found.l2_bandwidth = reading_rate(target_.l2_bytes / 2);
-  found.l3_bandwidth = reading_rate(target_.l3_bytes / 4);
-  const int64_t large_bytes = std::min(2 * target_.l3_bytes, kCopiedMax),
-                half = target_.l3_bytes / 2;
-  const int64_t usual = target_.bypass_bytes;
+Rates Speeds::measure() {
+  Rates found = machine_;
+  found.l2_bandwidth = reading_rate(machine_.l2_bytes / 2);
+  found.l3_bandwidth = reading_rate(machine_.l3_bytes / 4);
+  const int64_t large_bytes = std::min(2 * machine_.l3_bytes, kCopiedMax),
+                half = machine_.l3_bytes / 2;
+  const int64_t usual = machine_.bypass_bytes;
   const CopyingRates large = copying_rates(large_bytes);
   found.bypass_bytes = bypass_threshold(usual, large, copying_rates(half));
   // What is out of the ordinary has to be found every time.
@@ -125,26 +125,26 @@ Target Speeds::measure() {
   return found;
 }
 
-// What the cache keeps; none if it is not what it should be.
-std::optional<Target> read_speeds(std::string_view kept, Target target) {
+// `rates` with what the cache keeps; none if it is not what it should be.
+std::optional<Rates> read_speeds(std::string_view kept, Rates rates) {
   ByteReader in(kept);
   for (double* rate :
-       {&target.l2_bandwidth, &target.l3_bandwidth, &target.memory_bandwidth, &target.fma_rate}) {
+       {&rates.l2_bandwidth, &rates.l3_bandwidth, &rates.memory_bandwidth, &rates.fma_rate}) {
     *rate = in.number<double>();
     if (!(*rate > 0)) return std::nullopt;
   }
-  target.bypass_bytes = in.number<int64_t>();
-  if (target.bypass_bytes < 0) return std::nullopt;
-  return in.at_end() ? std::optional(target) : std::nullopt;
+  rates.bypass_bytes = in.number<int64_t>();
+  if (rates.bypass_bytes < 0) return std::nullopt;
+  return in.at_end() ? std::optional(rates) : std::nullopt;
 }
 
-std::string written_speeds(const Target& t) {
+std::string written_speeds(const Rates& rates) {
   return ByteWriter()
-      .number(t.l2_bandwidth)
-      .number(t.l3_bandwidth)
-      .number(t.memory_bandwidth)
-      .number(t.fma_rate)
-      .number(t.bypass_bytes)
+      .number(rates.l2_bandwidth)
+      .number(rates.l3_bandwidth)
+      .number(rates.memory_bandwidth)
+      .number(rates.fma_rate)
+      .number(rates.bypass_bytes)
       .result();
 }
 
@@ -157,15 +157,12 @@ int64_t bypass_threshold(int64_t usual, const CopyingRates& large, const Copying
   return usual;
 }
 
-Target measure_speeds(Backend& backend, Target target, const StopSignal& stop) {
-  const int32_t cores = target.cores;
-  Target found = Speeds(backend, std::move(target), stop).measure();
-  found.cores = cores;
-  return found;
+Rates measure_speeds(Backend& backend, Machine machine, const StopSignal& stop) {
+  return Speeds(backend, std::move(machine), stop).measure();
 }
 
-Target cached_speeds(Backend& backend, const Target& target, std::string_view processor,
-                     const Flags& flags) {
+Rates cached_speeds(Backend& backend, const Machine& machine, std::string_view processor,
+                    const Flags& flags) {
   Flags wanted = flags;  // what is watched and how kernels are made does not change the processor
   wanted.spec = wanted.graphuops = wanted.track_match_stats = 0;
   wanted.debug = std::min<int64_t>(wanted.debug, 1);
@@ -173,22 +170,22 @@ Target cached_speeds(Backend& backend, const Target& target, std::string_view pr
   wanted.fusion = 1;
   wanted.opts = wanted.flip_joins = "";
   DiskCache disk(wanted, "speeds");
-  const std::string key = cat(processor, " ", target_key(target));
+  const std::string key = cat(processor, " ", machine_key(machine));
   if (const auto kept = disk.find(key))
-    if (const auto known = read_speeds(kept->view(), target)) return *known;
-  if (!disk.enabled()) return target;
+    if (const auto known = read_speeds(kept->view(), machine)) return *known;
+  if (!disk.enabled()) return machine;
   StopSignal stop;
   stop.set_poll(flags.poll);
   stop.begin(flags.time_limit);
   try {
-    const Target found = measure_speeds(backend, target, stop);
+    const Rates found = measure_speeds(backend, machine, stop);
     disk.store(key, written_speeds(found));
     return found;
   } catch (const Error& e) {
     if (e.status() == Status::Cancelled) throw;
     if (flags.debug >= 1)
       flags.log.tell(cat("tiny: the processor's speed is not measured: ", e.message(), "\n"));
-    return target;
+    return machine;
   }
 }
 

@@ -1,12 +1,12 @@
 // How fast an unknown processor computes and moves, and from which size stores past its caches win,
-// measured with kernels made here: what the scheduler's costs are made of (ir/target.h).
+// measured with kernels made here: what all costs are made of (cost/machine.h).
 #pragma once
 
 #include <string_view>
 
 #include "base/flags.h"
+#include "cost/machine.h"
 #include "engine/backend.h"
-#include "ir/target.h"
 
 namespace tiny {
 
@@ -20,14 +20,14 @@ struct CopyingRates {
 // cache holds, and of one of half the last cache, say clearly that never (0) or that from there.
 int64_t bypass_threshold(int64_t usual, const CopyingRates& large, const CopyingRates& half);
 
-// `target` with the speeds of `backend`'s device on one thread, from some forty milliseconds. Error
-// where its kernels cannot be had, or that `stop` says.
-Target measure_speeds(Backend& backend, Target target, const StopSignal& stop);
+// The rates of `backend`'s device on one thread, from some forty milliseconds.  Error where its
+// kernels cannot be had, or that `stop` says.
+Rates measure_speeds(Backend& backend, Machine machine, const StopSignal& stop);
 
 // The same, once a machine: kept in the disk cache under `processor`.  What the cache's folder
 // cannot keep is not measured (a process would decide otherwise than the next), nor what fails;
-// `target` stays as it is then.  Error{Cancelled} if the settings' poll function says so.
-Target cached_speeds(Backend& backend, const Target& target, std::string_view processor,
-                     const Flags& flags);
+// `machine`'s own it is then.  Error{Cancelled} if the settings' poll function says so.
+Rates cached_speeds(Backend& backend, const Machine& machine, std::string_view processor,
+                    const Flags& flags);
 
 }  // namespace tiny

@@ -100,7 +100,7 @@ void Observer::opened(Backend& backend) const {
     text += format("  %-7s%s%s%s%s\n", info.name.c_str(), info.description.c_str(),
                    info.isas.empty() ? "" : ", ", join(info.isas, " ").c_str(),
                    info.available ? "" : (" (not available: " + info.reason + ")").c_str());
-  const Target& t = backend.target();
+  const Machine& t = backend.machine();
   text += cat("chosen: ", backend.device().name(), " (TINY_DEVICE=", flags_.device, "), code for ",
               t.name, " (TINY_ISA=", flags_.isa, "), ", t.vector_bytes, "-byte vectors, ",
               t.vector_registers, " of them, ", t.cores, t.cores == 1 ? " thread" : " threads",

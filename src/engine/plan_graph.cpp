@@ -130,10 +130,10 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   std::vector<JoinTrial> trials;
   const JoinSettings joins{parse_joins(context.flags().flip_joins),
                            observer.tells(5) ? &trials : nullptr, &context.stop()};
-  const Target& target = context.backend().target();
+  const Machine& machine = context.backend().machine();
   const ChangedGraph fused = form_fma(request.roots);
-  const ChangedGraph split = split_reductions(fused.roots, target);
-  const Schedule schedule = make_schedule(split.roots, target, context.flags().fusion != 0, joins);
+  const ChangedGraph split = split_reductions(fused.roots, machine);
+  const Schedule schedule = make_schedule(split.roots, machine, context.flags().fusion != 0, joins);
   const double scheduled = observer.now();
   observer.joined(trials);
   observer.span("schedule", "schedule", begin, scheduled);

@@ -106,10 +106,10 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   std::vector<UOp> wanted(outputs.begin(), outputs.end());
   const Versions versions(context, outputs);
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
-  const Target& target = context.backend().target();
-  const ChangedGraph split = split_reductions(form_fma(wanted).roots, target);
+  const Machine& machine = context.backend().machine();
+  const ChangedGraph split = split_reductions(form_fma(wanted).roots, machine);
   const Schedule schedule =
-      make_schedule(split.roots, target, context.flags().fusion != 0,
+      make_schedule(split.roots, machine, context.flags().fusion != 0,
                     {parse_joins(context.flags().flip_joins), nullptr, nullptr});
   ScheduleBuffers buffers(schedule, std::span(split.roots).first(outputs.size()));
   std::map<std::string, int64_t> names;

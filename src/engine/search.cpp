@@ -59,7 +59,7 @@ class Search {
 
  private:
   double spent() const { return place_.observer.now() - begin_; }
-  const Target& target() const { return place_.backend.target(); }
+  const Machine& machine() const { return place_.backend.machine(); }
   const Kernel& prepared() const { return lowering_.prepared(); }
   std::vector<Candidate> load(std::vector<std::optional<Lowered>> batch);
   double time(Candidate& candidate, double best);
@@ -122,7 +122,7 @@ double Search::time(Candidate& candidate, double best) {
 
 std::vector<List> Search::next_lists(const List& list) const {
   std::vector<List> lists = changed_lists(prepared(), list);
-  for (const Action& action : possible_actions(apply_options(prepared(), list), target())) {
+  for (const Action& action : possible_actions(apply_options(prepared(), list), machine())) {
     lists.push_back(list);
     lists.back().insert(lists.back().end(), action.begin(), action.end());
   }
@@ -208,7 +208,7 @@ void Search::tell(size_t from, size_t to, const Candidate& best) const {
 // What was measured beside what was estimated.
 void Search::tell_candidate(const Candidate& candidate) const {
   if (!place_.observer.tells(2)) return;
-  const Estimate e = estimate(apply_options(prepared(), candidate.list), target());
+  const Estimate e = estimate(apply_options(prepared(), candidate.list), machine());
   char text[96];
   std::snprintf(text, sizeof text, "%12.2f us, estimated %12.2f us by ", candidate.seconds * 1e6,
                 e.seconds * 1e6);
@@ -264,7 +264,7 @@ List Search::plain_list(const Candidate& heuristic) {
 
 SearchResult Search::run() {
   SearchResult result;
-  std::vector<Candidate> all = start(choose_options(prepared(), target()));
+  std::vector<Candidate> all = start(choose_options(prepared(), machine()));
   if (all.empty()) return result;
   const Candidate heuristic = all.front();
   heuristic_seconds_ = heuristic.seconds;

@@ -60,6 +60,8 @@
 
 namespace tiny {
 
+class StopSignal;
+
 using LinearId = uint32_t;
 
 struct LinearOp {
@@ -91,6 +93,9 @@ struct LinearProgram {
   int64_t scratch_bytes = 0;  // a worker
   bool threaded = false;      // reads begin and end; else one call does the whole kernel
   std::vector<LinearOp> ops;
+  // Who ends work on it early: passes and renderers throw what the signal says; null: nobody.
+  // Outlives that work.
+  const StopSignal* stop = nullptr;
 
   LinearId add(Op op, DType dtype, std::initializer_list<LinearId> src = {}, int64_t imm = 0,
                int32_t aux = 0);

@@ -27,9 +27,31 @@ std::vector<UOp> map_nodes(std::span<const UOp> roots, bool (*stop)(const UOp&),
 
 std::vector<UOp> rebuild(std::span<const UOp> roots, bool (*stop)(const UOp&),
                          const std::function<UOp(const UOp& node, const UOp& now)>& change) {
-  return map_nodes(roots, stop, [&](const UOp& u, std::vector<UOp>& src) {
-    return change(u, src.empty() || std::ranges::equal(u.src(), src) ? u : u.with_src(src));
-  });
+  // Most nodes stay: only the others are looked up.
+  const std::vector<UOp> order = topological(roots, stop);
+  std::vector<uint8_t> changes(roots.empty() ? 0 : roots.front().graph().id_limit());
+  NodeTable<UOp> changed;
+  const auto now = [&](const UOp& u) -> const UOp& {
+    return changes[u.id()] ? changed.at(u.node()) : u;
+  };
+  std::vector<UOp> src;
+  for (const UOp& u : order) {
+    const bool is_made_anew = !(stop && stop(u)) && std::ranges::any_of(u.src(), [&](const UOp& s) {
+      return changes[s.id()] != 0;
+    });
+    const OriginScope scope(u);
+    src.clear();
+    if (is_made_anew)
+      for (const UOp& s : u.src()) src.push_back(now(s));
+    UOp made = change(u, is_made_anew ? u.with_src(src) : u);
+    if (made == u) continue;
+    changes[u.id()] = 1;
+    changed.emplace(u.node(), std::move(made));
+  }
+  std::vector<UOp> out;
+  out.reserve(roots.size());
+  for (const UOp& root : roots) out.push_back(now(root));
+  return out;
 }
 
 std::vector<UOp> copy_nodes(std::span<const UOp> roots, Graph& graph) {

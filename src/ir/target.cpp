@@ -2,35 +2,6 @@
 
 namespace tiny {
 
-// Integer division has no vector form anywhere; everything else is judged by operand width.  Small
-// integers are stored and converted as vectors but computed as int32 (rules/decompositions).
-bool Target::vectorises(Op op, DType dtype) const {
-  if (vector_bytes <= 8) return false;
-  switch (op) {
-    case Op::FloorDiv:
-    case Op::FloorMod:
-    case Op::TruncDiv:
-    case Op::TruncMod:
-      return false;
-    default:
-      break;
-  }
-  if (isa == Isa::Generic || isa == Isa::Avx512) return true;
-  const bool wide_int = dtype.is_int() && dtype.bits() == 64;
-  switch (op) {  // AVX2
-    case Op::Mul:
-    case Op::Max:
-    case Op::Min:
-    case Op::Abs:
-    case Op::Shr:
-      return !wide_int;
-    case Op::Cast:
-      return !wide_int && dtype.scalar != ScalarType::UInt32;
-    default:
-      return true;
-  }
-}
-
 Target generic_target(int64_t vector_bytes) {
   Target t;
   t.vector_bytes = static_cast<int32_t>(vector_bytes);
@@ -43,6 +14,10 @@ Target avx2_target() {
   t.isa = Isa::Avx2;
   t.vector_bytes = 32;
   t.vector_registers = 16;
+  constexpr ScalarTypes kWideInts = scalar_bit(ScalarType::Int64) | scalar_bit(ScalarType::UInt64);
+  for (const Op op : {Op::Mul, Op::Max, Op::Min, Op::Abs, Op::Shr, Op::Cast})
+    t.without_vectors[static_cast<size_t>(op)] = kWideInts;
+  t.without_vectors[static_cast<size_t>(Op::Cast)] |= scalar_bit(ScalarType::UInt32);
   return t;
 }
 

@@ -1,6 +1,8 @@
-// What a target can do, as data.  Codegen asks the target, never "is it this CPU".
+// What a target can do, as data.  Codegen asks the target, never "is it this CPU".  What things
+// take on it stands in cost/machine.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -10,33 +12,50 @@
 
 namespace tiny {
 
+// The instructions that x86's renderer may use; codegen asks for operations instead.
 enum class Isa : uint8_t { Generic, Avx2, Avx512 };
+
+// A set of element types, a bit each.
+using ScalarTypes = uint16_t;
+inline constexpr ScalarTypes kAllScalars = 0xFFFF;
+static_assert(std::size(kScalars) <= 16);
+constexpr ScalarTypes scalar_bit(ScalarType s) {
+  return static_cast<ScalarTypes>(1 << static_cast<int>(s));
+}
+
+// For each op, the element types whose vectors it has no instruction for.
+using WithoutVectors = std::array<ScalarTypes, kOpCount>;
+// Integer division has one nowhere.
+constexpr WithoutVectors without_vector_divisions() {
+  WithoutVectors out{};
+  for (const Op op : {Op::FloorDiv, Op::FloorMod, Op::TruncDiv, Op::TruncMod})
+    out[static_cast<size_t>(op)] = kAllScalars;
+  return out;
+}
 
 struct Target {
   std::string name = "generic";  // part of every cache key
   Isa isa = Isa::Generic;
   int32_t vector_bytes = 4;  // of the widest register; 4: no vectors
   int32_t vector_registers = 16;
-  DotSet dots = 0;  // products that it multiplies and adds in groups
-  int64_t l1_bytes = 32 << 10;
-  int64_t l2_bytes = 1 << 20;
-  int64_t l3_bytes = 8 << 20;
-  int32_t cores = 1;
-  double launch_seconds = 1e-6;  // the cost model's constants (docs/ARCHITECTURE.md)
-  double l2_bandwidth = 250e9;   // bytes a second
-  double l3_bandwidth = 116e9;
-  double memory_bandwidth = 42e9;
-  double fma_rate = 132e9;  // scalar multiply-adds a second, of all lanes of one core
-  int32_t tiles_min = 8;    // iterations that a joined kernel must keep
-  int32_t inputs_max = 24;
+  DotSet dots = 0;              // products that it multiplies and adds in groups
+  int64_t l1_bytes = 32 << 10;  // caches: of one core's data,
+  int64_t l2_bytes = 1 << 20;   //
+  int64_t l3_bytes = 8 << 20;   // and of all cores
+  int32_t cores = 1;            // threads that share a kernel
+  int32_t inputs_max = 24;      // of a joined kernel
   int32_t ops_max = 512;
   int32_t linear_ops_max = 4000;
-  // A kernel that stores more than this in one buffer does so past the caches; 0: none does.
-  int64_t bypass_bytes = 0;
   bool scales = false;  // has instructions for Scale
+  WithoutVectors without_vectors = without_vector_divisions();
 
   // Whether `op` on operands of `dtype` exists for vectors; without it codegen keeps one lane.
-  bool vectorises(Op op, DType dtype) const;
+  // Small integers are stored and converted as vectors but computed as int32
+  // (rules/decompositions).
+  bool vectorises(Op op, DType dtype) const {
+    return vector_bytes > 8 &&
+           (without_vectors[static_cast<size_t>(op)] & scalar_bit(dtype.scalar)) == 0;
+  }
   bool has_dot(DotKind kind) const { return (dots & dot_bit(kind)) != 0; }
   // Lanes of a full register of `dtype`; at least 1.
   int64_t lanes(DType dtype) const {

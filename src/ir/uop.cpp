@@ -151,9 +151,14 @@ struct WalkFrame {
 
 }  // namespace
 
-// Open addressing with linear probing over the nodes' hashes; deletion shifts back.
+// Open addressing with linear probing over the nodes' hashes, which stand beside them: a node that
+// is passed by is not read.  Deletion shifts back.
 struct Graph::Table : RefCounted {
-  std::vector<const Node*> slots = std::vector<const Node*>(64);
+  struct Slot {
+    const Node* node = nullptr;
+    uint64_t hash = 0;
+  };
+  std::vector<Slot> slots = std::vector<Slot>(64);
   std::vector<uint32_t> free_ids;
   size_t count = 0;
   uint32_t next_id = 0;
@@ -165,7 +170,7 @@ struct Graph::Table : RefCounted {
   };
   Walk walk;
 
-  size_t home(const Node* node) const { return node->hash & (slots.size() - 1); }
+  size_t home(uint64_t hash) const { return hash & (slots.size() - 1); }
   size_t next(size_t i) const { return (i + 1) & (slots.size() - 1); }
 
   // Room for one more.  What comes after needs no memory, and nor does a release.
@@ -173,31 +178,31 @@ struct Graph::Table : RefCounted {
     if (free_ids.empty() && free_ids.capacity() <= next_id)
       free_ids.reserve(2 * size_t{next_id} + 64);
     if ((count + 1) * 2 <= slots.size()) return;
-    std::vector<const Node*> old(slots.size() * 2);
+    std::vector<Slot> old(slots.size() * 2);
     old.swap(slots);
-    for (const Node* n : old)
-      if (n) place(n);
+    for (const Slot& slot : old)
+      if (slot.node) place(slot);
   }
   void insert(const Node* node) {
-    place(node);
+    place({node, node->hash});
     ++count;
   }
-  void place(const Node* node) {
-    size_t i = home(node);
-    while (slots[i]) i = next(i);
-    slots[i] = node;
+  void place(const Slot& slot) {
+    size_t i = home(slot.hash);
+    while (slots[i].node) i = next(i);
+    slots[i] = slot;
   }
   void erase(const Node* node) {
-    size_t hole = home(node);
-    while (slots[hole] != node) hole = next(hole);
-    for (size_t i = next(hole); slots[i]; i = next(i)) {
-      const size_t distance = (i - home(slots[i])) & (slots.size() - 1);
+    size_t hole = home(node->hash);
+    while (slots[hole].node != node) hole = next(hole);
+    for (size_t i = next(hole); slots[i].node; i = next(i)) {
+      const size_t distance = (i - home(slots[i].hash)) & (slots.size() - 1);
       if (distance >= ((i - hole) & (slots.size() - 1))) {
         slots[hole] = slots[i];
         hole = i;
       }
     }
-    slots[hole] = nullptr;
+    slots[hole] = {};
     --count;
   }
 };
@@ -227,10 +232,10 @@ UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& ar
       hash_of(arg));
   for (const UOp& s : src) hash = hash_mix(hash, s.hash());
   Table& t = *table_;
-  for (size_t i = hash & (t.slots.size() - 1); t.slots[i]; i = t.next(i)) {
-    const Node* n = t.slots[i];
-    if (n->hash == hash && n->op == op && n->dtype == dtype && std::ranges::equal(n->src(), src) &&
-        n->arg == arg) {
+  for (size_t i = t.home(hash); t.slots[i].node; i = t.next(i)) {
+    if (t.slots[i].hash != hash) continue;
+    const Node* n = t.slots[i].node;
+    if (n->op == op && n->dtype == dtype && std::ranges::equal(n->src(), src) && n->arg == arg) {
       if (origin_ != n->origin && n->src_count > 0) n->origin = origins_.merged(n->origin, origin_);
       return UOp(n);
     }

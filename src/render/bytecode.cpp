@@ -10,6 +10,7 @@
 #include "base/bytecode.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/look_often.h"
 
 namespace tiny {
 namespace {
@@ -89,6 +90,7 @@ class Renderer {
     for (LinearId at = 0; at < ops().size(); ++at)
       if (is_leaf(ops()[at].op)) leaf(at);
     for (LinearId at = 0; at < ops().size(); ++at) {
+      look_often(program_.stop, at);
       // An interpreter has nothing to gain from a prefetch.
       if (!is_leaf(ops()[at].op) && ops()[at].op != Op::Prefetch) instruction(at);
       for (LinearId dead : dies_[at]) frame_.release(slots_[dead], slot_bytes(dead));

@@ -27,13 +27,7 @@ bool Decision::is_copied(const UOp& value, const UOp& destination) const {
          (has_memory(value) || stored[value.id()]);
 }
 
-double bandwidth_of(double bytes, const Target& target) {
-  if (bytes <= static_cast<double>(target.l2_bytes) / 2) return target.l2_bandwidth;
-  return bytes <= static_cast<double>(target.l3_bytes) / 2 ? target.l3_bandwidth
-                                                           : target.memory_bandwidth;
-}
-
-double saved_seconds(double bytes, const Target& target) {
+double saved_seconds(double bytes, const Machine& target) {
   return target.launch_seconds + 2 * bytes / bandwidth_of(bytes, target);
 }
 
@@ -65,7 +59,7 @@ struct Cone {
 
 class Decider {
  public:
-  Decider(std::span<const UOp> outputs, const Target& target)
+  Decider(std::span<const UOp> outputs, const Machine& target)
       : target_(target),
         decision_(of_order(bodies_together(topological(outputs, has_memory), outputs), outputs)),
         users_(decision_.order),
@@ -517,7 +511,7 @@ class Decider {
   };
   const Meeting& meeting(const UOp& u) const { return meetings_[users_.number(u)]; }
 
-  const Target& target_;
+  const Machine& target_;
   Decision decision_;
   Users users_;
   // By the numbers of users_.
@@ -541,7 +535,7 @@ UOp scattered_into(const UOp& scatter) {
   return data;
 }
 
-Decision decide_stored(std::span<const UOp> outputs, const Target& target) {
+Decision decide_stored(std::span<const UOp> outputs, const Machine& target) {
   return Decider(outputs, target).run();
 }
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "cost/machine.h"
 #include "ir/node_map.h"
-#include "ir/target.h"
 #include "ir/uop.h"
 #include "schedule/scans.h"
 #include "shape/view.h"
@@ -52,11 +52,8 @@ struct Decision {
   bool is_copied(const UOp& value, const UOp& destination) const;
 };
 
-// Bytes a second at which a value of this size is read: from the level of cache that holds it.
-double bandwidth_of(double bytes, const Target& target);
-
 // What not storing and reading a buffer of this size saves, with its launch.
-double saved_seconds(double bytes, const Target& target);
+double saved_seconds(double bytes, const Machine& target);
 
 // The elements that a write goes to, in the shape of its value before that was reshaped to them.
 std::optional<StoredView> written_as(const UOp& assign, const UOp& value);
@@ -64,6 +61,6 @@ std::optional<StoredView> written_as(const UOp& assign, const UOp& value);
 // The value that a scatter updates, before it was reshaped: what has its elements in their order.
 UOp scattered_into(const UOp& scatter);
 
-Decision decide_stored(std::span<const UOp> outputs, const Target& target);
+Decision decide_stored(std::span<const UOp> outputs, const Machine& target);
 
 }  // namespace tiny

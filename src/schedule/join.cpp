@@ -29,8 +29,8 @@ double elements_of(const UOp& node) {
 
 class Joiner {
  public:
-  Joiner(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs, const Target& target,
-         const JoinSettings& settings)
+  Joiner(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs,
+         const Machine& target, const JoinSettings& settings)
       : decision_(decision),
         lowered_(lowered),
         target_(target),
@@ -228,7 +228,7 @@ class Joiner {
 
   Decision& decision_;
   LowerOnce& lowered_;
-  const Target& target_;
+  const Machine& target_;
   const JoinSettings& settings_;
   Users users_;
   // By the numbers of users_.
@@ -275,7 +275,7 @@ std::vector<int64_t> parse_joins(std::string_view text) {
 }
 
 Joins join_kernels(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs,
-                   const Target& target, const JoinSettings& settings) {
+                   const Machine& target, const JoinSettings& settings) {
   return decision.order.empty() ? Joins()
                                 : Joiner(decision, lowered, outputs, target, settings).run();
 }

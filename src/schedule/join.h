@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/stop.h"
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/uop.h"
 #include "schedule/join_cost.h"
 
@@ -44,7 +44,7 @@ std::vector<int64_t> parse_joins(std::string_view text);
 // its reductions in its outer loops, keeps enough of their iterations, evaluates no contraction
 // beside another reduction, and stays within the target's bounds.
 Joins join_kernels(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs,
-                   const Target& target, const JoinSettings& settings);
+                   const Machine& target, const JoinSettings& settings);
 
 // Tells of a legal join, and whether it is made.
 bool decide_join(JoinTrial trial, const JoinSettings& settings);

@@ -42,7 +42,7 @@ std::vector<UOp> ranges_by_stride(const UOp& store) {
 
 class SideJoiner {
  public:
-  SideJoiner(Schedule& schedule, const Decision& decision, const Target& target,
+  SideJoiner(Schedule& schedule, const Decision& decision, const Machine& target,
              const JoinSettings& settings, const Joins& before)
       : schedule_(schedule),
         kernels_(schedule.kernels),
@@ -415,7 +415,7 @@ class SideJoiner {
   Schedule& schedule_;
   std::vector<ScheduledKernel>& kernels_;
   const Decision& decision_;
-  const Target& target_;
+  const Machine& target_;
   const JoinSettings& settings_;
   const Joins& before_;
   // Of the kernels that are left and of their end, by kernel: those beside it, and a number that
@@ -438,7 +438,7 @@ class SideJoiner {
 
 }  // namespace
 
-void join_beside(Schedule& schedule, const Decision& decision, const Target& target,
+void join_beside(Schedule& schedule, const Decision& decision, const Machine& target,
                  const JoinSettings& settings, const Joins& before) {
   if (schedule.kernels.size() > 1) SideJoiner(schedule, decision, target, settings, before).run();
 }

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "schedule/decide.h"
 #include "schedule/join.h"
 #include "schedule/schedule.h"
@@ -18,7 +18,7 @@ namespace tiny {
 
 // `before`: what was decided before; the joins are numbered after those, by the kernel that comes
 // second.
-void join_beside(Schedule& schedule, const Decision& decision, const Target& target,
+void join_beside(Schedule& schedule, const Decision& decision, const Machine& target,
                  const JoinSettings& settings, const Joins& before);
 
 }  // namespace tiny

@@ -57,6 +57,11 @@ class Walk {
     std::vector<const UOp*> stack;
     std::vector<Placed> found;
     for (const ScheduledStore& store : kernel.stores) {
+      // A part of a concatenation that has a buffer of its own is copied.
+      if (store.destination.op() == Op::Concat && reads.contains(store.value.node())) {
+        add(store.destination, found);
+        continue;
+      }
       // It may read an older version of what it stores.
       seen.insert(store.value.node());
       stack.push_back(&store.value);

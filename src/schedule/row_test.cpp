@@ -17,6 +17,7 @@ namespace tiny {
 namespace {
 
 constexpr double kRowTileMin = 4;     // rows that go through a chain of products at once
+constexpr int64_t kRowsMin = 8;       // that a joined kernel keeps, unless it is small
 constexpr double kComputedRows = 14;  // rows of a tile that are computed before a product
 
 bool is_reduce(const UOp& u) {
@@ -50,7 +51,7 @@ constexpr double kFillSlowness = 16;
 
 }  // namespace
 
-RowTest::RowTest(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {
+RowTest::RowTest(const Kernel& kernel, const Machine& target) : kernel_(kernel), target_(target) {
   for (const UOp& u : topological(kernel.roots)) {
     RangeSet free = u.op() == Op::Range ? RangeSet{1} << kernel.position(u) : 0;
     for (const UOp& s : u.src()) free |= free_.at(s.node());
@@ -457,7 +458,7 @@ bool RowTest::fits(double rows) const {
       stored += extent(free_.at(u.node())) * static_cast<double>(u.src(1).dtype().bytes());
   }
   if ((bytes + stored) / rows > static_cast<double>(target_.l2_bytes) / 2) return false;
-  return rows >= target_.tiles_min || bytes + stored <= 64 * 1024;
+  return rows >= static_cast<double>(kRowsMin) || bytes + stored <= 64 * 1024;
 }
 
 }  // namespace tiny

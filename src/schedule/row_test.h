@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "cost/machine.h"
 #include "ir/kernel.h"
-#include "ir/target.h"
 
 namespace tiny {
 
@@ -17,7 +17,7 @@ inline constexpr int64_t kChoicesMax = 8;
 class RowTest {
  public:
   // The kernel and the target must outlive it.
-  RowTest(const Kernel& kernel, const Target& target);
+  RowTest(const Kernel& kernel, const Machine& target);
 
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
@@ -76,7 +76,7 @@ class RowTest {
   std::optional<RangeSet> rows_of_factor(const UOp& inner, const UOp& outer) const;
 
   const Kernel& kernel_;
-  const Target& target_;
+  const Machine& target_;
   std::vector<UOp> nodes_;
   FreeRanges free_;
 };

@@ -85,7 +85,7 @@ bool is_empty(const UOp& node) {
 
 }  // namespace
 
-Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion,
+Schedule make_schedule(std::span<const UOp> outputs, const Machine& target, bool fusion,
                        const JoinSettings& joins) {
   Schedule schedule;
   Decision decision = decide_stored(outputs, target);

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "cost/machine.h"
 #include "ir/kernel.h"
-#include "ir/target.h"
 #include "ir/uop.h"
 #include "schedule/join.h"
 #include "shape/view.h"
@@ -68,7 +68,7 @@ struct Schedule {
 // if need be as a copy.
 // `fusion` off: kernels are not joined, and every buffer is row-major.  The joins' `stop` is
 // checked between kernels too.
-Schedule make_schedule(std::span<const UOp> outputs, const Target& target, bool fusion = true,
+Schedule make_schedule(std::span<const UOp> outputs, const Machine& target, bool fusion = true,
                        const JoinSettings& joins = {});
 
 // Whether a node holds memory: a Buffer, or realised before.

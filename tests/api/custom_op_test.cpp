@@ -280,7 +280,15 @@ TEST_P(CustomOp, IsAnOperatorOfModels) {
   tiny_tensor* y = nullptr;
   EXPECT_EQ(tiny_model_run(model, &x, 1, &y, 1), TINY_ERROR_UNSUPPORTED);
   EXPECT_TRUE(error_has("com.example.Sort-3")) << tiny_last_error();
+  size_t rank = 0;
+  int64_t dims[2] = {};
+  EXPECT_EQ(tiny_model_output_shape(model, 0, dims, 2, &rank), TINY_ERROR_UNSUPPORTED);
   ASSERT_EQ(add(context_, sorter_), TINY_OK);
+  EXPECT_EQ(tiny_model_output_shape(model, 0, dims, 2, &rank), TINY_OK) << tiny_last_error();
+  EXPECT_TRUE(rank == 2 && dims[0] == TINY_DIM_FREE && dims[1] == 2);
+  const char* name = "";
+  EXPECT_EQ(tiny_model_output_dim_name(model, 0, 0, &name), TINY_OK) << tiny_last_error();
+  EXPECT_STREQ(name, "N");
   for (int64_t rows : {1, 2, 5}) {
     Floats values;
     for (int64_t i = 0; i < rows; ++i) values.insert(values.end(), {2, 1});

@@ -234,21 +234,21 @@ TEST_F(Misuse, UnknownEnumValuesListTheKnown) {
 TEST_F(Misuse, UnknownFlagsListTheKnown) {
   const std::vector<std::pair<const char*, std::function<tiny_status(tiny_flags, tiny_tensor**)>>>
       calls = {
-          {"TINY_KEEPDIMS (1)",
+          {"TINY_FLAG_KEEPDIMS (1)",
            [&](tiny_flags f, tiny_tensor** o) {
              return tiny_reduce(TINY_SUM, a_, nullptr, 0, f, o);
            }},
-          {"TINY_KEEPDIMS (1)",
+          {"TINY_FLAG_KEEPDIMS (1)",
            [&](tiny_flags f, tiny_tensor** o) { return tiny_variance(a_, nullptr, 0, 0, f, o); }},
-          {"TINY_KEEPDIMS (1), TINY_LAST (2)",
+          {"TINY_FLAG_KEEPDIMS (1), TINY_FLAG_LAST (2)",
            [&](tiny_flags f, tiny_tensor** o) { return tiny_argmax(a_, 0, f, o); }},
-          {"TINY_KEEPDIMS (1), TINY_LAST (2)",
+          {"TINY_FLAG_KEEPDIMS (1), TINY_FLAG_LAST (2)",
            [&](tiny_flags f, tiny_tensor** o) { return tiny_argmin(a_, 0, f, o); }},
-          {"TINY_EXCLUSIVE (4), TINY_REVERSE (8)",
+          {"TINY_FLAG_EXCLUSIVE (4), TINY_FLAG_REVERSE (8)",
            [&](tiny_flags f, tiny_tensor** o) { return tiny_cumsum(a_, 0, f, o); }},
-          {"TINY_APPROXIMATE (16)",
+          {"TINY_FLAG_APPROXIMATE (16)",
            [&](tiny_flags f, tiny_tensor** o) { return tiny_gelu(a_, f, o); }},
-          {"TINY_COLUMNS_FIRST (32)",
+          {"TINY_FLAG_COLUMNS_FIRST (32)",
            [&](tiny_flags f, tiny_tensor** o) { return tiny_depth_to_space(a_, 2, f, o); }},
       };
   for (const auto& [known, call] : calls) {

@@ -222,7 +222,7 @@ Outputs case_split(Operands& o) {
   return parts;
 }
 Outputs case_depth_to_space(Operands& o) {
-  return MADE(tiny_depth_to_space, o.floats({1, 4, 2, 2}), 2, TINY_COLUMNS_FIRST);
+  return MADE(tiny_depth_to_space, o.floats({1, 4, 2, 2}), 2, TINY_FLAG_COLUMNS_FIRST);
 }
 Outputs case_space_to_depth(Operands& o) {
   return MADE(tiny_space_to_depth, o.floats({1, 2, 2, 4}), 2);
@@ -243,10 +243,10 @@ Outputs case_argmax(Operands& o) {
   return MADE(tiny_argmax, o.floats({2, 3}), 1, 0);
 }
 Outputs case_argmin(Operands& o) {
-  return MADE(tiny_argmin, o.floats({2, 3}), 1, TINY_KEEPDIMS | TINY_LAST);
+  return MADE(tiny_argmin, o.floats({2, 3}), 1, TINY_FLAG_KEEPDIMS | TINY_FLAG_LAST);
 }
 Outputs case_cumsum(Operands& o) {
-  return MADE(tiny_cumsum, o.floats({2, 3}), 1, TINY_REVERSE);
+  return MADE(tiny_cumsum, o.floats({2, 3}), 1, TINY_FLAG_REVERSE);
 }
 Outputs case_triu(Operands& o) {
   return MADE(tiny_triu, o.floats({3, 3}), 1);
@@ -255,7 +255,7 @@ Outputs case_tril(Operands& o) {
   return MADE(tiny_tril, o.floats({3, 3}), -1);
 }
 Outputs case_gelu(Operands& o) {
-  return MADE(tiny_gelu, o.floats({2, 3}), TINY_APPROXIMATE);
+  return MADE(tiny_gelu, o.floats({2, 3}), TINY_FLAG_APPROXIMATE);
 }
 Outputs case_elu(Operands& o) {
   return MADE(tiny_elu, o.operand(TINY_FLOAT32, {4}, -2, 1), 0.5);
@@ -276,7 +276,7 @@ Outputs case_log_softmax(Operands& o) {
   return MADE(tiny_log_softmax, o.floats({2, 3}), 0);
 }
 Outputs case_variance(Operands& o) {
-  return MADE(tiny_variance, o.floats({2, 3}), kOnes, 1, 1, TINY_KEEPDIMS);
+  return MADE(tiny_variance, o.floats({2, 3}), kOnes, 1, 1, TINY_FLAG_KEEPDIMS);
 }
 // Of two by two elements, two apart, with all else that a window can say, but for its layout.
 class Windows {
@@ -288,7 +288,7 @@ class Windows {
     Operands::check(tiny_window_set_dilations(window, kOnes, 2));
     Operands::check(tiny_window_set_padding(window, kOnes, kZeros, 2));
     Operands::check(tiny_window_set_output_padding(window, kOnes, 2));
-    Operands::check(tiny_window_set_flags(window, TINY_CEIL_MODE));
+    Operands::check(tiny_window_set_flags(window, TINY_FLAG_CEIL_MODE));
   }
   ~Windows() { tiny_window_release(window); }
   Windows(const Windows&) = delete;
@@ -364,7 +364,7 @@ const std::map<std::string, Call>& cases() {
 #define REDUCE(name, function)                                                              \
   {"reduce_" #name, [](Operands& o) {                                                       \
      return MADE(tiny_reduce, TINY_##name, o.operand(TINY_FLOAT32, {2, 3}, 1, 1), kOnes, 1, \
-                 TINY_KEEPDIMS);                                                            \
+                 TINY_FLAG_KEEPDIMS);                                                       \
    }},
 #include "api/families.def"
   };

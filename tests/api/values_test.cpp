@@ -225,8 +225,8 @@ TEST_P(Values, WrappedMemoryMustHoldWhatItsStridesReach) {
   EXPECT_EQ(wrap({2, 2}, {INT64_MAX, INT64_MAX}, sizeof memory, 0), TINY_ERROR_LIMIT);
   EXPECT_EQ(wrap({1}, {}, sizeof memory, INT64_MAX), TINY_ERROR_SHAPE);
   EXPECT_EQ(wrap({1}, {}, 0, 0), TINY_ERROR_SHAPE);
-  EXPECT_EQ(wrap({1}, {}, sizeof memory, 0, TINY_LAST), TINY_ERROR_INVALID_ARGUMENT);
-  EXPECT_TRUE(says("TINY_READ_ONLY (256)")) << tiny_last_error();
+  EXPECT_EQ(wrap({1}, {}, sizeof memory, 0, TINY_FLAG_LAST), TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT_TRUE(says("TINY_FLAG_READ_ONLY (256)")) << tiny_last_error();
 }
 
 TEST_P(Values, MemoryThatIsReadOnlyIsNeverWritten) {
@@ -234,7 +234,7 @@ TEST_P(Values, MemoryThatIsReadOnlyIsNeverWritten) {
   const int64_t dims[] = {4};
   tiny_tensor* t = made([&](tiny_tensor** o) {
     return tiny_tensor_wrap(context_, TINY_FLOAT32, dims, nullptr, 1, const_cast<float*>(memory),
-                            sizeof memory, 0, TINY_READ_ONLY, nullptr, nullptr, o);
+                            sizeof memory, 0, TINY_FLAG_READ_ONLY, nullptr, nullptr, o);
   });
   const void* data = nullptr;
   ASSERT_EQ(tiny_tensor_data(t, &data), TINY_OK) << tiny_last_error();

@@ -154,7 +154,8 @@ TEST_F(Window, ChannelsLieFirstOrLast) {
     ASSERT_EQ(tiny_window_set_padding(each, before.data(), after.data(), 2), TINY_OK);
     ASSERT_EQ(tiny_window_set_groups(each, 2), TINY_OK);
     ASSERT_EQ(tiny_window_set_output_padding(each, before.data(), 2), TINY_OK);
-    ASSERT_EQ(tiny_window_set_flags(each, TINY_CEIL_MODE | TINY_COUNT_INCLUDE_PAD), TINY_OK);
+    ASSERT_EQ(tiny_window_set_flags(each, TINY_FLAG_CEIL_MODE | TINY_FLAG_COUNT_INCLUDE_PAD),
+              TINY_OK);
   }
   ASSERT_EQ(tiny_window_set_layout(last, TINY_LAYOUT_CHANNELS_LAST), TINY_OK);
   using Call = std::function<tiny_status(tiny_tensor*, tiny_tensor*, tiny_window*, tiny_tensor**)>;
@@ -195,10 +196,10 @@ TEST_F(Window, PoolsAreToldByFlags) {
   ASSERT_EQ(tiny_window_set_kernel(w, &three, 1), TINY_OK);
   ASSERT_EQ(tiny_window_set_strides(w, &two, 1), TINY_OK);
   EXPECT_EQ(largest(), Floats{3});
-  ASSERT_EQ(tiny_window_set_flags(w, TINY_CEIL_MODE), TINY_OK);
+  ASSERT_EQ(tiny_window_set_flags(w, TINY_FLAG_CEIL_MODE), TINY_OK);
   EXPECT_EQ(largest(), (Floats{3, 4}));
   ASSERT_EQ(tiny_window_set_padding(w, &one, &none, 1), TINY_OK);
-  ASSERT_EQ(tiny_window_set_flags(w, TINY_COUNT_INCLUDE_PAD), TINY_OK);
+  ASSERT_EQ(tiny_window_set_flags(w, TINY_FLAG_COUNT_INCLUDE_PAD), TINY_OK);
   EXPECT_EQ(means(), (Floats{1, 3}));
   ASSERT_EQ(tiny_window_set_flags(w, 0), TINY_OK);
   EXPECT_EQ(means(), (Floats{1.5F, 3}));
@@ -228,8 +229,8 @@ TEST_F(Window, WhatCannotBeIsRefusedAndChangesNothing) {
                "unknown padding 9; known: TINY_PADDING_EXPLICIT (0)");
   expect_error(tiny_window_set_layout(w, -1), TINY_ERROR_INVALID_ARGUMENT,
                "TINY_LAYOUT_CHANNELS_LAST (1)");
-  expect_error(tiny_window_set_flags(w, TINY_KEEPDIMS), TINY_ERROR_INVALID_ARGUMENT,
-               "TINY_CEIL_MODE (64), TINY_COUNT_INCLUDE_PAD (128)");
+  expect_error(tiny_window_set_flags(w, TINY_FLAG_KEEPDIMS), TINY_ERROR_INVALID_ARGUMENT,
+               "TINY_FLAG_CEIL_MODE (64), TINY_FLAG_COUNT_INCLUDE_PAD (128)");
   expect_error(tiny_window_set_groups(nullptr, 1), TINY_ERROR_INVALID_ARGUMENT, "window is NULL");
   tiny_tensor *x = counted({1, 2, 6, 6}), *weight = counted({2, 2, 3, 3});
   EXPECT_EQ(values(conv(x, weight, w)), values(conv(x, weight, nullptr)));

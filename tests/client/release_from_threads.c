@@ -28,7 +28,7 @@ static void* build(void* argument) {
     float number = (float)round, total = 0;
     tiny_tensor *wrapped, *scalar, *product, *sum, *none;
     CHECK(tiny_tensor_wrap(context, TINY_FLOAT32, dims, backwards, 1, (void*)kMemory,
-                           sizeof kMemory, 3, TINY_READ_ONLY, give_back, NULL, &wrapped));
+                           sizeof kMemory, 3, TINY_FLAG_READ_ONLY, give_back, NULL, &wrapped));
     CHECK(tiny_tensor_from_data(context, TINY_FLOAT32, NULL, 0, &number, sizeof number, &scalar));
     CHECK(tiny_binary(TINY_MUL, wrapped, scalar, &product));
     CHECK(tiny_reduce(TINY_SUM, product, NULL, 0, 0, &sum));

@@ -98,6 +98,13 @@ static inline void add_port(message* graph, uint64_t field, const char* name) {
   add_message(graph, field, &port);
 }
 
+/* A value of which the file says nothing but its name. */
+static inline void add_name(message* graph, uint64_t field, const char* name) {
+  message port = {NULL, 0, 0};
+  add_text(&port, 1, name);
+  add_message(graph, field, &port);
+}
+
 /* Writes the model to a new file; its path is to be freed. */
 static inline char* write_small_model(int layers) {
   message graph = {NULL, 0, 0}, opset = graph, model = graph;
@@ -117,7 +124,7 @@ static inline char* write_small_model(int layers) {
   }
   add_text(&graph, 2, "small");
   add_port(&graph, 11, "x");
-  add_port(&graph, 12, "y");
+  add_name(&graph, 12, "y");
   add_number(&model, 1, 8);
   add_message(&model, 7, &graph);
   add_number(&opset, 2, 13);

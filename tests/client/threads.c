@@ -93,15 +93,38 @@ static void keep_files(blocked_builder* b, tiny_tensor* computed, tiny_tensor* v
   remove(single);
 }
 
+/* All that can be asked of a model, with an output of which the file says nothing. */
+static void look_at_model(const tiny_model* model) {
+  tiny_report* report;
+  tiny_dtype dtype;
+  tiny_kind kind;
+  size_t count;
+  int64_t dims[2];
+  const char* text;
+  CHECK(tiny_model_info(model, &report));
+  EXPECT(strstr(tiny_report_text(report), "\"supported\":true"));
+  EXPECT(!strstr(tiny_report_text(report), "\"flops\":null"));
+  tiny_report_release(report);
+  CHECK(tiny_model_header(model, &report));
+  tiny_report_release(report);
+  CHECK(tiny_model_output_dtype(model, 0, &dtype));
+  CHECK(tiny_model_output_shape(model, 0, dims, 2, &count));
+  EXPECT(dtype == TINY_FLOAT32 && count == 2 && dims[0] == ROWS && dims[1] == WIDTH);
+  CHECK(tiny_model_output_dim_name(model, 0, 1, &text));
+  CHECK(tiny_model_output_kind(model, 0, &kind));
+  CHECK(tiny_model_input_count(model, &count));
+  CHECK(tiny_model_input_name(model, 0, &text));
+  CHECK(tiny_model_metadata(model, "graph_name", &text));
+  EXPECT(strcmp(text, "small") == 0);
+}
+
 static void run_beside(small_model* small) {
   static float in[ROWS * WIDTH], out[ROWS * WIDTH], wanted[ROWS * WIDTH];
   size_t count;
-  const char* name;
   int64_t dims[2];
   for (int i = 0; i < ROWS * WIDTH; ++i) in[i] = (float)((i * 5) % 13 - 6) / 8;
   small_expected(5, wanted);
-  CHECK(tiny_model_input_count(small->model, &count));
-  CHECK(tiny_model_input_name(small->model, 0, &name));
+  look_at_model(small->model);
   CHECK(tiny_program_kernel_count(small->program, &count));
   CHECK(tiny_run_output_shape(small->run, 0, dims, 2, &count));
   CHECK(tiny_run_bind_input(small->run, 0, in, sizeof in));

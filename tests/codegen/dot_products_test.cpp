@@ -112,7 +112,7 @@ std::vector<uint32_t> bits_of_product(const Ref<Context>& context, uint64_t seed
 // The one kernel of a seed's product, as options find it; no roots if there are several.
 Kernel kernel_of(const Ref<Context>& context, uint64_t seed) {
   const UOp node = Product(context, seed).make().node();
-  const Target& target = context->backend().target();
+  const tiny::Machine& target = context->backend().machine();
   const Schedule schedule = make_schedule({&node, 1}, target);
   return schedule.kernels.size() == 1 ? prepare_kernel(schedule.kernels.front().kernel, target)
                                       : Kernel();
@@ -216,13 +216,13 @@ TEST(DotProducts, GiveTheSameBitsUnderListsThatNameWords) {
       try {
         ASSERT_EQ(bits_of_product(context, seed), want)
             << "KERNEL_SEED=" << seed << " on " << machine << " with TINY_OPTS=\"" << list << "\"";
-        EXPECT_TRUE(context->backend().target().has_dot(product->kind)) << list;
+        EXPECT_TRUE(context->backend().machine().has_dot(product->kind)) << list;
         ++tried;
       } catch (const Error& e) {
         EXPECT_EQ(e.status(), Status::InvalidArgument)
             << "KERNEL_SEED=" << seed << " on " << machine << " with TINY_OPTS=\"" << list << "\" "
             << e.message();
-        EXPECT_FALSE(context->backend().target().has_dot(product->kind)) << e.message();
+        EXPECT_FALSE(context->backend().machine().has_dot(product->kind)) << e.message();
         ++refused;
       }
     }
@@ -242,7 +242,7 @@ std::vector<Option> chosen_for(DotSet dots, DType a, DType b, DType wide, int64_
   };
   const Tensor product = matmul(cast(tensor(a), wide), transpose(cast(tensor(b), wide), 0, 1));
   const UOp node = product.node();
-  Target target = avx512_target();
+  tiny::Machine target = avx512_machine();
   target.dots = dots;
   const Schedule schedule = make_schedule({&node, 1}, target);
   return choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target);
@@ -298,9 +298,9 @@ TEST(DotProducts, RowsThatCollideAreLaidOutInWords) {
 
 TEST(DotProducts, OfBfloat16NeedPermission) {
   Flags flags = testing::flags_for("interp");
-  EXPECT_FALSE(make_ref<Context>(flags)->backend().target().has_dot(DotKind::Bf16));
+  EXPECT_FALSE(make_ref<Context>(flags)->backend().machine().has_dot(DotKind::Bf16));
   flags.bf16_dots = 1;
-  EXPECT_TRUE(make_ref<Context>(flags)->backend().target().has_dot(DotKind::Bf16));
+  EXPECT_TRUE(make_ref<Context>(flags)->backend().machine().has_dot(DotKind::Bf16));
 }
 
 // What is no word is refused by name.
@@ -312,9 +312,9 @@ TEST(DotProducts, OptionsThatMakeNoWordAreRefused) {
   };
   const auto refused = [&](const Tensor& t, const char* options, const char* why) {
     const UOp node = t.node();
-    const Schedule schedule = make_schedule({&node, 1}, context->backend().target());
+    const Schedule schedule = make_schedule({&node, 1}, context->backend().machine());
     const Kernel kernel =
-        prepare_kernel(schedule.kernels.front().kernel, context->backend().target());
+        prepare_kernel(schedule.kernels.front().kernel, context->backend().machine());
     try {
       apply_options(kernel, parse_options(options));
       ADD_FAILURE() << options << " is not refused";

@@ -34,7 +34,7 @@ class Nests : public ::testing::Test {
   // The one kernel that computes `value` row-major.
   Kernel kernel_of(const Tensor& value) {
     const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
-    const Schedule schedule = make_schedule({&stored, 1}, avx512_target(), true);
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_machine(), true);
     EXPECT_EQ(schedule.kernels.size(), 1u);
     return schedule.kernels.front().kernel;
   }
@@ -44,7 +44,7 @@ class Nests : public ::testing::Test {
     pipeline.verify = true;
     pipeline.optimise = false;
     pipeline.options_text = options;
-    return generate(kernel, avx512_target(), pipeline);
+    return generate(kernel, avx512_machine(), pipeline);
   }
 
   // The kernel and what the options make of it.

@@ -187,7 +187,7 @@ TEST(QuantizedProducts, RowsThatCollideHaveTheSumsOfTheirProducts) {
 TEST(QuantizedProducts, CorrectionsAreStoredOnce) {
   constexpr int64_t kRows = 32, kColumns = 64, kSteps = 128;
   const Ref<Context> context = make_ref<Context>(testing::flags_for("cpu", "auto"));
-  if (!(context->backend().target().dots & kIntegerDots)) GTEST_SKIP() << "no products of bytes";
+  if (!(context->backend().machine().dots & kIntegerDots)) GTEST_SKIP() << "no products of bytes";
   const Tensor x = make_placeholder(context, kUInt8, {kRows, kSteps});
   const testing::Floats codes(static_cast<size_t>(kSteps * kColumns), 3.0F);
   const Tensor w = cast(testing::floats(context, codes, {kSteps, kColumns}), kInt8);

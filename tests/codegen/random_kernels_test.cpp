@@ -321,7 +321,7 @@ std::optional<Kernel> one_kernel(const Ref<Context>& context, uint64_t seed) {
   Expression expression(context, seed);
   std::vector<UOp> nodes;
   for (const Tensor& t : expression.make()) nodes.push_back(t.node());
-  const Target& target = context->backend().target();
+  const tiny::Machine& target = context->backend().machine();
   const Schedule schedule = make_schedule(nodes, target);
   if (schedule.kernels.size() != 1) return std::nullopt;
   const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target);
@@ -448,7 +448,7 @@ std::string walked_options(uint64_t seed, const Machine& machine) {
   const std::optional<Kernel> found = one_kernel(context, seed);
   if (!found) return "";
   const Kernel& kernel = *found;
-  const Target& target = context->backend().target();
+  const tiny::Machine& target = context->backend().machine();
   std::mt19937_64 random(seed * 104729 + 3);
   std::vector<Option> list;
   if (random() % 2) list = choose_options(kernel, target);

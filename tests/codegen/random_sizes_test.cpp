@@ -311,7 +311,7 @@ TEST(RandomSizes, AWindowOverALengthHasNoRemaindersAndNoChoices) {
     const Tensor x = make_placeholder(context, kFloat32, {batch, 8, length});
     const Tensor y =
         conv(x, full(context, kFloat32, {16, 8, 5}, 1), Tensor(), Window{{stride}, {}, {2}, {2}});
-    const Schedule schedule = make_schedule({{y.node()}}, context->backend().target());
+    const Schedule schedule = make_schedule({{y.node()}}, context->backend().machine());
     for (const UOp& u : topological(schedule.kernels.back().kernel.roots)) {
       EXPECT_NE(u.op(), Op::FloorMod) << stride;
       EXPECT_NE(u.op(), Op::Where) << stride;

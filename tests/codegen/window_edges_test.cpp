@@ -87,11 +87,11 @@ const Picture kLarge = {{28, 28}, 144, 32, 3, 1, {1, 1}, {1, 1}};
 // The program of the one kernel that a value, or a picture's network, is.
 LinearProgram program_of(const Ref<Context>& context, const Tensor& made) {
   const UOp stored = context->graph().make(Op::Contiguous, {made.node()});
-  const Schedule schedule = make_schedule({&stored, 1}, avx512_target(), true);
+  const Schedule schedule = make_schedule({&stored, 1}, avx512_machine(), true);
   EXPECT_EQ(schedule.kernels.size(), 1U);
   PipelineOptions options;
   options.verify = true;
-  return generate(schedule.kernels.front().kernel, avx512_target(), options).program;
+  return generate(schedule.kernels.front().kernel, avx512_machine(), options).program;
 }
 
 LinearProgram program_of(const Picture& p) {

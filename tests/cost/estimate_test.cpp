@@ -46,7 +46,7 @@ class EstimateTest : public ::testing::Test {
   double seconds(const Kernel& kernel, std::string_view list) { return of(kernel, list).seconds; }
 
   Ref<Context> context_;
-  Target target_ = avx512_target();
+  Machine target_ = avx512_machine();
 };
 
 TEST_F(EstimateTest, LanesSideBySideBeatLanesApart) {

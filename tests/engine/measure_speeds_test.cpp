@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ir/processors.h"
+#include "cost/processors.h"
 #include "runtime/cpu/cpuid.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
@@ -35,7 +35,7 @@ class MeasureSpeeds : public ::testing::Test {
   testing::TemporaryFolder folder_;
 };
 
-void expect_same_speeds(const Target& a, const Target& b) {
+void expect_same_speeds(const Rates& a, const Rates& b) {
   EXPECT_EQ(a.l2_bandwidth, b.l2_bandwidth);
   EXPECT_EQ(a.l3_bandwidth, b.l3_bandwidth);
   EXPECT_EQ(a.memory_bandwidth, b.memory_bandwidth);
@@ -46,7 +46,7 @@ void expect_same_speeds(const Target& a, const Target& b) {
 // Bounds that hold on anything with AVX2, beside whatever else runs.
 TEST_F(MeasureSpeeds, MeasuresWhatAProcessorMayDo) {
   const auto backend = make_backend(flags("measure"));
-  const Target& t = backend->target();
+  const Machine& t = backend->machine();
   EXPECT_GT(t.fma_rate, 1e9);
   EXPECT_LT(t.fma_rate, 1e12);
   EXPECT_GT(t.memory_bandwidth, 2e8);
@@ -56,7 +56,7 @@ TEST_F(MeasureSpeeds, MeasuresWhatAProcessorMayDo) {
   EXPECT_LT(t.l2_bandwidth, 1e13);
   const int64_t l3 = t.l3_bytes;
   EXPECT_TRUE(t.bypass_bytes == 0 || t.bypass_bytes == l3 / 2 || t.bypass_bytes == l3);
-  EXPECT_EQ(t.cores, make_backend(flags("auto"))->target().cores);
+  EXPECT_EQ(t.cores, make_backend(flags("auto"))->machine().cores);
 }
 
 // What is not clear is what neighbours make of it: the processor's own data stand.
@@ -74,8 +74,8 @@ TEST_F(MeasureSpeeds, StoresPassTheCachesFromWhereThatClearlyWins) {
 
 TEST_F(MeasureSpeeds, IsDoneOnceForAllProcesses) {
   const auto backend = make_backend(flags("auto"));
-  const Target plain = avx2_target();
-  const Target first = cached_speeds(*backend, plain, "Some Processor", flags("auto"));
+  const Machine plain = avx2_machine();
+  const Rates first = cached_speeds(*backend, plain, "Some Processor", flags("auto"));
   EXPECT_NE(first.memory_bandwidth, plain.memory_bandwidth);
   ASSERT_EQ(files().size(), 1U);
   // Whoever looks on gets the kernels that everybody gets.
@@ -93,18 +93,18 @@ TEST_F(MeasureSpeeds, IsLeftOutWhereNothingCanBeKept) {
   Flags f = flags("auto");
   f.cache = 0;
   const auto backend = make_backend(f);
-  const Target plain = avx2_target();
+  const Machine plain = avx2_machine();
   expect_same_speeds(cached_speeds(*backend, plain, "Some Processor", f), plain);
   EXPECT_TRUE(files().empty());
 }
 
 TEST_F(MeasureSpeeds, ADamagedRecordIsMadeAnew) {
   const auto backend = make_backend(flags("auto"));
-  const Target plain = avx2_target();
+  const Machine plain = avx2_machine();
   cached_speeds(*backend, plain, "Some Processor", flags("auto"));
   ASSERT_EQ(files().size(), 1U);
   std::ofstream(files().front(), std::ios::trunc) << "no record";
-  const Target again = cached_speeds(*backend, plain, "Some Processor", flags("auto"));
+  const Rates again = cached_speeds(*backend, plain, "Some Processor", flags("auto"));
   EXPECT_GT(again.fma_rate, 1e9);
   expect_same_speeds(cached_speeds(*backend, plain, "Some Processor", flags("auto")), again);
 }
@@ -112,15 +112,15 @@ TEST_F(MeasureSpeeds, ADamagedRecordIsMadeAnew) {
 TEST_F(MeasureSpeeds, AKnownProcessorIsImitated) {
   const Processor& skylake = *find_processor("skylake");
   const auto backend = make_backend(flags("skylake"));
-  const Target& t = backend->target();
+  const Machine& t = backend->machine();
   EXPECT_EQ(t.l1_bytes, 32 << 10);
-  EXPECT_EQ(t.bypass_bytes, skylake.bypass_bytes);
-  EXPECT_EQ(t.l3_bandwidth, skylake.l3_bandwidth);
+  EXPECT_EQ(t.bypass_bytes, skylake.rates.bypass_bytes);
+  EXPECT_EQ(t.l3_bandwidth, skylake.rates.l3_bandwidth);
   EXPECT_EQ(t.dots, 0) << "Skylake has no products of bytes";
   Flags narrow = flags("skylake");
   narrow.isa = "avx2";
-  EXPECT_EQ(make_backend(narrow)->target().fma_rate, skylake.fma_rate_avx2);
-  EXPECT_LT(skylake.fma_rate_avx2, skylake.fma_rate_avx512);
+  EXPECT_EQ(make_backend(narrow)->machine().fma_rate, skylake.fma_rate_avx2);
+  EXPECT_LT(skylake.fma_rate_avx2, skylake.rates.fma_rate);
   EXPECT_TRUE(files().empty()) << "nothing is measured";
 }
 

@@ -215,7 +215,7 @@ TEST_F(SearchTest, ItsTimeIsBoundedAlsoWhereCompilingIsSlow) {
   const Flags f = flags("c");
   const Ref<Context> context = make_ref<Context>(f);
   const UOp node = product(context).node();
-  const Schedule schedule = make_schedule({&node, 1}, context->backend().target());
+  const Schedule schedule = make_schedule({&node, 1}, context->backend().machine());
   SearchLimits limits;
   limits.seconds = 1;
   const SearchResult result =

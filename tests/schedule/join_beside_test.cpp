@@ -30,7 +30,7 @@ class JoinBeside : public testing::GraphTest {
     std::vector<UOp> wanted;
     for (const Tensor& t : tensors) wanted.push_back(t.node());
     std::vector<size_t> counts;
-    for (const ScheduledKernel& k : make_schedule(wanted, avx512_target(), true, settings).kernels)
+    for (const ScheduledKernel& k : make_schedule(wanted, avx512_machine(), true, settings).kernels)
       counts.push_back(k.stores.size());
     return counts;
   }
@@ -110,7 +110,7 @@ TEST_F(JoinBeside, IndependentSumsShareTheirLoop) {
   const Tensor total = sum(x, {1}), squares = sum(mul(x, x), {1});
   std::vector<UOp> wanted;
   for (const Tensor& t : {total, squares}) wanted.push_back(t.node());
-  const Schedule schedule = make_schedule(wanted, avx512_target());
+  const Schedule schedule = make_schedule(wanted, avx512_machine());
   ASSERT_EQ(schedule.kernels.size(), 1U);
   const auto& ranges = schedule.kernels.front().kernel.ranges;
   EXPECT_EQ(std::ranges::count_if(ranges, &KernelRange::reduced), 1);

@@ -29,7 +29,7 @@ TEST_F(JoinTest, AFlippedJoinIsDecidedTheOtherWay) {
   const Tensor t = softmax(given({64, 128}), 1);
   const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
   const auto count = [&](const JoinSettings& settings) {
-    return make_schedule({&wanted, 1}, avx512_target(), true, settings).kernels.size();
+    return make_schedule({&wanted, 1}, avx512_machine(), true, settings).kernels.size();
   };
   std::vector<JoinTrial> trials;
   EXPECT_EQ(count({{}, &trials, nullptr}), 1U);
@@ -70,7 +70,7 @@ TEST_F(JoinTest, WindowsWithAFilterStayInRowsAndOthersDoNot) {
   const auto parts = [&](const Tensor& window, int32_t cores) {
     const Tensor y = conv(window, given({32, 64, 1, 1}), Tensor(), Window());
     const UOp wanted = y.graph().make(Op::Contiguous, {y.node()});
-    Target target = avx512_target();
+    Machine target = avx512_machine();
     target.cores = cores;
     std::vector<JoinTrial> trials;
     make_schedule({&wanted, 1}, target, true, {{}, &trials, nullptr});

@@ -31,7 +31,7 @@ class KernelCounts : public ::testing::Test {
 
   size_t kernels(const Tensor& t, int32_t cores = 1) {
     const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
-    Target target = avx512_target();
+    Machine target = avx512_machine();
     target.cores = cores;
     return make_schedule({&wanted, 1}, target).kernels.size();
   }
@@ -74,7 +74,7 @@ TEST_F(KernelCounts, PartsOfConcatenationsAreComputedOnce) {
   const auto sums = [](const Tensor& t) {
     const UOp wanted = t.node();
     size_t count = 0;
-    for (const ScheduledKernel& k : make_schedule({&wanted, 1}, avx512_target(), false).kernels)
+    for (const ScheduledKernel& k : make_schedule({&wanted, 1}, avx512_machine(), false).kernels)
       for (const UOp& u : topological(k.kernel.roots)) count += u.op() == Op::Reduce ? 1 : 0;
     return count;
   };
@@ -138,7 +138,7 @@ TEST_F(KernelCounts, QuantisedValuesAreStoredBeforeTheirProduct) {
   };
   const auto stored = [&](const Tensor& t, DotSet dots) {
     const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
-    Target target = avx512_target();
+    Machine target = avx512_machine();
     target.dots = dots;
     std::vector<DType> types;
     for (const ScheduledKernel& k : make_schedule({&wanted, 1}, target).kernels)

@@ -33,7 +33,7 @@ class LayoutTest : public testing::GraphTest {
   std::vector<Ints> strides(const Tensor& t) {
     const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
     std::vector<Ints> out;
-    for (const ScheduledKernel& k : make_schedule({&wanted, 1}, avx512_target()).kernels)
+    for (const ScheduledKernel& k : make_schedule({&wanted, 1}, avx512_machine()).kernels)
       out.push_back(const_dims(k.stores.front().view.strides));
     return out;
   }

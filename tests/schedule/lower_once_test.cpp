@@ -53,7 +53,7 @@ class LowerOnceTest : public testing::GraphTest {
 
   // Of how many stored values kernels were lowered, and how many there are.
   std::pair<int64_t, int64_t> lower_all(std::span<const UOp> roots) {
-    Decision decision = decide_stored(roots, avx512_target());
+    Decision decision = decide_stored(roots, avx512_machine());
     LowerOnce once(decision);
     int64_t count = 0;
     for (const UOp& u : decision.order) {
@@ -111,7 +111,7 @@ TEST_F(LowerOnceTest, ItCountsWhereBuffersLie) {
   const Tensor y = relu(given({4, 6}));
   const UOp roots[] = {stored(x), stored(y), stored(exp(x.with(stored(x)))),
                        stored(exp(y.with(stored(y))))};
-  Decision decision = decide_stored(roots, avx512_target());
+  Decision decision = decide_stored(roots, avx512_machine());
   LowerOnce once(decision);
   once.value(roots[2]);
   EXPECT_EQ(once.lowered(), 1);
@@ -125,7 +125,7 @@ TEST_F(LowerOnceTest, ItCountsWhatIsStoredNow) {
   const Tensor x = exp(given({4, 6}));
   const UOp inner = stored(x);
   const UOp outer = stored(exp(x.with(inner)));
-  Decision decision = decide_stored({&outer, 1}, avx512_target());
+  Decision decision = decide_stored({&outer, 1}, avx512_machine());
   LowerOnce once(decision);
   expect_same(once.value(outer), lower_value(outer, decision));
   decision.stored[inner.id()] = 0;

@@ -316,7 +316,7 @@ TEST(ScatterKernels, FreshDataIsUpdatedInPlace) {
   const Tensor places = from_data(context, kInt64, {2, 2}, Ints{1, 2, 3, 4}.data(), 32);
   const Tensor out = scatter_nd(x + x, places, floats(context, {1, 2}), Fold::Add);
   const UOp root = out.graph().make(Op::Contiguous, {out.node()});
-  const Schedule schedule = make_schedule({&root, 1}, avx2_target());
+  const Schedule schedule = make_schedule({&root, 1}, avx2_machine());
   EXPECT_EQ(schedule.kernels.size(), 3U);  // x + x, its updates, and the copy that was asked for
   EXPECT_EQ(schedule.stored.size(), 2U);
 }
@@ -333,7 +333,7 @@ TEST(ScatterKernels, ChainsAreUpdatesOfOneBuffer) {
   }
   const auto kernels = [](const Tensor& out) {
     const UOp root = out.graph().make(Op::Contiguous, {out.node()});
-    return make_schedule({&root, 1}, avx2_target()).kernels.size();
+    return make_schedule({&root, 1}, avx2_machine()).kernels.size();
   };
   EXPECT_EQ(kernels(x), 5U);
   const Tensor between = scatter_nd(first, from_data(context, kInt64, {1, 1}, Ints{2}.data(), 8),
@@ -362,7 +362,7 @@ TEST(ScatterKernels, WritesStoreTheirUpdatesAlone) {
   Tensor cache = floats(context, Floats(64, 1), {8, 8});
   const auto kernels = [](const Tensor& t) {
     const UOp root = t.node();
-    return make_schedule({&root, 1}, avx2_target()).kernels.size();
+    return make_schedule({&root, 1}, avx2_machine()).kernels.size();
   };
   const auto row = [&](int64_t place) { return from_data(context, kInt64, {1, 1}, &place, 8); };
   assign(cache, scatter_nd(cache, row(2), floats(context, Floats(8, 3), {1, 8})));

@@ -151,6 +151,33 @@ class Ending(unittest.TestCase):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(1)
 
+    def test_ctrl_c_ends_waiting_for_another_thread(self):
+        for own_poll in (False, True):
+            context = tiny.Context(poll=lambda: False) if own_poll else tiny.Context()
+            cancel = tiny.Cancel.create()
+            context.set_cancel(cancel)
+            long, asked = long_sum(context), []
+
+            def compute():
+                try:
+                    asked.append(True)
+                    long.item()
+                except tiny.Error as error:
+                    asked.append(error.name)
+
+            other = threading.Thread(target=compute)
+            other.start()
+            while not asked:
+                time.sleep(0.001)
+            time.sleep(0.05)
+            self.soon(lambda: context.full(tiny.float32, (2,), 1))
+            self.assertTrue(other.is_alive())
+            cancel.set()
+            other.join()
+            self.assertEqual(asked, [True, "CANCELLED"])
+            cancel.clear()
+            self.assertEqual(context.full(tiny.float32, (2,), 1).sum().item(), 2)
+
     def test_a_handler_that_does_not_raise_ends_nothing(self):
         seen = []
         before = signal.signal(signal.SIGINT, lambda *_: seen.append(time.monotonic()))

@@ -92,15 +92,15 @@ extern "C" {
     pub fn tiny_dtype_supported(dtype: tiny_dtype) -> i32;
 }
 pub type tiny_flags = u32;
-pub const TINY_KEEPDIMS: _bindgen_ty_3 = 1;
-pub const TINY_LAST: _bindgen_ty_3 = 2;
-pub const TINY_EXCLUSIVE: _bindgen_ty_3 = 4;
-pub const TINY_REVERSE: _bindgen_ty_3 = 8;
-pub const TINY_APPROXIMATE: _bindgen_ty_3 = 16;
-pub const TINY_COLUMNS_FIRST: _bindgen_ty_3 = 32;
-pub const TINY_CEIL_MODE: _bindgen_ty_3 = 64;
-pub const TINY_COUNT_INCLUDE_PAD: _bindgen_ty_3 = 128;
-pub const TINY_READ_ONLY: _bindgen_ty_3 = 256;
+pub const TINY_FLAG_KEEPDIMS: _bindgen_ty_3 = 1;
+pub const TINY_FLAG_LAST: _bindgen_ty_3 = 2;
+pub const TINY_FLAG_EXCLUSIVE: _bindgen_ty_3 = 4;
+pub const TINY_FLAG_REVERSE: _bindgen_ty_3 = 8;
+pub const TINY_FLAG_APPROXIMATE: _bindgen_ty_3 = 16;
+pub const TINY_FLAG_COLUMNS_FIRST: _bindgen_ty_3 = 32;
+pub const TINY_FLAG_CEIL_MODE: _bindgen_ty_3 = 64;
+pub const TINY_FLAG_COUNT_INCLUDE_PAD: _bindgen_ty_3 = 128;
+pub const TINY_FLAG_READ_ONLY: _bindgen_ty_3 = 256;
 pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

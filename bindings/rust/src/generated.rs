@@ -869,7 +869,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_FLAG_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn sum(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
@@ -877,7 +877,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_FLAG_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn prod(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
@@ -885,7 +885,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_FLAG_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn reduce_max(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
@@ -893,7 +893,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_FLAG_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn reduce_min(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
@@ -901,7 +901,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_FLAG_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn mean(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
@@ -909,7 +909,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_FLAG_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn any(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
@@ -917,7 +917,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_FLAG_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN.
     pub fn all(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
@@ -925,7 +925,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN. log(sum(exp(a))), without overflow
+    /// Folds `axes` (negative ones count from the end; naxes 0 with axes NULL: all of them).  Takes TINY_FLAG_KEEPDIMS. Sums and products of bool and of integers below 64 bits are int64.  Over nothing: 0, 1, the lowest or highest value; a mean is NaN. log(sum(exp(a))), without overflow
     pub fn logsumexp(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
@@ -1055,7 +1055,7 @@ impl Tensor {
         Ok(parts.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
     }
 
-    /// Blocks of channels become blocks of pixels; `a` is \[n, c, h, w\].  Takes TINY_COLUMNS_FIRST.
+    /// Blocks of channels become blocks of pixels; `a` is \[n, c, h, w\].  Takes TINY_FLAG_COLUMNS_FIRST.
     pub fn depth_to_space(&self, block: i64, columns_first: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_depth_to_space(self.raw.as_ptr(), block, flags(&[(columns_first, 32)]), &mut out) })?;
@@ -1096,21 +1096,21 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The position of the greatest element along `axis`, int64: the first of equals; a NaN is the greatest.  Takes TINY_KEEPDIMS and TINY_LAST.
+    /// The position of the greatest element along `axis`, int64: the first of equals; a NaN is the greatest.  Takes TINY_FLAG_KEEPDIMS and TINY_FLAG_LAST.
     pub fn argmax(&self, axis: i64, keepdims: bool, last: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_argmax(self.raw.as_ptr(), axis, flags(&[(keepdims, 1), (last, 2)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The position of the lowest element: as tiny_argmax.  Takes TINY_KEEPDIMS and TINY_LAST.
+    /// The position of the lowest element: as tiny_argmax.  Takes TINY_FLAG_KEEPDIMS and TINY_FLAG_LAST.
     pub fn argmin(&self, axis: i64, keepdims: bool, last: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_argmin(self.raw.as_ptr(), axis, flags(&[(keepdims, 1), (last, 2)]), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Sums up to each element along `axis`.  Takes TINY_EXCLUSIVE and TINY_REVERSE.  Dtypes as TINY_SUM.
+    /// Sums up to each element along `axis`.  Takes TINY_FLAG_EXCLUSIVE and TINY_FLAG_REVERSE.  Dtypes as TINY_SUM.
     pub fn cumsum(&self, axis: i64, exclusive: bool, reverse: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_cumsum(self.raw.as_ptr(), axis, flags(&[(exclusive, 4), (reverse, 8)]), &mut out) })?;
@@ -1131,7 +1131,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// a * Phi(a), by erf.  Takes TINY_APPROXIMATE.
+    /// a * Phi(a), by erf.  Takes TINY_FLAG_APPROXIMATE.
     pub fn gelu(&self, approximate: bool) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_gelu(self.raw.as_ptr(), flags(&[(approximate, 16)]), &mut out) })?;
@@ -1180,7 +1180,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The mean squared distance from the mean over `axes` (`axes` may be NULL with naxes 0: all); `correction` is taken from the count it divides by: 0 or 1.  Takes TINY_KEEPDIMS.
+    /// The mean squared distance from the mean over `axes` (`axes` may be NULL with naxes 0: all); `correction` is taken from the count it divides by: 0 or 1.  Takes TINY_FLAG_KEEPDIMS.
     pub fn variance(&self, axes: Option<&[i64]>, correction: f64, keepdims: bool) -> Result<Tensor> {
         let axes_count = count(&[axes])?;
         let mut out = ptr::null_mut();
@@ -1216,7 +1216,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// The mean of each window, over axes as tiny_max_pool; padding counts only with the window's TINY_COUNT_INCLUDE_PAD.
+    /// The mean of each window, over axes as tiny_max_pool; padding counts only with the window's TINY_FLAG_COUNT_INCLUDE_PAD.
     pub fn avg_pool(&self, window: &Window) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_avg_pool(self.raw.as_ptr(), window.raw.as_ptr(), &mut out) })?;
@@ -1446,7 +1446,7 @@ impl Window {
         Ok(())
     }
 
-    /// What pools are told besides: takes TINY_CEIL_MODE and TINY_COUNT_INCLUDE_PAD, instead of those that were set.
+    /// What pools are told besides: takes TINY_FLAG_CEIL_MODE and TINY_FLAG_COUNT_INCLUDE_PAD, instead of those that were set.
     pub fn set_flags(&self, ceil_mode: bool, count_include_pad: bool) -> Result<()> {
         check(unsafe { ffi::tiny_window_set_flags(self.raw.as_ptr(), flags(&[(ceil_mode, 64), (count_include_pad, 128)])) })?;
         Ok(())
@@ -1601,7 +1601,7 @@ impl Model {
         Ok(Model::from_raw(out, context.clone()))
     }
 
-    /// All about the model as one JSON object: the keys of `tiny info --json`.  A building call, since it imports the operators to say whether they can be compiled; tiny_model_header waits for nobody.
+    /// All about the model as one JSON object: the keys of `tiny info --json`.  It imports the operators, to count what a run computes, in a graph of its own; tiny_model_header looks at none.
     pub fn info(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_model_info(self.raw.as_ptr(), &mut out) })?;
@@ -1692,7 +1692,7 @@ impl Model {
         Ok(unsafe { text(out) })
     }
 
-    /// The same of outputs, before anything runs: as the file says, and where it says nothing as follows from its graph with the free dimensions free.  A call that needs this is a building call.  What follows from neither (a shape that elements decide, or an operator that is not supported) is TINY_ERROR_UNSUPPORTED; the shape of a run's outputs, tiny_run_output_shape says.
+    /// The same of outputs, before anything runs: as the file says, and where it says nothing as follows from its graph with the free dimensions free, which the first call that needs it finds out.  What follows from neither (a shape that elements decide, or an operator that is not supported) is TINY_ERROR_UNSUPPORTED; the shape of a run's outputs, tiny_run_output_shape says.
     pub fn output_dtype(&self, index: usize) -> Result<Dtype> {
         let mut out = 0i32;
         check(unsafe { ffi::tiny_model_output_dtype(self.raw.as_ptr(), index, &mut out) })?;

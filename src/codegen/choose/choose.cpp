@@ -31,7 +31,7 @@ constexpr int64_t kChoicesMax = 36;
 
 }  // namespace
 
-Chooser::Chooser(const Kernel& kernel, const Target& target, bool use_dots)
+Chooser::Chooser(const Kernel& kernel, const Machine& target, bool use_dots)
     : kernel_(kernel),
       target_(target),
       table_(access_table(kernel)),
@@ -402,7 +402,7 @@ void Chooser::staged_operand(const ClosureInfo& inner) {
   if (lane && lanes_ > 1) vector_tile(*lane, kFillVectors);
 }
 
-OptimisedKernel choose_by_family(const Kernel& kernel, const Target& target) {
+OptimisedKernel choose_by_family(const Kernel& kernel, const Machine& target) {
   Chooser words(kernel, target, true);
   words.run();
   if (!words.has_scattered_words()) return words.take();

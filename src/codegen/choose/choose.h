@@ -7,8 +7,8 @@
 
 #include "codegen/options/options.h"
 #include "cost/estimate.h"
+#include "cost/machine.h"
 #include "ir/kernel.h"
-#include "ir/target.h"
 
 namespace tiny {
 
@@ -16,7 +16,7 @@ namespace tiny {
 inline constexpr double kProgramRuns = 300;
 inline constexpr double kRunsOnce = 1;
 
-std::vector<Option> choose_options(const Kernel& kernel, const Target& target);
+std::vector<Option> choose_options(const Kernel& kernel, const Machine& target);
 
 // What a strategy proposed (codegen/choose/strategies.h), and what it was estimated to take.
 struct ProposalNote {
@@ -32,10 +32,10 @@ struct OptimisedKernel {
   std::vector<ProposalNote> proposed;  // all, where several were
 };
 // The longer lists are looked for the more often the code is to run.
-OptimisedKernel optimise(const Kernel& kernel, const Target& target, double runs = kProgramRuns);
+OptimisedKernel optimise(const Kernel& kernel, const Machine& target, double runs = kProgramRuns);
 
 // What the family of kernels that this one belongs to wants, but for what ends every list.
-OptimisedKernel choose_by_family(const Kernel& kernel, const Target& target);
+OptimisedKernel choose_by_family(const Kernel& kernel, const Machine& target);
 
 // Whether the target has vectors for everything that the kernel computes.
 bool vectorises(const Kernel& kernel, const Target& target);

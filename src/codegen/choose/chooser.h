@@ -15,7 +15,7 @@
 #include "codegen/choose/choose.h"
 #include "codegen/options/options.h"
 #include "cost/access_table.h"
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/whole_rows.h"
 
 namespace tiny {
@@ -33,7 +33,7 @@ inline constexpr int64_t kOverlappedRowsMin = 8;
 class Chooser {
  public:
   // `use_dots`: whether words are formed where the target has instructions for them.
-  Chooser(const Kernel& kernel, const Target& target, bool use_dots);
+  Chooser(const Kernel& kernel, const Machine& target, bool use_dots);
   void run();
   // What was chosen, and the kernel with it.
   OptimisedKernel take() { return {std::move(options_), std::move(current_), {}}; }
@@ -257,7 +257,7 @@ class Chooser {
                       int64_t inner_row);
 
   Kernel kernel_;
-  const Target& target_;
+  const Machine& target_;
   AccessTable table_;
   Kernel current_;
   std::vector<Option> options_;

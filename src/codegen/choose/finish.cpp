@@ -21,7 +21,7 @@ constexpr int64_t kPartsOfCore = 2;  // so that none waits long for another
 
 class Finisher {
  public:
-  Finisher(OptimisedKernel made, const Target& target) : made_(std::move(made)), target_(target) {}
+  Finisher(OptimisedKernel made, const Machine& target) : made_(std::move(made)), target_(target) {}
 
   OptimisedKernel run() {
     bypass();
@@ -130,12 +130,12 @@ class Finisher {
   }
 
   OptimisedKernel made_;
-  const Target& target_;
+  const Machine& target_;
 };
 
 }  // namespace
 
-OptimisedKernel finish(OptimisedKernel made, const Target& target) {
+OptimisedKernel finish(OptimisedKernel made, const Machine& target) {
   return Finisher(std::move(made), target).run();
 }
 

@@ -3,11 +3,11 @@
 
 #include "codegen/choose/choose.h"
 #include "codegen/options/options.h"
+#include "cost/machine.h"
 #include "ir/kernel.h"
-#include "ir/target.h"
 
 namespace tiny {
 
-OptimisedKernel finish(OptimisedKernel made, const Target& target);
+OptimisedKernel finish(OptimisedKernel made, const Machine& target);
 
 }  // namespace tiny

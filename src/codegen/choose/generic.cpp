@@ -39,7 +39,7 @@ Option kind(OptionKind what, int64_t range) {
 class Climber {
  public:
   // `tries`: so many lists may be estimated.
-  Climber(const Target& target, int tries) : target_(target), tries_(tries) {}
+  Climber(const Machine& target, int tries) : target_(target), tries_(tries) {}
 
   // Steps from here while each saves something.
   Proposal climb(Proposal from) {
@@ -134,13 +134,13 @@ class Climber {
     return best;
   }
 
-  const Target& target_;
+  const Machine& target_;
   int tries_;
 };
 
 }  // namespace
 
-void propose_generic(const Kernel& kernel, const Target& target, double runs,
+void propose_generic(const Kernel& kernel, const Machine& target, double runs,
                      std::vector<Proposal>& to) {
   const double limit = limit_seconds(kernel, target);
   const double now = to.front().cost.seconds - target.launch_seconds;

@@ -13,13 +13,13 @@ constexpr int64_t kCodeMax = 2000;  // instructions: what the first level of cac
 
 }  // namespace
 
-Proposal propose(OptimisedKernel made, const Target& target) {
+Proposal propose(OptimisedKernel made, const Machine& target) {
   const Estimate cost = estimate(made.kernel, target);
   return {std::move(made), cost};
 }
 
 std::optional<Proposal> extended(const Proposal& proposal, std::span<const Option> options,
-                                 const Target& target) {
+                                 const Machine& target) {
   OptimisedKernel made = proposal.made;
   try {
     for (const Option& option : options) {

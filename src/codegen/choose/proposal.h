@@ -8,7 +8,7 @@
 #include "codegen/choose/choose.h"
 #include "codegen/options/options.h"
 #include "cost/estimate.h"
-#include "ir/target.h"
+#include "cost/machine.h"
 
 namespace tiny {
 
@@ -17,9 +17,9 @@ struct Proposal {
   Estimate cost;
 };
 
-Proposal propose(OptimisedKernel made, const Target& target);
+Proposal propose(OptimisedKernel made, const Machine& target);
 // With more options; none where they do not fit the kernel or ask too much of the target.
 std::optional<Proposal> extended(const Proposal& proposal, std::span<const Option> options,
-                                 const Target& target);
+                                 const Machine& target);
 
 }  // namespace tiny

@@ -13,7 +13,7 @@ namespace {
 // err, and the families' forms were measured.
 constexpr double kClearly = 1.6;
 
-void propose_families(const Kernel& kernel, const Target& target, double,
+void propose_families(const Kernel& kernel, const Machine& target, double,
                       std::vector<Proposal>& to) {
   to.push_back(propose(choose_by_family(kernel, target), target));
 }
@@ -31,7 +31,7 @@ std::span<const Strategy> strategies() {
   return kStrategies;
 }
 
-OptimisedKernel optimise(const Kernel& kernel, const Target& target, double runs) {
+OptimisedKernel optimise(const Kernel& kernel, const Machine& target, double runs) {
   std::vector<Proposal> proposals;
   std::vector<std::string_view> names;
   for (const Strategy& s : kStrategies) {
@@ -55,7 +55,7 @@ OptimisedKernel optimise(const Kernel& kernel, const Target& target, double runs
   return chosen;
 }
 
-std::vector<Option> choose_options(const Kernel& kernel, const Target& target) {
+std::vector<Option> choose_options(const Kernel& kernel, const Machine& target) {
   return optimise(kernel, target).options;
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "codegen/choose/proposal.h"
+#include "cost/machine.h"
 #include "ir/kernel.h"
-#include "ir/target.h"
 
 namespace tiny {
 
@@ -18,14 +18,14 @@ struct Strategy {
   std::string_view name;
   std::string_view why;
   // Adds to `to`, which holds what the rows before proposed.
-  void (*propose)(const Kernel& kernel, const Target& target, double runs,
+  void (*propose)(const Kernel& kernel, const Machine& target, double runs,
                   std::vector<Proposal>& to);
 };
 
 std::span<const Strategy> strategies();
 
 // generic.cpp
-void propose_generic(const Kernel& kernel, const Target& target, double runs,
+void propose_generic(const Kernel& kernel, const Machine& target, double runs,
                      std::vector<Proposal>& to);
 
 }  // namespace tiny

@@ -5,7 +5,11 @@
 // to look into the second; op by op across the instances there is always something to do.  Order is
 // all that changes: in a piece of a block without loops, ifs and checks, ops stand by their
 // distance from its beginning, loads and addresses just before they are wanted.  Loads and stores
-// that might meet keep their order, and so do reads and settings of an accumulator.
+// of one place keep their order, and so do reads and settings of an accumulator.
+//
+// Where the chains of all instances would not fit the registers they go in windows of a few, one
+// after the other; and where sums of a register tile take the registers, those of later windows
+// wait in scratch.
 #pragma once
 
 #include "ir/linear.h"
@@ -16,7 +20,7 @@ namespace tiny {
 // Steps of a chain that are more than a processor can look past.
 inline constexpr int kLongChain = 12;
 
-// Pieces without a chain of so many steps, and those whose values would not fit the target's
+// Pieces without a chain of so many steps, and those of which not three chains fit the target's
 // registers, stay.
 void interleave(LinearProgram& program, const Target& target, int chain_min = kLongChain);
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/look_often.h"
+
 namespace tiny {
 
 namespace {
@@ -82,6 +84,7 @@ void merge_equal(LinearProgram& program) {
   std::vector<LinearId> same(program.ops.size());
   uint32_t epoch = 1;
   for (LinearId i = 0; i < program.ops.size(); ++i) {
+    look_often(program.stop, i);
     LinearOp& op = program.ops[i];
     same[i] = i;
     bool steady = true;  // what reads an accumulator is worth what was last set

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/look_often.h"
 #include "ir/dot.h"
 #include "ir/fold.h"
 
@@ -94,7 +95,10 @@ class Finder {
         user_[ops()[i].src[s]] = i;
       }
     blocks_.push_back({});
-    for (LinearId i = 0; i < ops().size(); ++i) look_at(i);
+    for (LinearId i = 0; i < ops().size(); ++i) {
+      look_often(program_.stop, i);
+      look_at(i);
+    }
     find_runs(blocks_.back());
   }
 

@@ -68,6 +68,7 @@ Lineariser::Lineariser(const BalancedKernel& balanced, const Target& target)
 
 LinearProgram Lineariser::run() {
   program_.name = kernel_.name;
+  program_.stop = kernel_.roots.front().graph().stop();
   for (const KernelParam& p : kernel_.params)
     program_.params.push_back({p.element, p.read || (p.written && outer_), p.written});
   for (const UOp& v : kernel_.variables) {

@@ -35,7 +35,7 @@ int64_t lanes_of(const Kernel& kernel, const AccessTable& table, const Target& t
 
 class Maker {
  public:
-  Maker(const Kernel& kernel, const Target& target)
+  Maker(const Kernel& kernel, const Machine& target)
       : kernel_(kernel),
         target_(target),
         table_(access_table(kernel)),
@@ -254,7 +254,7 @@ class Maker {
   }
 
   const Kernel& kernel_;
-  const Target& target_;
+  const Machine& target_;
   AccessTable table_;
   int64_t lanes_ = 1;
   int64_t fresh_ = 0;  // the number of the next range
@@ -358,7 +358,7 @@ class Changer {
 
 }  // namespace
 
-std::vector<Action> possible_actions(const Kernel& kernel, const Target& target) {
+std::vector<Action> possible_actions(const Kernel& kernel, const Machine& target) {
   if (kernel.ranges.empty()) return {};
   return Maker(kernel, target).run();
 }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "codegen/options/options.h"
+#include "cost/machine.h"
 #include "ir/kernel.h"
-#include "ir/target.h"
 
 namespace tiny {
 
@@ -22,7 +22,7 @@ using Action = std::vector<Option>;
 // Tiles with lanes, registers, repeated steps or words, blocks that move outermost, orders, stages
 // of what is read again, reductions along blocks, fetches ahead, stores past the caches, threads:
 // every kind that the heuristic has.
-std::vector<Action> possible_actions(const Kernel& kernel, const Target& target);
+std::vector<Action> possible_actions(const Kernel& kernel, const Machine& target);
 
 // `list`, which fits the kernel, with one change each: another tile size, two ranges of an order
 // swapped, a stage or a fetch moved by a loop, a stage padded, one left out, a kind left out.

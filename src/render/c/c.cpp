@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/look_often.h"
 #include "base/text.h"
 #include "render/c/helpers.h"
 #include "render/c/types.h"
@@ -70,7 +71,10 @@ class Function {
     invariant(is_identifier(program_.name), "a kernel's name is an identifier of C");
     body_ = cat("/* ", program_.name, program_.threaded ? ", from begin to end */\n" : " */\n",
                 "void ", program_.name, "(const struct KernelArgs *args) {\n");
-    for (LinearId at = 0; at < program_.ops.size(); ++at) statement(at);
+    for (LinearId at = 0; at < program_.ops.size(); ++at) {
+      look_often(program_.stop, at);
+      statement(at);
+    }
     return body_ + "}\n";
   }
 

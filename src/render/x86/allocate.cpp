@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/look_often.h"
 
 namespace tiny::x86 {
 
@@ -46,7 +47,10 @@ class Scan {
   bool run() {
     find_loops();
     build();
-    for (VReg v : order_) place(v);
+    for (size_t i = 0; i < order_.size(); ++i) {
+      look_often(program_.stop, i);
+      place(order_[i]);
+    }
     return !any_spilled_;
   }
   const std::vector<uint8_t>& spilled() const { return spilled_; }
@@ -79,6 +83,7 @@ class Scan {
 
   void build() {
     for (uint32_t i = 0; i < program_.code.size(); ++i) {
+      look_often(program_.stop, i);
       const Inst& inst = program_.code[i];
       if (inst.op == Opcode::LoopTop) {
         loops_.push_back({i, loop_end_[i]});
@@ -208,7 +213,10 @@ class Spiller {
     const std::vector<Inst> old = std::move(program_.code);
     program_.code.clear();
     program_.code.reserve(old.size() + old.size() / 4);
-    for (const Inst& inst : old) rewrite(inst);
+    for (size_t i = 0; i < old.size(); ++i) {
+      look_often(program_.stop, i);
+      rewrite(old[i]);
+    }
   }
 
  private:

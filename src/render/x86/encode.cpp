@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/look_often.h"
 #include "render/x86/encoder.h"
 
 namespace tiny::x86 {
@@ -64,6 +65,7 @@ size_t Encoder::run(std::vector<CodeMark>* marks) {
   lay_out_frame();
   prologue();
   for (uint32_t i = 0; i < program_.code.size(); ++i) {
+    look_often(program_.stop, i);
     if (marks) marks->push_back({static_cast<uint32_t>(c_.getSize()), i});
     try {
       encode(program_.code[i]);

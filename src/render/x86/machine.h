@@ -106,6 +106,7 @@ struct MachineProgram {
   std::vector<PoolConstant> pool;
   std::vector<uint8_t> slots;  // bytes of each stack slot
   uint32_t labels = 0;
+  const StopSignal* stop = nullptr;  // the linear program's
 
   VReg add_reg(RegClass cls, int64_t bytes) {
     RegInfo r;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/look_often.h"
 #include "render/x86/selector.h"
 
 namespace tiny::x86 {
@@ -54,6 +55,7 @@ MachineProgram select(const LinearProgram& program, bool avx512) {
 Selector::Selector(const LinearProgram& program, bool avx512)
     : program_(program), avx512_(avx512), values_(program.ops.size()), facts_(program.ops.size()) {
   out_.avx512 = avx512;
+  out_.stop = program.stop;
   out_.code.reserve(program.ops.size() * 2);
   out_.regs.reserve(program.ops.size() * 2);
   preheaders_.emplace_back();
@@ -64,7 +66,10 @@ MachineProgram Selector::run() {
   args_ = int_reg();
   emit(Opcode::IArgs, 8, args_);
   emit(Opcode::Preheader, 0).imm = 0;
-  for (at_ = 0; at_ < program_.ops.size(); ++at_) select_op(at_);
+  for (at_ = 0; at_ < program_.ops.size(); ++at_) {
+    look_often(program_.stop, at_);
+    select_op(at_);
+  }
   if (poll_ != kNoReg) emit(Opcode::Label, 0).label = left_;
   if (bypasses_) emit(Opcode::Fence, 0).origin = at_ - 1;
   splice_preheaders();

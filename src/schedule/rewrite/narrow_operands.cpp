@@ -164,14 +164,14 @@ namespace {
 // Seconds that a product takes which reads a constant of so many bytes an element, and so often
 // computes what an element becomes.
 double seconds(double elements, double bytes, double uses, double operations,
-               const Target& target) {
+               const Machine& target) {
   const double read = elements * bytes;
   return std::max(read / bandwidth_of(read, target),
                   elements * (uses + operations) / target.fma_rate);
 }
 
 bool is_faster_narrow(const UOp& reduce, const UOp& factor, const NarrowFactor& found,
-                      const Target& target) {
+                      const Machine& target) {
   const Shape& shape = shape_of(factor);
   double elements = 1;
   double uses = 1;
@@ -191,7 +191,7 @@ bool is_faster_narrow(const UOp& reduce, const UOp& factor, const NarrowFactor& 
 
 }  // namespace
 
-std::optional<NarrowFactor> narrow_factor(const UOp& reduce, size_t side, const Target& target,
+std::optional<NarrowFactor> narrow_factor(const UOp& reduce, size_t side, const Machine& target,
                                           const std::vector<uint8_t>& varies) {
   if (reduce.op() != Op::ReduceAxis || reduce.reduce_arg().op != Op::Add) return std::nullopt;
   const UOp& product = reduce.src(0);
@@ -203,7 +203,7 @@ std::optional<NarrowFactor> narrow_factor(const UOp& reduce, size_t side, const 
   return found;
 }
 
-std::vector<uint8_t> widening_nodes(std::span<const UOp> roots, const Target& target,
+std::vector<uint8_t> widening_nodes(std::span<const UOp> roots, const Machine& target,
                                     const std::vector<uint8_t>& varies) {
   std::vector<uint8_t> flags(roots.front().graph().id_limit());
   for (const UOp& u : topological(roots, has_memory)) {

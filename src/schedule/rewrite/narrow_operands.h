@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "cost/machine.h"
 #include "ir/bounds.h"
 #include "ir/dot.h"
-#include "ir/target.h"
 #include "ir/uop.h"
 
 namespace tiny {
@@ -55,11 +55,11 @@ class NarrowFactor {
 // The operand `side` of a sum of float products, if it stays narrow: if that is faster, by how
 // often its elements are used, than reading what they are widened to.  `varies`, by id: nodes that
 // inputs reach.
-std::optional<NarrowFactor> narrow_factor(const UOp& reduce, size_t side, const Target& target,
+std::optional<NarrowFactor> narrow_factor(const UOp& reduce, size_t side, const Machine& target,
                                           const std::vector<uint8_t>& varies);
 
 // By id: the nodes that widen the factors of both kinds.
-std::vector<uint8_t> widening_nodes(std::span<const UOp> roots, const Target& target,
+std::vector<uint8_t> widening_nodes(std::span<const UOp> roots, const Machine& target,
                                     const std::vector<uint8_t>& varies);
 
 }  // namespace tiny

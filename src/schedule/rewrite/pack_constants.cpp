@@ -67,7 +67,7 @@ class Operand {
  public:
   // `word`: steps that lie side by side, as many as a word holds; 1 where each stands alone.
   // `lane_bytes`: of a step, or a word of them, as it is multiplied.  `uses`: how it is read.
-  Operand(const UOp& value, const Ints& reduced, const Target& target, int64_t word,
+  Operand(const UOp& value, const Ints& reduced, const Machine& target, int64_t word,
           int64_t lane_bytes, const Uses& uses)
       : value_(value),
         target_(target),
@@ -242,7 +242,7 @@ class Operand {
   }
 
   const UOp value_;
-  const Target& target_;
+  const Machine& target_;
   const int64_t word_;
   const int64_t lane_bytes_;
   const Uses uses_;
@@ -267,7 +267,7 @@ struct Packable {
   }
 };
 
-Packable packable(const UOp& reduce, size_t side, bool in_words, const Target& target,
+Packable packable(const UOp& reduce, size_t side, bool in_words, const Machine& target,
                   const std::vector<uint8_t>& varies) {
   const UOp& factor = reduce.src(0).src(side);
   if (in_words) return {without_cast(factor), std::nullopt, true};
@@ -280,7 +280,7 @@ Packable packable(const UOp& reduce, size_t side, bool in_words, const Target& t
 }
 
 // A contraction's product of operands, one of them packed if it is a constant.
-std::optional<UOp> packed_product(const UOp& reduce, const Target& target,
+std::optional<UOp> packed_product(const UOp& reduce, const Machine& target,
                                   const std::vector<uint8_t>& is_constant,
                                   const std::vector<uint8_t>& varies, const Uses& uses) {
   const UOp& product = reduce.src(0);
@@ -356,9 +356,6 @@ std::optional<UOp> in_order(const UOp& value, const std::vector<uint8_t>& is_con
 UOp with_constants_in_order(const UOp& before, const UOp& now,
                             const std::vector<uint8_t>& is_constant,
                             const std::vector<uint8_t>& varies) {
-  if (std::ranges::none_of(before.src(),
-                           [&](const UOp& s) { return is_product_of_inputs(s, varies); }))
-    return now;
   std::vector<UOp> src(now.src().begin(), now.src().end());
   bool changed = false;
   for (size_t i = 0; i < src.size(); ++i) {
@@ -368,7 +365,11 @@ UOp with_constants_in_order(const UOp& before, const UOp& now,
       changed = true;
     }
   }
-  return changed ? now.graph().make(now.op(), std::move(src), now.arg(), now.dtype()) : now;
+  // Asked last: it walks far down, and few nodes have such a constant.
+  if (!changed || std::ranges::none_of(
+                      before.src(), [&](const UOp& s) { return is_product_of_inputs(s, varies); }))
+    return now;
+  return now.graph().make(now.op(), std::move(src), now.arg(), now.dtype());
 }
 
 // Of all constants that the graph reads: whether they stay in a cache from one run to the next.
@@ -385,7 +386,7 @@ double bytes_of_constants(std::span<const UOp> roots, const std::vector<uint8_t>
 
 }  // namespace
 
-std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
+std::vector<UOp> pack_constants(std::span<const UOp> roots, const Machine& target,
                                 const std::vector<uint8_t>& is_constant,
                                 const std::vector<uint8_t>& varies) {
   Uses uses{bytes_of_constants(roots, is_constant)};

@@ -13,14 +13,14 @@
 #include <span>
 #include <vector>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/uop.h"
 
 namespace tiny {
 
 // `is_constant` says by id which nodes with memory hold what never changes, `varies` which nodes
 // inputs reach.
-std::vector<UOp> pack_constants(std::span<const UOp> roots, const Target& target,
+std::vector<UOp> pack_constants(std::span<const UOp> roots, const Machine& target,
                                 const std::vector<uint8_t>& is_constant,
                                 const std::vector<uint8_t>& varies);
 

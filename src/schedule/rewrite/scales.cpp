@@ -31,7 +31,7 @@ struct Scaled {
 
 class Rewriter {
  public:
-  Rewriter(const UOp& reduce, const Target& target, const std::vector<uint8_t>& varies)
+  Rewriter(const UOp& reduce, const Machine& target, const std::vector<uint8_t>& varies)
       : reduce_(reduce), target_(target), varies_(varies), axes_(reduce) {}
 
   // What takes the sum's place; none if it stays.
@@ -130,14 +130,14 @@ class Rewriter {
   }
 
   const UOp reduce_;
-  const Target& target_;
+  const Machine& target_;
   const std::vector<uint8_t>& varies_;
   const ProductAxes axes_;
 };
 
 }  // namespace
 
-std::vector<UOp> rewrite_scales(std::span<const UOp> roots, const Target& target,
+std::vector<UOp> rewrite_scales(std::span<const UOp> roots, const Machine& target,
                                 const std::vector<uint8_t>& varies) {
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node) || now.op() != Op::ReduceAxis || !varies[node.id()]) return now;

@@ -12,13 +12,13 @@
 #include <span>
 #include <vector>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/uop.h"
 
 namespace tiny {
 
 // `roots` with every such sum rewritten; `varies`, by id: nodes that inputs reach.
-std::vector<UOp> rewrite_scales(std::span<const UOp> roots, const Target& target,
+std::vector<UOp> rewrite_scales(std::span<const UOp> roots, const Machine& target,
                                 const std::vector<uint8_t>& varies);
 
 }  // namespace tiny

@@ -41,7 +41,7 @@ double elements_of(const UOp& node) {
 
 class Splitter {
  public:
-  Splitter(const UOp& reduce, const Target& target)
+  Splitter(const UOp& reduce, const Machine& target)
       : reduce_(reduce),
         body_(reduce.src(0)),
         target_(target),
@@ -130,11 +130,8 @@ class Splitter {
       if (has(node.op(), kElementwise)) weight += op_weight(node.op());
       for (const UOp& s : node.src()) stack.push_back(s);
     }
-    const double bandwidth =
-        bytes <= static_cast<double>(target_.l2_bytes) / 2   ? target_.l2_bandwidth
-        : bytes <= static_cast<double>(target_.l3_bytes) / 2 ? target_.l3_bandwidth
-                                                             : target_.memory_bandwidth;
-    return std::max(outputs_ * steps_ * weight / target_.fma_rate, bytes / bandwidth);
+    return std::max(outputs_ * steps_ * weight / target_.fma_rate,
+                    bytes / bandwidth_of(bytes, target_));
   }
 
   // How an axis is cut: into `pieces`, of `length` each; the last may be shorter.
@@ -222,7 +219,7 @@ class Splitter {
 
   UOp reduce_;
   UOp body_;
-  const Target& target_;
+  const Machine& target_;
   Ints shape_;
   std::vector<bool> is_reduced_;
   double outputs_ = 1;
@@ -231,7 +228,7 @@ class Splitter {
 
 }  // namespace
 
-ChangedGraph split_reductions(std::span<const UOp> roots, const Target& target) {
+ChangedGraph split_reductions(std::span<const UOp> roots, const Machine& target) {
   ChangedGraph out;
   out.roots.assign(roots.begin(), roots.end());
   if (target.cores < 2) return out;

@@ -10,12 +10,12 @@
 
 #include <span>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "schedule/rewrite/changed_graph.h"
 
 namespace tiny {
 
 // `roots` with every reduction cut that the target is expected to compute sooner in pieces.
-ChangedGraph split_reductions(std::span<const UOp> roots, const Target& target);
+ChangedGraph split_reductions(std::span<const UOp> roots, const Machine& target);
 
 }  // namespace tiny

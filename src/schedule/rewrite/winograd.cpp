@@ -331,7 +331,7 @@ UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile
 
 // Constants come from memory, while what is there already is multiplied: a network has more of them
 // than a cache holds.
-double constant_seconds(double elements, const Target& target) {
+double constant_seconds(double elements, const Machine& target) {
   const double bytes = 4 * elements;
   return bytes / (bytes > static_cast<double>(target.l2_bytes) / 2
                       ? target.memory_bandwidth * kStreamRate
@@ -343,13 +343,13 @@ double busy(double rows) {
   return std::min(1.0, rows / 6);
 }
 
-double direct_seconds(const ConvolutionSize& size, const Target& target) {
+double direct_seconds(const ConvolutionSize& size, const Machine& target) {
   const auto places = static_cast<double>(size.batch * size.rows * size.columns);
   const double filter = 9 * static_cast<double>(size.channels_in * size.channels_out);
   return std::max(places * filter / (target.fma_rate * kSumRate), constant_seconds(filter, target));
 }
 
-double tiled_seconds(const ConvolutionSize& size, int64_t m, const Target& target) {
+double tiled_seconds(const ConvolutionSize& size, int64_t m, const Machine& target) {
   const auto points = static_cast<double>((m + 2) * (m + 2));
   const auto tiles =
       static_cast<double>(size.batch * ceil_div(size.rows, m) * ceil_div(size.columns, m));
@@ -372,7 +372,7 @@ WinogradUse winograd_use(std::string_view text) {
   return WinogradUse::WhereFaster;
 }
 
-int64_t winograd_tile(const ConvolutionSize& size, const Target& target) {
+int64_t winograd_tile(const ConvolutionSize& size, const Machine& target) {
   if (target.lanes(kFloat32) < kLanesMin) return 0;
   if (std::min(size.channels_in, size.channels_out) < target.lanes(kFloat32)) return 0;
   const double direct = direct_seconds(size, target);
@@ -385,7 +385,7 @@ int64_t winograd_tile(const ConvolutionSize& size, const Target& target) {
   return best;
 }
 
-std::vector<UOp> rewrite_winograd(std::span<const UOp> roots, const Target& target,
+std::vector<UOp> rewrite_winograd(std::span<const UOp> roots, const Machine& target,
                                   const std::vector<uint8_t>& is_constant, WinogradUse use) {
   if (use == WinogradUse::Never) return {roots.begin(), roots.end()};
   return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/target.h"
+#include "cost/machine.h"
 #include "ir/uop.h"
 
 namespace tiny {
@@ -36,11 +36,11 @@ struct ConvolutionSize {
 };
 
 // The m of the tiles that are expected to be fastest on the target; 0: the sum as it stands.
-int64_t winograd_tile(const ConvolutionSize& size, const Target& target);
+int64_t winograd_tile(const ConvolutionSize& size, const Machine& target);
 
 // `roots` with every sum of that kind replaced that `use` allows.  `is_constant` says by id which
 // nodes with memory hold what never changes.
-std::vector<UOp> rewrite_winograd(std::span<const UOp> roots, const Target& target,
+std::vector<UOp> rewrite_winograd(std::span<const UOp> roots, const Machine& target,
                                   const std::vector<uint8_t>& is_constant, WinogradUse use);
 
 }  // namespace tiny

@@ -69,19 +69,19 @@ class HeuristicTest : public ::testing::Test {
 // What is read along rows and stored along columns turns by squares, bytes in pieces of 16; what is
 // stored is walked as it lies.
 TEST_F(HeuristicTest, WhatIsStoredAcrossTurnsBySquares) {
-  const auto list = [&](const Ints& shape, DType dtype, Target target) {
+  const auto list = [&](const Ints& shape, DType dtype, Machine target) {
     const Tensor x = make_placeholder(context_, dtype, to_shape(shape));
     const UOp stored = context_->graph().make(Op::Contiguous, {permute(x, {1, 0}).node()});
     const Schedule schedule = make_schedule({&stored, 1}, target);
     return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
   };
-  EXPECT_EQ(list({512, 2048}, kFloat32, avx512_target()),
+  EXPECT_EQ(list({512, 2048}, kFloat32, avx512_machine()),
             "TILE r1 16; TILE r0 16; VEC r3; UPCAST r2");
-  EXPECT_EQ(list({512, 2048}, kFloat32, avx2_target()), "TILE r1 8; TILE r0 8; VEC r3; UPCAST r2");
-  EXPECT_EQ(list({512, 2048}, kUInt8, avx512_target()),
+  EXPECT_EQ(list({512, 2048}, kFloat32, avx2_machine()), "TILE r1 8; TILE r0 8; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kUInt8, avx512_machine()),
             "TILE r1 16; TILE r0 64; VEC r3; UPCAST r2");
-  EXPECT_EQ(list({512, 2048}, kUInt8, avx2_target()), "TILE r1 16; TILE r0 32; VEC r3; UPCAST r2");
-  EXPECT_EQ(list({512, 2048}, kFloat64, avx2_target()).find("UPCAST r2"), std::string::npos);
+  EXPECT_EQ(list({512, 2048}, kUInt8, avx2_machine()), "TILE r1 16; TILE r0 32; VEC r3; UPCAST r2");
+  EXPECT_EQ(list({512, 2048}, kFloat64, avx2_machine()).find("UPCAST r2"), std::string::npos);
 }
 
 // An index is checked once for all that is read by it: lanes lie along the rest, as wide as they.
@@ -89,7 +89,7 @@ TEST_F(HeuristicTest, WhatIsReadByACheckedIndexHasLanes) {
   const Tensor rows = make_placeholder(context_, kInt64, {64});
   const Tensor x = make_placeholder(context_, kFloat32, {1000, 256});
   const UOp stored = context_->graph().make(Op::Contiguous, {gather(x, rows, 0).node()});
-  const Target target = avx512_target();
+  const Machine target = avx512_machine();
   const Schedule schedule = make_schedule({&stored, 1}, target);
   const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target);
   EXPECT_EQ(to_text(choose_options(kernel, target)), "TILE r1 64; TILE r2 16; UPCAST r2; VEC r3");
@@ -121,7 +121,7 @@ TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
 // What comes from beyond the caches is fetched a panel ahead, though no pass is made over one.
 TEST_F(HeuristicTest, APanelThatFewRowsWalkOnceIsFetchedAhead) {
   const Tensor x = testing::float_input(context_, {7, 1024});
-  const int64_t blocks = context_->backend().target().l3_bytes / (1024 * 32 * 4);
+  const int64_t blocks = context_->backend().machine().l3_bytes / (1024 * 32 * 4);
   const auto list = [&](int64_t n) { return options(x, matmul(x, constant({1024, n})), 0); };
   EXPECT_TRUE(list(32 * (blocks / 3 + 2)).ends_with("; PREFETCH p1 r1"));
   EXPECT_EQ(list(32 * (blocks / 4)).find("PREFETCH"), std::string::npos);
@@ -165,9 +165,9 @@ TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
 TEST_F(HeuristicTest, PanelsOfProductsOfInputs) {
   const auto list = [&](const Tensor& product) {
     const UOp stored = context_->graph().make(Op::Contiguous, {product.node()});
-    const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
-    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_target());
-    const std::string text = to_text(choose_options(kernel, avx512_target()));
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_machine());
+    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_machine());
+    const std::string text = to_text(choose_options(kernel, avx512_machine()));
     return text.substr(0, text.find("; VEC"));
   };
   const auto input = [&](int64_t rows, int64_t columns) {
@@ -186,7 +186,7 @@ TEST_F(HeuristicTest, PanelsOfProductsOfInputs) {
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
 // first level of cache.  What is in no cache is asked for sooner.
 TEST_F(HeuristicTest, LoopsOfRowsOverlap) {
-  const Target target = avx512_target();
+  const Machine target = avx512_machine();
   const auto list = [&](const Tensor& value) {
     const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
     const Schedule schedule = make_schedule({&stored, 1}, target);
@@ -213,9 +213,9 @@ TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
     const Tensor x = testing::float_input(context_, {rows, 8192});
     const Tensor value = softmax(x, 1);
     const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
-    const Schedule schedule = make_schedule({&stored, 1}, avx512_target());
-    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, avx512_target()),
-                                  avx512_target()));
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_machine());
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, avx512_machine()),
+                                  avx512_machine()));
   };
   EXPECT_NE(list(512).find("PREFETCH p0 r0"), std::string::npos);
   EXPECT_EQ(list(4).find("PREFETCH"), std::string::npos);
@@ -223,7 +223,7 @@ TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
 
 // What is stored does not fit the last cache: it need not pass through it.
 TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
-  const auto list = [&](const Tensor& value, int64_t bypass_bytes, Target target) {
+  const auto list = [&](const Tensor& value, int64_t bypass_bytes, Machine target) {
     target.bypass_bytes = bypass_bytes;
     const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
     const Schedule schedule = make_schedule({&stored, 1}, target);
@@ -232,12 +232,13 @@ TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
   const Tensor x = testing::float_input(context_, {4096, 1024});
   constexpr int64_t kBytes = int64_t{4096} * 1024 * 4;
   for (const Tensor& value : {relu(x), softmax(x, 1)})
-    for (const Target& target : {avx512_target(), avx2_target()}) {
+    for (const Machine& target : {avx512_machine(), avx2_machine()}) {
       EXPECT_NE(list(value, kBytes - 1, target).find("BYPASS p1"), std::string::npos);
       EXPECT_EQ(list(value, kBytes, target).find("BYPASS"), std::string::npos);
       EXPECT_EQ(list(value, 0, target).find("BYPASS"), std::string::npos);
     }
-  EXPECT_EQ(list(relu(x), 1, generic_target()).find("BYPASS"), std::string::npos);  // no vectors
+  EXPECT_EQ(list(relu(x), 1, Machine(generic_target())).find("BYPASS"),
+            std::string::npos);  // no vectors
 }
 
 // An operand that lies the other way is laid out again by squares of 16 times 16, which the
@@ -246,9 +247,9 @@ TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
   const Tensor a = testing::float_input(context_, {256, 256});
   const Tensor b = testing::float_input(context_, {256, 256});
   const UOp product = matmul(a, permute(b, {1, 0})).node();
-  const Schedule schedule = make_schedule({&product, 1}, avx512_target());
+  const Schedule schedule = make_schedule({&product, 1}, avx512_machine());
   const std::string list = to_text(choose_options(
-      prepare_kernel(schedule.kernels.front().kernel, avx512_target()), avx512_target()));
+      prepare_kernel(schedule.kernels.front().kernel, avx512_machine()), avx512_machine()));
   EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
 }
 

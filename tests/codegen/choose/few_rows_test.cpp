@@ -163,7 +163,7 @@ TEST(FewRows, TimesALargeMatrixHaveTheOraclesValues) {
 Schedule schedule_of(const Ref<Context>& context, const Sizes& sizes) {
   const Tensor output = Attention(context, sizes, Mask::None).make();
   const UOp node = output.graph().make(Op::Contiguous, {output.node()});
-  return make_schedule({&node, 1}, avx512_target());
+  return make_schedule({&node, 1}, avx512_machine());
 }
 
 TEST(FewRows, AreOneKernel) {
@@ -179,7 +179,7 @@ TEST(FewRows, AreFoldedAlongTheWidth) {
   const Ref<Context> context = testing::new_context("interp", "avx512");
   const Schedule schedule = schedule_of(context, {12, 1, 1, 1024, 64, 64});
   ASSERT_EQ(schedule.kernels.size(), 1U);
-  const Target target = avx512_target();
+  const tiny::Machine target = avx512_machine();
   const LinearProgram program = generate(schedule.kernels.front().kernel, target, {}).program;
   int64_t folds = 0;
   for (const LinearOp& op : program.ops) {

@@ -34,7 +34,7 @@ class GenericTest : public ::testing::Test {
   }
 
   Ref<Context> context_;
-  Target target_ = avx512_target();
+  Machine target_ = avx512_machine();
 };
 
 // A product with both operands the wrong way: lanes alone are far from what it can have.
@@ -54,7 +54,7 @@ TEST_F(GenericTest, IsTakenWhereItIsEstimatedToTakeFarLess) {
 TEST_F(GenericTest, SingleElementsAreGatheredInLanes) {
   const Tensor index = make_placeholder(context_, kInt64, {100, 254});
   const Kernel kernel = kernel_of(take_along_axis(input({560, 254}), index, 0));
-  for (const Target& target : {avx512_target(), avx2_target()}) {
+  for (const Machine& target : {avx512_machine(), avx2_machine()}) {
     const std::string list = to_text(optimise(kernel, target).options);
     EXPECT_NE(list.find("; VEC"), std::string::npos) << list;
   }

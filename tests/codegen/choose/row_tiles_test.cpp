@@ -120,7 +120,7 @@ TEST(RowTiles, FewRowsHaveAPanelOfValuesThatLieAcross) {
 
 size_t kernels(const Tensor& t) {
   const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
-  return make_schedule({&wanted, 1}, avx512_target()).kernels.size();
+  return make_schedule({&wanted, 1}, avx512_machine()).kernels.size();
 }
 
 Tensor attention(const Ref<Context>& context, int64_t rows, int64_t keys) {
@@ -133,8 +133,8 @@ Tensor attention(const Ref<Context>& context, int64_t rows, int64_t keys) {
 TEST(RowTiles, DivideRowsOnceTheyAreSummed) {
   const Ref<Context> context = testing::new_context("interp", "avx512");
   const UOp wanted = context->graph().make(Op::Contiguous, {attention(context, 128, 128).node()});
-  const Schedule schedule = make_schedule({&wanted, 1}, avx512_target());
-  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_target());
+  const Schedule schedule = make_schedule({&wanted, 1}, avx512_machine());
+  const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_machine());
   EXPECT_EQ(kernel.roots.front().src(1).op(), Op::Mul);
   EXPECT_EQ(kernel.roots.front().src(1).src(0).op(), Op::Reduce);
 }
@@ -148,8 +148,8 @@ TEST(RowTiles, FetchWhatTheNextHeadReads) {
     const Tensor scores = matmul(input(), permute(input(), {0, 2, 1}));
     const Tensor output = matmul(softmax(scores, 2), input());
     const UOp wanted = output.graph().make(Op::Contiguous, {output.node()});
-    const Schedule schedule = make_schedule({&wanted, 1}, avx512_target());
-    return generate(schedule.kernels.front().kernel, avx512_target(), {}).options;
+    const Schedule schedule = make_schedule({&wanted, 1}, avx512_machine());
+    return generate(schedule.kernels.front().kernel, avx512_machine(), {}).options;
   };
   EXPECT_TRUE(options(12).ends_with("PREFETCH p0 r1; PREFETCH p1 r0; PREFETCH p2 r0"));
   EXPECT_EQ(options(4).find("PREFETCH"), std::string::npos);

@@ -15,12 +15,14 @@ const DType kLanes = kFloat32.with_lanes(8);
 struct Chains {
   LinearProgram p;
 
-  Chains(int chains, int steps, Op stored_to) {
+  // Stored to scratch, or to a parameter; read from another or the same.
+  Chains(int chains, int steps, Op stored_to, Op read_from = Op::Scratch) {
     p.name = "chains";
     p.params = {{kFloat32, true, false}, {kFloat32, true, true}};
     p.scratch_bytes = 4096;
-    const LinearId in = p.add(Op::Param, kAddress, {}, 0);
+    p.params[1].read = read_from == Op::Param;
     const LinearId out = p.add(Op::Param, kAddress, {}, 1);
+    const LinearId in = read_from == Op::Param ? out : p.add(Op::Param, kAddress, {}, 0);
     const LinearId to = stored_to == Op::Scratch ? p.add(Op::Scratch, kAddress, {}, 0) : out;
     const LinearId zero = p.add(Op::Const, kInt64);
     const LinearId two = p.add(Op::Const, kInt64, {}, 2);
@@ -37,6 +39,14 @@ struct Chains {
     p.add(Op::EndLoop, kVoid, {loop});
     p.add(Op::Store, kVoid, {out, zero, sum}, 1024, 1);
     verify(p);
+  }
+  int begun_before_first_store() const {
+    int loads = 0;
+    for (const LinearOp& op : p.ops) {
+      if (op.op == Op::Store) break;
+      loads += op.op == Op::Load ? 1 : 0;
+    }
+    return loads;
   }
   // Whether the second chain begins before the first is done.
   bool is_interleaved() const {
@@ -79,12 +89,73 @@ TEST(Interleave, WhatGainsNothingOrMightMeetStays) {
   };
   const Target target = avx512_target();
   EXPECT_TRUE(moves(Chains(4, 12, Op::Scratch), target));
-  EXPECT_FALSE(moves(Chains(4, 5, Op::Scratch), target));    // short chains
-  EXPECT_FALSE(moves(Chains(40, 12, Op::Scratch), target));  // too many registers
-  EXPECT_FALSE(moves(Chains(4, 12, Op::Scratch), with_registers(4)));
-  Chains may_alias(4, 12, Op::Param);
-  interleave(may_alias.p, target);
-  EXPECT_FALSE(may_alias.is_interleaved());
+  EXPECT_FALSE(moves(Chains(4, 5, Op::Scratch), target));  // short chains
+  EXPECT_FALSE(moves(Chains(4, 12, Op::Scratch), with_registers(3)));
+  Chains may_meet(4, 12, Op::Param, Op::Param);
+  interleave(may_meet.p, target);
+  EXPECT_FALSE(may_meet.is_interleaved());
+}
+
+// What a kernel reads of another parameter than it writes is read where it is written, or lies
+// apart.
+TEST(Interleave, LoadsGoBeforeStoresOfOtherParameters) {
+  Chains chains(4, 12, Op::Param);
+  interleave(chains.p, avx512_target());
+  verify(chains.p);
+  EXPECT_TRUE(chains.is_interleaved());
+}
+
+TEST(Interleave, ChainsThatDoNotAllFitGoInWindows) {
+  Chains chains(40, 12, Op::Scratch);
+  interleave(chains.p, avx512_target());
+  verify(chains.p);
+  EXPECT_TRUE(chains.is_interleaved());
+  EXPECT_LE(chains.begun_before_first_store(), 8);
+}
+
+// Sums that are in registers wait in scratch until their chains' window comes.
+TEST(Interleave, SumsOfATileWaitInScratch) {
+  const int sums = 24;
+  LinearProgram p;
+  p.name = "sums";
+  p.params = {{kFloat32, true, false}, {kFloat32, false, true}};
+  const LinearId in = p.add(Op::Param, kAddress, {}, 0);
+  const LinearId out = p.add(Op::Param, kAddress, {}, 1);
+  const LinearId zero = p.add(Op::Const, kInt64);
+  const LinearId two = p.add(Op::Const, kInt64, {}, 2);
+  const LinearId factor =
+      p.add(Op::Const, kLanes, {}, static_cast<int64_t>(bits_of(kFloat32, 0.75)));
+  std::vector<LinearId> tile;
+  for (int s = 0; s < sums; ++s) tile.push_back(p.add(Op::Accumulator, kLanes, {factor}));
+  const LinearId loop = p.add(Op::Loop, kInt64, {zero, two}, 1);
+  for (int s = 0; s < sums; ++s) {
+    const LinearId v = p.add(Op::Load, kLanes, {in, loop}, 32 * s, 1);
+    p.add(
+        Op::Set, kVoid,
+        {tile[static_cast<size_t>(s)], p.add(Op::Add, kLanes, {tile[static_cast<size_t>(s)], v})});
+  }
+  p.add(Op::EndLoop, kVoid, {loop});
+  for (int s = 0; s < sums; ++s) {
+    const LinearId x = tile[static_cast<size_t>(s)];
+    const LinearId square = p.add(Op::Mul, kLanes, {x, x});
+    const LinearId half = p.add(Op::Mul, kLanes, {x, factor});
+    LinearId v = square;
+    for (int step = 0; step < 15; ++step)
+      v = p.add(Op::Fma, kLanes, {v, step % 2 == 0 ? square : half, x});
+    p.add(Op::Store, kVoid, {out, zero, v}, 32 * s, 1);
+  }
+  verify(p);
+  for (const Target& target : targets_here()) {
+    LinearProgram mixed = p;
+    interleave(mixed, target);
+    verify(mixed);
+    EXPECT_GT(mixed.scratch_bytes, 0);
+    std::mt19937_64 random(1);
+    const KernelCall call{{sample(kFloat32, 512, random), zeros(kFloat32, 512)}, {}};
+    const Outcome want = evaluate(p, call);
+    EXPECT_EQ(difference(p, want, evaluate(mixed, call)), "");
+    EXPECT_EQ(difference(p, want, execute(mixed, call, target)), "");
+  }
 }
 
 TEST(Interleave, RandomProgramsKeepTheirBits) {

@@ -106,7 +106,7 @@ Tensor product_of_masked(const Ref<Context>& context, uint64_t seed) {
 }
 
 // How many facts the masks of a tensor's one kernel make.
-size_t facts_of(const Tensor& output, const Target& target = avx512_target()) {
+size_t facts_of(const Tensor& output, const tiny::Machine& target = avx512_machine()) {
   const UOp node = output.graph().make(Op::Contiguous, {output.node()});
   const Schedule schedule = make_schedule({&node, 1}, target);
   if (schedule.kernels.size() != 1) return 0;
@@ -124,7 +124,7 @@ TEST(MaskedBlocks, KeepTheOraclesValues) {
     SCOPED_TRACE(seed);
     const Ref<Context> context = context_on(kMachines[seed % 3]);
     const Tensor output = product_of_masked(context, seed);
-    if (facts_of(output, context->backend().target()) != 0) ++bounded;
+    if (facts_of(output, context->backend().machine()) != 0) ++bounded;
     const reference::Values want = reference::evaluate(output.node());
     ASSERT_EQ(reference::difference(want, testing::floats_of(output).data()), "");
   }

@@ -43,14 +43,14 @@ std::vector<Row> rows_of_several_loops() {
 
 Kernel only_kernel(const Ref<Context>& context, const Tensor& value) {
   const UOp stored = context->graph().make(Op::Contiguous, {value.node()});
-  const Schedule schedule = make_schedule({&stored, 1}, context->backend().target());
+  const Schedule schedule = make_schedule({&stored, 1}, context->backend().machine());
   EXPECT_EQ(schedule.kernels.size(), 1U);
   return schedule.kernels.front().kernel;
 }
 
 // The heuristic's list without OVERLAP.
 std::string list_for(const Ref<Context>& context, const Tensor& value) {
-  const Target& target = context->backend().target();
+  const Machine& target = context->backend().machine();
   std::vector<Option> list =
       choose_options(prepare_kernel(only_kernel(context, value), target), target);
   std::erase_if(list, [](const Option& o) { return o.kind == OptionKind::Overlap; });
@@ -102,7 +102,7 @@ void expect_same_bits(const Row& row, const BackendInfo& backend, const std::str
     options.optimise = !full.empty();
     options.options_text = full;
     is_joined[overlaps] = stores_beside_a_reduction(
-        generate(only_kernel(context, value), context->backend().target(), options).program);
+        generate(only_kernel(context, value), context->backend().machine(), options).program);
     results[overlaps] = floats_of(value);
   }
   const std::string where = cat(row.name, " of ", shape[0], "x", shape[1], " on ", backend.name,

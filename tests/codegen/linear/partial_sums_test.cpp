@@ -212,12 +212,12 @@ TEST(PartialSums, WithASizeOfTheRunAreNearTheirValue) {
 LinearProgram program_of(const Ref<Context>& context, const Tensor& value,
                          const std::string& list) {
   const UOp stored = context->graph().make(Op::Contiguous, {value.node()});
-  const Schedule schedule = make_schedule({&stored, 1}, context->backend().target());
+  const Schedule schedule = make_schedule({&stored, 1}, context->backend().machine());
   PipelineOptions options;
   options.verify = true;
   options.options_text = list;
   options.optimise = list.empty();
-  return generate(schedule.kernels.back().kernel, context->backend().target(), options).program;
+  return generate(schedule.kernels.back().kernel, context->backend().machine(), options).program;
 }
 
 // The ops of the innermost loops that add products.

@@ -28,7 +28,7 @@ TEST(BalancedTiles, FetchThePanelPieceByPiece) {
   const Tensor panels = testing::floats(context, testing::Floats(256 * 256, 1), {16, 256, 16});
   const Tensor w = reshape(permute(panels, {1, 0, 2}), {256, 256});
   const UOp stored = context->graph().make(Op::Contiguous, {matmul(x, w).node()});
-  const Target& target = context->backend().target();
+  const Machine& target = context->backend().machine();
   const Schedule schedule = make_schedule({&stored, 1}, target);
   const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target);
   const OptimisedKernel chosen = optimise(kernel, target);

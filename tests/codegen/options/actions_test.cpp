@@ -73,7 +73,7 @@ Ref<Context> context_with(const std::string& options) {
 }
 
 // The one kernel of an expression, as options see it; its nodes live in the context.
-Kernel kernel_of(const Ref<Context>& context, Maker make, const Target& target) {
+Kernel kernel_of(const Ref<Context>& context, Maker make, const Machine& target) {
   const UOp node = make(context).node();
   const Schedule schedule = make_schedule({&node, 1}, target);
   EXPECT_EQ(schedule.kernels.size(), 1u);
@@ -88,15 +88,15 @@ std::vector<float> values_under(Maker make, const std::string& options) {
   return out;
 }
 
-Target two_cores() {
-  Target target = avx512_target();
+Machine two_cores() {
+  Machine target = avx512_machine();
   target.cores = 2;
   return target;
 }
 
 // Lists one step or one change away from `list`.
 std::vector<std::vector<Option>> lists_around(const Kernel& kernel, const std::vector<Option>& list,
-                                              const Target& target) {
+                                              const Machine& target) {
   std::vector<std::vector<Option>> lists = changed_lists(kernel, list);
   for (const Action& action : possible_actions(apply_options(kernel, list), target)) {
     lists.push_back(list);
@@ -106,7 +106,7 @@ std::vector<std::vector<Option>> lists_around(const Kernel& kernel, const std::v
 }
 
 TEST(Actions, AreDoneOrRefusedAndLeaveTheKernelAsItWas) {
-  const Target target = two_cores();
+  const Machine target = two_cores();
   for (const Maker make : kMakers) {
     const Ref<Context> context = context_with("");
     const Kernel kernel = kernel_of(context, make, target);
@@ -132,13 +132,13 @@ TEST(Actions, AreDoneOrRefusedAndLeaveTheKernelAsItWas) {
 }
 
 TEST(Actions, OfAProductHaveEveryKind) {
-  const Target target = two_cores();
+  const Machine target = two_cores();
   const Ref<Context> context = context_with("");
   std::set<OptionKind> kinds;
   for (const Action& action : possible_actions(kernel_of(context, product, target), target))
     for (const Option& option : action) kinds.insert(option.kind);
   EXPECT_EQ(kinds.size(), 8u);
-  Target plain = target;
+  Machine plain = target;
   plain.cores = 1;
   for (const Action& action : possible_actions(kernel_of(context, product, plain), plain))
     for (const Option& option : action) EXPECT_NE(option.kind, OptionKind::Thread);
@@ -146,7 +146,7 @@ TEST(Actions, OfAProductHaveEveryKind) {
 
 // What the heuristic may use, a search may find.
 TEST(Actions, OfSomeKernelHaveEveryKindThatThereIs) {
-  Target target = two_cores();
+  Machine target = two_cores();
   target.dots = kAllDots;
   target.bypass_bytes = 8 << 20;
   std::set<OptionKind> kinds;
@@ -162,7 +162,7 @@ TEST(Actions, OfSomeKernelHaveEveryKindThatThereIs) {
 
 // A search goes on from what the heuristic has chosen: most of what is near it can be tried.
 TEST(Actions, AroundAListOfWordsFitTheTarget) {
-  Target target = two_cores();
+  Machine target = two_cores();
   target.dots = kAllDots;
   const Ref<Context> context = context_with("");
   const Kernel kernel = kernel_of(context, words, target);
@@ -181,7 +181,7 @@ TEST(Actions, AroundAListOfWordsFitTheTarget) {
 }
 
 TEST(Actions, ChangeNoValue) {
-  const Target target = testing::new_context("interp")->backend().target();
+  const Machine target = testing::new_context("interp")->backend().machine();
   for (const Maker make : {product, convolution, sums, attention}) {
     const std::vector<float> want = values_under(make, "");
     const Ref<Context> context = context_with("");
@@ -205,7 +205,7 @@ TEST(Actions, ChangeNoValue) {
 }
 
 TEST(Actions, MoreThanTheTargetCanIsToldApart) {
-  const Target target = avx2_target();
+  const Machine target = avx2_machine();
   const Ref<Context> context = context_with("");
   const Kernel kernel = kernel_of(context, product, target);
   const auto fits = [&](const char* list) {

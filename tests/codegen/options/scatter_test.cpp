@@ -151,7 +151,7 @@ Floats computed(Flags flags, uint64_t seed, const std::string& options) {
 std::string random_list(const Flags& flags, uint64_t seed) {
   const Ref<Context> context = make_ref<Context>(flags);
   const UOp root = RandomScatter(context, seed).make().node();
-  const Target& target = context->backend().target();
+  const tiny::Machine& target = context->backend().machine();
   for (const ScheduledKernel& k : make_schedule({&root, 1}, target).kernels) {
     if (!stores_by_index(k.kernel)) continue;
     const Kernel prepared = prepare_kernel(k.kernel, target);

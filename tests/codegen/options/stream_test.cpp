@@ -123,7 +123,7 @@ class Attention {
 };
 
 // The one kernel of a tensor, as options find it; no roots if there are several.
-Kernel kernel_of(const Tensor& tensor, const Target& target) {
+Kernel kernel_of(const Tensor& tensor, const tiny::Machine& target) {
   const UOp node = tensor.graph().make(Op::Contiguous, {tensor.node()});
   const ChangedGraph fused = form_fma({&node, 1});
   const Schedule schedule = make_schedule(fused.roots, target);
@@ -136,7 +136,7 @@ bool streams(const std::vector<Option>& options) {
 }
 
 // What the heuristic chooses for caches that hold a few blocks of a few steps.
-std::vector<Option> options_for_small_caches(const Kernel& kernel, Target target) {
+std::vector<Option> options_for_small_caches(const Kernel& kernel, tiny::Machine target) {
   target.l1_bytes = 2048;
   target.l2_bytes = 4096;
   return choose_options(kernel, target);
@@ -150,7 +150,7 @@ TEST(Stream, KeepsTheOraclesValues) {
     SCOPED_TRACE(seed);
     const Machine& machine = kMachines[seed % 3];
     const Ref<Context> plain = context_on(machine);
-    const Target& target = plain->backend().target();
+    const tiny::Machine& target = plain->backend().machine();
     const Kernel kernel = kernel_of(Attention(plain, seed).make(), target);
     if (kernel.roots.empty()) continue;
     const int64_t range = streamed_range(kernel);
@@ -195,7 +195,7 @@ Tensor input(const Ref<Context>& context, const Ints& shape) {
 
 TEST(Stream, IsChosenForRowsThatNoCacheHolds) {
   const Ref<Context> context = testing::new_context("interp", "avx512");
-  const Target target = avx512_target();
+  const tiny::Machine target = avx512_machine();
   const auto chosen = [&](int64_t heads, int64_t rows, int64_t keys) {
     const Tensor scores =
         matmul(input(context, {heads, rows, 64}), input(context, {heads, 64, keys}));
@@ -214,7 +214,7 @@ TEST(Stream, IsChosenForRowsThatNoCacheHolds) {
 // Keys that no row of a block sees are not read.
 TEST(Stream, EndsWhereACausalMaskDoes) {
   const Ref<Context> context = testing::new_context("interp", "avx512");
-  const Target target = avx512_target();
+  const tiny::Machine target = avx512_machine();
   const int64_t rows = 8192;
   const Tensor row = positions(context, {rows, 1});
   const Tensor key = positions(context, {1, rows});
@@ -232,7 +232,7 @@ TEST(Stream, EndsWhereACausalMaskDoes) {
 // What holds no values of its own does not grow with the rows' length.
 TEST(Stream, NeedsAsMuchScratchForLongerRows) {
   const Ref<Context> context = testing::new_context("interp", "avx512");
-  const Target target = avx512_target();
+  const tiny::Machine target = avx512_machine();
   const auto scratch = [&](int64_t keys) {
     const Tensor scores = matmul(input(context, {2, 512, 64}), input(context, {2, 64, keys}));
     const Tensor output = matmul(softmax(scores, 2), input(context, {2, keys, 64}));
@@ -247,7 +247,7 @@ TEST(Stream, NeedsAsMuchScratchForLongerRows) {
 
 TEST(Stream, RefusesWhatCannotBeCorrected) {
   const Ref<Context> context = testing::new_context("interp", "avx512");
-  const Target target = avx512_target();
+  const tiny::Machine target = avx512_machine();
   const auto refused = [&](const Tensor& t, const char* options, const char* why) {
     const Kernel kernel = kernel_of(t, target);
     ASSERT_FALSE(kernel.roots.empty());

@@ -25,11 +25,11 @@ class PackConstants : public testing::GraphTest {
   Tensor data(const Ints& shape) { return neg(constant(shape)); }
 
   static UOp pack(const Tensor& t) {
-    Target target = avx512_target();
+    Machine target = avx512_machine();
     target.l2_bytes = target.l3_bytes = 4096;  // what is read is in memory
     return pack(t, target);
   }
-  static UOp pack(const Tensor& t, const Target& target) {
+  static UOp pack(const Tensor& t, const Machine& target) {
     std::vector<uint8_t> is_constant(t.graph().id_limit());
     std::vector<uint8_t> varies(t.graph().id_limit());
     for (const UOp& u : topological({&t.node(), 1})) {
@@ -84,22 +84,22 @@ TEST_F(PackConstants, FewRowsReadPanelsOfTwoVectors) {
 
 // Where vectors are less than a line, one row's matrix in the last cache stays as it lies.
 TEST_F(PackConstants, WholeRowsStayForOneRowWhereTheyComeFaster) {
-  Target target = avx2_target();
+  Machine target = avx2_machine();
   target.l2_bytes = 16 << 10;
   target.l3_bytes = 1 << 20;
-  const auto copies = [](const Tensor& t, const Target& machine) {
+  const auto copies = [](const Tensor& t, const Machine& machine) {
     const UOp out = pack(t, machine);
     return std::ranges::count_if(topological({&out, 1}),
                                  [](const UOp& u) { return u.op() == Op::Contiguous; });
   };
-  const auto stays = [&](const Tensor& t, const Target& machine) {
+  const auto stays = [&](const Tensor& t, const Machine& machine) {
     return copies(t, machine) == 0;
   };
   const auto product = [&](int64_t rows, int64_t steps, int64_t columns) {
     return matmul(data({rows, steps}), constant({steps, columns}));
   };
   EXPECT_TRUE(stays(product(1, 32, 1024), target));
-  EXPECT_FALSE(stays(product(1, 32, 1024), avx512_target())) << "a vector is a line";
+  EXPECT_FALSE(stays(product(1, 32, 1024), avx512_machine())) << "a vector is a line";
   EXPECT_FALSE(stays(product(2, 32, 1024), target)) << "panels are used again";
   EXPECT_FALSE(stays(product(1, 33, 1024), target)) << "one row of memory is left";
   EXPECT_FALSE(stays(product(1, 32, 1000), target)) << "short rows";

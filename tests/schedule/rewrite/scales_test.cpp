@@ -48,7 +48,7 @@ class RewriteScales : public testing::GraphTest {
   };
   // Values are the oracle's, but for the rounding of the sum.
   Found rewritten(const Tensor& t, DotSet dots = kAllDots) {
-    Target target = avx512_target();
+    Machine target = avx512_machine();
     target.dots = dots;
     target.l2_bytes = target.l3_bytes = 1024;  // what is read is in memory
     const auto reached = [&](const UOp& root) {
@@ -123,7 +123,7 @@ TEST_F(RewriteScales, SumsThatCouldOverflowStay) {
     const Tensor b = dequantized(constant({steps, 8}, kInt8), constant({}, kInt8), scale({}));
     const UOp node = matmul(a, b).node();
     std::vector<uint8_t> varies(node.graph().id_limit(), 1);
-    Target target = avx512_target();
+    Machine target = avx512_machine();
     target.dots = kAllDots;
     const UOp out = rewrite_scales({&node, 1}, target, varies).front();
     return !(out == node);

@@ -17,8 +17,8 @@
 namespace tiny {
 namespace {
 
-Target with_cores(int32_t cores) {
-  Target target = avx512_target();
+Machine with_cores(int32_t cores) {
+  Machine target = avx512_machine();
   target.cores = cores;
   target.launch_seconds = 1e-7;  // so that short ones are worth it
   return target;

@@ -59,7 +59,7 @@ class Winograd : public ::testing::Test {
   static UOp rewritten(const Tensor& t, WinogradUse use = WinogradUse::WhereLegal) {
     std::vector<uint8_t> is_constant(t.graph().id_limit());
     for (const UOp& u : topological({&t.node(), 1})) is_constant[u.id()] = has_memory(u) ? 1 : 0;
-    return rewrite_winograd({&t.node(), 1}, avx512_target(), is_constant, use).front();
+    return rewrite_winograd({&t.node(), 1}, avx512_machine(), is_constant, use).front();
   }
   static bool is_changed(const Tensor& t, WinogradUse use = WinogradUse::WhereLegal) {
     return !(rewritten(t, use) == t.node());
@@ -203,7 +203,7 @@ TEST_F(Winograd, AllThatFollowsIsInTheLastKernel) {
   UOp out = rewritten(y);
   out = out.graph().make(Op::Contiguous, {out});
   // The filters are transformed by one more, and the input is laid out by channels.
-  EXPECT_EQ(make_schedule({&out, 1}, avx512_target()).kernels.size(), 5U);
+  EXPECT_EQ(make_schedule({&out, 1}, avx512_machine()).kernels.size(), 5U);
 }
 
 // What is computed comes with its channels side by side; what was given is laid out so once.
@@ -211,7 +211,7 @@ TEST_F(Winograd, InputsInMemoryAreLaidOutByChannels) {
   const auto kernels = [&](const Tensor& x) {
     UOp out = rewritten(conv(x, values({64, 64, 3, 3}), Tensor(), padded(1, 1)));
     out = out.graph().make(Op::Contiguous, {out});
-    return make_schedule({&out, 1}, avx512_target()).kernels;
+    return make_schedule({&out, 1}, avx512_machine()).kernels;
   };
   const Tensor x = testing::float_input(context_, {8, 64, 30, 30});
   const auto given = kernels(x);
@@ -240,9 +240,9 @@ TEST_F(Winograd, FiltersAreTransformedInTheOrderThatProductsReadThem) {
         is_constant[u.id()] =
             std::ranges::none_of(topological({&u, 1}), [](const UOp& n) { return is_input(n); });
     const std::vector<uint8_t> varies(is_constant.size(), 1);  // no factor is narrow
-    const std::vector<UOp> packed = pack_constants(roots, avx512_target(), is_constant, varies);
+    const std::vector<UOp> packed = pack_constants(roots, avx512_machine(), is_constant, varies);
     EXPECT_FALSE(packed[0] == roots[0]);
-    EXPECT_EQ(make_schedule(packed, avx512_target()).kernels.size(), 5U) << channels;
+    EXPECT_EQ(make_schedule(packed, avx512_machine()).kernels.size(), 5U) << channels;
   }
 }
 
@@ -254,10 +254,10 @@ TEST_F(Winograd, TilesAtTheEdgesShareTheCodeOfTheOthers) {
     const Tensor x = testing::float_input(context_, {1, 64, size, size});
     UOp out = rewritten(relu(conv(x, values({64, 64, 3, 3}), values({64}), padded(1, 1))));
     out = out.graph().make(Op::Contiguous, {make_permute(out, order)});
-    const Schedule schedule = make_schedule({&out, 1}, avx512_target());
+    const Schedule schedule = make_schedule({&out, 1}, avx512_machine());
     PipelineOptions options;
     options.verify = true;
-    return generate(schedule.kernels.back().kernel, avx512_target(), options).program;
+    return generate(schedule.kernels.back().kernel, avx512_machine(), options).program;
   };
   const auto count = [](const LinearProgram& program, Op op) {
     return std::ranges::count_if(program.ops, [op](const LinearOp& o) { return o.op == op; });
@@ -274,7 +274,7 @@ TEST_F(Winograd, TilesAtTheEdgesShareTheCodeOfTheOthers) {
 }
 
 TEST_F(Winograd, AutoTakesTilesWhereTheyAreExpectedToBeFaster) {
-  const Target target = avx512_target();
+  const Machine target = avx512_machine();
   const auto tile = [&](int64_t in, int64_t out, int64_t size) {
     return winograd_tile({1, size, size, in, out}, target);
   };
@@ -300,8 +300,8 @@ TEST_F(Winograd, AutoTakesTilesWhereTheyAreExpectedToBeFaster) {
   EXPECT_EQ(tile(3, 64, 224), 0) << "few channels in";
   EXPECT_EQ(tile(64, 3, 224), 0) << "few channels out";
   EXPECT_EQ(tile(64, 64, 1), 0) << "a tile is mostly waste";
-  EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, generic_target()), 0) << "no lanes";
-  EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, avx2_target()), 4);
+  EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, Machine(generic_target())), 0) << "no lanes";
+  EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, avx2_machine()), 4);
   EXPECT_EQ(winograd_tile({8, 7, 7, 512, 512}, target), 4) << "a batch shares the filters";
 }
 
@@ -310,7 +310,7 @@ TEST_F(Winograd, PlanesOfTransformedTilesStartInSetsOfTheirOwn) {
   const Tensor x = testing::float_input(context_, {1, 128, 14, 14});
   UOp out = rewritten(conv(x, values({32, 128, 3, 3}), Tensor(), padded(1, 1)));
   out = out.graph().make(Op::Contiguous, {out});
-  const Schedule schedule = make_schedule({&out, 1}, avx512_target());
+  const Schedule schedule = make_schedule({&out, 1}, avx512_machine());
   int64_t found = 0;
   for (const ScheduledKernel& kernel : schedule.kernels) {
     if (!schedule.elements.contains(kernel.stores.front().destination.node())) continue;

@@ -35,7 +35,7 @@ class RewriteZeroPoints : public testing::GraphTest {
 
   // Whether the sum is one of products that the target has; values are the oracle's.
   static bool has_words(const Tensor& t, DotSet dots) {
-    Target target = avx512_target();
+    Machine target = avx512_machine();
     target.dots = dots;
     std::vector<uint8_t> varies(t.graph().id_limit());
     for (const UOp& u : topological({&t.node(), 1})) {
