@@ -43,7 +43,8 @@ struct ScheduledKernel {
   // The Call that the host computes; then the kernel has parameters, variables and a name alone,
   // and a store for each output that is read.
   UOp call = {};
-  const ScanLoop* scan = nullptr;  // of whose steps it is a part
+  const ScanLoop* scan = nullptr;     // of whose steps it is a part
+  const ScanLoop* segment = nullptr;  // the same or around it, where the run counts the steps
 };
 
 // What is left of a scan's nodes: the Scans that something reads.
