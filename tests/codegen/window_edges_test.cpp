@@ -87,11 +87,11 @@ const Picture kLarge = {{28, 28}, 144, 32, 3, 1, {1, 1}, {1, 1}};
 // The program of the one kernel that a value, or a picture's network, is.
 LinearProgram program_of(const Ref<Context>& context, const Tensor& made) {
   const UOp stored = context->graph().make(Op::Contiguous, {made.node()});
-  const Schedule schedule = make_schedule({&stored, 1}, avx512_machine(), true);
+  const Schedule schedule = make_schedule({&stored, 1}, avx512_target(), true);
   EXPECT_EQ(schedule.kernels.size(), 1U);
   PipelineOptions options;
   options.verify = true;
-  return generate(schedule.kernels.front().kernel, avx512_machine(), options).program;
+  return generate(schedule.kernels.front().kernel, avx512_target(), options).program;
 }
 
 LinearProgram program_of(const Picture& p) {
@@ -138,6 +138,69 @@ TEST(WindowEdges, ProductsWithPaddingAreLeftOut) {
 TEST(WindowEdges, RowsBeyondAnEdgeAreJumpedOver) {
   const LinearProgram program = program_of(kLarge);
   EXPECT_EQ(count(program, Op::If) - count(program, Op::Poll), 2U) << nest_text(program);
+}
+
+// One window along a long row, its steps in a loop.
+struct Row {
+  int64_t size = 0;
+  int64_t channels = 0;
+  int64_t outputs = 0;
+  int64_t window = 0;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  int64_t before = 0;
+  int64_t after = 0;
+};
+const Row kRows[] = {
+    {470, 1, 32, 100, 1, 1, 50, 50}, {211, 2, 16, 64, 2, 1, 31, 40}, {150, 1, 7, 40, 1, 3, 60, 58},
+    {90, 1, 32, 64, 3, 1, 63, 63},   {70, 1, 33, 48, 1, 1, 0, 47},   {333, 4, 48, 25, 8, 1, 12, 12},
+};
+
+Tensor network(const Ref<Context>& context, const Row& r) {
+  Window window;
+  window.strides = {r.stride};
+  window.dilations = {r.dilation};
+  window.before = {r.before};
+  window.after = {r.after};
+  return conv(values(context, {1, r.channels, r.size}, 1),
+              values(context, {r.outputs, r.channels, r.window}, 2), Tensor(), window);
+}
+
+TEST(WindowEdges, LongWindowsHaveTheOraclesValues) {
+  for (const Row& r : kRows) {
+    SCOPED_TRACE(cat(r.size, " by ", r.window, "/", r.stride, " and ", r.dilation));
+    reference::Values want;
+    for (const char* isa : {"auto", "avx2"}) {
+      Flags flags = testing::flags_for("cpu", isa);
+      flags.threads = 1;
+      const Ref<Context> context = make_ref<Context>(flags);
+      const Tensor output = network(context, r);
+      if (isa[1] == 'u') want = reference::evaluate(output.node());
+      EXPECT_EQ(reference::difference(want, testing::floats_of(output).data()), "") << isa;
+    }
+  }
+}
+
+// Where a tile's windows lie within the row, as most do, a loop of their own asks nothing.
+TEST(WindowEdges, LongWindowsAskOnlyAtTheEdges) {
+  Flags flags = testing::flags_for("null");
+  flags.cache = 0;
+  const Ref<Context> context = make_ref<Context>(flags);
+  const UOp stored = context->graph().make(Op::Contiguous, {network(context, kRows[0]).node()});
+  const Schedule schedule = make_schedule({&stored, 1}, avx512_target(), true);
+  ASSERT_EQ(schedule.kernels.size(), 1U);
+  PipelineOptions options;
+  options.options_text = "TILE r1 14; TILE r0 16; ORDER r0 r1 r2 r3 r4; VEC r4; UPCAST r3";
+  const LinearProgram program =
+      generate(schedule.kernels.front().kernel, avx512_target(), options).program;
+  int64_t asks = 0, sums = 0, free = 0;
+  for (const LinearOp& op : program.ops) {
+    if (op.op == Op::EndLoop && sums > 0 && asks == 0) ++free;
+    if (op.op == Op::Loop || op.op == Op::EndLoop) asks = sums = 0;
+    asks += op.op == Op::Where ? 1 : 0;
+    sums += op.op == Op::Fma ? 1 : 0;
+  }
+  EXPECT_GE(free, 1) << nest_text(program);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ namespace tiny {
 
 namespace {
 
+// Steps of a loop of known size that is worth code of its own for those without guards.
+constexpr int64_t kSplitMin = 24;
 constexpr int64_t kWindowMin = 64;  // instances
 
 bool is_product_with(const UOp& value, const UOp& factor) {
@@ -219,6 +221,13 @@ bool Conditions::has_room(const UOp& fact, const Task& task) {
   return std::ranges::none_of(topological({&task.node.src(0), 1}), [&](const UOp& u) {
     return u.op() == Op::Load && (nest_.free_of(u) & own);
   });
+}
+
+bool Conditions::is_long_window(Tasks tasks, size_t position) const {
+  const UOp& size = nest_.range(position).src(0);
+  return size.is_const() && size.const_int() >= kSplitMin &&
+         std::ranges::all_of(
+             tasks, [&](const Task* t) { return (t->todo & nest_.loops() & ~bit(position)) == 0; });
 }
 
 }  // namespace tiny

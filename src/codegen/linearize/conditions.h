@@ -51,6 +51,8 @@ class Conditions {
   // A reduction without loops of its own, with so many instances that a few branches among them
   // cost nothing.
   bool is_window(const UOp& node);
+  // Whether a loop of known size has nothing but its steps inside, and many of them.
+  bool is_long_window(Tasks tasks, size_t position) const;
 
  private:
   void add_range_conditions(const UOp& access, bool of_places, std::vector<UOp>& to);

@@ -70,7 +70,7 @@ class Lineariser {
   bool is_finished(const UOp& u);
   Task started(const UOp& u);
   void close_group(const Group& group, size_t range);
-  void emit_split(const Group& group, size_t range, const LoopBounds& limits, const Split& split);
+  void emit_split(const Group& group, size_t range, LoopBounds limits, const Split& split);
   void emit_peeled(const Group& group, size_t range, const LoopBounds& limits, const Peel& peel,
                    int64_t end);
   void emit_loop(const Group& group, size_t range, const LoopBounds& limits);

@@ -20,12 +20,14 @@ LoopBounds LoopLimits::bounds_of(Tasks tasks, size_t position) {
   for (const UOp& fact : nest_.kernel().facts)
     if (std::ranges::all_of(tasks, [&](const Task* t) { return conditions_.guards(fact, *t); }))
       tighten(fact, position, out);
+  const bool is_long = conditions_.is_long_window(tasks, position);
   for (const UOp& condition : conditions_.void_outside(*tasks.front())) {
     const auto is_void = [&](const Task* t) {
       const std::vector<UOp>& all = conditions_.void_outside(*t);
       return std::ranges::find(all, condition) != all.end();
     };
-    if (!nest_.pending_in(nest_.free_of(condition)) && std::ranges::all_of(tasks, is_void))
+    if ((is_long || !nest_.pending_in(nest_.free_of(condition))) &&
+        std::ranges::all_of(tasks, is_void))
       tighten(condition, position, out);
   }
   if (const UOp end = running_.end_of_run(tasks, position)) out.end = values_.scalar_index(end);
@@ -33,7 +35,7 @@ LoopBounds LoopLimits::bounds_of(Tasks tasks, size_t position) {
 }
 
 // condition = rest + c * r >= 0, where everything but r is known here, bounds the loop over r. With
-// unrolled ranges or lanes in it, the loop ends where it holds for none of them.
+// unrolled ranges or lanes in it, the loop leaves out where it holds for none of them.
 void LoopLimits::tighten(const UOp& condition, size_t position, LoopBounds& limits) {
   const RangeSet self = bit(position);
   const RangeSet free = nest_.free_of(condition);
@@ -43,7 +45,7 @@ void LoopLimits::tighten(const UOp& condition, size_t position, LoopBounds& limi
   const UOp& r = nest_.range(position);
   const std::optional<Affine> sum = forms_.fixed(condition);
   const int64_t c = sum ? sum->coefficient(r) : 0;
-  if (c == 0 || (pending && c > 0)) return;
+  if (c == 0) return;
   const std::optional<Affine> rest = forms_.extreme(*sum, r, pending, Extreme::Largest);
   if (!rest) return;
   const UOp room = to_uop(condition.graph(), *rest);

@@ -21,17 +21,28 @@ void Lineariser::emit_loop(const Group& group, size_t range, const LoopBounds& l
   emit.close();
 }
 
-// Whole tiles, then what the last one has left.
-void Lineariser::emit_split(const Group& group, size_t range, const LoopBounds& limits,
+// Steps that need guards before those that need none, and after.
+void Lineariser::emit_split(const Group& group, size_t range, LoopBounds limits,
                             const Split& split) {
-  const LinearId at = make_.values.scalar_index(split.last);
+  const LinearId end = limits.end;
+  const auto cut = [&](const UOp& at) {
+    const LinearId least =
+        make_.emit.elementwise(Op::Min, kInt64, {end, make_.values.scalar_index(at)});
+    return make_.emit.elementwise(Op::Max, kInt64, {limits.begin, least});
+  };
+  if (split.first) {
+    limits.end = cut(split.first);
+    emit_loop(group, range, limits);
+    limits.begin = limits.end;
+  }
   LoopBounds whole = limits;
-  whole.end = make_.emit.elementwise(Op::Min, kInt64, {limits.end, at});
+  whole.end = split.last ? cut(split.last) : end;
   whole.facts.insert(whole.facts.end(), split.facts.begin(), split.facts.end());
   emit_loop(group, range, whole);
-  LoopBounds rest = limits;
-  rest.begin = make_.emit.elementwise(Op::Max, kInt64, {limits.begin, at});
-  emit_loop(group, range, rest);
+  if (!split.last) return;
+  limits.begin = whole.end;
+  limits.end = end;
+  emit_loop(group, range, limits);
 }
 
 void Lineariser::emit_peeled(const Group& group, size_t range, const LoopBounds& limits,

@@ -82,7 +82,8 @@ std::optional<Peel> Peeling::find_peel(Tasks tasks, size_t position, int64_t end
 // worst of them: up to rest' // -c.
 std::optional<Split> Peeling::find_split(Tasks tasks, size_t position) {
   const UOp& r = nest_.range(position);
-  if (r.src(0).is_const()) return std::nullopt;
+  const bool is_const = r.src(0).is_const();
+  if (is_const && !conditions_.is_long_window(tasks, position)) return std::nullopt;
   const RangeSet self = bit(position);
   Split split;
   for (const UOp& e : conditions_.of_tasks(tasks)) {
@@ -92,17 +93,22 @@ std::optional<Split> Peeling::find_split(Tasks tasks, size_t position) {
     if (prover_.proven(e)) continue;
     const std::optional<Affine> sum = forms_.fixed(e);
     const int64_t c = sum ? sum->coefficient(r) : 0;
-    if (c >= 0) continue;
+    if (c == 0 || (c > 0 && !is_const)) continue;
     const std::optional<Affine> worst = forms_.extreme(*sum, r, pending, Extreme::Smallest);
     if (!worst) continue;
     const UOp room = to_uop(e.graph(), *worst);
-    const UOp last = add(floor_div(room, -c), 1);
     const UOp fact = add(mul(r, c), room);
     if (std::ranges::find(split.facts, fact) != split.facts.end()) continue;
-    split.last = split.last ? minimum(split.last, last) : last;
+    if (c < 0) {
+      const UOp last = add(floor_div(room, -c), 1);
+      split.last = split.last ? minimum(split.last, last) : last;
+    } else {
+      const UOp first = mul(floor_div(room, c), -1);
+      split.first = split.first ? maximum(split.first, first) : first;
+    }
     split.facts.push_back(fact);
   }
-  if (!split.last) return std::nullopt;
+  if (split.facts.empty()) return std::nullopt;
   return split;
 }
 

@@ -20,9 +20,10 @@ struct Peel {
   std::vector<UOp> facts;
 };
 
-// The same of a range of run-time size: [0, last).
+// The same by the loops outside and sizes of the run: [first, last).
 struct Split {
-  UOp last;
+  UOp first;  // no node: the beginning
+  UOp last;   // no node: the end
   std::vector<UOp> facts;
 };
 
