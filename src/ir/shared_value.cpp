@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
@@ -56,11 +57,12 @@ class Finder {
       for (const UOp& closer : order_)
         if ((closer.op() == Op::Reduce || closer.op() == Op::Store) && !(closer == reduce))
           count_wanted(values, home, closer);
-      for (SharedValue& value : values) {
-        if (value.again == 0) continue;
-        value.work = work_of(value.value, home);
-        if (value.work >= work_min && (!best || saved(value) > saved(*best))) best = value;
-      }
+      std::erase_if(values, [&](SharedValue& value) {
+        value.work = value.again == 0 ? 0 : work_of(value.value, home);
+        return value.again == 0 || value.work < work_min;
+      });
+      for (const SharedValue& value : values)
+        if (!best || saved(value) > saved(*best)) best = product_of(value, values);
     }
     return best;
   }
@@ -82,6 +84,23 @@ class Finder {
   }
 
  private:
+  // A product that the value is made of and that is wanted more often than it comes first: what is
+  // left of the value is kept after it, while its product would be made again for the others.
+  SharedValue product_of(const SharedValue& whole, std::span<const SharedValue> values) const {
+    const auto has_reduction = [&](const UOp& value) {
+      return std::ranges::any_of(body(value), [&](const UOp* u) {
+        return u->op() == Op::Reduce && !kept_.contains(u->node());
+      });
+    };
+    const SharedValue* found = &whole;
+    for (const SharedValue& part : values) {
+      if (part.again <= found->again || !has_reduction(part.value)) continue;
+      const std::vector<const UOp*> parts = body(whole.value);
+      if (std::ranges::any_of(parts, [&](const UOp* u) { return *u == part.value; })) found = &part;
+    }
+    return *found;
+  }
+
   static double saved(const SharedValue& s) { return s.work * static_cast<double>(s.again); }
 
   static UOp value_of(const UOp& closer) { return closer.src(closer.op() == Op::Store ? 1 : 0); }
