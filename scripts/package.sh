@@ -38,7 +38,8 @@ make_wheel() {
   CC=cc CXX=c++ CMAKE_GENERATOR=Ninja CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache \
     step .venv/bin/python -m pip wheel . --no-build-isolation --no-deps --no-index \
     --disable-pip-version-check -w "$made" -C build-dir=build/wheel -C cmake.define.TINY_WERROR=ON
-  PATH="$PWD/.venv/bin:$PATH" step auditwheel repair --plat manylinux_2_31_x86_64 -w "$out" "$made"/*.whl
+  PATH="$PWD/.venv/bin:$PATH" step .venv/bin/python -m auditwheel repair --plat manylinux_2_31_x86_64 \
+    -w "$out" "$made"/*.whl
 }
 
 # The crate carries the sources that libtiny.a is made of.

@@ -1,15 +1,12 @@
 // Values that need no operand, or only its shape.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
-#include "base/checked.h"
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/host_value.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
-#include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
 
@@ -70,38 +67,23 @@ Tensors import_size(Call& c) {
   return {reshape(c.constant(Shape{product(c.in(0).shape())}), {})};
 }
 
-// start + i * delta, for the i that stay before the limit.
 Tensors import_range(Call& c) {
-  const DType dtype = c.in(0).dtype();
   tiny::Dim count = 0;
-  if (dtype.is_float()) {
-    const double start = c.real(0), limit = c.real(1), delta = c.real(2);
-    c.check(delta != 0, "delta is 0");
-    const double n = std::ceil((limit - start) / delta);
-    c.check(n < 0x1p40, "it has ", n, " elements");
-    count = n > 0 ? static_cast<int64_t>(n) : 0;
+  if (c.in(0).dtype().is_float()) {
+    c.check(c.real(2) != 0, "delta is 0");
+    count = range_count(c.real(0), c.real(1), c.real(2));
   } else {
-    const int64_t delta = c.integer(2);
-    c.check(delta != 0, "delta is 0");
-    const tiny::Dim start = c.size(0), limit = c.size(1);
-    const tiny::Dim span = delta > 0 ? limit - start : start - limit;
-    const int64_t step = delta > 0 ? delta : checked_mul(delta, -1, "a range");
-    if (decide_less_equal(1, span)) count = floor_div(span + (step - 1), step);
+    c.check(c.integer(2) != 0, "delta is 0");
+    count = range_count(c.size(0), c.size(1), c.integer(2));
   }
-  const DType wide = dtype.is_float() && dtype.bits() < 32 ? kFloat32 : dtype;
-  const Tensor start = cast(reshape(c.in(0), {}), wide);
-  const Tensor delta = cast(reshape(c.in(2), {}), wide);
-  return {cast(start + arange(c.context(), wide, count) * delta, dtype)};
+  return {range(reshape(c.in(0), {}), reshape(c.in(2), {}), count)};
 }
 
-// The diagonal is where column - row = k.
 Tensors import_eye_like(Call& c) {
   const Tensor& x = c.in(0);
   c.check(x.rank() == 2, "it takes two axes; got ", x.rank());
-  const Tensor row = positions(c.context(), kInt64, size_of(x, 0), 0, 2);
-  const Tensor column = positions(c.context(), kInt64, size_of(x, 1), 1, 2);
-  const Tensor on = equal(column - row, number_int(row, c.attr("k", 0)));
-  return {cast(on, c.dtype_attr("dtype", x.dtype()))};
+  return {eye(c.context(), c.dtype_attr("dtype", x.dtype()), size_of(x, 0), size_of(x, 1),
+              c.attr("k", 0))};
 }
 
 Tensors import_trilu(Call& c) {

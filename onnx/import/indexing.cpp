@@ -1,15 +1,14 @@
 // Elements chosen by other elements.
 #include "tensor/indexing.h"
+
 #include <algorithm>
-#include "tensor/joining.h"
 
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
-#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"
-#include "tensor/reduce.h"
+#include "tensor/ngrams.h"
 
 namespace tiny::onnx {
 
@@ -81,62 +80,53 @@ Tensors import_non_zero(Call& c) {
   return {reshape(c.constant(all), to_shape({static_cast<int64_t>(dims.size()), count}))};
 }
 
-// How often each n-gram of a pool of numbers stands in a sequence, with gaps of up to
-// max_skip_count elements between its members.
+// The n-grams of the pool whose lengths are wanted: the pool has all of one length after those of
+// the one before.
+std::vector<Ngram> ngrams_of(Call& c, const Ints& pool, const Ints& columns) {
+  const Ints counts = c.ints_attr("ngram_counts", {});
+  const int64_t shortest = c.attr("min_gram_length"), longest = c.attr("max_gram_length");
+  const Attribute* weights = c.any_attribute("weights");
+  std::vector<Ngram> ngrams;
+  size_t place = 0;
+  for (size_t k = 0; k < counts.size(); ++k) {
+    const auto n = static_cast<int64_t>(k) + 1;
+    const int64_t end = k + 1 < counts.size() ? counts[k + 1] : std::ssize(pool);
+    c.check(counts[k] >= 0 && counts[k] <= end && end <= std::ssize(pool),
+            "the attribute ngram_counts is ", list_text(counts));
+    for (int64_t start = counts[k]; start + n <= end; start += n, ++place) {
+      c.check(place < columns.size(), "there are more n-grams than columns");
+      if (n < shortest || n > longest) continue;
+      const auto first = pool.begin() + start;
+      const bool is_weighted = weights && place < weights->floats.size();
+      ngrams.push_back({Ints(first, first + n), columns[place],
+                        is_weighted ? static_cast<double>(weights->floats[place]) : 1});
+    }
+  }
+  return ngrams;
+}
+
 Tensors import_tf_idf(Call& c) {
+  constexpr int64_t kColumnsMax = 1 << 20;
   const Tensor x = c.in(0).rank() == 1 ? unsqueeze(c.in(0), {0}) : c.in(0);
   c.check(x.rank() == 2, "it takes one or two axes; got ", c.in(0).rank());
   const auto pool = c.ints_attr("pool_int64s");
   if (!pool) c.unsupported("a pool of strings");
-  const Ints counts = c.ints_attr("ngram_counts", {});
   const Ints columns = c.ints_attr("ngram_indexes", {});
-  const int64_t shortest = c.attr("min_gram_length"), longest = c.attr("max_gram_length");
-  const int64_t skips = std::clamp<int64_t>(c.attr("max_skip_count"), 0, int64_t{1} << 31);
   const std::string mode = c.text_attr("mode", "");
   c.check(mode == "TF" || mode == "IDF" || mode == "TFIDF", "the attribute mode is \"", mode, "\"");
-  std::vector<float> weights;
-  if (const Attribute* a = c.any_attribute("weights")) weights = a->floats;
-  const int64_t rows = dim_of(x, 0), size = dim_of(x, 1);
-  int64_t width = 0;
+  NgramOptions options{
+      .most_skipped = std::clamp<int64_t>(c.attr("max_skip_count"), 0, int64_t{1} << 31),
+      .once = mode == "IDF"};
   for (int64_t column : columns) {
-    c.check(column >= 0 && column < (1 << 20), "a column ", column);
-    width = std::max(width, column + 1);
+    c.check(column >= 0 && column < kColumnsMax, "a column ", column);
+    options.columns = std::max(options.columns, column + 1);
   }
-  // Every n-gram counts into the column of its own.
-  std::vector<Tensor> out(static_cast<size_t>(width));
-  size_t gram = 0;
-  for (size_t k = 0; k < counts.size(); ++k) {
-    const auto n = static_cast<int64_t>(k) + 1;
-    const int64_t end = k + 1 < counts.size() ? counts[k + 1] : static_cast<int64_t>(pool->size());
-    c.check(counts[k] >= 0 && counts[k] <= end && end <= static_cast<int64_t>(pool->size()),
-            "the attribute ngram_counts is ", list_text(counts));
-    for (int64_t start = counts[k]; start + n <= end; start += n, ++gram) {
-      c.check(gram < columns.size(), "there are more n-grams than columns");
-      if (n < shortest || n > longest) continue;
-      Tensor found = full(c.context(), kFloat32, to_shape({rows}), 0);
-      // A single element has no gaps.
-      for (int64_t gap = 1; gap <= (n == 1 ? 1 : skips + 1) && (n - 1) * gap < size; ++gap) {
-        const int64_t places = size - (n - 1) * gap;
-        Tensor hit;
-        for (int64_t i = 0; i < n; ++i) {
-          const Tensor part = slice_axis(x, 1, i * gap, i * gap + places);
-          const Tensor same =
-              equal(part, number_int(part, (*pool)[static_cast<size_t>(start + i)]));
-          hit = hit ? bit_and(hit, same) : same;
-        }
-        found = found + sum(cast(hit, kFloat32), {1});
-      }
-      if (mode == "IDF") found = minimum(found, number(found, 1));
-      if (mode != "TF" && gram < weights.size())
-        found = found * number(found, static_cast<double>(weights[gram]));
-      out[static_cast<size_t>(columns[gram])] = found;
-    }
-  }
-  for (Tensor& column : out)
-    if (!column) column = full(c.context(), kFloat32, to_shape({rows}), 0);
-  c.check(!out.empty(), "it has no columns");
-  const Tensor table = stack(out, 1);
-  return {c.in(0).rank() == 1 ? reshape(table, to_shape({width})) : table};
+  c.check(options.columns > 0, "it has no columns");
+  std::vector<Ngram> ngrams = ngrams_of(c, *pool, columns);
+  if (mode == "TF")
+    for (Ngram& ngram : ngrams) ngram.weight = 1;
+  const Tensor table = count_ngrams(x, ngrams, options);
+  return {c.in(0).rank() == 1 ? reshape(table, to_shape({options.columns})) : table};
 }
 
 constexpr int64_t kNow = kNewestOpset;

@@ -1,7 +1,7 @@
 // From a tensor graph to an ordered list of kernels: which values become buffers, and which share a
 // kernel.
 //
-// Rules, in short (docs/ARCHITECTURE.md has the reasons): views, constants and casts never become
+// Rules, in short (docs/architecture/schedule.md has more): views, constants and casts never become
 // buffers unless asked for; a reduction is never computed twice; elementwise work joins the
 // reduction that feeds it; what would be computed several times is stored where that is cheaper;
 // the parts of a concatenation are stored straight into their slices.  Decisions depend on shapes,

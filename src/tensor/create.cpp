@@ -1,6 +1,7 @@
 #include "tensor/create.h"
 
 #include <bit>
+#include <cmath>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -8,6 +9,8 @@
 #include "ir/build.h"
 #include "runtime/device.h"
 #include "shape/view.h"
+#include "tensor/elementwise.h"
+#include "tensor/marks.h"
 #include "tensor/movement.h"
 
 namespace tiny {
@@ -74,6 +77,27 @@ Tensor arange(const Ref<Context>& context, DType dtype, const Dim& count) {
   const UOp node = dtype.is_bool() ? cast(make_iota(context->graph(), count, kInt64), dtype)
                                    : make_iota(context->graph(), count, dtype);
   return Tensor(context, node);
+}
+
+Dim range_count(const Dim& start, const Dim& limit, int64_t delta) {
+  require(delta != 0, Status::InvalidArgument, "a range in steps of 0");
+  const Dim span = delta > 0 ? limit - start : start - limit;
+  const int64_t step = delta > 0 ? delta : checked_mul(delta, -1, "a range");
+  return decide_less_equal(1, span) ? floor_div(span + (step - 1), step) : Dim(0);
+}
+
+int64_t range_count(double start, double limit, double delta) {
+  require(delta != 0, Status::InvalidArgument, "a range in steps of 0");
+  const double count = std::ceil((limit - start) / delta);
+  require(count <= static_cast<double>(kDimMax), Status::Limit, "a range of ", count, " elements");
+  return count > 0 ? static_cast<int64_t>(count) : 0;
+}
+
+Tensor range(const Tensor& start, const Tensor& delta, const Dim& count) {
+  const DType dtype = start.dtype();
+  const DType wide = dtype.is_float() && dtype.bits() < 32 ? kFloat32 : dtype;
+  const Tensor steps = arange(start.context_ref(), wide, count) * cast(delta, wide);
+  return cast(cast(start, wide) + steps, dtype);
 }
 
 Tensor number(const Tensor& like, double value) {

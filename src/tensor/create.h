@@ -23,6 +23,12 @@ Tensor full_bits(const Ref<Context>& context, DType dtype, const Shape& shape, u
 Tensor full(const Ref<Context>& context, DType dtype, const Shape& shape, double value);
 // 0, 1, .. count-1.
 Tensor arange(const Ref<Context>& context, DType dtype, const Dim& count);
+// How many of start, start + delta, start + 2 * delta .. stay before `limit`; delta is not 0.
+Dim range_count(const Dim& start, const Dim& limit, int64_t delta);
+int64_t range_count(double start, double limit, double delta);
+// start + i * delta for i of 0 .. count-1, of two scalars in their dtype; 16-bit floats are
+// computed in float32.
+Tensor range(const Tensor& start, const Tensor& delta, const Dim& count);
 
 // A scalar of `like`'s dtype, not weak.
 Tensor number(const Tensor& like, double value);

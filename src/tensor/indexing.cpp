@@ -313,6 +313,13 @@ Tensor tril(const Tensor& a, int64_t diagonal) {
   return triangle(a, diagonal, false);
 }
 
+Tensor eye(const Ref<Context>& context, DType dtype, const Dim& rows, const Dim& columns,
+           int64_t diagonal) {
+  const Tensor row = positions(context, kInt64, rows, 0, 2);
+  const Tensor column = positions(context, kInt64, columns, 1, 2);
+  return cast(equal(column - row, number_int(row, diagonal)), dtype);
+}
+
 Tensor tile(const Tensor& a, const Shape& repeats) {
   require(repeats.size() == a.shape().size(), Status::Shape, "tile of ", a.shape(), " by ",
           repeats);

@@ -41,6 +41,9 @@ Tensor reverse_sequence(const Tensor& a, const Tensor& lengths, int64_t batch, i
 // Keeps a[.., i, j] where j - i >= diagonal (triu) or <= diagonal (tril), 0 elsewhere.
 Tensor triu(const Tensor& a, int64_t diagonal = 0);
 Tensor tril(const Tensor& a, int64_t diagonal = 0);
+// [rows, columns] of 1 where column - row = diagonal, 0 elsewhere.
+Tensor eye(const Ref<Context>& context, DType dtype, const Dim& rows, const Dim& columns,
+           int64_t diagonal = 0);
 
 // Repeats the whole of every axis.
 Tensor tile(const Tensor& a, const Shape& repeats);

@@ -6,8 +6,8 @@ All is made from tiny.h alone.  tests/abi/tiny.abi has every function and type t
 src/api/tiny.map the release that added each function.  A check compares the library and the header
 with the record and fails on any change: `record` writes those, in the commit that makes them.
 `release` copies the record to tests/abi/released.abi and released_constants.txt, which is what
-programs were promised: from then on additions can be recorded, and breaks (what is gone, renumbered
-or changed) never, until the major version is another.  What a comment that begins with "Unstable"
+programs were promised: from then on additions can be recorded once TINY_VERSION_MINOR is raised, and
+breaks (what is gone, renumbered or changed) never, until the major version is another.  What a comment that begins with "Unstable"
 stands above is not promised.
 """
 
@@ -138,8 +138,21 @@ def unstable(header):
     return "".join(f"[suppress_function]\n  name = {name}\n" for name in found)
 
 
+def additions(header, released, released_constants):
+    """What the header has and its release, which is out, has not: that is of the next one."""
+    node = "TINY_{}.{}".format(*version(header))
+    promised = released.read_text()
+    if f"version='{node}'" not in promised:
+        return []
+    new = {name for name in functions(header) if f"name='{name}'" not in promised}
+    before = set(released_constants.read_text().splitlines())
+    names = {line.split()[0] for line in before}
+    new |= {line.split()[0] for line in constants(header).splitlines()} - names
+    return [f"{name} is new, and {node} is released: raise TINY_VERSION_MINOR" for name in sorted(new)]
+
+
 def breaks(header, script, released, released_constants):
-    """What programs were promised and do not have any more; nothing before the first release."""
+    """Where the header is not what programs were promised; nothing before the first release."""
     if not released.exists() or f"soname='{soname(header)}'" not in released.read_text():
         return []
     with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +168,7 @@ def breaks(header, script, released, released_constants):
     if failures:
         failures.append("these break programs that are linked with a release: never within "
                         f"{version(header)[0]}.x; additions can be recorded")
-    return failures
+    return failures + additions(header, released, released_constants)
 
 
 def unrecorded(library):

@@ -8,6 +8,7 @@ import unittest
 import abi
 import layering
 import library
+import mentions
 import text
 
 TABLE = """| folder | charter | may use |
@@ -79,6 +80,14 @@ class Planted(unittest.TestCase):
         self.write("e.md", "no end")
         self.assertEqual([line.split(":")[0] for line in text.check(self.root)[0]],
                          ["a.cpp", "c.md", "d.py", "e.md"])
+
+    def test_a_file_that_is_named_and_not_there_is_found(self):
+        self.write("src/a/here.h", "// As gone.cpp does, and a/here.h.\nint gone = 1;  // a/lost.h\n")
+        self.write("docs/page.md", "[map](../docs/page.md), [lost](no.md#part), `src/a/here.h`, `old.cpp`\n"
+                                   "```\nfenced.cpp\n```\nIts row in `NAME.cpp`.\n")
+        self.assertEqual([line.split(" which")[0] for line in mentions.check(self.root)[0]],
+                         ["docs/page.md:1: names old.cpp,", "docs/page.md: a link leads to no.md,",
+                          "src/a/here.h:1: names gone.cpp,", "src/a/here.h:2: names a/lost.h,"])
 
     def test_code_for_one_processor_is_found(self):
         self.write("src/a/header.cpp", "#include <immintrin.h>\n")
@@ -177,6 +186,13 @@ class Planted(unittest.TestCase):
         self.assertEqual(self.breaks(), [])
         self.assertEqual(self.breaks(("MINOR 2", "MINOR 3"), ("tiny_b(void);", "tiny_b(void);\n"
                                      "TINY_API int32_t tiny_c(void);"), ("+ 4", "+ 4, TINY_Z")), [])
+
+    def test_additions_are_of_the_next_release(self):
+        function = ("tiny_b(void);", "tiny_b(void);\nTINY_API int32_t tiny_c(void);")
+        for change, name in ((function, "tiny_c"), (("+ 4", "+ 4, TINY_Z"), "TINY_Z")):
+            self.assertEqual(self.breaks(change),
+                             [f"{name} is new, and TINY_0.2 is released: raise TINY_VERSION_MINOR"])
+            self.assertEqual(self.breaks(change, ("MINOR 2", "MINOR 3")), [])
 
     def test_breaks_of_a_release_are_found_until_the_major_version_changes(self):
         other_type = ("int64_t n", "int32_t n")
