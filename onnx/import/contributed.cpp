@@ -143,8 +143,8 @@ constexpr Row kRows[] = {
     {"DynamicQuantizeMatMul",  1, 1, import_dynamic_quantize_matmul, 0, nullptr, kContributed},
     {"MatMulIntegerToFloat",   1, 1, import_matmul_integer_to_float, 0, nullptr, kContributed},
     {"SkipLayerNormalization", 1, 1, import_skip_layer_normalization, 0, nullptr, kContributed},
-    {"SkipSimplifiedLayerNormalization", 1, 1, import_skip_simplified_layer_normalization, 0, nullptr,
-     kContributed},
+    {"SkipSimplifiedLayerNormalization", 1, 1, import_skip_simplified_layer_normalization, 0,
+     nullptr, kContributed},
 };
 // clang-format on
 
