@@ -212,11 +212,6 @@ DType Call::dtype_attr(const char* name) const {
   return dtype_attr(name, kVoid);
 }
 
-void Call::require_attr(const char* name, int64_t value) const {
-  require(attr(name, value) == value, Status::Unsupported, "its attribute ", name, " = ",
-          attr(name, value), " is not supported");
-}
-
 Tensor Call::constant(const HostTensor& tensor) const {
   return importer_.constant(tensor).tensor;
 }

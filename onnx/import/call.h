@@ -88,8 +88,6 @@ class Call {
   // The dtype of an attribute that holds an ONNX element type.
   DType dtype_attr(const char* name, DType fallback) const;
   DType dtype_attr(const char* name) const;
-  // Error{Unsupported} unless the attribute is left out or has this value.
-  void require_attr(const char* name, int64_t value) const;
 
   // A number that takes the dtype of what it meets.
   Tensor number(double value) const { return Tensor::weak_float(context(), value); }

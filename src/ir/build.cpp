@@ -189,12 +189,6 @@ UOp all_of(Graph& graph, std::span<const UOp> conditions) {
   for (const UOp& c : conditions) all = logical_and(all, c);
   return all;
 }
-UOp sum_of(Graph& graph, std::span<const UOp> terms) {
-  if (terms.empty()) return graph.integer(0);
-  UOp sum = terms[0];
-  for (const UOp& t : terms.subspan(1)) sum = add(sum, t);
-  return sum;
-}
 UOp product_of(Graph& graph, std::span<const UOp> factors) {
   if (factors.empty()) return graph.integer(1);
   UOp product = factors[0];

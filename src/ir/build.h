@@ -58,9 +58,8 @@ UOp where(const UOp& condition, const UOp& a, const UOp& b);
 UOp cast(const UOp& a, DType dtype);
 UOp bitcast(const UOp& a, DType dtype);
 
-// The conjunction, sum and product of a list; of an empty one true, 0 and 1.
+// The conjunction and the product of a list; of an empty one true and 1.
 UOp all_of(Graph& graph, std::span<const UOp> conditions);
-UOp sum_of(Graph& graph, std::span<const UOp> terms);
 UOp product_of(Graph& graph, std::span<const UOp> factors);
 
 inline UOp operator+(const UOp& a, const UOp& b) {

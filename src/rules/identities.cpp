@@ -120,9 +120,5 @@ constexpr Rule kIdentities[] = {
 RuleTable identities() {
   return {kIdentities, "identities"};
 }
-const RuleSet& simplify_rules() {
-  static const RuleSet set{identities(), integer_rules()};
-  return set;
-}
 
 }  // namespace tiny

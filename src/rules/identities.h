@@ -13,7 +13,4 @@ RuleTable identities();
 RuleTable integer_rules();
 RuleTable index_rules();
 
-// What may be applied to any graph: identities and integer_rules.
-const RuleSet& simplify_rules();
-
 }  // namespace tiny

@@ -84,10 +84,6 @@ Tensor variance(const Tensor& a, const Ints& axes, double correction, bool keepd
   return cast(div(total, divisor), result_dtype(a));
 }
 
-Tensor standard_deviation(const Tensor& a, const Ints& axes, double correction, bool keepdims) {
-  return cast(sqrt(variance(wide(a), axes, correction, keepdims)), result_dtype(a));
-}
-
 Tensor lp_norm(const Tensor& a, double p, const Ints& axes, bool keepdims) {
   const Tensor size = abs(a);
   if (p == 1) return sum(size, axes, keepdims);

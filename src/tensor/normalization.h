@@ -9,8 +9,6 @@ namespace tiny {
 
 // `correction` is what is taken from the count: 0 for the population, 1 for a sample.
 Tensor variance(const Tensor& a, const Ints& axes, double correction = 0, bool keepdims = false);
-Tensor standard_deviation(const Tensor& a, const Ints& axes, double correction = 0,
-                          bool keepdims = false);
 
 // (sum |a|^p)^(1/p).
 Tensor lp_norm(const Tensor& a, double p, const Ints& axes, bool keepdims = false);

@@ -175,11 +175,6 @@ Elements elements_of(Tensor& tensor) {
           storage, tensor.cell()->owns_memory()};
 }
 
-int64_t offset_of(const Tensor& tensor) {
-  numbers(tensor.shape());
-  return tensor.view().offset.value();
-}
-
 int64_t element_count(const Tensor& tensor) {
   return product(tensor.shape()).value();
 }

@@ -40,8 +40,6 @@ Elements elements_of(Tensor& tensor);
 int64_t element_count(const Tensor& tensor);
 // In elements; row-major for what has no memory yet.
 Ints strides_of(const Tensor& tensor);
-// Of the first element in the memory that the tensor and its views share, in elements.
-int64_t offset_of(const Tensor& tensor);
 
 // The kernels that realize() would launch (engine/records.h); nothing runs.
 std::string schedule_json(std::span<Tensor* const> tensors);
