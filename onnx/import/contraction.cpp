@@ -16,13 +16,7 @@ Tensors import_matmul(Call& c) {
 }
 
 Tensors import_gemm(Call& c) {
-  const auto operand = [&](size_t i, const char* turned) {
-    c.check(c.in(i).rank() == 2, "input ", i, " has ", c.in(i).rank(), " axes and must have 2");
-    return c.flag(turned, false) ? transpose(c.in(i), 0, 1) : c.in(i);
-  };
-  return {gemm(operand(0, "transA"), operand(1, "transB"), c.in_or(2, Tensor()),
-               static_cast<double>(c.real_attr("alpha", 1)),
-               static_cast<double>(c.real_attr("beta", 1)))};
+  return {gemm_of(c)};
 }
 
 Tensors import_matmul_integer(Call& c) {
@@ -45,6 +39,16 @@ constexpr Row kRows[] = {
 // clang-format on
 
 }  // namespace
+
+Tensor gemm_of(const Call& c) {
+  const auto operand = [&](size_t i, const char* turned) {
+    c.check(c.in(i).rank() == 2, "input ", i, " has ", c.in(i).rank(), " axes and must have 2");
+    return c.flag(turned, false) ? transpose(c.in(i), 0, 1) : c.in(i);
+  };
+  return gemm(operand(0, "transA"), operand(1, "transB"), c.in_or(2, Tensor()),
+              static_cast<double>(c.real_attr("alpha", 1)),
+              static_cast<double>(c.real_attr("beta", 1)));
+}
 
 std::span<const Row> contraction_rows() {
   return kRows;

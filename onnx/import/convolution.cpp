@@ -77,8 +77,7 @@ Window pool_attributes(const Call& c, const Tensor& x) {
 // ---- Convolutions.
 
 Tensors import_conv(Call& c) {
-  return {
-      conv(c.in(0), c.in(1), c.in_or(2, Tensor()), convolution_attributes(c, c.in(0), c.in(1)))};
+  return {conv_of(c)};
 }
 
 // Inputs: x, the weights, their zero points.
@@ -174,6 +173,10 @@ constexpr Row kRows[] = {
 // clang-format on
 
 }  // namespace
+
+Tensor conv_of(const Call& c) {
+  return conv(c.in(0), c.in(1), c.in_or(2, Tensor()), convolution_attributes(c, c.in(0), c.in(1)));
+}
 
 std::span<const Row> convolution_rows() {
   return kRows;

@@ -38,4 +38,9 @@ Ints axes_of(const Ints& axes, int64_t rank);
 // attribute `broadcast` is set, and otherwise of a's very shape.
 Tensor aligned(const Call& call, const Tensor& a, const Tensor& b);
 
+// A convolution as the attributes of Conv say, of inputs 0 to 2; a product of matrices as those of
+// Gemm do.
+Tensor conv_of(const Call& call);
+Tensor gemm_of(const Call& call);
+
 }  // namespace tiny::onnx

@@ -47,10 +47,28 @@ Tensor part_of(const Call& c, size_t input, int64_t direction) {
   return squeeze(slice_axis(c.in(input), 0, direction, direction + 1), {0});
 }
 
-RecurrentWeights weights_of(const Call& c, RecurrentKind kind, int64_t direction) {
+// One for each direction, or a row of them.
+Tensor row_of(const Call& c, size_t input, int64_t direction) {
+  const Tensor part = part_of(c, input, direction);
+  return part && part.rank() == 0 ? unsqueeze(part, {0}) : part;
+}
+
+// DynamicQuantizeLSTM has its weights as columns of gates, and their scales and zero points behind
+// an LSTM's inputs.
+RecurrentWeights weights_of(const Call& c, RecurrentKind kind, bool is_quantized,
+                            int64_t direction) {
   RecurrentWeights w;
   w.input = part_of(c, 1, direction);
   w.hidden = part_of(c, 2, direction);
+  if (is_quantized) {
+    w.input = transpose(w.input, 0, 1);
+    w.hidden = transpose(w.hidden, 0, 1);
+    w.input_scale = row_of(c, 8, direction);
+    w.input_zero = row_of(c, 9, direction);
+    w.hidden_scale = row_of(c, 10, direction);
+    w.hidden_zero = row_of(c, 11, direction);
+    c.check(w.input_scale && w.hidden_scale, "its weights have no scales");
+  }
   if (const Tensor bias = part_of(c, 3, direction)) {
     const int64_t rows = gate_count(kind) * dim_of(w.hidden, 1);
     c.check(dim_of(bias, 0) == 2 * rows, "a bias of ", dim_of(bias, 0), " elements, not ",
@@ -62,7 +80,7 @@ RecurrentWeights weights_of(const Call& c, RecurrentKind kind, int64_t direction
   return w;
 }
 
-Tensors recurrent(Call& c, RecurrentKind kind) {
+Tensors recurrent(Call& c, RecurrentKind kind, bool is_quantized = false) {
   const bool is_lstm = kind == RecurrentKind::Lstm;
   const bool batch_first = c.attr("layout", 0) == 1;
   const auto time_first = [&](const Tensor& t) { return batch_first ? transpose(t, 0, 1) : t; };
@@ -83,7 +101,7 @@ Tensors recurrent(Call& c, RecurrentKind kind) {
     options.linear_before_reset = c.flag("linear_before_reset", false);
   Tensors outputs, last_h, last_c;
   for (int64_t d = 0; d < directions; ++d) {
-    const RecurrentWeights weights = weights_of(c, kind, d);
+    const RecurrentWeights weights = weights_of(c, kind, is_quantized, d);
     options.activations.assign(functions.begin() + d * each, functions.begin() + (d + 1) * each);
     RecurrentState start = initial_state(kind, x, size_of(x, 1), size_of(weights.hidden, 1));
     const auto given = [&](size_t input) {
@@ -109,6 +127,10 @@ Tensors import_recurrent(Call& c) {
   return recurrent(c, kKind);
 }
 
+Tensors import_quantized_lstm(Call& c) {
+  return recurrent(c, RecurrentKind::Lstm, true);
+}
+
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
@@ -116,6 +138,7 @@ constexpr Row kRows[] = {
     {"RNN",  7, kNow, import_recurrent<RecurrentKind::Rnn>},
     {"GRU",  7, kNow, import_recurrent<RecurrentKind::Gru>},
     {"LSTM", 7, kNow, import_recurrent<RecurrentKind::Lstm>},
+    {"DynamicQuantizeLSTM", 1, 1, import_quantized_lstm, 0, nullptr, kContributed},
 };
 // clang-format on
 

@@ -15,7 +15,7 @@ std::span<const std::span<const Row>> tables() {
       normalization_rows(), indexing_rows(),   constant_rows(),     control_rows(),
       sequence_rows(),      sampling_rows(),   signal_rows(),       linear_attention_rows(),
       training_rows(),      recurrent_rows(),  scatter_rows(),      attention_rows(),
-      resize_rows(),        loss_rows(),       quantization_rows(),
+      resize_rows(),        loss_rows(),       quantization_rows(), contributed_rows(),
 
   };
   return all;

@@ -14,6 +14,8 @@ namespace tiny::onnx {
 
 // The newest version of ai.onnx that the rows were written against (onnx 1.22).
 inline constexpr int64_t kNewestOpset = 27;
+// The domain of onnxruntime's own operators, whose one version is 1.
+inline constexpr const char* kContributed = "com.microsoft";
 
 using ImportFunction = Tensors (*)(Call&);
 using UnaryFunction = Tensor (*)(const Tensor&);
@@ -70,5 +72,6 @@ std::span<const Row> attention_rows();
 std::span<const Row> resize_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> quantization_rows();
+std::span<const Row> contributed_rows();
 
 }  // namespace tiny::onnx

@@ -9,6 +9,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/quantization.h"
 #include "tensor/recurrence.h"
 
 namespace tiny {
@@ -89,22 +90,32 @@ struct RecurrentCell {
 Tensor by_rows(const Tensor& a, const Tensor& weights) {
   return matmul(a, transpose(weights, 0, 1));
 }
+// The same by integers, where they have a scale.
+Tensor by_rows(const Tensor& a, const Tensor& weights, const Tensor& scale, const Tensor& zero) {
+  if (!scale) return by_rows(a, weights);
+  const Quantized q = quantize_dynamically(a);
+  const Tensor total = matmul_integer(q.values, q.zero, transpose(weights, 0, 1), zero);
+  return cast(total, a.dtype()) * (q.scale * scale);
+}
+Tensor by_hidden(const Tensor& state, const RecurrentWeights& w) {
+  return by_rows(state, w.hidden, w.hidden_scale, w.hidden_zero);
+}
 
 // [.., gates * hidden]: the input's part of all gates.
 Tensor projected(const Tensor& x, const RecurrentWeights& weights) {
-  const Tensor out = by_rows(x, weights.input);
+  const Tensor out = by_rows(x, weights.input, weights.input_scale, weights.input_zero);
   return weights.input_bias ? out + weights.input_bias : out;
 }
 
 RecurrentState rnn_step(const RecurrentCell& cell, const Tensor& input, const RecurrentState& s) {
-  const Tensor x = input + by_rows(s.h, cell.weights.hidden);
+  const Tensor x = input + by_hidden(s.h, cell.weights);
   const Tensor& bias = cell.weights.hidden_bias;
   return {cell.apply(0, bias ? x + bias : x), Tensor()};
 }
 
 RecurrentState gru_step(const RecurrentCell& cell, const Tensor& input, const RecurrentState& s) {
   const RecurrentWeights& w = cell.weights;
-  Tensor from_state = by_rows(s.h, w.hidden);
+  Tensor from_state = by_hidden(s.h, w);
   if (w.hidden_bias) from_state = from_state + w.hidden_bias;
   const auto both = [&](Gate gate) {
     return cell.apply(0, cell.part(input, gate) + cell.part(from_state, gate));
@@ -124,7 +135,7 @@ RecurrentState gru_step(const RecurrentCell& cell, const Tensor& input, const Re
 
 RecurrentState lstm_step(const RecurrentCell& cell, const Tensor& input, const RecurrentState& s) {
   const RecurrentWeights& w = cell.weights;
-  Tensor x = input + by_rows(s.h, w.hidden);
+  Tensor x = input + by_hidden(s.h, w);
   if (w.hidden_bias) x = x + w.hidden_bias;
   const auto opened = [&](Gate gate, int64_t peephole, const Tensor& state) {
     Tensor g = cell.part(x, gate);
@@ -158,6 +169,17 @@ void require_bias(const Tensor& bias, const char* name, int64_t size) {
           "; it takes [", size, "]");
 }
 
+void require_scale(const Tensor& scale, const Tensor& zero, const Tensor& weights, int64_t rows) {
+  const auto fits = [&](const Tensor& t) {
+    return !t || (t.rank() == 1 && (t.shape()[0].is(1) || decide_equal(t.shape()[0], rows)));
+  };
+  require(scale ? weights.dtype().is_int() && weights.dtype().bits() == 8 : !zero, Status::DType,
+          "a recurrent layer's weights of type ", weights.dtype(), scale ? " with" : " without",
+          " a scale; those of 8 bits take one");
+  require(fits(scale) && fits(zero), Status::Shape,
+          "a recurrent layer's scale or zero point of other than 1 or ", rows, " elements");
+}
+
 RecurrentCell checked(RecurrentKind kind, const Tensor& x, const RecurrentState& state,
                       const RecurrentWeights& w, const RecurrentOptions& options) {
   require(w.input && w.hidden && w.input.rank() == 2 && w.hidden.rank() == 2,
@@ -173,6 +195,10 @@ RecurrentCell checked(RecurrentKind kind, const Tensor& x, const RecurrentState&
   require_bias(w.input_bias, "input bias", rows);
   require_bias(w.hidden_bias, "hidden bias", rows);
   require_bias(w.peephole, "peephole", 3 * hidden);
+  require_scale(w.input_scale, w.input_zero, w.input, rows);
+  require_scale(w.hidden_scale, w.hidden_zero, w.hidden, rows);
+  require(!w.hidden_scale || kind != RecurrentKind::Gru || options.linear_before_reset,
+          Status::Unsupported, "a recurrent layer with integer weights of the reset state");
   const bool is_lstm = kind == RecurrentKind::Lstm;
   require(state.h && state.h.rank() == 2 && (!is_lstm || (state.c && state.c.rank() == 2)),
           Status::InvalidArgument, "a recurrent layer takes a state of two axes",

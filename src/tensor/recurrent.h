@@ -41,6 +41,10 @@ struct RecurrentWeights {
   Tensor hidden;                   // [gates * hidden, hidden]
   Tensor input_bias, hidden_bias;  // [gates * hidden], or none
   Tensor peephole;                 // of an LSTM: [3 * hidden], of gates i, o, f; or none
+  // Of weights that are integers of 8 bits, and stay so: w = (integer - zero) * scale, for each row
+  // or for all ([1]).  What they are multiplied with is quantised while it runs, the input of all
+  // steps at once, the state in each.
+  Tensor input_scale = {}, input_zero = {}, hidden_scale = {}, hidden_zero = {};
 };
 
 struct RecurrentOptions {
