@@ -8,7 +8,7 @@ import time
 
 from report import table
 
-RUNGS = (("NOOPT", {"noopt": 1}), ("heuristic", {}), ("BEAM=2", {"beam": 2}),
+RUNGS = (("NOOPT", {"noopt": 1}), ("cost model", {}), ("BEAM=2", {"beam": 2}),
          ("BEAM=4", {"beam": 4}))  # fmt: skip
 ROUNDS = 20
 
@@ -72,5 +72,5 @@ def run(arguments):
             lines.append([name, rung, f"{seconds * 1e3:.3f}", f"{flops / seconds / 1e9:.1f}",
                           f"{best[0] / seconds:.1f}", f"{best[1] / seconds:.2f}",
                           f"{compiling:.2f}"])
-    header = ["kernel", "rung", "ms", "GFLOPS", "to NOOPT", "to heuristic", "compile s"]
+    header = ["kernel", "rung", "ms", "GFLOPS", "to NOOPT", "to cost model", "compile s"]
     return {"rows": rows}, table(header, lines)

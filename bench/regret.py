@@ -18,12 +18,13 @@ WORST = 30  # kernels that are printed
 MEDIAN, MOST_OF_ALL, WORST_WANTED = 1.05, 1.35, 2.0  # wanted: median, 95 of 100, the greatest
 NAMES = ("squeezenet", "mobilenet_v2", "shufflenet", "transformer")
 BEGIN = re.compile(r"^search for the optimisations of (\S+), width", re.M)
-END = re.compile(r"^ *[\d.]+s: +([\d.]+) us, the heuristic's ([\d.]+) us, (\d+) candidates: (.*)$", re.M)
-NO_BETTER = "the heuristic's stay"
+END = re.compile(r"^ *[\d.]+s: +([\d.]+) us, the cost model's ([\d.]+) us, (\d+) candidates: (.*)$", re.M)
+NO_BETTER = "the cost model's stays"
+CHOSEN = re.compile(r"^ +the cost model's list: (.*)$", re.M)
 
 
 def searched(name, path, arrays, threads):
-    """[{model, threads, kernel, us, best_us, regret, list}] of the kernels that are long enough."""
+    """[{model, threads, kernel, us, best_us, regret, list, chosen}] of the kernels that are long enough."""
     told = []
     peers.TinyModel(path, arrays, threads, beam=WIDTH, debug=1, cache=0, log=told.append)
     kernel, rows = "", []
@@ -35,7 +36,10 @@ def searched(name, path, arrays, threads):
             if ours >= SHORTEST_US:
                 better = ended[4] != NO_BETTER
                 rows.append({"model": name, "threads": threads, "kernel": kernel, "us": ours, "best_us": best,
-                             "regret": max(ours / best, 1.0), "list": ended[4] if better else ""})  # fmt: skip
+                             "regret": max(ours / best, 1.0), "list": ended[4] if better else "",
+                             "chosen": ""})  # fmt: skip
+        elif (chosen := CHOSEN.match(line)) and rows and rows[-1]["kernel"] == kernel:
+            rows[-1]["chosen"] = chosen[1]
     return rows
 
 
@@ -49,12 +53,15 @@ def text_of(rows):
         return "no kernel takes long enough"
     regrets = [row["regret"] for row in rows]
     worst = sorted(rows, key=lambda row: -row["regret"])[:WORST]
+    worst = [row for row in worst if row["list"]]
     lines = [[row["model"], row["threads"], row["kernel"], f"{row['us']:.1f}", f"{row['best_us']:.1f}",
-              f"{row['regret']:.2f}", row["list"]] for row in worst if row["list"]]  # fmt: skip
-    header = ["model", "threads", "kernel", "us", "found, us", "regret", "list that was found"]
+              f"{row['regret']:.2f}"] for row in worst]  # fmt: skip
+    header = ["model", "threads", "kernel", "us", "found, us", "regret"]
+    lists = "\n".join(f"{row['kernel']}, {row['regret']:.2f}\n  chosen  {row['chosen']}\n  found   {row['list']}"
+                      for row in worst)  # fmt: skip
     return (f"{len(rows)} kernels: median {statistics.median(regrets):.2f} (wanted {MEDIAN}), of 95 in 100 "
             f"{percentile(regrets, 0.95):.2f} ({MOST_OF_ALL}), greatest {max(regrets):.2f} ({WORST_WANTED})\n\n"
-            + table(header, lines))  # fmt: skip
+            + table(header, lines) + "\n\n" + lists)  # fmt: skip
 
 
 def run(arguments):

@@ -23,7 +23,7 @@ struct PipelineOptions {
   bool verify = false;  // every pass's result against its stage's laws
   bool optimise = true;
   double runs = kProgramRuns;  // how often the code will run, about
-  std::string options_text;    // optimisations to apply instead of the heuristic's choice
+  std::string options_text;    // optimisations to apply instead of the cost model's choice
   // Called after each pass, if not empty; `text` makes what the pass left.
   std::function<void(const PassTime& pass, const std::function<std::string()>& text)> after_pass;
 };

@@ -51,7 +51,7 @@ class KernelCache {
   size_t size() const { return entries_.size(); }
   DiskCache& disk() { return disk_; }
   // What compiling the kernel would give, without rendering and loading it; where a search would
-  // come first and has not, what the heuristic gives.  In nodes of `graph`.
+  // come first and has not, what the cost model gives.  In nodes of `graph`.
   CodegenResult lower(const Kernel& kernel, Graph& graph);
   // The kernel with this code as text, made anew; Error{Unsupported} if the cache has dropped it.
   std::string source(const Executable* code, SourceStage stage) const;
@@ -75,7 +75,7 @@ class KernelCache {
   PipelineOptions pipeline_options() const;
   // What a search has found for a kernel.
   struct Found {
-    bool is_better = false;  // than the heuristic's
+    bool is_better = false;  // than the cost model's
     std::string options;     // if so
   };
   bool searches() const;

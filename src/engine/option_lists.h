@@ -1,4 +1,4 @@
-// The setting `opts`: which optimisations are applied instead of those that the heuristic chooses.
+// The setting `opts`: which optimisations are applied instead of those that the cost model chooses.
 //
 //   "TILE r0 8; VEC r3"         for every kernel that is not named
 //   "NAME: TILE r0 8; VEC r3"   for the kernels of this name; "NAME: none": none are applied

@@ -16,11 +16,11 @@ namespace tiny {
 
 namespace {
 
-constexpr double kGainMin = 1.01;          // of a step, and of the result over the heuristic's
+constexpr double kGainMin = 1.01;          // of a step, and of the result over the cost model's
 constexpr double kHopeless = 3;            // so much slower than the best after one run: no second
 constexpr double kLongSeconds = 5e-3;      // from here on what is executed is counted first
 constexpr double kFirstRunSeconds = 0.05;  // the most that a start from no options may take, about
-constexpr double kNearSeconds = 1.25;      // so near to the heuristic's a result is timed again
+constexpr double kNearSeconds = 1.25;      // so near to the cost model's a result is timed again
 constexpr int kRuns = 4;
 constexpr double kWarmSeconds = 1e-3;
 constexpr double kRunsSeconds = 2e-3;     // short kernels run on until so much is spent
@@ -29,7 +29,7 @@ constexpr int kShortRuns = 24;
 constexpr int kFinalRoundsMin = 6;
 constexpr int kFinalRoundsMax = 60;
 constexpr double kFinalSeconds = 0.3;
-constexpr double kFirstShare = 0.6;  // of the time, for the climb from the heuristic's list
+constexpr double kFirstShare = 0.6;  // of the time, for the climb from the cost model's list
 constexpr size_t kBatch = 8;         // compiled at once
 
 using List = std::vector<Option>;
@@ -66,14 +66,14 @@ class Search {
   std::vector<List> next_lists(const List& list) const;
   std::vector<List> expand(const std::vector<Candidate>& beam) const;
   std::vector<Candidate> start(const List& list);
-  List plain_list(const Candidate& heuristic);
+  List plain_list(const Candidate& chosen);
   std::vector<Candidate> try_all(const std::vector<List>& lists, const Candidate& parent,
                                  double until);
   Candidate climb(Candidate start, double until);
   void play_off(std::vector<Candidate>& all);
   void tell(size_t from, size_t to, const Candidate& best) const;
   void tell_candidate(const Candidate& candidate) const;
-  void tell_end(const SearchResult& result) const;
+  void tell_end(const SearchResult& result, const Candidate& first) const;
 
   const Kernel& kernel_;
   SearchPlace place_;
@@ -81,7 +81,7 @@ class Search {
   Trial trial_;
   Lowering lowering_;
   double begin_;
-  double heuristic_seconds_ = 0;
+  double chosen_seconds_ = 0;
   std::set<ProgramHash> seen_;  // programs that were compiled
   int64_t candidates_ = 0;
 };
@@ -200,8 +200,9 @@ void Search::play_off(std::vector<Candidate>& all) {
 void Search::tell(size_t from, size_t to, const Candidate& best) const {
   if (!place_.observer.tells(1)) return;
   char text[160];
-  std::snprintf(text, sizeof text, "%7.2fs: %12.2f us from %4zu -> %4zu actions %8.2fx heuristic  ",
-                spent(), best.seconds * 1e6, from, to, heuristic_seconds_ / best.seconds);
+  std::snprintf(text, sizeof text,
+                "%7.2fs: %12.2f us from %4zu -> %4zu actions %8.2fx cost model  ", spent(),
+                best.seconds * 1e6, from, to, chosen_seconds_ / best.seconds);
   place_.observer.tell(cat(text, best.name, "\n"));
 }
 
@@ -216,22 +217,25 @@ void Search::tell_candidate(const Candidate& candidate) const {
       cat(text, name_of(e.bound()), ": ", candidate.name, ": ", to_text(candidate.list), "\n"));
 }
 
-void Search::tell_end(const SearchResult& result) const {
+void Search::tell_end(const SearchResult& result, const Candidate& first) const {
   if (!place_.observer.tells(1)) return;
   char text[160];
-  std::snprintf(text, sizeof text,
-                "%7.2fs: %12.2f us, the heuristic's %.2f us, %lld candidates: ", spent(),
-                result.seconds * 1e6, result.heuristic_seconds * 1e6,
-                static_cast<long long>(result.candidates));
-  const std::string list = result.options.empty() ? std::string("no options") : result.options;
-  place_.observer.tell(cat(text, result.is_better ? list : "the heuristic's stay", "\n"));
+  std::snprintf(
+      text, sizeof text, "%7.2fs: %12.2f us, the cost model's %.2f us, %lld candidates: ", spent(),
+      result.seconds * 1e6, result.chosen_seconds * 1e6, static_cast<long long>(result.candidates));
+  const auto list = [](const std::string& options) {
+    return options.empty() ? std::string("no options") : options;
+  };
+  if (!result.is_better) return place_.observer.tell(cat(text, "the cost model's stays\n"));
+  place_.observer.tell(cat(text, list(result.options), "\n", std::string(10, ' '),
+                           "the cost model's list: ", list(to_text(first.list)), "\n"));
 }
 
 // The list compiled and timed; nothing if it cannot be.
 std::vector<Candidate> Search::start(const List& list) {
   std::vector<Candidate> made = load(lowering_.lower({&list, 1}, {false, true, 0, &seen_}));
   for (Candidate& c : made) {
-    time(c, heuristic_seconds_);
+    time(c, chosen_seconds_);
     tell_candidate(c);
   }
   return made;
@@ -239,8 +243,8 @@ std::vector<Candidate> Search::start(const List& list) {
 
 // No options; where that would run for too long, the steps from there that leave the least to
 // execute, until it does not.
-List Search::plain_list(const Candidate& heuristic) {
-  const double enough = heuristic.executed * kFirstRunSeconds / heuristic.seconds;
+List Search::plain_list(const Candidate& chosen) {
+  const double enough = chosen.executed * kFirstRunSeconds / chosen.seconds;
   const std::set<ProgramHash> none;
   List list;
   auto least = std::move(lowering_.lower({&list, 1}, {false, false, 0, &none}).front());
@@ -266,30 +270,29 @@ SearchResult Search::run() {
   SearchResult result;
   std::vector<Candidate> all = start(choose_options(prepared(), machine()));
   if (all.empty()) return result;
-  const Candidate heuristic = all.front();
-  heuristic_seconds_ = heuristic.seconds;
+  const Candidate first = all.front();
+  chosen_seconds_ = first.seconds;
   if (place_.observer.tells(1))
     place_.observer.tell(cat("search for the optimisations of ", kernel_.name, ", width ",
-                             limits_.width, ", from the heuristic's and from none:\n"));
-  tell(1, 1, heuristic);
-  all.push_back(climb(heuristic, limits_.seconds * kFirstShare));
-  for (Candidate& plain : start(plain_list(heuristic))) {
+                             limits_.width, ", from the cost model's and from none:\n"));
+  tell(1, 1, first);
+  all.push_back(climb(first, limits_.seconds * kFirstShare));
+  for (Candidate& plain : start(plain_list(first))) {
     tell(1, 1, plain);
     all.push_back(climb(std::move(plain), limits_.seconds));
   }
-  std::erase_if(all,
-                [&](const Candidate& c) { return c.seconds > heuristic.seconds * kNearSeconds; });
+  std::erase_if(all, [&](const Candidate& c) { return c.seconds > first.seconds * kNearSeconds; });
   play_off(all);
   const auto best = std::min_element(
       all.begin(), all.end(),
       [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
   result.candidates = candidates_;
-  result.heuristic_seconds = all.front().seconds;
+  result.chosen_seconds = all.front().seconds;
   result.is_better = best->seconds * kGainMin < all.front().seconds;
   const Candidate& chosen = result.is_better ? *best : all.front();
   result.seconds = chosen.seconds;
   if (result.is_better) result.options = to_text(chosen.list);
-  tell_end(result);
+  tell_end(result, first);
   return result;
 }
 

@@ -18,6 +18,7 @@
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tensor/value.h"
+#include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/tensors.h"
 
@@ -133,6 +134,27 @@ void parts_of_one_constant(const Ref<Context>& context, int64_t size) {
   compile(context, {x}, {in});
 }
 
+// Each is made of the one before, and read: what a constant is made of is not walked for each.
+void constants_over_each_other(const Ref<Context>& context, int64_t size) {
+  const Tensor in = input(context, {4, 4});
+  Tensor x = in, made = captured(context, {4, 4}, 1);
+  for (int64_t i = 0; i < size; ++i) {
+    made = contiguous(tanh(made));
+    x = matmul(x, made);
+  }
+  compile(context, {x}, {in});
+}
+
+void convolutions(const Ref<Context>& context, int64_t size) {
+  const Tensor in = input(context, {1, 32, 8, 8});
+  Window same;
+  same.before = same.after = {1, 1};
+  Tensor x = in;
+  for (int64_t i = 0; i < size; ++i)
+    x = conv(x, captured(context, {32, 32, 3, 3}, i), Tensor(), same);
+  compile(context, {x}, {in});
+}
+
 void branches(const Ref<Context>& context, int64_t size) {
   const Tensor in = input(context, {4, 4});
   Tensors parts;
@@ -218,6 +240,8 @@ const Case kCases[] = {
     {"CapturedTensorsAndResults", 2000, captured_tensors_and_results},
     {"ConstantsToCompute", 2000, constants_to_compute},
     {"PartsOfOneConstant", 1000, parts_of_one_constant},
+    {"ConstantsOverEachOther", 500, constants_over_each_other},
+    {"Convolutions", 10, convolutions},
     {"Branches", 2000, branches},
     {"BranchesThatMeet", 2000, branches_that_meet},
     {"ReadersOfOneValue", 500, readers_of_one_value},

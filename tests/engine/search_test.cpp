@@ -143,7 +143,7 @@ TEST_F(SearchTest, ItTellsEachStepBesideTheHeuristic) {
   EXPECT_NE(told.find("search for the optimisations of "), std::string::npos) << told;
   EXPECT_NE(told.find("us from "), std::string::npos) << told;
   EXPECT_NE(told.find(" actions "), std::string::npos) << told;
-  EXPECT_NE(told.find("x heuristic"), std::string::npos) << told;
+  EXPECT_NE(told.find("x cost model"), std::string::npos) << told;
 }
 
 // What a bar on a terminal is drawn from.
@@ -175,7 +175,7 @@ TEST_F(SearchTest, ASecondContextTakesTheListFromDisk) {
   EXPECT_EQ(second.on_disk, 1);
   EXPECT_EQ(second.searched, 0);
   EXPECT_EQ(second.candidates, 0);
-  // Each width has a search of its own, and the heuristic's kernels stay what they are.
+  // Each width has a search of its own, and the cost model's kernels stay what they are.
   Flags other = flags("cpu");
   other.beam = 1;
   EXPECT_EQ(compute(other, product).searched, 1);
@@ -222,7 +222,7 @@ TEST_F(SearchTest, ItsTimeIsBoundedAlsoWhereCompilingIsSlow) {
       search_options(schedule.kernels.front().kernel,
                      {context->backend(), context->observer(), context->stop()}, {}, limits);
   EXPECT_GT(result.candidates, 0);
-  EXPECT_LE(result.seconds, result.heuristic_seconds);
+  EXPECT_LE(result.seconds, result.chosen_seconds);
   EXPECT_LT(context->observer().now(), 20) << "a batch or two more, on a busy machine";
 }
 
@@ -267,7 +267,7 @@ TEST_F(SearchTest, ATokenAndATimeLimitEndIt) {
   EXPECT_EQ(reference::difference(reference::evaluate(product(context).node()), out.data()), "");
 }
 
-// A kernel whose buffers cannot be had is compiled as the heuristic would.
+// A kernel whose buffers cannot be had is compiled as the cost model would.
 TEST_F(SearchTest, WithoutMemoryTheHeuristicsListStands) {
   Flags f = flags("cpu");
   f.cache = 0;

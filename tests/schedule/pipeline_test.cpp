@@ -12,6 +12,7 @@
 
 #include "engine/compile.h"
 #include "tensor/activation.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/joining.h"
@@ -183,6 +184,38 @@ TEST_F(GraphPassCase, ProductsAndSumsAreOneRounding) {
 
 TEST_F(GraphPassCase, LongSumsAreCut) {
   expect("split_reductions", {1 << 19}, [](const Tensor& x) { return sum(exp(x), {0}); });
+}
+
+// What an index picks is widened in the run; a table that something else reads whole is widened
+// once.
+TEST_F(GraphPassCase, TablesOfBytesStayBytesForReadsByIndex) {
+  constexpr int64_t kRows = 500, kColumns = 64;
+  const auto table = [&] {
+    std::vector<int8_t> bytes;
+    for (int64_t i = 0; i < kRows * kColumns; ++i) bytes.push_back(static_cast<int8_t>(i * 37));
+    return from_data(context_, kInt8, {kRows, kColumns}, bytes.data(), std::ssize(bytes));
+  };
+  const auto weights = [&](bool is_read_whole) {
+    const Tensor bytes = table();
+    const Tensor wide = cast(bytes, kInt32) - number(cast(bytes, kInt32), 3);
+    const Tensor floats = cast(wide, kFloat32) * number(values({1}), 0.125);
+    const UOp input = make_input(*context_, kInt64, 4);
+    Tensor out = gather(floats, Tensor(context_, input), 0);
+    const UOp other = make_input(*context_, kFloat32, kColumns);
+    const Tensor whole = exp(floats * Tensor(context_, other));
+    if (is_read_whole) out = out + sum(whole, {0});
+    const std::vector<UOp> inputs =
+        is_read_whole ? std::vector<UOp>{input, other} : std::vector<UOp>{input};
+    return compile_program(*context_, {&out.node(), 1}, inputs).weight_bytes;
+  };
+  EXPECT_LT(weights(false), 2 * kRows * kColumns);
+  EXPECT_GE(weights(true), 4 * kRows * kColumns);
+  const Tensor bytes = table();
+  expect("fuse_products", {4}, [&](const Tensor& x) {
+    const Tensor index = cast(abs(x) * number(x, 700), kInt64);
+    const Tensor rows = gather(cast(bytes, kFloat32) * number(x, 0.125), index, 0);
+    return rows + rows * rows;
+  });
 }
 
 // Equal values of which each is asked for.

@@ -21,7 +21,7 @@ using Action = std::vector<Option>;
 
 // Tiles with lanes, registers, repeated steps or words, blocks that move outermost, orders, stages
 // of what is read again, reductions along blocks, fetches ahead, stores past the caches, threads:
-// every kind that the heuristic has.
+// every kind that the cost model has.
 std::vector<Action> possible_actions(const Kernel& kernel, const Machine& target);
 
 // `list`, which fits the kernel, with one change each: another tile size, two ranges of an order

@@ -1,10 +1,13 @@
 #include "schedule/rewrite/constant_values.h"
 
+#include <bitset>
+#include <ranges>
 #include <utility>
 
 #include "schedule/rewrite/narrow_operands.h"
 #include "schedule/scans.h"
 #include "schedule/schedule.h"
+#include "shape/shape.h"
 
 namespace tiny {
 
@@ -30,6 +33,46 @@ std::vector<const UOp*> bases_of(std::span<const UOp> order) {
   return bases;
 }
 
+namespace {
+
+// What a value is read by.
+using Readers = std::bitset<2>;
+constexpr unsigned kGather = 1, kOther = 2;
+
+bool moves_or_computes(const UOp& u) {
+  return !has_memory(u) && ((has(u.op(), kMovement) && u.op() != Op::Pad) ||
+                            (has(u.op(), kElementwise) && !has(u.op(), kTranscendental)));
+}
+
+// By id: constants that are widened from narrower ones, and of which Gathers alone read a part: in
+// a run only what is picked is widened.
+std::vector<uint8_t> widened_tables(std::span<const UOp> order,
+                                    const std::vector<uint8_t>& varies) {
+  std::vector<Readers> readers(varies.size());
+  for (const UOp& u : order | std::views::reverse) {
+    if (has_memory(u)) continue;
+    for (size_t i = 0; i < u.src().size(); ++i) {
+      const UOp& s = u.src(i);
+      if (varies[s.id()]) continue;
+      const bool picks = u.op() == Op::Gather && i == 0 &&
+                         upper_bound(product(shape_of(u))) < upper_bound(product(shape_of(s)));
+      const bool passes = !varies[u.id()] && moves_or_computes(u);
+      const Readers read{picks ? kGather : kOther};
+      readers[s.id()] = readers[s.id()] | (passes ? readers[u.id()] : read);
+    }
+  }
+  std::vector<uint8_t> widened(varies.size());
+  for (const UOp& u : order) {
+    if (varies[u.id()] || readers[u.id()] != Readers(kGather) || !moves_or_computes(u)) continue;
+    bool widens = u.op() == Op::Cast && u.src(0).dtype().bytes() < u.dtype().bytes();
+    for (const UOp& s : u.src()) widens |= widened[s.id()] != 0;
+    widened[u.id()] = widens ? 1 : 0;
+  }
+  return widened;
+}
+
+}  // namespace
+
 std::vector<UOp> constant_frontier(std::span<const UOp> roots, const IsFixed& is_fixed,
                                    const Machine& target) {
   const std::vector<UOp> order = topological(roots, has_memory);
@@ -43,7 +86,9 @@ std::vector<UOp> constant_frontier(std::span<const UOp> roots, const IsFixed& is
       for (const UOp& s : u.src()) l &= light[s.id()] != 0;
     light[u.id()] = l ? 1 : 0;
   }
-  const std::vector<uint8_t> widens = widening_nodes(roots, target, varies);
+  std::vector<uint8_t> widens = widening_nodes(roots, target, varies);
+  const std::vector<uint8_t> tables = widened_tables(order, varies);
+  for (size_t i = 0; i < tables.size(); ++i) widens[i] |= tables[i];
   const std::vector<const UOp*> bases = bases_of(order);
   std::vector<uint8_t> is_found(varies.size());
   std::vector<UOp> frontier;
