@@ -667,7 +667,8 @@ TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, ti
    {"schedule","lower","load","passes":{}}}.
    `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing
    values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would
-   have destroyed what something still reads. */
+   have destroyed what something still reads.  With the option "profile" at 2, "profile":[{"name","launches","seconds",
+   "operations","bytes","options","scalar","computes"}] is what the launches of each kernel took, in all. */
 TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **out);
 
 /* ---- Files of tensors ------------------------------------------------------------------------- */
@@ -939,8 +940,8 @@ TINY_API tiny_status tiny_program_cached_count(const tiny_program *program, size
 TINY_API tiny_status tiny_program_memory(const tiny_program *program, size_t *arena, size_t *weights);
 /* The kernels as a JSON array: name, computes, options, operations and bytes of one execution, launches in it (more
    than one for the steps of a recurrence; null where the run decides how many there are), interpreted, cached (its
-   code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists
-   them, of which a "part" is in each step another part of a larger one.  "computes"
+   code was there before this program was compiled: in the context, or on disk), scalar (loops without any vector),
+   and buffers as tiny_schedule lists them, of which a "part" is in each step another part of a larger one.  "computes"
    lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name),
    that the kernel computes all or a part of: ["conv1","relu1"].  A node without a name is its operator and first
    output, "Conv:y"; a node in another's graph stands behind that, "loop1/add2"; what tiny_op made and nobody has

@@ -160,10 +160,12 @@ void add_bench(CLI::App& app, Arguments& all) {
   app.add_option("MODEL", flags.model, "An ONNX file")->required();
   auto* duration =
       app.add_option("--duration", flags.duration, "Seconds to measure (3)")->check(at_least(0));
-  app.add_option("--runs", flags.runs, "Number of runs, instead of a duration")
+  app.add_option("--runs", flags.runs,
+                 "Number of runs, instead of a duration; of one, no figures that want more runs")
       ->check(whole(1, INT64_MAX))
       ->excludes(duration);
-  app.add_option("--warmup", flags.warmup, "Runs before that (5)")->check(whole(0, INT64_MAX));
+  app.add_option("--warmup", flags.warmup, "Runs before that (5); with 0 the first run counts")
+      ->check(whole(0, INT64_MAX));
   app.add_option("--threads", flags.threads, "Numbers of threads to measure with: 1,2")
       ->delimiter(',')
       ->allow_extra_args(false)

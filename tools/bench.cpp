@@ -16,7 +16,7 @@
 namespace tiny::cli {
 namespace {
 
-constexpr int kCountedRuns = 5;  // for the figures that one run each is not enough for
+constexpr int64_t kCountedRuns = 5;  // for the figures that one run each is not enough for
 constexpr size_t kSamplesMax = 1 << 20;
 
 std::string cpu_model() {
@@ -81,8 +81,11 @@ bool goes_on(const BenchFlags& flags, size_t done, Clock::time_point start) {
   return done == 0 || ms_since(start) < flags.duration * 1e3;
 }
 
-Measured measure_alone(Session& session, const BenchFlags& flags, std::atomic<int64_t>& done) {
+// `first_ms`: of a run that has been made, and counts.
+Measured measure_alone(Session& session, const BenchFlags& flags, std::optional<double> first_ms,
+                       std::atomic<int64_t>& done) {
   Samples samples;
+  if (first_ms) samples.add(*first_ms);
   const auto start = Clock::now();
   while (goes_on(flags, samples.runs, start)) {
     const auto begin = Clock::now();
@@ -90,7 +93,7 @@ Measured measure_alone(Session& session, const BenchFlags& flags, std::atomic<in
     samples.add(ms_since(begin));
     done.store(static_cast<int64_t>(samples.runs), std::memory_order_relaxed);
   }
-  return {std::move(samples.kept), samples.runs, ms_since(start) / 1e3};
+  return {std::move(samples.kept), samples.runs, (ms_since(start) + first_ms.value_or(0)) / 1e3};
 }
 
 // Several threads, each with its own run of the one program; the first says how many are done.
@@ -133,55 +136,119 @@ Measured measure_together(const Session& session, const BenchFlags& flags,
   return measured;
 }
 
-Json allocations_per_run(Session& session) {
+// Runs beside those that were asked for: few, none where one run alone was wanted.
+int64_t counted_runs(const BenchFlags& flags, const Measured& measured) {
+  const auto made = static_cast<int64_t>(measured.runs);
+  return std::min(kCountedRuns, flags.runs ? *flags.runs - 1 : made);
+}
+
+Json allocations_per_run(Session& session, int64_t runs) {
+  if (runs == 0) return Json();
   const auto before = allocations();
-  for (int i = 0; i < kCountedRuns; ++i) session.execute();
+  for (int64_t i = 0; i < runs; ++i) session.execute();
   const auto after = allocations();
   if (!before || !after) return Json();
-  return static_cast<double>(*after - *before) / kCountedRuns;
+  return static_cast<double>(*after - *before) / static_cast<double>(runs);
+}
+
+Json parsed(const Report& report, const char* name) {
+  auto json = Json::parse(tiny_report_text(report.get()));
+  if (!json) throw Failure(Exit::Internal, "INTERNAL", std::string(name) + " gave no JSON");
+  return *json;
 }
 
 // Executes a few times with the kernels timed: what each took on average, and the least time per
 // kernel that a run took beside them.
 struct Profile {
-  std::vector<double> seconds;
+  int64_t runs = 0;
+  Json kernels = Json::array();  // as the library reports them, in order
+  std::vector<double> seconds;   // of each, in one run
   Json overhead_us;
 };
-Profile profile(Session& session) {
+Profile profile(Session& session, int64_t runs) {
   Profile result;
   if (!session.run()) return result;
+  Report report;
+  check(tiny_program_kernels(session.program(), out(report)));
+  result.kernels = parsed(report, "tiny_program_kernels");
+  if (runs == 0) return result;
+  result.runs = runs;
   size_t count = 0;
   check(tiny_program_kernel_count(session.program(), &count));
   check(tiny_run_set_timed(session.run(), 1));
   result.seconds.assign(count, 0);
   std::vector<double> seconds(count);
   double least = HUGE_VAL;
-  for (int i = 0; i < kCountedRuns; ++i) {
+  for (int64_t i = 0; i < runs; ++i) {
     const auto start = Clock::now();
     session.execute();
     const double wall = ms_since(start) / 1e3;
     check(tiny_run_kernel_seconds(session.run(), seconds.data(), seconds.size(), &count));
     least = std::min(least, wall - std::accumulate(seconds.begin(), seconds.end(), 0.0));
-    for (size_t k = 0; k < seconds.size(); ++k) result.seconds[k] += seconds[k] / kCountedRuns;
+    for (size_t k = 0; k < seconds.size(); ++k)
+      result.seconds[k] += seconds[k] / static_cast<double>(runs);
   }
   check(tiny_run_set_timed(session.run(), 0));
   if (count > 0) result.overhead_us = std::max(0.0, least) * 1e6 / static_cast<double>(count);
   return result;
 }
 
+Json context_profile(const Context& context) {
+  Report report;
+  check(tiny_context_counters(context.get(), out(report)));
+  const Json counters = parsed(report, "tiny_context_counters");
+  const Json* kernels = counters.find("profile");
+  return kernels ? *kernels : Json::array();
+}
+
+// The kernels of a model that has no program: those that a context launches while the model runs.
+// The first run, which may compute constants on the way, does not count.
+Profile profile_without_program(const BenchFlags& flags, CommonFlags common, int64_t runs) {
+  common.options.emplace_back("profile=2");
+  const Context context = open_context(common);
+  LoadedModel model(context, flags.model);
+  model.read_ports();
+  std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
+  Session session(context, model, arrays_of(inputs));
+  session.first_run();
+  const Json first = context_profile(context);
+  Profile result;
+  result.runs = runs;
+  for (int64_t i = 0; i < runs; ++i) session.execute();
+  const Json all = context_profile(context);
+  for (size_t i = 0; i < all.items().size(); ++i) {
+    Json kernel = all.items()[i];
+    // Kernels keep their places in the list.
+    const Json* before = i < first.items().size() ? &first.items()[i] : nullptr;
+    const auto in_a_run = [&](const char* key) {
+      const double start = before ? before->find(key)->number() : 0;
+      return (kernel.find(key)->number() - start) / static_cast<double>(runs);
+    };
+    if (in_a_run("launches") <= 0) continue;
+    result.seconds.push_back(in_a_run("seconds"));
+    kernel.set("operations", in_a_run("operations")).set("bytes", in_a_run("bytes"));
+    result.kernels.push(std::move(kernel));
+  }
+  return result;
+}
+
+// How many kernels are loops without any vector.
+int64_t scalar_kernels(const Json& kernels) {
+  return std::count_if(kernels.items().begin(), kernels.items().end(), [](const Json& kernel) {
+    const Json* scalar = kernel.find("scalar");
+    return scalar && scalar->truth();
+  });
+}
+
 // The slowest first; "index" is the place in the program's order, "share" that of all kernels'
 // time.
-Json kernels_json(const Session& session, const std::vector<double>& seconds) {
+Json kernels_json(const Profile& profile) {
   Json list = Json::array();
   std::vector<Json> rows;
+  const std::vector<double>& seconds = profile.seconds;
   const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  Report report;
-  if (!session.program()) return list;
-  check(tiny_program_kernels(session.program(), out(report)));
-  const auto kernels = Json::parse(tiny_report_text(report.get()));
-  if (!kernels) throw Failure(Exit::Internal, "INTERNAL", "tiny_program_kernels gave no JSON");
-  for (size_t i = 0; i < kernels->items().size() && i < seconds.size(); ++i) {
-    const Json& kernel = kernels->items()[i];
+  for (size_t i = 0; i < profile.kernels.items().size() && i < seconds.size(); ++i) {
+    const Json& kernel = profile.kernels.items()[i];
     const auto rate = [&](const char* key) {
       const Json* amount = kernel.find(key);
       return amount && seconds[i] > 0 ? amount->number() / seconds[i] / 1e9 : 0.0;
@@ -191,9 +258,10 @@ Json kernels_json(const Session& session, const std::vector<double>& seconds) {
       return value ? *value : Json();
     };
     Json entry = Json::object();
-    entry.set("name", copy("name")).set("runs", kCountedRuns).set("ms", seconds[i] * 1e3);
+    entry.set("name", copy("name")).set("runs", profile.runs).set("ms", seconds[i] * 1e3);
     entry.set("gflops", rate("operations")).set("gbps", rate("bytes"));
     entry.set("options", copy("options")).set("computes", copy("computes")).set("index", i);
+    entry.set("scalar", copy("scalar"));
     rows.push_back(entry.set("share", total > 0 ? seconds[i] / total : 0.0));
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
@@ -227,9 +295,8 @@ Json cold_starts(const BenchFlags& flags, int64_t threads) {
 Json compile_passes(const Context& context) {
   Report report;
   check(tiny_context_counters(context.get(), out(report)));
-  const auto counters = Json::parse(tiny_report_text(report.get()));
-  if (!counters) throw Failure(Exit::Internal, "INTERNAL", "tiny_context_counters gave no JSON");
-  const Json& seconds = *counters->find("compile_seconds");
+  const Json counters = parsed(report, "tiny_context_counters");
+  const Json& seconds = *counters.find("compile_seconds");
   const Json& passes = *seconds.find("passes");
   Json ms = Json::object();
   for (size_t i = 0; i < passes.keys().size(); ++i)
@@ -244,19 +311,18 @@ Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
   model.read_ports();
   std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
   Session session(context, model, arrays_of(inputs));
-  const auto start = Clock::now();
-  session.execute();
-  const double first_run_ms = ms_since(start);
+  const double first_run_ms = session.first_run();
   Json result = Json::object();
   if (flags.one_run) return result;
   Measured measured;
   {
     for (int64_t i = 0; i < flags.warmup; ++i) session.execute();
     std::atomic<int64_t> done = 0;
+    const auto first = flags.warmup == 0 ? std::optional(first_run_ms) : std::nullopt;
     const Phase phase("measuring with threads " + std::to_string(threads),
                       {&done, flags.runs.value_or(0), flags.duration});
     measured = flags.concurrency > 1 ? measure_together(session, flags, done)
-                                     : measure_alone(session, flags, done);
+                                     : measure_alone(session, flags, first, done);
   }
   result.set("threads", threads).set("concurrency", flags.concurrency);
   result.set("runs", measured.runs).set("ms", summary(measured.samples));
@@ -267,16 +333,22 @@ Json bench_with(int64_t threads, const BenchFlags& flags, CommonFlags common) {
   result.set("kernel_count", *counts.find("count"));
   result.set("interpreted", *counts.find("interpreted"));
   result.set("compile_passes_ms", compile_passes(context));
-  const Profile kernels = profile(session);
+  const int64_t more = counted_runs(flags, measured);
+  const int64_t profiled = flags.profile ? std::max<int64_t>(more, 1) : more;
+  const bool in_context = !session.run() && flags.profile;
+  const Profile kernels =
+      in_context ? profile_without_program(flags, common, profiled) : profile(session, profiled);
+  const bool is_known = session.run() || in_context;
+  result.set("scalar_kernels", is_known ? Json(scalar_kernels(kernels.kernels)) : Json());
   result.set("overhead_us_per_kernel", kernels.overhead_us);
-  result.set("allocations_per_run", allocations_per_run(session));
+  result.set("allocations_per_run", allocations_per_run(session, more));
   if (flags.cold > 0) result.set("cold_ms", cold_starts(flags, threads));
   if (flags.samples) {
     Json samples = Json::array();
     for (const double sample : measured.samples) samples.push(sample);
     result.set("samples_ms", samples);
   }
-  if (flags.profile) result.set("kernels", kernels_json(session, kernels.seconds));
+  if (flags.profile) result.set("kernels", kernels_json(kernels));
   if (!flags.trace.empty()) write_trace(flags.trace, session, model.load_ms(), first_run_ms);
   return result;
 }
@@ -342,7 +414,8 @@ std::string result_text(const Json& result) {
   text += figures_text("passes ms", *result.find("compile_passes_ms"), 2);
   const Json& overhead = *result.find("overhead_us_per_kernel");
   text += "  per run kernels " + result.find("kernel_count")->text() + ", interpreted " +
-          result.find("interpreted")->text() + ", allocations " +
+          result.find("interpreted")->text() + ", scalar " +
+          known_text(*result.find("scalar_kernels")) + ", allocations " +
           known_text(*result.find("allocations_per_run")) + ", overhead per kernel " +
           (overhead.kind() == Json::Kind::Null ? "-" : fixed(overhead.number(), 2) + " us") + "\n";
   if (const Json* kernels = result.find("kernels")) text += profile_text(*kernels);

@@ -93,6 +93,8 @@ class Session {
   Session(const Context& context, const LoadedModel& model, const std::vector<Array*>& inputs);
 
   void execute();
+  // Milliseconds of the first execution, which is made now unless compiling took it.
+  double first_run();
   // Another run of the same program, with its own memory; wrong usage if there is no program.
   Run another_run() const;
   std::vector<Array> read_outputs() const;
@@ -124,6 +126,7 @@ class Session {
   Program program_;
   Run run_;
   double compile_ms_ = 0;
+  std::optional<double> first_run_ms_;
   Counted before_, first_;  // without a program: before and after the first execution
   uint64_t executions_ = 0;
 };

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "engine/constants.h"
+#include "engine/graph_passes.h"
 #include "engine/kernel_cache.h"
 #include "engine/kernel_key.h"
 #include "engine/observe.h"
@@ -13,12 +14,8 @@
 #include "engine/program_record.h"
 #include "engine/realize.h"
 #include "ir/node_map.h"
-#include "ir/rebuild.h"
-#include "ir/spec.h"
-#include "schedule/rewrite/onehot.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
-#include "shape/view.h"
 
 namespace tiny {
 
@@ -30,52 +27,10 @@ class InputTag : public Storage {
   InputTag() : Storage(Ref<Buffer>(), 0) {}
 };
 
-// What is stored in a buffer of its own, row-major where it is an output; of a concatenation each
-// part into its place.
-bool is_stored_whole(const UOp& u) {
-  return u.op() == Op::Contiguous || u.op() == Op::Concat || u.op() == Op::Scatter ||
-         u.op() == Op::Scan;
-}
-
-// The same elements in the same order, without the shape that they were given last.
-UOp without_reshapes(const UOp& value) {
-  UOp u = value;
-  while (u.op() == Op::Reshape && !has_memory(u)) u = UOp(u.src(0));
-  return u;
-}
-
-// Each output in a buffer of its own, row-major, then the versions.  What else reads an output
-// reads that buffer, so that the value is not stored twice; what is a view of memory is read from
-// there.
-std::vector<UOp> in_own_buffers(std::span<const UOp> outputs, std::span<const UOp> versions) {
-  std::vector<UOp> roots(outputs.begin(), outputs.end());
-  roots.insert(roots.end(), versions.begin(), versions.end());
-  if (roots.empty()) return roots;
-  std::vector<uint8_t> is_output(roots.front().graph().id_limit());
-  for (const UOp& u : outputs) is_output[u.id()] = as_view(u) ? 0 : 1;
-  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
-    if (!is_output[node.id()] || is_stored_whole(without_reshapes(now))) return now;
-    return now.graph().make(Op::Contiguous, {now});
-  });
-}
-
-// The first `count` of the roots are to be stored anew: what has memory already, or is stored for
-// another of them, is copied.
-void copy_what_is_stored(std::vector<UOp>& roots, size_t count) {
-  NodeSet taken;
-  for (UOp& root : std::span(roots).first(count)) {
-    if (const UOp base = without_reshapes(root); is_stored_whole(base) && !has_memory(base))
-      root = base;
-    while (!is_stored_whole(root) || has_memory(root) || taken.contains(root.node()))
-      root = root.graph().make(Op::Contiguous, {UOp(root)});
-    taken.insert(root.node());
-  }
-}
-
 // Where the disk cache has the record of a program: by all that decides how it is made.
 std::string record_key(const Context& context, const GraphKey& graph) {
   ByteWriter out;
-  out.text("program").text(context.flags().wino).number(context.flags().pack);
+  out.text("program").number(context.flags().pack);
   // Which constants are copied depends on where they lie.
   for (const UOp& leaf : graph.leaves) out.number(storage_of(leaf)->can_unload());
   return out.text(graph.bytes).result();
@@ -90,17 +45,30 @@ std::optional<Plan> replayed(Context& context, const std::string& key, const Gra
   return record ? replay(context, *record, graph) : std::nullopt;
 }
 
+int64_t mapped_bytes(const UOp& u) {
+  const Ref<Storage> storage = storage_of(u);
+  return storage->can_unload() ? storage->memory().bytes() : 0;
+}
+
 // Rewrites the graph, computes its constants and makes its plan.
 Plan made_plan(Context& context, const GraphRequest& given, const Captured& captured,
                ProgramRecorder& recorder, CompiledProgram& out) {
-  std::vector<UOp> roots = in_own_buffers(onehot_to_gather(given.roots), captured.versions);
+  std::vector<UOp> roots(given.roots.begin(), given.roots.end());
+  roots.insert(roots.end(), captured.versions.begin(), captured.versions.end());
   Observer& observer = context.observer();
   const double start = observer.now();
-  if (!roots.empty()) compute_constants(context, roots, captured, recorder);
-  copy_what_is_stored(roots, given.roots.size());
+  GraphPassContext passes = graph_pass_context(context);
+  passes.outputs = given.roots.size();
+  passes.compute = [&](const std::vector<UOp>& values) {
+    compute_constants(context, values, recorder);
+  };
+  passes.is_fixed = [all = captured.is_constant](const UOp& u) {
+    return !is_input(u) && (all || storage_of(u)->is_constant());
+  };
+  passes.mapped_bytes = mapped_bytes;
+  roots = run_graph_passes(roots, GraphStage::Graph, passes).roots;
   context.device().release_kept();  // what constants needed must not stand beside what comes
   out.init_seconds += observer.now() - start;
-  if (context.flags().spec != 0) verify_tensor(roots);
   observer.drawn(roots);
   GraphRequest request = given;
   request.roots = roots;

@@ -148,6 +148,7 @@ DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
                 .number(flags.beam)
                 .number(flags.fusion)
                 .text(flags.flip_joins)
+                .text(flags.wino)
                 .text(flags.opts)
                 .result();
 }

@@ -55,6 +55,12 @@ bool KernelCache::searches() const {
 
 namespace {
 
+// Whether the program has loops, and no vector in any of them.
+bool is_scalar(const LinearProgram& program) {
+  return std::ranges::none_of(program.ops, [](const LinearOp& op) { return op.dtype.lanes > 1; }) &&
+         std::ranges::any_of(program.ops, [](const LinearOp& op) { return op.op == Op::Loop; });
+}
+
 constexpr double kSearchSecondsMax = 120;  // for one kernel, however wide the search
 
 std::string list_key(const std::string& kernel_key) {
@@ -225,6 +231,7 @@ LinearProgram KernelCache::take(Fresh& fresh, LoweredKernel& made) {
   compiled.threads_extent = made.threads_extent;
   compiled.info.name = result.program.name;
   compiled.info.options = result.options;
+  compiled.info.scalar = is_scalar(result.program);
   compiled.info.linear_ops = static_cast<int64_t>(result.program.ops.size());
   compiled.info.operations = result.operations;
   compiled.info.bytes = result.bytes;

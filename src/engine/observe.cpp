@@ -18,6 +18,8 @@
 #include "ir/tree.h"
 #include "render/c/c.h"
 #include "schedule/join.h"
+#include "schedule/pipeline.h"
+#include "schedule/schedule.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -26,6 +28,8 @@ namespace {
 
 // A trace of more is of no use to any viewer.
 constexpr size_t kSpansMax = 1 << 20;
+// The values of the setting `profile`.
+constexpr int64_t kTrace = 1, kTimes = 2;
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -119,6 +123,15 @@ void Observer::opened(Backend& backend) const {
   tell(text);
 }
 
+void Observer::passed(const GraphPassNote& note) {
+  pass_seconds_.add(note.name, note.seconds);
+  if (!tells(3) || (!note.changed && !tells(5))) return;
+  const std::string time = tells(5) ? format(" %8.1f us,", note.seconds * 1e6) : "";
+  tell(cat(format("graph pass %-20s", note.name), time,
+           note.changed ? cat(" now ", topological(note.roots, has_memory).size(), " nodes\n")
+                        : std::string(" nothing changed\n")));
+}
+
 void Observer::joined(std::span<const JoinTrial> trials) const {
   if (!tells(5)) return;
   for (const JoinTrial& t : trials) {
@@ -173,8 +186,9 @@ void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
   if (tells(3)) {
     std::string proposed;
     for (const ProposalNote& p : result.proposed)
-      proposed += cat("  proposed by ", p.strategy, format(", %.2f us by ", p.cost.seconds * 1e6),
-                      name_of(p.cost.bound()), ": ", to_text(p.options), "\n");
+      proposed += cat(p.is_taken ? "  taken from " : "  proposed by ", p.strategy,
+                      format(", %.2f us by ", p.cost.seconds * 1e6), name_of(p.cost.bound()), ": ",
+                      to_text(p.options), "\n");
     tell(cat("kernel ", result.program.name, "\n", tree_text(kernel.roots, {}, 2), proposed,
              "  options ", structure_name(kernel), ": ",
              result.options.empty() ? "none" : result.options, "\n", nest_text(result.program, 2)));
@@ -227,7 +241,7 @@ void Observer::drawn(std::span<const UOp> outputs) {
 
 void Observer::span(const char* category, std::string name, double start, double end,
                     std::string arguments) {
-  if (flags_.profile == 0) return;
+  if (flags_.profile != kTrace) return;
   const std::lock_guard lock(mutex_);
   if (spans_.size() >= kSpansMax) {
     ++spans_left_out_;
@@ -240,7 +254,17 @@ void Observer::launched(const KernelInfo& kernel, const std::vector<std::string>
                         std::span<const int64_t> variables, const std::string& device, double start,
                         double end) {
   const auto [operations, bytes] = launch_figures(kernel, variables);
-  if (flags_.profile != 0) {
+  if (flags_.profile == kTimes) {
+    const std::lock_guard lock(mutex_);
+    const auto [at, is_new] = kernel_places_.try_emplace(kernel.name, kernels_.size());
+    if (is_new) kernels_.push_back({kernel.name, kernel.options, computes, kernel.scalar});
+    KernelTime& kept = kernels_[at->second];
+    ++kept.launches;
+    kept.seconds += end - start;
+    kept.operations += operations;
+    kept.bytes += bytes;
+  }
+  if (flags_.profile == kTrace) {
     JsonWriter json;
     json.begin_object().key("operations").real(operations).key("bytes").real(bytes);
     json.key("gflops").real(rate(operations, end - start));
@@ -263,9 +287,26 @@ void Observer::launched(const KernelInfo& kernel, const std::vector<std::string>
       "(%8.2f GFLOPS %7.2f GB/s)%s",
       device.c_str(), static_cast<long long>(launches_), kernel.name.c_str(), kernel.params.size(),
       bytes / 1e6, seconds * 1e6, seconds_ * 1e3, rate(operations, seconds), rate(bytes, seconds),
-      kernel.interpreted ? " interpreted" : "");
+      kernel.interpreted ? " interpreted"
+      : kernel.scalar    ? " scalar"
+                         : "");
   if (!names.empty()) line += "  " + names;
   tell(line + "\n");
+}
+
+void Observer::put_profile(JsonWriter& json) {
+  if (flags_.profile != kTimes) return;
+  const std::lock_guard lock(mutex_);
+  json.key("profile").begin_array();
+  for (const KernelTime& kernel : kernels_) {
+    json.begin_object().key("name").text(kernel.name).key("launches").integer(kernel.launches);
+    json.key("seconds").real(kernel.seconds).key("operations").real(kernel.operations);
+    json.key("bytes").real(kernel.bytes).key("options").text(kernel.options);
+    json.key("scalar").boolean(kernel.scalar).key("computes").begin_array();
+    for (const std::string& node : kernel.computes) json.text(node);
+    json.end_array().end_object();
+  }
+  json.end_array();
 }
 
 std::string Observer::averages() const {
@@ -326,7 +367,7 @@ void Observer::finish() {
     }
     tell(text);
   }
-  if (flags_.profile != 0) write_file("trace", "json", trace_json());
+  if (flags_.profile == kTrace) write_file("trace", "json", trace_json());
 }
 
 }  // namespace tiny

@@ -31,6 +31,8 @@ class Backend;
 struct Plan;
 struct KernelInfo;
 struct JoinTrial;
+class JsonWriter;
+struct GraphPassNote;
 
 // Seconds by the name of a pass, which is a literal.
 class PassSeconds {
@@ -43,7 +45,7 @@ class PassSeconds {
     std::atomic<const char*> pass{nullptr};
     Count<double> seconds;
   };
-  static constexpr size_t kPassesMax = 32;
+  static constexpr size_t kPassesMax = 64;
   std::array<Entry, kPassesMax> entries_;
 };
 
@@ -82,6 +84,8 @@ class Observer {
   CompileCounts& compiles() { return compiles_; }
   const CompileCounts& compiles() const { return compiles_; }
   const PassSeconds& pass_seconds() const { return pass_seconds_; }
+  // A pass over a graph.
+  void passed(const GraphPassNote& note);
   // What was joined of a graph's kernels, and what was not.
   void joined(std::span<const JoinTrial> trials) const;
   // The beginning of a kernel's compilation: what the scheduler made.
@@ -105,6 +109,10 @@ class Observer {
                 std::span<const int64_t> variables, const std::string& device, double start,
                 double end);
 
+  // "profile" of a JSON object, with the setting of this name at 2: what the launches of each
+  // kernel took.
+  void put_profile(JsonWriter& json);
+
   // Tells what is told at the end, and writes the trace; does nothing the second time.
   void finish();
 
@@ -116,6 +124,16 @@ class Observer {
     double end;
     int64_t thread;
     std::string arguments;  // a JSON object, or empty
+  };
+  struct KernelTime {
+    std::string name;
+    std::string options;
+    std::vector<std::string> computes;
+    bool scalar = false;
+    int64_t launches = 0;
+    double seconds = 0;
+    double operations = 0;
+    double bytes = 0;
   };
   void write_file(const char* what, const char* ending, const std::string& text) const;
   std::string trace_json() const;
@@ -131,6 +149,8 @@ class Observer {
   mutable std::mutex mutex_;  // of what follows
   std::vector<Span> spans_;
   int64_t spans_left_out_ = 0;
+  std::vector<KernelTime> kernels_;              // in the order of their first launches
+  std::map<std::string, size_t> kernel_places_;  // by name
   int64_t launches_ = 0;
   double seconds_ = 0;
   double operations_ = 0;

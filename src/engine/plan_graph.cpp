@@ -6,6 +6,7 @@
 
 #include "codegen/choose/choose.h"
 #include "engine/backend.h"
+#include "engine/graph_passes.h"
 #include "engine/kernel_cache.h"
 #include "engine/kernel_key.h"
 #include "engine/observe.h"
@@ -15,8 +16,6 @@
 #include "engine/stored.h"
 #include "ir/node_map.h"
 #include "schedule/kernel_origins.h"
-#include "schedule/rewrite/form_fma.h"
-#include "schedule/rewrite/split_reductions.h"
 #include "schedule/schedule.h"
 #include "shape/view.h"
 
@@ -122,6 +121,15 @@ bool has_files(const Plan& plan) {
                              [](const TapeEntry& entry) { return !entry.info.file.empty(); });
 }
 
+// The request's graph after the passes that are left: a program's were made before its plan.
+ChangedGraph ready_to_schedule(Context& context, const GraphRequest& request) {
+  const GraphPassContext passes = graph_pass_context(context);
+  ChangedGraph graph = unchanged(request.roots);
+  if (request.outputs < 0) graph = run_graph_passes(request.roots, GraphStage::Graph, passes);
+  graph.become(run_graph_passes(graph.roots, GraphStage::Kernels, passes));
+  return graph;
+}
+
 GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key) {
   GraphPlan out;
   out.key = std::move(key);
@@ -131,17 +139,16 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   const JoinSettings joins{parse_joins(context.flags().flip_joins),
                            observer.tells(5) ? &trials : nullptr, &context.stop()};
   const Machine& machine = context.backend().machine();
-  const ChangedGraph fused = form_fma(request.roots);
-  const ChangedGraph split = split_reductions(fused.roots, machine);
-  const Schedule schedule = make_schedule(split.roots, machine, context.flags().fusion != 0, joins);
+  const ChangedGraph graph = ready_to_schedule(context, request);
+  const Schedule schedule = make_schedule(graph.roots, machine, context.flags().fusion != 0, joins);
   const double scheduled = observer.now();
   observer.joined(trials);
   observer.span("schedule", "schedule", begin, scheduled);
   observer.compiles().schedule += scheduled - begin;
   if (request.outputs < 0)
-    out.outputs = kept_nodes(schedule, split.roots);
+    out.outputs = kept_nodes(schedule, graph.roots);
   else
-    out.outputs.assign(split.roots.begin(), split.roots.begin() + request.outputs);
+    out.outputs.assign(graph.roots.begin(), graph.roots.begin() + request.outputs);
   PlanRequest wanted;
   wanted.outputs = out.outputs;
   wanted.inputs = request.inputs;
@@ -150,8 +157,8 @@ GraphPlan plan_anew(Context& context, const GraphRequest& request, GraphKey key)
   wanted.runs = request.outputs < 0 ? kRunsOnce : kProgramRuns;
   out.plan = make_plan(context, schedule, wanted);
   out.plan.has_writes = out.key.has_writes;
-  name_kernels(out.plan, schedule, split.roots, out.key);
-  for (UOp& output : out.outputs) output = fused.origin_of(split.origin_of(output));
+  name_kernels(out.plan, schedule, graph.roots, out.key);
+  for (UOp& output : out.outputs) output = graph.origin_of(output);
   out.copies = schedule.copies;
   out.copied_bytes = schedule.copied_bytes;
   out.schedule_seconds = scheduled - begin;

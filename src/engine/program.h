@@ -63,6 +63,7 @@ struct KernelInfo {
   };
   std::optional<OfSizes> of_sizes;  // of a kernel that has some
   bool interpreted = false;
+  bool scalar = false;  // loops without any vector
   bool cached = false;  // compiled before this program was
   std::vector<KernelParam> params;
   std::string file;  // its name in the disk cache; empty: it has none

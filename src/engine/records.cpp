@@ -10,14 +10,13 @@
 #include "codegen/pipeline.h"
 #include "engine/backend.h"
 #include "engine/custom_op.h"
+#include "engine/graph_passes.h"
 #include "engine/kernel_cache.h"
 #include "engine/plan.h"
 #include "engine/plan_cache.h"
 #include "engine/plan_graph.h"
 #include "engine/versions.h"
 #include "schedule/kernel_origins.h"
-#include "schedule/rewrite/form_fma.h"
-#include "schedule/rewrite/split_reductions.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -107,15 +106,18 @@ std::string schedule_json(Context& context, std::span<const UOp> outputs) {
   const Versions versions(context, outputs);
   wanted.insert(wanted.end(), versions.copies().begin(), versions.copies().end());
   const Machine& machine = context.backend().machine();
-  const ChangedGraph split = split_reductions(form_fma(wanted).roots, machine);
+  GraphPassContext passes = graph_pass_context(context);
+  passes.noted = nullptr;  // nothing is computed, and counted
+  const ChangedGraph whole = run_graph_passes(wanted, GraphStage::Graph, passes);
+  const ChangedGraph graph = run_graph_passes(whole.roots, GraphStage::Kernels, passes);
   const Schedule schedule =
-      make_schedule(split.roots, machine, context.flags().fusion != 0,
+      make_schedule(graph.roots, machine, context.flags().fusion != 0,
                     {parse_joins(context.flags().flip_joins), nullptr, nullptr});
-  ScheduleBuffers buffers(schedule, std::span(split.roots).first(outputs.size()));
+  ScheduleBuffers buffers(schedule, std::span(graph.roots).first(outputs.size()));
   std::map<std::string, int64_t> names;
   JsonWriter json;
   json.begin_object().key("kernels").begin_array();
-  const std::vector<std::vector<Origin>> origins = kernel_origins(schedule, split.roots);
+  const std::vector<std::vector<Origin>> origins = kernel_origins(schedule, graph.roots);
   for (size_t i = 0; i < schedule.kernels.size(); ++i) {
     const ScheduledKernel& scheduled = schedule.kernels[i];
     const auto put_names = [&] { put_computes(json, named(origin_texts(context, origins[i]))); };
@@ -154,7 +156,12 @@ std::string kernels_json(const Program& program) {
     put_figures(json, info.options, info.operations * times, info.bytes * times);
     json.key("launches");
     launches > 0 ? json.integer(launches) : json.null();
-    json.key("interpreted").boolean(info.interpreted).key("cached").boolean(info.cached);
+    json.key("interpreted")
+        .boolean(info.interpreted)
+        .key("cached")
+        .boolean(info.cached)
+        .key("scalar")
+        .boolean(info.scalar);
     json.key("buffers").begin_array();
     for (size_t p = 0; p < entry.slots.size(); ++p) {
       const Slot& slot = program.slots[entry.slots[p]];
@@ -211,6 +218,7 @@ std::string counters_json(Context& context) {
   json.key("realized").begin_object().key("launches").integer(realized.launches);
   json.key("copies").integer(realized.copies);
   json.key("copied_bytes").integer(realized.copied_bytes).end_object();
+  context.observer().put_profile(json);
   json.key("compile_seconds").begin_object().key("schedule").real(compiles.schedule);
   json.key("lower").real(compiles.lower);
   json.key("load").real(compiles.load).key("passes").begin_object();

@@ -122,7 +122,7 @@ std::string encode_kernel(const StoredKernel& kernel) {
     info.of_sizes->operations.write(out);
     info.of_sizes->bytes.write(out);
   }
-  out.number(info.interpreted);
+  out.number(info.interpreted).number(info.scalar);
   write_all(out, info.params, [&](const KernelParam& param) {
     out.number(param.element.scalar).number(param.element.lanes);
     out.number(param.read).number(param.written);
@@ -152,6 +152,7 @@ std::optional<StoredKernel> decode_kernel(std::string_view bytes) {
     of.bytes = SizeExpression::read(in);
   }
   kernel.info.interpreted = read_bool(in);
+  kernel.info.scalar = read_bool(in);
   kernel.info.params = read_all<KernelParam>(in, [&] {
     KernelParam param;
     param.element.scalar = in.number<decltype(param.element.scalar)>();

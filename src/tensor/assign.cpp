@@ -4,7 +4,6 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/storage.h"
-#include "schedule/rewrite/onehot.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
 #include "tensor/value.h"
@@ -62,7 +61,7 @@ void own_memory(const Tensor& target, bool keeps) {
   storage->claim();
   UOp memory = make_buffer(context.graph(), storage, value.dtype(), count);
   if (keeps) {
-    const UOp flat = make_reshape(onehot_to_gather(value), {Dim(count)});
+    const UOp flat = make_reshape(value, {Dim(count)});
     memory = make_version(memory, memory, flat, context.next_version());
   }
   cell.set_memory(memory);
@@ -87,7 +86,7 @@ void assign(Tensor& target, const Tensor& value) {
           view.shape, " with strides ", view.strides,
           " share memory: which of them is assigned is not defined");
   // The value is of before the write, whatever it reads.
-  const UOp written = onehot_to_gather(broadcast_to(as_dtype(value, met), target.shape()));
+  const UOp written = broadcast_to(as_dtype(value, met), target.shape());
   Cell& cell = *target.cell();
   const Dim count = product(shape_of(cell.node()));
   own_memory(target, !(product(view.shape) == count));

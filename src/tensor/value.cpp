@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "engine/realize.h"
 #include "engine/records.h"
-#include "schedule/rewrite/onehot.h"
 #include "shape/view.h"
 #include "tensor/promotion.h"
 
@@ -40,7 +39,7 @@ UOp whole_value(const UOp& node) {
   while (base.op() == Op::Reshape) base = UOp(base.src(0));
   const bool other_order =
       has(base.op(), kMovement) && base.op() != Op::Pad && base.op() != Op::Expand;
-  return onehot_to_gather(other_order ? node.graph().make(Op::Contiguous, {node}) : node);
+  return other_order ? node.graph().make(Op::Contiguous, {node}) : node;
 }
 
 // Lets the cell name the memory that holds its computed value.

@@ -73,6 +73,31 @@ class Bench(CliTest):
             text = self.tiny("bench", self.negation(), "--runs", "1", "--device", device)
             self.assertIn(f"kernels 1, interpreted {int(device == 'interp')}", text)
 
+    def test_one_run_is_one_run(self):
+        told = []
+
+        def launches(*flags):
+            command = [TINY, "bench", self.negation(), *flags, "--runs", "1", "--json"]
+            told.append(subprocess.run(command, capture_output=True, text=True, check=True,
+                                       env={**os.environ, "TINY_DEBUG": "2"}))  # fmt: skip
+            return sum(line.startswith("*** ") for line in told[-1].stderr.splitlines())
+
+        self.assertEqual(launches("--warmup", "0"), 1)
+        one = json.loads(told[-1].stdout)["results"][0]
+        self.assertEqual((one["runs"], one["ms"]["min"]), (1, one["first_run_ms"]))
+        self.assertEqual((one["allocations_per_run"], one["overhead_us_per_kernel"]), (None, None))
+        self.assertEqual(launches("--warmup", "2"), 4)  # the first of all, and one that is measured
+
+    def test_scalar_kernels_are_counted(self):
+        one = self.json("bench", self.negation(), "--runs", "1", "--device", "cpu")["results"][0]
+        self.assertEqual(one["scalar_kernels"], 0)
+        flags = ["--runs", "1", "--profile", "--option", "noopt=1"]
+        one = self.json("bench", self.negation(), *flags)["results"][0]
+        self.assertEqual((one["scalar_kernels"], one["kernels"][0]["scalar"]), (1, True))
+        told = subprocess.run([TINY, "bench", self.negation(), "--runs", "1"], capture_output=True, text=True,
+                              check=True, env={**os.environ, "TINY_DEBUG": "2", "TINY_NOOPT": "1"}).stderr  # fmt: skip
+        self.assertRegex(told, r"\*\*\* .* GB/s\) scalar")
+
     def test_duration_and_concurrency(self):
         started = time.monotonic()
         result = self.json("bench", self.negation(), "--duration", "0.3", "--concurrency", "3")
@@ -93,6 +118,16 @@ class Bench(CliTest):
         text = self.tiny("bench", self.reshaped(), "--input", self.npy("x.npy", numpy.ones(6)),
                          "--input", self.npy("s.npy", [2, 3], "int64"), "--runs", "2")
         self.assertRegex(text, r"per run kernels [1-9]\d*, interpreted 0, .*overhead per kernel -\n")
+
+    def test_a_model_that_its_values_shape_has_a_profile(self):
+        result = self.json("bench", self.reshaped(), "--input", self.npy("x.npy", numpy.ones(6)),
+                           "--input", self.npy("s.npy", [2, 3], "int64"), "--runs", "3", "--profile")
+        one = result["results"][0]
+        self.assertEqual(len(one["kernels"]), one["kernel_count"])
+        self.assertEqual(one["scalar_kernels"], 0)
+        for kernel in one["kernels"]:
+            self.assertGreater(kernel["ms"], 0)
+            self.assertLessEqual({"name", "runs", "gflops", "gbps", "options", "computes", "share"}, kernel.keys())
 
 
 class Test(CliTest):

@@ -320,7 +320,7 @@ impl Context {
         Ok(Tensor::from_raw(out, self.clone()))
     }
 
-    /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted", "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds": {"schedule","lower","load","passes":{}}}. `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads.
+    /// What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted", "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds": {"schedule","lower","load","passes":{}}}. `cached` counts kernels that were asked for again.  "realized":{"launches","copies","copied_bytes"} is what computing values took, runs of programs aside: launches; copies of old elements, made because a write (tiny_assign) would have destroyed what something still reads.  With the option "profile" at 2, "profile":\[{"name","launches","seconds", "operations","bytes","options","scalar","computes"}\] is what the launches of each kernel took, in all.
     pub fn counters(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_counters(self.raw.as_ptr(), &mut out) })?;
@@ -1843,7 +1843,7 @@ impl Program {
         Ok((arena, weights))
     }
 
-    /// The kernels as a JSON array: name, computes, options, operations and bytes of one execution, launches in it (more than one for the steps of a recurrence; null where the run decides how many there are), interpreted, cached (its code was there before this program was compiled: in the context, or on disk), and buffers as tiny_schedule lists them, of which a "part" is in each step another part of a larger one.  "computes" lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name), that the kernel computes all or a part of: \["conv1","relu1"\].  A node without a name is its operator and first output, "Conv:y"; a node in another's graph stands behind that, "loop1/add2"; what tiny_op made and nobody has named is its operator, "TopK".  What several models share, or nobody has named, is not listed.
+    /// The kernels as a JSON array: name, computes, options, operations and bytes of one execution, launches in it (more than one for the steps of a recurrence; null where the run decides how many there are), interpreted, cached (its code was there before this program was compiled: in the context, or on disk), scalar (loops without any vector), and buffers as tiny_schedule lists them, of which a "part" is in each step another part of a larger one.  "computes" lists, in the order of the data's flow, the nodes of the model, or the tensors with a name (tiny_tensor_set_name), that the kernel computes all or a part of: \["conv1","relu1"\].  A node without a name is its operator and first output, "Conv:y"; a node in another's graph stands behind that, "loop1/add2"; what tiny_op made and nobody has named is its operator, "TopK".  What several models share, or nobody has named, is not listed.
     pub fn kernels(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_program_kernels(self.raw.as_ptr(), &mut out) })?;

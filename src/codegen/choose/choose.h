@@ -23,6 +23,7 @@ struct ProposalNote {
   std::string_view strategy;
   std::vector<Option> options;
   Estimate cost;
+  bool is_taken = false;
 };
 
 // The same with the kernel that they make.
@@ -33,9 +34,6 @@ struct OptimisedKernel {
 };
 // The longer lists are looked for the more often the code is to run.
 OptimisedKernel optimise(const Kernel& kernel, const Machine& target, double runs = kProgramRuns);
-
-// What the family of kernels that this one belongs to wants, but for what ends every list.
-OptimisedKernel choose_by_family(const Kernel& kernel, const Machine& target);
 
 // Whether the target has vectors for everything that the kernel computes.
 bool vectorises(const Kernel& kernel, const Target& target);

@@ -140,19 +140,21 @@ class Climber {
 
 }  // namespace
 
-void propose_generic(const Kernel& kernel, const Machine& target, double runs,
-                     std::vector<Proposal>& to) {
-  const double limit = limit_seconds(kernel, target);
-  const double now = to.front().cost.seconds - target.launch_seconds;
-  const double worth = (now - kNearLimit * limit) * runs / kTrySeconds;
+void propose_generic(const Seen& seen, std::vector<Proposal>& to) {
+  const double limit = limit_seconds(seen.kernel, seen.machine);
+  const double now = to.front().cost.seconds - seen.machine.launch_seconds;
+  const double worth = (now - kNearLimit * limit) * seen.runs / kTrySeconds;
   if (!(worth >= kTriesMin)) return;  // nor where sizes are beyond numbers
-  Climber climber(target, static_cast<int>(std::min(worth, double{kTriesMax})));
-  const Proposal none = propose({{}, kernel, {}}, target);
+  Climber climber(seen.machine, static_cast<int>(std::min(worth, double{kTriesMax})));
+  const Proposal none = propose({{}, seen.kernel, {}}, seen.machine);
   std::vector<Proposal> starts = climber.with_lanes(none);
   if (starts.size() > kStarts) starts.resize(kStarts);
   if (starts.empty()) starts.push_back(none);
   starts.push_back(to.front());
-  for (Proposal& start : starts) to.push_back(climber.climb(std::move(start)));
+  for (Proposal& start : starts) {
+    Proposal found = climber.climb(std::move(start));
+    if (found.made.options != to.front().made.options) to.push_back(std::move(found));
+  }
 }
 
 }  // namespace tiny

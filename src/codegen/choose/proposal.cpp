@@ -15,7 +15,7 @@ constexpr int64_t kCodeMax = 2000;  // instructions: what the first level of cac
 
 Proposal propose(OptimisedKernel made, const Machine& target) {
   const Estimate cost = estimate(made.kernel, target);
-  return {std::move(made), cost};
+  return {std::move(made), cost, {}};
 }
 
 std::optional<Proposal> extended(const Proposal& proposal, std::span<const Option> options,

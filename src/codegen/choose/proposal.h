@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "codegen/choose/choose.h"
@@ -15,6 +16,7 @@ namespace tiny {
 struct Proposal {
   OptimisedKernel made;
   Estimate cost;
+  std::string_view strategy;
 };
 
 Proposal propose(OptimisedKernel made, const Machine& target);

@@ -9,54 +9,74 @@ namespace tiny {
 
 namespace {
 
-// What another list must be estimated to save before it takes the place of a family's: estimates
-// err, and the families' forms were measured.
+// What another list must be estimated to save before it takes the place of the first: estimates
+// err, and the first rows' forms were measured.
 constexpr double kClearly = 1.6;
 
-void propose_families(const Kernel& kernel, const Machine& target, double,
-                      std::vector<Proposal>& to) {
-  to.push_back(propose(choose_by_family(kernel, target), target));
+bool always(const Seen&) {
+  return true;
 }
 
 constexpr Strategy kStrategies[] = {
-    {"families", "contractions, rows, windows and copies have forms that were measured",
-     propose_families},
-    {"generic", "any kernel has lanes, tiles in registers and an order: what fits no family well",
-     propose_generic},
+    {"elementwise", is_elementwise, propose_elementwise,
+     "what is read once is bound by lanes that lie side by side"},
+    {"contraction", is_contraction, propose_contraction,
+     "sums of products are bound by what is loaded for each: tiles in registers and packed panels, "
+     "sliding windows, or lanes along the sum"},
+    {"staged operand", has_staged_operand, propose_staged_operand,
+     "what is the same for every output is computed once, before its contraction"},
+    {"row tiles", has_rows, propose_row_tiles,
+     "products of products (attention): a tile of rows goes through all of them while it is near"},
+    {"rows", has_rows, propose_rows,
+     "several reductions of each row: it is read once, and walked again in the cache"},
+    {"generic", always, propose_generic,
+     "any kernel has lanes, tiles in registers and an order: what fits no form well"},
 };
 
 }  // namespace
+
+Seen::Seen(const Kernel& of, const Machine& on, double times)
+    : kernel(of), machine(on), runs(times), table(access_table(of)) {
+  for (const ClosureInfo& c : table.closures)
+    if (!c.store) reductions.push_back(&c);
+}
 
 std::span<const Strategy> strategies() {
   return kStrategies;
 }
 
-OptimisedKernel optimise(const Kernel& kernel, const Machine& target, double runs) {
+std::vector<Proposal> all_proposals(const Seen& seen) {
   std::vector<Proposal> proposals;
-  std::vector<std::string_view> names;
   for (const Strategy& s : kStrategies) {
-    s.propose(kernel, target, runs, proposals);
-    names.resize(proposals.size(), s.name);
+    if (!s.applies(seen)) continue;
+    const size_t before = proposals.size();
+    s.propose(seen, proposals);
+    for (size_t i = before; i < proposals.size(); ++i) proposals[i].strategy = s.name;
   }
   for (Proposal& p : proposals) {
     const size_t before = p.made.options.size();
-    p.made = finish(std::move(p.made), target);
-    if (p.made.options.size() != before) p.cost = estimate(p.made.kernel, target);
+    p.made = finish(std::move(p.made), seen.machine);
+    if (p.made.options.size() != before) p.cost = estimate(p.made.kernel, seen.machine);
   }
-  std::vector<ProposalNote> notes;
-  for (size_t i = 0; i < proposals.size() && proposals.size() > 1; ++i)
-    notes.push_back({names[i], proposals[i].made.options, proposals[i].cost});
+  return proposals;
+}
+
+OptimisedKernel optimise(const Kernel& kernel, const Machine& machine, double runs) {
+  std::vector<Proposal> proposals = all_proposals(Seen(kernel, machine, runs));
   const auto seconds = [](const Proposal& p) { return p.cost.seconds; };
   Proposal& first = proposals.front();
   Proposal& best = *std::ranges::min_element(proposals, {}, seconds);
-  const bool is_better = best.cost.seconds * kClearly < first.cost.seconds;
-  OptimisedKernel chosen = std::move(is_better ? best.made : first.made);
+  Proposal& taken = best.cost.seconds * kClearly < first.cost.seconds ? best : first;
+  std::vector<ProposalNote> notes;
+  for (const Proposal& p : proposals)
+    if (proposals.size() > 1) notes.push_back({p.strategy, p.made.options, p.cost, &p == &taken});
+  OptimisedKernel chosen = std::move(taken.made);
   chosen.proposed = std::move(notes);
   return chosen;
 }
 
-std::vector<Option> choose_options(const Kernel& kernel, const Machine& target) {
-  return optimise(kernel, target).options;
+std::vector<Option> choose_options(const Kernel& kernel, const Machine& machine) {
+  return optimise(kernel, machine).options;
 }
 
 }  // namespace tiny

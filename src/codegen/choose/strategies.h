@@ -1,31 +1,60 @@
 // How options come about: strategies propose complete lists, the estimate decides.
 //
-// A strategy is a row of the table in strategies.cpp and a file.  The first row proposes what the
-// families of kernels with a form of their own want (choose.cpp); what another row proposes is
-// taken where it is estimated to take clearly less.
+// A strategy is a row of the table in strategies.cpp and a file.  Every row that applies proposes;
+// the first proposal stands unless another is estimated to take clearly less.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "codegen/choose/editor.h"
 #include "codegen/choose/proposal.h"
+#include "cost/access_table.h"
 #include "cost/machine.h"
 #include "ir/kernel.h"
 
 namespace tiny {
 
+// What all strategies look at.
+struct Seen {
+  Seen(const Kernel& kernel, const Machine& machine, double runs);
+  Seen(const Seen&) = delete;
+  Seen& operator=(const Seen&) = delete;
+
+  const Kernel& kernel;
+  const Machine& machine;
+  double runs;  // of the kernel's program
+  AccessTable table;
+  std::vector<const ClosureInfo*> reductions;  // of the table's closures
+};
+
 struct Strategy {
   std::string_view name;
-  std::string_view why;
+  bool (*applies)(const Seen& seen);
   // Adds to `to`, which holds what the rows before proposed.
-  void (*propose)(const Kernel& kernel, const Machine& target, double runs,
-                  std::vector<Proposal>& to);
+  void (*propose)(const Seen& seen, std::vector<Proposal>& to);
+  std::string_view why;
 };
 
 std::span<const Strategy> strategies();
+// What all rows that apply propose, in their order, each with its end (finish.h).
+std::vector<Proposal> all_proposals(const Seen& seen);
 
+// elementwise.cpp
+bool is_elementwise(const Seen& seen);
+void propose_elementwise(const Seen& seen, std::vector<Proposal>& to);
+// contraction.cpp
+bool is_contraction(const Seen& seen);
+void propose_contraction(const Seen& seen, std::vector<Proposal>& to);
+// staged_operand.cpp
+bool has_staged_operand(const Seen& seen);
+void propose_staged_operand(const Seen& seen, std::vector<Proposal>& to);
+// row_tiles.cpp, rows.cpp
+bool has_rows(const Seen& seen);
+void propose_row_tiles(const Seen& seen, std::vector<Proposal>& to);
+void propose_rows(const Seen& seen, std::vector<Proposal>& to);
 // generic.cpp
-void propose_generic(const Kernel& kernel, const Machine& target, double runs,
-                     std::vector<Proposal>& to);
+void propose_generic(const Seen& seen, std::vector<Proposal>& to);
 
 }  // namespace tiny

@@ -1,24 +1,28 @@
-// Words for a sum of products of narrow values, where the target multiplies and adds them at once:
-// the steps of one reduced range.  What is chosen afterwards sees words for elements.
-#include <algorithm>
+#include "codegen/choose/words.h"
 
-#include "codegen/choose/chooser.h"
+#include <algorithm>
+#include <optional>
+
+#include "codegen/choose/strategies.h"
 #include "ir/dot.h"
 
 namespace tiny {
 
+namespace {
+
 // The reduced range whose steps make words: one along which both operands lie side by side, else
 // one of them; of equals the longest.
-std::optional<size_t> Chooser::word_range(const UOp& reduce, int64_t steps) const {
+std::optional<size_t> word_range(const Editor& edit, const UOp& reduce, int64_t steps) {
   std::optional<size_t> best;
   int64_t best_worth = 0;
-  for (size_t i = 0; i < kernel_.ranges.size(); ++i) {
-    const int64_t n = const_extent(i);
+  for (size_t i = 0; i < edit.kernel().ranges.size(); ++i) {
+    const int64_t n = edit.const_extent(i);
     const std::span<const UOp> closed = reduce.src().subspan(1);
-    if (std::ranges::find(closed, kernel_.ranges[i].range) == closed.end() || n < steps) continue;
+    if (std::ranges::find(closed, edit.kernel().ranges[i].range) == closed.end() || n < steps)
+      continue;
     int64_t beside = 0;
     bool fits = true;
-    for (const AccessInfo& a : table_.accesses) {
+    for (const AccessInfo& a : edit.table().accesses) {
       if (!a.inside_reduction) continue;
       fits = fits && a.strides[i] != 0 && a.strides[i] != kOpaqueStride;
       beside += a.strides[i] == 1 ? 1 : 0;
@@ -33,40 +37,50 @@ std::optional<size_t> Chooser::word_range(const UOp& reduce, int64_t steps) cons
 
 // Strides of the operands in words; an operand whose steps lie apart keeps its own, since a panel
 // of it will hold words.
-void Chooser::count_in_words(int64_t steps) {
-  const size_t at = kernel_.find_range(word_);
-  for (AccessInfo& a : table_.accesses) {
+UOp count_in_words(Editor& edit, int64_t word, int64_t steps) {
+  UOp scattered;
+  const size_t at = edit.kernel().find_range(word);
+  for (size_t k = 0; k < edit.table().accesses.size(); ++k) {
+    const AccessInfo& a = edit.table().accesses[k];
     if (!a.inside_reduction) continue;
-    if (a.strides[at] != 1) scattered_operand_ = UOp(a.node.src(0));
+    if (a.strides[at] != 1) scattered = UOp(a.node.src(0));
     const bool is_whole = a.strides[at] == 1 && std::ranges::all_of(a.strides, [&](int64_t s) {
                             return s == 1 || s == kOpaqueStride || s % steps == 0;
                           });
-    a.strides[at] = 0;
-    if (!is_whole) continue;
-    for (int64_t& s : a.strides)
-      if (s != kOpaqueStride) s /= steps;
+    std::vector<int64_t> strides = a.strides;
+    strides[at] = 0;
+    for (int64_t& s : strides)
+      if (is_whole && s != kOpaqueStride) s /= steps;
+    edit.set_strides(k, std::move(strides));
   }
-  for (ClosureInfo& c : table_.closures) {
-    c.own &= ~bit(at);
-    c.below &= ~bit(at);
-  }
-  table_.extents[at] = 1;
+  edit.forget_range(at);
+  return scattered;
 }
 
-void Chooser::form_words(const UOp& reduce) {
+}  // namespace
+
+Words form_words(Editor& edit, const UOp& reduce) {
+  Words words;
   const std::optional<DotProduct> product = dot_product(reduce);
-  if (!use_dots_ || !product || !target_.has_dot(product->kind) || lanes_ < 2) return;
-  if (product->a.op() != Op::Load || product->b.op() != Op::Load) return;
+  if (!product || !edit.machine().has_dot(product->kind) || edit.lanes() < 2) return words;
+  if (product->a.op() != Op::Load || product->b.op() != Op::Load) return words;
   const int64_t steps = dot_steps(product->kind);
-  const std::optional<size_t> range = word_range(reduce, steps);
-  if (!range) return;
-  word_ = number(*range);
-  if (const_extent(*range) != steps) word_ = tile(word_, steps);
-  kind(OptionKind::Dot, word_);
-  kernel_ = current_;
-  table_ = access_table(kernel_);
-  count_in_words(steps);
-  scattered_ = static_cast<bool>(scattered_operand_);
+  const std::optional<size_t> range = word_range(edit, reduce, steps);
+  if (!range) return words;
+  words.range = edit.number(*range);
+  if (edit.const_extent(*range) != steps) words.range = edit.tile(words.range, steps);
+  edit.kind(OptionKind::Dot, words.range);
+  edit.restart();
+  words.scattered_operand = count_in_words(edit, words.range, steps);
+  words.is_scattered = static_cast<bool>(words.scattered_operand);
+  return words;
+}
+
+Editor with_words(const Seen& seen) {
+  Editor edit(seen.kernel, seen.machine);
+  if (seen.reductions.size() != 1) return edit;
+  const Words words = form_words(edit, seen.reductions.front()->node);
+  return words.is_scattered ? Editor(seen.kernel, seen.machine) : edit;
 }
 
 }  // namespace tiny

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "ir/build.h"
-#include "ir/rebuild.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -41,30 +40,16 @@ class FmaFormer {
   explicit FmaFormer(std::span<const UOp> roots) : roots_(roots), wanted_(views_below(roots)) {}
 
   ChangedGraph run() {
-    ChangedGraph out;
-    out.roots.assign(roots_.begin(), roots_.end());
     if (std::ranges::none_of(topological(roots_, has_memory),
                              [&](const UOp& u) { return product_side(u).has_value(); }))
-      return out;
-    out.roots = rebuild(roots_, has_memory, [&](const UOp& node, const UOp& now) {
+      return unchanged(roots_);
+    return rebuild_with_origins(roots_, has_memory, [&](const UOp& node, const UOp& now) {
       const UOp fused = fused_sum(node, now);
-      const UOp& made = fused ? fused : now;
-      return made == node || !wanted_.contains(node.node()) ? made : noted(out, node, made);
+      return fused ? fused : now;
     });
-    return out;
   }
 
  private:
-  // What is made of `node`, which gets memory.  x * y + z and z + x * y become one node; where both
-  // get memory, the second is stored apart.
-  static UOp noted(ChangedGraph& out, const UOp& node, const UOp& made) {
-    const auto [at, is_new] = out.origins.try_emplace(made.node(), node);
-    if (is_new || at->second == node) return made;
-    const UOp apart = made.graph().make(Op::Contiguous, {made});
-    out.origins.emplace(apart.node(), node);
-    return apart;
-  }
-
   // Which source of a sum is a product that the sum takes in; none if none is.
   std::optional<size_t> product_side(const UOp& node) const {
     if (node.op() != Op::Add || !is_wide_float(node.dtype()) || has_memory(node))

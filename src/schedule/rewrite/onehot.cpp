@@ -6,7 +6,6 @@
 
 #include "ir/affine.h"
 #include "ir/build.h"
-#include "ir/rebuild.h"
 #include "rules/symbolic.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -279,22 +278,16 @@ class Matcher {
 
 }  // namespace
 
-std::vector<UOp> onehot_to_gather(std::span<const UOp> roots) {
-  // A version is what it is: its writes were rewritten when they were made.
-  const auto ends = [](const UOp& u) { return u.op() == Op::After || has_memory(u); };
+ChangedGraph onehot_to_gather(std::span<const UOp> roots) {
   const auto matches = [](const UOp& u) {
     return u.op() == Op::ReduceAxis && !has_memory(u) && looks_like_onehot(u);
   };
-  if (std::ranges::none_of(topological(roots, ends), matches)) return {roots.begin(), roots.end()};
-  return rebuild(roots, ends, [&](const UOp& node, const UOp& now) {
-    if (ends(node) || !matches(now)) return now;
+  if (std::ranges::none_of(topological(roots, has_memory), matches)) return unchanged(roots);
+  return rebuild_with_origins(roots, has_memory, [&](const UOp& node, const UOp& now) {
+    if (has_memory(node) || !matches(now)) return now;
     const UOp read = Matcher(now).run();
     return read ? read : now;
   });
-}
-
-UOp onehot_to_gather(const UOp& root) {
-  return onehot_to_gather({&root, 1}).front();
 }
 
 }  // namespace tiny

@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "ir/build.h"
-#include "ir/rebuild.h"
 #include "ir/whole_rows.h"
 #include "schedule/rewrite/narrow_operands.h"
 #include "schedule/scans.h"
@@ -386,12 +385,12 @@ double bytes_of_constants(std::span<const UOp> roots, const std::vector<uint8_t>
 
 }  // namespace
 
-std::vector<UOp> pack_constants(std::span<const UOp> roots, const Machine& target,
-                                const std::vector<uint8_t>& is_constant,
-                                const std::vector<uint8_t>& varies) {
+ChangedGraph pack_constants(std::span<const UOp> roots, const Machine& target,
+                            const std::vector<uint8_t>& is_constant,
+                            const std::vector<uint8_t>& varies) {
   Uses uses{bytes_of_constants(roots, is_constant)};
   const ScanBodies bodies(topological(roots, has_memory));
-  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+  return rebuild_with_origins(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node)) return now;
     if (has(now.op(), kElementwise) && now.src().size() > 1)
       return with_constants_in_order(node, now, is_constant, varies);

@@ -15,13 +15,14 @@
 
 #include "cost/machine.h"
 #include "ir/uop.h"
+#include "schedule/rewrite/changed_graph.h"
 
 namespace tiny {
 
 // `is_constant` says by id which nodes with memory hold what never changes, `varies` which nodes
 // inputs reach.
-std::vector<UOp> pack_constants(std::span<const UOp> roots, const Machine& target,
-                                const std::vector<uint8_t>& is_constant,
-                                const std::vector<uint8_t>& varies);
+ChangedGraph pack_constants(std::span<const UOp> roots, const Machine& target,
+                            const std::vector<uint8_t>& is_constant,
+                            const std::vector<uint8_t>& varies);
 
 }  // namespace tiny

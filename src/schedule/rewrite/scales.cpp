@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "ir/build.h"
-#include "ir/rebuild.h"
 #include "schedule/rewrite/narrow_operands.h"
 #include "schedule/rewrite/product_axes.h"
 #include "schedule/rewrite/zero_points.h"
@@ -137,9 +136,9 @@ class Rewriter {
 
 }  // namespace
 
-std::vector<UOp> rewrite_scales(std::span<const UOp> roots, const Machine& target,
-                                const std::vector<uint8_t>& varies) {
-  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+ChangedGraph rewrite_scales(std::span<const UOp> roots, const Machine& target,
+                            const std::vector<uint8_t>& varies) {
+  return rebuild_with_origins(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node) || now.op() != Op::ReduceAxis || !varies[node.id()]) return now;
     return Rewriter(now, target, varies).run().value_or(now);
   });

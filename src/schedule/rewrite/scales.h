@@ -14,11 +14,12 @@
 
 #include "cost/machine.h"
 #include "ir/uop.h"
+#include "schedule/rewrite/changed_graph.h"
 
 namespace tiny {
 
 // `roots` with every such sum rewritten; `varies`, by id: nodes that inputs reach.
-std::vector<UOp> rewrite_scales(std::span<const UOp> roots, const Machine& target,
-                                const std::vector<uint8_t>& varies);
+ChangedGraph rewrite_scales(std::span<const UOp> roots, const Machine& target,
+                            const std::vector<uint8_t>& varies);
 
 }  // namespace tiny

@@ -8,7 +8,6 @@
 #include "base/checked.h"
 #include "ir/build.h"
 #include "ir/fold.h"
-#include "ir/rebuild.h"
 #include "schedule/decide.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -229,26 +228,13 @@ class Splitter {
 }  // namespace
 
 ChangedGraph split_reductions(std::span<const UOp> roots, const Machine& target) {
-  ChangedGraph out;
-  out.roots.assign(roots.begin(), roots.end());
-  if (target.cores < 2) return out;
-  const NodeSet wanted = views_below(roots);
-  out.roots = rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
-    const auto note = [&](const UOp& made) {
-      if (wanted.contains(node.node())) out.origins.emplace(made.node(), node);
-    };
-    UOp made = now;
-    if (!has_memory(node) && now.op() == Op::ReduceAxis && all_const(shape_of(now.src(0)))) {
-      if (const UOp folded = Splitter(now, target).run()) {
-        // The same elements in the same order, behind axes of the pieces.
-        note(folded);
-        made = make_reshape(folded, shape_of(node));
-      }
-    }
-    if (!(made == node)) note(made);
-    return made;
+  if (target.cores < 2) return unchanged(roots);
+  return rebuild_with_origins(roots, has_memory, [&](const UOp& node, const UOp& now) {
+    if (has_memory(node) || now.op() != Op::ReduceAxis || !all_const(shape_of(now.src(0))))
+      return now;
+    const UOp folded = Splitter(now, target).run();
+    return folded ? make_reshape(folded, shape_of(node)) : now;  // behind axes of the pieces
   });
-  return out;
 }
 
 }  // namespace tiny

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "ir/affine.h"
 #include "ir/build.h"
-#include "ir/rebuild.h"
 #include "rules/symbolic.h"
 #include "schedule/decide.h"
 #include "schedule/rewrite/winograd_tiles.h"
@@ -27,6 +26,7 @@ constexpr double kSumRate = 0.8;
 constexpr double kStreamRate = 0.6;
 constexpr double kGainMin = 1.2;
 constexpr int64_t kLanesMin = 8;
+constexpr double kFilterOps = 6;  // additions and products for one point of a transformed filter
 // How far movement is followed.
 constexpr int kStepsMax = 64;
 
@@ -51,6 +51,7 @@ struct Convolution {
   std::vector<AxisPair> batch;
   std::vector<AxisPair> channels;  // reduced
   std::vector<size_t> outputs;     // axes of the product that the input repeats along
+  bool filter_varies = false;
 };
 
 class Matcher {
@@ -70,20 +71,28 @@ class Matcher {
       count += taps(i) ? 1 : 0;
     }
     if (count < 2) return std::nullopt;
-    for (const size_t side : {size_t{1}, size_t{0}})
-      if (is_filter(product_.src(side)))
-        if (auto found = match(product_.src(1 - side), product_.src(side))) return found;
+    for (const size_t side : {size_t{1}, size_t{0}}) {
+      const std::optional<UOp> stored = stored_filter(product_.src(side));
+      auto found = stored ? match(product_.src(1 - side), product_.src(side)) : std::nullopt;
+      if (!found) continue;
+      found->filter_varies = !is_constant(*stored);
+      return found;
+    }
     return std::nullopt;
   }
 
  private:
-  // Whether movement alone makes the operand of one constant.
-  bool is_filter(UOp node) const {
-    for (int step = 0; step < kStepsMax && !has_memory(node); ++step) {
-      if (!has(node.op(), kMovement)) return false;
+  // What movement alone makes the operand of, if that is in memory; none if it is computed.
+  static std::optional<UOp> stored_filter(UOp node) {
+    for (int step = 0; step < kStepsMax && !has_memory(node) && node.op() != Op::After; ++step) {
+      if (node.op() == Op::Contiguous) return node;
+      if (!has(node.op(), kMovement)) return std::nullopt;
       node = UOp(node.src(0));
     }
-    return node.id() < is_constant_.size() && is_constant_[node.id()];
+    return node;
+  }
+  bool is_constant(const UOp& stored) const {
+    return stored.id() < is_constant_.size() && is_constant_[stored.id()];
   }
 
   // Follows the movement of `data` down to the last value of which it is windows.
@@ -189,6 +198,7 @@ ConvolutionSize size_of(const Convolution& c, const Shape& shape) {
   size.columns = shape[c.windows[1].place].value();
   size.channels_in = count(c.channels, paired);
   size.channels_out = count(c.outputs, [](size_t a) { return a; });
+  size.filter_varies = c.filter_varies;
   return size;
 }
 
@@ -343,6 +353,12 @@ double busy(double rows) {
   return std::min(1.0, rows / 6);
 }
 
+// Of U = G g G^T in the run: each point adds up few of the nine taps, and is stored.
+double filter_seconds(double filters, double points, const Machine& target) {
+  return filters * points * kFilterOps / target.fma_rate +
+         saved_seconds(4 * filters * (points + kTaps * kTaps), target) + target.launch_seconds;
+}
+
 double direct_seconds(const ConvolutionSize& size, const Machine& target) {
   const auto places = static_cast<double>(size.batch * size.rows * size.columns);
   const double filter = 9 * static_cast<double>(size.channels_in * size.channels_out);
@@ -358,8 +374,9 @@ double tiled_seconds(const ConvolutionSize& size, int64_t m, const Machine& targ
   const double product = points * tiles * in * out / (target.fma_rate * kSumRate * busy(tiles));
   // Both intermediate values are written and read.
   const double bytes = 4 * points * tiles * (in + out);
+  const double filter = size.filter_varies ? filter_seconds(in * out, points, target) : 0;
   return std::max(product, constant_seconds(points * in * out, target)) +
-         saved_seconds(bytes, target) + target.launch_seconds;
+         saved_seconds(bytes, target) + target.launch_seconds + filter;
 }
 
 }  // namespace
@@ -372,29 +389,30 @@ WinogradUse winograd_use(std::string_view text) {
   return WinogradUse::WhereFaster;
 }
 
-int64_t winograd_tile(const ConvolutionSize& size, const Machine& target) {
+int64_t winograd_tile(const ConvolutionSize& size, const Machine& target, double extra_seconds) {
   if (target.lanes(kFloat32) < kLanesMin) return 0;
   if (std::min(size.channels_in, size.channels_out) < target.lanes(kFloat32)) return 0;
   const double direct = direct_seconds(size, target);
   int64_t best = 0;
   double least = direct / kGainMin;
   for (const int64_t m : {2, 4}) {
-    const double seconds = tiled_seconds(size, m, target);
+    const double seconds = tiled_seconds(size, m, target) + extra_seconds;
     if (seconds < least) best = m, least = seconds;
   }
   return best;
 }
 
-std::vector<UOp> rewrite_winograd(std::span<const UOp> roots, const Machine& target,
-                                  const std::vector<uint8_t>& is_constant, WinogradUse use) {
-  if (use == WinogradUse::Never) return {roots.begin(), roots.end()};
-  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+ChangedGraph rewrite_winograd(std::span<const UOp> roots, const Machine& target,
+                              const std::vector<uint8_t>& is_constant, WinogradUse use,
+                              double extra_seconds) {
+  if (use == WinogradUse::Never) return unchanged(roots);
+  return rebuild_with_origins(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add ||
         now.src(0).op() != Op::Mul || has_memory(now) || has_memory(now.src(0)))
       return now;
     const auto c = Matcher(now, is_constant).run();
     if (!c) return now;
-    int64_t m = winograd_tile(size_of(*c, shape_of(now.src(0))), target);
+    int64_t m = winograd_tile(size_of(*c, shape_of(now.src(0))), target, extra_seconds);
     if (m == 0 && use == WinogradUse::WhereLegal) m = 4;
     return m == 0 ? now : computed_in_tiles(now, with_channels_innermost(*c), {m});
   });

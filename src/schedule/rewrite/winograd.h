@@ -1,14 +1,15 @@
-// Convolutions with constant 3x3 filters computed with fewer multiplications (Winograd).
+// Convolutions with 3x3 filters computed with fewer multiplications (Winograd).
 //
 // The output is cut into tiles of m x m; with p = m + 2, B, G and A the matrices of F(m, 3):
 //
 //   V [p, p, tiles, channels in]     =  B^T d B    elementwise over views of the input
-//   M [p, p, tiles, channels out]    =  V * U      a batch of matrix products, U = G g G^T constant
+//   M [p, p, tiles, channels out]    =  V * U      a batch of matrix products, U = G g G^T
 //   Y [tiles, m, m, channels out]    =  A^T M A    elementwise, with all that follows
 //
 // An input that is in memory with its channels apart is laid out with these innermost first: each
 // of its elements is read for several tiles. A convolution is recognised by the indices of its
-// operands, never by a name.
+// operands, never by a name.  U of a constant filter is a constant; where the filter varies (a
+// training step's weights), each run computes it, which then is a part of the cost.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@
 
 #include "cost/machine.h"
 #include "ir/uop.h"
+#include "schedule/rewrite/changed_graph.h"
 
 namespace tiny {
 
@@ -33,14 +35,17 @@ struct ConvolutionSize {
   int64_t columns = 1;
   int64_t channels_in = 1;
   int64_t channels_out = 1;
+  bool filter_varies = false;  // from run to run
 };
 
 // The m of the tiles that are expected to be fastest on the target; 0: the sum as it stands.
-int64_t winograd_tile(const ConvolutionSize& size, const Machine& target);
+// `extra_seconds`: what tiles cost a run beyond the kernels' own time.
+int64_t winograd_tile(const ConvolutionSize& size, const Machine& target, double extra_seconds = 0);
 
 // `roots` with every sum of that kind replaced that `use` allows.  `is_constant` says by id which
 // nodes with memory hold what never changes.
-std::vector<UOp> rewrite_winograd(std::span<const UOp> roots, const Machine& target,
-                                  const std::vector<uint8_t>& is_constant, WinogradUse use);
+ChangedGraph rewrite_winograd(std::span<const UOp> roots, const Machine& target,
+                              const std::vector<uint8_t>& is_constant, WinogradUse use,
+                              double extra_seconds = 0);
 
 }  // namespace tiny

@@ -6,7 +6,6 @@
 
 #include "ir/build.h"
 #include "ir/dot.h"
-#include "ir/rebuild.h"
 #include "schedule/rewrite/narrow_operands.h"
 #include "schedule/rewrite/product_axes.h"
 #include "schedule/schedule.h"
@@ -201,10 +200,10 @@ class Rewriter {
 
 }  // namespace
 
-std::vector<UOp> rewrite_zero_points(std::span<const UOp> roots, const Target& target,
-                                     const std::vector<uint8_t>& varies) {
-  if (!(target.dots & kIntegerDots)) return {roots.begin(), roots.end()};
-  return rebuild(roots, has_memory, [&](const UOp& node, const UOp& now) {
+ChangedGraph rewrite_zero_points(std::span<const UOp> roots, const Target& target,
+                                 const std::vector<uint8_t>& varies) {
+  if (!(target.dots & kIntegerDots)) return unchanged(roots);
+  return rebuild_with_origins(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node) || now.op() != Op::ReduceAxis) return now;
     return Rewriter(now, target, varies).run().value_or(now);
   });

@@ -13,12 +13,13 @@
 
 #include "ir/target.h"
 #include "ir/uop.h"
+#include "schedule/rewrite/changed_graph.h"
 
 namespace tiny {
 
 // `roots` with every such sum rewritten; `varies`, by id: nodes that inputs reach.
-std::vector<UOp> rewrite_zero_points(std::span<const UOp> roots, const Target& target,
-                                     const std::vector<uint8_t>& varies);
+ChangedGraph rewrite_zero_points(std::span<const UOp> roots, const Target& target,
+                                 const std::vector<uint8_t>& varies);
 
 // One such sum as it is rewritten; none if the target would not multiply it in words.
 std::optional<UOp> sum_in_words(const UOp& reduce, const Target& target,

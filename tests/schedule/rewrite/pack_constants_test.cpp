@@ -37,7 +37,7 @@ class PackConstants : public testing::GraphTest {
       varies[u.id()] = u.op() == Op::Neg && u.dtype() == kFloat32 ? 1 : 0;
       for (const UOp& s : u.src()) varies[u.id()] |= varies[s.id()];
     }
-    return pack_constants({&t.node(), 1}, target, is_constant, varies).front();
+    return pack_constants({&t.node(), 1}, target, is_constant, varies).roots.front();
   }
   // The shapes of the constants that were laid out anew; values are the oracle's.
   static std::vector<Ints> packed(const Tensor& t) {

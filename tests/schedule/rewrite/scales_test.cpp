@@ -59,7 +59,7 @@ class RewriteScales : public testing::GraphTest {
       }
       return varies;
     };
-    const UOp out = rewrite_scales({&t.node(), 1}, target, reached(t.node())).front();
+    const UOp out = rewrite_scales({&t.node(), 1}, target, reached(t.node())).roots.front();
     const reference::Values want = reference::evaluate(t.node());
     const reference::Values got = reference::evaluate(out);
     EXPECT_EQ(got.shape, want.shape);
@@ -125,7 +125,7 @@ TEST_F(RewriteScales, SumsThatCouldOverflowStay) {
     std::vector<uint8_t> varies(node.graph().id_limit(), 1);
     Machine target = avx512_machine();
     target.dots = kAllDots;
-    const UOp out = rewrite_scales({&node, 1}, target, varies).front();
+    const UOp out = rewrite_scales({&node, 1}, target, varies).roots.front();
     return !(out == node);
   };
   EXPECT_TRUE(product_of(33025));

@@ -59,7 +59,7 @@ class Winograd : public ::testing::Test {
   static UOp rewritten(const Tensor& t, WinogradUse use = WinogradUse::WhereLegal) {
     std::vector<uint8_t> is_constant(t.graph().id_limit());
     for (const UOp& u : topological({&t.node(), 1})) is_constant[u.id()] = has_memory(u) ? 1 : 0;
-    return rewrite_winograd({&t.node(), 1}, avx512_machine(), is_constant, use).front();
+    return rewrite_winograd({&t.node(), 1}, avx512_machine(), is_constant, use).roots.front();
   }
   static bool is_changed(const Tensor& t, WinogradUse use = WinogradUse::WhereLegal) {
     return !(rewritten(t, use) == t.node());
@@ -240,7 +240,8 @@ TEST_F(Winograd, FiltersAreTransformedInTheOrderThatProductsReadThem) {
         is_constant[u.id()] =
             std::ranges::none_of(topological({&u, 1}), [](const UOp& n) { return is_input(n); });
     const std::vector<uint8_t> varies(is_constant.size(), 1);  // no factor is narrow
-    const std::vector<UOp> packed = pack_constants(roots, avx512_machine(), is_constant, varies);
+    const std::vector<UOp> packed =
+        pack_constants(roots, avx512_machine(), is_constant, varies).roots;
     EXPECT_FALSE(packed[0] == roots[0]);
     EXPECT_EQ(make_schedule(packed, avx512_machine()).kernels.size(), 5U) << channels;
   }

@@ -42,7 +42,7 @@ class RewriteZeroPoints : public testing::GraphTest {
       varies[u.id()] = u.op() == Op::Neg && u.dtype().bytes() == 1 ? 1 : 0;
       for (const UOp& s : u.src()) varies[u.id()] |= varies[s.id()];
     }
-    const UOp out = rewrite_zero_points({&t.node(), 1}, target, varies).front();
+    const UOp out = rewrite_zero_points({&t.node(), 1}, target, varies).roots.front();
     const reference::Values want = reference::evaluate(t.node());
     const reference::Values got = reference::evaluate(out);
     EXPECT_EQ(got.shape, want.shape);

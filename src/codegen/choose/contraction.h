@@ -1,0 +1,54 @@
+// Kernels with one reduction (a product of matrices, a convolution, a pool, sums along an axis):
+// the range with the lanes, the range whose steps are rows of a register tile, and the forms that
+// sums of them take.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "codegen/choose/editor.h"
+#include "codegen/choose/register_tile.h"
+#include "codegen/choose/window.h"
+#include "codegen/choose/words.h"
+
+namespace tiny {
+
+class Contraction {
+ public:
+  // `reduction` is one of the kernel's.  The editor and the words must outlive it.
+  Contraction(Editor& edit, Words& words, const ClosureInfo& reduction);
+
+  // Each form, in the order in which they are preferred: false, and nothing is done, where it does
+  // not fit.
+  bool fold_lanes();   // lanes along the reduction, folded at the end
+  bool slide();        // a sliding window: outputs side by side that share what they load
+  bool walk_rows();    // rows of a large matrix in memory, each walked to its end
+  bool pack_panels();  // a register tile whose operand is copied to panels, or lies so
+  bool tile();         // a register tile of what lies as it is read
+  // The first that fits; false where none does.
+  bool run();
+
+ private:
+  void choose_lane();
+  bool is_stored_along(size_t row) const;
+  void choose_row();
+  double loads_of_columns() const;
+  double bytes_in_pages(double uses) const;
+  int64_t whole_row_vectors(int64_t height) const;
+  std::optional<size_t> whole_rows() const;
+  void walk_whole_rows(size_t rows);
+  std::optional<size_t> rows_at_once() const;
+  int64_t vectors_max() const;
+  void unroll_window(int64_t vectors);
+  std::optional<size_t> row() const;
+
+  Editor& edit_;
+  Words& words_;
+  ClosureInfo reduction_;
+  RangeSet outputs_ = 0;
+  double steps_ = 1;  // of each sum
+  size_t lane_;       // positions; the number of ranges where there is none
+  size_t row_;
+};
+
+}  // namespace tiny

@@ -1,0 +1,187 @@
+// Kernels without a reduction: lanes along what lies side by side, squares that are turned in
+// registers, short ranges that choose among values unrolled.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "codegen/choose/lanes.h"
+#include "codegen/choose/strategies.h"
+
+namespace tiny {
+
+namespace {
+
+// Rows of a square of bytes, which are unpacked in pieces of 16 bytes.
+constexpr int64_t kByteRows = 16;
+// Choices by position that are unrolled together.
+constexpr int64_t kChoicesMax = 36;
+constexpr int64_t kVectorsOfTurn = 4;  // of a loop over what is stored
+constexpr double kLanesMax = 40;       // what lanes may cost that are worth having
+
+class Elementwise {
+ public:
+  explicit Elementwise(Editor& edit) : edit_(edit) {}
+  void run();
+
+ private:
+  uint64_t choosing_ranges() const;
+  void unroll_choices(uint64_t choices);
+  void lengthen_runs(size_t lane, uint64_t unrolled);
+  bool is_across(size_t lane, size_t row) const;
+  bool turn_squares();
+  std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
+
+  Editor& edit_;
+};
+
+// The short ranges that choose among values which do not depend on them.
+uint64_t Elementwise::choosing_ranges() const {
+  FreeRanges free;
+  add_free_ranges(edit_.kernel(), edit_.kernel().roots, free);
+  uint64_t known = 0;
+  for (const UOp& u : topological(edit_.kernel().roots)) {
+    if (u.op() != Op::Where) continue;
+    const uint64_t decides = free.at(u.src(0).node());
+    const uint64_t values = free.at(u.src(1).node()) | free.at(u.src(2).node());
+    if (std::has_single_bit(decides) && !(decides & values)) known |= decides;
+  }
+  uint64_t found = 0;
+  int64_t copies = 1;
+  known &= ~ordered_ranges(edit_.kernel());
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
+    if (!(known & bit(i)) || edit_.const_extent(i) < 2) continue;
+    if (edit_.const_extent(i) > kChoicesMax / copies) continue;
+    copies *= edit_.const_extent(i);
+    found |= bit(i);
+  }
+  return found;
+}
+
+// These ranges side by side and innermost, so that what their values share is computed once.
+void Elementwise::unroll_choices(uint64_t choices) {
+  std::vector<int64_t> order;
+  for (const bool inner : {false, true})
+    for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
+      if (((choices & bit(i)) != 0) == inner) order.push_back(edit_.number(i));
+  edit_.apply({OptionKind::Order, -1, 0, order, 0, false});
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
+    if (choices & bit(i)) edit_.kind(OptionKind::Upcast, edit_.number(i));
+}
+
+// Where lanes are stored apart, and what is unrolled makes runs shorter than a vector, the range
+// that continues these runs is unrolled until they are as long: they are turned by squares then.
+void Elementwise::lengthen_runs(size_t lane, uint64_t unrolled) {
+  for (const AccessInfo& a : edit_.table().accesses) {
+    if (!a.store || std::abs(a.strides[lane]) < edit_.lanes()) continue;
+    int64_t run = 1;
+    for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
+      if ((unrolled & bit(i)) && a.strides[i] == 1) run = edit_.const_extent(i);
+    if (run < 2 || edit_.lanes() % run != 0) continue;
+    for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
+      if (i == lane || (unrolled & bit(i)) || a.strides[i] != run) continue;
+      if (edit_.const_extent(i) <= edit_.lanes() / run) continue;
+      edit_.kind(OptionKind::Upcast, edit_.tile(edit_.number(i), edit_.lanes() / run));
+      return;
+    }
+  }
+}
+
+// Whether lanes along `lane` read side by side what stores have side by side along `row`.
+bool Elementwise::is_across(size_t lane, size_t row) const {
+  bool reads = false;
+  for (const AccessInfo& a : edit_.table().accesses) {
+    const int64_t along = a.strides[lane];
+    if (along == kOpaqueStride || a.strides[row] == kOpaqueStride) return false;
+    if (a.store) {
+      if (a.strides[row] != 1 || std::abs(along) < edit_.lanes()) return false;
+    } else if (along == 1) {
+      reads |= std::abs(a.strides[row]) >= edit_.lanes();
+    } else if (along != 0) {
+      return false;
+    }
+  }
+  return reads;
+}
+
+// What is read along one range and stored along another goes through registers by squares: lanes
+// along what is read, as many rows as are stored side by side.
+bool Elementwise::turn_squares() {
+  int64_t rows = kByteRows;
+  for (const AccessInfo& a : edit_.table().accesses) {
+    if (!a.store) continue;
+    const int64_t bytes = a.node.src(1).dtype().bytes();
+    if (bytes == 4) rows = edit_.lanes();
+    if ((bytes != 4 || edit_.table().widest_bytes != 4) &&
+        (bytes != 1 || edit_.lanes() < kByteRows))
+      return false;
+  }
+  for (size_t lane = 0; lane < edit_.kernel().ranges.size(); ++lane)
+    for (size_t row = 0; row < edit_.kernel().ranges.size(); ++row) {
+      const int64_t columns = edit_.most(lane), size = edit_.const_extent(row);
+      if (lane == row || 2 * size < rows || !is_across(lane, row)) continue;
+      if (columns < rows && 2 * columns < edit_.lanes()) continue;
+      const int64_t inner = size <= rows ? edit_.number(row) : edit_.tile(edit_.number(row), rows);
+      edit_.vector_tile(lane, 1);
+      edit_.kind(OptionKind::Upcast, inner);
+      // What is stored is walked as it lies.
+      const size_t outer = edit_.now().find_range(edit_.number(lane));
+      const bool is_inside = edit_.now().find_range(edit_.number(row)) > outer;
+      if (!is_inside && edit_.is_loop(edit_.number(lane)) && edit_.is_loop(edit_.number(row)))
+        edit_.put_inside(edit_.number(row), edit_.number(lane));
+      return true;
+    }
+  return false;
+}
+
+// The range, none of `unrolled`, along which a load whose lanes lie in lines of their own walks
+// these lines.
+std::optional<size_t> Elementwise::walked_by_lanes(size_t lane, uint64_t unrolled) const {
+  constexpr int64_t kNear = 16;  // elements
+  for (const AccessInfo& a : edit_.table().accesses) {
+    if (a.store || a.strides[lane] == kOpaqueStride || std::abs(a.strides[lane]) < kNear) continue;
+    for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
+      if (i != lane && !(unrolled & bit(i)) && a.strides[i] != 0 &&
+          std::abs(a.strides[i]) < kNear && edit_.most(i) > kNear)
+        return i;
+  }
+  return std::nullopt;
+}
+
+void Elementwise::run() {
+  if (edit_.lanes() < 2) return;
+  const size_t none = edit_.kernel().ranges.size();
+  const uint64_t choices = choosing_ranges();
+  size_t best = none;
+  double best_cost = 0;
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
+    if (edit_.const_extent(i) == 1 || (choices & bit(i))) continue;
+    const double cost = lane_cost(edit_, i, false);
+    if (best == none || cost <= best_cost) best = i, best_cost = cost;
+  }
+  if (!choices && turn_squares()) return;
+  if (choices) unroll_choices(choices);
+  if (best == none || (!choices && best_cost > kLanesMax)) return;
+  const std::optional<size_t> along =
+      walked_by_lanes(best, choices | ordered_ranges(edit_.kernel()));
+  edit_.vector_tile(best, choices || along ? 1 : kVectorsOfTurn);
+  if (choices) lengthen_runs(best, choices);
+  if (along) edit_.put_inside(edit_.number(*along), edit_.number(best));
+}
+
+}  // namespace
+
+bool is_elementwise(const Seen& seen) {
+  return seen.reductions.empty();
+}
+
+void propose_elementwise(const Seen& seen, std::vector<Proposal>& to) {
+  Editor edit(seen.kernel, seen.machine);
+  Elementwise(edit).run();
+  to.push_back(propose(edit.take(), seen.machine));
+}
+
+}  // namespace tiny

@@ -1,0 +1,68 @@
+// Which conditions `e >= 0` accesses, comparisons of indices and tasks ask for, before any of them
+// is decided.
+//
+// reads: the kernel, which ranges are unrolled, lanes or loops, and what sizes alone prove.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/linearize/loop_nest.h"
+#include "codegen/linearize/prover.h"
+#include "codegen/linearize/task.h"
+
+namespace tiny {
+
+// Integers made of ranges, variables and constants alone.
+bool is_index(const UOp& node);
+// A comparison of such.
+bool compares_indices(const UOp& node);
+
+class Conditions {
+ public:
+  Conditions(LoopNest& nest, Prover& prover) : nest_(nest), prover_(prover) {}
+
+  // What is not negative where a comparison of indices holds.
+  const UOp& room_of(const UOp& comparison);
+  // The conditions of loads, and of comparisons of indices, that `node` is computed from; those
+  // that the sizes alone prove are left out, and those of windows that a stage is filled with: its
+  // loops would hold all that is made of the stage once for each edge of them.
+  const std::vector<UOp>& below(const UOp& node);
+  // Conditions without which what a task adds is zero: those of a load that is a factor of a sum.
+  const std::vector<UOp>& void_outside(const Task& task);
+
+  // The kernel's facts, as the instances of a task ask for them.
+  struct TaskFacts {
+    std::vector<UOp> known;   // of which an instance can be outside
+    std::vector<UOp> guards;  // which it must ask for
+  };
+  const TaskFacts& facts_of(const Task& task);
+  // Whether a fact must hold for a task to close an iteration: one of the splits that made its
+  // ranges.
+  bool guards(const UOp& fact, const Task& task);
+  // The facts on the steps of a word.
+  std::vector<UOp> word_facts(const Task& task);
+  // What the tasks and the values below them ask for.
+  std::vector<UOp> of_tasks(Tasks tasks);
+  // Without which a step of a window adds nothing: those of factors, and of choices of a value or
+  // what changes nothing.
+  std::vector<UOp> of_window(const Task& task);
+
+  // A reduction without loops of its own, with so many instances that a few branches among them
+  // cost nothing.
+  bool is_window(const UOp& node);
+
+ private:
+  void add_range_conditions(const UOp& access, bool of_places, std::vector<UOp>& to);
+  bool has_room(const UOp& fact, const Task& task);
+  bool has_place_for_each(const UOp& stage);
+
+  LoopNest& nest_;
+  Prover& prover_;
+  std::unordered_map<const Node*, UOp> rooms_;  // of a comparison of indices
+  std::unordered_map<const Node*, std::vector<UOp>> below_;
+  std::unordered_map<const Node*, std::vector<UOp>> void_outside_;
+  std::unordered_map<const Node*, TaskFacts> task_facts_;
+};
+
+}  // namespace tiny

@@ -1,0 +1,62 @@
+#include "codegen/linearize/loop_limits.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+
+namespace tiny {
+
+LoopBounds LoopLimits::bounds_of(Tasks tasks, size_t position) {
+  LoopBounds out;
+  const UOp& r = nest_.range(position);
+  const int64_t limit = nest_.state(position).limit;
+  out.begin = emit_.index_constant(0);
+  out.end = limit ? emit_.index_constant(limit) : values_.scalar_index(r.src(0));
+  if (nest_.at(position).kind == RangeKind::Thread) {
+    out.begin = emit_.add(0, Op::LaunchArg, kInt64, {}, 0);
+    out.end = emit_.add(0, Op::LaunchArg, kInt64, {}, 1);
+  }
+  if (!r.src(0).is_const()) out.facts.push_back(add(sub(r.src(0), r), -1));
+  for (const UOp& fact : nest_.kernel().facts)
+    if (std::ranges::all_of(tasks, [&](const Task* t) { return conditions_.guards(fact, *t); }))
+      tighten(fact, position, out);
+  for (const UOp& condition : conditions_.void_outside(*tasks.front())) {
+    const auto is_void = [&](const Task* t) {
+      const std::vector<UOp>& all = conditions_.void_outside(*t);
+      return std::ranges::find(all, condition) != all.end();
+    };
+    if (!nest_.pending_in(nest_.free_of(condition)) && std::ranges::all_of(tasks, is_void))
+      tighten(condition, position, out);
+  }
+  if (const UOp end = running_.end_of_run(tasks, position)) out.end = values_.scalar_index(end);
+  return out;
+}
+
+// condition = rest + c * r >= 0, where everything but r is known here, bounds the loop over r. With
+// unrolled ranges or lanes in it, the loop ends where it holds for none of them.
+void LoopLimits::tighten(const UOp& condition, size_t position, LoopBounds& limits) {
+  const RangeSet self = bit(position);
+  const RangeSet free = nest_.free_of(condition);
+  const RangeSet pending = nest_.pending_in(free);
+  if (!(free & self) || (free & ~self & (nest_.loops() & ~nest_.open()))) return;
+  if (prover_.proven(condition)) return;
+  const UOp& r = nest_.range(position);
+  const std::optional<Affine> sum = forms_.fixed(condition);
+  const int64_t c = sum ? sum->coefficient(r) : 0;
+  if (c == 0 || (pending && c > 0)) return;
+  const std::optional<Affine> rest = forms_.extreme(*sum, r, pending, Extreme::Largest);
+  if (!rest) return;
+  const UOp room = to_uop(condition.graph(), *rest);
+  const UOp fact = add(mul(r, c), room);
+  if (pending && prover_.proven(fact)) return;
+  if (c < 0) {
+    const LinearId end = values_.scalar_index(add(floor_div(room, -c), 1));
+    limits.end = emit_.elementwise(Op::Min, kInt64, {limits.end, end});
+  } else {
+    const LinearId begin = values_.scalar_index(mul(floor_div(room, c), -1));
+    limits.begin = emit_.elementwise(Op::Max, kInt64, {limits.begin, begin});
+  }
+  limits.facts.push_back(pending ? fact : condition);
+}
+
+}  // namespace tiny

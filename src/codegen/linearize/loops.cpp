@@ -1,0 +1,124 @@
+// The loops of the lineariser: whole, split, peeled, and over balanced tiles.
+#include <algorithm>
+
+#include "codegen/linearize/lineariser.h"
+
+namespace tiny {
+
+void Lineariser::emit_loop(const Group& group, size_t range, const LoopBounds& limits) {
+  Emitter& emit = make_.emit;
+  const LinearOp& begin = emit.op(limits.begin);
+  const LinearOp& end = emit.op(limits.end);
+  if (begin.op == Op::Const && end.op == Op::Const && begin.imm >= end.imm) return;
+  const LinearId loop = emit.open(Op::Loop, kInt64, {limits.begin, limits.end}, 1);
+  if (at_.nest.at(range).overlaps) emit.set_mark(loop);
+  at_.nest.open_loop(range, loop, emit.depth());
+  const size_t known_before = at_.prover.known();
+  for (const UOp& fact : limits.facts) at_.prover.know(fact, emit.depth());
+  close_inside(group, range);
+  at_.prover.forget_beyond(known_before);
+  at_.nest.close(range);
+  emit.close();
+}
+
+// Whole tiles, then what the last one has left.
+void Lineariser::emit_split(const Group& group, size_t range, const LoopBounds& limits,
+                            const Split& split) {
+  const LinearId at = make_.values.scalar_index(split.last);
+  LoopBounds whole = limits;
+  whole.end = make_.emit.elementwise(Op::Min, kInt64, {limits.end, at});
+  whole.facts.insert(whole.facts.end(), split.facts.begin(), split.facts.end());
+  emit_loop(group, range, whole);
+  LoopBounds rest = limits;
+  rest.begin = make_.emit.elementwise(Op::Max, kInt64, {limits.begin, at});
+  emit_loop(group, range, rest);
+}
+
+void Lineariser::emit_peeled(const Group& group, size_t range, const LoopBounds& limits,
+                             const Peel& peel, int64_t end) {
+  Emitter& emit = make_.emit;
+  const int64_t size = at_.nest.extent(range);
+  for (int64_t i = 0; i < peel.first; ++i) emit_iteration(group, range, i);
+  LoopBounds middle = limits;
+  const LinearId first = emit.index_constant(peel.first);
+  const LinearId last = emit.index_constant(peel.last);
+  middle.begin = emit.elementwise(Op::Max, kInt64, {limits.begin, first});
+  middle.end = emit.elementwise(Op::Min, kInt64, {limits.end, last});
+  middle.facts.insert(middle.facts.end(), peel.facts.begin(), peel.facts.end());
+  if (peel.first < peel.last) emit_loop(group, range, middle);
+  // An iteration is known by its distance from either end of the range, which a loop that ends
+  // before it does not have.
+  LoopBounds after = limits;
+  after.begin = middle.end;
+  if (end < size) emit_loop(group, range, after);
+  for (int64_t i = peel.last; end == size && i < size; ++i)
+    emit_last_iteration(group, range, i, after.end);
+}
+
+// One iteration of a loop with its range as a constant: conditions fold, instances die.
+void Lineariser::emit_iteration(const Group& group, size_t range, int64_t value) {
+  Emitter& emit = make_.emit;
+  const bool threaded = at_.nest.at(range).kind == RangeKind::Thread;
+  if (threaded) {
+    const LinearId at = emit.index_constant(value);
+    const LinearId begin = emit.add(0, Op::LaunchArg, kInt64, {}, 0);
+    const LinearId end = emit.add(0, Op::LaunchArg, kInt64, {}, 1);
+    const LinearId is_begun = emit.elementwise(Op::LessEqual, kBool, {begin, at});
+    const LinearId is_before_end = emit.elementwise(Op::Less, kBool, {at, end});
+    emit.open(Op::If, kVoid, {emit.elementwise(Op::And, kBool, {is_begun, is_before_end})});
+  }
+  at_.nest.open_iteration(range, value);
+  close_inside(group, range);
+  at_.nest.close(range);
+  if (threaded) emit.close();
+}
+
+// The same of one that the loop may end before.
+void Lineariser::emit_last_iteration(const Group& group, size_t range, int64_t value,
+                                     LinearId end) {
+  Emitter& emit = make_.emit;
+  const LinearId at = emit.index_constant(value);
+  const bool is_sure = !make_.running.may_end_before(range);
+  if (!is_sure) emit.open(Op::If, kVoid, {emit.elementwise(Op::Less, kBool, {at, end})});
+  emit_iteration(group, range, value);
+  if (!is_sure) emit.close();
+}
+
+void Lineariser::emit_tiles(const Group& group, size_t range, const LoopBounds& limits,
+                            const Tiles& tiles) {
+  Emitter& emit = make_.emit;
+  const BalancedTile& tile = *balanced_.tiles[range];
+  const LinearId begin = emit.elementwise(Op::Max, kInt64, {limits.begin, tiles.begin});
+  const LinearId end = emit.elementwise(Op::Min, kInt64, {limits.end, tiles.end});
+  const LinearId loop = emit.open(Op::Loop, kInt64, {begin, end}, 1);
+  const LinearId walked =
+      emit.elementwise(Op::Mul, kInt64, {loop, emit.index_constant(tiles.apart)});
+  if (at_.nest.at(range).overlaps) emit.set_mark(loop);
+  const LinearId start = emit.elementwise(Op::Add, kInt64, {walked, tiles.first});
+  at_.nest.open_loop(range, start, emit.depth_of(start));
+  at_.nest.set_limit(tile.steps_in, tiles.steps);
+  const size_t known_before = at_.prover.known();
+  for (const UOp& fact : limits.facts) at_.prover.know(fact, emit.depth());
+  at_.prover.know(tiles.fact, emit.depth());
+  close_inside(group, range);
+  at_.prover.forget_beyond(known_before);
+  at_.nest.set_limit(tile.steps_in, 0);
+  at_.nest.close(range);
+  emit.close();
+}
+
+void Lineariser::emit_balanced(const Group& group, size_t range, LoopBounds limits) {
+  const BalancedTile& tile = *balanced_.tiles[range];
+  if (at_.nest.at(range).kind != RangeKind::Thread)
+    limits.end = make_.values.scalar_index(tile.count);
+  const int64_t scratch = program_.scratch_bytes;  // tiles of different sizes share it
+  int64_t most = scratch;
+  for (const Tiles& tiles : cuts_.tiles_of(tile, at_.nest.range(range))) {
+    program_.scratch_bytes = scratch;
+    emit_tiles(group, range, limits, tiles);
+    most = std::max(most, program_.scratch_bytes);
+  }
+  program_.scratch_bytes = most;
+}
+
+}  // namespace tiny

@@ -1,0 +1,77 @@
+// Values that run along a loop (Running, Before, Last).  They lie in scratch, for every coordinate
+// of the ranges inside that loop, twice: a step reads what the one before it left and writes the
+// other copy.  So a step may be computed again without harm, wherever loops are opened anew.
+//
+// reads: the nest of loops, bounds of sizes, values and accesses.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/linearize/accesses.h"
+#include "codegen/linearize/task.h"
+
+namespace tiny {
+
+class RunningValues {
+ public:
+  RunningValues(Emitter& emit, LoopNest& nest, IndexForms& forms, Prover& prover, Values& values,
+                Addresses& addresses, Accesses& accesses, LinearProgram& program)
+      : emit_(emit),
+        nest_(nest),
+        forms_(forms),
+        prover_(prover),
+        values_(values),
+        addresses_(addresses),
+        accesses_(accesses),
+        program_(program) {}
+
+  // The loops that are open where what a Last node needs can be begun: those outside of its range.
+  RangeSet loops_outside(const UOp& last);
+  // Whether it is known where a Running lies, or what a Last read lies, and making it known.
+  bool has_state(const UOp& node) { return emit_.find(state_key(node)) != nullptr; }
+  void remember_state(const UOp& node);
+
+  // What a Before or Last node reads.
+  LinearId read(const UOp& node);
+  // One step of a running value: the first is what it folds, later ones add what was before.
+  void step(const Task& task);
+
+  // Where the loop over a range may end, no node if not before its size: where no task needs
+  // another step, for whatever coordinates the loops and lanes inside have.  The first step is
+  // always taken.
+  UOp end_of_run(Tasks tasks, size_t position);
+  bool may_end_before(size_t position) const;
+
+ private:
+  struct State {         // where a running value lies in scratch
+    int64_t offset = 0;  // bytes
+    int64_t size = 0;    // of one of its two copies, in elements
+    UOp index;           // in a copy
+  };
+  size_t range_along(const UOp& node) const;
+  const State& state_of(const UOp& running);
+  LinearId state_base(const UOp& running);
+  UOp state_index(const UOp& running, const UOp& step);
+  LinearId load_state(const UOp& running, LinearId base, const UOp& step);
+  InstanceKey state_key(const UOp& node);
+  UOp steps_of(const UOp& range) const;
+  bool is_only_user(const UOp& running);
+  LinearId begin(const UOp& node);
+  void fold(const UOp& node, LinearId base, LinearId part);
+
+  Emitter& emit_;
+  LoopNest& nest_;
+  IndexForms& forms_;
+  Prover& prover_;
+  Values& values_;
+  Addresses& addresses_;
+  Accesses& accesses_;
+  LinearProgram& program_;
+  std::unordered_map<const Node*, State> states_;
+  std::unordered_map<const Node*, UOp> ends_;   // of ranges whose loops end before
+  std::unordered_map<const Node*, int> users_;  // how often a node is a source
+};
+
+}  // namespace tiny

@@ -1,0 +1,20 @@
+#include "engine/graph_passes.h"
+
+#include "engine/backend.h"
+#include "engine/observe.h"
+#include "ir/spec.h"
+
+namespace tiny {
+
+GraphPassContext graph_pass_context(Context& context) {
+  GraphPassContext out{.machine = context.backend().machine()};
+  out.winograd = winograd_use(context.flags().wino);
+  out.pack = context.flags().pack != 0;
+  out.noted = [&context](const GraphPassNote& note) {
+    if (note.changed && context.flags().spec != 0) verify_tensor(note.roots, note.name);
+    context.observer().passed(note);
+  };
+  return out;
+}
+
+}  // namespace tiny

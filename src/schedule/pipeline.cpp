@@ -1,0 +1,165 @@
+#include "schedule/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "schedule/rewrite/form_fma.h"
+#include "schedule/rewrite/onehot.h"
+#include "schedule/rewrite/own_buffers.h"
+#include "schedule/rewrite/pack_constants.h"
+#include "schedule/rewrite/scales.h"
+#include "schedule/rewrite/split_reductions.h"
+#include "schedule/rewrite/store_once.h"
+#include "schedule/rewrite/zero_points.h"
+#include "schedule/schedule.h"
+
+namespace tiny {
+
+namespace {
+
+using Roots = std::span<const UOp>;
+using Context = GraphPassContext;
+
+// What compiling the kernels of a convolution in tiles takes beyond that of one kernel, in seconds:
+// measured, two kernels of about 2 ms.  A graph that runs once pays it in that run.
+constexpr double kTilesCompileSeconds = 4e-3;
+
+bool any_node(const UOp&) {
+  return true;
+}
+bool is_reduction(const UOp& u) {
+  return u.op() == Op::ReduceAxis;
+}
+bool is_sum_of_products(const UOp& u) {
+  return u.op() == Op::ReduceAxis && u.reduce_arg().op == Op::Add && u.src(0).op() == Op::Mul;
+}
+// Elements of a byte or two that are widened: what quantised and half precision values begin with.
+bool is_widening(const UOp& u) {
+  return u.op() == Op::Cast && u.src(0).dtype().bytes() < u.dtype().bytes();
+}
+
+std::vector<uint8_t> varying_nodes(Roots roots, const Context& context) {
+  return varying(topological(roots, has_memory), context.is_fixed);
+}
+
+ChangedGraph own_buffers(Roots roots, const Context& context) {
+  return in_own_buffers(roots, context.outputs);
+}
+
+ChangedGraph scales(Roots roots, const Context& context) {
+  return rewrite_scales(roots, context.machine, varying_nodes(roots, context));
+}
+
+ChangedGraph zero_points(Roots roots, const Context& context) {
+  return rewrite_zero_points(roots, context.machine, varying_nodes(roots, context));
+}
+
+ChangedGraph store_constants_once(Roots roots, const Context& context) {
+  return store_once(roots, context.is_fixed, context.machine);
+}
+
+ChangedGraph compute_constants(Roots roots, const Context& context) {
+  context.compute(constant_frontier(roots, context.is_fixed, context.machine));
+  return unchanged(roots);
+}
+
+ChangedGraph winograd(Roots roots, const Context& context) {
+  return rewrite_winograd(roots, context.machine, constant_nodes(roots, context.is_fixed),
+                          context.winograd, context.is_program() ? 0 : kTilesCompileSeconds);
+}
+
+ChangedGraph packed(Roots roots, const Context& context) {
+  if (!context.pack) return unchanged(roots);
+  return pack_constants(roots, context.machine, constant_nodes(roots, context.is_fixed),
+                        varying_nodes(roots, context));
+}
+
+ChangedGraph walked(Roots roots, const Context& context) {
+  return context.pack ? copy_walked(roots, context.is_fixed, context.mapped_bytes)
+                      : unchanged(roots);
+}
+
+ChangedGraph stored_outputs(Roots roots, const Context& context) {
+  return copy_what_is_stored(roots, context.outputs);
+}
+
+ChangedGraph onehot(Roots roots, const Context&) {
+  return onehot_to_gather(roots);
+}
+
+ChangedGraph fma_formed(Roots roots, const Context&) {
+  return form_fma(roots);
+}
+
+ChangedGraph reductions_split(Roots roots, const Context& context) {
+  return split_reductions(roots, context.machine);
+}
+
+constexpr auto kGraph = GraphStage::Graph;
+constexpr auto kKernels = GraphStage::Kernels;
+constexpr auto kAlways = PassUse::Always;
+constexpr auto kPrograms = PassUse::Programs;
+
+// clang-format off
+const GraphPass kGraphPasses[] = {
+  {"onehot_to_gather", kGraph, kAlways, is_reduction, onehot, {},
+   "first: a mask that is an output too would be read from its buffer, and not be seen"},
+  {"in_own_buffers", kGraph, kPrograms, any_node, own_buffers, {"onehot_to_gather"},
+   "before what depends on which values have memory"},
+  {"rewrite_scales", kGraph, kAlways, is_widening, scales, {},
+   "before zero points, which then see sums of integers"},
+  {"rewrite_zero_points", kGraph, kAlways, is_widening, zero_points, {"rewrite_scales"},
+   "before constants are computed: corrections are made of constants"},
+  {"store_once", kGraph, kPrograms, any_node, store_constants_once,
+   {"rewrite_scales", "rewrite_zero_points"},
+   "just before constants are computed: what it stores is one of them"},
+  {"compute_constants", kGraph, kPrograms, any_node, compute_constants, {"store_once"},
+   "before passes that ask which operands are constants in memory"},
+  {"rewrite_winograd", kGraph, kAlways, is_sum_of_products, winograd, {"compute_constants"},
+   "before packing, which lays transformed filters out"},
+  {"pack_constants", kGraph, kPrograms, any_node, packed, {"compute_constants", "rewrite_winograd"},
+   "after all that decides which constants products read"},
+  {"copy_walked", kGraph, kPrograms, any_node, walked, {"pack_constants"},
+   "after packing: what it has laid out is no longer read where it lies"},
+  {"compute_packed", kGraph, kPrograms, any_node, compute_constants,
+   {"rewrite_winograd", "pack_constants", "copy_walked"},
+   "after the passes that say in which order constants are to lie"},
+  {"copy_what_is_stored", kGraph, kPrograms, any_node, stored_outputs, {"in_own_buffers"},
+   "last of the graph: an output that became a constant has memory by now"},
+  {"fuse_products", kKernels, kAlways, any_node, fma_formed, {"rewrite_winograd"},
+   "after all that makes sums and products"},
+  {"split_reductions", kKernels, kAlways, is_reduction, reductions_split, {"fuse_products"},
+   "last: the pieces of a sum are no sum of products that another pass would know"},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const GraphPass> graph_passes() {
+  return kGraphPasses;
+}
+
+ChangedGraph run_graph_passes(std::span<const UOp> roots, GraphStage stage,
+                              const GraphPassContext& context) {
+  ChangedGraph out = unchanged(roots);
+  if (roots.empty()) return out;
+  std::vector<UOp> order;  // of the graph as it stands
+  for (const GraphPass& pass : kGraphPasses) {
+    if (pass.stage != stage) continue;
+    if (pass.use == PassUse::Programs && !context.is_program()) continue;
+    const auto begin = std::chrono::steady_clock::now();
+    if (order.empty()) order = topological(out.roots, has_memory);
+    bool changed = false;
+    if (std::ranges::any_of(order, pass.concerns)) {
+      ChangedGraph next = pass.run(out.roots, context);
+      changed = !(next.roots == out.roots);
+      if (changed) order.clear();
+      out.become(std::move(next));
+    }
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    if (context.noted) context.noted({pass.name, seconds.count(), changed, out.roots});
+  }
+  return out;
+}
+
+}  // namespace tiny

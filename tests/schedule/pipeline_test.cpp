@@ -1,0 +1,197 @@
+// The table of passes over graphs: what each needs stands before it, and each that changes a graph
+// leaves its values, in a program and in what is computed at once.
+#include "schedule/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "engine/compile.h"
+#include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/joining.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/quantization.h"
+#include "tensor/reduce.h"
+#include "tensor/window.h"
+#include "tests/reference/reference.h"
+#include "tests/support/context.h"
+#include "tests/support/tensors.h"
+
+namespace tiny {
+namespace {
+
+using Names = std::set<std::string>;
+
+TEST(GraphPasses, WhatEachNeedsStandsBeforeIt) {
+  Names before;
+  GraphStage stage = GraphStage::Graph;
+  for (const GraphPass& pass : graph_passes()) {
+    for (const std::string_view need : pass.needs)
+      EXPECT_TRUE(before.contains(std::string(need))) << pass.name << " needs " << need;
+    EXPECT_TRUE(before.insert(pass.name).second) << pass.name << " stands twice";
+    EXPECT_FALSE(std::string(pass.why_here).empty()) << pass.name;
+    EXPECT_GE(pass.stage, stage) << pass.name << " stands behind a later stage";
+    stage = pass.stage;
+  }
+}
+
+// Those with a case below.
+const Names kCases{"onehot_to_gather", "rewrite_scales", "rewrite_zero_points",
+                   "rewrite_winograd", "fuse_products",  "split_reductions"};
+
+TEST(GraphPasses, WhatRunsWithoutAProgramHasACase) {
+  Names always;
+  for (const GraphPass& pass : graph_passes())
+    if (pass.use == PassUse::Always) always.insert(pass.name);
+  EXPECT_EQ(always, kCases);
+}
+
+// A value of `x`, whose tensors beside are captured.
+using Make = std::function<Tensor(const Tensor& x)>;
+
+class GraphPassCase : public ::testing::Test {
+ protected:
+  // The passes that changed a graph since the last call.
+  Names changed() {
+    Names found;
+    const std::string begin = "graph pass ";
+    for (size_t at = log_.find(begin); at != std::string::npos; at = log_.find(begin, at + 1)) {
+      const size_t name = at + begin.size();
+      found.insert(log_.substr(name, log_.find(' ', name) - name));
+    }
+    log_.clear();
+    return found;
+  }
+  Tensor values(const Ints& shape, int64_t first = 0) {
+    testing::Floats out;
+    for (int64_t i = 0; i < product(to_shape(shape)).value(); ++i)
+      out.push_back(static_cast<float>((i + first) % 11 - 5) / 8);
+    return testing::floats(context_, out, shape);
+  }
+  // `make` of the same numbers: computed at once, and by a program that binds them.
+  testing::Floats realized(const Ints& shape, const Make& make) {
+    return testing::floats_of(make(values(shape)));
+  }
+  testing::Floats of_program(const Ints& shape, const Make& make) {
+    const int64_t count = product(to_shape(shape)).value();
+    const UOp input = make_input(*context_, kFloat32, count);
+    const Tensor out = make(reshape(Tensor(context_, input), to_shape(shape)));
+    const CompiledProgram made = compile_program(*context_, {&out.node(), 1}, {&input, 1});
+    const auto run = make_ref<tiny::Run>(made.program);
+    const testing::Floats given = testing::floats_of(values(shape));
+    run->bind_input(0, context_->from_host(given.data(), count * 4));
+    testing::Floats result(static_cast<size_t>(element_count(out)));
+    const int64_t bytes = std::ssize(result) * 4;
+    const Ref<Storage> memory = context_->allocate(bytes);
+    run->bind_output(0, memory);
+    run->execute();
+    context_->device().copy_out(nullptr, result.data(), memory->memory(), 0, bytes);
+    return result;
+  }
+
+  void expect(const std::string& pass, const Ints& shape, const Make& make) {
+    ASSERT_TRUE(kCases.contains(pass));
+    const reference::Values want = reference::evaluate(make(values(shape)).node());
+    changed();
+    const testing::Floats at_once = realized(shape, make);
+    EXPECT_TRUE(changed().contains(pass)) << "computed at once, " << pass;
+    const testing::Floats of_run = of_program(shape, make);
+    EXPECT_TRUE(changed().contains(pass)) << "in a program, " << pass;
+    ASSERT_EQ(at_once.size(), want.size());
+    ASSERT_EQ(of_run.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      const double bound = 1e-4 * std::max(1.0, std::abs(want.real[i]));
+      ASSERT_NEAR(at_once[i], want.real[i], bound) << pass << " computed at once, element " << i;
+      ASSERT_NEAR(of_run[i], want.real[i], bound) << pass << " in a program, element " << i;
+    }
+  }
+
+  static void listen(void* user, const char* text) { *static_cast<std::string*>(user) += text; }
+
+  static Flags flags() {
+    Flags f = testing::flags_for("cpu");
+    f.threads = 2;
+    f.debug = 3;
+    f.spec = 1;
+    f.wino = "1";  // wherever legal
+    f.cache = 0;
+    return f;
+  }
+  Ref<Context> make_context() {
+    Flags f = flags();
+    f.log = {listen, &log_};
+    return make_ref<Context>(f);
+  }
+
+  std::string log_;
+  Ref<Context> context_ = make_context();
+};
+
+Tensor widened(const Tensor& t, DType via) {
+  return cast(cast(t * number(t, 8), via), kInt32);
+}
+
+TEST_F(GraphPassCase, AProductWithAMaskIsARead) {
+  const Tensor table = values({5, 3});
+  expect("onehot_to_gather", {4}, [&](const Tensor& x) {
+    const Tensor index = cast(abs(x) * number(x, 6.4), kInt64);
+    return matmul(one_hot(index, 5, number(x, 1), number(x, 0)), table);
+  });
+}
+
+TEST_F(GraphPassCase, ScalesLeaveProductsOfBytes) {
+  if (!(context_->backend().target().dots & kIntegerDots)) GTEST_SKIP() << "no dot products";
+  expect("rewrite_scales", {16, 64}, [&](const Tensor& x) {
+    const Tensor a = cast(cast(x * number(x, 8), kInt8), kFloat32) * number(x, 0.125);
+    const Tensor b = cast(cast(abs(x) * number(x, 8), kUInt8), kFloat32) * number(x, 0.25);
+    return matmul(a, permute(b, {1, 0}));
+  });
+}
+
+TEST_F(GraphPassCase, ZeroPointsLeaveProductsOfBytes) {
+  if (!(context_->backend().target().dots & kIntegerDots)) GTEST_SKIP() << "no dot products";
+  expect("rewrite_zero_points", {16, 64}, [&](const Tensor& x) {
+    const Tensor a = widened(x, kInt8), b = widened(abs(x), kUInt8) - number(widened(x, kInt8), 3);
+    return cast(matmul(a, permute(b, {1, 0})), kFloat32);
+  });
+}
+
+TEST_F(GraphPassCase, ConvolutionsAreComputedInTiles) {
+  const Tensor w = values({8, 4, 3, 3}, 3);
+  expect("rewrite_winograd", {1, 4, 10, 9},
+         [&](const Tensor& x) { return relu(conv(x, w, Tensor(), {})); });
+}
+
+// The output is what the pass has made anew, in another order than it was stored in.
+TEST_F(GraphPassCase, AConvolutionThatIsTheResultHasMemoryOfItsOwn) {
+  const Tensor w = values({8, 4, 3, 3}, 3);
+  expect("rewrite_winograd", {1, 4, 10, 9},
+         [&](const Tensor& x) { return conv(x, w, Tensor(), {}); });
+}
+
+TEST_F(GraphPassCase, ProductsAndSumsAreOneRounding) {
+  expect("fuse_products", {3, 5}, [](const Tensor& x) { return x * x + x; });
+}
+
+TEST_F(GraphPassCase, LongSumsAreCut) {
+  expect("split_reductions", {1 << 19}, [](const Tensor& x) { return sum(exp(x), {0}); });
+}
+
+// Equal values of which each is asked for.
+TEST_F(GraphPassCase, ResultsThatBecomeOneNodeAreBothThere) {
+  Tensor x = values({3, 5}), y = values({3, 5}, 2);
+  Tensor a = x * y + x, b = x + x * y;
+  Tensor* both[] = {&a, &b};
+  realize(both);
+  EXPECT_EQ(testing::floats_of(a), testing::floats_of(b));
+}
+
+}  // namespace
+}  // namespace tiny
