@@ -101,7 +101,7 @@ constexpr auto kAlways = PassUse::Always;
 constexpr auto kPrograms = PassUse::Programs;
 
 // clang-format off
-const GraphPass kGraphPasses[] = {
+constexpr GraphPass kGraphPasses[] = {
   {"onehot_to_gather", kGraph, kAlways, is_reduction, onehot, {},
    "first: a mask that is an output too would be read from its buffer, and not be seen"},
   {"in_own_buffers", kGraph, kPrograms, any_node, own_buffers, {"onehot_to_gather"},

@@ -3,6 +3,7 @@
 // said by the context, and only a program has memory for it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -55,7 +56,7 @@ struct GraphPass {
   // Whether the pass may change a graph with such a node: others are not walked again.
   bool (*concerns)(const UOp& node);
   ChangedGraph (*run)(std::span<const UOp> roots, const GraphPassContext& context);
-  std::vector<std::string_view> needs;  // the passes before that it builds on
+  std::array<std::string_view, 3> needs;  // the passes before that it builds on; "": no more
   const char* why_here;
 };
 
