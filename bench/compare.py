@@ -65,7 +65,7 @@ def parsed():
                         help="fewer models and rounds, 0.1 s per row: about two minutes")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE",
-                        help="put the tables below '## Figures' in that document")
+                        help="put what is missed, then the tables, below '## Figures' in that document")
     parser.add_argument("--fit", action="store_true", help="joins: fit the weights of their cost")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name has TEXT")
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
@@ -91,8 +91,8 @@ def main():
         result[name], text = PARTS[name](arguments)
         texts.append(part_text(name, result[name], text))
         print(texts[-1], flush=True)
-    texts.append(missed_text(result))
-    print(texts[-1])
+    texts.insert(1, missed_text(result))
+    print(texts[1])
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=1))
     if arguments.write:

@@ -243,6 +243,19 @@ Tensors Call::subgraph(const Graph& graph, const Tensors& inputs) const {
   return importer_.subgraph(graph, inputs);
 }
 
+std::optional<Tensors> Call::branch(const Graph& graph, const Tensor& condition,
+                                    std::string& failure) const {
+  return importer_.branch(graph, condition, failure);
+}
+
+Tensor Call::guard() const {
+  return importer_.guard();
+}
+
+bool Call::is_known(const Tensor& tensor) const {
+  return !depends_on_input(tensor.node());
+}
+
 Ints dims_of(const Tensor& tensor) {
   return const_dims(tensor.shape());
 }

@@ -106,6 +106,15 @@ class Call {
   // The outputs of a graph in an attribute, given its inputs; it sees the names around the node.
   Tensors subgraph(const Graph& graph, const Tensors& inputs) const;
 
+  // The same of a graph without inputs that is computed where `condition` is not 0; none if it
+  // cannot be built for these shapes and types, and `failure` says why.
+  std::optional<Tensors> branch(const Graph& graph, const Tensor& condition,
+                                std::string& failure) const;
+  // Whether the graphs around are computed (bool, one element); none if they are in any case.
+  Tensor guard() const;
+  // Whether no input's elements decide it.
+  bool is_known(const Tensor& tensor) const;
+
   // Throws about this node.
   template <class... Parts>
   [[noreturn]] void unsupported(const Parts&... parts) const {

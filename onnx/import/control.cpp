@@ -1,9 +1,13 @@
-// Control flow whose course is known when the model is compiled: branches are chosen; loops are
-// loops where their bodies are the same for every round, else unrolled.
+// Control flow.  Where its course is known when the model is compiled branches are chosen, and
+// loops are loops where their bodies are the same for every round, else unrolled; the run decides
+// the rest.
+#include "tensor/control.h"
 #include "base/error.h"
+#include "engine/custom_op.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
 #include "tensor/create.h"
+#include "tensor/custom.h"
 #include "tensor/elementwise.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
@@ -16,26 +20,59 @@ namespace {
 // Rounds of one loop; each becomes a copy of its body.
 constexpr int64_t kRoundsMax = 4096;
 
-// A condition that input data decides: both branches, of which one is chosen element by element.
-Tensors both_branches(Call& c) {
-  const Tensors yes = c.subgraph(c.graph_attr("then_branch"), {});
-  const Tensors no = c.subgraph(c.graph_attr("else_branch"), {});
-  c.check(yes.size() == no.size(), "its branches have ", yes.size(), " and ", no.size(),
-          " outputs");
+// Stands for a branch that cannot be built: taking it is the error.
+class RefusedBranch : public CustomOp {
+ public:
+  RefusedBranch(const Node& node, std::string why, const Tensors& like)
+      : CustomOp("", cat(node.op_type, " \"", node.name, "\"")), why_(std::move(why)) {
+    for (const Tensor& t : like) values_.push_back({t.dtype(), t.shape(), -1});
+  }
+  std::vector<HostCall::Value> infer(const std::string&, std::span<const HostCall::Value>,
+                                     size_t) const override {
+    return values_;
+  }
+  void run(const RunningCall&) const override {
+    throw Error(Status::Unsupported,
+                cat("the branch that ", name(), " takes cannot be computed: ", why_));
+  }
+
+ private:
+  std::string why_;
+  std::vector<HostCall::Value> values_;
+};
+
+// A condition that input data decides: the run computes the branch that it chooses.
+Tensors chosen_branch(Call& c) {
   c.check(element_count(dims_of(c.in(0)), "a condition") == 1, "a condition of shape ",
           c.in(0).shape());
   const Tensor condition = reshape(c.in(0), Shape());
-  Tensors out;
-  for (size_t i = 0; i < yes.size(); ++i) {
-    if (dims_of(yes[i]) != dims_of(no[i]) || yes[i].dtype() != no[i].dtype())
+  std::string why_not_yes, why_not_no;
+  auto yes = c.branch(c.graph_attr("then_branch"), condition, why_not_yes);
+  auto no = c.branch(c.graph_attr("else_branch"), invert(condition), why_not_no);
+  if (!yes && !no) c.unsupported("neither of its branches can be computed: ", why_not_yes);
+  const bool is_whole = yes && no;
+  const auto refused = [&](const std::string& why, const Tensors& like) {
+    if (is_of_open_step(condition))
+      c.unsupported("its condition depends on a loop's round and a branch cannot be computed: ",
+                    why);
+    return call_custom(c.context(), make_ref<RefusedBranch>(c.node(), why, like), "{}", {},
+                       like.size());
+  };
+  if (!yes) yes = refused(why_not_yes, *no);
+  if (!no) no = refused(why_not_no, *yes);
+  c.check(yes->size() == no->size(), "its branches have ", yes->size(), " and ", no->size(),
+          " outputs");
+  for (size_t i = 0; is_whole && i < yes->size(); ++i) {
+    const Tensor &a = (*yes)[i], &b = (*no)[i];
+    if (a.dtype() == b.dtype() && a.shape() == b.shape()) continue;
+    if (a.dtype() != b.dtype() || dims_of(a) != dims_of(b))
       c.unsupported("its condition depends on input data and its branches differ in shape or type");
-    out.push_back(where(condition, yes[i], no[i]));
   }
-  return out;
+  return choose(condition, *yes, *no, c.guard());
 }
 
 Tensors import_if(Call& c) {
-  if (!c.known(0)) return both_branches(c);
+  if (!c.known(0)) return chosen_branch(c);
   return c.subgraph(c.graph_attr(c.integer(0) != 0 ? "then_branch" : "else_branch"), {});
 }
 
@@ -77,12 +114,33 @@ std::optional<Tensors> loop_by_steps(Call& c, const Graph& body, int64_t rounds,
   return out;
 }
 
+// A loop whose rounds are known in the run alone: by their number, by a condition, or both.
+Tensors loop_in_run(Call& c, const Graph& body, size_t carried) {
+  if (body.outputs.size() > 1 + carried)
+    c.unsupported("a loop that collects values in as many rounds as input data decides");
+  const auto number = [&](int64_t value) {
+    return full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(value));
+  };
+  Tensor rounds = c.has(0) ? reshape(c.in(0), Shape()) : number(INT64_MAX);
+  if (c.has(1)) rounds = where(reshape(c.in(1), Shape()), rounds, number(0));
+  if (c.guard()) rounds = where(c.guard(), rounds, number(0));
+  Tensors state;
+  for (size_t i = 0; i < carried; ++i) state.push_back(c.in(2 + i));
+  return repeat(rounds, state, [&](const Tensor& round, const Tensors& now) {
+    Tensors inputs{round, full(c.context(), kBool, {}, 1)};
+    inputs.insert(inputs.end(), now.begin(), now.end());
+    const Tensors made = c.subgraph(body, inputs);
+    return Round{{made.begin() + 1, made.end()}, made[0]};
+  });
+}
+
 // Body: (round, condition, carried..) to (condition, carried.., scanned..).
 Tensors import_loop(Call& c) {
   const Graph& body = c.graph_attr("body");
   const size_t carried = c.inputs() > 2 ? c.inputs() - 2 : 0;
   c.check(body.outputs.size() >= 1 + carried && c.outputs() <= body.outputs.size() - 1,
           "its body has ", body.outputs.size(), " outputs");
+  if ((c.has(0) && !c.known(0)) || (c.has(1) && !c.known(1))) return loop_in_run(c, body, carried);
   const int64_t rounds = c.has(0) ? c.integer(0) : INT64_MAX;
   bool go = !c.has(1) || c.integer(1) != 0;
   if (go && rounds > 0 && rounds <= kRecurrenceStepsMax)
@@ -96,6 +154,7 @@ Tensors import_loop(Call& c) {
                    full(c.context(), kBool, {}, 1)};
     inputs.insert(inputs.end(), state.begin(), state.end());
     const Tensors results = c.subgraph(body, inputs);
+    if (!c.is_known(results[0])) return loop_in_run(c, body, carried);
     go = c.number_of(results[0], "the condition of its body") != 0;
     state.assign(results.begin() + 1, results.begin() + 1 + static_cast<int64_t>(carried));
     for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(results[1 + carried + i]);

@@ -15,6 +15,7 @@
 #include "onnx/import/table.h"
 #include "tensor/create.h"
 #include "tensor/custom.h"
+#include "tensor/elementwise.h"
 #include "tensor/movement.h"
 
 namespace tiny::onnx {
@@ -387,6 +388,32 @@ Tensors Importer::subgraph(const Graph& graph, const Tensors& inputs) {
   scopes_.pop_back();
   require(complete, Status::Unsupported, "its graph holds or needs what is not supported");
   return outputs;
+}
+
+std::optional<Tensors> Importer::branch(const Graph& graph, const Tensor& condition,
+                                        std::string& failure) {
+  const size_t depth = scopes_.size(), noted = unsupported_.size();
+  const Tensor outer = guard_;
+  guard_ = outer ? bit_and(outer, condition) : condition;
+  std::optional<Tensors> made;
+  try {
+    made = subgraph(graph, {});
+  } catch (const FreeDimension&) {
+    throw;
+  } catch (const Error& e) {
+    const Status s = e.status();
+    const bool is_of_graph = s == Status::Unsupported || s == Status::Shape || s == Status::DType ||
+                             s == Status::InvalidModel || s == Status::InvalidArgument;
+    if (!is_of_graph) throw;
+    failure = unsupported_.size() > noted
+                  ? cat(unsupported_[noted].op_type, " \"", unsupported_[noted].node,
+                        "\": ", unsupported_[noted].reason)
+                  : e.message();
+    scopes_.erase(scopes_.begin() + static_cast<ptrdiff_t>(depth), scopes_.end());
+    unsupported_.erase(unsupported_.begin() + static_cast<ptrdiff_t>(noted), unsupported_.end());
+  }
+  guard_ = outer;
+  return made;
 }
 
 namespace {

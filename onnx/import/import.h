@@ -81,6 +81,8 @@ class Importer {
   HostTensor host_value_of(const Tensor& tensor, const std::string& what);
   Shape host_sizes_of(const Tensor& tensor, const std::string& what);
   Tensors subgraph(const Graph& graph, const Tensors& inputs);
+  std::optional<Tensors> branch(const Graph& graph, const Tensor& condition, std::string& failure);
+  const Tensor& guard() const { return guard_; }
 
  private:
   // The names of one graph.
@@ -105,6 +107,7 @@ class Importer {
   bool is_alone_ = false;
   const GraphOrigins* origins_;
   std::vector<Scope> scopes_;
+  Tensor guard_;  // whether what is imported is computed; none: in any case
   std::vector<UnsupportedNode> unsupported_;
 };
 

@@ -43,9 +43,12 @@ class Builder {
     }
     table_.gathered = table_.opaque & ~divided_;
     table_.opaque |= divided_;
+    RangeSet scalar = table_.opaque;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (kernel_.ranges[i].kind == RangeKind::Vec) scalar &= ~bit(i);
     for (const UOp& u : order_) {
-      // What depends on no range that lanes may lie along is one value for all lanes.
-      if (!(free_[u.node()] & ~table_.opaque)) continue;
+      // What depends on no range that lanes lie along, or may, is one value for all lanes.
+      if (!(free_[u.node()] & ~scalar)) continue;
       if (has(u.op(), kElementwise)) count_indices(u);
       if (u.dtype() != kVoid && u.op() != Op::Param && !is_index(u))
         table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());

@@ -67,7 +67,11 @@ class ScanNumbers {
   void write(ByteWriter& out, const ScanPart& part) {
     const auto [at, added] = numbers_.try_emplace(part.loop.get(), numbers_.size());
     out.number(uint64_t{at->second}).number(part.kind).number(uint64_t{part.index});
-    if (added) out.text(to_string(part.loop->count)).number(uint64_t{part.loop->outputs});
+    if (added) {
+      const ScanLoop& loop = *part.loop;
+      out.text(to_string(loop.count)).number(uint64_t{loop.outputs}).number(uint64_t{loop.states});
+      out.number(loop.is_counted).number(loop.asks).number(loop.is_branch);
+    }
     out.number(part.reverse).text(to_string(part.shape));
   }
 

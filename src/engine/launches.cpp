@@ -27,6 +27,7 @@ std::vector<Group> groups_of(const Plan& plan, std::span<const int64_t> variable
   std::vector<Group> groups;
   for (size_t i = 0; i < plan.loops.size(); ++i) {
     const TapeLoop& loop = plan.loops[i];
+    if (loop.is_counted()) continue;
     if (!loop.beside) groups.push_back({i, i, loop.first, 0, loop.count.value(variables), 0, 0});
     groups.back().end = i + 1;
     groups.back().entries = loop.end - groups.back().entry;
@@ -143,13 +144,43 @@ class Waits {
   std::vector<const Group*> group_of_;  // by entry
 };
 
+// The parts in which the run counts steps, and what is before, between and behind them.
+std::vector<LaunchPart> parts_of(const Plan& plan, std::span<const LaunchPlace> order) {
+  std::vector<LaunchPart> parts;
+  size_t at = 0;
+  const auto add_until = [&](uint32_t entry, uint32_t loop) {
+    const size_t first = at;
+    while (at < order.size() && order[at].entry < entry) ++at;
+    if (at > first) parts.push_back({first, at, loop});
+  };
+  for (uint32_t i = 0; i < plan.loops.size(); ++i) {
+    if (!plan.loops[i].is_counted()) continue;
+    add_until(plan.loops[i].first, LaunchPart::kOnce);
+    add_until(plan.loops[i].end, i);
+  }
+  add_until(static_cast<uint32_t>(plan.tape.size()), LaunchPart::kOnce);
+  return parts;
+}
+
+// Leaves what each launch waits for in its own part.
+void number_in_parts(LaunchList& list) {
+  for (const LaunchPart& part : list.parts)
+    for (size_t i = part.first; i < part.end && part.first > 0; ++i) {
+      std::vector<uint32_t>& after = list.after[i];
+      std::erase_if(after, [&](uint32_t other) { return other < part.first; });
+      for (uint32_t& other : after) other -= static_cast<uint32_t>(part.first);
+    }
+}
+
 }  // namespace
 
 LaunchList list_launches(const Plan& plan, std::span<const int64_t> variables) {
   LaunchList list;
   std::vector<Group> groups = groups_of(plan, variables);
   list.order = order_of(plan, groups, INT64_MAX, &Group::at);
-  list.after = groups.empty() ? find_dependencies(plan) : Waits(plan, groups, list.order).run();
+  list.after = plan.loops.empty() ? find_dependencies(plan) : Waits(plan, groups, list.order).run();
+  list.parts = parts_of(plan, list.order);
+  number_in_parts(list);
   list.uses.resize(plan.slots.size());
   list.steps.resize(plan.tape.size());
   for (const LaunchPlace& place : list.order) {

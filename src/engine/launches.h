@@ -1,5 +1,5 @@
 // The launches of one execution: the tape's entries in order, those of a scan's segment once for
-// each step.
+// each step; once, where the run counts the steps.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,21 @@ struct SlotUse {
   uint32_t step = 0;
 };
 
+// Launches that are given to the device at once: what comes after them waits for all.
+struct LaunchPart {
+  size_t first = 0;  // launches [first, end)
+  size_t end = 0;
+  uint32_t loop = kOnce;  // of the plan's, whose steps the run counts: so often
+  static constexpr uint32_t kOnce = UINT32_MAX;
+};
+
 struct LaunchList {
   std::vector<LaunchPlace> order;
-  std::vector<std::vector<uint32_t>> after;  // by launch: others that it comes after
-  std::vector<std::vector<SlotUse>> uses;    // by slot
-  std::vector<int64_t> steps;                // by entry of the tape: how often it is launched
+  // By launch: others that it comes after, numbered from the beginning of its part.
+  std::vector<std::vector<uint32_t>> after;
+  std::vector<LaunchPart> parts;
+  std::vector<std::vector<SlotUse>> uses;  // by slot
+  std::vector<int64_t> steps;              // by entry of the tape: how often it is launched
   int64_t arguments = 0;
   int64_t interpreted = 0;  // launches of bytecode
 };

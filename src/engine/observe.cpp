@@ -221,7 +221,10 @@ void Observer::planned(const Plan& plan) const {
     const TapeEntry& entry = plan.tape[i];
     for (const TapeLoop& loop : plan.loops)
       if (loop.first == i)
-        text += cat("  ", loop.count.is_const() ? std::to_string(loop.count.value({})) : "n",
+        text += cat("  ",
+                    loop.is_counted()       ? cat("as many as buffer ", loop.counted, " says,")
+                    : loop.count.is_const() ? std::to_string(loop.count.value({}))
+                                            : "n",
                     " steps of ", loop.end - loop.first, " kernels",
                     loop.beside ? ", beside the steps before\n" : "\n");
     text += "  " + entry.info.name;

@@ -129,7 +129,12 @@ class Planner {
       plan_.variables.push_back({arg.name, arg.min, arg.max});
     }
     plan_.loops = loops_.tape();
+    for (const ScheduledScan& scan : schedule_.scans)
+      for (const UOp& result : scan.results)
+        if (const UOp* prior = prior_of(result)) shared_.emplace(prior->node(), result);
     compile(context);
+    for (const ScheduledScan& scan : schedule_.scans)
+      if (scan.loop->is_counted && loops_.has(scan.loop)) add_count(scan);
     // An output is written even if no kernel does: a slot says how many bytes it has.
     for (const UOp& out : request_.outputs) slot_of(out, 0);
     place_arena();
@@ -180,8 +185,10 @@ class Planner {
     const Kernel& kernel = schedule_.kernels[i].kernel;
     for (const UOp& value : schedule_.kernels[i].values) {
       entry.slots.push_back(slot_of(value, static_cast<int64_t>(i)));
-      if (const ScanLoop* scan = schedule_.kernels[i].scan)
-        keep_in_loop(scan, value, entry.slots.back());
+      const ScanLoop* scan = schedule_.kernels[i].scan;
+      const ScanLoop* segment = schedule_.kernels[i].segment;
+      if (scan) keep_in_loop(scan, value, entry.slots.back());
+      if (segment && segment != scan) keep_in_loop(segment, value, entry.slots.back());
     }
     for (size_t p = 0; p < entry.slots.size(); ++p) {
       Slot& slot = plan_.slots[entry.slots[p]];
@@ -231,19 +238,52 @@ class Planner {
       const ScanLoop* scan = schedule_.kernels[i].scan;
       for (const UOp& value : schedule_.kernels[i].values) {
         size_t& last = last_use_[value.node()];
-        last = std::max(last, scan && !loops_.is_of_step(value, scan) ? kNever : i);
+        const bool is_read_again = scan && !scan->is_branch && !loops_.is_of_step(value, scan);
+        last = std::max(last, is_read_again ? kNever : i);
         if (value.op() == Op::ScanStep) last_use_[value.src(0).node()] = kNever;
       }
     }
+    for (const ScheduledScan& scan : schedule_.scans)
+      for (const UOp& result : scan.results)
+        for (const UOp& source : result.src().subspan(scan.loop->stores()))
+          last_use_[source.node()] = kNever;
   }
 
   // What a scan uses is there from the first to the last of the steps; but what is of one step
   // alone, where no other scan's kernels come in between.
   void keep_in_loop(const ScanLoop* scan, const UOp& value, uint32_t slot) {
+    if (scan->is_branch) return;
     if (loops_.is_of_step(value, scan) && loops_.is_alone(scan)) return;
     const auto [first, last] = loops_.kernels_beside(scan);
     touch(slot, first);
     touch(slot, last);
+  }
+
+  // What the result of a branch is without its step: its value is in the same memory.
+  static const UOp* prior_of(const UOp& result) {
+    const ScanLoop& loop = *scan_part(result).loop;
+    return loop.is_branch && result.src().size() > loop.stores() + 1 ? &result.src().back()
+                                                                     : nullptr;
+  }
+
+  // What the run reads of a scan whose steps it counts.
+  void add_count(const ScheduledScan& scan) {
+    TapeLoop& loop = plan_.loops[loops_.number(scan.loop)];
+    const UOp& result = scan.results.front();
+    loop.counted = slot_of(result.src(scan.loop->stores()), loop.first);
+    if (!scan.loop->asks) return;
+    loop.again = slot_of(result.src(scan.loop->stores() - 1), loop.first);
+    touch(loop.again, loop.end - 1);
+  }
+
+  // Of a branch: the store of an output that somebody reads goes to the output itself.
+  const UOp* result_of(const UOp& store) const {
+    if (store.op() != Op::ScanStore || !scan_part(store).loop->is_branch) return nullptr;
+    const auto scan =
+        std::ranges::find(schedule_.scans, scan_part(store).loop.get(), &ScheduledScan::loop);
+    const auto result = std::ranges::find_if(
+        scan->results, [&](const UOp& r) { return scan_part(r).index == scan_part(store).index; });
+    return result == scan->results.end() ? nullptr : &*result;
   }
 
   Slot moving_slot(const UOp& value, int64_t time) {
@@ -269,6 +309,9 @@ class Planner {
     slot.motion.before = value.op() == Op::ScanStep;
     slot.motion.after_last = value.op() == Op::Scan;
     if (slot.motion.before) slot.motion.first = slot_of(value.src(0), time);
+    // There may be no step.
+    if (slot.motion.after_last && part.loop->is_counted)
+      slot.motion.first = slot_of(value.src(part.loop->stores() + 1 + part.index), time);
     return slot;
   }
 
@@ -298,6 +341,9 @@ class Planner {
   // ---- Slots.
 
   uint32_t slot_of(const UOp& value, int64_t time) {
+    if (const UOp* result = result_of(value)) return slot_of(UOp(*result), time);
+    if (const auto shared = shared_.find(value.node()); shared != shared_.end())
+      return slot_of(UOp(shared->second), time);
     auto known = slots_.find(value.node());
     if (known == slots_.end()) {
       Slot slot = is_moving(value) ? moving_slot(value, time) : new_slot(value);
@@ -310,6 +356,7 @@ class Planner {
   bool is_moving(const UOp& value) const {
     if (has_memory(value) || !is_of_scan(value)) return false;
     if (!loops_.has(scan_part(value).loop.get())) return false;
+    if (scan_part(value).kind == ScanPart::Kind::Again) return false;
     return value.op() != Op::Scan || scan_part(value).kind == ScanPart::Kind::Last;
   }
 
@@ -382,6 +429,7 @@ class Planner {
   std::unordered_map<const Node*, size_t> last_use_;  // the last kernel that reads or stores it
   std::vector<Lifetime> lifetimes_;
   std::unordered_map<const Node*, uint32_t> alternating_;  // by store
+  std::unordered_map<const Node*, UOp> shared_;            // whose memory a value lies in
 };
 
 }  // namespace

@@ -10,16 +10,11 @@ PlanLoops::PlanLoops(const Schedule& schedule, std::span<const UOp> variables)
     : schedule_(schedule) {
   for (uint32_t i = 0; i < schedule.kernels.size(); ++i) {
     const ScheduledKernel& kernel = schedule.kernels[i];
-    if (!kernel.scan) continue;
-    if (numbers_.try_emplace(kernel.scan, tape_.size()).second) {
-      tape_.push_back({i, i, SizeExpression(kernel.scan->count, variables)});
-      counts_.push_back(kernel.scan->count);
-    }
-    TapeLoop& loop = tape_[numbers_.at(kernel.scan)];
-    invariant(loop.end == i, "the kernels of a scan follow each other");
-    ++loop.end;
+    if (kernel.segment) add(kernel.segment, i, kernel.segment, variables);
+    if (kernel.scan && kernel.scan != kernel.segment)
+      add(kernel.scan, i, kernel.segment, variables);
     for (const ScheduledStore& store : kernel.stores)
-      made_in_[store.destination.node()] = kernel.scan;
+      made_in_[store.destination.node()] = {kernel.scan, kernel.segment};
   }
   for (size_t i = 0; i < tape_.size(); ++i) {
     tape_[i].beside = i > 0 && can_be_beside(groups_.back(), i);
@@ -27,9 +22,24 @@ PlanLoops::PlanLoops(const Schedule& schedule, std::span<const UOp> variables)
   }
 }
 
+void PlanLoops::add(const ScanLoop* scan, uint32_t kernel, const ScanLoop* segment,
+                    std::span<const UOp> variables) {
+  if (numbers_.try_emplace(scan, tape_.size()).second) {
+    tape_.push_back({kernel, kernel, SizeExpression(scan->count, variables)});
+    scans_.push_back(scan);
+    segments_.push_back(segment);
+  }
+  TapeLoop& loop = tape_[numbers_.at(scan)];
+  invariant(loop.end == kernel, "the kernels of a scan follow each other");
+  ++loop.end;
+}
+
 // Whether segment `loop` may be executed step by step with those from `group` on.
 bool PlanLoops::can_be_beside(size_t group, size_t loop) const {
-  if (tape_[loop].first != tape_[loop - 1].end || !(counts_[loop] == counts_[group])) return false;
+  if (scans_[loop]->is_counted || scans_[loop - 1]->is_counted) return false;
+  if (segments_[loop] != segments_[group] || !(scans_[loop]->count == scans_[group]->count))
+    return false;
+  if (tape_[loop].first != tape_[loop - 1].end) return false;
   for (size_t k = tape_[loop].first; k < tape_[loop].end; ++k)
     for (const UOp& value : schedule_.kernels[k].values) {
       const UOp& read = value.op() == Op::ScanStep ? value.src(0) : value;
@@ -42,7 +52,8 @@ bool PlanLoops::can_be_beside(size_t group, size_t loop) const {
 
 bool PlanLoops::is_of_step(const UOp& value, const ScanLoop* scan) const {
   const auto made = made_in_.find(value.node());
-  return made != made_in_.end() && made->second == scan && value.op() != Op::ScanStore;
+  return made != made_in_.end() && value.op() != Op::ScanStore &&
+         (made->second.scan == scan || made->second.segment == scan);
 }
 
 std::pair<int64_t, int64_t> PlanLoops::kernels_beside(const ScanLoop* scan) const {

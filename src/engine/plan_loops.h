@@ -30,14 +30,22 @@ class PlanLoops {
   bool is_alone(const ScanLoop* scan) const;
 
  private:
+  struct Maker {
+    const ScanLoop* scan = nullptr;
+    const ScanLoop* segment = nullptr;
+  };
+
+  void add(const ScanLoop* scan, uint32_t kernel, const ScanLoop* segment,
+           std::span<const UOp> variables);
   bool can_be_beside(size_t group, size_t loop) const;
 
   const Schedule& schedule_;
   std::vector<TapeLoop> tape_;
-  std::vector<Dim> counts_;
-  std::vector<size_t> groups_;  // by segment: the first that it is executed with
+  std::vector<const ScanLoop*> scans_;     // by segment
+  std::vector<const ScanLoop*> segments_;  // by segment: the one it is in, or is
+  std::vector<size_t> groups_;             // by segment: the first that it is executed with
   std::unordered_map<const ScanLoop*, uint32_t> numbers_;
-  std::unordered_map<const Node*, const ScanLoop*> made_in_;
+  std::unordered_map<const Node*, Maker> made_in_;
 };
 
 }  // namespace tiny

@@ -48,6 +48,7 @@ class Turn {
 Program::Program(Plan plan) : Plan(std::move(plan)) {
   if (has_one_list(*this)) launches = list_launches(*this, std::vector<int64_t>(variables.size()));
   movers.resize(slots.size());
+  moved.resize(loops.size());
   input_slots.assign(static_cast<size_t>(inputs), kNoSlot);
   output_slots.assign(static_cast<size_t>(outputs), kNoSlot);
   for (uint32_t i = 0; i < slots.size(); ++i) {
@@ -58,6 +59,7 @@ Program::Program(Plan plan) : Plan(std::move(plan)) {
     if (slot.kind != SlotKind::Moving) continue;
     for (const uint32_t of : {slot.motion.base, slot.motion.first})
       if (of != Motion::kNone) movers[of].push_back(i);
+    moved[slot.motion.loop].push_back(i);
   }
 }
 
@@ -150,26 +152,34 @@ void Run::set_argument(size_t slot, Argument argument) {
   for (const uint32_t mover : program_->movers[slot]) move(mover);
 }
 
-// Gives the launches the parts of a slot that belong to their steps.
+// Where the part of a slot is that belongs to this step of so many.
+Argument Run::part_of(const Motion& motion, int64_t count, int64_t step) const {
+  int64_t part = motion.after_last ? count : step;
+  if (motion.before || motion.after_last) --part;
+  if (part < 0) return slots_[motion.first];
+  if (motion.alternates)
+    part %= 2;
+  else if (motion.reverse)
+    part = count - 1 - part;
+  Argument argument = slots_[motion.base];
+  argument.byte_offset += part * motion.stride.value(values_);
+  return argument;
+}
+
+// Gives the launches the parts of a slot that belong to their steps, unless the run counts these.
 void Run::move(size_t slot) {
   const Motion& motion = program_->slots[slot].motion;
-  const int64_t count = program_->loops[motion.loop].count.value(values_);
-  const int64_t stride = motion.stride.value(values_);
-  for (const SlotUse& use : list().uses[slot]) {
-    int64_t part = motion.after_last ? count : use.step;
-    if (motion.before || motion.after_last) --part;
-    if (part < 0) {
-      arguments_[use.argument] = slots_[motion.first];
-      continue;
-    }
-    if (motion.alternates)
-      part %= 2;
-    else if (motion.reverse)
-      part = count - 1 - part;
-    Argument argument = slots_[motion.base];
-    argument.byte_offset += part * stride;
-    arguments_[use.argument] = argument;
-  }
+  const TapeLoop& loop = program_->loops[motion.loop];
+  if (loop.is_counted()) return;
+  const int64_t count = loop.count.value(values_);
+  for (const SlotUse& use : list().uses[slot])
+    arguments_[use.argument] = part_of(motion, count, use.step);
+}
+
+// The same of a scan whose steps the run counts, before this step, or behind so many.
+void Run::move_to(size_t slot, int64_t step) {
+  const Argument argument = part_of(program_->slots[slot].motion, step, step);
+  for (const SlotUse& use : list().uses[slot]) arguments_[use.argument] = argument;
 }
 
 // Vectors that are masked out are read from before and behind a value, by a row of a picture or so:
@@ -267,7 +277,9 @@ void Run::bind_output(int64_t number, Ref<Storage> storage, bool is_tensors) {
 }
 
 bool Run::is_used(size_t slot) const {
-  return !list().uses[slot].empty() || !program_->movers[slot].empty();
+  return !list().uses[slot].empty() || !program_->movers[slot].empty() ||
+         std::ranges::any_of(program_->loops,
+                             [&](const TapeLoop& loop) { return loop.counted == slot; });
 }
 
 const Slot* Run::find_overlap(const Storage& storage, int64_t bytes) const {
@@ -302,25 +314,69 @@ void Run::execute(const StopSignal& stop) {
     require(slots_[i].buffer || p.slots[i].kind == SlotKind::Moving || !is_used(i),
             Status::InvalidArgument, "an input or output is not bound");
   const Turn turn(*program_, bound_, is_tensors_);
-  p.device->counts().launches.fetch_add(std::ssize(launches_), std::memory_order_relaxed);
   p.device->counts().interpreted.fetch_add(list().interpreted, std::memory_order_relaxed);
   status_ = 0;
   seconds_.clear();
   timed_launches_.clear();
-  if (timed_ || (p.observer && p.observer->times_launches()))
-    execute_timed(stop);
-  else
-    p.device->launch_all(queue_.get(), launches_, stop);
+  const bool is_timed = timed_ || (p.observer && p.observer->times_launches());
+  const auto begin = std::chrono::steady_clock::now();
+  execute_parts(stop, [&](const LaunchPart& part) {
+    const size_t count = part.end - part.first;
+    p.device->counts().launches.fetch_add(static_cast<int64_t>(count), std::memory_order_relaxed);
+    if (is_timed)
+      execute_timed(part.first, part.end, begin, stop);
+    else
+      p.device->launch_all(queue_.get(), std::span(launches_).subspan(part.first, count), stop);
+  });
+  if (timed_) {
+    seconds_.resize(p.tape.size());
+    for (const Timed& launch : timed_launches_) seconds_[launch.entry] += launch.seconds;
+  }
   p.device->wait(queue_.get());
   if (status_ != 0)
     throw Error(Status::Index, cat("an index read from data is out of range, at position ",
                                    check_position(status_), " of the index tensor"));
 }
 
-void Run::execute_timed(const StopSignal& stop) {
+template <class T>
+T Run::value_in(uint32_t slot) const {
+  const Argument& at = slots_[slot];
+  T value{};
+  program_->device->wait(queue_.get());
+  program_->device->copy_out(queue_.get(), &value, *at.buffer, at.byte_offset, sizeof(T));
+  return value;
+}
+
+template <class Part>
+void Run::execute_parts(const StopSignal& stop, const Part& execute) {
+  for (const LaunchPart& part : list().parts) {
+    if (part.loop == LaunchPart::kOnce)
+      execute(part);
+    else
+      execute_counted(part, stop, execute);
+  }
+}
+
+// One part, as often as the run finds out, unless an index was out of range: then what it reads may
+// be anything.
+template <class Part>
+void Run::execute_counted(const LaunchPart& part, const StopSignal& stop, const Part& execute) {
+  const TapeLoop& loop = program_->loops[part.loop];
+  const auto most = value_in<int64_t>(loop.counted);
+  int64_t step = 0;
+  for (bool goes_on = true; goes_on && step < most && status_ == 0; ++step) {
+    stop.check();
+    for (const uint32_t slot : program_->moved[part.loop]) move_to(slot, step);
+    execute(part);
+    if (loop.again != kNoSlot) goes_on = value_in<uint8_t>(loop.again) != 0;
+  }
+  for (const uint32_t slot : program_->moved[part.loop]) move_to(slot, step);
+}
+
+void Run::execute_timed(size_t first, size_t end, std::chrono::steady_clock::time_point begin,
+                        const StopSignal& stop) {
   const Program& p = *program_;
-  const auto begin = std::chrono::steady_clock::now();
-  for (size_t i = 0; i < launches_.size(); ++i) {
+  for (size_t i = first; i < end; ++i) {
     stop.check();
     const auto start = std::chrono::steady_clock::now();
     p.device->launch(queue_.get(), launches_[i], stop);
@@ -333,13 +389,10 @@ void Run::execute_timed(const StopSignal& stop) {
       timed_launches_.push_back(
           {entry, std::chrono::duration<double>(start - begin).count(), seconds});
     if (!p.observer || !p.observer->times_launches()) continue;
-    const double end = p.observer->now();
+    const double end_of = p.observer->now();
     p.observer->launched(p.tape[entry].info, computed_names(p, p.tape[entry]),
-                         launches_[i].variables, p.device->name(), end - seconds, end);
+                         launches_[i].variables, p.device->name(), end_of - seconds, end_of);
   }
-  if (!timed_) return;
-  seconds_.resize(p.tape.size());
-  for (const Timed& launch : timed_launches_) seconds_[launch.entry] += launch.seconds;
 }
 
 }  // namespace tiny

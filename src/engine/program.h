@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -85,12 +86,19 @@ struct TapeEntry {
   KernelInfo info;
 };
 
-// A segment of the tape that is executed step by step.
+inline constexpr uint32_t kNoSlot = UINT32_MAX;
+
+// A segment of the tape that is executed step by step.  One whose steps the run counts may have
+// others inside, which stand behind it; a branch is such a segment of one step at most.
 struct TapeLoop {
   uint32_t first = 0;  // entries [first, end)
   uint32_t end = 0;
-  SizeExpression count;  // of steps, by the program's variables
+  SizeExpression count;  // of steps, by the program's variables; at the most, if the run counts
   bool beside = false;   // step by step with the segment before it, which ends where it begins
+  uint32_t counted = kNoSlot;  // what the run reads before the first step: how many there are
+  uint32_t again = kNoSlot;    // after each step: whether another follows
+
+  bool is_counted() const { return counted != kNoSlot; }
 };
 
 struct ProgramVariable {
@@ -120,8 +128,6 @@ struct Plan {
 std::vector<std::string> computed_names(const Plan& plan, const TapeEntry& entry);
 std::string computed_text(const std::vector<std::string>& names);
 
-inline constexpr uint32_t kNoSlot = UINT32_MAX;
-
 class Program : public RefCounted, public Plan {
  public:
   Program() = default;
@@ -136,6 +142,7 @@ class Program : public RefCounted, public Plan {
   // What an execution launches; nothing where the variables' values decide that.
   std::optional<LaunchList> launches;
   std::vector<std::vector<uint32_t>> movers;  // by slot: those that are a part of it in each step
+  std::vector<std::vector<uint32_t>> moved;   // by loop: those that move in it
   std::vector<uint32_t> input_slots;          // by number; of an input that nothing reads: kNoSlot
   std::vector<uint32_t> output_slots;         // by number
   std::vector<uint32_t> written_slots;        // captured memory that the program writes
@@ -196,11 +203,20 @@ class Run : public RefCounted {
   void bind(uint32_t slot, const Ref<Storage>& storage);
   void set_argument(size_t slot, Argument argument);
   void move(size_t slot);
+  void move_to(size_t slot, int64_t step);
+  Argument part_of(const Motion& motion, int64_t count, int64_t step) const;
   bool is_used(size_t slot) const;
   void fit_to_variables();
   void make_launches(std::optional<LaunchList> list);
   const LaunchList& list() const { return own_list_ ? *own_list_ : *program_->launches; }
-  void execute_timed(const StopSignal& stop);
+  template <class Part>
+  void execute_parts(const StopSignal& stop, const Part& execute);
+  template <class Part>
+  void execute_counted(const LaunchPart& part, const StopSignal& stop, const Part& execute);
+  template <class T>
+  T value_in(uint32_t slot) const;
+  void execute_timed(size_t first, size_t end, std::chrono::steady_clock::time_point begin,
+                     const StopSignal& stop);
 
   Ref<Program> program_;
   Ref<Buffer> arena_;

@@ -74,6 +74,31 @@ bool is_sound(const Motion& motion, const Plan& plan) {
          motion.loop < plan.loops.size() && motion.stride.variables_used() <= plan.variables.size();
 }
 
+// Loops stand in the order of their entries, those inside of a counted one behind it.
+bool are_sound(std::span<const TapeLoop> loops, const Plan& plan) {
+  uint32_t end = 0;
+  size_t around = plan.tape.size();  // where the loop ends that this one is inside of
+  for (const TapeLoop& loop : loops) {
+    if (loop.first >= around) around = plan.tape.size();
+    if (loop.first < end || loop.end <= loop.first || loop.end > around) return false;
+    if (loop.beside && (end == 0 || loop.first != end || loop.is_counted())) return false;
+    if (loop.count.variables_used() > plan.variables.size()) return false;
+    for (const uint32_t slot : {loop.counted, loop.again}) {
+      if (slot == kNoSlot) continue;
+      if (slot >= plan.slots.size() || plan.slots[slot].kind == SlotKind::Moving) return false;
+    }
+    const int64_t size = loop.is_counted() ? kInt64.bytes() : 0;
+    if (loop.is_counted() && plan.slots[loop.counted].bytes < size) return false;
+    if (loop.again != kNoSlot && !loop.is_counted()) return false;
+    if (loop.is_counted() && around != plan.tape.size()) return false;
+    if (loop.is_counted())
+      around = loop.end;
+    else
+      end = loop.end;
+  }
+  return true;
+}
+
 // Whether every number of the plan names something.
 bool is_sound(const StoredPlan& stored, size_t nodes, size_t leaves) {
   const Plan& plan = stored.cached.plan;
@@ -89,13 +114,7 @@ bool is_sound(const StoredPlan& stored, size_t nodes, size_t leaves) {
     if (slot.size.variables_used() > plan.variables.size()) return false;
     if (slot.kind == SlotKind::Moving && !is_sound(slot.motion, plan)) return false;
   }
-  uint32_t end = 0;
-  for (const TapeLoop& loop : plan.loops) {
-    if (loop.first < end || loop.end <= loop.first || loop.end > plan.tape.size()) return false;
-    if (loop.beside && (end == 0 || loop.first != end)) return false;
-    if (loop.count.variables_used() > plan.variables.size()) return false;
-    end = loop.end;
-  }
+  if (!are_sound(plan.loops, plan)) return false;
   for (const TapeEntry& entry : plan.tape) {
     for (uint32_t slot : entry.slots)
       if (!below(slot, plan.slots.size())) return false;
@@ -177,6 +196,7 @@ std::string encode_plan(const CachedPlan& cached) {
   });
   write_all(out, plan.loops, [&](const TapeLoop& loop) {
     out.number(loop.first).number(loop.end).number(loop.beside);
+    out.number(loop.counted).number(loop.again);
     loop.count.write(out);
   });
   write_all(out, plan.variables, [&](const ProgramVariable& variable) {
@@ -206,6 +226,8 @@ std::optional<StoredPlan> decode_plan(std::string_view bytes, size_t nodes, size
     loop.first = in.number<uint32_t>();
     loop.end = in.number<uint32_t>();
     loop.beside = read_bool(in);
+    loop.counted = in.number<uint32_t>();
+    loop.again = in.number<uint32_t>();
     loop.count = SizeExpression::read(in);
     return loop;
   });

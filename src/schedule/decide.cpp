@@ -61,7 +61,7 @@ class Decider {
  public:
   Decider(std::span<const UOp> outputs, const Machine& target)
       : target_(target),
-        decision_(of_order(bodies_together(topological(outputs, has_memory)))),
+        decision_(of_order(bodies_together(topological(outputs, has_memory), outputs), outputs)),
         users_(decision_.order),
         cones_(decision_.order.size()),
         forced_(decision_.order.size()),
@@ -91,10 +91,10 @@ class Decider {
   }
 
  private:
-  static Decision of_order(std::vector<UOp> order) {
+  static Decision of_order(std::vector<UOp> order, std::span<const UOp> outputs) {
     Decision decision;
     decision.order = std::move(order);
-    decision.bodies = ScanBodies(decision.order);
+    decision.bodies = ScanBodies(decision.order, outputs);
     return decision;
   }
 
@@ -134,9 +134,9 @@ class Decider {
   void find_invariants() {
     for (const UOp& u : decision_.order) {
       const ScanLoop* body = decision_.bodies.of(u);
-      if (!body || is_of_scan(u)) continue;
+      if (!body || body->is_branch || is_of_scan(u)) continue;
       for (const UOp& s : u.src()) {
-        if (decision_.bodies.of(s)) continue;
+        if (decision_.bodies.of(s) == body) continue;
         UOp base = moved(s);
         while (base.op() == Op::Cast && !has_memory(base)) base = moved(base.src(0));
         if (has(base.op(), kElementwise) && !has_memory(base)) invariant_[users_.number(base)] = 1;

@@ -104,15 +104,17 @@ class Orderer {
     members_.assign(unit_.size(), {});
     std::unordered_map<const ScanLoop*, size_t> firsts;
     for (size_t k = 0; k < unit_.size(); ++k) {
-      const ScanLoop* body = schedule_.kernels[k].scan;
+      const ScheduledKernel& kernel = schedule_.kernels[k];
+      const ScanLoop* body = kernel.segment ? kernel.segment : kernel.scan;
       unit_[k] = body ? firsts.try_emplace(body, k).first->second : k;
       members_[unit_[k]].push_back(k);
     }
     if (firsts.empty()) return;
     for (const UOp& u : decision_.order)
       if (u.op() == Op::Scan && !has_memory(u))
-        if (const auto first = firsts.find(scan_part(u).loop.get()); first != firsts.end())
-          makers_[u.node()].push_back(first->second);
+        for (const ScanLoop* body : {decision_.bodies.segment(u), scan_part(u).loop.get()})
+          if (const auto first = firsts.find(body); first != firsts.end())
+            makers_[u.node()].push_back(first->second);
   }
 
   // Edges from and to one read; false if the kernel overwrites what it reads itself.
@@ -256,8 +258,10 @@ class Orderer {
   void relower(ScheduledKernel& kernel) {
     const ScheduledStore store = kernel.stores.front();
     const ScanLoop* scan = kernel.scan;
+    const ScanLoop* segment = kernel.segment;
     kernel = lower_store(store.value, store.destination, store.view, decision_);
     kernel.scan = scan;
+    kernel.segment = segment;
   }
 
   Schedule& schedule_;

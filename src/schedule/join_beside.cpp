@@ -402,6 +402,7 @@ class SideJoiner {
     if (!decide_join({number, b.stores.front().value, cost, false}, settings_)) return false;
     for (const UOp& u : inlined) dropped_.insert(u.node());
     joined->scan = kernels_[first].scan;
+    joined->segment = kernels_[first].segment;
     kernels_[first] = std::move(*joined);
     inlined_[first] = std::move(inlined);
     loops_[first] = loops;

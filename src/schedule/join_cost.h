@@ -4,7 +4,7 @@
 // The weights are of two cores: a value that is stored is written by one and read by another, and
 // windows are shared by them.  A graph has the same kernels on one, but for operands.
 // `bench/run joins --fit` measures joins of real models, fits the weights anew and prints them
-// beside these; docs/BENCHMARKS.md has the measurements.
+// beside these; docs/benchmarks/notes.md has the measurements.
 #pragma once
 
 #include <array>

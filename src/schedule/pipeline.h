@@ -56,7 +56,7 @@ struct GraphPass {
   // Whether the pass may change a graph with such a node: others are not walked again.
   bool (*concerns)(const UOp& node);
   ChangedGraph (*run)(std::span<const UOp> roots, const GraphPassContext& context);
-  std::array<std::string_view, 3> needs;  // the passes before that it builds on; "": no more
+  std::array<std::string_view, 3> needs;  // the passes before that it builds on; the rest is empty
   const char* why_here;
 };
 

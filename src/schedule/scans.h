@@ -9,21 +9,39 @@
 
 namespace tiny {
 
-// Which nodes are computed anew in each step of which scan: what ScanSteps reach, and ScanStores.
+// Which nodes are computed anew in each step of which scan: what ScanSteps reach, and ScanStores;
+// of a branch, what its stores alone need.  Scans whose steps the run counts may have others in
+// their bodies; deeper than that, and the other way round, there are none: whoever builds graphs
+// makes none.
 class ScanBodies {
  public:
   ScanBodies() = default;
-  // `order`: sources before users.  Sees no scan in a scan: whoever builds graphs makes none.
-  explicit ScanBodies(std::span<const UOp> order);
+  // `order`: what the roots need, sources before users.
+  ScanBodies(std::span<const UOp> order, std::span<const UOp> roots);
 
-  bool empty() const { return loops_.empty(); }
-  // Null outside of bodies.
+  bool empty() const { return steps_.empty(); }
+  // The innermost; null outside of bodies.
   const ScanLoop* of(const UOp& node) const {
-    return node.id() < loops_.size() ? loops_[node.id()] : nullptr;
+    const ScanLoop* steps = at(steps_, node);
+    return steps ? steps : segment(node);
   }
+  // Of those whose steps the run counts.
+  const ScanLoop* segment(const UOp& node) const { return at(segments_, node); }
+  // Of the others.
+  const ScanLoop* steps(const UOp& node) const { return at(steps_, node); }
 
  private:
-  std::vector<const ScanLoop*> loops_;  // by id; empty without scans
+  using Loops = std::vector<const ScanLoop*>;  // by id; empty without scans
+
+  static const ScanLoop* at(const Loops& loops, const UOp& node) {
+    return node.id() < loops.size() ? loops[node.id()] : nullptr;
+  }
+  void find_steps(std::span<const UOp> order);
+  void find_branches(std::span<const UOp> order, std::span<const UOp> roots);
+  void keep_together(std::span<const UOp> order);
+
+  Loops steps_;
+  Loops segments_;
 };
 
 // Whether a node is one of those that make up a scan: it is always stored, row-major.
@@ -31,6 +49,6 @@ bool is_of_scan(const UOp& node);
 
 // The same nodes, sources before users, with each body in one piece just before its scan; scans of
 // as many steps that need nothing of each other follow each other where they can.
-std::vector<UOp> bodies_together(std::vector<UOp> order);
+std::vector<UOp> bodies_together(std::vector<UOp> order, std::span<const UOp> roots);
 
 }  // namespace tiny

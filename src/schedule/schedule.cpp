@@ -95,10 +95,14 @@ Schedule make_schedule(std::span<const UOp> outputs, const Machine& target, bool
     made = join_kernels(decision, lowered, outputs, target, joins);
     choose_layouts(decision, outputs);
   }
+  const auto set_body = [&](ScheduledKernel& kernel, const UOp& stored) {
+    kernel.scan = decision.bodies.of(stored);
+    kernel.segment = decision.bodies.segment(stored);
+  };
   const auto add_kernel = [&](const UOp& node, const UOp& destination, const View& view) {
     if (is_empty(node)) return;
     schedule.kernels.push_back(lowered.store(node, destination, view));
-    schedule.kernels.back().scan = decision.bodies.of(destination);
+    set_body(schedule.kernels.back(), destination);
   };
   const CallResults calls = results_of_calls(decision.order);
   // What has a buffer of its own, read from there.
@@ -130,7 +134,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Machine& target, bool
       const std::vector<UOp>& results = calls.at(call_result(u).call.get());
       if (results.front() == u) {
         schedule.kernels.push_back(call_kernel(results));
-        schedule.kernels.back().scan = decision.bodies.of(u);
+        set_body(schedule.kernels.back(), u);
       }
       continue;
     }

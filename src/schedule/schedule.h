@@ -1,7 +1,7 @@
 // From a tensor graph to an ordered list of kernels: which values become buffers, and which share a
 // kernel.
 //
-// Rules, in short (docs/ARCHITECTURE.md has the reasons): views, constants and casts never become
+// Rules, in short (docs/architecture/schedule.md has more): views, constants and casts never become
 // buffers unless asked for; a reduction is never computed twice; elementwise work joins the
 // reduction that feeds it; what would be computed several times is stored where that is cheaper;
 // the parts of a concatenation are stored straight into their slices.  Decisions depend on shapes,
@@ -43,7 +43,8 @@ struct ScheduledKernel {
   // The Call that the host computes; then the kernel has parameters, variables and a name alone,
   // and a store for each output that is read.
   UOp call = {};
-  const ScanLoop* scan = nullptr;  // of whose steps it is a part
+  const ScanLoop* scan = nullptr;     // of whose steps it is a part
+  const ScanLoop* segment = nullptr;  // the same or around it, where the run counts the steps
 };
 
 // What is left of a scan's nodes: the Scans that something reads.

@@ -531,12 +531,16 @@ UOp make_scan_store(const UOp& value, ScanPart part) {
   return value.graph().make(Op::ScanStore, {value}, scan_arg(std::move(part)));
 }
 
-UOp make_scan(const std::vector<UOp>& stores, ScanPart part) {
+UOp make_scan(const std::vector<UOp>& sources, ScanPart part) {
   const ScanLoop& loop = *part.loop;
-  invariant(stores.size() == loop.outputs + loop.states, "a scan has a store for all it makes");
+  const size_t behind = sources.size() - loop.stores();
+  invariant(loop.is_branch    ? behind == 1 || behind == 2
+            : loop.is_counted ? behind == 1 + loop.states
+                              : behind == 0,
+            "a scan has a store for all it makes");
   const size_t which = part.kind == ScanPart::Kind::Last ? loop.outputs + part.index : part.index;
-  return stores.front().graph().make(Op::Scan, stores, scan_arg(std::move(part)),
-                                     stores[which].dtype());
+  return sources.front().graph().make(Op::Scan, sources, scan_arg(std::move(part)),
+                                      sources[which].dtype());
 }
 
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count) {

@@ -141,6 +141,16 @@ struct ScanLoop : RefCounted {
   Dim count;           // of steps, at least one
   size_t outputs = 0;  // of each step
   size_t states = 0;
+  // The run counts its steps: a Scan has the most that there may be as a source behind the stores
+  // (int64, of one element), then what its states are before the first step, and none may come.
+  bool is_counted = false;
+  bool asks =
+      false;  // of such a one: a step says whether another follows, in a store behind theirs
+  // One step at most, without states: the body is what nothing but its stores needs.  What an
+  // output is without that step is a source behind the count; its memory is this one's.
+  bool is_branch = false;
+
+  size_t stores() const { return outputs + states + (asks ? 1 : 0); }
 };
 // What such a node is to its scan.
 struct ScanPart {
@@ -150,6 +160,7 @@ struct ScanPart {
               // ScanStore: the state after it
     Output,   // ScanStore: of this step; Scan: of all, along a new first axis
     Last,     // Scan: the state after the last step
+    Again,    // ScanStore: whether another step follows this one
   };
   Ref<const ScanLoop> loop;
   Kind kind = Kind::Element;
@@ -162,8 +173,9 @@ const ScanPart& scan_part(const UOp& node);
 // program's input.
 UOp make_scan_step(const UOp& source, ScanPart part);
 UOp make_scan_store(const UOp& value, ScanPart part);
-// `stores`: the outputs', then the states'.  A state may share the store of an output.
-UOp make_scan(const std::vector<UOp>& stores, ScanPart part);
+// `sources`: the stores of the outputs, then those of the states; behind them what ScanLoop says. A
+// state may share the store of an output.
+UOp make_scan(const std::vector<UOp>& sources, ScanPart part);
 // A Buffer of `count` elements; `storage` is what holds them (src/engine).
 UOp make_buffer(Graph& graph, Ref<RefCounted> storage, DType dtype, const Dim& count);
 

@@ -17,6 +17,7 @@ namespace tiny::onnx {
 namespace {
 
 using testing::dim;
+using testing::float_tensor;
 using testing::floats;
 using testing::graph;
 using testing::graph_attribute;
@@ -286,6 +287,54 @@ TEST(Session, ConditionsChooseABranchOrBoth) {
     EXPECT_EQ(reals_of(host_tensor(computed->run({tensor_of(context, {2}, x)})[0])),
               condition ? (std::vector<double>{-3, 2}) : (std::vector<double>{3, 3}));
   }
+}
+
+TEST(Session, ABranchThatCannotBeBuiltIsAnErrorWhereItIsTaken) {
+  const Ref<Context> context = new_context();
+  const Message wrong = graph({node("Reshape", {"x", "five"}, {"b"})}, {}, {"b"});
+  const Ref<LoadedModel> model =
+      load(context, typed_graph({node("ReduceSum", {"x"}, {"s"}),
+                                 with(node("Cast", {"s"}, {"c"}), int_attribute("to", kBoolType)),
+                                 with(with(node("If", {"c"}, {"y"}),
+                                           graph_attribute("then_branch", branch("Neg", "a"))),
+                                      graph_attribute("else_branch", wrong))},
+                                {floats("x", {dim(1), dim(2)})}, {"y"}, {int64s("five", {5})}));
+  const auto run = [&](const std::vector<float>& x) {
+    return reals_of(host_tensor(model->run({tensor_of(context, {1, 2}, x)})[0]));
+  };
+  EXPECT_EQ(run({3, -2}), (std::vector<double>{-3, 2}));
+  expect_failure(failure_of([&] { run({3, -3}); }), Status::Unsupported,
+                 {"cannot be computed", "Reshape"});
+  EXPECT_EQ(run({1, 1}), (std::vector<double>{-1, -1}));
+}
+
+TEST(Session, LoopsTakeAsManyRoundsAsTheirInputsSay) {
+  const Ref<Context> context = new_context();
+  // As many rounds as x has positive elements, while the sum of the state is below 100.
+  const Message body =
+      typed_graph({node("Add", {"a", "a"}, {"next"}), node("ReduceSum", {"next"}, {"total"}),
+                   node("Less", {"total", "limit"}, {"below"}),
+                   node("Reshape", {"below", "scalar"}, {"again"})},
+                  {value("i", tensor_type(kInt64Type, {})), value("c", tensor_type(kBoolType, {})),
+                   floats("a", {dim(2)})},
+                  {"again", "next"});
+  const Ref<LoadedModel> model = load(
+      context,
+      typed_graph(
+          {node("Greater", {"x", "zero"}, {"is_positive"}),
+           with(node("Cast", {"is_positive"}, {"ones"}), int_attribute("to", kInt64Type)),
+           node("ReduceSum", {"ones"}, {"sum"}), node("Reshape", {"sum", "scalar"}, {"m"}),
+           with(node("Loop", {"m", "", "start"}, {"y"}), graph_attribute("body", body))},
+          {floats("x", {dim("N"), dim(1)}), floats("start", {dim(2)})}, {"y"},
+          {float_tensor("zero", {}, {0}), float_tensor("limit", {}, {100}), int64s("scalar", {})}));
+  const auto run = [&](const std::vector<float>& x, const std::vector<float>& start) {
+    const Tensor column = tensor_of(context, {std::ssize(x), 1}, x);
+    return reals_of(host_tensor(model->run({column, tensor_of(context, {2}, start)})[0]));
+  };
+  EXPECT_EQ(run({1, -1, 1}, {1, 2}), (std::vector<double>{4, 8}));
+  EXPECT_EQ(run({-1, -1, -1}, {1, 2}), (std::vector<double>{1, 2}));
+  EXPECT_EQ(run({1, 1, 1, 1, 1, 1, 1, 1}, {10, 20}), (std::vector<double>{40, 80}));
+  EXPECT_EQ(run({1, 1, 1, 1}, {1, 2}), (std::vector<double>{16, 32}));
 }
 
 TEST(Session, ProgramsHoldNoNodes) {

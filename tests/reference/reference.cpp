@@ -388,9 +388,15 @@ Values scanned(const UOp& scan, const std::vector<UOp>& body, const Known& outer
   using Kind = ScanPart::Kind;
   const ScanPart& result = scan_part(scan);
   const ScanLoop& loop = *result.loop;
-  const int64_t count = loop.count.value();
+  const auto given = [&](size_t behind) -> const Values& {
+    return outer.at(scan.src(loop.stores() + behind).node());
+  };
+  int64_t count = loop.is_counted ? given(0).whole.at(0) : loop.count.value();
+  if (loop.is_branch) count = std::min<int64_t>(count, 1);
   Values all = make(scan.dtype(), const_dims(shape_of(scan)));
+  if (loop.is_branch && count < 1 && scan.src().size() > loop.stores() + 1) return given(1);
   std::vector<Values> state;
+  for (size_t i = 0; loop.is_counted && i < loop.states; ++i) state.push_back(given(1 + i));
   for (int64_t n = 0; n < count; ++n) {
     const auto place = [&](bool reverse) { return reverse ? count - 1 - n : n; };
     Known inner;
@@ -412,6 +418,7 @@ Values scanned(const UOp& scan, const std::vector<UOp>& body, const Known& outer
     state.clear();
     for (size_t i = 0; i < loop.states; ++i)
       state.push_back(inner.at(scan.src(loop.outputs + i).node()));
+    if (loop.asks && inner.at(scan.src(loop.stores() - 1).node()).whole.at(0) == 0) count = n + 1;
     if (result.kind != Kind::Output) continue;
     const UOp& store = scan.src(result.index);
     put_part(all, place(scan_part(store).reverse), inner.at(store.node()));
@@ -424,7 +431,7 @@ Values scanned(const UOp& scan, const std::vector<UOp>& body, const Known& outer
 
 Values evaluate(const UOp& root) {
   const std::vector<UOp> order = topological({&root, 1});
-  const ScanBodies bodies(order);
+  const ScanBodies bodies(order, {&root, 1});
   std::unordered_map<const ScanLoop*, std::vector<UOp>> body_of;
   Known done;
   for (const UOp& node : order) {

@@ -8,6 +8,7 @@ import unittest
 import abi
 import layering
 import library
+import mentions
 import text
 
 TABLE = """| folder | charter | may use |
@@ -79,6 +80,14 @@ class Planted(unittest.TestCase):
         self.write("e.md", "no end")
         self.assertEqual([line.split(":")[0] for line in text.check(self.root)[0]],
                          ["a.cpp", "c.md", "d.py", "e.md"])
+
+    def test_a_file_that_is_named_and_not_there_is_found(self):
+        self.write("src/a/here.h", "// As gone.cpp does, and a/here.h.\nint gone = 1;  // a/lost.h\n")
+        self.write("docs/page.md", "[map](../docs/page.md), [lost](no.md#part), `src/a/here.h`, `old.cpp`\n"
+                                   "```\nfenced.cpp\n```\nIts row in `NAME.cpp`.\n")
+        self.assertEqual([line.split(" which")[0] for line in mentions.check(self.root)[0]],
+                         ["docs/page.md:1: names old.cpp,", "docs/page.md: a link leads to no.md,",
+                          "src/a/here.h:1: names gone.cpp,", "src/a/here.h:2: names a/lost.h,"])
 
     def test_code_for_one_processor_is_found(self):
         self.write("src/a/header.cpp", "#include <immintrin.h>\n")

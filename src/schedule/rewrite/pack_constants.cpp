@@ -389,13 +389,14 @@ ChangedGraph pack_constants(std::span<const UOp> roots, const Machine& target,
                             const std::vector<uint8_t>& is_constant,
                             const std::vector<uint8_t>& varies) {
   Uses uses{bytes_of_constants(roots, is_constant)};
-  const ScanBodies bodies(topological(roots, has_memory));
+  const ScanBodies bodies(topological(roots, has_memory), roots);
   return rebuild_with_origins(roots, has_memory, [&](const UOp& node, const UOp& now) {
     if (has_memory(node)) return now;
     if (has(now.op(), kElementwise) && now.src().size() > 1)
       return with_constants_in_order(node, now, is_constant, varies);
     if (now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add) return now;
-    uses.in_scan = bodies.of(node) != nullptr;
+    const ScanLoop* body = bodies.of(node);
+    uses.in_scan = body && !body->is_branch;
     const auto product = packed_product(now, target, is_constant, varies, uses);
     return product ? make_reduce(*product, Op::Add, now.reduce_arg().axes) : now;
   });

@@ -1,0 +1,164 @@
+#include "tensor/control.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "schedule/schedule.h"
+#include "shape/shape.h"
+#include "tensor/create.h"
+#include "tensor/custom.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+
+namespace tiny {
+
+namespace {
+
+using Kind = ScanPart::Kind;
+
+// A number that the run counts steps by, with memory of its own.
+UOp counted(const Tensor& number) {
+  return stored_whole(contiguous(cast(reshape(number, Shape()), kInt64)));
+}
+
+Ref<ScanLoop> counted_loop(size_t outputs, size_t states) {
+  Ref<ScanLoop> loop = make_ref<ScanLoop>();
+  loop->count = 1;
+  loop->outputs = outputs;
+  loop->states = states;
+  loop->is_counted = true;
+  return loop;
+}
+
+// Values that one step makes if `condition` says so, and that are `others` (if any) if it does not.
+std::vector<UOp> branch(const Tensor& condition, const std::vector<Tensor>& values,
+                        const std::vector<UOp>& others) {
+  const Ref<ScanLoop> loop = counted_loop(values.size(), 0);
+  loop->is_branch = true;
+  std::vector<UOp> sources;
+  for (size_t i = 0; i < values.size(); ++i)
+    sources.push_back(make_scan_store(values[i].node(), {loop, Kind::Output, i}));
+  sources.push_back(counted(condition));
+  std::vector<UOp> results;
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::vector<UOp> own = sources;
+    if (!others.empty()) own.push_back(others[i]);
+    results.push_back(make_scan(own, {loop, Kind::Output, i}));
+  }
+  return results;
+}
+
+// Up to so many elements are chosen one by one where all that is chosen from is cheap: it takes
+// less than the launches of a branch.
+constexpr double kElementsOneByOne = 16384;
+
+// Whether computing both lists costs nothing to speak of: elementwise work on few elements, as far
+// as this sees.
+bool are_cheap(const std::vector<Tensor>& yes, const std::vector<Tensor>& no) {
+  std::vector<UOp> roots;
+  for (const auto* list : {&yes, &no})
+    for (const Tensor& t : *list) roots.push_back(t.node());
+  double elements = 0;
+  for (const UOp& u : topological(roots, has_memory)) {
+    if (has_memory(u) || has(u.op(), kMovement)) continue;
+    if (u.op() == Op::Call || (!has(u.op(), kElementwise) && !u.src().empty())) return false;
+    double size = 1;
+    for (const Dim& d : shape_of(u)) size *= static_cast<double>(upper_bound(d));
+    elements += size;
+    if (elements > kElementsOneByOne) return false;
+  }
+  return true;
+}
+
+bool is_empty(const Tensor& x) {
+  return std::ranges::any_of(x.shape(), [](const Dim& d) { return d.is(0); });
+}
+
+}  // namespace
+
+bool is_of_open_step(const Tensor& value) {
+  std::vector<const ScanLoop*> begun, ended;
+  for (const UOp& node : topological({&value.node(), 1}, has_memory)) {
+    if (has_memory(node)) continue;
+    if (node.op() == Op::ScanStep) begun.push_back(scan_part(node).loop.get());
+    if (node.op() == Op::Scan) ended.push_back(scan_part(node).loop.get());
+  }
+  return std::ranges::any_of(
+      begun, [&](const ScanLoop* loop) { return !std::ranges::count(ended, loop); });
+}
+
+std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& yes,
+                           const std::vector<Tensor>& no, const Tensor& guard) {
+  invariant(yes.size() == no.size(), "there is a choice for each value");
+  const Tensor chosen = cast(reshape(condition, Shape()), kBool);
+  for (size_t i = 0; i < yes.size(); ++i)
+    require(yes[i].shape() == no[i].shape() && yes[i].dtype() == no[i].dtype(), Status::Unsupported,
+            "a choice between values of shapes ", yes[i].shape(), " and ", no[i].shape(),
+            ", types ", yes[i].dtype(), " and ", no[i].dtype(),
+            " that the run makes; they must be the same");
+  const auto open = [](const std::vector<Tensor>& list) {
+    return std::ranges::any_of(list, is_of_open_step);
+  };
+  std::vector<Tensor> out(yes.size());
+  if (are_cheap(yes, no) || is_of_open_step(chosen) || open(yes) || open(no)) {
+    for (size_t i = 0; i < yes.size(); ++i) out[i] = where(chosen, yes[i], no[i]);
+    return out;
+  }
+  std::vector<Tensor> first, second;
+  for (size_t i = 0; i < yes.size(); ++i)
+    if (!is_empty(yes[i])) {
+      first.push_back(yes[i]);
+      second.push_back(no[i]);
+    }
+  const Tensor other = invert(chosen);
+  const auto guarded = [&](const Tensor& c) { return guard ? bit_and(guard, c) : c; };
+  const std::vector<UOp> values =
+      branch(guarded(other), second, branch(guarded(chosen), first, {}));
+  size_t next = 0;
+  for (size_t i = 0; i < yes.size(); ++i)
+    out[i] = is_empty(yes[i]) ? yes[i]
+                              : Tensor(condition.context_ref(),
+                                       make_reshape(values[next++], Shape(yes[i].shape())));
+  return out;
+}
+
+std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
+                           const RoundFunction& round) {
+  const Ref<Context>& context = rounds.context_ref();
+  // The number of the round is the first state, whether another follows is no state.
+  std::vector<Tensor> before{full(context, kInt64, {}, 0)};
+  before.insert(before.end(), state.begin(), state.end());
+  const Ref<ScanLoop> loop = counted_loop(0, before.size());
+  loop->asks = true;
+  std::vector<UOp> first;
+  std::vector<Tensor> now;
+  for (size_t i = 0; i < before.size(); ++i) {
+    require(!is_of_open_step(before[i]) && !is_empty(before[i]), Status::Unsupported,
+            "a loop whose rounds the run counts of a state of shape ", before[i].shape(),
+            is_empty(before[i]) ? ", without elements" : " that another loop's rounds make");
+    first.push_back(stored_whole(contiguous(before[i])));
+    now.emplace_back(
+        context, make_scan_step(first.back(), {loop, Kind::State, i, false, before[i].shape()}));
+  }
+  Round made = round(now.front(), {now.begin() + 1, now.end()});
+  made.state.insert(made.state.begin(), now.front() + full(context, kInt64, {}, 1));
+  std::vector<UOp> sources;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const Tensor& next = made.state[i];
+    require(next.shape() == before[i].shape() && next.dtype() == before[i].dtype(),
+            Status::Unsupported, "a loop whose rounds the run counts makes a state of shape ",
+            next.shape(), " and type ", next.dtype(), " of one of ", before[i].shape(), " and ",
+            before[i].dtype(), "; they must be the same");
+    sources.push_back(make_scan_store(next.node(), {loop, Kind::State, i}));
+  }
+  const Tensor again = cast(reshape(made.again, Shape()), kBool);
+  sources.push_back(make_scan_store(again.node(), {loop, Kind::Again, 0}));
+  sources.push_back(counted(rounds));
+  sources.insert(sources.end(), first.begin(), first.end());
+  std::vector<Tensor> out;
+  for (size_t i = 1; i < before.size(); ++i)
+    out.push_back(contiguous(Tensor(context, make_scan(sources, {loop, Kind::Last, i}))));
+  return out;
+}
+
+}  // namespace tiny

@@ -1,0 +1,34 @@
+// What is computed depends on what was computed: one of two lists of values, and steps until a
+// condition ends them.  The run decides; what it does not choose costs nothing.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace tiny {
+
+// `yes` where the condition (one element) is not 0, else `no`: lists of as many values, of the same
+// shapes and dtypes.  What only one of them needs is computed if it is chosen; with `guard` (bool,
+// one element; or none), and the guard is not 0: without it the values are any.
+std::vector<Tensor> choose(const Tensor& condition, const std::vector<Tensor>& yes,
+                           const std::vector<Tensor>& no, const Tensor& guard = Tensor());
+
+// Makes a new state of the one before, as long as there are rounds left and the last one said so.
+struct Round {
+  std::vector<Tensor> state;
+  Tensor again;  // bool, one element: whether another round follows
+};
+using RoundFunction = std::function<Round(const Tensor& number, const std::vector<Tensor>& state)>;
+
+// The state after at most `rounds` rounds (int64, one element; none at all below 1).  `round` is
+// called once, for the round of any number (int64, no axes), and its state keeps shapes and dtypes:
+// Error{Unsupported} otherwise.
+std::vector<Tensor> repeat(const Tensor& rounds, const std::vector<Tensor>& state,
+                           const RoundFunction& round);
+
+// Whether a value is one of a step or round that is being made.
+bool is_of_open_step(const Tensor& value);
+
+}  // namespace tiny
