@@ -11,6 +11,7 @@ GraphPassContext graph_pass_context(Context& context) {
   out.winograd = winograd_use(context.flags().wino);
   out.pack = context.flags().pack != 0;
   out.noted = [&context](const GraphPassNote& note) {
+    context.stop().check();
     if (note.changed && context.flags().spec != 0) verify_tensor(note.roots, note.name);
     context.observer().passed(note);
   };

@@ -297,6 +297,7 @@ static void* work(void* user) {
     tiny_tensor_release(sum);
     tiny_tensor_release(total);
     if (round % 4 == 0) run_model(w, 1 + (w->number + round) % 12);
+    if (round % 4 == w->number % 4) look_at_model(w->model);
   }
   return NULL;
 }
