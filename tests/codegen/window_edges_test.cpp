@@ -87,11 +87,11 @@ const Picture kLarge = {{28, 28}, 144, 32, 3, 1, {1, 1}, {1, 1}};
 // The program of the one kernel that a value, or a picture's network, is.
 LinearProgram program_of(const Ref<Context>& context, const Tensor& made) {
   const UOp stored = context->graph().make(Op::Contiguous, {made.node()});
-  const Schedule schedule = make_schedule({&stored, 1}, avx512_target(), true);
+  const Schedule schedule = make_schedule({&stored, 1}, avx512_machine(), true);
   EXPECT_EQ(schedule.kernels.size(), 1U);
   PipelineOptions options;
   options.verify = true;
-  return generate(schedule.kernels.front().kernel, avx512_target(), options).program;
+  return generate(schedule.kernels.front().kernel, avx512_machine(), options).program;
 }
 
 LinearProgram program_of(const Picture& p) {
@@ -187,12 +187,12 @@ TEST(WindowEdges, LongWindowsAskOnlyAtTheEdges) {
   flags.cache = 0;
   const Ref<Context> context = make_ref<Context>(flags);
   const UOp stored = context->graph().make(Op::Contiguous, {network(context, kRows[0]).node()});
-  const Schedule schedule = make_schedule({&stored, 1}, avx512_target(), true);
+  const Schedule schedule = make_schedule({&stored, 1}, avx512_machine(), true);
   ASSERT_EQ(schedule.kernels.size(), 1U);
   PipelineOptions options;
   options.options_text = "TILE r1 14; TILE r0 16; ORDER r0 r1 r2 r3 r4; VEC r4; UPCAST r3";
   const LinearProgram program =
-      generate(schedule.kernels.front().kernel, avx512_target(), options).program;
+      generate(schedule.kernels.front().kernel, avx512_machine(), options).program;
   int64_t asks = 0, sums = 0, free = 0;
   for (const LinearOp& op : program.ops) {
     if (op.op == Op::EndLoop && sums > 0 && asks == 0) ++free;

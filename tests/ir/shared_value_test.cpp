@@ -17,7 +17,7 @@ class SharedValues : public testing::GraphTest {
   std::vector<SharedValue> of_scores(int64_t steps) {
     const Tensor t = softmax(matmul(given({6, 40, steps}), given({6, steps, 210})), 2);
     const UOp wanted = t.graph().make(Op::Contiguous, {t.node()});
-    schedule_ = make_schedule({&wanted, 1}, avx512_target());
+    schedule_ = make_schedule({&wanted, 1}, avx512_machine());
     EXPECT_EQ(schedule_.kernels.size(), 1U);
     const Kernel& kernel = schedule_.kernels.front().kernel;
     return find_shared_values(kernel, common_outer_ranges(kernel), kWorkWorthKeeping);
