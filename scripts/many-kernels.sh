@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Random kernels against the interpreter, many more than the tests try:
 #   scripts/many-kernels.sh [KERNELS [FIRST_SEED]]
-# Ten thousand by default, each under the heuristic's options, under random lists and under lists
+# Ten thousand by default, each under the options that strategies propose, under random lists and under lists
 # that a search tries, on every instruction set here, and kernels with run-time sizes, sums of words
 # and rows that are multiplied, weighed and multiplied again; wants scripts/check to have built the
 # tests.
