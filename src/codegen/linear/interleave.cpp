@@ -11,20 +11,15 @@
 
 #include "base/checked.h"
 #include "base/look_often.h"
+#include "codegen/linear/register_count.h"
 
 namespace tiny {
 
 namespace {
 
-constexpr int kIntegerRegisters = 13;
-// For the constants of a piece, which are read from memory where registers are wanted.
-constexpr int64_t kConstantRegisters = 3;
 // Chains side by side where all do not fit: so many hide the latency of each other's steps (four
 // cycles on two units); fewer than the last gain nothing.
 constexpr size_t kWindows[] = {8, 6, 5, 4, 3};
-// The share of a target's registers by which windows may want more: what is spilled of a window is
-// little beside what it computes.
-constexpr int64_t kSpilledShare = 8;
 constexpr int64_t kParkedAlignment = 64;
 
 bool ends_piece(Op op) {
@@ -34,70 +29,35 @@ bool ends_piece(Op op) {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-enum class Kept : uint8_t { Nowhere, Integer, Vector };  // the register that a value needs
-constexpr size_t kKinds = 3;
-
-Kept kept_in(const LinearOp& op) {
-  if (op.dtype == kVoid || op.op == Op::Param || op.op == Op::Scratch || op.op == Op::Const)
-    return Kept::Nowhere;
-  if (op.dtype.is_float() || (op.dtype.lanes > 1 && !op.dtype.is_bool())) return Kept::Vector;
-  return op.dtype.lanes > 1 ? Kept::Nowhere : Kept::Integer;
-}
-
-// Where each value is read last; what a loop reads from outside is wanted until the loop ends.
-std::vector<LinearId> last_uses(const std::vector<LinearOp>& ops) {
-  std::vector<LinearId> last(ops.size(), 0), end_of(ops.size(), 0), loops;
-  for (LinearId i = 0; i < ops.size(); ++i)
-    if (ops[i].op == Op::EndLoop) end_of[ops[i].src[0]] = i;
-  for (LinearId i = 0; i < ops.size(); ++i) {
-    const LinearOp& op = ops[i];
-    if (op.op == Op::EndLoop) loops.pop_back();
-    for (size_t s = 0; s < op.count; ++s) {
-      const auto outer = std::ranges::upper_bound(loops, op.src[s]);
-      const LinearId until = outer == loops.end() ? i : end_of[*outer];
-      last[op.src[s]] = std::max(last[op.src[s]], until);
-    }
-    if (op.op == Op::Loop) loops.push_back(i);
-  }
-  return last;
-}
-
 // Ops without loops, ifs and checks among them, from `begin` to before `end`.
 class Piece {
  public:
-  Piece(const LinearProgram& program, const Target& target, std::span<const LinearId> last_use,
-        LinearId begin, LinearId end)
-      : ops_(program.ops),
-        stop_(program.stop),
-        target_(target),
-        last_use_(last_use),
+  Piece(const LinearProgram& program, LinearId begin, LinearId end)
+      : program_(program),
+        ops_(program.ops),
         begin_(begin),
         end_(end),
         level_(end - begin),
         group_(end - begin) {}
 
-  // Its order, and what waits in scratch until its window; no order: it stays.
-  struct Order {
-    std::vector<LinearId> ops;
-    std::vector<LinearId> parked;
-  };
-  Order arrange(int chain_min) {
+  // No ops: it stays as it is.
+  PieceOrder arrange(int chain_min, const Target& target, std::span<const LinearId> last_use) {
     if (longest_chain() < chain_min || !knows_memory()) return {};
     find_order();
     set_levels();
     find_groups(chain_min);
-    find_registers();
     by_level_.resize(level_.size());
     std::iota(by_level_.begin(), by_level_.end(), begin_);
     std::ranges::stable_sort(by_level_, {}, [&](LinearId i) { return level_[at(i)]; });
-    Order order = windowed(groups_);
-    if (fits_registers(order)) return order;
+    const RegisterCount registers(program_, last_use, begin_, end_);
+    PieceOrder order = windowed(groups_);
+    if (registers.fits(order, target)) return order;
     for (const size_t width : kWindows) {
       if (width >= groups_) continue;
       order = windowed(width);
-      if (fits_registers(order)) return order;
-      park(order, width);
-      if (!order.parked.empty() && fits_registers(order)) return order;
+      if (registers.fits(order, target)) return order;
+      order.parked = registers.read_late([&](LinearId i) { return window_of(i, width); });
+      if (!order.parked.empty() && registers.fits(order, target)) return order;
     }
     return {};
   }
@@ -165,7 +125,7 @@ class Piece {
     };
     for (LinearId i = begin_; i < end_; ++i) {
       const LinearOp& op = ops_[i];
-      look_often(stop_, i);
+      look_often(program_.stop, i);
       first_edge_.push_back(edges_.size());
       for (size_t s = 0; s < op.count; ++s) {
         if (is_inside(op.src[s])) before(op.src[s], i);
@@ -201,7 +161,7 @@ class Piece {
       bool moves = kept_in(op) == Kept::Integer || op.op == Op::Broadcast || op.op == Op::Load;
       if (op.op == Op::Load) moves = !stored_[static_cast<size_t>(place_of(op.src[0]) + 1)];
       for (size_t s = 0; s < op.count; ++s) moves = moves && ops_[op.src[s]].op != Op::Accumulator;
-      look_often(stop_, i);
+      look_often(program_.stop, i);
       const int soonest = wanted[at(i)];
       if (moves && soonest != std::numeric_limits<int>::max())
         level_[at(i)] = std::max(level_[at(i)], soonest - 1);
@@ -249,88 +209,18 @@ class Piece {
   size_t window_of(LinearId i, size_t width) const { return group_[at(i)] / width; }
 
   // Windows one after the other, of so many groups each, ops by level.
-  Order windowed(size_t width) const {
+  PieceOrder windowed(size_t width) const {
     std::vector<size_t> next(groups_ / width + 2);  // by window: where its next op goes
     for (const size_t g : group_) ++next[g / width + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
-    Order order;
+    PieceOrder order;
     order.ops.resize(by_level_.size());
     for (const LinearId i : by_level_) order.ops[next[window_of(i, width)]++] = i;
     return order;
   }
 
-  // Registers by number: what ops inside make, then what comes from outside.
-  size_t register_of(LinearId source) {
-    if (is_inside(source)) return at(source);
-    const auto [place, is_new] = outside_.try_emplace(source, level_.size() + outside_.size());
-    return place->second;
-  }
-  void find_registers() {
-    const size_t inside = level_.size();
-    for (LinearId i = begin_; i < end_; ++i) {
-      std::array<size_t, 4>& reads = reads_.emplace_back();
-      reads.fill(kNone);
-      size_t count = 0;
-      for (size_t s = 0; s < ops_[i].count; ++s) {
-        const LinearOp& source = ops_[ops_[i].src[s]];
-        has_constants_ |= source.op == Op::Const && source.dtype.lanes > 1;
-        if (kept_in(source) != Kept::Nowhere) reads[count++] = register_of(ops_[i].src[s]);
-      }
-    }
-    registers_.assign(inside + outside_.size(), {});
-    for (LinearId i = begin_; i < end_; ++i)
-      registers_[at(i)] = {kept_in(ops_[i]), last_use_[i] >= end_, i};
-    for (const auto& [value, number] : outside_)
-      registers_[number] = {kept_in(ops_[value]), last_use_[value] >= end_, value};
-    for (LinearId i = 0; i < begin_; ++i)
-      if (last_use_[i] >= begin_) ++live_before_[static_cast<size_t>(kept_in(ops_[i]))];
-    if (has_constants_) live_before_[static_cast<size_t>(Kept::Vector)] += kConstantRegisters;
-  }
-
-  // What comes in a register and is read in one window alone, not the first.
-  void park(Order& order, size_t width) const {
-    std::vector<size_t> window(registers_.size(), kNone);
-    for (LinearId i = begin_; i < end_; ++i)
-      for (const size_t r : reads_[at(i)]) {
-        if (r == kNone || r < level_.size()) continue;
-        const bool stays = ops_[i].op == Op::Set || registers_[r].stays ||
-                           registers_[r].kept != Kept::Vector ||
-                           (window[r] != kNone && window[r] != window_of(i, width));
-        window[r] = stays ? 0 : window_of(i, width);
-      }
-    for (size_t r = level_.size(); r < registers_.size(); ++r)
-      if (window[r] != kNone && window[r] > 0) order.parked.push_back(registers_[r].value);
-    std::ranges::sort(order.parked);
-  }
-
-  bool fits_registers(const Order& order) const {
-    std::array<int64_t, kKinds> live = live_before_;
-    std::vector<size_t> last(registers_.size(), kNone);  // where the order reads it last
-    for (size_t i = 0; i < order.ops.size(); ++i)
-      for (const size_t r : reads_[at(order.ops[i])])
-        if (r != kNone) last[r] = registers_[r].stays ? kNone : i;
-    for (const LinearId value : order.parked) last[outside_.at(value)] = kNone;
-    live[static_cast<size_t>(Kept::Vector)] -= static_cast<int64_t>(order.parked.size());
-    const int64_t vectors_max = target_.vector_registers + target_.vector_registers / kSpilledShare;
-    for (size_t i = 0; i < order.ops.size(); ++i) {
-      look_often(stop_, i);
-      const size_t own = at(order.ops[i]);
-      for (const size_t r : reads_[own])
-        if (r != kNone && last[r] == i) {
-          --live[static_cast<size_t>(registers_[r].kept)];
-          last[r] = kNone;
-        }
-      ++live[static_cast<size_t>(registers_[own].kept)];
-      if (live[static_cast<size_t>(Kept::Vector)] > vectors_max) return false;
-      if (live[static_cast<size_t>(Kept::Integer)] > kIntegerRegisters) return false;
-    }
-    return true;
-  }
-
+  const LinearProgram& program_;
   const std::vector<LinearOp>& ops_;
-  const StopSignal* stop_;
-  const Target& target_;
-  std::span<const LinearId> last_use_;
   const LinearId begin_, end_;
   std::vector<int> level_;
   std::vector<size_t> group_;
@@ -339,16 +229,6 @@ class Piece {
   std::vector<size_t> first_edge_;
   std::vector<uint8_t> stored_;  // by place + 1: whether the piece stores there
   std::vector<LinearId> by_level_;
-  struct Register {
-    Kept kept = Kept::Nowhere;
-    bool stays = false;  // is wanted after the piece
-    LinearId value = 0;
-  };
-  std::vector<Register> registers_;
-  std::unordered_map<LinearId, size_t> outside_;
-  std::vector<std::array<size_t, 4>> reads_;  // of each op, by register
-  std::array<int64_t, kKinds> live_before_{};
-  bool has_constants_ = false;
 };
 
 // The program in another order, with what is parked.
@@ -364,7 +244,7 @@ class Rewriter {
     }
     place_[i] = add(op);
   }
-  void place(const Piece::Order& order) {
+  void place(const PieceOrder& order) {
     int64_t offset = round_up(program_.scratch_bytes, kParkedAlignment);
     for (const LinearId value : order.parked) {
       const DType type = program_.ops[value].dtype;
@@ -418,8 +298,8 @@ void interleave(LinearProgram& program, const Target& target, int chain_min) {
   LinearId begin = 0;
   for (LinearId i = 0; i <= ops.size(); ++i) {
     if (i < ops.size() && !ends_piece(ops[i].op)) continue;
-    Piece::Order order;
-    if (i > begin) order = Piece(program, target, last_use, begin, i).arrange(chain_min);
+    PieceOrder order;
+    if (i > begin) order = Piece(program, begin, i).arrange(chain_min, target, last_use);
     changed |= !order.ops.empty();
     if (order.ops.empty())
       for (LinearId k = begin; k < i; ++k) rewriter.keep(k);
