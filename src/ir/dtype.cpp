@@ -32,16 +32,22 @@ uint64_t low_bits(uint64_t value, int64_t bits) {
   return bits >= 64 ? value : value & ((uint64_t{1} << bits) - 1);
 }
 
+// What no value of a float format is above.
+double greatest(DType dtype) {
+  if (dtype.info().has_infinities) return std::numeric_limits<double>::infinity();
+  return std::ldexp(2 - std::ldexp(1.0, -dtype.info().mantissa), dtype.exponent_bias());
+}
+
 }  // namespace
 
 uint64_t lowest_bits(DType dtype) {
-  if (dtype.is_float()) return bits_of(dtype, -std::numeric_limits<double>::infinity());
+  if (dtype.is_float()) return bits_of(dtype, -greatest(dtype));
   if (dtype.is_signed()) return low_bits(uint64_t{1} << (dtype.bits() - 1), dtype.bits());
   return 0;
 }
 
 uint64_t highest_bits(DType dtype) {
-  if (dtype.is_float()) return bits_of(dtype, std::numeric_limits<double>::infinity());
+  if (dtype.is_float()) return bits_of(dtype, greatest(dtype));
   if (dtype.is_bool()) return 1;
   if (dtype.is_signed()) return (uint64_t{1} << (dtype.bits() - 1)) - 1;
   return low_bits(~uint64_t{0}, dtype.bits());
@@ -74,8 +80,9 @@ uint64_t bits_of(DType dtype, double value) {
 
 uint64_t bits_of_int(DType dtype, int64_t value) {
   if (dtype.is_float()) {
-    if (dtype.scalar == ScalarType::Float64) return bits_of(dtype, static_cast<double>(value));
-    return bits_of(dtype, static_cast<float>(value));  // half and bfloat16 round from float32
+    if (dtype.info().computed == ScalarType::Float64)
+      return bits_of(dtype, static_cast<double>(value));
+    return bits_of(dtype, static_cast<float>(value));  // narrow formats round from float32
   }
   if (dtype.is_bool()) return value != 0 ? 1 : 0;
   return low_bits(static_cast<uint64_t>(value), dtype.bits());

@@ -12,7 +12,8 @@
 namespace tiny {
 
 enum class ScalarType : uint8_t {
-#define DTYPE(name, text, number, bits, kind) name,
+#define DTYPE(name, text, number, bits, kind, exponent, mantissa, infinities, carrier, computed) \
+  name,
 #include "ir/dtypes.def"
 };
 
@@ -21,12 +22,26 @@ enum class DTypeKind : uint8_t { None, Bool, Signed, Unsigned, Float };
 struct ScalarInfo {
   const char* text;
   int32_t number;  // in tiny.h
-  uint8_t bits;    // in memory; a bool is one byte, 0 or 1
+  uint8_t bits;
   DTypeKind kind;
+  uint8_t exponent;
+  uint8_t mantissa;
+  bool has_infinities;
+  ScalarType carrier;
+  ScalarType computed;
 };
 
 inline constexpr ScalarInfo kScalars[] = {
-#define DTYPE(name, text, number, bits, kind) {text, number, bits, DTypeKind::kind},
+#define DTYPE(name, text, number, bits, kind, exponent, mantissa, infinities, carrier, computed) \
+  {text,                                                                                         \
+   number,                                                                                       \
+   bits,                                                                                         \
+   DTypeKind::kind,                                                                              \
+   exponent,                                                                                     \
+   mantissa,                                                                                     \
+   infinities,                                                                                   \
+   ScalarType::carrier,                                                                          \
+   ScalarType::computed},
 #include "ir/dtypes.def"
 };
 
@@ -47,6 +62,14 @@ struct DType {
   constexpr bool is_signed() const { return info().kind == DTypeKind::Signed; }
   constexpr bool is_unsigned() const { return info().kind == DTypeKind::Unsigned; }
   constexpr bool is_int() const { return is_signed() || is_unsigned(); }
+  // What its bits are moved and changed as, and what arithmetic on it is done in.
+  constexpr DType carrier() const { return {info().carrier, lanes}; }
+  constexpr DType computed() const { return {info().computed, lanes}; }
+  constexpr bool is_computed_wider() const { return info().computed != scalar; }
+  constexpr bool is_narrow_float() const { return is_float() && is_computed_wider(); }
+  // Of a float: what its exponent is biased by, and the bits of its significand.
+  constexpr int exponent_bias() const { return (1 << (info().exponent - 1)) - 1; }
+  constexpr int digits() const { return info().mantissa + 1; }
   constexpr DType with_lanes(int64_t n) const { return {scalar, static_cast<uint16_t>(n)}; }
   constexpr DType element() const { return {scalar, 1}; }
 };
@@ -75,7 +98,7 @@ std::optional<DType> dtype_named(std::string_view text);
 std::optional<DType> dtype_numbered(int32_t number);
 
 // The bits of the lowest and highest value: what a max or min over nothing starts from.  For floats
-// -inf and +inf; for bool false and true.
+// -inf and +inf, where the format has them; for bool false and true.
 uint64_t lowest_bits(DType dtype);
 uint64_t highest_bits(DType dtype);
 

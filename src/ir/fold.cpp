@@ -13,24 +13,23 @@ namespace {
 
 // ---- floats: T is float (also for the 16-bit formats) or double.
 
+template <int arity, class F>
+double called(F function, const double* v) {
+  if constexpr (arity == 1)
+    return function(v[0]);
+  else
+    return function(v[0], v[1]);
+}
+
 template <class T>
 T transcendental(Op op, const T* v) {
-  const auto a = static_cast<double>(v[0]);
+  const double wide[] = {static_cast<double>(v[0]), static_cast<double>(v[1])};
   switch (op) {
-    case Op::Exp:
-      return static_cast<T>(std::exp(a));
-    case Op::Log:
-      return static_cast<T>(std::log(a));
-    case Op::Sin:
-      return static_cast<T>(std::sin(a));
-    case Op::Cos:
-      return static_cast<T>(std::cos(a));
-    case Op::Tanh:
-      return static_cast<T>(std::tanh(a));
-    case Op::Erf:
-      return static_cast<T>(std::erf(a));
-    case Op::Pow:
-      return static_cast<T>(std::pow(a, static_cast<double>(v[1])));
+#define OP(name, arity, symbol, result, weight, traits, stages)
+#define TRANSCENDENTAL(name, arity, function) \
+  case Op::name:                              \
+    return static_cast<T>(called<arity>([](auto... x) { return std::function(x...); }, wide));
+#include "ir/ops.def"
     default:
       break;
   }
@@ -98,28 +97,6 @@ bool is_comparison(Op op) {
   return info(op).result == OpResult::Bool;
 }
 
-float narrow_to_float(DType dtype, uint64_t bits) {
-  switch (dtype.scalar) {
-    case ScalarType::Float16:
-      return float_from_half(static_cast<uint16_t>(bits));
-    case ScalarType::BFloat16:
-      return float_from_bfloat(static_cast<uint16_t>(bits));
-    default:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits));
-  }
-}
-
-uint64_t narrow_from_float(DType dtype, float value) {
-  switch (dtype.scalar) {
-    case ScalarType::Float16:
-      return half_from_float(value);
-    case ScalarType::BFloat16:
-      return bfloat_from_float(value);
-    default:
-      return std::bit_cast<uint32_t>(value);
-  }
-}
-
 // What selects a value or changes only its sign keeps the other bits, also of a NaN.
 std::optional<uint64_t> fold_sign_or_choice(Op op, DType operand, const uint64_t* src) {
   const uint64_t sign = uint64_t{1} << (operand.bits() - 1);
@@ -141,9 +118,9 @@ uint64_t fold_float_bits(Op op, DType operand, const uint64_t* src) {
     return std::bit_cast<uint64_t>(fold_float(op, v));
   }
   float v[3] = {};
-  for (size_t i = 0; i < count; ++i) v[i] = narrow_to_float(operand, src[i]);
+  for (size_t i = 0; i < count; ++i) v[i] = static_cast<float>(double_of(operand, src[i]));
   if (is_comparison(op)) return compare(op, v[0], v[1]);
-  return narrow_from_float(operand, fold_float(op, v));
+  return bits_of(operand, static_cast<double>(fold_float(op, v)));
 }
 
 // ---- integers and bools: sign- or zero-extended to 64 bits, the result is narrowed again.
@@ -227,15 +204,15 @@ uint64_t fold_cast(DType to, DType from, uint64_t bits) {
   if (from.is_float()) {
     const double value = double_of(from, bits);
     if (to.is_bool()) return value != 0 ? 1 : 0;  // NaN != 0
-    if (to.scalar == ScalarType::Float64 || to.is_int()) return bits_of(to, value);
-    return narrow_from_float(to, static_cast<float>(value));
+    return bits_of(to, value);
   }
-  if (to.scalar == ScalarType::Float64)
-    return std::bit_cast<uint64_t>(from.is_unsigned() ? static_cast<double>(bits)
-                                                      : static_cast<double>(int_of(from, bits)));
+  if (to.info().computed == ScalarType::Float64)
+    return bits_of(to, from.is_unsigned() ? static_cast<double>(bits)
+                                          : static_cast<double>(int_of(from, bits)));
   if (to.is_float())
-    return narrow_from_float(
-        to, from.is_unsigned() ? static_cast<float>(bits) : static_cast<float>(int_of(from, bits)));
+    return bits_of(
+        to, static_cast<double>(from.is_unsigned() ? static_cast<float>(bits)
+                                                   : static_cast<float>(int_of(from, bits))));
   return bits_of_int(to, int_of(from, bits));
 }
 

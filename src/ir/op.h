@@ -7,7 +7,7 @@
 namespace tiny {
 
 enum class Op : uint8_t {
-#define OP(name, arity, symbol, result, traits, stages) name,
+#define OP(name, arity, symbol, result, weight, traits, stages) name,
 #include "ir/ops.def"
 };
 
@@ -35,6 +35,7 @@ struct OpInfo {
   const char* symbol;
   int8_t arity;
   OpResult result;
+  uint8_t weight;
   uint16_t traits;
   uint8_t stages;
 };
@@ -47,8 +48,8 @@ inline constexpr uint16_t None = kNoTraits, Elementwise = kElementwise, Commutat
                           Transcendental = kTranscendental;
 inline constexpr uint8_t T = kTensorStage, K = kKernelStage, L = kLinearStage;
 inline constexpr OpInfo kOps[] = {
-#define OP(name, arity, symbol, result, traits, stages) \
-  {#name, symbol, arity, OpResult::result, traits, stages},
+#define OP(name, arity, symbol, result, weight, traits, stages) \
+  {#name, symbol, arity, OpResult::result, weight, traits, stages},
 #include "ir/ops.def"
 };
 }  // namespace op_table
@@ -65,27 +66,9 @@ constexpr bool legal_in(Op op, OpStages stage) {
   return (info(op).stages & stage) != 0;
 }
 
-// What computing one element costs, in operations of one instruction.  An Fma counts as the two
-// that it stands for: what is fused and what is not are weighed alike.
+// What computing one element costs, in operations of one instruction.
 constexpr double op_weight(Op op) {
-  if (has(op, kTranscendental)) return 20;
-  switch (op) {
-    case Op::Div:
-    case Op::Sqrt:
-      return 4;
-    case Op::FloorDiv:
-    case Op::FloorMod:
-    case Op::TruncDiv:
-    case Op::TruncMod:
-      return 8;
-    case Op::Fma:
-      return 2;
-    case Op::Cast:
-    case Op::Bitcast:
-      return 0;
-    default:
-      return 1;
-  }
+  return info(op).weight;
 }
 
 // The laws of the table.

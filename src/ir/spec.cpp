@@ -66,14 +66,15 @@ class Spec {
     const DType operand = u.src().back().dtype();
     if (u.op() == Op::Bitcast) return;
     if (u.op() == Op::Cast) {
-      const auto is_half = [](DType t) { return t.is_float() && t.bits() == 16; };
       law(!u.dtype().is_bool(), "a cast to bool is a comparison");
-      law(!is_half(u.dtype()) || operand == kFloat32, "16-bit floats are made from float32");
-      law(!is_half(operand) || u.dtype() == kFloat32, "16-bit floats are converted to float32");
+      law(!u.dtype().is_narrow_float() || operand == u.dtype().computed(),
+          "16-bit floats are made from float32");
+      law(!operand.is_narrow_float() || u.dtype() == operand.computed(),
+          "16-bit floats are converted to float32");
       return;
     }
     if (u.op() == Op::Where && !operand.is_float()) return;  // a choice of any integers
-    law(operand.is_bool() || operand.bits() >= 32, "arithmetic is on 32 bits or more");
+    law(!operand.is_computed_wider(), "arithmetic is on 32 bits or more");
   }
 
   // Ranges are told apart by their numbers.

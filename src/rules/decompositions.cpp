@@ -18,7 +18,7 @@ constexpr Pattern exp(const Pattern& p) {
 }
 
 bool is_narrow(const Match& m) {
-  return m.root().dtype().bits() == 16;
+  return m.root().dtype().is_computed_wider();
 }
 
 UOp steps_of_exp(const Match& m) {
@@ -152,28 +152,13 @@ const RuleSet& bit_rules() {
   return set;
 }
 
-bool is_transcendental(Op op) {
-  switch (op) {
-    case Op::Exp:
-    case Op::Log:
-    case Op::Tanh:
-    case Op::Erf:
-    case Op::Sin:
-    case Op::Cos:
-    case Op::Pow:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Whether no rule is about a node, nor folding: by its op and dtypes alone, so that most kernels
 // are looked at once instead of being made anew.
 bool stays(const UOp& u) {
   if (!has(u.op(), kElementwise) && u.op() != Op::Reduce) return true;
-  if (is_transcendental(u.op()) || u.src().empty()) return false;
+  if (has(u.op(), kTranscendental) || u.src().empty()) return false;
   const auto is_wide = [](const UOp& s) {
-    return !s.dtype().is_bool() && (s.dtype().bits() == 32 || s.dtype().bits() == 64);
+    return !s.dtype().is_bool() && !s.dtype().is_computed_wider();
   };
   // Bools come from comparisons and connectives, and choose.
   const bool connects = u.op() == Op::And || u.op() == Op::Or || u.op() == Op::Xor;

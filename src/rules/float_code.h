@@ -22,9 +22,9 @@ class FloatCode {
   explicit FloatCode(const UOp& like);
 
   bool is_double() const { return type_.scalar == ScalarType::Float64; }
-  int digits() const { return is_double() ? 53 : 24; }
-  int mantissa_bits() const { return digits() - 1; }
-  int bias() const { return is_double() ? 1023 : 127; }
+  int digits() const { return type_.digits(); }
+  int mantissa_bits() const { return type_.info().mantissa; }
+  int bias() const { return type_.exponent_bias(); }
   DType type() const { return type_; }
   DType bits_type() const { return bits_; }
 

@@ -16,16 +16,14 @@ bool holds_exactly(DType to, DType from) {
   if (from.is_bool()) return true;
   if (from.is_float()) {
     if (!to.is_float()) return false;
-    if (from.scalar == ScalarType::Float16 || from.scalar == ScalarType::BFloat16)
-      return to == from || to.bits() > 16;
-    return to.bits() >= from.bits();
+    return to.info().exponent >= from.info().exponent && to.digits() >= from.digits();
   }
   if (to.is_int()) {
     if (from.is_signed() == to.is_signed()) return to.bits() >= from.bits();
     return to.is_signed() && to.bits() > from.bits();
   }
   const auto digits = from.bits() - (from.is_signed() ? 1 : 0);
-  return to.is_float() && to.bits() >= 32 && digits <= (to.bits() == 64 ? 53 : 24);
+  return to.is_float() && !to.is_computed_wider() && digits <= to.digits();
 }
 
 // A cast of a cast is one cast where the value between loses nothing, or only high bits that the
@@ -59,9 +57,7 @@ UOp divide_by_power_of_two(const Match& m) {
   const double value = double_of(t, c.const_bits());
   int exponent = 0;
   if (!std::isfinite(value) || std::fabs(std::frexp(value, &exponent)) != 0.5) return {};
-  const int limit = t.scalar == ScalarType::Float64   ? 1021
-                    : t.scalar == ScalarType::Float16 ? 13
-                                                      : 125;
+  const int limit = t.exponent_bias() - 2;
   if (exponent < -limit || exponent > limit) return {};
   return mul(m[Wildcard::f], m.graph().constant(t, 1 / value));
 }

@@ -8,25 +8,19 @@ namespace tiny {
 
 namespace {
 
-bool is_narrow_float(DType t) {
-  return t.is_float() && t.bits() == 16;
-}
 bool is_narrow_int(DType t) {
-  return t.is_int() && t.bits() < 32;
-}
-DType wide(DType t) {
-  return DType(t.is_float() ? ScalarType::Float32 : ScalarType::Int32, t.lanes);
+  return t.is_int() && t.is_computed_wider();
 }
 
 // `u` of a narrow dtype as the wide one.  Signs are taken off first: they would cost more on bits.
 UOp widened(const UOp& u) {
   if (u.op() == Op::Neg && u.dtype().is_float()) return neg(widened(u.src(0)));
   if (u.op() == Op::Abs && u.dtype().is_float()) return elementwise(Op::Abs, {widened(u.src(0))});
-  return cast(u, wide(u.dtype()));
+  return cast(u, u.dtype().computed());
 }
 
 UOp as_bits(const UOp& u) {
-  return bitcast(u, DType(ScalarType::UInt16, u.dtype().lanes));
+  return bitcast(u, u.dtype().carrier());
 }
 
 UOp wide_op(const Match& m, DType operand) {
@@ -47,12 +41,12 @@ bool may_be_empty(const UOp& reduce) {
 
 UOp computed_wide(const Match& m) {
   const DType t = m.root().src().back().dtype();
-  return is_narrow_float(t) || is_narrow_int(t) ? wide_op(m, t) : UOp();
+  return t.is_computed_wider() ? wide_op(m, t) : UOp();
 }
 
 UOp reduced_wide(const Match& m) {
   const UOp& u = m.root();
-  if (!is_narrow_float(u.dtype()) && !is_narrow_int(u.dtype())) return {};
+  if (!u.dtype().is_computed_wider()) return {};
   std::vector<UOp> src(u.src().begin(), u.src().end());
   src[0] = widened(src[0]);
   const DType to = src[0].dtype();
@@ -72,14 +66,11 @@ UOp cast_through_wide(const Match& m) {
   const DType to = m.root().dtype();
   const DType from = x.dtype();
   if (to.is_bool()) return not_equal(x, m.graph().constant(from, 0));
-  const bool from_wide = from == wide(from);
-  const bool to_wide = to == wide(to);
-  if (is_narrow_float(from) && !to_wide) return cast(cast(x, wide(from)), to);
-  if (is_narrow_float(from) && to.is_int()) return cast(cast(x, wide(from)), to);
-  if (is_narrow_float(to) && !(from_wide && from.is_float())) return cast(cast(x, wide(to)), to);
-  if (is_narrow_int(from) && !(to_wide && to.is_int())) return cast(cast(x, wide(from)), to);
-  if (!is_narrow_int(to) || (from_wide && from.is_int()) || from.is_bool()) return {};
-  const UOp whole = cast(x, wide(to));
+  if (from.is_narrow_float() && to != from.computed()) return cast(cast(x, from.computed()), to);
+  if (to.is_narrow_float() && from != to.computed()) return cast(cast(x, to.computed()), to);
+  if (is_narrow_int(from) && to != from.computed()) return cast(cast(x, from.computed()), to);
+  if (!is_narrow_int(to) || from == to.computed() || from.is_bool()) return {};
+  const UOp whole = cast(x, to.computed());
   if (!from.is_float()) return cast(whole, to);
   const int64_t lowest = int_of(to.element(), lowest_bits(to.element()));
   const int64_t highest = int_of(to.element(), highest_bits(to.element()));
@@ -89,7 +80,7 @@ UOp cast_through_wide(const Match& m) {
 UOp extremum_of_narrow(const Match& m) {
   const UOp& a = m.root().src(0);
   const UOp& b = m.root().src(1);
-  if (!is_narrow_float(a.dtype())) return computed_wide(m);
+  if (!a.dtype().is_narrow_float()) return computed_wide(m);
   const UOp x = widened(a);
   const UOp y = widened(b);
   const UOp beyond = m.root().op() == Op::Max ? less(x, y) : less(y, x);
@@ -97,7 +88,7 @@ UOp extremum_of_narrow(const Match& m) {
 }
 
 UOp sign_of_narrow(const Match& m) {
-  if (!is_narrow_float(m.root().dtype())) return computed_wide(m);
+  if (!m.root().dtype().is_narrow_float()) return computed_wide(m);
   const UOp bits = as_bits(m.root().src(0));
   const bool flips = m.root().op() == Op::Neg;
   const UOp mask = m.graph().constant_int(bits.dtype(), flips ? 0x8000 : 0x7FFF);
@@ -106,7 +97,7 @@ UOp sign_of_narrow(const Match& m) {
 
 UOp choice_of_narrow(const Match& m) {
   const UOp& u = m.root();
-  if (!is_narrow_float(u.dtype())) return {};  // every target chooses among narrow integers
+  if (!u.dtype().is_narrow_float()) return {};  // every target chooses among narrow integers
   return bitcast(where(u.src(0), as_bits(u.src(1)), as_bits(u.src(2))), u.dtype());
 }
 

@@ -68,7 +68,7 @@ DType float_dtype(DType dtype) {
 }
 
 DType accumulator_dtype(DType dtype) {
-  return dtype.is_float() && dtype.bits() == 16 ? kFloat32 : dtype;
+  return dtype.is_float() ? dtype.computed() : dtype;
 }
 
 DType sum_dtype(DType dtype) {

@@ -36,7 +36,7 @@ constexpr const char* kBFloatOfFloat =
     "}";
 
 bool is_half(DType dtype) {
-  return dtype.is_float() && dtype.bits() == 16;
+  return dtype.is_narrow_float();
 }
 
 }  // namespace
