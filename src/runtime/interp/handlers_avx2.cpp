@@ -1,8 +1,9 @@
-// The handlers in AVX2 and FMA, for x86-64 processors that have them.
+// The handlers in AVX2 and FMA, for x86-64 processors that have them; left out where the build says
+// that the baseline ones do.
 #include "base/half.h"
 #include "runtime/interp/step.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(TINY_BASELINE_HANDLERS)
 
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
