@@ -42,7 +42,7 @@ bool is_half(DType dtype) {
 }  // namespace
 
 void Helpers::bits_of_float() {
-  const std::string of_bits = constant(kFloat32, 0x7FC00000u);  // brings f32_of_bits
+  constant(kFloat32, 0x7FC00000u);  // brings f32_of_bits
   if (first("bits_of_f32"))
     write(
         "INLINE u32 bits_of_f32(f32 x) {\n"
