@@ -63,7 +63,8 @@ const Picture kPictures[] = {
     {{28, 28}, 32, 32, 3, 1, {1, 1}, {1, 1}},       {{14, 14}, 32, 16, 3, 1, {1, 1}, {1, 1}},
     {{7, 7}, 64, 32, 3, 1, {1, 1}, {1, 1}},         {{29, 23}, 32, 24, 3, 2, {1, 1}, {1, 1}},
     {{14, 16}, 16, 24, 5, 1, {2, 2}, {2, 2}},       {{20, 28}, 32, 16, 3, 1, {2, 1}, {0, 3}},
-    {{21, 28}, 32, 16, 3, 1, {1, 1}, {1, 1}, true}, {{27, 27}, 16, 32, 3, 2, {0, 0}, {0, 0}, true},
+    {{40, 56}, 32, 16, 3, 1, {1, 1}, {1, 1}},       {{21, 28}, 32, 16, 3, 1, {1, 1}, {1, 1}, true},
+    {{27, 27}, 16, 32, 3, 2, {0, 0}, {0, 0}, true},
 };
 
 TEST(WindowEdges, HaveTheOraclesValues) {
@@ -115,6 +116,22 @@ TEST(WindowEdges, RepeatNothingOfTheProduct) {
   EXPECT_EQ(count(with, Op::Loop), count(without, Op::Loop));
   EXPECT_EQ(count(with, Op::Fma), count(without, Op::Fma));
   EXPECT_EQ(count(with, Op::Store), count(without, Op::Store));
+}
+
+// Loops of so many steps.
+int64_t loops_of(const LinearProgram& program, int64_t steps) {
+  return std::ranges::count_if(program.ops, [&](const LinearOp& op) {
+    if (op.op != Op::Loop) return false;
+    const LinearOp& begin = program.ops[op.src[0]];
+    const LinearOp& end = program.ops[op.src[1]];
+    return begin.op == Op::Const && end.op == Op::Const && end.imm - begin.imm == steps;
+  });
+}
+
+// A tile of several rows and columns is at four edges, which the loops that fill it know.
+TEST(WindowEdges, PeelWhatFillsATileAndNotItsProduct) {
+  const LinearProgram program = program_of({{112, 112}, 32, 16, 3, 1, {1, 1}, {1, 1}});
+  EXPECT_EQ(loops_of(program, 32), 1) << nest_text(program);
 }
 
 // Where a tile's edge is known, nothing is multiplied with what lies beyond it.

@@ -40,6 +40,10 @@ LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.range
     digits_.push_back(next);
     next.radix = above;
   }
+  for (const UOp& u : topological(kernel.roots)) {
+    if (!is_stage(u)) continue;
+    for (const UOp& r : u.src().subspan(1)) filling_ |= bit(kernel.position(r)) & loops_;
+  }
 }
 
 void LoopNest::open_loop(size_t position, LinearId variable, size_t depth) {

@@ -45,6 +45,7 @@ class LoopNest {
   RangeSet upcast() const { return upcast_; }
   RangeSet lanes() const { return lanes_; }
   RangeSet words() const { return words_; }  // the steps of words
+  RangeSet filling() const { return filling_; }  // loops that fill a stage
   // Positions by state.
   RangeSet open() const { return open_; }    // loops that are open, or fixed by peeling
   RangeSet fixed() const { return fixed_; }  // what has a coordinate
@@ -98,6 +99,7 @@ class LoopNest {
   RangeSet upcast_ = 0;
   RangeSet lanes_ = 0;
   RangeSet words_ = 0;
+  RangeSet filling_ = 0;
   RangeSet open_ = 0;
   RangeSet fixed_ = 0;
   uint64_t version_ = 1;

@@ -59,6 +59,8 @@ std::optional<Peel> Peeling::find_peel(Tasks tasks, size_t position, int64_t end
     const RangeSet free = nest_.free_of(e);
     if (!(free & bit(position)) || !nest_.pending_in(free) || prover_.proven(e)) continue;
     if (prover_.follows_from_kernel(e)) continue;  // whose loops are cut for them
+    // The loops that fill a stage are peeled themselves: no copy of what else is in this one.
+    if (free & nest_.filling() & ~nest_.open() & ~bit(position)) continue;
     const std::optional<Bound> bound = bound_of(e, position);
     if (!bound) continue;
     const auto [c, worst] = *bound;
