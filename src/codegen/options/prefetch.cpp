@@ -26,16 +26,27 @@ class Prefetcher {
     add_free_ranges(kernel, kernel.roots, free_);
   }
 
-  Kernel run() {
+  // What is fetched; an error if the option does not fit the kernel.
+  void find() {
     find_loop();
     find_access();
     find_place();
-    if (is_closed_) return fetched_along();
-    find_next();
-    find_lines();
-    find_shares();
+    if (is_closed_) {
+      find_steps();
+    } else {
+      find_next();
+      find_lines();
+      find_shares();
+    }
+  }
+
+  Kernel run() {
+    find();
     Kernel out = kernel_;
-    fetch(out);
+    if (is_closed_)
+      fetch_along(out);
+    else
+      fetch(out);
     return out;
   }
 
@@ -65,7 +76,7 @@ class Prefetcher {
   }
 
   // A loop of one value's: each of its steps fetches all that one some steps later reads.
-  Kernel fetched_along() {
+  void find_steps() {
     const int64_t moves = outside_.coefficient(loop_);
     if (moves <= 0 || is_store_) refuse("its steps read no blocks one after the other");
     surrounding_ = (RangeSet{2} << place_) - 1;
@@ -74,18 +85,27 @@ class Prefetcher {
     for (const Dimension& d : lattice_) lines = checked_mul(lines, d.size, "lines of a block");
     if (lines > kLinesAlong) refuse("a step reads too much");
     const int64_t steps = ceil_div(kBytesAhead, moves * element_.bytes());
-    const UOp place = add(to_uop(graph_, outside_), checked_mul(moves, steps, "a place"));
-    Kernel out = kernel_;
+    ahead_ = checked_mul(moves, steps, "a place");
+  }
+
+  void fetch_along(Kernel& out) const {
+    std::vector<int64_t> sizes;
+    for (const Dimension& d : lattice_) sizes.push_back(d.size);
+    fetch_lines(out, add(to_uop(graph_, outside_), ahead_), sizes);
+  }
+
+  // So many lines of each dimension, from a place on.
+  void fetch_lines(Kernel& out, const UOp& from, std::span<const int64_t> sizes) const {
+    const UOp place = simplify_index(from);
     std::vector<int64_t> offsets{0};
-    for (const Dimension& d : lattice_) {
+    for (size_t i = 0; i < lattice_.size(); ++i) {
       std::vector<int64_t> more;
-      for (int64_t n = 0; n < d.size; ++n)
-        for (const int64_t offset : offsets) more.push_back(offset + n * d.stride);
+      for (int64_t n = 0; n < sizes[i]; ++n)
+        for (const int64_t offset : offsets) more.push_back(offset + n * lattice_[i].stride);
       offsets = std::move(more);
     }
     for (const int64_t offset : offsets)
-      out.prefetches.push_back({access_.src(0), simplify_index(add(place, offset)), element_});
-    return out;
+      out.prefetches.push_back({access_.src(0), add(place, offset), element_});
   }
 
   // Of several loads that of the last reduction: when it runs, the block is in the cache.
@@ -300,22 +320,16 @@ class Prefetcher {
                              lattice_[round].stride));
     const UOp number = mul(floor_div(step_, steps_of_line), of_step);
     place = add(place, mul(minimum(number, walked - of_step), lattice_[step].stride));
-    std::vector<int64_t> offsets{0};
-    for (size_t i = 0; i < lattice_.size(); ++i) {
-      const int64_t size = i == step ? of_step : i == round ? of_round : lattice_[i].size;
-      std::vector<int64_t> more;
-      for (int64_t n = 0; n < size; ++n)
-        for (const int64_t offset : offsets) more.push_back(offset + n * lattice_[i].stride);
-      offsets = std::move(more);
-    }
+    std::vector<int64_t> sizes;
+    for (size_t i = 0; i < lattice_.size(); ++i)
+      sizes.push_back(i == step ? of_step : i == round ? of_round : lattice_[i].size);
+    fetch_lines(out, place, sizes);
     // Where there turns out to be one round it fetches what another would have fetched.
-    std::vector<UOp> places{place};
     if (!loop_.src(0).is_const() && rounds_ > 1)
-      places.push_back(add(place, mul(maximum(sub(graph_.integer(rounds_), loop_.src(0)), 0),
-                                      of_round * lattice_[round].stride)));
-    for (const UOp& at : places)
-      for (const int64_t offset : offsets)
-        out.prefetches.push_back({access_.src(0), simplify_index(add(at, offset)), element_});
+      fetch_lines(out,
+                  add(place, mul(maximum(sub(graph_.integer(rounds_), loop_.src(0)), 0),
+                                 of_round * lattice_[round].stride)),
+                  sizes);
   }
 
   const Kernel& kernel_;
@@ -355,7 +369,7 @@ Kernel apply_prefetch(const Kernel& kernel, const Option& option) {
 
 bool can_prefetch(const Kernel& kernel, const Option& option) {
   try {
-    Prefetcher(kernel, option).run();
+    Prefetcher(kernel, option).find();
     return true;
   } catch (const Error& error) {
     if (error.status() != Status::InvalidArgument) throw;
