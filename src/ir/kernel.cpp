@@ -56,19 +56,32 @@ void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRange
   }
 }
 
+namespace {
+
+// The places in the indices of stores, which loads may have as well.
+std::vector<UOp> places_of(const Kernel& kernel) {
+  std::vector<UOp> indices;
+  for (const UOp& root : kernel.roots)
+    if (root.op() == Op::Store)
+      for (const UOp& index : root.src().subspan(2))
+        if (!index.src().empty()) indices.push_back(index);
+  std::vector<UOp> places = topological(indices);
+  std::erase_if(places, [](const UOp& u) { return u.op() != Op::Place; });
+  return places;
+}
+
+}  // namespace
+
 RangeSet ordered_ranges(const Kernel& kernel) {
   RangeSet ordered = 0;
-  for (const UOp& u : topological(kernel.roots)) {
-    if (u.op() != Op::Place) continue;
-    for (const UOp& r : topological({&u.src(1), 1}))
+  for (const UOp& place : places_of(kernel))
+    for (const UOp& r : topological({&place.src(1), 1}))
       if (r.op() == Op::Range) ordered |= bit(kernel.position(r));
-  }
   return ordered;
 }
 
 bool stores_by_index(const Kernel& kernel) {
-  return std::ranges::any_of(topological(kernel.roots),
-                             [](const UOp& u) { return u.op() == Op::Place; });
+  return !places_of(kernel).empty();
 }
 
 void map_kernel(Kernel& kernel, const MakeNode& make) {
