@@ -22,6 +22,7 @@ class Builder {
     for (const KernelRange& r : kernel_.ranges)
       table_.extents.push_back(
           static_cast<double>(std::max<int64_t>(bounds(r.range.src(0)).hi, 1)));
+    free_.reserve(order_.size());
     for (const UOp& u : order_) {
       set_free(u);
       set_index(u);
@@ -80,7 +81,7 @@ class Builder {
     }
   }
   // Integers made of ranges, variables and constants: scalars and a multiple of the lane's number.
-  bool is_index(const UOp& u) const { return index_.contains(u.node()); }
+  bool is_index(const UOp& u) const { return u.dtype() == kInt64 && index_.contains(u.node()); }
   void set_index(const UOp& u) {
     if (u.dtype() != kInt64) return;
     bool index = u.op() == Op::Range || u.op() == Op::Const || u.op() == Op::Variable;
@@ -107,10 +108,10 @@ class Builder {
   void set_free(const UOp& u) {
     uint64_t set = 0;
     if (u.op() == Op::Range) set = uint64_t{1} << kernel_.position(u);
-    for (const UOp& s : u.src()) set |= free_[s.node()];
+    for (const UOp& s : u.src()) set |= free_.at(s.node());
     if (closes_ranges(u))
-      for (size_t i = 1; i < u.src().size(); ++i) set &= ~free_[u.src(i).node()];
-    free_[u.node()] = set;
+      for (size_t i = 1; i < u.src().size(); ++i) set &= ~free_.at(u.src(i).node());
+    free_.emplace(u.node(), set);
   }
 
   void add_access(const UOp& u) {

@@ -25,50 +25,60 @@ int64_t Kernel::next_range_number() const {
 }
 
 void add_free_ranges(const Kernel& kernel, std::span<const UOp> roots, FreeRanges& known) {
-  struct Frame {
-    const UOp* node;
-    size_t next = 0;   // the first source that is not looked at
-    RangeSet set = 0;  // of the sources before
+  const auto add = [&](const UOp& u) {
+    RangeSet set = u.op() == Op::Range ? bit(kernel.position(u)) : 0;
+    for (const UOp& s : u.src()) set |= known.at(s.node());
+    if (closes_ranges(u))
+      for (const UOp& range : u.src().subspan(1)) set &= ~bit(kernel.position(range));
+    known.emplace(u.node(), set);
   };
-  std::vector<Frame> stack;
-  for (const UOp& root : roots) {
-    if (known.contains(root.node())) continue;
-    stack.push_back({&root});
-    while (!stack.empty()) {
-      Frame& top = stack.back();
-      const UOp& u = *top.node;
-      const std::span<const UOp> src = u.src();
-      const RangeSet* below = nullptr;
-      while (top.next < src.size() && (below = known.find(src[top.next].node()))) {
-        top.set |= *below;
-        ++top.next;
-      }
-      if (top.next < src.size()) {
-        stack.push_back({&src[top.next]});
-        continue;
-      }
-      if (u.op() == Op::Range) top.set = RangeSet{1} << kernel.position(u);
-      if (closes_ranges(u))
-        for (const UOp& range : src.subspan(1)) top.set &= ~(RangeSet{1} << kernel.position(range));
-      known.emplace(u.node(), top.set);
-      stack.pop_back();
-    }
+  if (known.size() == 0) {
+    const std::vector<UOp> order = topological(roots);
+    known.reserve(order.size());
+    for (const UOp& u : order) add(u);
+    return;
+  }
+  // Most of it is known: what is not is walked alone.
+  std::vector<const UOp*> stack;
+  for (const UOp& root : roots) stack.push_back(&root);
+  while (!stack.empty()) {
+    const UOp& u = *stack.back();
+    const size_t before = stack.size();
+    if (!known.contains(u.node()))
+      for (const UOp& s : u.src())
+        if (!known.contains(s.node())) stack.push_back(&s);
+    if (stack.size() > before) continue;
+    stack.pop_back();
+    if (!known.contains(u.node())) add(u);
   }
 }
 
+namespace {
+
+// The places in the indices of stores, which loads may have as well.
+std::vector<UOp> places_of(const Kernel& kernel) {
+  std::vector<UOp> indices;
+  for (const UOp& root : kernel.roots)
+    if (root.op() == Op::Store)
+      for (const UOp& index : root.src().subspan(2))
+        if (!index.src().empty()) indices.push_back(index);
+  std::vector<UOp> places = topological(indices);
+  std::erase_if(places, [](const UOp& u) { return u.op() != Op::Place; });
+  return places;
+}
+
+}  // namespace
+
 RangeSet ordered_ranges(const Kernel& kernel) {
   RangeSet ordered = 0;
-  for (const UOp& u : topological(kernel.roots)) {
-    if (u.op() != Op::Place) continue;
-    for (const UOp& r : topological({&u.src(1), 1}))
+  for (const UOp& place : places_of(kernel))
+    for (const UOp& r : topological({&place.src(1), 1}))
       if (r.op() == Op::Range) ordered |= bit(kernel.position(r));
-  }
   return ordered;
 }
 
 bool stores_by_index(const Kernel& kernel) {
-  return std::ranges::any_of(topological(kernel.roots),
-                             [](const UOp& u) { return u.op() == Op::Place; });
+  return !places_of(kernel).empty();
 }
 
 void map_kernel(Kernel& kernel, const MakeNode& make) {

@@ -214,6 +214,9 @@ size_t common_outer_ranges(const Kernel& kernel) {
 void put_rows_outermost(Kernel& kernel) {
   constexpr size_t kRangesMax = 64;
   if (kernel.ranges.size() > kRangesMax) return;
+  // One store is inside of all ranges.
+  const bool reduces = std::ranges::any_of(kernel.ranges, &KernelRange::reduced);
+  if (!reduces && kernel.roots.size() == 1) return;
   const RangeSet common = common_ranges(kernel);
   std::vector<KernelRange> rows;
   std::vector<KernelRange> others;

@@ -238,6 +238,11 @@ class Spec {
             "reduced axes exist, in order, each once");
         return;
       }
+      case Op::Winograd: {
+        const Ints& arg = argument<Ints>("a transform has its part and the results of a tile");
+        return law(arg.size() == 2 && arg[0] >= 0 && arg[0] <= 2 && (arg[1] == 2 || arg[1] == 4),
+                   "the transform is one of input, filter and output, of 2 or 4 results");
+      }
       case Op::Gather:
         law(u.src(1).dtype().is_int(), "an index is an integer");
         return axis_argument();

@@ -144,6 +144,7 @@ class NodePool {
 namespace {
 
 struct WalkFrame {
+  WalkFrame(const UOp* of, const UOp* first, const UOp* last) : node(of), next(first), end(last) {}
   const UOp* node;  // null: the roots stand below
   const UOp* next;  // the first of the nodes below that was not looked at
   const UOp* end;
@@ -166,7 +167,7 @@ struct Graph::Table : RefCounted {
   // What a walk needs, kept for the next: walks are many, and most of them short.
   struct Walk {
     std::vector<WalkFrame> stack;
-    std::vector<const UOp*> order;
+    std::vector<const UOp*> order;  // with room for all nodes
   };
   Walk walk;
 
@@ -309,26 +310,32 @@ std::vector<UOp> topological(std::span<const UOp> roots, bool (*stop)(const UOp&
   // The roots, and then what they refer to, keep alive what is on the stack.
   auto& [stack, order] = graph.table_->walk;
   stack.clear();
-  order.clear();
-  stack.push_back({nullptr, roots.data(), roots.data() + roots.size()});
+  if (order.size() < graph.size()) order.resize(graph.table_->slots.size());
+  const UOp** last = order.data();
+  // The frame on top is in registers: this is the innermost loop of most passes.
+  WalkFrame top{nullptr, roots.data(), roots.data() + roots.size()};
   while (true) {
-    WalkFrame& top = stack.back();
     if (top.next == top.end) {
       if (!top.node) break;
-      order.push_back(top.node);
+      *last++ = top.node;
+      top = stack.back();
       stack.pop_back();
       continue;
     }
-    const UOp& node = *top.next++;
-    if (std::exchange(node.node()->visit, visit) == visit) continue;
-    const std::span<const UOp> src = node.src();
-    if (src.empty() || (stop && stop(node)))
-      order.push_back(&node);
-    else
-      stack.push_back({&node, src.data(), src.data() + src.size()});
+    const UOp* node = top.next++;
+    if (std::exchange(node->node()->visit, visit) == visit) continue;
+    const std::span<const UOp> src = node->src();
+    if (src.empty() || (stop && stop(*node))) {
+      *last++ = node;
+    } else {
+      stack.emplace_back(top.node, top.next, top.end);
+      top.node = node;
+      top.next = src.data();
+      top.end = src.data() + src.size();
+    }
   }
-  const auto nodes =
-      order | std::views::transform([](const UOp* node) -> const UOp& { return *node; });
+  const auto nodes = std::span(order.data(), last) |
+                     std::views::transform([](const UOp* node) -> const UOp& { return *node; });
   return {nodes.begin(), nodes.end()};
 }
 

@@ -31,6 +31,10 @@ std::pair<int64_t, int64_t> extent_or_all(const View& view) {
 }  // namespace
 
 bool is_in_range(const UOp& index, const Dim& size) {
+  if (index.is_const() && size.is_const())
+    return index.const_int() >= 0 && index.const_int() < size.value();
+  if (index.op() == Op::Range && size.is_const() && index.src(0).is_const_int(size.value()))
+    return true;
   const UOp room = sub(sub(size.uop(index.graph()), index), index.graph().integer(1));
   return prove_nonnegative(index) && prove_nonnegative(room);
 }
@@ -58,10 +62,12 @@ UOp Accesses::load(const StoredView& stored, const std::vector<UOp>& index, DTyp
   out_.reads.push_back({base, extent_or_all(view), false, {}});
   const size_t read = out_.reads.size() - 1;
   std::vector<UOp> src{param(decision_.slot(base), dtype, false)};
-  // What repeats along an axis does not depend on it: the axis is left out where the index is in
-  // range anyway.
+  // What repeats along an axis does not depend on it, and one place of it is a part of the offset:
+  // the axis is left out where the index is in range anyway.
   for (size_t i = 0, axis = 0; i < index.size(); ++i) {
-    if (view.strides[axis].is(0) && is_in_range(index[i], view.shape[axis])) {
+    const bool is_place = index[i].is_const() && view.strides[axis].is_const();
+    if ((is_place || view.strides[axis].is(0)) && is_in_range(index[i], view.shape[axis])) {
+      if (is_place) view.offset = view.offset + view.strides[axis] * Dim(index[i].const_int());
       view.shape.erase(view.shape.begin() + static_cast<int64_t>(axis));
       view.strides.erase(view.strides.begin() + static_cast<int64_t>(axis));
       continue;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "schedule/lower_winograd.h"
 #include "schedule/rewrite/narrow_operands.h"
 #include "schedule/schedule.h"
 #include "schedule/users.h"
@@ -44,6 +45,16 @@ double size_of(const UOp& node) {
   for (const Dim& d : shape_of(node))
     n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
   return n;
+}
+
+// What a node adds to a kernel.
+int64_t ops_of(const UOp& node) {
+  return node.op() == Op::Winograd ? winograd_ops(winograd_transform(node)) : 1;
+}
+
+double operands_of_tile(const UOp& node) {
+  const auto along = static_cast<double>(winograd_transform(node).operands());
+  return along * along;
 }
 
 // What is known of a value that has no buffer (yet): the work below it down to the next buffers.
@@ -217,7 +228,7 @@ class Decider {
       cone.gathers |= below.gathers;
       add_inputs(cone, s);
     }
-    cone.ops += 1;
+    cone.ops += ops_of(u);
     if (cone.ops >= target_.ops_max && u.src().size() > 1) cone.ops = distinct_ops(u);
     if (has(u.op(), kElementwise)) {
       cone.weight += op_weight(u.op());
@@ -250,7 +261,7 @@ class Decider {
     while (!stack.empty()) {
       const UOp& node = *stack.back();
       stack.pop_back();
-      ++ops;
+      ops += ops_of(node);
       for (const UOp& s : node.src()) {
         if (decision_.stored[s.id()] || std::exchange(s.node()->visit, visit) == visit) continue;
         stack.push_back(&s);
@@ -362,7 +373,9 @@ class Decider {
         for (const UOp* next : users_.of(user)) stack.emplace_back(next, grown);
         if (users_.of(user).empty()) sum += grown;
       } else {
-        sum += user.op() == Op::Gather ? size_of(user) : n;
+        sum += user.op() == Op::Gather     ? size_of(user)
+               : user.op() == Op::Winograd ? size_of(user) * operands_of_tile(user)
+                                           : n;
       }
     }
     return sum / own;
@@ -376,7 +389,7 @@ class Decider {
     while (!stack.empty()) {
       const auto [user, repeated] = stack.back();
       stack.pop_back();
-      if (user->op() == Op::ReduceAxis && repeated) return true;
+      if (user->op() == Op::Winograd || (user->op() == Op::ReduceAxis && repeated)) return true;
       const bool goes_on =
           has(user->op(), kMovement) || (repeated && has(user->op(), kElementwise));
       if (!goes_on || has_memory(*user) || std::exchange(user->node()->visit, visit) == visit)

@@ -10,6 +10,7 @@
 #include "ir/bounds.h"
 #include "schedule/decide.h"
 #include "schedule/lower_once.h"
+#include "schedule/lower_winograd.h"
 #include "schedule/row_test.h"
 #include "schedule/schedule.h"
 #include "schedule/users.h"
@@ -138,6 +139,7 @@ class Joiner {
       const UOp& node = *stack.back();
       stack.pop_back();
       if (has(node.op(), kElementwise) && node.dtype() != kInt64) ++ops;
+      if (node.op() == Op::Winograd) ops += winograd_ops(winograd_transform(node));
       for (const UOp& s : node.src())
         if (!decision_.stored[s.id()] && std::exchange(s.node()->visit, visit) != visit)
           stack.push_back(&s);
@@ -157,7 +159,7 @@ class Joiner {
     while (!stack.empty()) {
       const UOp& node = *stack.back();
       stack.pop_back();
-      kind.chooses |= is_choice(node);
+      kind.chooses |= is_choice(node) || node.op() == Op::Winograd;
       kind.reduces |= node.op() == Op::ReduceAxis && !(shape_of(node) == shape_of(node.src(0)));
       for (const UOp& s : node.src())
         if (!decision_.stored[s.id()] && std::exchange(s.node()->visit, visit) != visit)

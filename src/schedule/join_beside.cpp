@@ -52,6 +52,7 @@ class SideJoiner {
         before_(before) {
     inlined_.resize(kernels_.size());
     loops_.resize(kernels_.size());
+    seconds_.resize(kernels_.size());
     noted_.resize(kernels_.size());
     const size_t count = kernels_.size();
     for (size_t k = 0; k <= count; ++k)
@@ -308,15 +309,16 @@ class SideJoiner {
     });
   }
 
-  // Whether the axes of the largest values may be the same, or one kernel may read what the other
-  // stores: known without lowering them.
+  // Whether the axes of the largest values may be the same, or one kernel may compute what the
+  // other stores: known without lowering them.  Who reads a slice of what the other stores a slice
+  // of reads the buffer.
   static bool may_share_ranges(const ScheduledKernel& a, const ScheduledKernel& b) {
     const Shape& of_a = shape_of(a.stores.front().value);
     const Shape& of_b = shape_of(b.stores.front().value);
     for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)})
       for (const ScheduledKernel::Read& read : one->reads)
         for (const ScheduledStore& s : other->stores)
-          if (read.base == s.destination || (read.base.op() == Op::After)) return true;
+          if (read.base == s.value || read.base.op() == Op::After) return true;
     for (size_t i = 0; i < std::min(of_a.size(), of_b.size()); ++i)
       if (!(of_a[i] == of_b[i]) && !of_a[i].is(1) && !of_b[i].is(1)) return false;
     return true;
@@ -328,17 +330,17 @@ class SideJoiner {
     bool has_product = false;
     bool can_share = false;
   };
-  Loops loops_of(const ScheduledKernel& kernel) const {
-    const RowTest test(kernel.kernel, target_);
+  static Loops loops_of(const RowTest& test, size_t inputs) {
     Loops loops;
-    loops.can_share = test.stores_share_loops() && test.passes(kernel.values.size());
+    loops.can_share = test.stores_share_loops() && test.passes(inputs);
     if (!loops.can_share) return loops;
     loops.reductions = test.reductions();
     loops.has_product = test.has_product();
     return loops;
   }
   const Loops& known_loops(size_t k) {
-    if (!loops_[k]) loops_[k] = loops_of(kernels_[k]);
+    if (!loops_[k])
+      loops_[k] = loops_of(RowTest(kernels_[k].kernel, target_), kernels_[k].values.size());
     return *loops_[k];
   }
 
@@ -351,18 +353,20 @@ class SideJoiner {
     return !b.can_share || (product && a.reductions + b.reductions > 1);
   }
 
-  // Arithmetic, and how much longer it takes where cores cannot share it.
-  double work_seconds(const ScheduledKernel& kernel) const {
-    const RowTest test(kernel.kernel, target_);
-    return test.work() / target_.fma_rate + test.alone_seconds() - test.staging_saves();
-  }
-
-  // What register tiles read and store in pieces of rows comes half as fast: so much longer.
-  double stream_seconds(const ScheduledKernel& kernel) const {
-    double seconds = 0;
-    for (const double bytes : RowTest(kernel.kernel, target_).tile_streams())
-      seconds += access_seconds(bytes);
+  // What is priced of a kernel; found when it is asked for first.
+  struct Seconds {
+    double work = 0;     // and how much longer it takes where cores cannot share it
+    double streams = 0;  // what register tiles read and store in pieces of rows: half as fast
+  };
+  Seconds seconds_of(const RowTest& test) const {
+    Seconds seconds;
+    seconds.work = test.work() / target_.fma_rate + test.alone_seconds() - test.staging_saves();
+    for (const double bytes : test.tile_streams()) seconds.streams += access_seconds(bytes);
     return seconds;
+  }
+  const Seconds& known_seconds(size_t k) {
+    if (!seconds_[k]) seconds_[k] = seconds_of(RowTest(kernels_[k].kernel, target_));
+    return *seconds_[k];
   }
 
   bool try_join(size_t first, size_t second) {
@@ -391,13 +395,16 @@ class SideJoiner {
       return false;
     const bool is_a = joined->stores.front().value == a.stores.front().value;
     if (!lies_alike(*joined, is_a ? a : b)) return false;
-    const Loops loops = loops_of(*joined);
+    const RowTest test(joined->kernel, target_);
+    const Loops loops = loops_of(test, joined->values.size());
     if (!loops.can_share) return false;
+    const Seconds both = seconds_of(test);
+    const Seconds& of_a = known_seconds(first);
+    const Seconds& of_b = known_seconds(second);
     JoinCost cost;
     cost[JoinPart::Launch] = target_.launch_seconds;
-    cost[JoinPart::Traffic] =
-        traffic - (stream_seconds(*joined) - stream_seconds(a) - stream_seconds(b));
-    cost[JoinPart::Recomputed] = work_seconds(*joined) - work_seconds(a) - work_seconds(b);
+    cost[JoinPart::Traffic] = traffic - (both.streams - of_a.streams - of_b.streams);
+    cost[JoinPart::Recomputed] = both.work - of_a.work - of_b.work;
     const int64_t number = before_.count + static_cast<int64_t>(second);
     if (!decide_join({number, b.stores.front().value, cost, false}, settings_)) return false;
     for (const UOp& u : inlined) dropped_.insert(u.node());
@@ -406,6 +413,7 @@ class SideJoiner {
     kernels_[first] = std::move(*joined);
     inlined_[first] = std::move(inlined);
     loops_[first] = loops;
+    seconds_[first] = both;
     joined_into_[second] = first;
     note_memory_of(first);
     reorder(first, second, *order);
@@ -431,6 +439,7 @@ class SideJoiner {
   std::unordered_map<const Node*, std::vector<size_t>> readers_;  // as it was before
   std::vector<size_t> joined_into_;                               // by kernel: itself, or another
   std::vector<std::optional<Loops>> loops_;                       // by kernel
+  std::vector<std::optional<Seconds>> seconds_;                   // by kernel
   std::vector<std::vector<UOp>> inlined_;                         // by kernel
   std::unordered_set<const Node*> dropped_;                       // values without a buffer now
   std::unordered_set<const Node*> copied_;  // values whose kernels read copies of versions

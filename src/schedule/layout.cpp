@@ -7,6 +7,7 @@
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "shape/shape.h"
+#include "shape/winograd.h"
 
 namespace tiny {
 
@@ -108,7 +109,7 @@ class LayoutChoice {
   }
 
   // How many of the outermost axes number values that are stored side by side in time: one kernel
-  // chooses among them by position (rewrite/winograd.h).
+  // chooses among them by position.
   static size_t chosen_axes(const UOp& u) {
     UOp node = u;
     while (node.op() == Op::ReduceAxis || node.op() == Op::Reshape) {
@@ -117,25 +118,8 @@ class LayoutChoice {
         return 0;
       node = UOp(node.src(0));
     }
-    size_t count = 0;
-    while (node.op() == Op::Where && node.src(0).op() == Op::Less) {
-      const std::optional<size_t> axis = position_axis(node.src(0).src(0));
-      if (!axis || *axis > count) break;
-      count = std::max(count, *axis + 1);
-      node = UOp(node.src(1));
-    }
-    return count;
-  }
-
-  // The axis whose positions these are.
-  static std::optional<size_t> position_axis(const UOp& positions) {
-    if (positions.op() != Op::Expand || positions.src(0).op() != Op::Reshape ||
-        positions.src(0).src(0).op() != Op::Iota)
-      return std::nullopt;
-    const Shape& narrow = shape_of(positions.src(0));
-    for (size_t i = 0; i < narrow.size(); ++i)
-      if (!narrow[i].is(1)) return i;
-    return std::nullopt;
+    if (node.op() != Op::Winograd) return 0;
+    return winograd_transform(node).part == WinogradPart::Output ? 0 : 2;
   }
 
   // Elements to leave out after each plane, so that planes start in sets of their own: their
@@ -223,6 +207,7 @@ class LayoutChoice {
     const UOp& s = at.node.src(source);
     if (!at.axis) return {s, std::nullopt};
     if (has(at.node.op(), kMovement)) return {s, axis_below(at.node, *at.axis)};
+    if (at.node.op() == Op::Winograd) return {s, winograd_transform(at.node).axis_below(*at.axis)};
     const bool keeps = has(at.node.op(), kElementwise) || at.node.op() == Op::ReduceAxis ||
                        at.node.op() == Op::Contiguous || at.node.op() == Op::Concat;
     const bool same = keeps && *at.axis < shape_of(s).size() &&

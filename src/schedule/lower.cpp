@@ -17,6 +17,7 @@
 #include "rules/symbolic.h"
 #include "schedule/accesses.h"
 #include "schedule/kernel_ranges.h"
+#include "schedule/lower_winograd.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -193,6 +194,8 @@ class Lowering {
         return version(frame);
       case Op::ReduceAxis:
         return reduced(frame);
+      case Op::Winograd:
+        return transformed(node, *index);
       case Op::Gather:
         return gathered(frame);
       case Op::Concat:
@@ -272,6 +275,21 @@ class Lowering {
     std::vector<UOp> src{value};
     src.insert(src.end(), frame.more.begin(), frame.more.end());
     return graph_.make(Op::Reduce, std::move(src), ReduceArg{arg.op, {}});
+  }
+
+  // Of the operands of its tile.
+  UOp transformed(const UOp& node, const std::vector<UOp>& index) {
+    const WinogradTransform transform = winograd_transform(node);
+    std::vector<UOp> operands;
+    for (int64_t i = 0; i < transform.operands(); ++i)
+      for (int64_t j = 0; j < transform.operands(); ++j) {
+        std::vector<UOp> below = transform.operand_index(index, i, j);
+        for (UOp& e : below) e = simplify_(e);
+        operands.push_back(at(node.src(0), interned(below)));
+      }
+    if (!missing_.empty()) return {};
+    const auto [row, column] = transform.result_axes();
+    return winograd_value(transform, operands, index[row], index[column]);
   }
 
   // data[.., index[..], ..]: an index that is data is checked, since nothing can prove it.

@@ -148,9 +148,10 @@ ChangedGraph run_graph_passes(std::span<const UOp> roots, GraphStage stage,
     if (pass.stage != stage) continue;
     if (pass.use == PassUse::Programs && !context.is_program()) continue;
     const auto begin = std::chrono::steady_clock::now();
-    if (order.empty()) order = topological(out.roots, has_memory);
+    const bool concerns_all = pass.concerns == any_node;
+    if (!concerns_all && order.empty()) order = topological(out.roots, has_memory);
     bool changed = false;
-    if (std::ranges::any_of(order, pass.concerns)) {
+    if (concerns_all || std::ranges::any_of(order, pass.concerns)) {
       ChangedGraph next = pass.run(out.roots, context);
       changed = !(next.roots == out.roots);
       if (changed) order.clear();

@@ -107,6 +107,8 @@ double RowTest::work_of(const UOp& u) const {
 }
 
 double RowTest::staging_saves() const {
+  // Without reductions nothing is wanted in another place.
+  if (std::ranges::none_of(nodes_, is_reduce)) return 0;
   const size_t place = common_outer_ranges(kernel_);
   if (place == 0) return 0;
   double sum = 0;

@@ -8,6 +8,7 @@
 #include "ir/affine.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
+#include "shape/winograd.h"
 
 namespace tiny {
 
@@ -352,6 +353,8 @@ Ref<RefCounted> known_shape(const UOp& node) {
       return known(scanned_shape(node));
     case Op::ReduceAxis:
       return known(reduced_shape(node));
+    case Op::Winograd:
+      return known(winograd_shape(node));
     case Op::Gather:
       return known(gathered_shape(node));
     case Op::Concat:

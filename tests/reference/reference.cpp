@@ -10,6 +10,7 @@
 #include "engine/storage.h"
 #include "schedule/scans.h"
 #include "shape/shape.h"
+#include "shape/winograd.h"
 
 namespace tiny::reference {
 
@@ -228,6 +229,67 @@ Values reduced(const UOp& node, const Ints& shape, const Values& x) {
   return out;
 }
 
+// The matrices of Winograd's F(2, 3) and F(4, 3), by what they transform: a row for each result.
+using Matrix = std::vector<std::vector<double>>;
+const Matrix& matrix_of(const WinogradTransform& transform) {
+  static const Matrix matrices[3][2] = {
+      {{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+       {{4, 0, -5, 0, 1, 0},
+        {0, -4, -4, 1, 1, 0},
+        {0, 4, -4, -1, 1, 0},
+        {0, -2, -1, 2, 1, 0},
+        {0, 2, -1, -2, 1, 0},
+        {0, 4, 0, -5, 0, 1}}},
+      {{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+       {{1. / 4, 0, 0},
+        {-1. / 6, -1. / 6, -1. / 6},
+        {-1. / 6, 1. / 6, -1. / 6},
+        {1. / 24, 1. / 12, 1. / 6},
+        {1. / 24, -1. / 12, 1. / 6},
+        {0, 0, 1}}},
+      {{{1, 1, 1, 0}, {0, 1, -1, -1}},
+       {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}}};
+  return matrices[static_cast<size_t>(transform.part)][transform.tile.outputs == 4 ? 1 : 0];
+}
+
+// Where an operand of the tile is of which an element is a result.
+Ints operand_place(const WinogradTransform& transform, const Ints& at, int64_t i, int64_t j) {
+  const int64_t m = transform.tile.outputs;
+  switch (transform.part) {
+    case WinogradPart::Input:
+      return {at[2], at[3] + i / m, i % m, at[4] + j / m, j % m, at[5]};
+    case WinogradPart::Filter:
+      return {i, j, at[2], at[3]};
+    default:
+      return {i, j, at[0], at[1], at[3], at[5]};
+  }
+}
+
+// M x M^T of each tile.
+Values transformed(const UOp& node, const Ints& shape, const Values& x) {
+  const WinogradTransform transform = winograd_transform(node);
+  const Matrix& matrix = matrix_of(transform);
+  const bool is_output = transform.part == WinogradPart::Output;
+  Values out = make(x.dtype, shape);
+  for (size_t k = 0; k < out.size(); ++k) {
+    const Ints at = unflattened(static_cast<int64_t>(k), shape);
+    const auto& rows = matrix[static_cast<size_t>(at[is_output ? 2 : 0])];
+    const auto& columns = matrix[static_cast<size_t>(at[is_output ? 4 : 1])];
+    Sum total;
+    for (size_t i = 0; i < rows.size(); ++i)
+      for (size_t j = 0; j < columns.size(); ++j) {
+        const double factor = rows[i] * columns[j];
+        if (factor == 0) continue;
+        const Ints place =
+            operand_place(transform, at, static_cast<int64_t>(i), static_cast<int64_t>(j));
+        const Lane x_ij = get(x, static_cast<size_t>(flattened(place, x.shape)));
+        total.add({factor * x_ij.real, 0, std::abs(factor) * x_ij.error});
+      }
+    put(out, k, total.result(x.dtype));
+  }
+  return out;
+}
+
 Values gathered(const UOp& node, const Ints& shape, const Values& data, const Values& at) {
   const auto axis = static_cast<size_t>(node.int_arg());
   Values out = make(data.dtype, shape);
@@ -349,6 +411,8 @@ Values computed(const UOp& node, const std::vector<const Values*>& src) {
       return written(node, *src[0], *src[1]);
     case Op::ReduceAxis:
       return reduced(node, shape, *src[0]);
+    case Op::Winograd:
+      return transformed(node, shape, *src[0]);
     case Op::Gather:
       return gathered(node, shape, *src[0], *src[1]);
     case Op::Scatter:

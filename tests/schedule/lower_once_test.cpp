@@ -84,6 +84,19 @@ class LowerOnceTest : public testing::GraphTest {
 
 using Counts = std::pair<int64_t, int64_t>;
 
+// An axis of which one place is read is a part of the offset: what looks at loads walks fewer
+// indices.
+TEST_F(LowerOnceTest, LoadsHaveNoAxesOfOnePlace) {
+  const Tensor x = testing::float_input(context_, {3, 4, 1, 5});
+  const UOp part = stored(tiny::exp(slice_axis(x, 0, 2, 3)));
+  const Decision decision = decide_stored({&part, 1}, avx512_machine());
+  const UOp load = lower_value(part, decision).reads.front().load;
+  const ViewArg& view = load.view_arg();
+  EXPECT_EQ(view.shape, (Ints{4, 5}));
+  EXPECT_EQ(view.strides, (Ints{5, 1}));
+  EXPECT_EQ(view.offset, 40);
+}
+
 TEST_F(LowerOnceTest, RepeatedLayersAreLoweredOnce) {
   Tensor x = given({1, 8, 6, 7});
   for (int layer = 0; layer < 6; ++layer) x = conv3(x, 8);

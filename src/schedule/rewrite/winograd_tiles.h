@@ -1,20 +1,10 @@
 // The three steps of a Winograd convolution as tensor graphs (schedule/rewrite/winograd.h).
-//
-// Each transform is a sum of views written out: its results are chosen among by position, so that a
-// kernel in which those positions are unrolled loads each operand once.
 #pragma once
 
-#include <cstdint>
-
 #include "ir/uop.h"
+#include "shape/winograd.h"
 
 namespace tiny {
-
-// Points of a tile along one axis: `outputs` of them make as many results of a filter with 3 taps.
-struct WinogradTile {
-  int64_t outputs = 4;  // 2 or 4
-  int64_t points() const { return outputs + 2; }
-};
 
 // x [n, rows, columns, c] with rows = outputs * (tiles + 1), the same for columns
 //   ->  [points, points, n, tiles of rows, tiles of columns, c]

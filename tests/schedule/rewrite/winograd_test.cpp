@@ -141,6 +141,40 @@ TEST_F(Winograd, BothSizesOfTilesMakeTheConvolution) {
   }
 }
 
+// What kernels make of each of the three, beside the oracle's products with its matrix.
+TEST_F(Winograd, TransformsHaveTheValuesOfTheirMatrices) {
+  for (const int64_t m : {2, 4}) {
+    const int64_t p = m + 2;
+    const std::vector<std::pair<WinogradPart, Ints>> parts{
+        {WinogradPart::Input, {2, 4, m, 3, m, 5}},
+        {WinogradPart::Filter, {3, 3, 4, 5}},
+        {WinogradPart::Output, {p, p, 2, 3, 2, 5}}};
+    for (const auto& [part, shape] : parts) {
+      const auto of = [&](const Tensor& x) {
+        return Tensor(context_, make_winograd(x.node(), part, {m}));
+      };
+      const Tensor data = values(shape);
+      const UOp input = make_input(*context_, kFloat32, element_count(data));
+      const Tensor whole = of(reshape(Tensor(context_, input), to_shape(shape)));
+      const reference::Values want = reference::evaluate(of(data).node());
+      EXPECT_EQ(to_shape(want.shape), shape_of(whole.node()));
+      const Computed got = computed(input, data, whole);
+      for (size_t i = 0; i < want.size(); ++i)
+        ASSERT_NEAR(got.values[i], want.real[i], want.error[i]) << "tiles of " << m << ", " << i;
+    }
+  }
+}
+
+// Passes, joins and the choice of layouts see a node for a transform, not the sums of its tiles.
+TEST_F(Winograd, ATransformIsOneNode) {
+  const Tensor sum =
+      conv(data({1, 64, 30, 30}), values({64, 64, 3, 3}), values({64}), padded(1, 1));
+  const auto nodes = [](const UOp& root) { return std::ssize(topological({&root, 1})); };
+  const UOp tiles = rewritten(sum);
+  EXPECT_EQ(std::ranges::count(topological({&tiles, 1}), Op::Winograd, &UOp::op), 3);
+  EXPECT_LE(nodes(tiles), nodes(sum.node()) + 64);
+}
+
 TEST_F(Winograd, WhatIsCutAndPaddedBeforeIsSeen) {
   const Tensor x = slice(data({1, 4, 12, 12}), {0, 1, 2, 3}, {1, 3, 11, 12}, {1, 1, 1, 1});
   expect_same_values(conv(x, values({4, 2, 3, 3}), Tensor(), padded(1, 1)), 18);

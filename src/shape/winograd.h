@@ -1,0 +1,49 @@
+// The transforms of a convolution that is computed in tiles (Winograd), a node each.
+//
+// A tile has m x m results of a filter with 3 x 3 taps and p x p points, p = m + 2.  With B, G and
+// A the matrices of F(m, 3):
+//
+//   Input   d [n, rows + 1, m, columns + 1, m, c]  ->  [p, p, n, rows, columns, c]     B^T d B
+//   Filter  g [3, 3, out, in]                      ->  [p, p, out, in]                 G g G^T
+//   Output  M [p, p, n, rows, columns, c]          ->  [n, rows, m, columns, m, c]     A^T M A
+//
+// The input's tiles overlap: each goes on into what lies behind and below it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/uop.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+// Points of a tile along one axis: `outputs` of them make as many results of a filter with 3 taps.
+struct WinogradTile {
+  int64_t outputs = 4;  // 2 or 4
+  int64_t points() const { return outputs + 2; }
+};
+
+enum class WinogradPart : uint8_t { Input, Filter, Output };
+
+struct WinogradTransform {
+  WinogradPart part = WinogradPart::Input;
+  WinogradTile tile;
+
+  int64_t operands() const;  // along one axis
+  int64_t results() const;
+  // The axes of the node along which the results of a tile lie.
+  std::array<size_t, 2> result_axes() const;
+  // Where the operand in this row and column of the tile is, of an element of the node.
+  std::vector<UOp> operand_index(const std::vector<UOp>& index, int64_t row, int64_t column) const;
+  // The axis of the source that one of the node is; none if it numbers results.
+  std::optional<size_t> axis_below(size_t axis) const;
+};
+
+UOp make_winograd(const UOp& x, WinogradPart part, WinogradTile tile);
+WinogradTransform winograd_transform(const UOp& node);  // of a Winograd node
+Shape winograd_shape(const UOp& node);
+
+}  // namespace tiny
