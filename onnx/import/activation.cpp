@@ -79,11 +79,13 @@ Tensors import_dropout_test(Call& c) {
 }
 
 Tensors import_dropout_attribute(Call& c) {
+  c.pass_over({"ratio"});
   const Tensor& x = c.in(0);
   return {x, c.version() < 10 ? full(x.context_ref(), x.dtype(), x.shape(), 1) : all_true(x)};
 }
 
 Tensors import_dropout(Call& c) {
+  c.pass_over({"seed"});
   const Tensor& x = c.in(0);
   const bool training = c.has(2) && c.integer(2) != 0;
   const double ratio = c.has(1) && training ? c.real(1) : 0.5;

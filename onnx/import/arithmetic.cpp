@@ -86,11 +86,16 @@ Tensors import_cast_text(Call& c) {
   return {};
 }
 
+// How what a type of 8 bits or fewer cannot hold is rounded, which no tensor has.
+constexpr auto kNarrowRounding = {"saturate", "round_mode"};
+
 Tensors import_cast(Call& c) {
+  c.pass_over(kNarrowRounding);
   return {cast(c.in(0), c.dtype_attr("to"))};
 }
 
 Tensors import_cast_like(Call& c) {
+  c.pass_over(kNarrowRounding);
   return {cast(c.in(0), c.in(1).dtype())};
 }
 

@@ -181,6 +181,16 @@ Ints Call::ints_attr(const char* name, const Ints& fallback) const {
   return ints_attr(name).value_or(fallback);
 }
 
+std::vector<float> Call::floats_attr(const char* name) const {
+  const Attribute* a = attribute(name, AttributeType::Floats);
+  return a ? a->floats : std::vector<float>();
+}
+
+std::optional<std::vector<std::string>> Call::strings_attr(const char* name) const {
+  const Attribute* a = attribute(name, AttributeType::Strings);
+  return a ? std::optional(a->strings) : std::nullopt;
+}
+
 const Graph& Call::graph_attr(const char* name) const {
   if (const Attribute* bare = any_attribute(name); !bare && importer_.is_alone())
     unsupported("its attribute \"", name, "\" is a graph, which only a model can hold");

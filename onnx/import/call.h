@@ -6,6 +6,7 @@
 // on input data (Error{Unsupported}) or on a free dimension (FreeDimension).
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,16 +84,22 @@ class Call {
   std::string text_attr(const char* name, const std::string& fallback) const;
   std::optional<Ints> ints_attr(const char* name) const;
   Ints ints_attr(const char* name, const Ints& fallback) const;
+  std::vector<float> floats_attr(const char* name) const;  // none if it is missing
+  std::optional<std::vector<std::string>> strings_attr(const char* name) const;
   const Graph& graph_attr(const char* name) const;
   const TensorData& tensor_attr(const char* name) const;
   // The dtype of an attribute that holds an ONNX element type.
   DType dtype_attr(const char* name, DType fallback) const;
   DType dtype_attr(const char* name) const;
+  // Attributes that the operator may have and that change nothing of what is computed here.
+  void pass_over(std::initializer_list<const char*> names) const {
+    for (const char* name : names) ask(name);
+  }
 
   // A number that takes the dtype of what it meets.
   Tensor number(double value) const { return Tensor::weak_float(context(), value); }
   Tensor number_int(int64_t value) const { return Tensor::weak_int(context(), value); }
-  // Error{InvalidArgument} for a bare attribute that none of the calls above has asked for.
+  // Error{InvalidArgument} for a bare attribute that none of the calls above has named.
   void require_asked() const;
 
   // Elements as a constant.

@@ -68,6 +68,7 @@ Tensors import_size(Call& c) {
 }
 
 Tensors import_range(Call& c) {
+  c.pass_over({"stash_type"});
   tiny::Dim count = 0;
   if (c.in(0).dtype().is_float()) {
     c.check(c.real(2) != 0, "delta is 0");

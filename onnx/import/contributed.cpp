@@ -61,8 +61,7 @@ Tensor activated(const Call& c, const Tensor& x, const Parameter& parameter) {
 Tensors import_fused_conv(Call& c) {
   Tensor y = conv_of(c);
   if (c.has(3)) y = y + c.in(3);
-  const Attribute* given = c.any_attribute("activation_params");
-  const std::vector<float> numbers = given ? given->floats : std::vector<float>();
+  const std::vector<float> numbers = c.floats_attr("activation_params");
   return {activated(c, y, [&](size_t i, double fallback) {
     return i < numbers.size() ? static_cast<double>(numbers[i]) : fallback;
   })};

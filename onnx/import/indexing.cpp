@@ -85,7 +85,7 @@ Tensors import_non_zero(Call& c) {
 std::vector<Ngram> ngrams_of(Call& c, const Ints& pool, const Ints& columns) {
   const Ints counts = c.ints_attr("ngram_counts", {});
   const int64_t shortest = c.attr("min_gram_length"), longest = c.attr("max_gram_length");
-  const Attribute* weights = c.any_attribute("weights");
+  const std::vector<float> weights = c.floats_attr("weights");
   std::vector<Ngram> ngrams;
   size_t place = 0;
   for (size_t k = 0; k < counts.size(); ++k) {
@@ -97,9 +97,8 @@ std::vector<Ngram> ngrams_of(Call& c, const Ints& pool, const Ints& columns) {
       c.check(place < columns.size(), "there are more n-grams than columns");
       if (n < shortest || n > longest) continue;
       const auto first = pool.begin() + start;
-      const bool is_weighted = weights && place < weights->floats.size();
       ngrams.push_back({Ints(first, first + n), columns[place],
-                        is_weighted ? static_cast<double>(weights->floats[place]) : 1});
+                        place < weights.size() ? static_cast<double>(weights[place]) : 1});
     }
   }
   return ngrams;

@@ -20,6 +20,7 @@ Tensors import_causal_convolution(Call& c) {
 }
 
 Tensors import_linear_attention(Call& c) {
+  c.pass_over({"chunk_size"});  // how, not what
   const std::string rule = c.text_attr("update_rule", "gated_delta");
   c.check(rule == "linear" || rule == "gated" || rule == "delta" || rule == "gated_delta",
           "the attribute update_rule is \"", rule, "\"");

@@ -31,6 +31,7 @@ Tensors import_batch_normalization_old(Call& c) {
 }
 
 Tensors import_batch_normalization(Call& c) {
+  c.pass_over({"momentum"});  // but for training
   if (!c.flag("training_mode", false)) return stored_statistics(c);
   const TrainedBatchNorm made =
       batch_norm_training(c.in(0), c.in(1), c.in(2), c.in(3), c.in(4), epsilon_of(c),
@@ -45,6 +46,7 @@ Tensors import_instance_normalization(Call& c) {
 }
 
 Tensors import_group_normalization(Call& c) {
+  c.pass_over({"stash_type"});
   const Tensor& x = c.in(0);
   const int64_t groups = c.attr("num_groups");
   Tensor scale = c.in(1);

@@ -72,9 +72,9 @@ Tensors upsampled(const Call& c, const std::vector<double>& scales) {
 }
 
 Tensors import_upsample_attribute(Call& c) {
-  const Attribute* a = c.any_attribute("scales");
-  c.check(a != nullptr && a->type == AttributeType::Floats, "it needs the attribute scales");
-  return upsampled(c, {a->floats.begin(), a->floats.end()});
+  const std::vector<float> scales = c.floats_attr("scales");
+  c.check(!scales.empty(), "it needs the attribute scales");
+  return upsampled(c, {scales.begin(), scales.end()});
 }
 
 Tensors import_upsample(Call& c) {

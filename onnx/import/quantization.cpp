@@ -22,6 +22,7 @@ QuantizationParameters parameters_of(const Call& c) {
 }
 
 Tensors import_quantize(Call& c) {
+  c.pass_over({"saturate", "output_dtype"});  // of 8-bit floats; where a zero point says it
   const DType to = c.has(2) ? c.in(2).dtype() : c.dtype_attr("output_dtype", kUInt8);
   return {quantize(c.in(0), parameters_of(c), to, c.dtype_attr("precision", c.in(1).dtype()))};
 }

@@ -17,17 +17,13 @@ std::vector<GateActivation> activations(const Call& c, RecurrentKind kind, int64
   std::vector<std::string> names;
   for (int64_t d = 0; d < directions; ++d)
     names.insert(names.end(), defaults.begin(), defaults.end());
-  if (const Attribute* a = c.any_attribute("activations")) {
-    c.check(a->type == AttributeType::Strings && a->strings.size() == names.size(),
-            "the attribute activations has not ", names.size(), " names");
-    names = a->strings;
+  if (auto given = c.strings_attr("activations")) {
+    c.check(given->size() == names.size(), "the attribute activations has not ", names.size(),
+            " names");
+    names = std::move(*given);
   }
-  const auto numbers_of = [&](const char* name) {
-    const Attribute* a = c.any_attribute(name);
-    return a && a->type == AttributeType::Floats ? a->floats : std::vector<float>();
-  };
-  const std::vector<float> alphas = numbers_of("activation_alpha");
-  const std::vector<float> betas = numbers_of("activation_beta");
+  const std::vector<float> alphas = c.floats_attr("activation_alpha");
+  const std::vector<float> betas = c.floats_attr("activation_beta");
   std::vector<GateActivation> out;
   for (size_t i = 0; i < names.size(); ++i) {
     std::optional<GateActivation> f = find_gate_activation(names[i]);
@@ -85,6 +81,11 @@ Tensors recurrent(Call& c, RecurrentKind kind, bool is_quantized = false) {
   const bool batch_first = c.attr("layout", 0) == 1;
   const auto time_first = [&](const Tensor& t) { return batch_first ? transpose(t, 0, 1) : t; };
   c.check(c.in(0).rank() == 3, "x has ", c.in(0).rank(), " axes and must have 3");
+  c.pass_over({"output_sequence"});
+  const int64_t hidden = dim_of(c.in(2), is_quantized ? 1 : 2);
+  const int64_t said = c.attr("hidden_size", hidden);
+  c.check(said == hidden, "the attribute hidden_size is ", said,
+          ", but the weights of input 2 are for ", hidden);
   const Tensor x = time_first(c.in(0));
   const std::string direction = c.text_attr("direction", "forward");
   const bool both = direction == "bidirectional";

@@ -25,7 +25,8 @@ Tensors import_reduce(Call& c) {
     axes = c.ints_attr("axes", {});
   else if (c.has(1))
     axes = c.ints(1);
-  if (axes.empty() && !c.flag("noop_with_empty_axes", false)) axes = every_axis(x.rank());
+  const bool keeps_all = c.flag("noop_with_empty_axes", false);
+  if (axes.empty() && !keeps_all) axes = every_axis(x.rank());
   return {kReduce(x, axes_of(axes, x.rank()), keep)};
 }
 

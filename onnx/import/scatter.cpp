@@ -70,6 +70,7 @@ Tensors import_max_unpool(Call& c) {
 Tensors top(const Call& c, int64_t k, bool largest) {
   const Tensor& x = c.in(0);
   c.check(x.rank() > 0, "it takes one axis or more");
+  c.pass_over({"sorted"});  // they are
   const TopK made = top_k(x, k, axis_of(c.attr("axis", -1), x.rank()), largest);
   return {made.values, made.indices};
 }

@@ -89,6 +89,31 @@ TEST_F(Operator, AttributesOfEveryKind) {
   EXPECT_EQ(shape(op("Transpose", {x}, R"({"perm": [1, 0]})")[0]), (Dims{2, 1}));
 }
 
+TEST_F(Operator, AttributesThatChangeNothingHereAreTaken) {
+  tiny_tensor* x = floats({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(read(op("ReduceSum", {x, int64s({1})}, R"({"noop_with_empty_axes": 0})")[0]),
+            (Floats{3, 7}));
+  EXPECT_EQ(read(op("Dropout", {x}, R"({"seed": 7})")[0]), (Floats{1, 2, 3, 4}));
+  EXPECT_EQ(read(op("Cast", {x}, R"({"to": "float32", "saturate": 1})")[0]), (Floats{1, 2, 3, 4}));
+  EXPECT_EQ(read(op("TopK", {x, int64s({1})}, R"({"sorted": 1})", 2)[0]), (Floats{2, 4}));
+  tiny_tensor *one = floats({2}, {1, 1}), *none = floats({2}, {0, 0});
+  op("BatchNormalization", {x, one, none, none, one}, R"({"momentum": 0.9})");
+}
+
+TEST_F(Operator, RecurrentNetworksSayTheirSizeAndFunctions) {
+  tiny_tensor *x = floats({1, 1, 1}, {-1}), *w = floats({1, 1, 1}, {1});
+  const auto run = [&](const char* attributes) {
+    return read(op("RNN", {x, w, w}, attributes)[0]);
+  };
+  constexpr const char* kLeaky = R"({"activations": ["LeakyRelu"], "activation_alpha": [2]})";
+  EXPECT_EQ(run(kLeaky), (Floats{-2}));
+  EXPECT_EQ(run(R"({"hidden_size": 1, "activations": ["Relu"]})"), (Floats{0}));
+  refused(TINY_ERROR_INVALID_ARGUMENT, {"hidden_size is 3", "for 1"}, "RNN", {x, w, w},
+          R"({"hidden_size": 3})");
+  refused(TINY_ERROR_INVALID_ARGUMENT, {"activation_alpha", "STRING", "FLOATS"}, "RNN", {x, w, w},
+          R"({"activation_alpha": "x"})");
+}
+
 TEST_F(Operator, VersionsAndDomains) {
   tiny_tensor* x = floats({1, 2}, {1, 1});
   // Before version 13 an axis splits the shape in two.

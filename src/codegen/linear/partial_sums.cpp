@@ -176,7 +176,7 @@ class Finder {
     for (auto& [sum, inside] : block.all) {
       const int64_t each = std::max<int64_t>(inside.steps, 1);
       inside.steps = std::min(each * trips, kManySteps);
-      if (sum > block.head || !inside.is_sum || inside.steps <= kSerialSteps) continue;
+      if (sum > block.head || !inside.is_sum || inside.steps <= kPartSteps) continue;
       made.sums.push_back(sum);
       most = std::max(most, each);
     }
@@ -208,7 +208,7 @@ class Finder {
   void find_runs(const Block& block) {
     for (const auto& [sum, sets] : block.sets) {
       const Additions& direct = block.direct.at(sum);
-      if (!direct.is_sum || direct.steps <= kSerialSteps) continue;
+      if (!direct.is_sum || direct.steps <= kPartSteps) continue;
       for (const LinearId set : sets) runs.emplace(set, sets.back());
     }
   }

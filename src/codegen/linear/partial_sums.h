@@ -11,11 +11,8 @@
 
 namespace tiny {
 
-// How many numbers a part adds up, one after the other.
+// How many numbers a part adds up, one after the other; a sum of no more is left whole.
 inline constexpr int64_t kPartSteps = 256;
-// A sum of so many is left whole: parts would cost a loop of products of that length two in a
-// hundred instructions, and its error is below 1024 halves of a unit in the last place.
-inline constexpr int64_t kSerialSteps = 1024;
 
 void sum_in_parts(LinearProgram& program);
 

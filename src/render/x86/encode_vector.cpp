@@ -357,13 +357,12 @@ void Encoder::blend(const Inst& inst) {
 namespace {
 
 using FmaFunction = void (CodeGenerator::*)(const Xmm&, const Xmm&, const Xbyak::Operand&);
-enum FmaForm { k132, k213, k231 };
-constexpr FmaFunction kFma[3][4] = {{&CodeGenerator::vfmadd132ps, &CodeGenerator::vfmadd132pd,
-                                     &CodeGenerator::vfmadd132ss, &CodeGenerator::vfmadd132sd},
-                                    {&CodeGenerator::vfmadd213ps, &CodeGenerator::vfmadd213pd,
-                                     &CodeGenerator::vfmadd213ss, &CodeGenerator::vfmadd213sd},
-                                    {&CodeGenerator::vfmadd231ps, &CodeGenerator::vfmadd231pd,
-                                     &CodeGenerator::vfmadd231ss, &CodeGenerator::vfmadd231sd}};
+constexpr FmaFunction kFma132[] = {&CodeGenerator::vfmadd132ps, &CodeGenerator::vfmadd132pd,
+                                   &CodeGenerator::vfmadd132ss, &CodeGenerator::vfmadd132sd};
+constexpr FmaFunction kFma213[] = {&CodeGenerator::vfmadd213ps, &CodeGenerator::vfmadd213pd,
+                                   &CodeGenerator::vfmadd213ss, &CodeGenerator::vfmadd213sd};
+constexpr FmaFunction kFma231[] = {&CodeGenerator::vfmadd231ps, &CodeGenerator::vfmadd231pd,
+                                   &CodeGenerator::vfmadd231ss, &CodeGenerator::vfmadd231sd};
 
 }  // namespace
 
@@ -375,26 +374,26 @@ void Encoder::fma(const Inst& inst) {
   const auto in_dst = [&](size_t s) { return inst.src[s] != kNoReg && number(inst.src[s]) == d; };
   const auto reg = [&](size_t s) { return vec_of(inst.src[s], inst.width); };
   const Zmm dst = vec_of(inst.dst, inst.width);
-  const auto put = [&](FmaForm form, const Xmm& second, const Xbyak::Operand& third) {
-    (c_.*kFma[form][kind])(dst, second, third);
+  const auto put = [&](const auto& forms, const Xmm& second, const Xbyak::Operand& third) {
+    (c_.*forms[kind])(dst, second, third);
   };
   if (!has_memory(inst)) {
-    if (in_dst(2)) return put(k231, reg(0), reg(1));
-    if (in_dst(0)) return put(k213, reg(1), reg(2));
-    if (in_dst(1)) return put(k213, reg(0), reg(2));
+    if (in_dst(2)) return put(kFma231, reg(0), reg(1));
+    if (in_dst(0)) return put(kFma213, reg(1), reg(2));
+    if (in_dst(1)) return put(kFma213, reg(0), reg(2));
     c_.vmovaps(dst, reg(2));
-    return put(k231, reg(0), reg(1));
+    return put(kFma231, reg(0), reg(1));
   }
   const Address m = memory(inst.mem);
   if (inst.src[2] == kNoReg) {
-    if (in_dst(1)) return put(k213, reg(0), m);
+    if (in_dst(1)) return put(kFma213, reg(0), m);
     if (!in_dst(0)) c_.vmovaps(dst, reg(0));
-    return put(k213, reg(1), m);
+    return put(kFma213, reg(1), m);
   }
   const size_t factor = inst.src[0] == kNoReg ? 1 : 0;
-  if (in_dst(factor) && !in_dst(2)) return put(k132, reg(2), m);
+  if (in_dst(factor) && !in_dst(2)) return put(kFma132, reg(2), m);
   if (!in_dst(2)) c_.vmovaps(dst, reg(2));
-  put(k231, reg(factor), m);
+  put(kFma231, reg(factor), m);
 }
 
 // AVX-512 has a form of its own for bytes, AVX2 that of AVX-VNNI.

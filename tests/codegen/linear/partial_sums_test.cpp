@@ -30,8 +30,7 @@ constexpr double kEpsilon = 0x1p-24;  // of float32
 double error_allowed(int64_t steps) {
   const double levels =
       std::ceil(std::log2(static_cast<double>(steps)) / std::log2(static_cast<double>(kPartSteps)));
-  const auto first = static_cast<double>(kSerialSteps);
-  return (first + static_cast<double>(kPartSteps) * (levels - 1) + 64) * kEpsilon;
+  return (static_cast<double>(kPartSteps) * levels + 64) * kEpsilon;
 }
 
 Ref<Context> context_with(const std::string& device, const std::string& isa,
@@ -251,7 +250,7 @@ TEST(PartialSums, CostALoopOfProductsNothing) {
 
 TEST(PartialSums, OfFewStepsAreOneSum) {
   const Ref<Context> context = context_with("cpu", "avx2", "heuristic");
-  const Tensor x = float_input(context, {kSerialSteps, 8});
+  const Tensor x = float_input(context, {kPartSteps, 8});
   for (const LinearOp& op : program_of(context, sum(x, {0}), "TILE r0 8; VEC r2").ops)
     EXPECT_NE(op.op, Op::Scratch);
 }
@@ -283,8 +282,8 @@ size_t loops_in(const LinearProgram& p) {
 }
 
 TEST(PartialSums, HaveALoopForEachLevel) {
-  EXPECT_EQ(loops_in(loop_of(kSerialSteps, {})), 1U);
-  EXPECT_EQ(loops_in(loop_of(kSerialSteps + 1, {})), 2U);
+  EXPECT_EQ(loops_in(loop_of(kPartSteps, {})), 1U);
+  EXPECT_EQ(loops_in(loop_of(kPartSteps + 1, {})), 2U);
   EXPECT_EQ(loops_in(loop_of(kPartSteps * kPartSteps, {})), 2U);
   EXPECT_EQ(loops_in(loop_of(kPartSteps * kPartSteps + 1, {})), 3U);
 }
