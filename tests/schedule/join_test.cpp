@@ -7,6 +7,9 @@
 
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
 #include "tensor/window.h"
 #include "tests/support/failure.h"
 #include "tests/support/graph_test.h"
@@ -89,6 +92,19 @@ TEST_F(JoinTest, WindowsWithAFilterStayInRowsAndOthersDoNot) {
     EXPECT_EQ(pooled.cost[JoinPart::Convolved], 0);
     EXPECT_EQ(pooled.cost[JoinPart::Pooled], filtered.cost[JoinPart::Convolved]);
     EXPECT_FALSE(pooled.joined);
+  }
+}
+
+// A softmax's rows join the product with them whatever becomes of its columns: heads that are put
+// side by side share one axis with them.
+TEST_F(JoinTest, HeadsThatArePutSideBySideKeepTheirRows) {
+  const Ints heads{12, 128, 64};
+  const Tensor scores = matmul(given(heads), transpose(given(heads), 1, 2));
+  const Tensor product = matmul(softmax(scores, 2), given(heads));
+  const Tensor rows = reshape(permute(product, {1, 0, 2}), to_shape({128, 768}));
+  for (const Tensor& out : {rows, add(rows, given({128, 768}))}) {
+    const UOp wanted = out.graph().make(Op::Contiguous, {out.node()});
+    EXPECT_EQ(make_schedule({&wanted, 1}, avx512_machine(), true, {}).kernels.size(), 1U);
   }
 }
 
