@@ -49,6 +49,28 @@ TEST_F(JoinTest, AFlippedJoinIsDecidedTheOtherWay) {
   }
 }
 
+// Lanes are as many as the widest value leaves: what makes a mask of 64 bits into floats does not
+// join the products of floats that it is added to.
+TEST_F(JoinTest, WideValuesStayOutOfProducts) {
+  const Ints heads{4, 128, 64};
+  const Tensor scores = matmul(given(heads), transpose(given(heads), 1, 2));
+  const std::vector<int64_t> ones(128, 1);
+  const Tensor kept =
+      cast(from_data(context_, kInt64, {128}, ones.data(), std::ssize(ones) * 8), kFloat32);
+  const Tensor masked = add(scores, mul(sub(kept, given({1})), given({1})));
+  const Tensor out = matmul(softmax(masked, 2), given(heads));
+  const UOp wanted = out.graph().make(Op::Contiguous, {out.node()});
+  const Schedule schedule = make_schedule({&wanted, 1}, avx512_machine(), true, {});
+  for (const ScheduledKernel& scheduled : schedule.kernels) {
+    const Kernel& kernel = scheduled.kernel;
+    const bool reads_wide = std::ranges::any_of(
+        kernel.params, [](const KernelParam& p) { return p.read && p.element == kInt64; });
+    const bool reduces =
+        std::ranges::any_of(kernel.ranges, [](const KernelRange& r) { return r.reduced; });
+    EXPECT_FALSE(reads_wide && reduces) << to_string(kernel);
+  }
+}
+
 // Each part has a name and a side, and counts for as much more as there is more of it.
 TEST(JoinCost, PartsAreSavedOrPaid) {
   for (size_t i = 0; i < kJoinParts; ++i) {
