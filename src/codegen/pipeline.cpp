@@ -17,6 +17,7 @@
 #include "ir/dot.h"
 #include "ir/spec.h"
 #include "rules/decompositions.h"
+#include "rules/split_ranges.h"
 #include "rules/weighted_mean.h"
 
 namespace tiny {
@@ -111,12 +112,14 @@ CodegenResult generate(const Kernel& kernel, const Machine& target,
   PassLog log(options, kernel.roots.front().graph().stop(), result);
   const auto uops = [&] { return uops_text(current); };
   const auto linear = [&] { return to_string(result.program); };
-  result.operations = count_operations(kernel);
-  result.bytes = count_bytes(kernel);
-  if (!kernel.variables.empty())
-    result.figures_of_sizes = {Dim(operations_of(kernel)), Dim(bytes_of(kernel))};
   if (options.verify) verify_kernel(kernel.roots, "schedule");
-  current = decomposed(kernel, target);
+  // What depends on a range's quotient alone is evaluated once for each of those.
+  current = split_at_exact_divisors(kernel);
+  result.operations = count_operations(current);
+  result.bytes = count_bytes(current);
+  if (!current.variables.empty())
+    result.figures_of_sizes = {Dim(operations_of(current)), Dim(bytes_of(current))};
+  current = decomposed(current, target);
   if (options.verify) verify_decomposed(current.roots, "decompose");
   log.done("decompose", uops);
   current = merge_ranges(split_at_divisors(current));

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "codegen/options/options.h"
 #include "ir/build.h"
-#include "rules/symbolic.h"
+#include "rules/split_ranges.h"
 
 namespace tiny {
 
@@ -24,8 +24,9 @@ bool is_reduced(const Kernel& kernel, const UOp& range) {
   return kernel.ranges[kernel.position(range)].reduced;
 }
 
-// Divisors up to this may leave a rest.
+// Divisors up to this may leave a rest, and so many may.
 constexpr int64_t kTileMax = 8;
+constexpr int kRestsMax = 8;
 
 // Whether a load has the quotient and the remainder of `r` by `c` as indices: it lies in panels,
 // the last of which may be a part of one.
@@ -42,7 +43,7 @@ bool is_read_in_panels(std::span<const UOp> order, const UOp& r, int64_t c) {
   });
 }
 
-// A range and the divisor at which to split it: one that divides its size, a short one by whose
+// A range and the divisor at which to split it, though that leaves a rest: a short one by whose
 // remainder values are chosen, or the width of panels.
 std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
   const std::vector<UOp> order = topological(kernel.roots);
@@ -56,12 +57,9 @@ std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
     const UOp& r = u.src(0);
     const int64_t c = u.src(1).const_int();
     if (r.op() != Op::Range || !r.src(0).is_const() || c < 2) continue;
-    const int64_t size = r.src(0).const_int();
-    if (size <= c) continue;
-    const bool tiles = c <= kTileMax && u.op() == Op::FloorMod && !is_reduced(kernel, r);
-    if (size % c == 0 || (tiles && chooses(u)) ||
-        (!is_reduced(kernel, r) && is_read_in_panels(order, r, c)))
-      return std::pair(UOp(r), c);
+    if (r.src(0).const_int() <= c || is_reduced(kernel, r)) continue;
+    const bool tiles = c <= kTileMax && u.op() == Op::FloorMod;
+    if ((tiles && chooses(u)) || is_read_in_panels(order, r, c)) return std::pair(UOp(r), c);
   }
   return std::nullopt;
 }
@@ -69,22 +67,15 @@ std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
 }  // namespace
 
 Kernel split_at_divisors(const Kernel& kernel) {
-  Kernel out = kernel;
-  bool changed = false;
-  for (int splits = 0; splits < 16; ++splits) {
+  Kernel out = split_at_exact_divisors(kernel);
+  for (int splits = 0; splits < kRestsMax; ++splits) {
     const auto found = find_divisor(out);
     if (!found) break;
-    changed = true;
     out = apply_option(out, {OptionKind::Tile, found->first.int_arg(), found->second, {}, 0});
-    IndexSimplifier simplify;
-    map_kernel(out, [&](const UOp& u, std::vector<UOp>& src) {
-      const bool index = u.dtype() == kInt64 && has(u.op(), kElementwise);
-      // The kernel lists its ranges as they are, sizes and all.
-      const UOp next = u.op() == Op::Range ? u : u.with_src(src);
-      return index ? simplify(next) : next;
-    });
+    simplify_indices(out);
+    out = split_at_exact_divisors(out);
   }
-  return changed ? out : kernel;
+  return out;
 }
 
 namespace {

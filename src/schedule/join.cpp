@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "ir/bounds.h"
+#include "rules/split_ranges.h"
 #include "schedule/decide.h"
 #include "schedule/lower_once.h"
 #include "schedule/lower_winograd.h"
@@ -113,7 +114,8 @@ class Joiner {
     known = {changes(root), 0, 0};
     const ScheduledKernel kernel = lowered_.value(root);
     if (kernel.kernel.ranges.size() > 64) return known;
-    const RowTest test(kernel.kernel, target_);
+    const Kernel split = split_at_exact_divisors(kernel.kernel);
+    const RowTest test(split, target_);
     known.work = test.work() + test.work_again(kernel.values);
     known.kept = test.staging_saves();
     return known;
@@ -217,7 +219,8 @@ class Joiner {
     decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lowered_.value(root);
     if (joined.kernel.ranges.size() <= 24) {
-      const RowTest test(joined.kernel, target_);
+      const Kernel split = split_at_exact_divisors(joined.kernel);
+      const RowTest test(split, target_);
       const auto cost = cost_of(test, joined.values, u, alone, reader);
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);

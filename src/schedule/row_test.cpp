@@ -19,6 +19,7 @@ namespace {
 constexpr double kRowTileMin = 4;     // rows that go through a chain of products at once
 constexpr int64_t kRowsMin = 8;       // that a joined kernel keeps, unless it is small
 constexpr double kComputedRows = 14;  // rows of a tile that are computed before a product
+constexpr double kRatedBytes = 4;     // of the elements that a machine's rate is told by
 
 bool is_reduce(const UOp& u) {
   return u.op() == Op::Reduce;
@@ -60,6 +61,24 @@ RowTest::RowTest(const Kernel& kernel, const Machine& target) : kernel_(kernel),
     free_.emplace(u.node(), free);
     nodes_.push_back(u);
   }
+  registers_ = widest_bytes() / kRatedBytes;
+}
+
+// What is computed in lanes has as many of them as the widest value leaves.  Indices have none.
+double RowTest::widest_bytes() const {
+  double widest = kRatedBytes;
+  std::unordered_set<const Node*> is_data;  // or made of it
+  for (const UOp& u : nodes_) {
+    const auto is = [&](const UOp& s) { return is_data.contains(s.node()); };
+    if (u.op() == Op::Load || std::ranges::any_of(u.src(), is)) is_data.insert(u.node());
+  }
+  std::vector<UOp> values;
+  for (const UOp& root : kernel_.roots)
+    if (root.op() == Op::Store) values.push_back(root.src(1));
+  for (const UOp& u : topological(values, [](const UOp& v) { return v.op() == Op::Load; }))
+    if (free_.at(u.node()) && (u.dtype() != kInt64 || is_data.contains(u.node())))
+      widest = std::max(widest, static_cast<double>(u.dtype().bytes()));
+  return widest;
 }
 
 double RowTest::work() const {
@@ -103,7 +122,7 @@ double RowTest::work_again(std::span<const UOp> values) const {
 
 double RowTest::work_of(const UOp& u) const {
   if (!has(u.op(), kElementwise) || u.dtype() == kInt64) return 0;
-  return op_weight(u.op()) * extent(free_.at(u.node()));
+  return op_weight(u.op()) * extent(free_.at(u.node())) * registers_;
 }
 
 double RowTest::staging_saves() const {

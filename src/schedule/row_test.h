@@ -59,6 +59,7 @@ class RowTest {
   std::optional<ComputedRows> computed_rows(size_t inputs) const;
 
  private:
+  double widest_bytes() const;
   bool looks_up_operands() const;
   RangeSet last_range() const;
   bool may_be_one(size_t inputs) const;
@@ -79,6 +80,7 @@ class RowTest {
   const Machine& target_;
   std::vector<UOp> nodes_;
   FreeRanges free_;
+  double registers_ = 1;  // that as many elements take as have one of the rated width
 };
 
 }  // namespace tiny

@@ -7,6 +7,9 @@
 
 #include "schedule/schedule.h"
 #include "tensor/activation.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
 #include "tensor/window.h"
 #include "tests/support/failure.h"
 #include "tests/support/graph_test.h"
@@ -43,6 +46,28 @@ TEST_F(JoinTest, AFlippedJoinIsDecidedTheOtherWay) {
     ASSERT_NE(same, flipped.end());
     EXPECT_FALSE(same->joined);
     EXPECT_EQ(same->cost[JoinPart::Traffic], trial.cost[JoinPart::Traffic]);
+  }
+}
+
+// Lanes are as many as the widest value leaves: what makes a mask of 64 bits into floats does not
+// join the products of floats that it is added to.
+TEST_F(JoinTest, WideValuesStayOutOfProducts) {
+  const Ints heads{4, 128, 64};
+  const Tensor scores = matmul(given(heads), transpose(given(heads), 1, 2));
+  const std::vector<int64_t> ones(128, 1);
+  const Tensor kept =
+      cast(from_data(context_, kInt64, {128}, ones.data(), std::ssize(ones) * 8), kFloat32);
+  const Tensor masked = add(scores, mul(sub(kept, given({1})), given({1})));
+  const Tensor out = matmul(softmax(masked, 2), given(heads));
+  const UOp wanted = out.graph().make(Op::Contiguous, {out.node()});
+  const Schedule schedule = make_schedule({&wanted, 1}, avx512_machine(), true, {});
+  for (const ScheduledKernel& scheduled : schedule.kernels) {
+    const Kernel& kernel = scheduled.kernel;
+    const bool reads_wide = std::ranges::any_of(
+        kernel.params, [](const KernelParam& p) { return p.read && p.element == kInt64; });
+    const bool reduces =
+        std::ranges::any_of(kernel.ranges, [](const KernelRange& r) { return r.reduced; });
+    EXPECT_FALSE(reads_wide && reduces) << to_string(kernel);
   }
 }
 
@@ -89,6 +114,19 @@ TEST_F(JoinTest, WindowsWithAFilterStayInRowsAndOthersDoNot) {
     EXPECT_EQ(pooled.cost[JoinPart::Convolved], 0);
     EXPECT_EQ(pooled.cost[JoinPart::Pooled], filtered.cost[JoinPart::Convolved]);
     EXPECT_FALSE(pooled.joined);
+  }
+}
+
+// A softmax's rows join the product with them whatever becomes of its columns: heads that are put
+// side by side share one axis with them.
+TEST_F(JoinTest, HeadsThatArePutSideBySideKeepTheirRows) {
+  const Ints heads{12, 128, 64};
+  const Tensor scores = matmul(given(heads), transpose(given(heads), 1, 2));
+  const Tensor product = matmul(softmax(scores, 2), given(heads));
+  const Tensor rows = reshape(permute(product, {1, 0, 2}), to_shape({128, 768}));
+  for (const Tensor& out : {rows, add(rows, given({128, 768}))}) {
+    const UOp wanted = out.graph().make(Op::Contiguous, {out.node()});
+    EXPECT_EQ(make_schedule({&wanted, 1}, avx512_machine(), true, {}).kernels.size(), 1U);
   }
 }
 

@@ -1,0 +1,77 @@
+#include "rules/split_ranges.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/build.h"
+#include "rules/symbolic.h"
+
+namespace tiny {
+
+namespace {
+
+// A kernel's indices divide by a few numbers at the most.
+constexpr int kSplitsMax = 16;
+
+std::optional<std::pair<UOp, int64_t>> find_exact_divisor(const Kernel& kernel) {
+  for (const UOp& u : topological(kernel.roots)) {
+    if ((u.op() != Op::FloorDiv && u.op() != Op::FloorMod) || !u.src(1).is_const()) continue;
+    const UOp& r = u.src(0);
+    const int64_t c = u.src(1).const_int();
+    if (r.op() != Op::Range || !r.src(0).is_const() || c < 2) continue;
+    const int64_t size = r.src(0).const_int();
+    if (size > c && size % c == 0) return std::pair(UOp(r), c);
+  }
+  return std::nullopt;
+}
+
+// The range becomes an outer one of its number and an inner one of so many steps.
+void split(Kernel& kernel, const UOp& range, int64_t steps) {
+  Graph& graph = range.graph();
+  const UOp outer =
+      graph.make(Op::Range, {graph.integer(range.src(0).const_int() / steps)}, range.int_arg());
+  const UOp inner = graph.make(Op::Range, {graph.integer(steps)}, kernel.next_range_number());
+  const UOp sum = add(mul(outer, steps), inner);
+  const auto at = static_cast<int64_t>(kernel.position(range));
+  map_kernel(kernel, [&](const UOp& u, std::vector<UOp>& src) {
+    if (u == range) return sum;
+    if (u.op() == Op::Reduce)
+      if (const auto closed = std::find(src.begin() + 1, src.end(), sum); closed != src.end()) {
+        *closed = inner;
+        src.insert(closed, outer);
+      }
+    return u.with_src(src);
+  });
+  const auto place = kernel.ranges.begin() + at;
+  KernelRange second = *place;
+  place->range = outer;
+  second.range = inner;
+  kernel.ranges.insert(place + 1, second);
+}
+
+}  // namespace
+
+Kernel split_at_exact_divisors(const Kernel& kernel) {
+  Kernel out = kernel;
+  for (int splits = 0; splits < kSplitsMax; ++splits) {
+    const auto found = find_exact_divisor(out);
+    if (!found) break;
+    split(out, found->first, found->second);
+    simplify_indices(out);
+  }
+  return out;
+}
+
+void simplify_indices(Kernel& kernel) {
+  IndexSimplifier simplify;
+  map_kernel(kernel, [&](const UOp& u, std::vector<UOp>& src) {
+    const bool index = u.dtype() == kInt64 && has(u.op(), kElementwise);
+    // The kernel lists its ranges as they are, sizes and all.
+    const UOp next = u.op() == Op::Range ? u : u.with_src(src);
+    return index ? simplify(next) : next;
+  });
+}
+
+}  // namespace tiny

@@ -1,0 +1,57 @@
+// Ranges that indices divide become ranges of their own.
+#include "rules/split_ranges.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "schedule/schedule.h"
+#include "tensor/movement.h"
+#include "tests/support/graph_test.h"
+
+namespace tiny {
+namespace {
+
+class SplitRanges : public testing::GraphTest {
+ protected:
+  // The kernel that stores [rows, 12, 64] of a permuted value as rows of columns.
+  Kernel of_columns(int64_t columns) {
+    const Tensor beside = reshape(permute(given({12, 16, 64}), {1, 0, 2}), to_shape({16, 768}));
+    const Tensor cut = shrink(beside, {0, 0}, {16, columns});
+    const UOp wanted = cut.graph().make(Op::Contiguous, {cut.node()});
+    const Schedule schedule = make_schedule({&wanted, 1}, avx512_machine());
+    EXPECT_EQ(schedule.kernels.size(), 1U);
+    return schedule.kernels.front().kernel;
+  }
+  static Ints sizes_of(const Kernel& kernel) {
+    Ints sizes;
+    for (const KernelRange& r : kernel.ranges) sizes.push_back(r.range.src(0).const_int());
+    return sizes;
+  }
+  static bool divides(const Kernel& kernel) {
+    return std::ranges::any_of(topological(kernel.roots), [](const UOp& u) {
+      return u.op() == Op::FloorDiv || u.op() == Op::FloorMod;
+    });
+  }
+};
+
+TEST_F(SplitRanges, AnExactDivisorMakesTwoRanges) {
+  const Kernel kernel = of_columns(768);
+  ASSERT_EQ(sizes_of(kernel), (Ints{16, 768}));
+  ASSERT_TRUE(divides(kernel));
+  const Kernel split = split_at_exact_divisors(kernel);
+  EXPECT_EQ(sizes_of(split), (Ints{16, 12, 64}));
+  EXPECT_FALSE(divides(split)) << to_string(split);
+  for (const KernelRange& r : split.ranges) EXPECT_FALSE(r.reduced);
+}
+
+TEST_F(SplitRanges, ADivisorThatLeavesARestMakesNone) {
+  const Kernel kernel = of_columns(100);
+  ASSERT_TRUE(divides(kernel));
+  const Kernel same = split_at_exact_divisors(kernel);
+  EXPECT_EQ(sizes_of(same), sizes_of(kernel));
+  EXPECT_TRUE(same.roots == kernel.roots);
+}
+
+}  // namespace
+}  // namespace tiny
