@@ -59,8 +59,7 @@ std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
     const int64_t size = r.src(0).const_int();
     if (size <= c) continue;
     const bool tiles = c <= kTileMax && u.op() == Op::FloorMod && !is_reduced(kernel, r);
-    if (size % c == 0 || (tiles && chooses(u)) ||
-        (!is_reduced(kernel, r) && is_read_in_panels(order, r, c)))
+    if (size % c == 0 || (tiles && chooses(u)) || is_read_in_panels(order, r, c))
       return std::pair(UOp(r), c);
   }
   return std::nullopt;
