@@ -360,6 +360,31 @@ TEST_F(HeuristicTest, TilesAreOfPlacesThatAreStoredSideBySide) {
   EXPECT_NE(options(x, y, 0).find("TILE r2 12; ORDER"), std::string::npos) << options(x, y, 0);
 }
 
+// The steps of a window along which a tile's rows lie are side by side: rows share what they load,
+// of which registers hold as much as there are, and what padding leaves out is known.
+TEST_F(HeuristicTest, RowsAlongAWindowHaveItsStepsSideBySide) {
+  const auto list = [&](int64_t height, int64_t width, int64_t size, int64_t channels) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, 64, height, width});
+    Window window;
+    window.before = window.after = {size / 2, size / 2};
+    return options(x, conv(x, constant({channels, 64, size, size}), Tensor(), window), 0);
+  };
+  // Twelve rows of a width of 36, of one vector of channels, load 16 elements a turn.
+  EXPECT_NE(list(55, 36, 5, 48).find("TILE r2 12;"), std::string::npos) << list(55, 36, 5, 48);
+  EXPECT_NE(list(55, 36, 5, 48).find("UNROLL r5"), std::string::npos) << list(55, 36, 5, 48);
+  // Three steps of two vectors gain nothing over tiles of more rows.
+  EXPECT_EQ(list(56, 50, 3, 64).find("UNROLL r5"), std::string::npos) << list(56, 50, 3, 64);
+}
+
+// Rows of which most reach beyond the border ask at each load: others are taken.
+TEST_F(HeuristicTest, RowsLieWhereFewReachBeyondTheBorder) {
+  const Tensor x = make_placeholder(context_, kFloat32, {1, 64, 12, 31});
+  Window window;
+  window.before = window.after = {5, 5};
+  const std::string list = options(x, conv(x, constant({80, 64, 11, 11}), Tensor(), window), 0);
+  EXPECT_NE(list.find("TILE r2 "), std::string::npos) << list;
+}
+
 // Where lanes run along places instead, what is computed for them is computed once for all
 // channels.
 TEST_F(HeuristicTest, ComputedLanesAreStagedAsTheyAreMultiplied) {
