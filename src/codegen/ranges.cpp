@@ -57,8 +57,8 @@ std::optional<std::pair<UOp, int64_t>> find_divisor(const Kernel& kernel) {
     const UOp& r = u.src(0);
     const int64_t c = u.src(1).const_int();
     if (r.op() != Op::Range || !r.src(0).is_const() || c < 2) continue;
-    if (r.src(0).const_int() <= c || is_reduced(kernel, r)) continue;
-    const bool tiles = c <= kTileMax && u.op() == Op::FloorMod;
+    if (r.src(0).const_int() <= c) continue;
+    const bool tiles = c <= kTileMax && u.op() == Op::FloorMod && !is_reduced(kernel, r);
     if ((tiles && chooses(u)) || is_read_in_panels(order, r, c)) return std::pair(UOp(r), c);
   }
   return std::nullopt;

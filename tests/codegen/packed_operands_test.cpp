@@ -4,13 +4,17 @@
 
 #include <random>
 
+#include "engine/backend.h"
 #include "engine/compile.h"
+#include "ir/dot.h"
 #include "shape/shape.h"
 #include "tensor/activation.h"
+#include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/run.h"
+#include "tensor/value.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
 #include "tests/support/constants.h"
@@ -116,6 +120,33 @@ TEST(PackedOperands, HaveTheOraclesValues) {
     SCOPED_TRACE(cat("seed ", seed));
     expect_oracles_values(context, {wanted, output, data, input});
   }
+}
+
+// A constant of bytes whose last word of each column is a part of one.
+TEST(PackedOperands, BytesOfStepsThatFillNoWordsHaveTheOraclesValues) {
+  for (const int64_t steps : {61, 62, 63, 191})
+    for (const int64_t columns : {19, 64, 316}) {
+      SCOPED_TRACE(cat(steps, " steps, ", columns, " columns"));
+      const Ref<Context> context = make_ref<Context>(testing::flags_for("cpu"));
+      std::mt19937_64 random(1);
+      const auto bytes = [&](DType dtype, const Ints& shape) {
+        std::vector<uint8_t> values(static_cast<size_t>(shape[0] * shape[1]));
+        for (uint8_t& v : values) v = static_cast<uint8_t>(random());
+        return from_data(context, dtype, shape, values.data(), std::ssize(values));
+      };
+      const Tensor weights = bytes(kInt8, {steps, columns}), data = bytes(kUInt8, {13, steps});
+      const Tensor input = make_placeholder(context, kUInt8, to_shape({13, steps}));
+      const auto make = [&](const Tensor& x) {
+        return cast(matmul(cast(x, kInt32), cast(weights, kInt32)), kFloat32);
+      };
+      const Case c{make(data), make(input), data, input};
+      expect_oracles_values(context, c);
+      const auto program = testing::compile_with_constants(context, c.input, c.output);
+      const bool has_words = context->backend().machine().has_dot(DotKind::U8S8);
+      for (const auto& launch : program->compiled.program->tape)
+        EXPECT_EQ(launch.info.options.find("DOT") != std::string::npos, has_words)
+            << launch.info.name << ": " << launch.info.options;
+    }
 }
 
 // A matrix that stays as it lies is walked by its rows, with and without what follows the product.

@@ -10,6 +10,7 @@
 #include "codegen/choose/lanes.h"
 #include "codegen/choose/packed_panel.h"
 #include "codegen/choose/shared_values.h"
+#include "codegen/choose/sliding_rows.h"
 #include "codegen/choose/strategies.h"
 #include "codegen/linearize/split_reduce.h"
 #include "ir/whole_rows.h"
@@ -32,6 +33,7 @@ constexpr int64_t kFoldedRowVectors = 2;  // with so many vectors of each
 constexpr double kPanelLoad = 4;          // of the second level of cache, in those of the first
 constexpr int64_t kApartVectors = 2;      // of a tile whose lanes are stored apart
 constexpr double kFarRows = 1e-3;         // what rows far apart lose, for each doubling
+constexpr double kBorderRows = 0.5;       // what all rows lose where each is at a border
 
 }  // namespace
 
@@ -100,6 +102,7 @@ void Contraction::choose_row() {
     double score = register_tile(edit_, edit_.extent(i), edit_.extent(lane_), {}).score /
                    (1 + kFarRows * std::log2(1.0 + static_cast<double>(step)));
     if (can_turn && !is_stored_along(i)) score /= 1 + kStepsOfStore / steps;
+    score /= 1 + kBorderRows * share_at_borders(edit_, lane_, i);
     if (score > best_score) row_ = i, best_score = score;
   }
 }
@@ -278,6 +281,14 @@ bool Contraction::pack_panels() {
   return panel.run();
 }
 
+// Of a tile whose rows lie along the window that is walked innermost.
+std::optional<SlidingRows> Contraction::sliding_rows_of(const RegisterTile& tile) const {
+  if (!row() || words_.range >= 0) return std::nullopt;
+  for (size_t i = edit_.kernel().ranges.size(); i-- > 0;)
+    if (reduction_.own & bit(i)) return sliding_rows(edit_, lane_, row_, i, tile);
+  return std::nullopt;
+}
+
 bool Contraction::tile() {
   if (lane_ == edit_.kernel().ranges.size() || (reduction_.own & bit(lane_))) return false;
   TileCost cost;
@@ -286,12 +297,15 @@ bool Contraction::tile() {
       register_tile(edit_, row() ? edit_.extent(row_) : 1, edit_.extent(lane_), cost);
   if (!row())
     best.vectors = std::clamp<int64_t>(edit_.most(lane_) / edit_.lanes(), 1, cost.vectors_max);
+  const std::optional<SlidingRows> sliding = sliding_rows_of(best);
+  if (sliding) best.rows = sliding->rows;
   if (row() && best.rows > 1) {
     const bool is_whole = best.rows == edit_.const_extent(row_);
     edit_.kind(OptionKind::Upcast,
                is_whole ? edit_.number(row_) : edit_.tile(edit_.number(row_), best.rows));
   }
   edit_.vector_tile(lane_, best.vectors);
+  if (sliding) edit_.kind(OptionKind::Unroll, sliding->taps);
   if (row()) return true;
   unroll_window(best.vectors);
   if (const auto rows = rows_at_once())

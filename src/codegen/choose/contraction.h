@@ -8,6 +8,7 @@
 
 #include "codegen/choose/editor.h"
 #include "codegen/choose/register_tile.h"
+#include "codegen/choose/sliding_rows.h"
 #include "codegen/choose/window.h"
 #include "codegen/choose/words.h"
 
@@ -40,6 +41,7 @@ class Contraction {
   std::optional<size_t> rows_at_once() const;
   int64_t vectors_max() const;
   void unroll_window(int64_t vectors);
+  std::optional<SlidingRows> sliding_rows_of(const RegisterTile& tile) const;
   std::optional<size_t> row() const;
 
   Editor& edit_;

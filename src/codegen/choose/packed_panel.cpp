@@ -103,6 +103,15 @@ PackedPanel::Panel PackedPanel::choose_panel() const {
   return panel;
 }
 
+// Rows along a window whose steps are walked innermost, and not cut.
+void PackedPanel::slide_rows() {
+  const size_t taps = reduced_ranges().back();
+  if (words_.range >= 0 || (panel_.steps && taps == static_cast<size_t>(panel_.steps_range)))
+    return;
+  sliding_ = sliding_rows(edit_, lane_, row_, taps, tile_);
+  if (sliding_) tile_.rows = sliding_->rows;
+}
+
 // Cuts the panel's steps where not all stay near, or the rows' copies would be too long.
 void PackedPanel::cut_panel(Panel& panel, int64_t steps, double rows) const {
   const int64_t width = tile_.vectors * edit_.lanes();
@@ -407,6 +416,7 @@ void PackedPanel::copy_rows() {
 bool PackedPanel::run() {
   panel_ = choose_panel();
   if (!panel_.load) return false;
+  slide_rows();
   cut_ranges();
   order_loops();
   fill_panel();
@@ -424,6 +434,9 @@ bool PackedPanel::run() {
 // for: what is fetched of the next one is better spread over all steps.
 void PackedPanel::unroll_steps() {
   const int64_t range = nest_.steps.back();
+  if (sliding_) return edit_.kind(OptionKind::Unroll, sliding_->taps);
+  // What rows share over steps would have to stay in registers meanwhile.
+  if (are_loads_shared(edit_, lane_, row_, reduced_ranges().back())) return;
   if (panel_.passes <= kReadAgainMin) return;
   const UOp size = edit_.now().ranges[edit_.now().find_range(range)].range.src(0);
   const bool is_cut = range == cuts_.steps && cuts_.steps != cuts_.blocks;

@@ -9,6 +9,7 @@
 
 #include "codegen/choose/editor.h"
 #include "codegen/choose/register_tile.h"
+#include "codegen/choose/sliding_rows.h"
 #include "codegen/choose/words.h"
 
 namespace tiny {
@@ -61,6 +62,7 @@ class PackedPanel {
   };
 
   const AccessInfo* operand() const;
+  void slide_rows();
   Panel choose_panel() const;
   void cut_panel(Panel& panel, int64_t steps, double rows) const;
   bool are_rows_first() const;
@@ -86,7 +88,8 @@ class PackedPanel {
   const size_t lane_;
   const size_t row_;
   const RangeSet space_;
-  const RegisterTile tile_;
+  RegisterTile tile_;
+  std::optional<SlidingRows> sliding_;
   Panel panel_;
   Cuts cuts_;
   Nest nest_;

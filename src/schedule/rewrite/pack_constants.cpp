@@ -197,9 +197,13 @@ class Operand {
       std::rotate(longest, longest + 1, steps.end());
     size_t word_at = split.size();
     if (word_ > 1) {
-      if (steps.empty() || size(steps.back()) % word_ != 0) return std::nullopt;
-      word_at = steps.back() + 1;
-      split[steps.back()] = size(steps.back()) / word_;
+      if (steps.empty()) return std::nullopt;
+      // The last word is filled up with zeros; a window's short axes would be words of little else.
+      if (size(steps.back()) % word_ != 0 && steps.size() > 1) return std::nullopt;
+      const size_t in_words = steps.back();
+      word_at = in_words + 1;
+      filled[in_words - (in_words > blocks_at ? 1 : 0)] = round_up(size(in_words), word_);
+      split[in_words] = ceil_div(size(in_words), word_);
       split.insert(split.begin() + static_cast<int64_t>(word_at), word_);
       const auto make_room = [word_at](size_t& i) { i += i >= word_at ? 1 : 0; };
       std::ranges::for_each(outer, make_room);

@@ -1,0 +1,79 @@
+#include "codegen/choose/sliding_rows.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/checked.h"
+#include "ir/bounds.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr int64_t kTapsMax = 16;    // steps that are unrolled,
+constexpr int64_t kTapsMany = 5;    // and so many are worth it where rows share one vector's loads
+constexpr int64_t kSumsMin = 10;    // of a tile: fewer wait for their additions
+constexpr int64_t kLoadsAgain = 3;  // registers that are wanted beyond those there are
+
+// The operand that has rows and is the same for all lanes, if there is one.
+const AccessInfo* rows_operand(const Editor& edit, size_t lane, size_t row) {
+  const AccessInfo* found = nullptr;
+  for (const AccessInfo& a : edit.table().accesses) {
+    if (a.store || !a.inside_reduction || a.strides[lane] != 0 || a.strides[row] == 0) continue;
+    if (found || a.strides[row] == kOpaqueStride) return nullptr;
+    found = &a;
+  }
+  return found;
+}
+
+// The steps of the range at `taps` from one row to the next; 0 where rows share nothing over them.
+int64_t steps_of_row(const Editor& edit, size_t lane, size_t row, size_t taps) {
+  const AccessInfo* load = rows_operand(edit, lane, row);
+  if (!load) return 0;
+  const int64_t step = load->strides[taps];
+  if (step == 0 || step == kOpaqueStride || load->strides[row] % step != 0) return 0;
+  const int64_t steps = load->strides[row] / step;
+  return steps > 0 && steps < edit.const_extent(taps) ? steps : 0;
+}
+
+}  // namespace
+
+bool are_loads_shared(const Editor& edit, size_t lane, size_t row, size_t taps) {
+  return steps_of_row(edit, lane, row, taps) > 0;
+}
+
+std::optional<SlidingRows> sliding_rows(const Editor& edit, size_t lane, size_t row, size_t taps,
+                                        const RegisterTile& tile) {
+  const int64_t steps = steps_of_row(edit, lane, row, taps);
+  const int64_t count = edit.const_extent(taps), all = edit.const_extent(row);
+  if (steps == 0 || count > kTapsMax || all == 0) return std::nullopt;
+  if (count < kTapsMany && (tile.vectors > 1 || steps > 1)) return std::nullopt;
+  const int64_t registers = edit.machine().vector_registers + kLoadsAgain;
+  const auto fits = [&](int64_t rows) {
+    const int64_t loads = (rows - 1) * steps + count;
+    return rows * tile.vectors + loads + tile.vectors <= registers;
+  };
+  int64_t rows = std::min(tile.rows, all);
+  while (rows > 0 && !fits(rows)) --rows;
+  if (rows * tile.vectors < std::min(kSumsMin, all * tile.vectors)) return std::nullopt;
+  // Tiles of nearly equal size.
+  return SlidingRows{edit.number(taps), ceil_div(all, ceil_div(all, rows))};
+}
+
+double share_at_borders(const Editor& edit, size_t lane, size_t row) {
+  const AccessInfo* load = rows_operand(edit, lane, row);
+  if (!load || load->node.op() != Op::Load) return 0;
+  const ViewArg& view = load->node.view_arg();
+  const UOp& range = edit.kernel().ranges[row].range;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const UOp& index = load->node.src(i + 1);
+    if (!reaches(index, range) || view.shape[i] == kSymbolicDim) continue;
+    const Interval all = bounds(index);
+    const int64_t beyond =
+        std::max<int64_t>(-all.lo, 0) + std::max<int64_t>(all.hi - (view.shape[i] - 1), 0);
+    return std::min(1.0, static_cast<double>(beyond) / edit.extent(row));
+  }
+  return 0;
+}
+
+}  // namespace tiny
