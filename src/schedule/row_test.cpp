@@ -64,7 +64,8 @@ RowTest::RowTest(const Kernel& kernel, const Machine& target) : kernel_(kernel),
   registers_ = widest_bytes() / kRatedBytes;
 }
 
-// What is computed in lanes has as many of them as the widest value leaves.  Indices have none.
+// What is computed in lanes, which lie along the last range or a reduction, has as many of them as
+// the widest value leaves.  Indices have none.
 double RowTest::widest_bytes() const {
   double widest = kRatedBytes;
   std::unordered_set<const Node*> is_data;  // or made of it
@@ -72,11 +73,14 @@ double RowTest::widest_bytes() const {
     const auto is = [&](const UOp& s) { return is_data.contains(s.node()); };
     if (u.op() == Op::Load || std::ranges::any_of(u.src(), is)) is_data.insert(u.node());
   }
+  RangeSet lanes = last_range();
+  for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+    if (kernel_.ranges[i].reduced) lanes |= bit(i);
   std::vector<UOp> values;
   for (const UOp& root : kernel_.roots)
     if (root.op() == Op::Store) values.push_back(root.src(1));
   for (const UOp& u : topological(values, [](const UOp& v) { return v.op() == Op::Load; }))
-    if (free_.at(u.node()) && (u.dtype() != kInt64 || is_data.contains(u.node())))
+    if ((free_.at(u.node()) & lanes) && (u.dtype() != kInt64 || is_data.contains(u.node())))
       widest = std::max(widest, static_cast<double>(u.dtype().bytes()));
   return widest;
 }

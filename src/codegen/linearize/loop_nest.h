@@ -44,7 +44,7 @@ class LoopNest {
   RangeSet unrolled() const { return unrolled_; }  // Upcast and Unroll
   RangeSet upcast() const { return upcast_; }
   RangeSet lanes() const { return lanes_; }
-  RangeSet words() const { return words_; }  // the steps of words
+  RangeSet words() const { return words_; }      // the steps of words
   RangeSet filling() const { return filling_; }  // loops that fill a stage
   // Positions by state.
   RangeSet open() const { return open_; }    // loops that are open, or fixed by peeling
