@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <cstdint>
 #include <ctime>
 #include <functional>
@@ -28,6 +29,7 @@ using testing::error_has;
 // machine does.
 constexpr double kSoon = 0.020;
 constexpr int kTries = 5;
+constexpr int kTriesMin = 3;  // of what is counted
 
 double work_seconds() {
   timespec now{};
@@ -243,19 +245,21 @@ TEST_F(StopCalls, CompilingALongKernel) {
     tiny_program_release(program);
     return status;
   };
-  // A context knows what it has compiled.
+  // A context knows what it has compiled.  Others on the machine make it take longer, and ask more.
   double least = 1e9;
-  for (int i = 0; i < kTries && least > kSoon; ++i) {
+  int calls = INT_MAX;
+  for (int i = 0; i < kTries && (least > kSoon || i < kTriesMin); ++i) {
     close();
     open();
     asked_.begin(0);
     ASSERT_EQ(compile(), TINY_OK) << tiny_last_error();
     asked_.look();
     least = std::min(least, asked_.longest);
+    calls = std::min(calls, asked_.calls);
   }
   EXPECT_LT(least, kSoon);
-  EXPECT_GT(asked_.calls, 3);
-  for (int end : {1, asked_.calls / 2, asked_.calls * 3 / 4}) {
+  EXPECT_GT(calls, 3);
+  for (int end : {1, calls / 2, calls * 3 / 4}) {
     close();
     open();
     asked_.begin(end);
