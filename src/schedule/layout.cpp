@@ -177,9 +177,7 @@ class LayoutChoice {
 
   static double size_of(const UOp& u) {
     while (u.op() == Op::Expand) return size_of(u.src(0));
-    double n = 1;
-    for (const Dim& d : shape_of(u)) n *= static_cast<double>(upper_bound(d));
-    return n;
+    return elements_at_most(u);
   }
 
   // Of a contraction, the operand that is not computed here while the other is; null if it has

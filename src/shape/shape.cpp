@@ -173,6 +173,13 @@ Dim product(const Shape& shape) {
   return n;
 }
 
+double elements_at_most(const UOp& node) {
+  double n = 1;
+  for (const Dim& d : shape_of(node))
+    n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
+  return n;
+}
+
 Shape row_major_strides(const Shape& shape) {
   Shape strides(shape.size(), Dim(1));
   for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
