@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -52,9 +53,7 @@ class Joiner {
     for (const UOp& u : decision_.order)
       if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[users_.number(u)])
         candidates.push_back(u);
-    std::stable_sort(candidates.begin(), candidates.end(), [](const UOp& a, const UOp& b) {
-      return elements_at_most(a) > elements_at_most(b);
-    });
+    std::ranges::stable_sort(candidates, std::greater<>(), elements_at_most);
     for (int round = 0; round < 8; ++round) {
       bool changed = false;
       for (size_t i = 0; i < candidates.size(); ++i) {
