@@ -1,6 +1,7 @@
 #include "schedule/layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -85,10 +86,14 @@ class LayoutChoice {
     if (fixed_[u.id()] || shape.size() < 2) return last;
     std::vector<double>& votes = votes_[u.node()];
     votes.resize(shape.size());
-    if (const Axis columns = columns_of(u)) votes[*columns] += kContraction;
+    const Axis columns = columns_of(u);
+    if (columns) votes[*columns] += kContraction;
     size_t best = last;
+    const auto wins = [&](size_t i) {  // how it is written decides between as many votes
+      return votes[i] > votes[best] || (votes[i] == votes[best] && i == columns);
+    };
     for (size_t i = 0; i < shape.size(); ++i)
-      if (shape.size() > 2 && votes[i] > votes[best] && extent(u, i) >= kExtentMin) best = i;
+      if (shape.size() > 2 && extent(u, i) >= kExtentMin && wins(i)) best = i;
     const int64_t gap = votes[best] >= kContraction ? gap_after(u, best) : 0;
     const size_t planes = chosen_axes(u);
     const int64_t apart = best >= planes ? gap_between(u, planes, best, gap) : 0;
@@ -148,23 +153,28 @@ class LayoutChoice {
 
   // The axis of `u` along which the columns of the contraction run that its kernel ends with.
   Axis columns_of(const UOp& u) const {
-    const auto rank = shape_of(u).size();
-    for (size_t axis = 0; axis < rank; ++axis) {
-      Visit at{u, axis};
-      bool first = true;
-      while (at.axis && (first || !is_buffer(at.node))) {
-        first = false;
-        if (const UOp* weights = weights_of(at.node)) {
-          const UOp& product = at.node.src(0);
-          const UOp& data = product.src(0) == *weights ? product.src(1) : product.src(0);
-          if (repeats(data, *at.axis) && !repeats(*weights, *at.axis)) return axis;
-          break;
-        }
-        if (at.node.src().empty()) break;
-        at = below(at, main_source(at.node));
-      }
-    }
+    for (size_t axis = 0; axis < shape_of(u).size(); ++axis)
+      if (are_columns({u, axis})) return axis;
     return std::nullopt;
+  }
+
+  // Whether the axis is that of the columns of the first contraction that it leads to in its kernel.
+  bool are_columns(Visit from) const {
+    const uint64_t visit = from.node.graph().next_visit();
+    std::vector<Visit> stack{std::move(from)};
+    for (bool first = true; !stack.empty(); first = false) {
+      const Visit at = std::move(stack.back());
+      stack.pop_back();
+      if (!at.axis || (!first && is_buffer(at.node))) continue;
+      if (std::exchange(at.node.node()->visit, visit) == visit) continue;
+      if (const UOp* weights = weights_of(at.node)) {
+        const UOp& product = at.node.src(0);
+        const UOp& data = product.src(product.src(0) == *weights ? 1 : 0);
+        return repeats(data, *at.axis) && !repeats(*weights, *at.axis);
+      }
+      for (size_t i = sources(at.node); i-- > 0;) stack.push_back(below(at, i));
+    }
+    return false;
   }
 
   // The operand that continues towards the contraction: the largest, of equals the first.
@@ -241,9 +251,73 @@ class LayoutChoice {
     }
   }
 
+  // How many elements lie between neighbours along the axis, in the stored value that it leads to
+  // if that is row-major; 0 if it leads to none.
+  double distance_along(Visit at) const {
+    const auto is_row_major = [&](const UOp& u) {
+      return is_buffer(u) || (u.op() == Op::Reshape && is_buffer(u.src(0)));
+    };
+    while (at.axis && !is_row_major(at.node)) {
+      if (at.node.op() == Op::AsStrided)
+        return static_cast<double>(std::abs(at.node.view_arg().strides[*at.axis]));
+      if (at.node.src().empty()) return 0;
+      at = below(at, main_source(at.node));
+    }
+    if (!at.axis) return 0;
+    double elements = 1;
+    const Shape& shape = shape_of(at.node);
+    for (size_t i = *at.axis + 1; i < shape.size(); ++i)
+      elements *= static_cast<double>(upper_bound(shape[i]));
+    return elements;
+  }
+
+  // The axes of a product that one factor has and the other repeats.
+  static std::vector<size_t> own_axes(const UOp& product, size_t factor) {
+    std::vector<size_t> own;
+    for (size_t axis = 0; axis < shape_of(product).size(); ++axis)
+      if (!repeats(product.src(factor), axis) && repeats(product.src(1 - factor), axis))
+        own.push_back(axis);
+    return own;
+  }
+
+  // Whether the factor lies in memory with steps of the sum outside of the axes that are its own.
+  bool is_summed_outermost(const UOp& reduce, size_t factor) const {
+    const UOp& product = reduce.src(0);
+    const auto farthest = [&](const auto& axes) {
+      double found = 0;
+      for (const auto axis : axes) {
+        const Visit at{product.src(factor), static_cast<size_t>(axis)};
+        if (!shape_of(product)[*at.axis].is(1)) found = std::max(found, distance_along(at));
+      }
+      return found;
+    };
+    return farthest(reduce.reduce_arg().axes) > farthest(own_axes(product, factor));
+  }
+
+  // A sum of outer products (the gradient of weights: A^T B) reads both factors along axes of their
+  // own, each step anew: those are voted for, and none that is summed over.  False if there are none.
+  bool vote_of_outer_products(const UOp& reduce) {
+    if (reduce.reduce_arg().op != Op::Add || reduce.src(0).op() != Op::Mul) return false;
+    const UOp& product = reduce.src(0);
+    if (is_buffer(product) || !is_summed_outermost(reduce, 0) || !is_summed_outermost(reduce, 1))
+      return false;
+    bool found = false;
+    for (size_t factor = 0; factor < 2; ++factor) {
+      const UOp& data = product.src(factor);
+      Axis longest;
+      for (const size_t axis : own_axes(product, factor))
+        if (extent(data, axis) >= kExtentMin && distance_along({data, axis}) > 0 &&
+            (!longest || extent(data, axis) > extent(data, *longest)))
+          longest = axis;
+      if (longest && !is_given(data)) found |= follow({data, longest}, kContraction);
+    }
+    return found;
+  }
+
   // A contraction votes for the longest axis that it reduces, a row reduction for its last if that
   // is not short; false if no such axis was found.
   bool vote_of_reduction(const UOp& reduce) {
+    if (vote_of_outer_products(reduce)) return true;
     const UOp* weights = weights_of(reduce);
     const Ints& axes = reduce.reduce_arg().axes;
     if (!weights) {
