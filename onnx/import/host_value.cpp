@@ -186,6 +186,13 @@ class Step {
           strides[axis] = -strides[axis];
         }
         break;
+      case Op::Unfold: {
+        const auto axis = node_.ints()[0];
+        const int64_t step = strides[static_cast<size_t>(axis)];
+        strides[static_cast<size_t>(axis)] = step * node_.ints()[3];
+        strides.insert(strides.begin() + axis + 1, step * node_.ints()[4]);
+        break;
+      }
       case Op::AsStrided:
         strides = node_.view_arg().strides;
         offset = node_.view_arg().offset;

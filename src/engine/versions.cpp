@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "engine/realize.h"
 #include "schedule/schedule.h"
+#include "shape/movement_axis.h"
 #include "shape/shape.h"
 #include "shape/view.h"
 
@@ -70,7 +71,7 @@ void Versions::find_readers(std::span<const UOp> outputs) {
     UOp base = out;
     seen[base.id()] = 1;
     while (!has_memory(base) && has(base.op(), kMovement) && base.op() != Op::Pad &&
-           base.op() != Op::Expand) {
+           !repeats_elements(base)) {
       base = UOp(base.src(0));
       seen[base.id()] = 1;
     }

@@ -179,6 +179,14 @@ class Spec {
       case Op::Flip:
         return law(are_distinct_axes(argument<Ints>("a flip is a list of axes")),
                    "flipped axes exist, each once");
+      case Op::Unfold: {
+        const Ints& list = parameters("an unfolding is an axis and four numbers");
+        law(list.size() == 5 && list[0] >= 0, "an unfolding is an axis and four numbers");
+        law(list[1] >= 0 || list[1] == kSymbolicDim, "there are some windows, or none");
+        for (const size_t i : {2, 3, 4})
+          law(list[i] >= 1, "a kernel, a stride and a dilation are at least one");
+        return;
+      }
       case Op::Pad: {
         const Ints& list = parameters("a pad is its befores, then its afters");
         law(list.size() % 2 == 0, "a pad has a before and an after for each axis");

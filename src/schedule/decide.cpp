@@ -9,6 +9,7 @@
 #include "schedule/rewrite/narrow_operands.h"
 #include "schedule/schedule.h"
 #include "schedule/users.h"
+#include "shape/movement_axis.h"
 #include "shape/shape.h"
 #include "shape/view.h"
 
@@ -159,7 +160,7 @@ class Decider {
   void force_base(const UOp& out) {
     UOp base = out;
     while (!has_memory(base) && has(base.op(), kMovement) && base.op() != Op::Pad &&
-           base.op() != Op::Expand)
+           !repeats_elements(base))
       base = UOp(base.src(0));
     // A chain that is no view of its base (a reshape that copies) is stored itself.
     uint8_t& stored = decision_.stored[base.id()];
@@ -281,7 +282,7 @@ class Decider {
       if (size_of(user) != size_of(u)) return false;
       if (user.op() == Op::Contiguous || user.op() == Op::Assign) return true;
       if (has(user.op(), kElementwise)) return carries_alone(user, value);
-      const bool moves = has(user.op(), kMovement) && user.op() != Op::Expand &&
+      const bool moves = has(user.op(), kMovement) && !repeats_elements(user) &&
                          user.op() != Op::Pad && user.op() != Op::AsStrided;
       if (!moves) return false;
       value = user;
@@ -369,7 +370,7 @@ class Decider {
       stack.pop_back();
       if (has(user.op(), kMovement)) {
         const double grown =
-            user.op() == Op::Expand ? n * size_of(user) / std::max(size_of(user.src(0)), 1.0) : n;
+            repeats_elements(user) ? n * size_of(user) / std::max(size_of(user.src(0)), 1.0) : n;
         for (const UOp* next : users_.of(user)) stack.emplace_back(next, grown);
         if (users_.of(user).empty()) sum += grown;
       } else {
@@ -394,7 +395,7 @@ class Decider {
           has(user->op(), kMovement) || (repeated && has(user->op(), kElementwise));
       if (!goes_on || has_memory(*user) || std::exchange(user->node()->visit, visit) == visit)
         continue;
-      const bool grows = user->op() == Op::Expand && size_of(*user) > size_of(user->src(0));
+      const bool grows = repeats_elements(*user) && size_of(*user) > size_of(user->src(0));
       for (const UOp* next : users_.of(*user)) stack.emplace_back(next, repeated || grows);
     }
     return false;

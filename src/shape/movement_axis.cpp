@@ -65,9 +65,21 @@ std::optional<size_t> axis_below(const UOp& movement, size_t axis) {
     case Op::Flip:
     case Op::Pad:
       return axis;
+    case Op::Unfold: {
+      const auto unfolded = static_cast<size_t>(movement.ints()[0]);
+      if (axis == unfolded || axis == unfolded + 1) return std::nullopt;
+      return axis < unfolded ? axis : axis - 1;
+    }
     default:
       return std::nullopt;
   }
+}
+
+bool repeats_elements(const UOp& movement) {
+  if (movement.op() == Op::Expand) return true;
+  if (movement.op() != Op::Unfold) return false;
+  const Unfolding windows = unfolding(movement);
+  return windows.stride <= (windows.kernel - 1) * windows.dilation;
 }
 
 bool repeats(const UOp& x, size_t axis) {

@@ -14,6 +14,10 @@ namespace tiny {
 // is made of several, or of none.
 std::optional<size_t> axis_below(const UOp& movement, size_t axis);
 
+// Whether elements of a movement node's source are in its result more than once: it is expanded, or
+// windows of it overlap.
+bool repeats_elements(const UOp& movement);
+
 // Whether movement and casts alone make all elements along the axis the same one.
 bool repeats(const UOp& x, size_t axis);
 

@@ -310,6 +310,14 @@ Shape moved_shape(const UOp& node) {
       for (size_t i = 0; i < x.size(); ++i) shape[i] = p[x.size() + i] - p[i];
       return shape;
     }
+    case Op::Unfold: {
+      const Unfolding windows = unfolding(node);
+      Shape shape = x;
+      const auto at = shape.begin() + windows.axis;
+      *at = windows.count;
+      shape.insert(at + 1, windows.kernel);
+      return shape;
+    }
     default:
       return x;
   }
@@ -446,6 +454,29 @@ UOp make_shrink(const UOp& x, const Shape& begin, const Shape& end) {
             "a shrink names every axis");
   if (all_zero(begin) && end == shape_of(x)) return x;
   return movement(Op::Shrink, x, joined(begin, end));
+}
+
+UOp make_unfold(const UOp& x, const Unfolding& w) {
+  const Shape& shape = shape_of(x);
+  invariant(w.axis >= 0 && w.axis < std::ssize(shape) && w.kernel >= 1 && w.stride >= 1 &&
+                w.dilation >= 1,
+            "windows lie along an axis, one step or more apart");
+  const Dim end = (w.count - 1) * Dim(w.stride) + checked_mul(w.kernel - 1, w.dilation, "a window");
+  const Dim& size = shape[static_cast<size_t>(w.axis)];
+  invariant(w.count.is(0) || !end.is_const() || !size.is_const() || end.value() < size.value(),
+            "windows lie inside the axis");
+  if (w.kernel == 1 && w.stride == 1) {
+    Shape end = shape, apart = shape;
+    end[static_cast<size_t>(w.axis)] = apart[static_cast<size_t>(w.axis)] = w.count;
+    apart.insert(apart.begin() + w.axis + 1, 1);
+    return make_reshape(make_shrink(x, Shape(shape.size(), Dim(0)), end), apart);
+  }
+  return movement(Op::Unfold, x, {w.axis, w.count, w.kernel, w.stride, w.dilation});
+}
+
+Unfolding unfolding(const UOp& node) {
+  const Shape p = movement_dims(node);
+  return {p[0].value(), p[1], p[2].value(), p[3].value(), p[4].value()};
 }
 
 UOp make_iota(Graph& graph, const Dim& count, DType dtype) {

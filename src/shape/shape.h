@@ -94,6 +94,17 @@ UOp make_permute(const UOp& x, const Ints& axes);    // out axis k is x's axes[k
 UOp make_flip(const UOp& x, const Ints& axes);
 UOp make_pad(const UOp& x, const Shape& before, const Shape& after);  // with zero bits
 UOp make_shrink(const UOp& x, const Shape& begin, const Shape& end);
+// Windows along an axis, which becomes two: element (o, k) of [count, kernel] is o * stride +
+// k * dilation of it, all of them inside.
+struct Unfolding {
+  int64_t axis = 0;
+  Dim count;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+};
+UOp make_unfold(const UOp& x, const Unfolding& windows);
+Unfolding unfolding(const UOp& node);
 UOp make_iota(Graph& graph, const Dim& count, DType dtype);
 UOp make_reduce(const UOp& x, Op op, const Ints& axes);  // keeps the axes, with size 1
 UOp make_gather(const UOp& data, const UOp& index, int64_t axis);

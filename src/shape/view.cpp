@@ -114,6 +114,15 @@ std::optional<View> move_view(const View& view, Op op, const Shape& p) {
         out.strides[i] = view.strides[i] * -1;
       }
       return out;
+    case Op::Unfold: {
+      const auto axis = static_cast<ptrdiff_t>(p[0].value());
+      const Dim step = view.strides[static_cast<size_t>(axis)];
+      out.shape[static_cast<size_t>(axis)] = p[1];
+      out.shape.insert(out.shape.begin() + axis + 1, p[2]);
+      out.strides[static_cast<size_t>(axis)] = step * p[3];
+      out.strides.insert(out.strides.begin() + axis + 1, step * p[4]);
+      return out;
+    }
     default:
       return std::nullopt;
   }
@@ -238,6 +247,13 @@ std::vector<UOp> apply_movement_op(const UOp& node, const std::vector<UOp>& inde
         if (!after.is(0)) conditions.push_back(less(out[i], from[i].uop(graph)));
       }
       return out;
+    case Op::Unfold: {
+      const auto axis = static_cast<ptrdiff_t>(p[0].value());
+      const auto at = static_cast<size_t>(axis);
+      out.erase(out.begin() + axis + 1);
+      out[at] = add(mul(index[at], p[3].uop(graph)), mul(index[at + 1], p[4].uop(graph)));
+      return out;
+    }
     default:
       invariant(false, "the node is a movement op with an index map");
   }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "engine/realize.h"
 #include "engine/records.h"
+#include "shape/movement_axis.h"
 #include "shape/view.h"
 #include "tensor/promotion.h"
 
@@ -38,7 +39,7 @@ UOp whole_value(const UOp& node) {
   UOp base = node;
   while (base.op() == Op::Reshape) base = UOp(base.src(0));
   const bool other_order =
-      has(base.op(), kMovement) && base.op() != Op::Pad && base.op() != Op::Expand;
+      has(base.op(), kMovement) && base.op() != Op::Pad && !repeats_elements(base);
   return other_order ? node.graph().make(Op::Contiguous, {node}) : node;
 }
 

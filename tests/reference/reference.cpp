@@ -83,6 +83,12 @@ int64_t source_of(const UOp& node, const Ints& index, const Ints& from, int64_t 
   }
   const Ints& p = node.ints();
   Ints source(from.size());
+  if (node.op() == Op::Unfold) {
+    const auto axis = static_cast<size_t>(p[0]);
+    for (size_t i = 0; i < from.size(); ++i)
+      source[i] = i == axis ? index[i] * p[3] + index[i + 1] * p[4] : index[i < axis ? i : i + 1];
+    return flattened(source, from);
+  }
   for (size_t i = 0; i < from.size(); ++i) {
     switch (node.op()) {
       case Op::Expand:

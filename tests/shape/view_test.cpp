@@ -34,7 +34,7 @@ class ViewTest : public ::testing::Test {
     Shape begin(shape.size(), 0);
     Shape end = to_shape(shape);
     Ints next = shape;
-    switch (below(6)) {
+    switch (below(7)) {
       case 0:
         std::shuffle(order.begin(), order.end(), random_);
         return make_permute(x, order);
@@ -53,6 +53,15 @@ class ViewTest : public ::testing::Test {
         next[axis] *= next[axis + 1];
         next.erase(next.begin() + static_cast<int64_t>(axis) + 1);
         return make_reshape(x, to_shape(next));
+      case 5: {  // windows
+        const int64_t kernel = 1 + below(shape[axis]);
+        const int64_t dilation = 1 + below(2);
+        const int64_t rest = shape[axis] - 1 - (kernel - 1) * dilation;
+        if (rest < 0 || shape.size() > 6) return x;
+        const int64_t stride = 1 + below(3);
+        return make_unfold(
+            x, {static_cast<int64_t>(axis), rest / stride + 1, kernel, stride, dilation});
+      }
       default:  // one becomes two
         for (const int64_t d : {int64_t{2}, int64_t{3}, int64_t{1}}) {
           if (shape[axis] % d != 0) continue;
@@ -160,6 +169,23 @@ TEST_F(ViewTest, WhatRepeatsIsOneElement) {
     }
   }
   EXPECT_GT(found, 50);
+}
+
+TEST_F(ViewTest, WhatRepeatsElementsHasOneTwice) {
+  int repeated = 0;
+  for (int chain = 0; chain < 600; ++chain) {
+    UOp node = buffer({1 + below(4), 1 + below(3), 1 + below(6)});
+    for (int64_t steps = 1 + below(5); steps > 0; --steps) node = step(node);
+    if (!has(node.op(), kMovement)) continue;
+    std::vector<Ints> found;
+    for (const Ints& index : indices(const_dims(shape_of(node))))
+      found.push_back(source_index(node, index));
+    std::ranges::sort(found);
+    const bool twice = std::ranges::adjacent_find(found) != found.end();
+    repeated += twice ? 1 : 0;
+    ASSERT_TRUE(!twice || repeats_elements(node)) << to_string(node);
+  }
+  EXPECT_GT(repeated, 20);
 }
 
 TEST_F(ViewTest, ALayoutIsWhereTheElementsOfItsNodeAre) {

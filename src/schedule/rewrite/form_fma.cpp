@@ -6,6 +6,7 @@
 
 #include "ir/build.h"
 #include "schedule/schedule.h"
+#include "shape/movement_axis.h"
 
 namespace tiny {
 
@@ -26,7 +27,7 @@ bool is_heavy(const UOp& value) {
     const UOp node = std::move(stack.back());
     stack.pop_back();
     if (node.op() == Op::ReduceAxis) return true;
-    if (node.op() == Op::Expand) continue;  // computed once for all that it is repeated for
+    if (repeats_elements(node)) continue;  // computed once for all that it is repeated for
     if (!has(node.op(), kElementwise) && !has(node.op(), kMovement)) continue;
     if (has(node.op(), kElementwise) && (op_weight(node.op()) > 1 || ++ops > kLightOps))
       return true;
