@@ -102,8 +102,8 @@ TEST_F(LayoutTest, TheSlicesOfAConcatenationShareItsLayout) {
   check(y);
 }
 
-// A filter's gradient sums over the images, of which there are more than rows or columns: the pixels
-// keep the channels last in which they are written.
+// A filter's gradient sums over the images, of which there are more than rows or columns: the
+// pixels keep the channels last in which they are written.
 TEST_F(LayoutTest, AFilterGradientVotesForChannels) {
   const Tensor pixels = given({16, 1, 8, 8});
   const Tensor out = conv3(given({16, 4, 6, 6}), 8);
