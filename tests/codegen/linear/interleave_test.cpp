@@ -121,18 +121,18 @@ TEST(Interleave, LoadsStayBeforeTheStoresOfTheirPlace) {
   const LinearId zero = p.add(Op::Const, kInt64);
   const LinearId factor =
       p.add(Op::Const, kLanes, {}, static_cast<int64_t>(bits_of(kFloat32, 0.75)));
-  constexpr int kVectors = 40, kSteps = 12;
-  std::vector<LinearId> copied(kVectors), kept(kVectors);
-  for (int v = 0; v < kVectors; ++v) {
-    copied[v] = p.add(Op::Load, kLanes, {param[0], zero}, 32 * v, 1);
-    kept[v] = p.add(Op::Load, kLanes, {param[1], zero}, 32 * v, 1);
+  constexpr int64_t kVectors = 40, kSteps = 12;
+  std::vector<LinearId> copied, kept;
+  for (int64_t v = 0; v < kVectors; ++v) {
+    copied.push_back(p.add(Op::Load, kLanes, {param[0], zero}, 32 * v, 1));
+    kept.push_back(p.add(Op::Load, kLanes, {param[1], zero}, 32 * v, 1));
   }
-  for (int v = 0; v < kVectors; ++v)
-    p.add(Op::Store, kVoid, {param[2], zero, copied[v]}, 32 * v, 1);
-  for (int v = 0; v < kVectors; ++v) {
-    LinearId x = kept[v];
-    for (int s = 0; s < kSteps; ++s) x = p.add(Op::Fma, kLanes, {x, factor, factor});
-    p.add(Op::Store, kVoid, {param[3], zero, x}, 32 * v, 1);
+  int64_t at = 0;
+  for (const LinearId x : copied) p.add(Op::Store, kVoid, {param[2], zero, x}, 32 * at++, 1);
+  at = 0;
+  for (LinearId x : kept) {
+    for (int64_t s = 0; s < kSteps; ++s) x = p.add(Op::Fma, kLanes, {x, factor, factor});
+    p.add(Op::Store, kVoid, {param[3], zero, x}, 32 * at++, 1);
   }
   verify(p);
   interleave(p, avx512_target());
