@@ -288,6 +288,23 @@ void PackedPanel::prefetch_tiles(int64_t inside) {
   }
 }
 
+// What a tile's sums are combined with (a residual, the input of a derivative) lies in short pieces
+// far from each other, which no processor guesses: it is fetched while the tile before is summed.
+void PackedPanel::prefetch_epilogue() {
+  const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
+  int64_t of_tiles = -1;  // the innermost loop outside of the sum
+  for (const KernelRange& r : edit_.now().ranges) {
+    if (r.reduced) break;
+    if (r.kind == RangeKind::Loop) of_tiles = r.range.int_arg();
+  }
+  for (const AccessInfo& a : edit_.table().accesses) {
+    if (a.store || a.inside_reduction || a.strides[lane_] == 0 || a.strides[row_] == 0) continue;
+    const auto bytes = static_cast<double>(a.node.dtype().bytes());
+    const Option option{OptionKind::Prefetch, of_tiles, a.node.src(0).int_arg(), {}, 0, false};
+    if (a.elements * bytes >= l2 && can_prefetch(edit_.now(), option)) edit_.apply(option);
+  }
+}
+
 // The reduced range is cut: blocks outside, steps inside; columns into blocks, panels, vectors and
 // lanes.
 void PackedPanel::cut_ranges() {
@@ -425,6 +442,7 @@ bool PackedPanel::run() {
   if (panel_.in_place && (panel_.steps || !nest_.has_panels_inside)) prefetch_panel();
   if (panel_.steps && cuts_.inner_row != cuts_.outer_row)
     prefetch_tiles(cuts_.vectors != cuts_.panels ? cuts_.panels : cuts_.outer_row);
+  prefetch_epilogue();
   return true;
 }
 

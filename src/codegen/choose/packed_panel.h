@@ -73,6 +73,7 @@ class PackedPanel {
   void prefetch_panel();
   bool are_panels_colliding() const;
   void prefetch_tiles(int64_t inside);
+  void prefetch_epilogue();
   void cut_ranges();
   bool counts_panels() const { return panel_.in_place && panel_.column_range != lane_; }
   std::vector<size_t> reduced_ranges() const;

@@ -96,6 +96,22 @@ TEST_F(HeuristicTest, WhatIsStoredAcrossTurnsBySquares) {
   EXPECT_EQ(list({512, 2048}, kFloat64, avx2_machine()).find("UPCAST r2"), std::string::npos);
 }
 
+// A residual that is larger than the cache is fetched for the tile that comes next.
+TEST_F(HeuristicTest, AnEpilogueIsFetchedAhead) {
+  const Machine target = avx512_machine();
+  const auto list = [&](int64_t rows) {
+    const Tensor x = make_placeholder(context_, kFloat32, {rows, 128});
+    const Tensor weights = make_placeholder(context_, kFloat32, {128, 512});
+    const Tensor residual = make_placeholder(context_, kFloat32, {rows, 512});
+    const UOp stored = add(matmul(x, weights), residual).node();
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  const int64_t far = target.l2_bytes / (512 * 4);
+  EXPECT_NE(list(2 * far).find("PREFETCH p2 r0"), std::string::npos) << list(2 * far);
+  EXPECT_EQ(list(far / 4).find("PREFETCH p2"), std::string::npos) << list(far / 4);
+}
+
 // An index is checked once for all that is read by it: lanes lie along the rest, as wide as they.
 TEST_F(HeuristicTest, WhatIsReadByACheckedIndexHasLanes) {
   const Tensor rows = make_placeholder(context_, kInt64, {64});
