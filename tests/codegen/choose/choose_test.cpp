@@ -74,6 +74,13 @@ class HeuristicTest : public ::testing::Test {
   std::string options(const Tensor& input, const Tensor& output, size_t number) {
     return kernel(input, output, number).options;
   }
+  // The list of the first kernel that makes a value of inputs alone.
+  std::string list_of_inputs(const Tensor& value) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_machine());
+    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_machine());
+    return to_text(choose_options(kernel, avx512_machine()));
+  }
 
   Ref<Context> context_;
 };
@@ -177,10 +184,7 @@ TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
 // panel, by squares.  Blocks of steps and of columns are alike, so that none needs guards.
 TEST_F(HeuristicTest, PanelsOfProductsOfInputs) {
   const auto list = [&](const Tensor& product) {
-    const UOp stored = context_->graph().make(Op::Contiguous, {product.node()});
-    const Schedule schedule = make_schedule({&stored, 1}, avx512_machine());
-    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_machine());
-    const std::string text = to_text(choose_options(kernel, avx512_machine()));
+    const std::string text = list_of_inputs(product);
     return text.substr(0, text.find("; VEC"));
   };
   const auto input = [&](int64_t rows, int64_t columns) {
@@ -194,6 +198,25 @@ TEST_F(HeuristicTest, PanelsOfProductsOfInputs) {
   EXPECT_EQ(list(matmul(input(384, 1000), input(1000, 768))),
             "TILE r2 250; TILE r1 384; TILE r4 48; TILE r5 16; TILE r0 9; "
             "ORDER r1 r2 r0 r4 r3 r7 r5 r6");
+}
+
+// Rows of a batch lie far apart: the steps that lie in one line of each are side by side, around
+// them the window's.
+TEST_F(HeuristicTest, RowsOfABatchAreWalkedAlongTheirLines) {
+  const Tensor x = permute(testing::float_input(context_, {32, 16, 16, 256}), {0, 3, 1, 2});
+  const Tensor weight = testing::float_input(context_, {256, 256, 3, 3});
+  const std::string list = list_of_inputs(stored(conv(x, weight, Tensor(), {})));
+  EXPECT_NE(list.find("TILE r0 8"), std::string::npos) << list;
+  EXPECT_NE(list.find(" r5 r6 r4 "), std::string::npos) << list;
+}
+
+// A filter's gradient sums over a batch and pictures: a panel holds images, as many in each, or
+// the last of them would have guards around its steps.
+TEST_F(HeuristicTest, PanelsOfASumOverABatchAreOfOneSize) {
+  const Tensor x = permute(testing::float_input(context_, {128, 10, 10, 32}), {3, 0, 1, 2});
+  const Tensor dy = permute(testing::float_input(context_, {128, 8, 8, 64}), {3, 0, 1, 2});
+  const std::string list = list_of_inputs(permute(conv(x, dy, Tensor(), {}), {2, 3, 0, 1}));
+  EXPECT_NE(list.find("TILE r4 64"), std::string::npos) << list;
 }
 
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
