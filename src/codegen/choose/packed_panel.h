@@ -62,6 +62,7 @@ class PackedPanel {
   };
 
   const AccessInfo* operand() const;
+  const AccessInfo* rows_operand() const;
   void slide_rows();
   Panel choose_panel() const;
   void cut_panel(Panel& panel, int64_t steps, double rows) const;
@@ -76,6 +77,7 @@ class PackedPanel {
   void prefetch_epilogue();
   void cut_ranges();
   bool counts_panels() const { return panel_.in_place && panel_.column_range != lane_; }
+  std::vector<size_t> reduced_along(const AccessInfo* walked) const;
   std::vector<size_t> reduced_ranges() const;
   void order_loops();
   void order_steps();
