@@ -34,17 +34,10 @@ Dim window_count(const Dim& size, int64_t kernel, int64_t stride, int64_t dilati
 
 Tensor windows(const Tensor& x, const Ints& kernel, const Ints& strides, const Ints& dilations,
                const Shape& counts) {
-  const size_t n = kernel.size();
-  const size_t lead = x.shape().size() - n;
-  UOp node = x.node();
-  // From the last axis on, so that those before keep their places; [count, kernel] for each.
-  for (size_t i = n; i-- > 0;)
-    node = make_unfold(
-        node, {static_cast<int64_t>(lead + i), counts[i], kernel[i], strides[i], dilations[i]});
-  Ints order = every_axis(static_cast<int64_t>(lead));
-  for (size_t i = 0; i < n; ++i) order.push_back(static_cast<int64_t>(lead + 2 * i));
-  for (size_t i = 0; i < n; ++i) order.push_back(static_cast<int64_t>(lead + 2 * i + 1));
-  return x.with(make_permute(node, order));
+  Unfolding unfolding{static_cast<int64_t>(x.shape().size() - kernel.size()), {}};
+  for (size_t i = 0; i < kernel.size(); ++i)
+    unfolding.along.push_back({counts[i], kernel[i], strides[i], dilations[i]});
+  return x.with(make_unfold(x.node(), unfolding));
 }
 
 Window Window::with_kernel(Ints sizes) const {
@@ -74,7 +67,8 @@ void check_window(const Window& window, size_t spatial, const char* what) {
   check(window.after, -kWindowMax, "padding after");
   check(window.output_padding, 0, "output padding");
   check(window.output_size, 1, "output size");
-  require(window.groups >= 1, Status::InvalidArgument, what, ": groups is ", window.groups);
+  require(window.groups >= 1, Status::InvalidArgument, what, ": groups is ", window.groups,
+          "; wanted at least 1");
 }
 
 namespace {
@@ -84,7 +78,7 @@ Window filled(const Window& window, const Ints& kernel, size_t spatial, const ch
   check_window(window, spatial, what);
   require(window.kernel.empty() || window.kernel == kernel, Status::Shape, what,
           ": the window's kernel is ", list_text(window.kernel), ", the weight's ",
-          list_text(kernel));
+          list_text(kernel), "; wanted the same, or none in the window");
   Window w = window;
   w.kernel = kernel;
   const auto fill = [&](Ints& list, int64_t otherwise) {
@@ -159,7 +153,7 @@ Tensor to_layout(const Tensor& tensor, const Window& window, size_t spatial) {
 
 Shape spatial_sizes(const Tensor& x, size_t spatial, const char* what) {
   require(x.shape().size() > spatial, Status::Shape, what, " of shape ", x.shape(), " with ",
-          spatial, " spatial axes");
+          spatial, " spatial axes; wanted more axes than these");
   return x.shape().from(x.shape().size() - spatial);
 }
 
