@@ -190,6 +190,24 @@ bool PackedPanel::are_rows_shared() const {
   return idle(edit_.extent(panel_.column_range)) > idle(outermost) + again;
 }
 
+// Rows that no cache holds (a batch of pictures) would come from memory for each panel: they come
+// once where all panels stay in the second level of cache.
+bool PackedPanel::are_rows_in_memory() const {
+  if (!panel_.in_place || panel_.steps || tile_.rows < kRowsOfShare) return false;
+  const auto bytes = static_cast<double>(edit_.table().widest_bytes);
+  if (panel_.load->elements * bytes > kPartOfPanels * static_cast<double>(edit_.machine().l2_bytes))
+    return false;
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
+    if (i != lane_ && i != panel_.column_range && !(reduction_.own & bit(i)) &&
+        panel_.load->strides[i] != 0)
+      return false;  // each has panels of its own
+  return std::ranges::any_of(edit_.table().accesses, [&](const AccessInfo& a) {
+    return !a.store && a.inside_reduction && a.strides[lane_] == 0 && a.strides[row_] != 0 &&
+           a.strides[panel_.column_range] == 0 &&
+           a.elements * bytes > static_cast<double>(edit_.machine().l3_bytes);
+  });
+}
+
 // The operand that is broadcast, if its rows fall on each other in the cache; `along` is the range
 // whose steps lie side by side in them.
 const AccessInfo* PackedPanel::colliding_rows(size_t* along) const {
@@ -376,7 +394,8 @@ void PackedPanel::order_loops() {
   add_free(true);
   if (cuts_.panels != cuts_.column_blocks) add(cuts_.column_blocks);
   if (panel_.steps) add(cuts_.blocks);
-  nest_.has_panels_inside = panel_.steps != 0 || are_rows_first() || are_rows_shared();
+  nest_.has_panels_inside =
+      panel_.steps != 0 || are_rows_first() || are_rows_shared() || are_rows_in_memory();
   nest_.outside = last();
   const bool has_panels = cuts_.vectors != cuts_.panels;
   if (!nest_.has_panels_inside && has_panels) add(cuts_.panels);

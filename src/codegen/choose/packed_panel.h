@@ -68,6 +68,7 @@ class PackedPanel {
   void cut_panel(Panel& panel, int64_t steps, double rows) const;
   bool are_rows_first() const;
   bool are_rows_shared() const;
+  bool are_rows_in_memory() const;
   const AccessInfo* colliding_rows(size_t* along) const;
   void stage_rows();
   void stage_all_rows();

@@ -103,6 +103,17 @@ TEST_F(ChoiceTest, WhatIsStoredAcrossTurnsBySquares) {
   EXPECT_EQ(list({512, 2048}, kFloat64, avx2_machine()).find("UPCAST r2"), std::string::npos);
 }
 
+// A batch of pictures that no cache holds is walked once, through all four panels for each tile.
+TEST_F(HeuristicTest, RowsInMemoryAreWalkedOnce) {
+  const auto has_panels_outside = [&](int64_t rows) {
+    const Tensor x = make_placeholder(context_, kFloat32, {rows, 64});
+    return loops(x, matmul(x, constant({64, 128})), 0).starts_with("r_4_");
+  };
+  const int64_t held = context_->backend().machine().l3_bytes / (64 * 4);
+  EXPECT_TRUE(has_panels_outside(held / 2));
+  EXPECT_FALSE(has_panels_outside(held * 2));
+}
+
 // A residual that is larger than the cache is fetched for the tile that comes next.
 TEST_F(ChoiceTest, AnEpilogueIsFetchedAhead) {
   const Machine target = avx512_machine();
