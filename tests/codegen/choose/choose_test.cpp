@@ -104,7 +104,7 @@ TEST_F(ChoiceTest, WhatIsStoredAcrossTurnsBySquares) {
 }
 
 // A batch of pictures that no cache holds is walked once, through all four panels for each tile.
-TEST_F(HeuristicTest, RowsInMemoryAreWalkedOnce) {
+TEST_F(ChoiceTest, RowsInMemoryAreWalkedOnce) {
   const auto has_panels_outside = [&](int64_t rows) {
     const Tensor x = make_placeholder(context_, kFloat32, {rows, 64});
     return loops(x, matmul(x, constant({64, 128})), 0).starts_with("r_4_");
