@@ -132,6 +132,20 @@ TEST(X86Program, StoresPastTheCachesAreOrderedAtTheEnd) {
   EXPECT_EQ(x86_listing(w.p, avx2_target()).find("Fence"), std::string::npos);
 }
 
+// The label that polls leave to stands behind all ops, and is listed as the last one's.
+TEST(X86Program, AListingNamesOpsOfTheProgramOnly) {
+  Walk w(kFloat32, kFloat32, 64, 8);
+  w.store(w.load(kFloat32.with_lanes(8)));
+  LinearOp poll;
+  poll.op = Op::Poll;
+  poll.dtype = kVoid;
+  w.p.ops.push_back(poll);
+  w.end();
+  const std::string listing = x86_listing(w.p, avx2_target());
+  EXPECT_NE(listing.find("\n  Poll"), std::string::npos);
+  EXPECT_EQ(listing.find(cat("%", w.p.ops.size(), " ")), std::string::npos) << listing;
+}
+
 TEST(X86Program, LaneRangesOfAnyBoundsMatch) {
   for (int64_t lanes : {2, 4, 8, 16, 32, 64})
     for (int64_t low :
