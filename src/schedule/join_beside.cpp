@@ -9,15 +9,12 @@
 #include "schedule/kernel_memory.h"
 #include "schedule/kernel_order.h"
 #include "schedule/lower.h"
-#include "schedule/row_test.h"
 #include "shape/shape.h"
 #include "shape/view.h"
 
 namespace tiny {
 
 namespace {
-
-constexpr size_t kRangesMax = 24;
 
 bool has_checks(const ScheduledKernel& kernel) {
   return kernel.kernel.roots.size() != kernel.stores.size();
@@ -100,7 +97,7 @@ class SideJoiner {
  private:
   bool can_join(const ScheduledKernel& kernel) const {
     if (has_checks(kernel) || kernel.kernel.ranges.empty() ||
-        kernel.kernel.ranges.size() > kRangesMax || stores_by_index(kernel.kernel))
+        kernel.kernel.ranges.size() > kJoinedRangesMax || stores_by_index(kernel.kernel))
       return false;
     return std::ranges::none_of(
         kernel.stores, [&](const ScheduledStore& s) { return copied_.contains(s.value.node()); });
@@ -163,15 +160,15 @@ class SideJoiner {
           traffic += access_seconds(bytes_of(s.value), machine_);
       }
     std::optional<ScheduledKernel> joined = lower_together(stores, inlined, decision_);
-    if (!joined || joined->kernel.ranges.size() > kRangesMax ||
+    if (!joined || joined->kernel.ranges.size() > kJoinedRangesMax ||
         !reads_before_it_stores(*joined, decision_))
       return false;
     const bool is_a = joined->stores.front().value == a.stores.front().value;
     if (!lies_alike(*joined, is_a ? a : b)) return false;
-    const RowTest test(joined->kernel, machine_);
-    const KernelFigures figures = figures_of(test, joined->values.size());
+    const KernelLoops loops(joined->kernel);
+    const KernelFigures figures = figures_of(loops, joined->values.size(), machine_);
     if (!figures.can_share) return false;
-    const KernelSeconds both = seconds_of(test, machine_);
+    const KernelSeconds both = seconds_of(loops, machine_);
     const KernelSeconds& of_a = figures_.seconds(first);
     const KernelSeconds& of_b = figures_.seconds(second);
     JoinCost cost;

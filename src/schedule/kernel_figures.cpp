@@ -1,6 +1,8 @@
 #include "schedule/kernel_figures.h"
 
 #include "schedule/decide.h"
+#include "schedule/row_costs.h"
+#include "schedule/row_test.h"
 
 namespace tiny {
 
@@ -8,30 +10,32 @@ double access_seconds(double bytes, const Machine& machine) {
   return (saved_seconds(bytes, machine) - machine.launch_seconds) / 2;
 }
 
-KernelFigures figures_of(const RowTest& test, size_t inputs) {
+KernelFigures figures_of(const KernelLoops& loops, size_t inputs, const Machine& machine) {
+  const RowTest test(loops, machine);
   KernelFigures figures;
   figures.can_share = test.stores_share_loops() && test.passes(inputs);
   if (!figures.can_share) return figures;
-  figures.reductions = test.reductions();
-  figures.has_product = test.has_product();
+  figures.reductions = loops.reductions();
+  figures.has_product = loops.has_product();
   return figures;
 }
 
-KernelSeconds seconds_of(const RowTest& test, const Machine& machine) {
+KernelSeconds seconds_of(const KernelLoops& loops, const Machine& machine) {
+  const RowCosts costs(loops, machine);
   KernelSeconds seconds;
-  seconds.work = test.work() / machine.fma_rate + test.alone_seconds() - test.staging_saves();
-  for (const double bytes : test.tile_streams()) seconds.streams += access_seconds(bytes, machine);
+  seconds.work = costs.work() / machine.fma_rate + costs.alone_seconds() - costs.staging_saves();
+  for (const double bytes : costs.tile_streams()) seconds.streams += access_seconds(bytes, machine);
   return seconds;
 }
 
 const KernelFigures& KnownFigures::figures(size_t k) {
   if (!figures_[k])
-    figures_[k] = figures_of(RowTest(kernels_[k].kernel, machine_), kernels_[k].values.size());
+    figures_[k] = figures_of(KernelLoops(kernels_[k].kernel), kernels_[k].values.size(), machine_);
   return *figures_[k];
 }
 
 const KernelSeconds& KnownFigures::seconds(size_t k) {
-  if (!seconds_[k]) seconds_[k] = seconds_of(RowTest(kernels_[k].kernel, machine_), machine_);
+  if (!seconds_[k]) seconds_[k] = seconds_of(KernelLoops(kernels_[k].kernel), machine_);
   return *seconds_[k];
 }
 

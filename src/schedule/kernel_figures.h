@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cost/machine.h"
-#include "schedule/row_test.h"
+#include "schedule/kernel_loops.h"
 #include "schedule/schedule.h"
 
 namespace tiny {
@@ -28,8 +28,8 @@ struct KernelSeconds {
 // Of reading or storing a buffer of this size.
 double access_seconds(double bytes, const Machine& machine);
 
-KernelFigures figures_of(const RowTest& test, size_t inputs);
-KernelSeconds seconds_of(const RowTest& test, const Machine& machine);
+KernelFigures figures_of(const KernelLoops& loops, size_t inputs, const Machine& machine);
+KernelSeconds seconds_of(const KernelLoops& loops, const Machine& machine);
 
 // The same by kernel, found when they are asked for first.
 class KnownFigures {
