@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ir/picked_lanes.h"
 #include "render/x86/selector.h"
 
 namespace tiny::x86 {
@@ -270,7 +271,7 @@ bool Selector::loads_by_permuting(DType dtype, int32_t stride, bool masked) cons
   const int64_t size = dtype.bytes(), bytes = dtype.lanes * size;
   if (dtype.lanes == 1 || stride == 1 || bytes < 16) return false;
   if (!avx512_) return stride == 2 && size == 4 && !masked;
-  return size >= 2 && stride <= 4 && stride >= (masked ? 2 : -4);
+  return size >= 2 && stride <= kPickedApartMax && stride >= (masked ? 2 : -kPickedApartMax);
 }
 
 // As many loads as the stride, each a register's worth between the first lane and the last; then

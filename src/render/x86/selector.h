@@ -169,7 +169,9 @@ class Selector {
   uint64_t stored_lanes(const LinearOp& o) const;
   bool meet(const LinearOp& a, const LinearOp& b) const;
   void note_squares(std::vector<LinearId> stores);
+  bool are_woven(const LinearOp& row, size_t count) const;
   void store_across(LinearId id);
+  void store_woven(const LinearOp& first, const std::vector<VReg>& rows, const Mem& mem);
   void store_byte_columns(DType dtype, std::vector<VReg> rows, uint64_t lanes,
                           const std::function<Mem(int64_t)>& place);
   void store_bytes(const Mem& mem, VReg value, int64_t count);

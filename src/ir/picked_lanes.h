@@ -1,0 +1,28 @@
+// Elements that are picked out of two registers by one instruction: lanes that lie a few elements
+// apart are loaded as whole registers, and rows whose columns follow each other stored as such.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/target.h"
+
+namespace tiny {
+
+// Lanes further apart are loaded one by one: so many registers hold those of one.
+inline constexpr int64_t kPickedApartMax = 7;
+
+inline constexpr int64_t kWovenBytes = 4;  // of an element of such rows
+
+// Whether `rows` rows of so many lanes, of which each lane is stored `stride` elements from the one
+// before, are stored as vectors of elements of all rows: fewer than a square is worth.
+constexpr bool are_woven(int64_t rows, int64_t lanes, int64_t stride) {
+  return rows > 1 && 2 * rows < lanes && stride == rows;
+}
+
+// Whether the target has the instruction, for registers of a whole line.
+inline bool weaves(const Target& target) {
+  constexpr int64_t kLine = 64;  // bytes
+  return target.vector_bytes >= kLine;
+}
+
+}  // namespace tiny
