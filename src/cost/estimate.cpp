@@ -347,7 +347,8 @@ class Estimator {
       at(Resource::Loads) += n * full * (is_line ? kLoadedAcross : kLoaded);
       at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
       repeat(v, full);
-    } else if (stride != kOpaqueStride && std::abs(stride) <= kPickedApartMax) {
+    } else if (stride != kOpaqueStride &&
+               are_picked(std::abs(stride), static_cast<int64_t>(lanes))) {
       const double registers = full * static_cast<double>(std::abs(stride));
       at(Resource::Loads) += n * registers * kLoadedAcross;
       at(Resource::Arithmetic) += n * registers * kPermuted;

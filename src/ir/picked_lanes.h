@@ -8,8 +8,12 @@
 
 namespace tiny {
 
-// Lanes further apart are loaded one by one: so many registers hold those of one.
-inline constexpr int64_t kPickedApartMax = 7;
+// Whether lanes `apart` elements apart are loaded so: that many registers hold those of one.  Of
+// more than there are lanes to load one by one it would take longer.
+constexpr bool are_picked(int64_t apart, int64_t lanes) {
+  constexpr int64_t kApart = 4;  // for any number of lanes
+  return apart <= kApart || 2 * apart < lanes;
+}
 
 inline constexpr int64_t kWovenBytes = 4;  // of an element of such rows
 

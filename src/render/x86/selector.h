@@ -148,6 +148,7 @@ class Selector {
   VReg load_masked(DType dtype, const Mem& mem, VReg mask);
   VReg load_lanes(const LinearOp& o, const Mem& mem, VReg bits);
   bool loads_by_permuting(DType dtype, int32_t stride, bool masked) const;
+  VReg spread_mask(VReg bits, int64_t first, uint64_t places, int64_t n, int64_t size);
   VReg load_strided(const LinearOp& o, Mem mem, VReg mask);
   VReg load_every_second_avx2(DType dtype, const Mem& mem);
   VReg load_gather(const LinearOp& o, const Mem& mem, VReg mask);
