@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/picked_lanes.h"
 #include "render/x86/select/integers.h"
 #include "render/x86/select/lanes.h"
 #include "render/x86/select/masks.h"
@@ -34,7 +35,15 @@ bool loads_by_permuting(Emitter& e, DType dtype, int64_t stride, bool masked) {
   const int64_t size = dtype.bytes(), bytes = dtype.lanes * size;
   if (dtype.lanes == 1 || stride == 1 || bytes < 16) return false;
   if (!e.avx512()) return stride == 2 && size == 4 && !masked;
-  return size >= 2 && stride <= 4 && stride >= (masked ? 2 : -4);
+  return size >= 2 && are_picked(std::abs(stride), dtype.lanes) && (!masked || stride > 0);
+}
+
+// The lanes' bits from `first` on, each at its place of `places`.
+VReg spread_mask(Emitter& e, VReg bits, int64_t first, uint64_t places, int64_t n, int64_t size) {
+  const VReg mine = int_plain(e, Opcode::IShr, 8, bits, Operand::immediate(first));
+  const VReg spread = e.int_reg();
+  e.emit(Opcode::IDeposit, 8, spread, mine, e.int_const(static_cast<int64_t>(places)));
+  return mask_from_bits(e, spread, n, size);
 }
 
 VReg load_masked(Emitter& e, DType dtype, const Mem& mem, VReg mask) {
@@ -90,7 +99,7 @@ VReg load_every_second_avx2(Emitter& e, DType dtype, const Mem& mem) {
 
 // As many loads as the stride, each a register's worth between the first lane and the last; then
 // the lanes are picked out of two registers at a time.
-VReg load_strided(Emitter& e, const LanePlaces& at, VReg mask) {
+VReg load_strided(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uint64_t> known) {
   const int64_t size = at.dtype.bytes(), n = at.dtype.lanes, step = std::abs(at.stride),
                 width = width_of(at.dtype);
   const Mem mem = at.stride < 0 ? lane_address(e, at, n - 1) : at.mem;
@@ -98,24 +107,24 @@ VReg load_strided(Emitter& e, const LanePlaces& at, VReg mask) {
   const auto element = [&](int64_t lane) { return (at.stride < 0 ? n - 1 - lane : lane) * step; };
   const auto start = [&](int64_t load) { return std::min(load * n, (n - 1) * (step - 1)); };
   const auto load_of = [&](int64_t lane) { return element(lane) / n; };
-  const VReg bits = mask == kNoReg ? kNoReg : mask_bits(e, mask, n, size);
+  const VReg bits = mask == kNoReg || known ? kNoReg : mask_bits(e, mask, n, size);
   VReg picked = kNoReg;
   for (int64_t load = 0; load < step; ++load) {
     const Mem m = offset_by(e, mem, start(load) * size);
     const VReg whole = e.vec_reg(width);
     VReg under = kNoReg;
     if (mask != kNoReg) {
-      uint64_t places = 0;
+      uint64_t places = 0, wanted = 0;
       int64_t first = n;
       for (int64_t l = n - 1; l >= 0; --l)
         if (load_of(l) == load) {
-          places |= uint64_t{1} << (element(l) - start(load));
+          const uint64_t place = uint64_t{1} << (element(l) - start(load));
+          places |= place;
+          if (known && (*known >> l & 1)) wanted |= place;
           first = l;
         }
-      const VReg mine = int_plain(e, Opcode::IShr, 8, bits, Operand::immediate(first));
-      const VReg spread_bits = e.int_reg();
-      e.emit(Opcode::IDeposit, 8, spread_bits, mine, e.int_const(static_cast<int64_t>(places)));
-      under = mask_from_bits(e, spread_bits, n, size);
+      under = known ? make_constant_mask(e, wanted, n, size)
+                    : spread_mask(e, bits, first, places, n, size);
     }
     Inst& i = e.emit(Opcode::VLoad, width, whole);
     i.mem = m;
@@ -166,12 +175,12 @@ VReg load_gather(Emitter& e, const LanePlaces& at, VReg mask) {
 
 }  // namespace
 
-VReg load(Emitter& e, const LanePlaces& at, VReg mask) {
+VReg load(Emitter& e, const LanePlaces& at, VReg mask, std::optional<uint64_t> known) {
   const int64_t size = at.dtype.bytes();
   const bool masked = mask != kNoReg;
   if (at.is_indexed() && size >= 4) return load_gather(e, at, mask);
   if (!at.is_indexed() && loads_by_permuting(e, at.dtype, at.stride, masked))
-    return load_strided(e, at, mask);
+    return load_strided(e, at, mask, known);
   const bool apart = at.is_indexed() || (at.dtype.lanes > 1 && at.stride != 1);
   if (apart || (masked && !e.avx512() && size < 4))
     return load_lanes(e, at, masked ? mask_bits(e, mask, at.dtype.lanes, size) : kNoReg);

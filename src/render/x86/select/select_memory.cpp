@@ -25,6 +25,7 @@ void store_across(Values& v, const Squares& squares, LinearId id) {
   const uint64_t lanes = squares.stored_lanes(first);
   const auto place = [&](int64_t lane) { return lane_address(e, at, lane); };
   if (dtype.bytes() == 1) return store_byte_columns(e, dtype, std::move(rows), lanes, place);
+  if (squares.are_woven(first, rows.size())) return store_woven(e, at, rows, lanes);
   const auto count = std::ssize(rows);
   rows.resize(dtype.lanes, rows.back());
   const std::vector<VReg> columns = transposed(e, width_of(dtype), rows);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ir/picked_lanes.h"
 #include "render/x86/select/transpose.h"
 
 namespace tiny::x86 {
@@ -26,7 +27,7 @@ bool Squares::is_stored_across(const LinearOp& o) const {
   const bool fits = value.bytes() == kWordBytes ? lanes == 4 || lanes == 8 || lanes == 16
                                                 : value.bytes() == 1 && lanes >= kPieceBytes;
   return !value.is_bool() && fits && (lanes * value.bytes() < 64 || avx512_) &&
-         std::abs(o.aux) >= lanes && (o.count == 3 || ops_.constant_mask(o.src[3])) &&
+         std::abs(o.aux) > 1 && (o.count == 3 || ops_.constant_mask(o.src[3])) &&
          ops_.source(o, 1).dtype.lanes == 1 && ops_.source(o, 1).op != Op::Accumulator &&
          ops_.source(o, 2).op != Op::Accumulator;
 }
@@ -90,8 +91,8 @@ void Squares::note_squares(std::vector<LinearId> stores) {
     while (end < stores.size() && end - begin < most &&
            ops_.op(stores[end]).imm == ops_.op(stores[end - 1]).imm + step)
       ++end;
-    // Fewer rows are stored sooner lane by lane.
-    if (2 * (end - begin) >= most) {
+    // Fewer rows are stored sooner lane by lane, unless their columns follow each other.
+    if (2 * (end - begin) >= most || are_woven(ops_.op(stores[begin]), end - begin)) {
       const std::vector<LinearId> rows(stores.begin() + static_cast<std::ptrdiff_t>(begin),
                                        stores.begin() + static_cast<std::ptrdiff_t>(end));
       const LinearId last = *std::ranges::max_element(rows);
@@ -99,6 +100,12 @@ void Squares::note_squares(std::vector<LinearId> stores) {
     }
     begin = end;
   }
+}
+
+bool Squares::are_woven(const LinearOp& row, size_t count) const {
+  const DType dtype = ops_.source(row, 2).dtype;
+  return avx512_ && dtype.bytes() == kWovenBytes &&
+         tiny::are_woven(static_cast<int64_t>(count), dtype.lanes, row.aux);
 }
 
 const std::vector<LinearId>* Squares::rows_of(LinearId store) const {

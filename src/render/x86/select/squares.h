@@ -18,6 +18,8 @@ class Squares {
 
   // Whether a store is of a row of a square; with the last one, all of them, by place.
   const std::vector<LinearId>* rows_of(LinearId store) const;
+  // Whether the columns of so few rows lie side by side, so that they are stored as whole vectors.
+  bool are_woven(const LinearOp& row, size_t count) const;
   // The lanes that a store has.
   uint64_t stored_lanes(const LinearOp& o) const;
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <utility>
 
+#include "ir/picked_lanes.h"
 #include "render/x86/select/lane_places.h"
 #include "render/x86/select/lanes.h"
 #include "render/x86/select/masks.h"
@@ -108,6 +109,34 @@ std::vector<VReg> transposed(Emitter& e, int64_t width, const std::vector<VReg>&
     columns[12 + c] = pieces(high01, high23, kOdd);
   }
   return columns;
+}
+
+void store_woven(Emitter& e, const LanePlaces& at, const std::vector<VReg>& rows, uint64_t lanes) {
+  const DType dtype = at.dtype;
+  const int64_t width = width_of(dtype), count = std::ssize(rows), n = dtype.lanes;
+  for (int64_t v = 0; v < count; ++v) {
+    uint64_t stored = 0;
+    for (int64_t i = 0; i < n; ++i) stored |= (lanes >> ((v * n + i) / count) & 1) << i;
+    if (stored == 0) continue;
+    const VReg picked = e.move(RegClass::Vec, width, rows[0]);
+    for (int64_t row = 1; row < count; ++row) {
+      std::vector<std::byte> numbers(static_cast<size_t>(width), std::byte{0});
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t lane = (v * n + i) / count, of = (v * n + i) % count;
+        // Of the row, of the first one, or picked before.
+        const int64_t from = of == row ? n + lane : row == 1 && of == 0 ? lane : i;
+        numbers[static_cast<size_t>(i * kWovenBytes)] = static_cast<std::byte>(from);
+      }
+      const VReg index = e.pool_reg(e.pool_bytes(std::move(numbers)), width);
+      e.emit(Opcode::VPermute2, width, picked, kNoReg, index, rows[static_cast<size_t>(row)])
+          .width2 = static_cast<uint8_t>(kWovenBytes);
+    }
+    const Mem here = offset_by(e, at.mem, v * width);
+    if (std::popcount(stored) == n)
+      store_plain(e, dtype, here, picked);
+    else
+      store_masked(e, dtype, here, picked, make_constant_mask(e, stored, n, kWovenBytes));
+  }
 }
 
 }  // namespace tiny::x86

@@ -1,5 +1,7 @@
 #include "render/x86/select/values.h"
 
+#include <optional>
+
 #include "base/error.h"
 #include "render/x86/select/index_terms.h"
 #include "render/x86/select/integers.h"
@@ -137,7 +139,8 @@ void Values::load_now(LinearId id) {
   const DType d = is_mask(o.dtype) ? kUInt8.with_lanes(o.dtype.lanes) : o.dtype;
   const LanePlaces at = places(o, d);
   const VReg mask = o.count > 2 ? mask_in(o.src[2], d.bytes()) : kNoReg;
-  const VReg reg = load(e_, at, mask);
+  const auto known = o.count > 2 ? constant_mask(o.src[2]) : std::nullopt;
+  const VReg reg = load(e_, at, mask, known);
   if (!is_mask(o.dtype)) return set(id, reg);
   const int64_t lane = mask_lane(id);
   set(id, mask_from_bytes(e_, reg, o.dtype.lanes, lane), lane);
