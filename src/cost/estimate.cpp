@@ -564,18 +564,18 @@ class Estimator {
       }
       return all * turns;
     };
-    level2_ += bytes_into(target_.l1_bytes, kPage, false);
-    level3_ += bytes_into(target_.l2_bytes, target_.l2_bytes / kWays, true);
-    memory_ += bytes_into(target_.l3_bytes, 0, true);
+    traffic_.level2 += bytes_into(target_.l1_bytes, kPage, false);
+    traffic_.level3 += bytes_into(target_.l2_bytes, target_.l2_bytes / kWays, true);
+    traffic_.memory += bytes_into(target_.l3_bytes, 0, true);
   }
 
   Estimate sum() {
     Estimate out;
     const double cycle = 2.0 * target_.vector_bytes / 4 / target_.fma_rate;
     for (size_t i = 0; i < kResources; ++i) out.each[i] = cycles_[i] * cycle;
-    out.each[static_cast<size_t>(Resource::Level2)] = level2_ / target_.l2_bandwidth;
-    out.each[static_cast<size_t>(Resource::Level3)] = level3_ / target_.l3_bandwidth;
-    out.each[static_cast<size_t>(Resource::Memory)] = memory_ / target_.memory_bandwidth;
+    out.each[static_cast<size_t>(Resource::Level2)] = traffic_.level2 / target_.l2_bandwidth;
+    out.each[static_cast<size_t>(Resource::Level3)] = traffic_.level3 / target_.l3_bandwidth;
+    out.each[static_cast<size_t>(Resource::Memory)] = traffic_.memory / target_.memory_bandwidth;
     out.copies = static_cast<int64_t>(std::min(copies_, kCounted));
     out.code = static_cast<int64_t>(std::min(code_, kCounted));
     double most = 0, all = 0;
@@ -601,7 +601,10 @@ class Estimator {
   RangeSet loops_ = 0, unrolled_ = 0, lanes_ = 0, words_ = 0;
   std::array<double, kResources> cycles_{};
   double copies_ = 1, code_ = 0;
-  double level2_ = 0, level3_ = 0, memory_ = 0;  // bytes
+  struct CacheTraffic {
+    double level2 = 0, level3 = 0, memory = 0;  // bytes out of each
+  };
+  CacheTraffic traffic_;
 };
 
 }  // namespace
