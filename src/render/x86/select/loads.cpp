@@ -35,7 +35,7 @@ bool loads_by_permuting(Emitter& e, DType dtype, int64_t stride, bool masked) {
   const int64_t size = dtype.bytes(), bytes = dtype.lanes * size;
   if (dtype.lanes == 1 || stride == 1 || bytes < 16) return false;
   if (!e.avx512()) return stride == 2 && size == 4 && !masked;
-  return size >= 2 && are_picked(std::abs(stride), dtype.lanes) && (!masked || stride > 0);
+  return are_picked(std::abs(stride), dtype.lanes, size) && (!masked || stride > 0);
 }
 
 // The lanes' bits from `first` on, each at its place of `places`.
