@@ -151,10 +151,16 @@ class Lowering {
     if (auto known = memo_.find({node.node(), frame.index}); known != memo_.end())
       return known->second;
     if (!frame.below)
-      if (auto stored = as_view(node, decision_.stored, decision_.layouts, computed_);
-          stored && !is_version_made_here(node))
+      if (const auto& stored = stored_view(node); stored && !is_version_made_here(node))
         return accesses_.load(*stored, *frame.index, node.dtype(), root_);
     return computed(frame);
+  }
+
+  // What lies in memory is read at many indices.  Valid until the next is asked for.
+  const std::optional<StoredView>& stored_view(const UOp& node) {
+    std::optional<std::optional<StoredView>>& known = views_[node.node()];
+    if (!known) known = as_view(node, decision_.stored, decision_.layouts, computed_);
+    return *known;
   }
 
   bool is_computed(const UOp& node) const {
@@ -385,8 +391,9 @@ class Lowering {
   std::vector<UOp> checks_;
   std::map<std::vector<const Node*>, std::vector<UOp>> indices_;
   std::unordered_map<Key, UOp, KeyHash> memo_;
-  NodeTable<std::vector<Index>> computed_at_;  // with several stores
-  std::vector<Frame> missing_;                 // what the value just asked for needs
+  NodeTable<std::optional<std::optional<StoredView>>> views_;  // none: not asked for yet
+  NodeTable<std::vector<Index>> computed_at_;                  // with several stores
+  std::vector<Frame> missing_;  // what the value just asked for needs
   IndexSimplifier simplify_;
   Accesses accesses_{decision_, out_, simplify_};
 };

@@ -53,14 +53,17 @@ constexpr double kFillSlowness = 16;
 }  // namespace
 
 RowTest::RowTest(const Kernel& kernel, const Machine& machine)
-    : kernel_(kernel), machine_(machine) {
-  for (const UOp& u : topological(kernel.roots)) {
+    : kernel_(kernel), machine_(machine), nodes_(topological(kernel.roots)) {
+  free_.reserve(nodes_.size());
+  for (const UOp& u : nodes_) {
     RangeSet free = u.op() == Op::Range ? RangeSet{1} << kernel.position(u) : 0;
     for (const UOp& s : u.src()) free |= free_.at(s.node());
     if (u.op() == Op::Reduce)
       for (size_t i = 1; i < u.src().size(); ++i) free &= ~free_.at(u.src(i).node());
     free_.emplace(u.node(), free);
-    nodes_.push_back(u);
+    if (u.op() == Op::Load ||
+        std::ranges::any_of(u.src(), [&](const UOp& s) { return is_data(s); }))
+      data_.insert(u.node());
   }
   registers_ = widest_bytes() / kRatedBytes;
 }
@@ -69,11 +72,6 @@ RowTest::RowTest(const Kernel& kernel, const Machine& machine)
 // the widest value leaves.  Indices have none.
 double RowTest::widest_bytes() const {
   double widest = kRatedBytes;
-  std::unordered_set<const Node*> is_data;  // or made of it
-  for (const UOp& u : nodes_) {
-    const auto is = [&](const UOp& s) { return is_data.contains(s.node()); };
-    if (u.op() == Op::Load || std::ranges::any_of(u.src(), is)) is_data.insert(u.node());
-  }
   RangeSet lanes = last_range();
   for (size_t i = 0; i < kernel_.ranges.size(); ++i)
     if (kernel_.ranges[i].reduced) lanes |= bit(i);
@@ -81,7 +79,7 @@ double RowTest::widest_bytes() const {
   for (const UOp& root : kernel_.roots)
     if (root.op() == Op::Store) values.push_back(root.src(1));
   for (const UOp& u : topological(values, [](const UOp& v) { return v.op() == Op::Load; }))
-    if ((free_.at(u.node()) & lanes) && (u.dtype() != kInt64 || is_data.contains(u.node())))
+    if ((free_.at(u.node()) & lanes) && (u.dtype() != kInt64 || is_data(u)))
       widest = std::max(widest, static_cast<double>(u.dtype().bytes()));
   return widest;
 }
@@ -156,15 +154,18 @@ bool RowTest::stores_share_loops() const {
     if (kernel_.ranges[i].reduced) reduced |= RangeSet{1} << i;
   const bool reduces = reduced != 0;
   const RangeSet first = free_.at(kernel_.roots.front().node());
+  std::vector<UOp> products;
+  for (const UOp& u : nodes_)
+    if (is_reduce(u) && is_contraction(u)) products.push_back(u);
   for (const UOp& store : kernel_.roots) {
     const RangeSet own = free_.at(store.node());
     // What is stored once for each of the first ranges, in whose loops the others are.
     const RangeSet outside = (RangeSet{1} << std::bit_width(own)) - 1;
     if (reduces ? (outside & ~(own | reduced)) != 0 : own != first) return false;
+    if (products.empty()) continue;
     const std::vector<UOp> below = topological({&store, 1});
-    for (const UOp& u : nodes_)
-      if (is_reduce(u) && is_contraction(u) && std::ranges::find(below, u) == below.end())
-        return false;
+    for (const UOp& u : products)
+      if (std::ranges::find(below, u) == below.end()) return false;
   }
   return true;
 }
@@ -200,18 +201,17 @@ RangeSet RowTest::last_range() const {
 // Whether a product's operand is read by an index that is read itself: it has no tiles.  Nor have
 // the results that it meets where their neighbours lie anywhere.
 bool RowTest::looks_up_operands() const {
-  const auto reads = [](const UOp& u) { return u.op() == Op::Load; };
+  const auto reads = [&](const UOp& index) { return is_data(index); };
   std::vector<UOp> found;  // loads at an index that was read
   for (const UOp& u : nodes_)
-    if (reads(u) && std::ranges::any_of(topological(u.src().subspan(1)), reads)) found.push_back(u);
+    if (u.op() == Op::Load && std::ranges::any_of(u.src().subspan(1), reads)) found.push_back(u);
   if (found.empty()) return false;
   const RangeSet last = last_range();
   for (const UOp& u : nodes_) {
     if (u.op() != Op::Reduce || !is_contraction(u)) continue;
     for (const UOp& load : found)
       for (const UOp& index : load.src().subspan(1))
-        if ((free_.at(index.node()) & last) && std::ranges::any_of(topological({&index, 1}), reads))
-          return true;
+        if ((free_.at(index.node()) & last) && reads(index)) return true;
     const std::vector<UOp> below = topological(u.src().first(1));
     for (const UOp& load : found)
       if (std::ranges::find(below, load) != below.end()) return true;

@@ -61,6 +61,7 @@ class RowTest {
  private:
   double widest_bytes() const;
   bool looks_up_operands() const;
+  bool is_data(const UOp& u) const { return data_.contains(u.node()); }
   RangeSet last_range() const;
   bool may_be_one(size_t inputs) const;
   double extent(RangeSet set) const;
@@ -80,6 +81,7 @@ class RowTest {
   const Machine& machine_;
   std::vector<UOp> nodes_;
   FreeRanges free_;
+  NodeSet data_;          // what is read, and what is made of it
   double registers_ = 1;  // that as many elements take as have one of the rated width
 };
 
