@@ -48,6 +48,7 @@ class Builder {
     const std::vector<UOp>& order = table_.order;
     table_.free.reserve(order.size());
     table_.places.reserve(order.size());
+    table_.sources.reserve(2 * order.size());
     index_.reserve(order.size());
     for (const UOp& u : order) {
       const size_t first = table_.sources.size();

@@ -47,6 +47,7 @@ constexpr double kNearLines = 4;        // lines side by side from which on they
 constexpr double kFarLine = 2.5;        // what a line that is not fetched ahead costs, in such
 constexpr double kUsable = 0.75;        // of a cache
 constexpr double kCounted = 1e15;       // more is not told apart
+constexpr size_t kClosuresMax = 64;     // that are told apart
 constexpr int64_t kPage = 4096;         // bytes, after which the sets of the first level repeat
 constexpr int64_t kWays = 16;           // lines of a set
 
@@ -124,6 +125,7 @@ class Estimator {
   // reached from without another between.
   void find_owners() {
     computed_.resize(table_.order.size());
+    closures_.reserve(table_.closures.size());
     std::vector<uint64_t> owners(table_.order.size());
     for (size_t k = table_.order.size(); k-- > 0;) {
       const auto place = static_cast<uint32_t>(k);
@@ -131,8 +133,8 @@ class Estimator {
       const bool closes = closes_ranges(u) || u.op() == Op::Store || u.op() == Op::Check;
       uint64_t mine = owners[k];
       if (closes) {
-        mine = uint64_t{1} << std::min<size_t>(closures_.size(), 63);
-        if (closures_.size() < 64) closures_.push_back({place, owners[k], {}});
+        mine = uint64_t{1} << std::min(closures_.size(), kClosuresMax - 1);
+        if (closures_.size() < kClosuresMax) closures_.push_back({place, owners[k], {}});
       } else {
         computed_[k] = computed_in(mine);
       }
@@ -146,14 +148,16 @@ class Estimator {
   uint64_t computed_in(uint64_t owners) const {
     if (std::popcount(owners) < 2) return owners;
     uint64_t once = 0;
-    std::vector<RangeSet> blocks;
+    std::array<RangeSet, kClosuresMax> blocks;  // so many of them are set
+    size_t count = 0;
     for (uint64_t left = owners; left; left &= left - 1) {
       const auto k = static_cast<size_t>(std::countr_zero(left));
       const Value closure = value(closures_[k].place);
       if (closure.node.op() == Op::Store) {
         const RangeSet block = closure.free;
-        if (std::ranges::find(blocks, block) != blocks.end()) continue;
-        blocks.push_back(block);
+        const auto end = blocks.begin() + count;
+        if (std::find(blocks.begin(), end, block) != end) continue;
+        blocks[count++] = block;
       }
       once |= uint64_t{1} << k;
     }
