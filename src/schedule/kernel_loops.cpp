@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <unordered_set>
 
 #include "ir/bounds.h"
 
@@ -26,14 +25,18 @@ bool is_chosen_by_position(const UOp& u) {
 
 }  // namespace
 
-KernelLoops::KernelLoops(const Kernel& kernel) : kernel_(kernel) {
-  for (const UOp& u : topological(kernel.roots)) {
+KernelLoops::KernelLoops(const Kernel& kernel)
+    : kernel_(kernel), nodes_(topological(kernel.roots)) {
+  free_.reserve(nodes_.size());
+  for (const UOp& u : nodes_) {
     RangeSet free = u.op() == Op::Range ? RangeSet{1} << kernel.position(u) : 0;
     for (const UOp& s : u.src()) free |= free_.at(s.node());
     if (u.op() == Op::Reduce)
       for (size_t i = 1; i < u.src().size(); ++i) free &= ~free_.at(u.src(i).node());
     free_.emplace(u.node(), free);
-    nodes_.push_back(u);
+    if (u.op() == Op::Load ||
+        std::ranges::any_of(u.src(), [&](const UOp& s) { return is_data(s); }))
+      data_.insert(u.node());
   }
 }
 
@@ -85,17 +88,12 @@ double KernelLoops::stored_bytes(const UOp& store) const {
 // the widest value leaves.  Indices have none.
 double KernelLoops::widest_bytes() const {
   double widest = kRatedBytes;
-  std::unordered_set<const Node*> is_data;  // or made of it
-  for (const UOp& u : nodes_) {
-    const auto is = [&](const UOp& s) { return is_data.contains(s.node()); };
-    if (u.op() == Op::Load || std::ranges::any_of(u.src(), is)) is_data.insert(u.node());
-  }
   const RangeSet lanes = last_range() | reduced();
   std::vector<UOp> values;
   for (const UOp& root : kernel_.roots)
     if (root.op() == Op::Store) values.push_back(root.src(1));
   for (const UOp& u : topological(values, [](const UOp& v) { return v.op() == Op::Load; }))
-    if ((free(u) & lanes) && (u.dtype() != kInt64 || is_data.contains(u.node())))
+    if ((free(u) & lanes) && (u.dtype() != kInt64 || is_data(u)))
       widest = std::max(widest, static_cast<double>(u.dtype().bytes()));
   return widest;
 }

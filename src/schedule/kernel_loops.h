@@ -23,6 +23,8 @@ class KernelLoops {
   const std::vector<UOp>& nodes() const { return nodes_; }
   // The ranges that a node depends on.
   RangeSet free(const UOp& u) const { return free_.at(u.node()); }
+  // Whether it is read, or made of what is.
+  bool is_data(const UOp& u) const { return data_.contains(u.node()); }
   // The ranges that are reduced by some reduction, and by this one.
   RangeSet reduced() const;
   RangeSet closed(const UOp& reduce) const;
@@ -53,6 +55,7 @@ class KernelLoops {
   const Kernel& kernel_;
   std::vector<UOp> nodes_;
   FreeRanges free_;
+  NodeSet data_;  // what is read, and what is made of it
 };
 
 // Bytes of the elements that a machine's rate is told by.

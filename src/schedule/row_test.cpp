@@ -21,18 +21,17 @@ constexpr int64_t kTranscendentalOps = 20;  // that one is made of
 // Whether a product's operand is read by an index that is read itself: it has no tiles.  Nor have
 // the results that it meets where their neighbours lie anywhere.
 bool RowTest::looks_up_operands() const {
-  const auto reads = [](const UOp& u) { return u.op() == Op::Load; };
+  const auto reads = [&](const UOp& index) { return loops_.is_data(index); };
   std::vector<UOp> found;  // loads at an index that was read
   for (const UOp& u : loops_.nodes())
-    if (reads(u) && std::ranges::any_of(topological(u.src().subspan(1)), reads)) found.push_back(u);
+    if (u.op() == Op::Load && std::ranges::any_of(u.src().subspan(1), reads)) found.push_back(u);
   if (found.empty()) return false;
   const RangeSet last = loops_.last_range();
   for (const UOp& u : loops_.nodes()) {
     if (u.op() != Op::Reduce || !loops_.is_contraction(u)) continue;
     for (const UOp& load : found)
       for (const UOp& index : load.src().subspan(1))
-        if ((loops_.free(index) & last) && std::ranges::any_of(topological({&index, 1}), reads))
-          return true;
+        if ((loops_.free(index) & last) && reads(index)) return true;
     const std::vector<UOp> below = topological(u.src().first(1));
     for (const UOp& load : found)
       if (std::ranges::find(below, load) != below.end()) return true;
@@ -158,15 +157,18 @@ bool RowTest::stores_share_loops() const {
   const RangeSet reduced = loops_.reduced();
   const bool reduces = reduced != 0;
   const RangeSet first = loops_.free(loops_.kernel().roots.front());
+  std::vector<UOp> products;
+  for (const UOp& u : loops_.nodes())
+    if (is_reduce(u) && loops_.is_contraction(u)) products.push_back(u);
   for (const UOp& store : loops_.kernel().roots) {
     const RangeSet own = loops_.free(store);
     // What is stored once for each of the first ranges, in whose loops the others are.
     const RangeSet outside = (RangeSet{1} << std::bit_width(own)) - 1;
     if (reduces ? (outside & ~(own | reduced)) != 0 : own != first) return false;
+    if (products.empty()) continue;
     const std::vector<UOp> below = topological({&store, 1});
-    for (const UOp& u : loops_.nodes())
-      if (is_reduce(u) && loops_.is_contraction(u) && std::ranges::find(below, u) == below.end())
-        return false;
+    for (const UOp& u : products)
+      if (std::ranges::find(below, u) == below.end()) return false;
   }
   return true;
 }
