@@ -4,6 +4,7 @@
 #include <charconv>
 #include <functional>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -108,10 +109,10 @@ class Joiner {
     const ScheduledKernel kernel = lowered_.value(root);
     if (kernel.kernel.ranges.size() > 64) return known;
     const Kernel split = split_at_exact_divisors(kernel.kernel);
-    const RowTest test(split, machine_);
-    known.work = test.work() + test.work_again(kernel.values);
-    known.kept = test.staging_saves();
-    return known;
+    return known = work_in(RowTest(split, machine_), kernel.values, changes(root));
+  }
+  static Work work_in(const RowTest& test, std::span<const UOp> values, int64_t changes) {
+    return {changes, test.work() + test.work_again(values), test.staging_saves()};
   }
 
   // Whether these very kernels were found not to join before; notes that they are being tried.
@@ -217,6 +218,7 @@ class Joiner {
       const auto cost = cost_of(test, joined.values, u, alone, reader);
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);
+        work_[root.node()] = work_in(test, joined.values, changes(root));
         return true;
       }
     }
