@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -115,11 +116,11 @@ class Joiner {
     const ScheduledKernel kernel = lowered_.value(root);
     if (kernel.kernel.ranges.size() > kRangesOfSet) return known;
     const Kernel split = split_at_exact_divisors(kernel.kernel);
-    const KernelLoops loops(split);
+    return known = work_in(KernelLoops(split), kernel.values, changes(root));
+  }
+  Work work_in(const KernelLoops& loops, std::span<const UOp> values, int64_t changes) const {
     const RowCosts costs(loops, machine_);
-    known.work = costs.work() + costs.work_again(kernel.values);
-    known.kept = costs.staging_saves();
-    return known;
+    return {changes, costs.work() + costs.work_again(values), costs.staging_saves()};
   }
 
   // Whether these very kernels were found not to join before; notes that they are being tried.
@@ -182,9 +183,8 @@ class Joiner {
 
   // What it costs to compute `u` in the kernel that reads it, beside the work of both kernels
   // apart; none if the joined kernel cannot run as loops.
-  std::optional<JoinCost> cost_of(const Kernel& joined, std::span<const UOp> values, const UOp& u,
-                                  const Work& own, const Work& reader) const {
-    const KernelLoops loops(joined);
+  std::optional<JoinCost> cost_of(const KernelLoops& loops, std::span<const UOp> values,
+                                  const UOp& u, const Work& own, const Work& reader) const {
     const RowTest test(loops, machine_);
     const RowCosts costs(loops, machine_);
     JoinCost cost;
@@ -225,9 +225,11 @@ class Joiner {
     const ScheduledKernel joined = lowered_.value(root);
     if (joined.kernel.ranges.size() <= kJoinedRangesMax) {
       const Kernel split = split_at_exact_divisors(joined.kernel);
-      const auto cost = cost_of(split, joined.values, u, alone, reader);
+      const KernelLoops loops(split);
+      const auto cost = cost_of(loops, joined.values, u, alone, reader);
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);
+        work_[root.node()] = work_in(loops, joined.values, changes(root));
         return true;
       }
     }
