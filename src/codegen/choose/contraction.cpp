@@ -263,8 +263,13 @@ bool Contraction::fold_lanes() {
   const std::optional<size_t> row = folded_row({});
   // A short sum takes the time of its folding, whatever it loads.
   const std::optional<size_t> beside = row && vectors > 1 ? folded_row(row) : std::nullopt;
-  for (const std::optional<size_t>& rows : {row, beside})
-    if (rows) edit_.kind(OptionKind::Upcast, edit_.tile(edit_.number(*rows), kFoldedRows));
+  // Registers hold the sums, a vector of each row and one of those beside.
+  const int64_t most = (edit_.machine().vector_registers - kFoldedRows - 1) / kFoldedRows;
+  const auto repeat = [&](size_t range, int64_t rows) {
+    edit_.kind(OptionKind::Upcast, edit_.tile(edit_.number(range), rows));
+  };
+  if (row) repeat(*row, kFoldedRows);
+  if (beside) repeat(*beside, std::clamp<int64_t>(most, 1, kFoldedRows));
   edit_.vector_tile(lane_, beside ? 1 : row ? std::min(vectors, kFoldedRowVectors) : vectors);
   return true;
 }
