@@ -1,0 +1,295 @@
+#include "autograd/adjoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/build.h"
+#include "shape/movement_axis.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+
+namespace tiny {
+
+namespace {
+
+Shape with_axis(const UOp& node, size_t axis, const Dim& size) {
+  Shape shape = shape_of(node);
+  shape[axis] = size;
+  return shape;
+}
+
+UOp first_of(const UOp& node, size_t axis) {
+  std::vector<bool> axes(shape_of(node).size());
+  axes[axis] = true;
+  return first_along(node, axes);
+}
+
+// One value along the axis, `size` times.
+UOp widened(const UOp& node, size_t axis, const Dim& size) {
+  return make_expand(first_of(node, axis), with_axis(node, axis, size));
+}
+
+UOp padded_axis(const UOp& node, size_t axis, const Dim& before, const Dim& after) {
+  Shape front(shape_of(node).size(), Dim(0)), back = front;
+  front[axis] = before;
+  back[axis] = after;
+  return make_pad(node, front, back);
+}
+
+UOp without_axis(const UOp& node, size_t axis) {
+  Shape shape = shape_of(node);
+  shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  return make_reshape(node, shape);
+}
+
+UOp split_axis(const UOp& node, size_t axis, const Dim& outer, const Dim& inner) {
+  Shape shape = with_axis(node, axis, outer);
+  shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, inner);
+  return make_reshape(node, shape);
+}
+
+UOp flipped_axis(const UOp& node, size_t axis) {
+  return shape_of(node)[axis].is(1) ? node : make_flip(node, {static_cast<int64_t>(axis)});
+}
+
+// The elements (i, i) of two neighbouring axes of `n` elements each, as one axis.
+UOp diagonal(const UOp& node, size_t axis, int64_t n) {
+  Shape flat = with_axis(node, axis, n * n);
+  flat.erase(flat.begin() + static_cast<ptrdiff_t>(axis) + 1);
+  const UOp rows =
+      split_axis(padded_axis(make_reshape(node, flat), axis, 0, n), axis, n, n + 1);
+  return without_axis(first_of(rows, axis + 1), axis + 1);
+}
+
+// Windows o of `kernel` taps k along an axis: element (j, k) of the result is what (o, k) has for
+// o = j - k * dilation, where there is such a window, and zero where not.
+class Skew {
+ public:
+  Skew(size_t axis, Dim count, int64_t kernel, int64_t dilation)
+      : axis_(axis), kernel_(kernel), dilation_(dilation), reach_((kernel - 1) * dilation) {
+    size_ = count + reach_;
+  }
+
+  // `ends` of a factor that is to be zero where there is no window, even if it is one value.
+  UOp operator()(const UOp& factor, bool ends) const {
+    const bool varies = ends || !repeats(factor, axis_);
+    const bool varies_in_window = !repeats(factor, axis_ + 1);
+    if (!varies) return widened(factor, axis_, size_);
+    const UOp padded = padded_axis(factor, axis_, reach_, reach_);
+    if (!varies_in_window)
+      return without_axis(windows(first_of(padded, axis_ + 1)), axis_ + 2);
+    return diagonal(windows(padded), axis_ + 1, kernel_);
+  }
+
+ private:
+  // [size, kernel, ..]: for each place the windows that it may be in, the last tap's first.
+  UOp windows(const UOp& padded) const {
+    return flipped_axis(make_unfold(padded, {static_cast<int64_t>(axis_), size_, kernel_, 1,
+                                             dilation_}),
+                        axis_ + 1);
+  }
+
+  size_t axis_;
+  int64_t kernel_;
+  int64_t dilation_;
+  Dim reach_;
+  Dim size_;
+};
+
+}  // namespace
+
+template <typename F>
+Adjoint Adjoint::each(F move) const {
+  Adjoint out = *this;
+  for (UOp& factor : out.factors_) factor = move(factor);
+  for (UOp& chosen : out.chosen_) chosen = move(chosen);
+  return out;
+}
+
+Shape Adjoint::shape() const {
+  const Shape& all = shape_of(factors_.front());
+  return {all.begin() + static_cast<ptrdiff_t>(sums_), all.end()};
+}
+
+UOp Adjoint::total() const {
+  const DType wide = sums_ > 0 ? accumulator_dtype(dtype()) : dtype();
+  UOp product = cast(factors_.front(), wide);
+  for (size_t i = 1; i < factors_.size(); ++i) product = mul(product, cast(factors_[i], wide));
+  if (!chosen_.empty()) {
+    const UOp zero = broadcast_to(product.graph().constant(wide, 0), shape_of(product));
+    product = tiny::where(all_of(product.graph(), chosen_), product, zero);
+  }
+  if (sums_ == 0) return product;
+  Ints axes(sums_);
+  for (size_t i = 0; i < sums_; ++i) axes[i] = static_cast<int64_t>(i);
+  return cast(make_reshape(make_reduce(product, Op::Add, axes), shape()), dtype());
+}
+
+Adjoint Adjoint::times(const UOp& factor) const {
+  // What is summed is summed once, not once for each element of the factor.
+  Adjoint out = sums_ > 0 ? Adjoint(total()) : *this;
+  out.factors_.push_back(factor);
+  return out;
+}
+
+Adjoint Adjoint::where(const UOp& chosen) const {
+  Adjoint out = sums_ > 0 ? Adjoint(total()) : *this;
+  out.chosen_.push_back(chosen);
+  return out;
+}
+
+Adjoint Adjoint::as(DType dtype) const {
+  Adjoint out(cast(total(), dtype));
+  if (sums_ == 0) out.chosen_ = chosen_;
+  return out;
+}
+
+Shape Adjoint::with_sums(const Shape& shape) const {
+  const Shape& all = shape_of(factors_.front());
+  Shape out(all.begin(), all.begin() + static_cast<ptrdiff_t>(sums_));
+  out.insert(out.end(), shape.begin(), shape.end());
+  return out;
+}
+
+Shape Adjoint::behind_sums(const Shape& shape) const {
+  Shape out(sums_, Dim(0));
+  out.insert(out.end(), shape.begin(), shape.end());
+  return out;
+}
+
+Adjoint Adjoint::reshaped(const Shape& shape) const {
+  const Shape to = with_sums(shape);
+  return each([&](const UOp& f) { return make_reshape(f, to); });
+}
+
+Adjoint Adjoint::permuted(const Ints& axes) const {
+  Ints order;
+  for (size_t i = 0; i < sums_; ++i) order.push_back(static_cast<int64_t>(i));
+  for (int64_t a : axes) order.push_back(static_cast<int64_t>(at(a)));
+  return each([&](const UOp& f) { return make_permute(f, order); });
+}
+
+Adjoint Adjoint::flipped(const Ints& axes) const {
+  Ints moved;
+  for (int64_t a : axes) moved.push_back(static_cast<int64_t>(at(a)));
+  return each([&](const UOp& f) { return make_flip(f, moved); });
+}
+
+Adjoint Adjoint::shrunk(const Shape& begin, const Shape& end) const {
+  const Shape from = behind_sums(begin), to = with_sums(end);
+  return each([&](const UOp& f) { return make_shrink(f, from, to); });
+}
+
+Adjoint Adjoint::padded(const Shape& before, const Shape& after) const {
+  Adjoint out = *this;
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i].is(0) && after[i].is(0)) continue;
+    const size_t axis = sums_ + i;
+    const bool all_repeat =
+        std::ranges::all_of(out.factors_, [&](const UOp& f) { return repeats(f, axis); });
+    bool is_first = true;
+    out = out.each([&](const UOp& f) {
+      const bool ends = std::exchange(is_first, false) && all_repeat;
+      if (!ends && repeats(f, axis))
+        return widened(f, axis, shape_of(f)[axis] + before[i] + after[i]);
+      return padded_axis(f, axis, before[i], after[i]);
+    });
+  }
+  return out;
+}
+
+Adjoint Adjoint::expanded(const Shape& shape) const {
+  const Shape to = with_sums(shape);
+  return each([&](const UOp& f) { return make_expand(f, to); });
+}
+
+Adjoint Adjoint::summed(const Ints& axes) const {
+  Adjoint out = *this;
+  for (int64_t a : axes) {
+    const size_t axis = out.at(a);
+    Ints order;
+    const auto rank = shape_of(out.factors_.front()).size();
+    for (size_t i = 0; i < rank; ++i)
+      if (i != axis) order.push_back(static_cast<int64_t>(i));
+    order.insert(order.begin() + static_cast<ptrdiff_t>(out.sums_), static_cast<int64_t>(axis));
+    out = out.each([&](const UOp& f) {
+      const UOp moved = make_permute(f, order);
+      Shape shape = shape_of(moved);
+      shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, Dim(1));
+      return make_reshape(moved, shape);
+    });
+    ++out.sums_;
+  }
+  return out;
+}
+
+// Stride 1: every tap adds the windows that lie so far before, and the taps are summed.
+Adjoint Adjoint::folded_closely(int64_t axis, const Dim& count, int64_t kernel,
+                                int64_t dilation) const {
+  const size_t from = at(axis);
+  if (kernel == 1) return each([&](const UOp& f) { return without_axis(f, from + 1); });
+  const Skew skew(from, count, kernel, dilation);
+  const bool all_repeat =
+      std::ranges::all_of(factors_, [&](const UOp& f) { return repeats(f, from); });
+  bool is_first = true;
+  const Adjoint skewed = each([&](const UOp& f) {
+    return skew(f, std::exchange(is_first, false) && all_repeat);
+  });
+  const Adjoint sum = skewed.summed({axis + 1});
+  return sum.each([&](const UOp& f) { return without_axis(f, sum.at(axis + 1)); });
+}
+
+// Taps further apart are taps beside each other with zeros between them.
+Adjoint Adjoint::spread(int64_t axis, int64_t kernel, int64_t dilation) const {
+  Shape apart = shape();
+  apart.insert(apart.begin() + axis + 1, Dim(1));
+  Shape none(apart.size(), Dim(0)), zeros = none;
+  zeros[static_cast<size_t>(axis) + 1] = dilation - 1;
+  Shape joined = shape();
+  joined[static_cast<size_t>(axis)] = kernel * dilation;
+  Shape end = joined;
+  end[static_cast<size_t>(axis)] = (kernel - 1) * dilation + 1;
+  const Adjoint rows = reshaped(apart).padded(none, zeros);
+  return rows.reshaped(joined).shrunk(Shape(end.size(), Dim(0)), end);
+}
+
+Adjoint Adjoint::folded(const Unfolding& w, const Dim& size) const {
+  if (w.stride > 1 && w.dilation > 1) {
+    const int64_t taps = (w.kernel - 1) * w.dilation + 1;
+    return spread(w.axis + 1, w.kernel, w.dilation).folded({w.axis, w.count, taps, w.stride, 1}, size);
+  }
+  const auto axis = static_cast<size_t>(w.axis);
+  Adjoint out = *this;
+  Dim made = w.count;
+  if (w.stride == 1) {
+    out = out.folded_closely(w.axis, w.count, w.kernel, w.dilation);
+    made = made + (w.kernel - 1) * w.dilation;
+  } else {
+    // Places a stride apart have the same taps, every stride-th one: the phases take turns.
+    const int64_t taps = (w.kernel + w.stride - 1) / w.stride;
+    Shape phases = shape();
+    Shape none(phases.size(), Dim(0)), more = none;
+    more[axis + 1] = taps * w.stride - w.kernel;
+    phases[axis + 1] = taps;
+    phases.insert(phases.begin() + w.axis + 2, w.stride);
+    out = out.padded(none, more).reshaped(phases).folded_closely(w.axis, w.count, taps, 1);
+    made = (made + (taps - 1)) * Dim(w.stride);
+    Shape joined = out.shape();
+    joined.erase(joined.begin() + w.axis + 1);
+    joined[axis] = made;
+    out = out.reshaped(joined);
+  }
+  const Shape begin(out.shape().size(), Dim(0));
+  const Dim rest = size - made;
+  if (rest.is(0)) return out;
+  if (decide_less_equal(0, rest)) {
+    Shape more = begin;
+    more[axis] = rest;
+    return out.padded(begin, more);
+  }
+  Shape end = out.shape();
+  end[axis] = size;
+  return out.shrunk(begin, end);
+}
+
+}  // namespace tiny
