@@ -14,7 +14,7 @@
 **               building   all that makes tensors, computes, compiles or loads in a context: one call at a
 **                          time per context, the others wait for it in turn.  The option "busy" =
 **                          "error" has TINY_ERROR_BUSY instead, "busy_timeout" after so long.
-**               looking    what a context, tensor, model, program, variable, run or archive is, and
+**               looking    what a context, tensor, dimension, model, program, variable, run or archive is, and
 **                          tiny_tensor_read and tiny_tensor_data of what is computed and has no write
 **                          pending: waits for nobody and is never BUSY.  The elements are those of the last
 **                          building call that ended; an assignment waits until they are copied.
@@ -910,7 +910,8 @@ TINY_API tiny_status tiny_dim_floor_div(tiny_context *context, int64_t a, int64_
 TINY_API tiny_status tiny_dim_floor_mod(tiny_context *context, int64_t a, int64_t b, int64_t *out);
 TINY_API tiny_status tiny_dim_min(tiny_context *context, int64_t a, int64_t b, int64_t *out);
 TINY_API tiny_status tiny_dim_max(tiny_context *context, int64_t a, int64_t b, int64_t *out);
-/* Numbers that it is not below and not above: with one variable that occurs once, its lowest and highest value. */
+/* Numbers that it is not below and not above: with one variable that occurs once, its lowest and highest value.  This
+   and tiny_dim_text look at what is known, and wait for nobody. */
 TINY_API tiny_status tiny_dim_range(tiny_context *context, int64_t dim, int64_t *min, int64_t *max);
 /* As text, by the names of the variables: "2*N + 1"; a size is its digits. */
 TINY_API tiny_status tiny_dim_text(tiny_context *context, int64_t dim, tiny_report **out);

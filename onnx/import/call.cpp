@@ -248,6 +248,10 @@ Tensors Call::subgraph(const Graph& graph, const Tensors& inputs) const {
   return importer_.subgraph(graph, inputs);
 }
 
+bool Call::attempt(const std::function<void()>& make, std::string& failure) const {
+  return importer_.attempt(make, failure);
+}
+
 std::optional<Tensors> Call::branch(const Graph& graph, const Tensor& condition,
                                     std::string& failure) const {
   return importer_.branch(graph, condition, failure);

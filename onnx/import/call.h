@@ -6,6 +6,7 @@
 // on input data (Error{Unsupported}) or on a free dimension (FreeDimension).
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -111,7 +112,10 @@ class Call {
   // The outputs of a graph in an attribute, given its inputs; it sees the names around the node.
   Tensors subgraph(const Graph& graph, const Tensors& inputs) const;
 
-  // The same of a graph without inputs that is computed where `condition` is not 0; none if it
+  // Whether `make`, which has the node built in some way, could; else `failure` says why not.
+  bool attempt(const std::function<void()>& make, std::string& failure) const;
+
+  // The outputs of a graph without inputs that is computed where `condition` is not 0; none if it
   // cannot be built for these shapes and types, and `failure` says why.
   std::optional<Tensors> branch(const Graph& graph, const Tensor& condition,
                                 std::string& failure) const;

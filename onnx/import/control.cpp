@@ -83,40 +83,60 @@ constexpr int64_t kUnrolledMax = 4;
 // carries values that change their shapes.
 std::optional<RecurrenceResult> as_loop(Call& c, const Recurrence& recurrence,
                                         const RecurrenceFunction& step) {
-  if (recurrence.steps.is_const() && recurrence.steps.value() <= kUnrolledMax) return std::nullopt;
-  try {
-    return recur_as_loop(c.context(), recurrence, step);
-  } catch (const FreeDimension&) {
-    throw;
-  } catch (const Error& e) {
-    if (e.status() != Status::Unsupported || !recurrence.steps.is_const()) throw;
-    return std::nullopt;
-  }
+  if (!recurrence.steps.is_const()) return recur_as_loop(c.context(), recurrence, step);
+  if (recurrence.steps.value() <= kUnrolledMax) return std::nullopt;
+  std::optional<RecurrenceResult> made;
+  std::string failure;
+  c.attempt([&] { made = recur_as_loop(c.context(), recurrence, step); }, failure);
+  return made;
+}
+
+// Body: (round, condition, carried..) to (condition, carried.., scanned..).
+struct Loop {
+  const Graph& body;
+  size_t carried;
+  size_t scanned;
+};
+
+// What one round makes of its number and the values that it is carried.
+Tensors one_round(Call& c, const Loop& loop, const Tensor& number, const Tensors& state) {
+  Tensors inputs{number, full(c.context(), kBool, {}, 1)};
+  inputs.insert(inputs.end(), state.begin(), state.end());
+  return c.subgraph(loop.body, inputs);
+}
+
+Tensors state_before(Call& c, const Loop& loop) {
+  Tensors state;
+  for (size_t i = 0; i < loop.carried; ++i) state.push_back(c.in(2 + i));
+  return state;
+}
+
+// That the rounds are as many as their number says, whatever they make.
+void check_goes_on(Call& c, const Tensor& condition) {
+  if (!c.is_known(condition) || c.number_of(condition, "the condition of its body") == 0)
+    c.unsupported("a loop that ends itself");
 }
 
 // A loop of so many rounds whose body keeps its condition.
-std::optional<Tensors> loop_by_steps(Call& c, const Graph& body, int64_t rounds, size_t carried) {
-  Recurrence loop{rounds, {{arange(c.context(), kInt64, rounds)}}, {}, {}};
-  for (size_t i = 0; i < carried; ++i) loop.state.push_back(c.in(2 + i));
+std::optional<Tensors> loop_by_steps(Call& c, const Loop& loop, int64_t rounds) {
+  Recurrence all{rounds, {{arange(c.context(), kInt64, rounds)}}, state_before(c, loop), {}};
   const auto round = [&](const RecurrenceStep& now) {
-    Tensors inputs{now.inputs[0], full(c.context(), kBool, {}, 1)};
-    inputs.insert(inputs.end(), now.state.begin(), now.state.end());
-    const Tensors made = c.subgraph(body, inputs);
-    if (c.number_of(made[0], "the condition of its body") == 0)
-      c.unsupported("a loop that ends itself");
-    const auto scanned = made.begin() + 1 + static_cast<int64_t>(carried);
+    const Tensors made = one_round(c, loop, now.inputs[0], now.state);
+    check_goes_on(c, made[0]);
+    const auto scanned = made.begin() + 1 + static_cast<int64_t>(loop.carried);
     return RecurrenceResult{{scanned, made.end()}, {made.begin() + 1, scanned}};
   };
-  const auto all = as_loop(c, loop, round);
-  if (!all) return std::nullopt;
-  Tensors out = all->state;
-  out.insert(out.end(), all->outputs.begin(), all->outputs.end());
+  const auto made = as_loop(c, all, round);
+  if (!made) return std::nullopt;
+  Tensors out = made->state;
+  out.insert(out.end(), made->outputs.begin(), made->outputs.end());
   return out;
 }
 
-// A loop whose rounds are known in the run alone: by their number, by a condition, or both.
-Tensors loop_in_run(Call& c, const Graph& body, size_t carried) {
-  if (body.outputs.size() > 1 + carried)
+// A loop whose rounds the run counts; `may_end`: where one may be the last before their number is
+// reached.
+Tensors loop_in_run(Call& c, const Loop& loop, bool may_end) {
+  if (loop.scanned > 0)
     c.unsupported("a loop that collects values in as many rounds as input data decides");
   const auto number = [&](int64_t value) {
     return full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(value));
@@ -124,46 +144,61 @@ Tensors loop_in_run(Call& c, const Graph& body, size_t carried) {
   Tensor rounds = c.has(0) ? reshape(c.in(0), Shape()) : number(INT64_MAX);
   if (c.has(1)) rounds = where(reshape(c.in(1), Shape()), rounds, number(0));
   if (c.guard()) rounds = where(c.guard(), rounds, number(0));
-  Tensors state;
-  for (size_t i = 0; i < carried; ++i) state.push_back(c.in(2 + i));
-  return repeat(rounds, state, [&](const Tensor& round, const Tensors& now) {
-    Tensors inputs{round, full(c.context(), kBool, {}, 1)};
-    inputs.insert(inputs.end(), now.begin(), now.end());
-    const Tensors made = c.subgraph(body, inputs);
+  return repeat(rounds, state_before(c, loop), [&](const Tensor& round, const Tensors& now) {
+    const Tensors made = one_round(c, loop, round, now);
+    if (!may_end) check_goes_on(c, made[0]);
     return Round{{made.begin() + 1, made.end()}, made[0]};
   });
 }
 
-// Body: (round, condition, carried..) to (condition, carried.., scanned..).
-Tensors import_loop(Call& c) {
-  const Graph& body = c.graph_attr("body");
-  const size_t carried = c.inputs() > 2 ? c.inputs() - 2 : 0;
-  c.check(body.outputs.size() >= 1 + carried && c.outputs() <= body.outputs.size() - 1,
-          "its body has ", body.outputs.size(), " outputs");
-  if ((c.has(0) && !c.known(0)) || (c.has(1) && !c.known(1))) return loop_in_run(c, body, carried);
-  const int64_t rounds = c.has(0) ? c.integer(0) : INT64_MAX;
-  bool go = !c.has(1) || c.integer(1) != 0;
-  if (go && rounds > 0 && rounds <= kRecurrenceStepsMax)
-    if (auto made = loop_by_steps(c, body, rounds, carried)) return *std::move(made);
-  Tensors state;
-  for (size_t i = 0; i < carried; ++i) state.push_back(c.in(2 + i));
-  std::vector<Tensors> scanned(body.outputs.size() - 1 - carried);
-  for (int64_t round = 0; go && round < rounds; ++round) {
-    if (round >= kRoundsMax) c.unsupported("a loop of more than ", kRoundsMax, " rounds");
-    Tensors inputs{full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round)),
-                   full(c.context(), kBool, {}, 1)};
-    inputs.insert(inputs.end(), state.begin(), state.end());
-    const Tensors results = c.subgraph(body, inputs);
-    if (!c.is_known(results[0])) return loop_in_run(c, body, carried);
-    go = c.number_of(results[0], "the condition of its body") != 0;
-    state.assign(results.begin() + 1, results.begin() + 1 + static_cast<int64_t>(carried));
-    for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(results[1 + carried + i]);
+// A loop of more rounds than are unrolled; none where its body needs to know of its round what only
+// unrolling tells it.
+std::optional<Tensors> long_loop(Call& c, const Loop& loop, int64_t rounds) {
+  if (rounds <= kRecurrenceStepsMax)
+    if (auto made = loop_by_steps(c, loop, rounds)) return made;
+  if (rounds <= kRoundsMax || loop.scanned > 0) return std::nullopt;
+  std::optional<Tensors> made;
+  std::string failure;
+  c.attempt([&] { made = loop_in_run(c, loop, false); }, failure);
+  return made;
+}
+
+// Each round a copy of the body, as long as the conditions are known.
+Tensors unrolled_loop(Call& c, const Loop& loop, int64_t rounds) {
+  Tensors state = state_before(c, loop);
+  std::vector<Tensors> scanned(loop.scanned);
+  bool goes_on = true;
+  for (int64_t round = 0; goes_on && round < rounds; ++round) {
+    if (round >= kRoundsMax && loop.scanned > 0)
+      c.unsupported("a loop of ", rounds, " rounds that collects values; at most ",
+                    kRecurrenceStepsMax, " can be, or ", kRoundsMax,
+                    " where each is different or may be the last");
+    const Tensor number = full_bits(c.context(), kInt64, {}, static_cast<uint64_t>(round));
+    const Tensors made = one_round(c, loop, number, state);
+    if (round >= kRoundsMax || !c.is_known(made[0])) return loop_in_run(c, loop, true);
+    goes_on = c.number_of(made[0], "the condition of its body") != 0;
+    state.assign(made.begin() + 1, made.begin() + 1 + static_cast<int64_t>(loop.carried));
+    for (size_t i = 0; i < scanned.size(); ++i) scanned[i].push_back(made[1 + loop.carried + i]);
   }
   for (const Tensors& parts : scanned) {
     if (parts.empty()) c.unsupported("a loop without rounds that collects values");
     state.push_back(stack(parts, 0));
   }
   return state;
+}
+
+Tensors import_loop(Call& c) {
+  const Graph& body = c.graph_attr("body");
+  const size_t carried = c.inputs() > 2 ? c.inputs() - 2 : 0;
+  c.check(body.outputs.size() >= 1 + carried && c.outputs() <= body.outputs.size() - 1,
+          "its body has ", body.outputs.size(), " outputs");
+  const Loop loop{body, carried, body.outputs.size() - 1 - carried};
+  if ((c.has(0) && !c.known(0)) || (c.has(1) && !c.known(1))) return loop_in_run(c, loop, true);
+  const bool begins = !c.has(1) || c.integer(1) != 0;
+  const int64_t rounds = !begins ? 0 : c.has(0) ? c.integer(0) : INT64_MAX;
+  if (rounds > 0)
+    if (auto made = long_loop(c, loop, rounds)) return *std::move(made);
+  return unrolled_loop(c, loop, rounds);
 }
 
 // Version 9 and later: (carried.., scanned..) to (carried.., collected..), along chosen axes.

@@ -390,14 +390,12 @@ Tensors Importer::subgraph(const Graph& graph, const Tensors& inputs) {
   return outputs;
 }
 
-std::optional<Tensors> Importer::branch(const Graph& graph, const Tensor& condition,
-                                        std::string& failure) {
+bool Importer::attempt(const std::function<void()>& make, std::string& failure) {
   const size_t depth = scopes_.size(), noted = unsupported_.size();
   const Tensor outer = guard_;
-  guard_ = outer ? bit_and(outer, condition) : condition;
-  std::optional<Tensors> made;
   try {
-    made = subgraph(graph, {});
+    make();
+    return true;
   } catch (const FreeDimension&) {
     throw;
   } catch (const Error& e) {
@@ -409,10 +407,23 @@ std::optional<Tensors> Importer::branch(const Graph& graph, const Tensor& condit
                   ? cat(unsupported_[noted].op_type, " \"", unsupported_[noted].node,
                         "\": ", unsupported_[noted].reason)
                   : e.message();
-    scopes_.erase(scopes_.begin() + static_cast<ptrdiff_t>(depth), scopes_.end());
-    unsupported_.erase(unsupported_.begin() + static_cast<ptrdiff_t>(noted), unsupported_.end());
   }
   guard_ = outer;
+  scopes_.erase(scopes_.begin() + static_cast<ptrdiff_t>(depth), scopes_.end());
+  unsupported_.erase(unsupported_.begin() + static_cast<ptrdiff_t>(noted), unsupported_.end());
+  return false;
+}
+
+std::optional<Tensors> Importer::branch(const Graph& graph, const Tensor& condition,
+                                        std::string& failure) {
+  const Tensor outer = guard_;
+  std::optional<Tensors> made;
+  const auto make = [&] {
+    guard_ = outer ? bit_and(outer, condition) : condition;
+    made = subgraph(graph, {});
+    guard_ = outer;
+  };
+  attempt(make, failure);
   return made;
 }
 

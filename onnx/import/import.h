@@ -6,6 +6,7 @@
 // reported together.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -81,6 +82,8 @@ class Importer {
   HostTensor host_value_of(const Tensor& tensor, const std::string& what);
   Shape host_sizes_of(const Tensor& tensor, const std::string& what);
   Tensors subgraph(const Graph& graph, const Tensors& inputs);
+  // Whether `make` has made what it is to; else `failure` says why not, and nothing is noted.
+  bool attempt(const std::function<void()>& make, std::string& failure);
   std::optional<Tensors> branch(const Graph& graph, const Tensor& condition, std::string& failure);
   const Tensor& guard() const { return guard_; }
 

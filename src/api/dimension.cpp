@@ -68,18 +68,17 @@ tiny_status tiny_dim_max(tiny_context* context, int64_t a, int64_t b, int64_t* o
 tiny_status tiny_dim_range(tiny_context* context, int64_t dim, int64_t* min, int64_t* max) {
   if (!min || !max) return tiny::fail(__func__, Status::InvalidArgument, "min or max is NULL");
   *min = *max = 0;
-  return tiny::act(__func__, context, [&] {
-    const Dim value = context->marks.dim(dim, "dim");
-    *max = upper_bound(value);
-    *min = lower_bound(value);
+  return tiny::guarded(__func__, [&] {
+    const auto known = tiny::required(context, "context").marks.known(dim, "dim");
+    *min = known.min;
+    *max = known.max;
   });
 }
 
 tiny_status tiny_dim_text(tiny_context* context, int64_t dim, tiny_report** out) {
-  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
-  *out = nullptr;
-  return tiny::act(__func__, context,
-                   [&] { *out = new tiny_report{to_string(context->marks.dim(dim, "dim"))}; });
+  return tiny::answer(__func__, out, context, "context", [&](const tiny_context& c) {
+    return new tiny_report{c.marks.known(dim, "dim").text};
+  });
 }
 
 }  // extern "C"

@@ -60,6 +60,14 @@ bool is_mark_of_any(int64_t number) {
   return false;
 }
 
+[[noreturn]] void throw_no_dimension(int64_t number, const std::string& name) {
+  throw Error(
+      Status::InvalidArgument,
+      cat(name, " is ", number,
+          ", no size (0 to 2^40) and no dimension of this context: a number that stands for one is "
+          "its own context's, and is calculated with by tiny_dim_add and its like"));
+}
+
 }  // namespace
 
 bool is_far_from_sizes(int64_t number) {
@@ -76,10 +84,14 @@ int64_t DimensionMarks::number_at(uint64_t place) const {
   return mark_of(context_, place);
 }
 
-UOp DimensionMarks::find(int64_t number) const {
+uint64_t DimensionMarks::place_of(int64_t number) const {
   const uint64_t place = offset_of(number) >> kPlaceShift;
-  if (number >= 0 || place >= expressions_.size() || number != number_at(place)) return {};
-  return expressions_[place];
+  return number < 0 && place < kPlaces && number == number_at(place) ? place : kPlaces;
+}
+
+UOp DimensionMarks::find(int64_t number) const {
+  const uint64_t place = place_of(number);
+  return place < expressions_.size() ? expressions_[place] : UOp();
 }
 
 int64_t DimensionMarks::mark(const Dim& dim) {
@@ -88,17 +100,29 @@ int64_t DimensionMarks::mark(const Dim& dim) {
   while (!is_far_from_sizes(number_at(expressions_.size()))) expressions_.emplace_back();
   require(expressions_.size() < kPlaces, Status::Limit, "more than ", kPlaces,
           " dimensions that depend on variables in one context");
+  Known known{lower_bound(dim), upper_bound(dim), to_string(dim)};
   expressions_.push_back(dim.expression());
+  {
+    const std::lock_guard lock(mutex_);
+    known_.resize(expressions_.size());
+    known_.back() = std::move(known);
+  }
   return number_at(places_.insert(dim.expression(), expressions_.size() - 1));
 }
 
 Dim DimensionMarks::dim(int64_t number, const std::string& name) const {
   if (is_in_range(number)) return number;
   UOp expression = find(number);
-  require(bool{expression}, Status::InvalidArgument, name, " is ", number,
-          ", no size (0 to 2^40) and no dimension of this context: a number that stands for one is "
-          "its own context's, and is calculated with by tiny_dim_add and its like");
+  if (!expression) throw_no_dimension(number, name);
   return Dim(std::move(expression));
+}
+
+DimensionMarks::Known DimensionMarks::known(int64_t number, const std::string& name) const {
+  if (is_in_range(number)) return {number, number, std::to_string(number)};
+  const uint64_t place = place_of(number);
+  const std::lock_guard lock(mutex_);
+  if (place >= known_.size() || known_[place].text.empty()) throw_no_dimension(number, name);
+  return known_[place];
 }
 
 Shape DimensionMarks::shape(const Ints& numbers, const char* name) const {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ namespace tiny {
 // The largest size, and the furthest position, that a number can stand for.
 inline constexpr int64_t kDimMax = int64_t{1} << 40;
 
+// Built in by one thread at a time; what is known of a number, any thread asks beside it.
 class DimensionMarks {
  public:
   // Of the context of this number: marks of another are nothing here.
@@ -44,17 +46,28 @@ class DimensionMarks {
   Dim scalar(int64_t number, const char* name) const;
   // The same for one that cannot be a mark.
   double scalar(double number, const char* name) const;
+  // What is known of the number without its expression, which only who builds may touch.
+  struct Known {
+    int64_t min = 0;
+    int64_t max = 0;
+    std::string text;
+  };
+  Known known(int64_t number, const std::string& name) const;
   // The numbers themselves, where what depends on Variables is not taken: FreeDimension.
   Ints plain(Ints numbers, const char* name) const;
 
  private:
   int64_t number_at(uint64_t place) const;
+  // The place of a number that was given, or one beyond all places.
+  uint64_t place_of(int64_t number) const;
   UOp find(int64_t number) const;
   bool is_near_mark(int64_t number) const;
 
   uint32_t context_;
   std::vector<UOp> expressions_;  // by place; empty where the number would not do
   NodeMap<uint64_t> places_;
+  mutable std::mutex mutex_;  // of what follows
+  std::vector<Known> known_;  // of the expressions; no text where there is none
 };
 
 // Whether no multiple of the number, up to the 64-fold, is one that a size or position can be.

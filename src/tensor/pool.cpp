@@ -17,12 +17,37 @@ namespace tiny {
 
 namespace {
 
+// What is gone through along an axis: the taps of a window that lie in the input in any of them,
+// and the padding that these reach.
+struct Taps {
+  int64_t count = 0;
+  int64_t before = 0;
+  int64_t after = 0;
+};
+
 struct Pool {
   Window options;  // complete
   Ints sizes;      // of the spatial axes, without padding
   Ints counts;     // of windows
-  Ints after;      // padding, with what ceil_mode adds
+  Ints taps;       // Taps of each axis
+  Ints before;
+  Ints after;
 };
+
+// Of `count` windows along axis `i`.  Padding decides no value: taps that meet nothing else in any
+// window, of a kernel that is larger than the input, are left out.
+Taps taps_of(const Window& o, size_t i, int64_t size, int64_t count) {
+  const int64_t before = o.before[i], kernel = o.kernel[i], d = o.dilations[i];
+  const int64_t last_begin = (count - 1) * o.strides[i];
+  const int64_t to_input = std::max<int64_t>(before - last_begin, 0);
+  const int64_t first = std::min({(to_input + d - 1) / d, before / d, kernel - 1});
+  const int64_t last = std::clamp((before + size - 1) / d, first, kernel - 1);
+  Taps taps{last - first + 1, before - first * d, 0};
+  const int64_t reach = last_begin + d * (taps.count - 1) + 1;
+  const bool is_whole = taps.count == kernel;
+  taps.after = std::max(is_whole ? o.after[i] : 0, reach - size - taps.before);
+  return taps;
+}
 
 // `x` has its channels first.
 Pool plan(const Tensor& x, const Window& window) {
@@ -45,16 +70,21 @@ Pool plan(const Tensor& x, const Window& window) {
     if (window.ceil_mode && count > 1 && (count - 1) * stride >= p.sizes[i] + before) --count;
     require(count > 0, Status::Shape, "pool: kernel ", list_text(kernel), " does not fit into ",
             x.shape());
-    const int64_t reach = (count - 1) * stride + p.options.dilations[i] * (kernel[i] - 1) + 1;
+    const Taps taps = taps_of(p.options, i, p.sizes[i], count);
     p.counts.push_back(count);
-    p.after.push_back(std::max(p.options.after[i], reach - p.sizes[i] - before));
+    p.taps.push_back(taps.count);
+    p.before.push_back(taps.before);
+    p.after.push_back(taps.after);
   }
   return p;
 }
 
+Tensor padded_with_zeros(const Tensor& x, const Pool& p) {
+  return pad_spatial(x, p.before, p.after, 0);
+}
+
 Tensor windows_of(const Tensor& padded, const Pool& p) {
-  return windows(padded, p.options.kernel, p.options.strides, p.options.dilations,
-                 to_shape(p.counts));
+  return windows(padded, p.taps, p.options.strides, p.options.dilations, to_shape(p.counts));
 }
 
 Ints last_axes(size_t n) {
@@ -66,8 +96,8 @@ Ints last_axes(size_t n) {
 // Padded with the lowest value of the dtype.
 Tensor padded_with_lowest(const Tensor& x, const Pool& p) {
   const Tensor inside = x.with(broadcast_to(x.graph().boolean(true), x.shape()));
-  const Tensor mask = pad_spatial(inside, p.options.before, p.after, 0);
-  const Tensor padded = pad_spatial(x, p.options.before, p.after, 0);
+  const Tensor mask = padded_with_zeros(inside, p);
+  const Tensor padded = padded_with_zeros(x, p);
   if (mask.node() == inside.node()) return padded;
   return where(mask, padded, x.with(x.graph().constant_bits(x.dtype(), lowest_bits(x.dtype()))));
 }
@@ -99,7 +129,7 @@ Tensor counts_of_windows(const Ref<Context>& context, const Pool& p, size_t i, c
   const int64_t d = p.options.dilations[i], before = p.options.before[i];
   const int64_t most = checked_add(checked_mul(p.counts[i], p.options.strides[i], "a pool"),
                                    checked_mul(p.options.kernel[i], d, "a pool"), "a pool") +
-                       p.sizes[i] + before + p.after[i];
+                       p.sizes[i] + before + p.options.after[i];
   const Tensor window = arange(context, most <= INT32_MAX ? kInt32 : kInt64, p.counts[i]);
   const auto n = [&](int64_t value) { return number_int(window, value); };
   const Tensor begin = sub(mul(window, n(p.options.strides[i])), n(before));
@@ -142,10 +172,8 @@ Tensor max_pool_indices(const Tensor& given, const Window& window) {
   int64_t count = 1;
   for (int64_t s : p.sizes) count = checked_mul(count, s, "a size");
   const Tensor position = reshape(arange(x.context_ref(), kInt64, count), to_shape(p.sizes));
-  const Tensor mask =
-      pad_spatial(full(x.context_ref(), kBool, to_shape(p.sizes), 1), p.options.before, p.after, 0);
-  const Tensor place =
-      where(mask, pad_spatial(position, p.options.before, p.after, 0), number_int(position, count));
+  const Tensor mask = padded_with_zeros(full(x.context_ref(), kBool, to_shape(p.sizes), 1), p);
+  const Tensor place = where(mask, padded_with_zeros(position, p), number_int(position, count));
   const Tensor places = windows_of(place, p);
   const Tensor chosen = bit_or(equal(values, best), is_nan(values));
   return result_of(min(where(chosen, places, number_int(position, count)), taps), window);
@@ -183,7 +211,7 @@ Tensor avg_pool(const Tensor& given, const Window& window) {
   const size_t spatial = p.counts.size();
   const DType dtype = float_dtype(x.dtype());
   const Tensor wide = cast(x, accumulator_dtype(dtype));
-  const Tensor padded = pad_spatial(wide, p.options.before, p.after, 0);
+  const Tensor padded = padded_with_zeros(wide, p);
   const Tensor out = sum(windows_of(padded, p), last_axes(spatial));
   // The divisor is a product of one factor for each axis.
   double same = 1;
@@ -206,9 +234,11 @@ Tensor avg_pool(const Tensor& given, const Window& window) {
 }
 
 Tensor lp_pool(const Tensor& given, const Window& window, double p) {
+  // For which padding adds nothing.
+  require(p > 0, Status::InvalidArgument, "lp_pool: p is ", p, "; wanted more than 0");
   const Tensor x = input_of(given, window);
   const Pool pool = plan(x, window);
-  const Tensor padded = pad_spatial(x, pool.options.before, pool.after, 0);
+  const Tensor padded = padded_with_zeros(x, pool);
   const Tensor out = lp_norm(windows_of(padded, pool), p, last_axes(pool.counts.size()), false);
   return result_of(out, window);
 }

@@ -74,7 +74,7 @@ Tensor max_pool_indices(const Tensor& x, const Window& window);
 Tensor max_pool_positions(const Tensor& x, const Window& window, bool column_major = false);
 // The mean of each window.
 Tensor avg_pool(const Tensor& x, const Window& window);
-// (sum |x|^p)^(1/p) of each window.
+// (sum |x|^p)^(1/p) of each window, p more than 0.
 Tensor lp_pool(const Tensor& x, const Window& window, double p);
 
 }  // namespace tiny

@@ -25,6 +25,19 @@ static tiny_tensor* numbers(tiny_context* context, float first) {
 
 /* ---- Nobody waits to look, read, release or run. */
 
+/* What is known of a dimension, and what is none. */
+static void look_at_dimension(tiny_context* context, int64_t dim) {
+  tiny_report* report;
+  int64_t min, max;
+  CHECK(tiny_dim_range(context, dim, &min, &max));
+  EXPECT(min == 5 && max == 65);
+  CHECK(tiny_dim_text(context, dim, &report));
+  EXPECT(strcmp(tiny_report_text(report), "2*N + 1") == 0);
+  tiny_report_release(report);
+  EXPECT(tiny_dim_range(context, dim + 1, &min, &max) == TINY_ERROR_INVALID_ARGUMENT);
+  EXPECT(tiny_dim_text(context, dim + 1, &report) == TINY_ERROR_INVALID_ARGUMENT);
+}
+
 static void look(blocked_builder* b, tiny_tensor* computed, tiny_tensor* view, tiny_tensor* lazy) {
   tiny_dtype dtype;
   size_t rank;
@@ -140,6 +153,12 @@ static void show_that_looking_waits_for_nobody(void) {
   small_model small = compile_small_model(b.context, 1);
   tiny_tensor *a = numbers(b.context, 3), *b2 = numbers(b.context, 4), *sum, *flat, *view, *lazy;
   const int64_t flat_dims[] = {3, 2}, axes[] = {1, 0};
+  tiny_variable* n;
+  int64_t dim;
+  CHECK(tiny_variable_create(b.context, "N", 2, 32, &n));
+  CHECK(tiny_variable_dim(n, &dim));
+  CHECK(tiny_dim_mul(b.context, dim, 2, &dim));
+  CHECK(tiny_dim_add(b.context, dim, 1, &dim));
   CHECK(tiny_binary(TINY_ADD, a, b2, &sum)); /* 7 2 4 6 8 10 */
   CHECK(tiny_realize(&sum, 1));
   tiny_tensor_release(sum);
@@ -149,6 +168,7 @@ static void show_that_looking_waits_for_nobody(void) {
   CHECK(tiny_unary(TINY_NEG, sum, &lazy));
   block(&b);
   look(&b, sum, view, lazy);
+  look_at_dimension(b.context, dim);
   keep_files(&b, sum, view, lazy);
   run_beside(&small);
   tiny_tensor_release(a);
@@ -158,6 +178,7 @@ static void show_that_looking_waits_for_nobody(void) {
   tiny_tensor_release(sum);
   tiny_tensor_release(view);
   tiny_tensor_release(lazy);
+  tiny_variable_release(n);
   release_small_model(&small);
   tiny_context_release(b.context);
 }

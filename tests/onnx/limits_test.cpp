@@ -66,6 +66,17 @@ Message of_node(const Message& node, const std::vector<Message>& initializers = 
       typed_graph({node}, {floats("x", {dim(1), dim(1), dim(2), dim(2)})}, {"y"}, initializers));
 }
 
+// x twice as many times as there are rounds.
+Message long_loop(int64_t rounds) {
+  const Message x = floats("a", {dim(1), dim(1), dim(2), dim(2)});
+  const Message body = typed_graph(
+      {node("Identity", {"c"}, {"again"}), node("Add", {"a", "a"}, {"next"})},
+      {value("i", tensor_type(kInt64Type, {})), value("c", tensor_type(kBoolType, {})), x},
+      {"again", "next"});
+  return of_node(with(node("Loop", {"n", "", "x"}, {"y"}), graph_attribute("body", body)),
+                 {int64_scalar("n", rounds)});
+}
+
 TEST(Limits, HoldForSmallModelsThatAskForMuch) {
   const int64_t million = 1'000'000, huge = 1 << 28;
   struct Case {
@@ -97,6 +108,7 @@ TEST(Limits, HoldForSmallModelsThatAskForMuch) {
       {"a window function", of_node(node("HannWindow", {"n"}, {"y"}), {int64_scalar("n", huge)})},
       {"a transform", of_node(with(node("DFT", {"x", "n"}, {"y"}), int_attribute("axis", 2)),
                               {int64_scalar("n", 8000)})},
+      {"a loop of 2^32 rounds", long_loop(int64_t{1} << 32)},
       {"an expanded sum, with any memory",
        model(typed_graph({node("Expand", {"x", "n"}, {"e"}), node("Mul", {"e", "e"}, {"f"}),
                           node("Exp", {"f"}, {"g"}), node("ReduceSum", {"g"}, {"y"})},

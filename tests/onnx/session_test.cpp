@@ -337,6 +337,74 @@ TEST(Session, LoopsTakeAsManyRoundsAsTheirInputsSay) {
   EXPECT_EQ(run({1, 1, 1, 1}, {1, 2}), (std::vector<double>{16, 32}));
 }
 
+// A loop of as many rounds as "m" says, which makes a of x: a half more in each of them.
+Message counted_loop() {
+  const Message body =
+      typed_graph({node("Identity", {"c"}, {"again"}), node("Mul", {"a", "half"}, {"less"}),
+                   node("Add", {"less", "one"}, {"next"})},
+                  {value("i", tensor_type(kInt64Type, {})), value("c", tensor_type(kBoolType, {})),
+                   floats("a", {dim(2)})},
+                  {"again", "next"});
+  return typed_graph({with(node("Loop", {"m", "", "x"}, {"y"}), graph_attribute("body", body))},
+                     {floats("x", {dim(2)}), value("m", tensor_type(kInt64Type, {}))}, {"y"},
+                     {float_tensor("half", {}, {0.5f}), float_tensor("one", {}, {1})});
+}
+
+// Known before the run or in it, few or more than anybody unrolls.
+TEST(Session, LoopsTakeAnyNumberOfRounds) {
+  const Ref<Context> context = new_context();
+  const Ref<LoadedModel> model = load(context, counted_loop());
+  const Ref<const TensorProgram> program = model->compile({{2}, {}});
+  for (const int64_t rounds : {0, 1, 3, 200, 70'000}) {
+    const Tensor m = full(context, kInt64, {}, static_cast<double>(rounds));
+    const Tensor x = tensor_of(context, {2}, {10, 2});
+    const double want = rounds > 100 ? 2 : 2 + 8 * std::pow(0.5, rounds);
+    EXPECT_EQ(reals_of(host_tensor(model->run({x, m})[0])), (std::vector<double>{want, 2}));
+    TensorRun run(context, program);
+    run.set_input(0, x);
+    run.set_input(1, m);
+    run.execute();
+    float got[2];
+    run.read_output(0, got);
+    EXPECT_EQ(std::vector<double>(got, got + 2), (std::vector<double>{want, 2}));
+  }
+}
+
+// The numbers below that of the round are added up: their count is a shape, which unrolling knows.
+TEST(Session, LoopsAreUnrolledWhereTheRoundDecidesAShape) {
+  const Ref<Context> context = new_context();
+  const Message body = typed_graph(
+      {node("Identity", {"c"}, {"again"}), node("Range", {"zero", "i", "step"}, {"below"}),
+       with(node("ReduceSum", {"below"}, {"sum"}), int_attribute("keepdims", 0)),
+       node("Add", {"a", "sum"}, {"next"})},
+      {value("i", tensor_type(kInt64Type, {})), value("c", tensor_type(kBoolType, {})),
+       value("a", tensor_type(kInt64Type, {dim(2)}))},
+      {"again", "next"});
+  const Ref<LoadedModel> model =
+      load(context,
+           typed_graph({with(node("Loop", {"m", "", "x"}, {"y"}), graph_attribute("body", body))},
+                       {value("x", tensor_type(kInt64Type, {dim(2)}))}, {"y"},
+                       {testing::int64_scalar("m", 6), testing::int64_scalar("zero", 0),
+                        testing::int64_scalar("step", 1)}));
+  // 0 + 0 + 1 + 3 + 6 + 10
+  EXPECT_EQ(reals_of(host_tensor(model->run({tensor_of(context, Ints{1, -1})})[0])),
+            (std::vector<double>{21, 19}));
+}
+
+TEST(Session, ALoopThatCollectsFromTooManyRoundsSaysSo) {
+  const Ref<Context> context = new_context();
+  const Message body =
+      typed_graph({node("Identity", {"c"}, {"again"}), node("Neg", {"x"}, {"made"})},
+                  {value("i", tensor_type(kInt64Type, {})), value("c", tensor_type(kBoolType, {}))},
+                  {"again", "made"});
+  const Ref<LoadedModel> model =
+      load(context, typed_graph({with(node("Loop", {"m"}, {"y"}), graph_attribute("body", body))},
+                                {floats("x", {dim(2)})}, {"y"},
+                                {testing::int64_scalar("m", int64_t{1} << 32)}));
+  expect_failure(failure_of([&] { model->compile({{2}}); }), Status::Unsupported,
+                 {"4294967296 rounds", "collects", "at most 65536"});
+}
+
 TEST(Session, ProgramsHoldNoNodes) {
   const Ref<Context> context = new_context();
   const auto compile_some = [&] {

@@ -1,4 +1,5 @@
-// Tensors of floats for tests: made of numbers, read as numbers, and inputs of programs.
+// Tensors of floats and whole numbers for tests: made of numbers, read as numbers, and inputs of
+// programs.
 #pragma once
 
 #include <vector>
@@ -12,6 +13,7 @@
 namespace tiny::testing {
 
 using Floats = std::vector<float>;
+using Whole = std::vector<int32_t>;
 
 // The values in this shape; a row of them where there is none.
 inline Tensor floats(const Ref<Context>& context, const Floats& values, Ints shape = {}) {
@@ -22,6 +24,12 @@ inline Tensor floats(const Ref<Context>& context, const Floats& values, Ints sha
 // The elements, computed now.
 inline Floats floats_of(Tensor t) {
   Floats out(static_cast<size_t>(element_count(t)));
+  read(t, out.data(), std::ssize(out) * 4);
+  return out;
+}
+
+inline Whole whole_of(Tensor t) {
+  Whole out(static_cast<size_t>(element_count(t)));
   read(t, out.data(), std::ssize(out) * 4);
   return out;
 }

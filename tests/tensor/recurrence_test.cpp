@@ -26,15 +26,10 @@ using testing::expect_failure;
 using testing::failure_of;
 using testing::Floats;
 using testing::floats_of;
+using testing::Whole;
+using testing::whole_of;
 
-using Whole = std::vector<int32_t>;
 using Tensors = std::vector<Tensor>;
-
-Whole whole_of(Tensor t) {
-  Whole out(static_cast<size_t>(element_count(t)));
-  read(t, out.data(), std::ssize(out) * 4);
-  return out;
-}
 
 // What recur() does, with nodes for each step.
 RecurrenceResult by_hand(const Recurrence& r, const RecurrenceFunction& step, int64_t steps) {

@@ -383,7 +383,7 @@ impl Context {
         Ok(out)
     }
 
-    /// Numbers that it is not below and not above: with one variable that occurs once, its lowest and highest value.
+    /// Numbers that it is not below and not above: with one variable that occurs once, its lowest and highest value.  This and tiny_dim_text look at what is known, and wait for nobody.
     pub fn dim_range(&self, dim: i64) -> Result<(i64, i64)> {
         let mut min: i64 = 0;
         let mut max: i64 = 0;
