@@ -187,10 +187,14 @@ class Step {
         }
         break;
       case Op::Unfold: {
-        const auto axis = node_.ints()[0];
-        const int64_t step = strides[static_cast<size_t>(axis)];
-        strides[static_cast<size_t>(axis)] = step * node_.ints()[3];
-        strides.insert(strides.begin() + axis + 1, step * node_.ints()[4]);
+        const Ints& p = node_.ints();
+        const size_t n = p.size() / 4;
+        const auto first = static_cast<size_t>(p[0]);
+        strides.insert(strides.begin() + static_cast<ptrdiff_t>(first + n), n, 0);
+        for (size_t i = 0; i < n; ++i) {
+          strides[first + n + i] = strides[first + i] * p[4 + 4 * i];
+          strides[first + i] *= p[3 + 4 * i];
+        }
         break;
       }
       case Op::AsStrided:

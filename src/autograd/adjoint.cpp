@@ -52,12 +52,25 @@ UOp flipped_axis(const UOp& node, size_t axis) {
   return shape_of(node)[axis].is(1) ? node : make_flip(node, {static_cast<int64_t>(axis)});
 }
 
+// Whether an axis of `to` is made of several of `from`.
+bool joins_axes(const Shape& from, const Shape& to) {
+  size_t next = 0;
+  for (const Dim& size : from) {
+    if (size.is(1)) continue;
+    Dim made = 1;
+    while (!(made == size)) {
+      if (next == to.size() || !divide_exactly(size, made)) return true;
+      made = made * to[next++];
+    }
+  }
+  return false;
+}
+
 // The elements (i, i) of two neighbouring axes of `n` elements each, as one axis.
 UOp diagonal(const UOp& node, size_t axis, int64_t n) {
   Shape flat = with_axis(node, axis, n * n);
   flat.erase(flat.begin() + static_cast<ptrdiff_t>(axis) + 1);
-  const UOp rows =
-      split_axis(padded_axis(make_reshape(node, flat), axis, 0, n), axis, n, n + 1);
+  const UOp rows = split_axis(padded_axis(make_reshape(node, flat), axis, 0, n), axis, n, n + 1);
   return without_axis(first_of(rows, axis + 1), axis + 1);
 }
 
@@ -76,17 +89,16 @@ class Skew {
     const bool varies_in_window = !repeats(factor, axis_ + 1);
     if (!varies) return widened(factor, axis_, size_);
     const UOp padded = padded_axis(factor, axis_, reach_, reach_);
-    if (!varies_in_window)
-      return without_axis(windows(first_of(padded, axis_ + 1)), axis_ + 2);
+    if (!varies_in_window) return without_axis(windows(first_of(padded, axis_ + 1)), axis_ + 2);
     return diagonal(windows(padded), axis_ + 1, kernel_);
   }
 
  private:
   // [size, kernel, ..]: for each place the windows that it may be in, the last tap's first.
   UOp windows(const UOp& padded) const {
-    return flipped_axis(make_unfold(padded, {static_cast<int64_t>(axis_), size_, kernel_, 1,
-                                             dilation_}),
-                        axis_ + 1);
+    return flipped_axis(
+        make_unfold(padded, {static_cast<int64_t>(axis_), {{size_, kernel_, 1, dilation_}}}),
+        axis_ + 1);
   }
 
   size_t axis_;
@@ -158,6 +170,8 @@ Shape Adjoint::behind_sums(const Shape& shape) const {
 }
 
 Adjoint Adjoint::reshaped(const Shape& shape) const {
+  // An axis of several would hide them from the sum's kernel.
+  if (sums_ > 0 && joins_axes(this->shape(), shape)) return Adjoint(make_reshape(total(), shape));
   const Shape to = with_sums(shape);
   return each([&](const UOp& f) { return make_reshape(f, to); });
 }
@@ -165,13 +179,13 @@ Adjoint Adjoint::reshaped(const Shape& shape) const {
 Adjoint Adjoint::permuted(const Ints& axes) const {
   Ints order;
   for (size_t i = 0; i < sums_; ++i) order.push_back(static_cast<int64_t>(i));
-  for (int64_t a : axes) order.push_back(static_cast<int64_t>(at(a)));
+  for (int64_t a : axes) order.push_back(static_cast<int64_t>(at(static_cast<size_t>(a))));
   return each([&](const UOp& f) { return make_permute(f, order); });
 }
 
 Adjoint Adjoint::flipped(const Ints& axes) const {
   Ints moved;
-  for (int64_t a : axes) moved.push_back(static_cast<int64_t>(at(a)));
+  for (int64_t a : axes) moved.push_back(static_cast<int64_t>(at(static_cast<size_t>(a))));
   return each([&](const UOp& f) { return make_flip(f, moved); });
 }
 
@@ -185,8 +199,7 @@ Adjoint Adjoint::padded(const Shape& before, const Shape& after) const {
   for (size_t i = 0; i < before.size(); ++i) {
     if (before[i].is(0) && after[i].is(0)) continue;
     const size_t axis = sums_ + i;
-    const bool all_repeat =
-        std::ranges::all_of(out.factors_, [&](const UOp& f) { return repeats(f, axis); });
+    const bool all_repeat = out.repeats_along(i);
     bool is_first = true;
     out = out.each([&](const UOp& f) {
       const bool ends = std::exchange(is_first, false) && all_repeat;
@@ -206,7 +219,7 @@ Adjoint Adjoint::expanded(const Shape& shape) const {
 Adjoint Adjoint::summed(const Ints& axes) const {
   Adjoint out = *this;
   for (int64_t a : axes) {
-    const size_t axis = out.at(a);
+    const size_t axis = out.at(static_cast<size_t>(a));
     Ints order;
     const auto rank = shape_of(out.factors_.front()).size();
     for (size_t i = 0; i < rank; ++i)
@@ -223,73 +236,102 @@ Adjoint Adjoint::summed(const Ints& axes) const {
   return out;
 }
 
-// Stride 1: every tap adds the windows that lie so far before, and the taps are summed.
-Adjoint Adjoint::folded_closely(int64_t axis, const Dim& count, int64_t kernel,
-                                int64_t dilation) const {
-  const size_t from = at(axis);
-  if (kernel == 1) return each([&](const UOp& f) { return without_axis(f, from + 1); });
-  const Skew skew(from, count, kernel, dilation);
-  const bool all_repeat =
-      std::ranges::all_of(factors_, [&](const UOp& f) { return repeats(f, from); });
-  bool is_first = true;
-  const Adjoint skewed = each([&](const UOp& f) {
-    return skew(f, std::exchange(is_first, false) && all_repeat);
-  });
-  const Adjoint sum = skewed.summed({axis + 1});
-  return sum.each([&](const UOp& f) { return without_axis(f, sum.at(axis + 1)); });
+// Whether all factors are one value, repeated, along the axis.
+bool Adjoint::repeats_along(size_t axis) const {
+  return std::ranges::all_of(factors_, [&](const UOp& f) { return repeats(f, at(axis)); });
 }
 
 // Taps further apart are taps beside each other with zeros between them.
-Adjoint Adjoint::spread(int64_t axis, int64_t kernel, int64_t dilation) const {
-  Shape apart = shape();
-  apart.insert(apart.begin() + axis + 1, Dim(1));
-  Shape none(apart.size(), Dim(0)), zeros = none;
-  zeros[static_cast<size_t>(axis) + 1] = dilation - 1;
-  Shape joined = shape();
-  joined[static_cast<size_t>(axis)] = kernel * dilation;
-  Shape end = joined;
-  end[static_cast<size_t>(axis)] = (kernel - 1) * dilation + 1;
-  const Adjoint rows = reshaped(apart).padded(none, zeros);
-  return rows.reshaped(joined).shrunk(Shape(end.size(), Dim(0)), end);
+Adjoint Adjoint::with_spread_taps(size_t axis, const Unfolding::Along& w) const {
+  Shape apart = shape(), joined = apart;
+  apart.insert(apart.begin() + static_cast<ptrdiff_t>(axis) + 1, Dim(1));
+  Shape zeros(apart.size(), Dim(0));
+  zeros[axis + 1] = w.dilation - 1;
+  joined[axis] = w.kernel * w.dilation;
+  const Adjoint spread =
+      reshaped(apart).padded(Shape(apart.size(), Dim(0)), zeros).reshaped(joined);
+  joined[axis] = (w.kernel - 1) * w.dilation + 1;
+  return spread.cut_to(joined);
 }
 
-Adjoint Adjoint::folded(const Unfolding& w, const Dim& size) const {
-  if (w.stride > 1 && w.dilation > 1) {
-    const int64_t taps = (w.kernel - 1) * w.dilation + 1;
-    return spread(w.axis + 1, w.kernel, w.dilation).folded({w.axis, w.count, taps, w.stride, 1}, size);
-  }
-  const auto axis = static_cast<size_t>(w.axis);
+// Places a stride apart have the same taps, every stride-th one.  The taps, [taps, 1, ..], become
+// [taps of a phase, phases, ..].
+Adjoint Adjoint::with_phases(size_t axis, const Unfolding::Along& w) const {
+  const int64_t taps = (w.kernel + w.stride - 1) / w.stride;
+  Shape whole = shape();
+  whole[axis] = taps * w.stride;
+  const Adjoint all = cut_to(whole);
+  return all.each([&](const UOp& f) {
+    const size_t from = at(axis);
+    Shape split = shape_of(f);
+    split[from] = taps;
+    split[from + 1] = w.stride;
+    if (!repeats(f, from)) return make_reshape(f, split);
+    return make_expand(first_of(f, from), split);
+  });
+}
+
+// [windows, taps, ..] to [elements, ..]: a tap adds the windows that lie so far before.
+Adjoint Adjoint::with_taps_summed(size_t axis, int64_t dilation) const {
+  const int64_t taps = shape()[axis + 1].value();
   Adjoint out = *this;
-  Dim made = w.count;
-  if (w.stride == 1) {
-    out = out.folded_closely(w.axis, w.count, w.kernel, w.dilation);
-    made = made + (w.kernel - 1) * w.dilation;
-  } else {
-    // Places a stride apart have the same taps, every stride-th one: the phases take turns.
-    const int64_t taps = (w.kernel + w.stride - 1) / w.stride;
-    Shape phases = shape();
-    Shape none(phases.size(), Dim(0)), more = none;
-    more[axis + 1] = taps * w.stride - w.kernel;
-    phases[axis + 1] = taps;
-    phases.insert(phases.begin() + w.axis + 2, w.stride);
-    out = out.padded(none, more).reshaped(phases).folded_closely(w.axis, w.count, taps, 1);
-    made = (made + (taps - 1)) * Dim(w.stride);
-    Shape joined = out.shape();
-    joined.erase(joined.begin() + w.axis + 1);
-    joined[axis] = made;
-    out = out.reshaped(joined);
+  if (taps > 1) {
+    const Skew skew(at(axis), shape()[axis], taps, dilation);
+    const bool all_repeat = repeats_along(axis);
+    bool is_first = true;
+    out = each([&](const UOp& f) { return skew(f, std::exchange(is_first, false) && all_repeat); });
+    out = out.summed({static_cast<int64_t>(axis) + 1});
   }
-  const Shape begin(out.shape().size(), Dim(0));
-  const Dim rest = size - made;
-  if (rest.is(0)) return out;
-  if (decide_less_equal(0, rest)) {
-    Shape more = begin;
-    more[axis] = rest;
-    return out.padded(begin, more);
+  return out.each([&](const UOp& f) { return without_axis(f, out.at(axis + 1)); });
+}
+
+// Longer axes lose their ends, shorter ones get zeros there.
+Adjoint Adjoint::cut_to(const Shape& to) const {
+  const Shape from = shape();
+  Shape end = from, more(from.size(), Dim(0));
+  for (size_t i = 0; i < from.size(); ++i) {
+    const Dim rest = to[i] - from[i];
+    if (rest.is(0)) continue;
+    (decide_less_equal(0, rest) ? more[i] : end[i]) = decide_less_equal(0, rest) ? rest : to[i];
   }
-  Shape end = out.shape();
-  end[axis] = size;
-  return out.shrunk(begin, end);
+  const Shape none(from.size(), Dim(0));
+  return shrunk(none, end).padded(none, more);
+}
+
+Adjoint Adjoint::folded(const Unfolding& windows, const Shape& sizes) const {
+  const auto first = static_cast<size_t>(windows.axis);
+  const size_t n = windows.along.size();
+  // [.., windows.., taps.., ..] to [.., (windows, taps, phases).., ..].
+  Shape apart = shape();
+  apart.insert(apart.begin() + static_cast<ptrdiff_t>(first + 2 * n), n, Dim(1));
+  Ints order = every_axis(std::ssize(apart));
+  for (size_t i = 0; i < n; ++i)
+    for (size_t k = 0; k < 3; ++k)
+      order[first + 3 * i + k] = static_cast<int64_t>(first + k * n + i);
+  Adjoint out = reshaped(apart).permuted(order);
+  bool has_phases = false;
+  for (size_t i = n; i-- > 0;) {
+    Unfolding::Along w = windows.along[i];
+    const size_t place = first + 3 * i;
+    if (w.stride > 1 && w.dilation > 1) {
+      out = out.with_spread_taps(place + 1, w);
+      w = {w.count, (w.kernel - 1) * w.dilation + 1, w.stride, 1};
+    }
+    if (w.stride > 1) out = out.with_phases(place + 1, w);
+    has_phases |= w.stride > 1;
+    out = out.with_taps_summed(place, w.dilation);
+  }
+  // (elements, phases).. to elements..: phases take turns, of what is summed by then.
+  Shape joined = out.shape(), whole = joined;
+  for (size_t i = 0; i < n; ++i) {
+    const auto place = static_cast<ptrdiff_t>(first + i);
+    joined[first + i] = joined[first + i] * joined[first + i + 1];
+    joined.erase(joined.begin() + place + 1);
+    whole = joined;
+  }
+  std::copy(sizes.begin(), sizes.end(), whole.begin() + windows.axis);
+  if (has_phases) out = Adjoint(out.total());
+  return out.reshaped(joined).cut_to(whole);
 }
 
 }  // namespace tiny

@@ -2,8 +2,8 @@
 // graph.
 //
 // An adjoint is kept as a sum of products: movement and multiplication go on in its factors, and
-// the sums that an expansion calls for wait at the front.  So the adjoint of a convolution's input is one
-// sum over channels and taps of two factors, a convolution itself, and not a sum per step.
+// the sums that an expansion calls for wait at the front.  So the adjoint of a convolution's input
+// is one sum over channels and taps of two factors, a convolution itself, and not a sum per step.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class Adjoint {
 
   // The adjoint of what was multiplied by `factor`, or has it as its slope; of the same shape.
   Adjoint times(const UOp& factor) const;
-  // Nothing but where `chosen`, a bool of the same shape, holds: exactly 0 there, whatever it will be
-  // multiplied by.
+  // Nothing but where `chosen`, a bool of the same shape, holds: exactly 0 there, whatever it will
+  // be multiplied by.
   Adjoint where(const UOp& chosen) const;
   Adjoint as(DType dtype) const;
 
@@ -43,17 +43,20 @@ class Adjoint {
   Adjoint expanded(const Shape& shape) const;
   // Summed along the axes, which stay with size 1.
   Adjoint summed(const Ints& axes) const;
-  // Of an axis of `size` elements that was unfolded: each element's windows are summed.
-  Adjoint folded(const Unfolding& windows, const Dim& size) const;
+  // Of axes of these sizes that were unfolded: the windows that an element is in are summed.
+  Adjoint folded(const Unfolding& windows, const Shape& sizes) const;
 
  private:
   template <typename F>
   Adjoint each(F move) const;
-  size_t at(int64_t axis) const { return sums_ + static_cast<size_t>(axis); }
+  size_t at(size_t axis) const { return sums_ + axis; }
+  bool repeats_along(size_t axis) const;
   Shape with_sums(const Shape& shape) const;    // behind the sizes of what is summed
   Shape behind_sums(const Shape& shape) const;  // behind zeros
-  Adjoint folded_closely(int64_t axis, const Dim& count, int64_t kernel, int64_t dilation) const;
-  Adjoint spread(int64_t axis, int64_t kernel, int64_t dilation) const;
+  Adjoint with_spread_taps(size_t axis, const Unfolding::Along& w) const;
+  Adjoint with_phases(size_t axis, const Unfolding::Along& w) const;
+  Adjoint with_taps_summed(size_t axis, int64_t dilation) const;
+  Adjoint cut_to(const Shape& shape) const;
 
   std::vector<UOp> factors_;  // of one shape
   std::vector<UOp> chosen_;   // bools of the same shape: it is 0 but where all hold

@@ -86,7 +86,8 @@ void of_flip(Step& step) {
 
 void of_unfold(Step& step) {
   const Unfolding windows = unfolding(step.node());
-  step.give(0, step.reached().folded(windows, below(step)[static_cast<size_t>(windows.axis)]));
+  const auto first = below(step).begin() + windows.axis;
+  step.give(0, step.reached().folded(windows, {first, first + std::ssize(windows.along)}));
 }
 
 // Elements that are there twice add up.

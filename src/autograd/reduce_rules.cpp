@@ -22,7 +22,8 @@ void of_extremum_of_axes(Step& step) {
   step.give(0, step.reached().expanded(shape_of(x)).times(where(is_best, share, number(x, 0))));
 }
 
-// The product of the others: all of it by the element, but where that is 0; of two zeros none counts.
+// The product of the others: all of it by the element, but where that is 0; of two zeros none
+// counts.
 void of_product_of_axes(Step& step) {
   const UOp& x = step.source(0);
   const Ints& axes = step.node().reduce_arg().axes;

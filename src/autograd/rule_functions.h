@@ -1,5 +1,5 @@
-// The rules of gradients by themselves: autograd/rules.cpp has the table.  Each gives to the sources of
-// a node that want it.
+// The rules of gradients by themselves: autograd/rules.cpp has the table.  Each gives to the
+// sources of a node that want it.
 #pragma once
 
 #include "autograd/rules.h"

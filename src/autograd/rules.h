@@ -15,7 +15,10 @@ namespace tiny {
 class Step {
  public:
   Step(UOp node, Adjoint reached, const std::vector<bool>& wanted)
-      : node_(std::move(node)), reached_(std::move(reached)), wanted_(wanted), given_(wanted.size()) {}
+      : node_(std::move(node)),
+        reached_(std::move(reached)),
+        wanted_(wanted),
+        given_(wanted.size()) {}
 
   const UOp& node() const { return node_; }
   const UOp& source(size_t i) const { return node_.src(i); }

@@ -180,11 +180,14 @@ class Spec {
         return law(are_distinct_axes(argument<Ints>("a flip is a list of axes")),
                    "flipped axes exist, each once");
       case Op::Unfold: {
-        const Ints& list = parameters("an unfolding is an axis and four numbers");
-        law(list.size() == 5 && list[0] >= 0, "an unfolding is an axis and four numbers");
-        law(list[1] >= 0 || list[1] == kSymbolicDim, "there are some windows, or none");
-        for (const size_t i : {2, 3, 4})
-          law(list[i] >= 1, "a kernel, a stride and a dilation are at least one");
+        const Ints& list = parameters("an unfolding is an axis and four numbers for each");
+        law(list.size() % 4 == 1 && list.size() > 1 && list[0] >= 0,
+            "an unfolding is an axis and four numbers for each");
+        for (size_t i = 1; i < list.size(); ++i)
+          if (i % 4 == 1)
+            law(list[i] >= 0 || list[i] == kSymbolicDim, "there are some windows, or none");
+          else
+            law(list[i] >= 1, "a kernel, a stride and a dilation are at least one");
         return;
       }
       case Op::Pad: {

@@ -220,11 +220,27 @@ class Lowering {
       frame.below = interned(below);
     }
     const UOp value = at(node.src(0), frame.below);
-    if (!value || frame.more.empty() || zero_outside(node, value, *frame.below)) return value;
+    if (!value) return value;
+    leave_out_checked(value, frame.more);
+    if (frame.more.empty() || zero_outside(node, value, *frame.below)) return value;
     return where(all_of(graph_, frame.more), value, graph_.constant_bits(value.dtype(), 0));
   }
 
-  // A load is zero where an index leaves its axis: the conditions of a pad say the same once more.
+  // A load is zero where an index leaves its axis: a condition that one does not is left out.
+  void leave_out_checked(const UOp& value, std::vector<UOp>& conditions) {
+    if (conditions.empty() || value.op() != Op::Load) return;
+    const Ints& shape = value.view_arg().shape;
+    for (size_t i = 0; i < shape.size() && !conditions.empty(); ++i) {
+      if (shape[i] == kSymbolicDim) return;
+      const UOp& index = value.src(1 + i);
+      const UOp is_inside[] = {simplify_(less_equal(graph_.integer(0), index)),
+                               simplify_(less(index, graph_.integer(shape[i])))};
+      std::erase_if(conditions,
+                    [&](const UOp& c) { return c == is_inside[0] || c == is_inside[1]; });
+    }
+  }
+
+  // The conditions of a pad say the same once more.
   bool zero_outside(const UOp& pad, const UOp& value, const std::vector<UOp>& below) const {
     if (value.op() != Op::Load) return false;
     const ViewArg& view = value.view_arg();

@@ -35,13 +35,20 @@ bool is_uniform_within(const UOp& value, int depth) {
                              [&](const UOp& s) { return is_uniform_within(s, depth - 1); });
 }
 
+// Whether it adds zeros before or behind the elements along the axis.
+bool pads(const UOp& movement, size_t axis) {
+  if (movement.op() != Op::Pad) return false;
+  const Shape p = movement_dims(movement);
+  return !p[axis].is(0) || !p[p.size() / 2 + axis].is(0);
+}
+
 bool is_same_within(const UOp& value, size_t axis, int depth) {
   UOp node = value;
   std::optional<size_t> at = axis;
   for (; has(node.op(), kMovement); node = UOp(node.src(0))) {
     if (repeats(node, *at)) return true;
+    if (pads(node, *at)) return false;
     at = axis_below(node, *at);
-    if (node.op() == Op::Pad) return false;
     if (!at) return is_uniform_within(UOp(node.src(0)), depth);
   }
   if (node.is_const() || shape_of(node)[*at].is(1)) return true;
@@ -66,9 +73,11 @@ std::optional<size_t> axis_below(const UOp& movement, size_t axis) {
     case Op::Pad:
       return axis;
     case Op::Unfold: {
-      const auto unfolded = static_cast<size_t>(movement.ints()[0]);
-      if (axis == unfolded || axis == unfolded + 1) return std::nullopt;
-      return axis < unfolded ? axis : axis - 1;
+      const auto first = static_cast<size_t>(movement.ints()[0]);
+      const size_t n = movement.ints().size() / 4;
+      if (axis < first) return axis;
+      if (axis < first + 2 * n) return std::nullopt;
+      return axis - n;
     }
     default:
       return std::nullopt;
@@ -78,8 +87,9 @@ std::optional<size_t> axis_below(const UOp& movement, size_t axis) {
 bool repeats_elements(const UOp& movement) {
   if (movement.op() == Op::Expand) return true;
   if (movement.op() != Op::Unfold) return false;
-  const Unfolding windows = unfolding(movement);
-  return windows.stride <= (windows.kernel - 1) * windows.dilation;
+  return std::ranges::any_of(unfolding(movement).along, [](const Unfolding::Along& w) {
+    return w.stride <= (w.kernel - 1) * w.dilation;
+  });
 }
 
 bool repeats(const UOp& x, size_t axis) {
@@ -93,7 +103,7 @@ bool repeats(const UOp& x, size_t axis) {
     const bool grows =
         node.op() == Op::Expand && shape_of(node.src(0))[*at].is(1) && !shape_of(node)[*at].is(1);
     if (grows) return true;
-    if (node.op() == Op::Pad) return false;
+    if (pads(node, *at)) return false;
     at = axis_below(node, *at);
     node = UOp(node.src(0));
   }

@@ -313,9 +313,13 @@ Shape moved_shape(const UOp& node) {
     case Op::Unfold: {
       const Unfolding windows = unfolding(node);
       Shape shape = x;
-      const auto at = shape.begin() + windows.axis;
-      *at = windows.count;
-      shape.insert(at + 1, windows.kernel);
+      auto at = shape.begin() + windows.axis;
+      Shape kernels;
+      for (const Unfolding::Along& w : windows.along) {
+        *at++ = w.count;
+        kernels.emplace_back(w.kernel);
+      }
+      shape.insert(at, kernels.begin(), kernels.end());
       return shape;
     }
     default:
@@ -456,27 +460,38 @@ UOp make_shrink(const UOp& x, const Shape& begin, const Shape& end) {
   return movement(Op::Shrink, x, joined(begin, end));
 }
 
-UOp make_unfold(const UOp& x, const Unfolding& w) {
+UOp make_unfold(const UOp& x, const Unfolding& windows) {
   const Shape& shape = shape_of(x);
-  invariant(w.axis >= 0 && w.axis < std::ssize(shape) && w.kernel >= 1 && w.stride >= 1 &&
-                w.dilation >= 1,
-            "windows lie along an axis, one step or more apart");
-  const Dim end = (w.count - 1) * Dim(w.stride) + checked_mul(w.kernel - 1, w.dilation, "a window");
-  const Dim& size = shape[static_cast<size_t>(w.axis)];
-  invariant(w.count.is(0) || !end.is_const() || !size.is_const() || end.value() < size.value(),
-            "windows lie inside the axis");
-  if (w.kernel == 1 && w.stride == 1) {
-    Shape end = shape, apart = shape;
-    end[static_cast<size_t>(w.axis)] = apart[static_cast<size_t>(w.axis)] = w.count;
-    apart.insert(apart.begin() + w.axis + 1, 1);
-    return make_reshape(make_shrink(x, Shape(shape.size(), Dim(0)), end), apart);
+  invariant(windows.axis >= 0 && windows.axis + std::ssize(windows.along) <= std::ssize(shape),
+            "windows lie along axes that exist");
+  Shape parameters{windows.axis}, end = shape, apart = shape;
+  bool is_whole = true;  // each window is an element
+  for (size_t i = 0; i < windows.along.size(); ++i) {
+    const Unfolding::Along& w = windows.along[i];
+    const auto axis = static_cast<size_t>(windows.axis) + i;
+    invariant(w.kernel >= 1 && w.stride >= 1 && w.dilation >= 1,
+              "a kernel, a stride and a dilation are at least one");
+    const Dim last =
+        (w.count - 1) * Dim(w.stride) + checked_mul(w.kernel - 1, w.dilation, "a window");
+    invariant(w.count.is(0) || !last.is_const() || !shape[axis].is_const() ||
+                  last.value() < shape[axis].value(),
+              "windows lie inside the axis");
+    is_whole = is_whole && w.kernel == 1 && w.stride == 1;
+    end[axis] = apart[axis] = w.count;
+    for (const Dim& d : {w.count, Dim(w.kernel), Dim(w.stride), Dim(w.dilation)})
+      parameters.push_back(d);
   }
-  return movement(Op::Unfold, x, {w.axis, w.count, w.kernel, w.stride, w.dilation});
+  if (!is_whole) return movement(Op::Unfold, x, parameters);
+  apart.insert(apart.begin() + windows.axis + std::ssize(windows.along), windows.along.size(), 1);
+  return make_reshape(make_shrink(x, Shape(shape.size(), Dim(0)), end), apart);
 }
 
 Unfolding unfolding(const UOp& node) {
   const Shape p = movement_dims(node);
-  return {p[0].value(), p[1], p[2].value(), p[3].value(), p[4].value()};
+  Unfolding windows{p[0].value(), {}};
+  for (size_t i = 1; i < p.size(); i += 4)
+    windows.along.push_back({p[i], p[i + 1].value(), p[i + 2].value(), p[i + 3].value()});
+  return windows;
 }
 
 UOp make_iota(Graph& graph, const Dim& count, DType dtype) {

@@ -94,14 +94,18 @@ UOp make_permute(const UOp& x, const Ints& axes);    // out axis k is x's axes[k
 UOp make_flip(const UOp& x, const Ints& axes);
 UOp make_pad(const UOp& x, const Shape& before, const Shape& after);  // with zero bits
 UOp make_shrink(const UOp& x, const Shape& begin, const Shape& end);
-// Windows along an axis, which becomes two: element (o, k) of [count, kernel] is o * stride +
-// k * dilation of it, all of them inside.
+// Windows along neighbouring axes, the first of which is `axis`.  Their places are in the axes'
+// own, and behind these is an axis for each with what lies in a window: element (o, k) is o *
+// stride + k * dilation of the axis, all of them inside.
 struct Unfolding {
+  struct Along {
+    Dim count;  // of windows
+    int64_t kernel = 1;
+    int64_t stride = 1;
+    int64_t dilation = 1;
+  };
   int64_t axis = 0;
-  Dim count;
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t dilation = 1;
+  std::vector<Along> along;
 };
 UOp make_unfold(const UOp& x, const Unfolding& windows);
 Unfolding unfolding(const UOp& node);

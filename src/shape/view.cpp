@@ -115,12 +115,19 @@ std::optional<View> move_view(const View& view, Op op, const Shape& p) {
       }
       return out;
     case Op::Unfold: {
-      const auto axis = static_cast<ptrdiff_t>(p[0].value());
-      const Dim step = view.strides[static_cast<size_t>(axis)];
-      out.shape[static_cast<size_t>(axis)] = p[1];
-      out.shape.insert(out.shape.begin() + axis + 1, p[2]);
-      out.strides[static_cast<size_t>(axis)] = step * p[3];
-      out.strides.insert(out.strides.begin() + axis + 1, step * p[4]);
+      const size_t n = p.size() / 4;
+      const auto first = static_cast<size_t>(p[0].value());
+      const auto behind = static_cast<ptrdiff_t>(first + n);
+      out.shape.insert(out.shape.begin() + behind, n, Dim(0));
+      out.strides.insert(out.strides.begin() + behind, n, Dim(0));
+      for (size_t i = 0; i < n; ++i) {
+        const Dim* w = &p[1 + 4 * i];
+        const Dim& step = view.strides[first + i];
+        out.shape[first + i] = w[0];
+        out.strides[first + i] = step * w[2];
+        out.shape[first + n + i] = w[1];
+        out.strides[first + n + i] = step * w[3];
+      }
       return out;
     }
     default:
@@ -248,10 +255,15 @@ std::vector<UOp> apply_movement_op(const UOp& node, const std::vector<UOp>& inde
       }
       return out;
     case Op::Unfold: {
-      const auto axis = static_cast<ptrdiff_t>(p[0].value());
-      const auto at = static_cast<size_t>(axis);
-      out.erase(out.begin() + axis + 1);
-      out[at] = add(mul(index[at], p[3].uop(graph)), mul(index[at + 1], p[4].uop(graph)));
+      const size_t n = p.size() / 4;
+      const auto first = static_cast<size_t>(p[0].value());
+      const auto behind = out.begin() + static_cast<ptrdiff_t>(first + n);
+      out.erase(behind, behind + static_cast<ptrdiff_t>(n));
+      for (size_t i = 0; i < n; ++i) {
+        const Dim* w = &p[1 + 4 * i];
+        out[first + i] =
+            add(mul(index[first + i], w[2].uop(graph)), mul(index[first + n + i], w[3].uop(graph)));
+      }
       return out;
     }
     default:

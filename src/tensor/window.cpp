@@ -34,17 +34,10 @@ Dim window_count(const Dim& size, int64_t kernel, int64_t stride, int64_t dilati
 
 Tensor windows(const Tensor& x, const Ints& kernel, const Ints& strides, const Ints& dilations,
                const Shape& counts) {
-  const size_t n = kernel.size();
-  const size_t lead = x.shape().size() - n;
-  UOp node = x.node();
-  // From the last axis on, so that those before keep their places; [count, kernel] for each.
-  for (size_t i = n; i-- > 0;)
-    node = make_unfold(
-        node, {static_cast<int64_t>(lead + i), counts[i], kernel[i], strides[i], dilations[i]});
-  Ints order = every_axis(static_cast<int64_t>(lead));
-  for (size_t i = 0; i < n; ++i) order.push_back(static_cast<int64_t>(lead + 2 * i));
-  for (size_t i = 0; i < n; ++i) order.push_back(static_cast<int64_t>(lead + 2 * i + 1));
-  return x.with(make_permute(node, order));
+  Unfolding unfolding{static_cast<int64_t>(x.shape().size() - kernel.size()), {}};
+  for (size_t i = 0; i < kernel.size(); ++i)
+    unfolding.along.push_back({counts[i], kernel[i], strides[i], dilations[i]});
+  return x.with(make_unfold(x.node(), unfolding));
 }
 
 Window Window::with_kernel(Ints sizes) const {

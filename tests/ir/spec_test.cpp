@@ -110,7 +110,7 @@ const std::vector<Planted>& planted_in_tensors() {
        [](Pieces& p) { return p.g.make(Op::Shrink, {p.buffer}, Ints{-1, 3}); }},
       {"a shrink ends after it begins",
        [](Pieces& p) { return p.g.make(Op::Shrink, {p.buffer}, Ints{3, 2}); }},
-      {"an unfolding is an axis and four numbers",
+      {"an unfolding is an axis and four numbers for each",
        [](Pieces& p) { return p.g.make(Op::Unfold, {p.buffer}, Ints{0, 2, 3, 1}); }},
       {"there are some windows, or none",
        [](Pieces& p) { return p.g.make(Op::Unfold, {p.buffer}, Ints{0, -2, 3, 1, 1}); }},

@@ -84,9 +84,10 @@ int64_t source_of(const UOp& node, const Ints& index, const Ints& from, int64_t 
   const Ints& p = node.ints();
   Ints source(from.size());
   if (node.op() == Op::Unfold) {
-    const auto axis = static_cast<size_t>(p[0]);
-    for (size_t i = 0; i < from.size(); ++i)
-      source[i] = i == axis ? index[i] * p[3] + index[i + 1] * p[4] : index[i < axis ? i : i + 1];
+    const size_t first = static_cast<size_t>(p[0]), n = p.size() / 4;
+    for (size_t i = 0; i < from.size(); ++i) source[i] = index[i < first + n ? i : i + n];
+    for (size_t i = 0; i < n; ++i)
+      source[first + i] = source[first + i] * p[3 + 4 * i] + index[first + n + i] * p[4 + 4 * i];
     return flattened(source, from);
   }
   for (size_t i = 0; i < from.size(); ++i) {

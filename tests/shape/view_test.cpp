@@ -54,13 +54,17 @@ class ViewTest : public ::testing::Test {
         next.erase(next.begin() + static_cast<int64_t>(axis) + 1);
         return make_reshape(x, to_shape(next));
       case 5: {  // windows
-        const int64_t kernel = 1 + below(shape[axis]);
-        const int64_t dilation = 1 + below(2);
-        const int64_t rest = shape[axis] - 1 - (kernel - 1) * dilation;
-        if (rest < 0 || shape.size() > 6) return x;
-        const int64_t stride = 1 + below(3);
-        return make_unfold(
-            x, {static_cast<int64_t>(axis), rest / stride + 1, kernel, stride, dilation});
+        Unfolding windows{static_cast<int64_t>(axis), {}};
+        for (size_t i = axis; i < std::min(axis + 1 + static_cast<size_t>(below(2)), shape.size());
+             ++i) {
+          const int64_t kernel = 1 + below(shape[i]);
+          const int64_t dilation = 1 + below(2);
+          const int64_t rest = shape[i] - 1 - (kernel - 1) * dilation;
+          if (rest < 0 || shape.size() > 5) return x;
+          const int64_t stride = 1 + below(3);
+          windows.along.push_back({rest / stride + 1, kernel, stride, dilation});
+        }
+        return make_unfold(x, windows);
       }
       default:  // one becomes two
         for (const int64_t d : {int64_t{2}, int64_t{3}, int64_t{1}}) {
