@@ -1,11 +1,12 @@
 #include "schedule/layout.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
+#include "schedule/kernel_axes.h"
 #include "schedule/schedule.h"
-#include "shape/movement_axis.h"
 #include "shape/shape.h"
 #include "shape/winograd.h"
 
@@ -16,8 +17,6 @@ namespace {
 constexpr double kContraction = 1;  // what a vote counts
 constexpr double kReduction = 0.5;
 constexpr double kFollower = 0.5;
-// A shorter axis is not worth an order of its own.
-constexpr int64_t kExtentMin = 8;
 // Rows that start so many bytes apart fall into the same sets of a cache, or every second one does
 // (a stride of two reads those); a line more sets them apart.
 constexpr int64_t kSetsBytes = 2048;
@@ -28,11 +27,11 @@ constexpr uint64_t kNoAxis = uint64_t{1} << 63;
 class LayoutChoice {
  public:
   LayoutChoice(Decision& decision, std::span<const UOp> outputs)
-      : decision_(decision), fixed_(decision.stored.size()) {
+      : decision_(decision), axes_(decision), fixed_(decision.stored.size()) {
     for (const UOp& out : outputs) {
       UOp base = out;
       fixed_[base.id()] = 1;
-      while (!is_buffer(base) && has(base.op(), kMovement))
+      while (!axes_.is_buffer(base) && has(base.op(), kMovement))
         fixed_[(base = UOp(base.src(0))).id()] = 1;
     }
     for (const UOp& u : decision.order) {
@@ -48,7 +47,7 @@ class LayoutChoice {
     // Readers come after what they read: from the end on, every vote is cast before it is counted.
     for (size_t i = decision_.order.size(); i-- > 0;) {
       const UOp& u = decision_.order[i];
-      if (!is_buffer(u) || has_memory(u)) continue;
+      if (!axes_.is_buffer(u) || has_memory(u)) continue;
       if (const UOp* whole = decision_.slice(u)) {
         visit_kernel(u, innermost_[whole->node()]);
         continue;
@@ -60,22 +59,6 @@ class LayoutChoice {
   }
 
  private:
-  using Axis = std::optional<size_t>;
-  struct Visit {
-    UOp node;
-    Axis axis;  // the one that the kernel's result has innermost
-  };
-
-  bool is_buffer(const UOp& u) const {
-    return has_memory(u) || decision_.stored[u.id()] || decision_.slice(u);
-  }
-
-  // 0 where a run says: rows of such a size begin anywhere, and their last vector is a part.
-  static int64_t extent(const UOp& u, size_t axis) {
-    const Dim& d = shape_of(u)[axis];
-    return d.is_const() ? d.value() : 0;
-  }
-
   // The innermost axis of a stored value, which gets its layout.
   Axis choose(const UOp& u) {
     const Shape& shape = shape_of(u);
@@ -85,10 +68,14 @@ class LayoutChoice {
     if (fixed_[u.id()] || shape.size() < 2) return last;
     std::vector<double>& votes = votes_[u.node()];
     votes.resize(shape.size());
-    if (const Axis columns = columns_of(u)) votes[*columns] += kContraction;
+    const Axis columns = axes_.columns_of(u);
+    if (columns) votes[*columns] += kContraction;
     size_t best = last;
+    const auto wins = [&](size_t i) {  // how it is written decides between as many votes
+      return votes[i] > votes[best] || (votes[i] == votes[best] && i == columns);
+    };
     for (size_t i = 0; i < shape.size(); ++i)
-      if (shape.size() > 2 && votes[i] > votes[best] && extent(u, i) >= kExtentMin) best = i;
+      if (shape.size() > 2 && extent(u, i) >= KernelAxes::kExtentMin && wins(i)) best = i;
     const int64_t gap = votes[best] >= kContraction ? gap_after(u, best) : 0;
     const size_t planes = chosen_axes(u);
     const int64_t apart = best >= planes ? gap_between(u, planes, best, gap) : 0;
@@ -146,85 +133,15 @@ class LayoutChoice {
     return rows >= kRowsMin ? kLineBytes / u.dtype().bytes() : 0;
   }
 
-  // The axis of `u` along which the columns of the contraction run that its kernel ends with.
-  Axis columns_of(const UOp& u) const {
-    const auto rank = shape_of(u).size();
-    for (size_t axis = 0; axis < rank; ++axis) {
-      Visit at{u, axis};
-      bool first = true;
-      while (at.axis && (first || !is_buffer(at.node))) {
-        first = false;
-        if (const UOp* weights = weights_of(at.node)) {
-          const UOp& product = at.node.src(0);
-          const UOp& data = product.src(0) == *weights ? product.src(1) : product.src(0);
-          if (repeats(data, *at.axis) && !repeats(*weights, *at.axis)) return axis;
-          break;
-        }
-        if (at.node.src().empty()) break;
-        at = below(at, main_source(at.node));
-      }
-    }
-    return std::nullopt;
-  }
-
-  // The operand that continues towards the contraction: the largest, of equals the first.
-  static size_t main_source(const UOp& u) {
-    size_t best = 0;
-    for (size_t i = 1; i < sources(u); ++i)
-      if (size_of(u.src(i)) > size_of(u.src(best))) best = i;
-    return best;
-  }
-
-  static double size_of(const UOp& u) {
-    while (u.op() == Op::Expand) return size_of(u.src(0));
-    double n = 1;
-    for (const Dim& d : shape_of(u)) n *= static_cast<double>(upper_bound(d));
-    return n;
-  }
-
-  // Of a contraction, the operand that is not computed here while the other is; null if it has
-  // none.
-  const UOp* weights_of(const UOp& reduce) const {
-    if (reduce.op() != Op::ReduceAxis || reduce.reduce_arg().op != Op::Add) return nullptr;
-    const UOp& product = reduce.src(0);
-    if (product.op() != Op::Mul || is_buffer(product)) return nullptr;
-    const bool first = is_given(product.src(0));
-    const bool second = is_given(product.src(1));
-    if (first == second) return nullptr;
-    return &product.src(first ? 0 : 1);
-  }
-
-  static bool is_given(UOp u) {
-    while (!has_memory(u) && (has(u.op(), kMovement) || u.op() == Op::Cast)) u = UOp(u.src(0));
-    return has_memory(u);
-  }
-
-  // The sources that hold elements: the others of a movement are sizes.
-  static size_t sources(const UOp& u) { return has(u.op(), kMovement) ? 1 : u.src().size(); }
-
-  // Where an axis of a node's result is in one of its sources.
-  static Visit below(const Visit& at, size_t source) {
-    const UOp& s = at.node.src(source);
-    if (!at.axis) return {s, std::nullopt};
-    if (has(at.node.op(), kMovement)) return {s, axis_below(at.node, *at.axis)};
-    if (at.node.op() == Op::Winograd) return {s, winograd_transform(at.node).axis_below(*at.axis)};
-    const bool keeps = has(at.node.op(), kElementwise) || at.node.op() == Op::ReduceAxis ||
-                       at.node.op() == Op::Contiguous || at.node.op() == Op::Concat;
-    const bool same = keeps && *at.axis < shape_of(s).size() &&
-                      (at.node.op() == Op::Concat || at.node.op() == Op::ReduceAxis ||
-                       shape_of(s)[*at.axis] == shape_of(at.node)[*at.axis]);
-    return {s, same ? at.axis : std::nullopt};
-  }
-
   // Votes of the kernel of `root` on what it reads; `axis` is innermost in its result.
   void visit_kernel(const UOp& root, const Axis& axis) {
-    std::vector<Visit> stack{{root, axis}};
+    std::vector<AxisOfNode> stack{{root, axis}};
     NodeTable<uint64_t> seen;  // the axes that each was reached along, as bits
     bool first = true;
     while (!stack.empty()) {
-      const Visit at = std::move(stack.back());
+      const AxisOfNode at = std::move(stack.back());
       stack.pop_back();
-      if (!first && is_buffer(at.node)) {
+      if (!first && axes_.is_buffer(at.node)) {
         vote(at, kFollower);
         continue;
       }
@@ -237,19 +154,28 @@ class LayoutChoice {
         for (const UOp& s : at.node.src()) stack.push_back({s, std::nullopt});
         continue;
       }
-      for (size_t i = 0; i < sources(at.node); ++i) stack.push_back(below(at, i));
+      for (size_t i = 0; i < KernelAxes::sources(at.node); ++i)
+        stack.push_back(KernelAxes::below(at, i));
     }
   }
 
-  // A contraction votes for the longest axis that it reduces, a row reduction for its last if that
-  // is not short; false if no such axis was found.
+  // A gradient of weights votes for the columns of what it reads, another contraction for the
+  // longest axis that it reduces, a row reduction for its last if that is not short; false if no
+  // such axis was found.
   bool vote_of_reduction(const UOp& reduce) {
-    const UOp* weights = weights_of(reduce);
+    bool found = false;
+    const std::array<Axis, 2> columns = axes_.columns_of_gradient(reduce);
+    for (size_t factor = 0; factor < 2; ++factor)
+      if (columns[factor])
+        found |= follow({reduce.src(0).src(factor), columns[factor]}, kContraction);
+    if (found) return true;
+    const UOp* weights = axes_.weights_of(reduce);
     const Ints& axes = reduce.reduce_arg().axes;
     if (!weights) {
       const auto axis = static_cast<size_t>(axes.back());
       const Dim& size = shape_of(reduce.src(0))[axis];
-      if (!size.is_const() || size.value() >= kExtentMin) follow({reduce.src(0), axis}, kReduction);
+      if (!size.is_const() || size.value() >= KernelAxes::kExtentMin)
+        follow({reduce.src(0), axis}, kReduction);
       return false;
     }
     const UOp& product = reduce.src(0);
@@ -257,7 +183,7 @@ class LayoutChoice {
     Axis longest;
     for (int64_t a : axes) {
       const auto axis = static_cast<size_t>(a);
-      if (extent(data, axis) >= kExtentMin &&
+      if (extent(data, axis) >= KernelAxes::kExtentMin &&
           (!longest || extent(data, axis) > extent(data, *longest)))
         longest = axis;
     }
@@ -265,24 +191,25 @@ class LayoutChoice {
   }
 
   // Casts a vote on each buffer that the axis leads to; false if there is none.
-  bool follow(Visit start, double weight) {
-    std::vector<Visit> stack{std::move(start)};
+  bool follow(AxisOfNode start, double weight) {
+    std::vector<AxisOfNode> stack{std::move(start)};
     bool found = false;
     for (int steps = 0; !stack.empty() && steps < 1000; ++steps) {
-      const Visit at = std::move(stack.back());
+      const AxisOfNode at = std::move(stack.back());
       stack.pop_back();
       if (!at.axis) continue;
-      if (is_buffer(at.node)) {
+      if (axes_.is_buffer(at.node)) {
         vote(at, weight);
         found = true;
         continue;
       }
-      for (size_t i = 0; i < sources(at.node); ++i) stack.push_back(below(at, i));
+      for (size_t i = 0; i < KernelAxes::sources(at.node); ++i)
+        stack.push_back(KernelAxes::below(at, i));
     }
     return found;
   }
 
-  void vote(const Visit& at, double weight) {
+  void vote(const AxisOfNode& at, double weight) {
     const UOp* whole = decision_.slice(at.node);
     const UOp& base = whole ? *whole : at.node;
     if (!at.axis || has_memory(base) || base.op() == Op::Scatter) return;
@@ -292,6 +219,7 @@ class LayoutChoice {
   }
 
   Decision& decision_;
+  KernelAxes axes_;
   std::vector<uint8_t> fixed_;
   NodeTable<std::vector<double>> votes_;  // per axis
   NodeTable<Axis> innermost_;

@@ -3,8 +3,9 @@
 // Every value that nobody outside sees may have another axis innermost than its last.  Contractions
 // with an operand that is not computed here (weights) vote: the reader for the axis that it
 // reduces, the writer for the axis along which its columns run, so that a chain of convolutions
-// settles on channels last.  What neither reads nor writes a contraction takes the axis that its
-// readers have.
+// settles on channels last.  The gradient of weights is summed over images and pixels: it votes for
+// the columns of both its factors.  What neither reads nor writes a contraction takes the axis that
+// its readers have; between as many votes the writer's columns decide.
 #pragma once
 
 #include <span>

@@ -102,6 +102,26 @@ TEST_F(LayoutTest, TheSlicesOfAConcatenationShareItsLayout) {
   check(y);
 }
 
+// A filter's gradient sums over the images, of which there are more than rows or columns: the
+// pixels keep the channels last in which they are written.
+TEST_F(LayoutTest, AFilterGradientVotesForChannels) {
+  const Tensor pixels = given({16, 1, 8, 8});
+  const Tensor out = conv3(given({16, 4, 6, 6}), 8);
+  const auto by_channel = [](const Tensor& t) { return permute(t, {1, 0, 2, 3}); };
+  const Tensor gradient = conv(by_channel(pixels), by_channel(out), Tensor(), {});
+  EXPECT_EQ(strides(gradient).front(), (Ints{288, 1, 48, 8}));
+  check(gradient);
+  // Chosen by a value that is read, as a derivative is, and with pixels that are computed.
+  const Tensor other = given({16, 8, 6, 6});
+  const Tensor masked = where(less(other, neg(other)), out, other);
+  const Tensor both = conv(by_channel(conv3(pixels, 8)), by_channel(masked), Tensor(), {});
+  const std::vector<Ints> all = strides(both);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0][1], 1);
+  EXPECT_EQ(all[1][1], 1);
+  check(both);
+}
+
 TEST_F(LayoutTest, MatricesStayAsTheyAre) {
   const Tensor x = neg(given({2, 12, 16}));
   const Tensor y = matmul(relu(matmul(x, given({16, 24}))), given({24, 16}));
