@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checked.h"
 #include "ir/build.h"
 #include "shape/movement_axis.h"
 #include "tensor/movement.h"
@@ -255,12 +256,13 @@ Adjoint Adjoint::with_spread_taps(size_t axis, const Unfolding::Along& w) const 
 }
 
 // Places a stride apart have the same taps, every stride-th one.  The taps, [taps, 1, ..], become
-// [taps of a phase, phases, ..].
-Adjoint Adjoint::with_phases(size_t axis, const Unfolding::Along& w) const {
-  const int64_t taps = (w.kernel + w.stride - 1) / w.stride;
-  Shape whole = shape();
-  whole[axis] = taps * w.stride;
-  const Adjoint all = cut_to(whole);
+// [taps of a phase, phases, ..]; `first` taps stand before them.
+Adjoint Adjoint::with_phases(size_t axis, const Unfolding::Along& w, int64_t first) const {
+  const int64_t taps = (first + w.kernel + w.stride - 1) / w.stride;
+  Shape before(shape().size(), Dim(0)), after = before;
+  before[axis] = first;
+  after[axis] = taps * w.stride - first - w.kernel;
+  const Adjoint all = padded(before, after);
   return all.each([&](const UOp& f) {
     const size_t from = at(axis);
     Shape split = shape_of(f);
@@ -298,7 +300,8 @@ Adjoint Adjoint::cut_to(const Shape& to) const {
   return shrunk(none, end).padded(none, more);
 }
 
-Adjoint Adjoint::folded(const Unfolding& windows, const Shape& sizes) const {
+Adjoint Adjoint::folded(const Unfolding& windows, const Shape& sizes,
+                        const Ints& padding) const {
   const auto first = static_cast<size_t>(windows.axis);
   const size_t n = windows.along.size();
   // [.., windows.., taps.., ..] to [.., (windows, taps, phases).., ..].
@@ -310,6 +313,7 @@ Adjoint Adjoint::folded(const Unfolding& windows, const Shape& sizes) const {
       order[first + 3 * i + k] = static_cast<int64_t>(first + k * n + i);
   Adjoint out = reshaped(apart).permuted(order);
   bool has_phases = false;
+  Ints firsts(n);
   for (size_t i = n; i-- > 0;) {
     Unfolding::Along w = windows.along[i];
     const size_t place = first + 3 * i;
@@ -317,7 +321,11 @@ Adjoint Adjoint::folded(const Unfolding& windows, const Shape& sizes) const {
       out = out.with_spread_taps(place + 1, w);
       w = {w.count, (w.kernel - 1) * w.dilation + 1, w.stride, 1};
     }
-    if (w.stride > 1) out = out.with_phases(place + 1, w);
+    if (w.stride > 1) {
+      // The first element that is asked for is of the first phase.
+      firsts[i] = tiny::floor_mod(-padding[i], w.stride);
+      out = out.with_phases(place + 1, w, firsts[i]);
+    }
     has_phases |= w.stride > 1;
     out = out.with_taps_summed(place, w.dilation);
   }
@@ -331,7 +339,9 @@ Adjoint Adjoint::folded(const Unfolding& windows, const Shape& sizes) const {
   }
   std::copy(sizes.begin(), sizes.end(), whole.begin() + windows.axis);
   if (has_phases) out = Adjoint(out.total());
-  return out.reshaped(joined).cut_to(whole);
+  Shape begin(joined.size(), Dim(0));
+  for (size_t i = 0; i < n; ++i) begin[first + i] = firsts[i];
+  return out.reshaped(joined).shrunk(begin, joined).cut_to(whole);
 }
 
 }  // namespace tiny

@@ -44,7 +44,8 @@ class Adjoint {
   // Summed along the axes, which stay with size 1.
   Adjoint summed(const Ints& axes) const;
   // Of axes of these sizes that were unfolded: the windows that an element is in are summed.
-  Adjoint folded(const Unfolding& windows, const Shape& sizes) const;
+  // `padding`: how many of the first elements of each axis nobody will ask for.
+  Adjoint folded(const Unfolding& windows, const Shape& sizes, const Ints& padding) const;
 
  private:
   template <typename F>
@@ -54,7 +55,7 @@ class Adjoint {
   Shape with_sums(const Shape& shape) const;    // behind the sizes of what is summed
   Shape behind_sums(const Shape& shape) const;  // behind zeros
   Adjoint with_spread_taps(size_t axis, const Unfolding::Along& w) const;
-  Adjoint with_phases(size_t axis, const Unfolding::Along& w) const;
+  Adjoint with_phases(size_t axis, const Unfolding::Along& w, int64_t first) const;
   Adjoint with_taps_summed(size_t axis, int64_t dilation) const;
   Adjoint cut_to(const Shape& shape) const;
 

@@ -87,7 +87,14 @@ void of_flip(Step& step) {
 void of_unfold(Step& step) {
   const Unfolding windows = unfolding(step.node());
   const auto first = below(step).begin() + windows.axis;
-  step.give(0, step.reached().folded(windows, {first, first + std::ssize(windows.along)}));
+  const Shape sizes(first, first + std::ssize(windows.along));
+  Ints padding(sizes.size());
+  if (const UOp& x = step.source(0); x.op() == Op::Pad)
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const int64_t before = x.ints()[static_cast<size_t>(windows.axis) + i];
+      padding[i] = before == kSymbolicDim ? 0 : before;
+    }
+  step.give(0, step.reached().folded(windows, sizes, padding));
 }
 
 // Elements that are there twice add up.
