@@ -136,6 +136,8 @@ void of_after(Step& step) {
   const UOp before = base;
   if (step.wants(1)) {
     UOp seen = make_reshape(total, shape_of(before));
+    if (std::ranges::any_of(moves, [](const UOp& m) { return m.op() == Op::AsStrided; }))
+      seen = seen.graph().make(Op::Contiguous, {seen});  // memory for it to be a view of
     step.give(1, moved(moves, seen));
   }
   if (!step.wants(0)) return;

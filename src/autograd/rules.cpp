@@ -76,6 +76,7 @@ constexpr GradientRule kRules[] = {
     {Op::ReduceAxis, of_reduce},
     {Op::Winograd, nullptr, kLater},
     {Op::Gather, of_gather},
+    {Op::Scatter, of_scatter},
     {Op::Concat, of_concat},
     {Op::Contiguous, of_same},
     {Op::After, of_after},

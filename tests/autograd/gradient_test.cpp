@@ -9,9 +9,11 @@
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
+#include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/reduce.h"
+#include "tensor/scatter.h"
 #include "tensor/value.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"
@@ -146,6 +148,33 @@ TEST_F(GradientTest, OfMovement) {
         {point({5, 4})});
   check([](const auto& in) { return pad(flip(in[0], {0}), {1, 0}, {0, 2}, 3); }, {point({3, 2})});
   check([](const auto& in) { return as_strided(in[0] * in[0], {3, 3}, {2, 1}, 1); }, {point({9})});
+}
+
+TEST_F(GradientTest, OfIndexing) {
+  const int64_t rows[] = {2, 0, 2, 1}, flat[] = {3, 1, 3, 0, 2, 2};
+  const Tensor index = from_data(context_, kInt64, {4}, rows, 32);
+  const Tensor along = from_data(context_, kInt64, {2, 3}, flat, 48);
+  check([&](const auto& in) { return gather(in[0], index, 0); }, {point({3, 5})});
+  check([&](const auto& in) { return take_along_axis(in[0], along, 1); }, {point({2, 4})});
+  for (const Fold fold : {Fold::None, Fold::Add, Fold::Mul, Fold::Max, Fold::Min}) {
+    SCOPED_TRACE(static_cast<int>(fold));
+    check([&](const auto& in) { return scatter_elements(in[0], along, in[1], 1, fold); },
+          {point({2, 4}), point({2, 3})});
+  }
+  check([](const auto& in) { return concat(std::vector<Tensor>{in[0], in[1] * in[1]}, 1); },
+        {point({2, 3}), point({2, 2})});
+}
+
+// A write to a view: what was there before has no part in what was written.
+TEST_F(GradientTest, OfWrites) {
+  check(
+      [](const auto& in) {
+        Tensor x = in[0] * in[0];
+        Tensor part = slice(x, {1, 0}, {3, 4}, {1, 2});
+        assign(part, in[1] * in[1]);
+        return x * x;
+      },
+      {point({4, 4}), point({2, 2})});
 }
 
 TEST_F(GradientTest, OfGradients) {
