@@ -1,6 +1,6 @@
 #include "autograd/gradient.h"
 
-#include "autograd/rules.h"
+#include "autograd/backward.h"
 #include "base/error.h"
 #include "ir/build.h"
 #include "shape/movement_axis.h"
@@ -11,62 +11,6 @@
 namespace tiny {
 
 namespace {
-
-class Backward {
- public:
-  Backward(std::vector<UOp> losses, std::vector<UOp> targets)
-      : order_(topological(losses)), depends_(id_limit()), reached_(id_limit()) {
-    for (const UOp& t : targets)
-      if (t.id() < depends_.size()) depends_[t.id()] = true;
-    for (const UOp& u : order_) {
-      if (depends_[u.id()] || !gradient_rule(u.op()).apply) continue;
-      for (const UOp& s : u.src()) depends_[u.id()] = depends_[u.id()] || changes(s);
-    }
-  }
-
-  bool depends(const UOp& node) const { return depends_[node.id()]; }
-
-  void reach(const UOp& node, Adjoint adjoint) {
-    Adjoint& here = reached_[node.id()];
-    here = here ? Adjoint(add(here.total(), adjoint.total())) : std::move(adjoint);
-  }
-
-  // Every user of a node comes before it: what reaches it is complete.
-  void run() {
-    for (size_t i = order_.size(); i-- > 0;) {
-      const UOp& node = order_[i];
-      if (!depends(node) || !reached_[node.id()]) continue;
-      const GradientRule& rule = gradient_rule(node.op());
-      if (!rule.apply) continue;
-      std::vector<bool> wanted;
-      bool any = false;
-      for (const UOp& s : node.src()) {
-        wanted.push_back(changes(s));
-        any |= wanted.back();
-      }
-      if (!any) continue;
-      const OriginScope origin(node);
-      Step step(node, reached_[node.id()], wanted);
-      rule.apply(step);
-      for (size_t s = 0; s < wanted.size(); ++s)
-        if (wanted[s] && step.given(s)) reach(node.src(s), step.given(s));
-    }
-  }
-
-  UOp of(const UOp& target) const { return reached_[target.id()].total(); }
-  bool reached(const UOp& target) const {
-    return target.id() < reached_.size() && static_cast<bool>(reached_[target.id()]);
-  }
-
- private:
-  size_t id_limit() const { return order_.front().graph().id_limit(); }
-  // Floats that depend on a target.
-  bool changes(const UOp& u) const { return u.dtype().is_float() && depends_[u.id()]; }
-
-  std::vector<UOp> order_;
-  std::vector<bool> depends_;
-  std::vector<Adjoint> reached_;
-};
 
 // A target without what only orders its elements: movement of movement is made as one, past it.
 struct Target {
@@ -112,15 +56,15 @@ std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Te
     found.push_back(target_of(target));
     to.push_back(found.back().base);
   }
-  Backward backward(from, to);
+  Backward backward(all.front().context_ref(), from, to);
   for (size_t i = 0; i < losses.size(); ++i)
     backward.reach(from[i],
                    Adjoint(upstream_of(losses[i], i < upstreams.size() ? upstreams[i] : Tensor())));
   backward.run();
   std::vector<Tensor> out;
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (backward.reached(to[i])) {
-      out.push_back(targets[i].with(moved(found[i].moves, backward.of(to[i]))));
+    if (const UOp slope = backward.of(to[i])) {
+      out.push_back(targets[i].with(moved(found[i].moves, slope)));
       continue;
     }
     require(unused_are_zero, Status::InvalidArgument, "target ", i, " of shape ",

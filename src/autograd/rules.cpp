@@ -16,7 +16,7 @@ constexpr char kLeaf[] = "it is made of nothing";
 constexpr char kSteps[] = "its values are whole numbers or truths, which do not change by a little";
 constexpr char kBits[] = "bits are no number that changes by a little";
 constexpr char kLater[] = "schedules are made of it, when gradients have been taken";
-constexpr char kPart[] = "Scan has its rule";
+constexpr char kLoop[] = "loops have a rule of their own: loop_rule.h";
 
 constexpr GradientRule kRules[] = {
     {Op::Const, nullptr, kLeaf},
@@ -82,8 +82,9 @@ constexpr GradientRule kRules[] = {
     {Op::After, of_after},
     {Op::Assign, of_assign},
     {Op::Copy, of_same},
-    {Op::ScanStep, nullptr, kPart},
-    {Op::ScanStore, nullptr, kPart},
+    {Op::ScanStep, nullptr, kLoop},
+    {Op::ScanStore, nullptr, kLoop},
+    {Op::Scan, nullptr, kLoop},
 };
 
 }  // namespace

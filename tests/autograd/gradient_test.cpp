@@ -12,6 +12,7 @@
 #include "tensor/joining.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
+#include "tensor/recurrence.h"
 #include "tensor/reduce.h"
 #include "tensor/scatter.h"
 #include "tensor/value.h"
@@ -163,6 +164,23 @@ TEST_F(GradientTest, OfIndexing) {
   }
   check([](const auto& in) { return concat(std::vector<Tensor>{in[0], in[1] * in[1]}, 1); },
         {point({2, 3}), point({2, 2})});
+}
+
+// A recurrence: inputs, a state that is an output and one that is not, weights of all steps.
+TEST_F(GradientTest, OfRecurrences) {
+  for (const bool reverse : {false, true})
+    for (const bool shown : {false, true}) {
+      const auto cell = [&](const std::vector<Tensor>& in) {
+        const Recurrence r{5, {{in[0], 0, reverse}}, {in[1], in[1]}, {reverse}};
+        const RecurrenceResult made = recur(context_, r, [&](const RecurrenceStep& now) {
+          const Tensor h = tanh(matmul(now.state[0], in[2]) + now.inputs[0]);
+          const Tensor c = now.state[1] * sin(h) + in[3];
+          return RecurrenceResult{{shown ? h : h * c}, {h, c}};
+        });
+        return made.outputs[0] * made.state[1];
+      };
+      check(cell, {point({5, 2, 3}), point({2, 3}), point({3, 3}), point({3})});
+    }
 }
 
 // A write to a view: what was there before has no part in what was written.
