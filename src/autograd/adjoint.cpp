@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "ir/build.h"
+#include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
@@ -84,8 +85,10 @@ class Skew {
     size_ = count + reach_;
   }
 
-  // `ends` of a factor that is to be zero where there is no window, even if it is one value.
+  // `ends` of a factor that is to be zero where there is no window, even if it is one value.  Another
+  // one may have anything there.
   UOp operator()(const UOp& factor, bool ends) const {
+    if (!ends && has(factor.op(), kElementwise) && !has_memory(factor)) return of_sources(factor);
     const bool varies = ends || !repeats(factor, axis_);
     const bool varies_in_window = !repeats(factor, axis_ + 1);
     if (!varies) return widened(factor, axis_, size_);
@@ -95,6 +98,13 @@ class Skew {
   }
 
  private:
+  // Of its sources each may be one value along windows or along their taps.
+  UOp of_sources(const UOp& factor) const {
+    std::vector<UOp> sources;
+    for (const UOp& s : factor.src()) sources.push_back((*this)(s, false));
+    return factor.with_src(sources);
+  }
+
   // [size, kernel, ..]: for each place the windows that it may be in, the last tap's first.
   UOp windows(const UOp& padded) const {
     return flipped_axis(

@@ -22,6 +22,43 @@ void of_extremum_of_axes(Step& step) {
   step.give(0, step.reached().expanded(shape_of(x)).times(where(is_best, share, number(x, 0))));
 }
 
+// Whether a value's last axes are what lies in its windows, and these are folded.
+bool folds_windows(const UOp& reduce) {
+  const UOp& x = reduce.src(0);
+  if (x.op() != Op::Unfold) return false;
+  const Unfolding windows = unfolding(x);
+  const Ints& axes = reduce.reduce_arg().axes;
+  const auto n = std::ssize(windows.along);
+  if (std::ssize(axes) != n) return false;
+  for (int64_t i = 0; i < n; ++i)
+    if (axes[static_cast<size_t>(i)] != windows.axis + n + i) return false;
+  return true;
+}
+
+// Of windows the first that is it has all: its place in the window is stored, in a byte where that
+// holds it.
+void of_extremum_of_windows(Step& step) {
+  const UOp& x = step.source(0);
+  const Shape& shape = shape_of(x);
+  const Ints& axes = step.node().reduce_arg().axes;
+  Graph& graph = x.graph();
+  Shape window(shape.size(), Dim(1));
+  int64_t count = 1;
+  for (int64_t a : axes) {
+    const auto axis = static_cast<size_t>(a);
+    window[axis] = shape[axis];
+    count *= shape[axis].value();
+  }
+  const DType dtype = count <= UINT8_MAX ? kUInt8 : kInt32;
+  const auto spread = [&](const UOp& u) { return make_expand(u, shape); };
+  const UOp place = spread(make_reshape(make_iota(graph, count, dtype), window));
+  const UOp nowhere = broadcast_to(graph.constant_int(dtype, count), shape);
+  const UOp is_best = logical_or(equal(x, spread(step.node())), not_equal(x, x));
+  const UOp first = make_reduce(where(is_best, place, nowhere), Op::Min, axes);
+  const UOp stored = graph.make(Op::Contiguous, {first});
+  step.give(0, step.reached().expanded(shape).where(equal(place, spread(stored))));
+}
+
 // The product of the others: all of it by the element, but where that is 0; of two zeros none
 // counts.
 void of_product_of_axes(Step& step) {
@@ -47,7 +84,7 @@ void of_reduce(Step& step) {
       return step.give(0, step.reached().expanded(shape_of(step.source(0))));
     case Op::Max:
     case Op::Min:
-      return of_extremum_of_axes(step);
+      return folds_windows(step.node()) ? of_extremum_of_windows(step) : of_extremum_of_axes(step);
     case Op::Mul:
       return of_product_of_axes(step);
     default:
