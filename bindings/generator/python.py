@@ -10,7 +10,7 @@ import enum
 
 from . import native
 from ._dimension import number
-from ._operands import first, lists, made, operand, whole
+from ._operands import dtype as dtype_, first, lists, made, operand, whole
 '''
 
 
@@ -39,6 +39,8 @@ def passed(call, item):
         return f"operand(self, {name})"
     if item.kind == "int64_t":
         return f"number({name})"
+    if item.type == "tiny_dtype":
+        return f"dtype_({name})"
     if item.kind == "lists":
         return f"lists({', '.join(identifier(name) for name in item.names)})"
     if item.kind == "flags":
@@ -117,11 +119,24 @@ KNOWN = '''def _known(kind, number):
         return number'''
 
 
+NAMES = '''def _name_methods():
+    """Errors of calls speak of Tensor.mean, not of _tensor_mean."""
+    for kind in list(vars(native).values()):
+        for name, member in list(vars(kind).items()) if isinstance(kind, type) else []:
+            function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+            if getattr(function, "__module__", None) == __name__:
+                function.__name__, function.__qualname__ = name, f"{kind.__name__}.{name}"
+
+
+_name_methods()'''
+
+
 def emit(model):
     parts = [HEAD.rstrip(), KNOWN]
     parts += [enumeration(e) for e in model.enumerations.values()]
     parts.append("\n".join(f"{camel(name)} = native.{camel(name)}" for name in model.objects))
     parts += [function(call) for call in model.calls]
+    parts.append(NAMES)
     public = [camel(name) for name in (*model.enumerations, *model.objects)]
     public += [identifier(call.method) for call in model.calls if not call.owner]
     parts.append("__all__ = [" + ",\n           ".join(f'"{name}"' for name in public) + "]")

@@ -46,6 +46,8 @@ def argument_types(call, argument):
     else:
         wanted = {"int64_t": "Whole", "data": "Buffer", "into": "Buffer", "flag": "bool", "text": "str", "enum": "int"}.get(
             kind, "float" if kind in FLOATS else "int")
+    if argument.type == "tiny_dtype":
+        wanted = "int | str"
     default = argument.default
     if kind == "flag":
         default = "False" if default or call.arguments.index(argument) > 0 else ""

@@ -235,10 +235,10 @@ Tensors import_scan(Call& c) {
     const auto collected = made.begin() + static_cast<int64_t>(carried);
     return RecurrenceResult{{collected, made.end()}, {made.begin(), collected}};
   };
-  if (const auto all = as_loop(c, loop, step)) {
-    Tensors out = all->state;
+  if (const auto made = as_loop(c, loop, step)) {
+    Tensors out = made->state;
     for (size_t i = 0; i < collects; ++i)
-      out.push_back(move_axis(all->outputs[i], 0, axis_of(out_axes[i], all->outputs[i].rank())));
+      out.push_back(move_axis(made->outputs[i], 0, axis_of(out_axes[i], made->outputs[i].rank())));
     return out;
   }
   const int64_t rounds = dim_of(first, axis_of(in_axes[0], first.rank()));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "engine/host_room.h"
 #include "engine/realize.h"
 #include "ir/build.h"
@@ -69,6 +70,15 @@ std::string missing_row(const Node& node) {
   if (versions.empty()) return "the operator is not supported";
   return cat("version ", node.version, " of the operator set is not supported (versions ", versions,
              " are)");
+}
+
+// The operators' names of this domain that may have been meant.
+std::string suggestion(const Node& node) {
+  std::vector<std::string> names;
+  for (std::span<const Row> table : tables())
+    for (const Row& row : table)
+      if (node.domain == row.domain) names.emplace_back(row.op_type);
+  return did_you_mean(node.op_type, names);
 }
 
 constexpr uintptr_t kVectorBytes = 64;
@@ -316,7 +326,8 @@ void Importer::node(const Node& node) {
 }
 
 Tensors Importer::apply(const Node& node, std::vector<Value> inputs) {
-  if (!is_known(context_->custom_ops(), node)) throw Error(Status::Unsupported, missing_row(node));
+  if (!is_known(context_->custom_ops(), node))
+    throw Error(Status::Unsupported, missing_row(node) + suggestion(node));
   is_alone_ = true;
   scopes_.emplace_back();
   while (!inputs.empty() && !inputs.back().is_given()) inputs.pop_back();

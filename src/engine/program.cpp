@@ -107,12 +107,12 @@ Run::Run(Ref<Program> program) : program_(std::move(program)) {
   bound_.resize(p.slots.size());
   is_tensors_.resize(p.slots.size());
   slots_.resize(p.slots.size());
-  for (const ProgramVariable& v : p.variables) values_.push_back(v.min);
+  for (const ProgramVariable& v : p.variables) values_.of_program.push_back(v.min);
   for (const TapeEntry& entry : p.tape) {
-    values_of_.push_back(entry_values_.size());
-    entry_values_.resize(entry_values_.size() + entry.variables.size());
+    values_.begins.push_back(values_.of_entries.size());
+    values_.of_entries.resize(values_.of_entries.size() + entry.variables.size());
   }
-  values_of_.push_back(entry_values_.size());
+  values_.begins.push_back(values_.of_entries.size());
   if (p.launches) make_launches({});
   for (size_t i = 0; i < p.slots.size(); ++i) {
     const Slot& s = p.slots[i];
@@ -141,8 +141,8 @@ void Run::make_launches(std::optional<LaunchList> list) {
   }
   for (size_t i = 0; i < slots_.size(); ++i)
     if (slots_[i].buffer) set_argument(i, slots_[i]);
-  seconds_.reserve(program_->tape.size());
-  timed_launches_.reserve(launches_.size());
+  timing_.seconds.reserve(program_->tape.size());
+  timing_.launches.reserve(launches_.size());
 }
 
 void Run::set_argument(size_t slot, Argument argument) {
@@ -162,7 +162,7 @@ Argument Run::part_of(const Motion& motion, int64_t count, int64_t step) const {
   else if (motion.reverse)
     part = count - 1 - part;
   Argument argument = slots_[motion.base];
-  argument.byte_offset += part * motion.stride.value(values_);
+  argument.byte_offset += part * motion.stride.value(values_.of_program);
   return argument;
 }
 
@@ -171,7 +171,7 @@ void Run::move(size_t slot) {
   const Motion& motion = program_->slots[slot].motion;
   const TapeLoop& loop = program_->loops[motion.loop];
   if (loop.is_counted()) return;
-  const int64_t count = loop.count.value(values_);
+  const int64_t count = loop.count.value(values_.of_program);
   for (const SlotUse& use : list().uses[slot])
     arguments_[use.argument] = part_of(motion, count, use.step);
 }
@@ -194,7 +194,8 @@ void Run::fit_to_variables() {
   std::vector<Lifetime> lives;
   for (const Slot& slot : p.slots) {
     if (slot.kind != SlotKind::Arena) continue;
-    lives.push_back({slot.size.value(values_), slot.first, slot.last, slot.arena_offset});
+    lives.push_back(
+        {slot.size.value(values_.of_program), slot.first, slot.last, slot.arena_offset});
   }
   const int64_t bytes =
       p.variables.empty() ? p.arena_bytes : place_lifetimes(lives, kArenaAlignment);
@@ -206,7 +207,7 @@ void Run::fit_to_variables() {
     for (const int64_t at : {int64_t{0}, margin + bytes})
       if (margin > 0) p.device->copy_in(nullptr, *arena_, at, touched.data(), margin);
   }
-  if (!p.launches) make_launches(list_launches(p, values_));
+  if (!p.launches) make_launches(list_launches(p, values_.of_program));
   size_t next = 0;
   for (size_t i = 0; i < p.slots.size(); ++i)
     if (p.slots[i].kind == SlotKind::Arena)
@@ -217,7 +218,7 @@ void Run::fit_to_variables() {
   std::vector<int64_t> extents;
   for (size_t i = 0; i < p.tape.size(); ++i) {
     for (size_t k = 0; k < p.tape[i].variables.size(); ++k)
-      entry_values_[values_of_[i] + k] = values_[p.tape[i].variables[k]];
+      values_.of_entries[values_.begins[i] + k] = values_.of_program[p.tape[i].variables[k]];
     const int64_t extent = p.tape[i].threads_extent.value(variables(i));
     extents.push_back(p.tape[i].threads_extent.is_const() && extent == 0 ? 1 : extent);
   }
@@ -225,7 +226,7 @@ void Run::fit_to_variables() {
   for (size_t i = 0; i < p.slots.size(); ++i) {
     if (!bound_[i]) continue;
     const int64_t room = bound_[i]->memory().bytes() - bound_[i]->byte_offset();
-    const int64_t needed = p.slots[i].size.value(values_);
+    const int64_t needed = p.slots[i].size.value(values_.of_program);
     require(room >= needed, Status::InvalidArgument, "the bound memory has ", room, " bytes of ",
             needed);
   }
@@ -287,7 +288,7 @@ const Slot* Run::find_overlap(const Storage& storage, int64_t bytes) const {
     const Slot& slot = program_->slots[i];
     if (slot.kind != SlotKind::Input && slot.kind != SlotKind::Captured) continue;
     const Ref<Storage>& other = slot.kind == SlotKind::Captured ? slot.storage : bound_[i];
-    if (other && overlap(storage, bytes, *other, slot.size.value(values_))) return &slot;
+    if (other && overlap(storage, bytes, *other, slot.size.value(values_.of_program))) return &slot;
   }
   return nullptr;
 }
@@ -296,7 +297,7 @@ void Run::bind_variable(int64_t number, int64_t value) {
   const ProgramVariable& v = program_->variables[static_cast<size_t>(number)];
   require(value >= v.min && value <= v.max, Status::InvalidArgument, "the variable ", v.name,
           " is from ", v.min, " to ", v.max, "; got ", value);
-  int64_t& known = values_[static_cast<size_t>(number)];
+  int64_t& known = values_.of_program[static_cast<size_t>(number)];
   if (known != value) fits_ = false;
   known = value;
 }
@@ -316,9 +317,9 @@ void Run::execute(const StopSignal& stop) {
   const Turn turn(*program_, bound_, is_tensors_);
   p.device->counts().interpreted.fetch_add(list().interpreted, std::memory_order_relaxed);
   status_ = 0;
-  seconds_.clear();
-  timed_launches_.clear();
-  const bool is_timed = timed_ || (p.observer && p.observer->times_launches());
+  timing_.seconds.clear();
+  timing_.launches.clear();
+  const bool is_timed = timing_.is_on || (p.observer && p.observer->times_launches());
   const auto begin = std::chrono::steady_clock::now();
   execute_parts(stop, [&](const LaunchPart& part) {
     const size_t count = part.end - part.first;
@@ -328,9 +329,9 @@ void Run::execute(const StopSignal& stop) {
     else
       p.device->launch_all(queue_.get(), std::span(launches_).subspan(part.first, count), stop);
   });
-  if (timed_) {
-    seconds_.resize(p.tape.size());
-    for (const Timed& launch : timed_launches_) seconds_[launch.entry] += launch.seconds;
+  if (timing_.is_on) {
+    timing_.seconds.resize(p.tape.size());
+    for (const Timed& launch : timing_.launches) timing_.seconds[launch.entry] += launch.seconds;
   }
   p.device->wait(queue_.get());
   if (status_ != 0)
@@ -385,8 +386,8 @@ void Run::execute_timed(size_t first, size_t end, std::chrono::steady_clock::tim
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const uint32_t entry = list().order[i].entry;
-    if (timed_)
-      timed_launches_.push_back(
+    if (timing_.is_on)
+      timing_.launches.push_back(
           {entry, std::chrono::duration<double>(start - begin).count(), seconds});
     if (!p.observer || !p.observer->times_launches()) continue;
     const double end_of = p.observer->now();

@@ -181,19 +181,19 @@ class Run : public RefCounted {
   // Lets go of the memory of inputs and outputs.
   void unbind();
   // Seconds of each entry of the last execution with `timed`, of all its launches; empty otherwise.
-  void set_timed(bool timed) { timed_ = timed; }
-  const std::vector<double>& seconds() const { return seconds_; }
+  void set_timed(bool timed) { timing_.is_on = timed; }
+  const std::vector<double>& seconds() const { return timing_.seconds; }
   // Its launches, with their begin in seconds from the execution's.
   struct Timed {
     uint32_t entry = 0;
     double start = 0;
     double seconds = 0;
   };
-  const std::vector<Timed>& timed_launches() const { return timed_launches_; }
+  const std::vector<Timed>& timed_launches() const { return timing_.launches; }
   // The values of an entry's variables.
   std::span<const int64_t> variables(size_t entry) const {
-    return std::span(entry_values_)
-        .subspan(values_of_[entry], values_of_[entry + 1] - values_of_[entry]);
+    return std::span(values_.of_entries)
+        .subspan(values_.begins[entry], values_.begins[entry + 1] - values_.begins[entry]);
   }
   const Program& program() const { return *program_; }
   // Of one execution, for the values that the variables have.
@@ -218,24 +218,32 @@ class Run : public RefCounted {
   void execute_timed(size_t first, size_t end, std::chrono::steady_clock::time_point begin,
                      const StopSignal& stop);
 
+  // Of variables.
+  struct Values {
+    std::vector<int64_t> of_program;
+    std::vector<int64_t> of_entries;  // of all entries, one after the other
+    std::vector<size_t> begins;       // by entry: where its own begin; and their end
+  };
+  struct Timing {
+    bool is_on = false;
+    std::vector<double> seconds;
+    std::vector<Timed> launches;
+  };
+
   Ref<Program> program_;
   Ref<Buffer> arena_;
-  std::vector<Ref<Storage>> bound_;     // by slot
-  std::vector<uint8_t> is_tensors_;     // by slot: an output whose memory a tensor has
-  std::vector<Argument> slots_;         // where each is; nowhere: moving ones
-  std::vector<Argument> arguments_;     // of all launches, one after the other
-  std::vector<int64_t> values_;         // of the program's variables
-  std::vector<int64_t> entry_values_;   // of all entries, one after the other
-  std::vector<size_t> values_of_;       // by entry: where its own begin; and their end
+  std::vector<Ref<Storage>> bound_;  // by slot
+  std::vector<uint8_t> is_tensors_;  // by slot: an output whose memory a tensor has
+  std::vector<Argument> slots_;      // where each is; nowhere: moving ones
+  std::vector<Argument> arguments_;  // of all launches, one after the other
+  Values values_;
   bool fits_ = false;                   // extents and arena are those of the variables' values
   std::optional<LaunchList> own_list_;  // where variables decide
   std::vector<Launch> launches_;
   int64_t status_ = 0;
   Ref<Queue> queue_;
   StopSignal stop_;
-  bool timed_ = false;
-  std::vector<double> seconds_;
-  std::vector<Timed> timed_launches_;
+  Timing timing_;
 };
 
 }  // namespace tiny

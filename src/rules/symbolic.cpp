@@ -37,11 +37,6 @@ IndexSimplifier::IndexSimplifier(std::span<const UOp> facts, RewriteStats* stats
     : facts_(sums(facts)), rewriter_(index_simplify_rules(), index_options(facts_, stats, trace)) {
 }
 
-bool IndexSimplifier::proves_nonnegative(const UOp& e) {
-  const auto sum = affine(e);
-  return sum && prove_nonnegative(*sum, facts_, bounds());
-}
-
 UOp simplify_index(const UOp& u, std::span<const UOp> facts) {
   return IndexSimplifier(facts)(u);
 }

@@ -23,8 +23,6 @@ class IndexSimplifier {
 
   UOp operator()(const UOp& u) { return rewriter_(u); }
   BoundsCache& bounds() { return rewriter_.bounds(); }
-  // Whether the facts and bounds imply e >= 0.
-  bool proves_nonnegative(const UOp& e);
 
  private:
   std::vector<Affine> facts_;

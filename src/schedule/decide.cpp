@@ -41,13 +41,6 @@ constexpr int64_t kLightOps = 8;
 // a multiply-add of a whole vector shares among its lanes and two units (cost/estimate.cpp).
 constexpr double kGatheredWeight = 64;
 
-double size_of(const UOp& node) {
-  double n = 1;
-  for (const Dim& d : shape_of(node))
-    n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
-  return n;
-}
-
 // What a node adds to a kernel.
 int64_t ops_of(const UOp& node) {
   return node.op() == Op::Winograd ? winograd_ops(winograd_transform(node)) : 1;
@@ -128,7 +121,8 @@ class Decider {
   void find_words(const UOp& u) {
     const auto kind = has_memory(u) ? std::nullopt : dot_kind_of(u, target_);
     if (!kind) return;
-    const double lost = size_of(u.src(0)) * (1 - 1 / static_cast<double>(dot_steps(*kind)));
+    const double lost =
+        elements_at_most(u.src(0)) * (1 - 1 / static_cast<double>(dot_steps(*kind)));
     for (const UOp& factor : u.src(0).src()) {
       const UOp cast = moved(factor);
       if (!has_memory(cast)) words_[users_.number(moved(cast.src(0)))] += lost;
@@ -279,7 +273,7 @@ class Decider {
       const auto users = users_.of(value);
       if (users.size() != 1 || is_forced(value)) return false;
       const UOp& user = *users.front();
-      if (size_of(user) != size_of(u)) return false;
+      if (elements_at_most(user) != elements_at_most(u)) return false;
       if (user.op() == Op::Contiguous || user.op() == Op::Assign) return true;
       if (has(user.op(), kElementwise)) return carries_alone(user, value);
       const bool moves = has(user.op(), kMovement) && !repeats_elements(user) &&
@@ -362,20 +356,20 @@ class Decider {
   double evaluations(const UOp& u) {
     double sum = 0;
     std::vector<std::pair<const UOp*, double>> stack;
-    for (const UOp* user : users_.of(u)) stack.emplace_back(user, size_of(u));
-    double own = std::max(size_of(u), 1.0);
+    for (const UOp* user : users_.of(u)) stack.emplace_back(user, elements_at_most(u));
+    double own = elements_at_most(u);
     while (!stack.empty()) {
       const auto [at, n] = stack.back();
       const UOp& user = *at;
       stack.pop_back();
       if (has(user.op(), kMovement)) {
         const double grown =
-            repeats_elements(user) ? n * size_of(user) / std::max(size_of(user.src(0)), 1.0) : n;
+            repeats_elements(user) ? n * elements_at_most(user) / elements_at_most(user.src(0)) : n;
         for (const UOp* next : users_.of(user)) stack.emplace_back(next, grown);
         if (users_.of(user).empty()) sum += grown;
       } else {
-        sum += user.op() == Op::Gather     ? size_of(user)
-               : user.op() == Op::Winograd ? size_of(user) * operands_of_tile(user)
+        sum += user.op() == Op::Gather     ? elements_at_most(user)
+               : user.op() == Op::Winograd ? elements_at_most(user) * operands_of_tile(user)
                                            : n;
       }
     }
@@ -395,7 +389,8 @@ class Decider {
           has(user->op(), kMovement) || (repeated && has(user->op(), kElementwise));
       if (!goes_on || has_memory(*user) || std::exchange(user->node()->visit, visit) == visit)
         continue;
-      const bool grows = repeats_elements(*user) && size_of(*user) > size_of(user->src(0));
+      const bool grows =
+          repeats_elements(*user) && elements_at_most(*user) > elements_at_most(user->src(0));
       for (const UOp* next : users_.of(*user)) stack.emplace_back(next, repeated || grows);
     }
     return false;
@@ -405,8 +400,8 @@ class Decider {
   // where the product takes longer than that.
   bool hinders_product(const UOp& u) {
     if (!is_contracted(u)) return false;
-    const double bytes = size_of(u) * static_cast<double>(u.dtype().bytes());
-    return evaluations(u) * size_of(u) / target_.fma_rate > saved_seconds(bytes, target_);
+    const double bytes = elements_at_most(u) * static_cast<double>(u.dtype().bytes());
+    return evaluations(u) * elements_at_most(u) / target_.fma_rate > saved_seconds(bytes, target_);
   }
 
   // Whether it is made of positions by a few operations.
@@ -416,8 +411,8 @@ class Decider {
   static bool is_contraction(const UOp& reduce) {
     const UOp& product = reduce.src(0);
     if (reduce.reduce_arg().op != Op::Add || product.op() != Op::Mul) return false;
-    return size_of(moved(product.src(0))) < size_of(product) &&
-           size_of(moved(product.src(1))) < size_of(product);
+    return elements_at_most(moved(product.src(0))) < elements_at_most(product) &&
+           elements_at_most(moved(product.src(1))) < elements_at_most(product);
   }
 
   // What is read by an index and then meets a product's result is computed in the lanes of the
@@ -448,22 +443,22 @@ class Decider {
          ++i)
       beside *= static_cast<double>(upper_bound(shape[i]));
     const double lanes = std::min(beside, static_cast<double>(target_.lanes(value.dtype())));
-    const double alone = cone(value).weight * size_of(value) / target_.fma_rate;
+    const double alone = cone(value).weight * elements_at_most(value) / target_.fma_rate;
     const double slower = static_cast<double>(target_.lanes(kFloat32)) / lanes;
-    const double bytes = size_of(value) * static_cast<double>(value.dtype().bytes());
+    const double bytes = elements_at_most(value) * static_cast<double>(value.dtype().bytes());
     return alone * (slower - 1.0 / target_.cores) > saved_seconds(bytes, target_);
   }
 
   bool worth_storing(const UOp& u, const Cone& cone) {
     const double saved =
-        saved_seconds(size_of(u) * static_cast<double>(u.dtype().bytes()), target_);
+        saved_seconds(elements_at_most(u) * static_cast<double>(u.dtype().bytes()), target_);
     if (words_[users_.number(u)] / target_.fma_rate > saved) return true;
     if (cone.weight == 0 || meeting(u).node) return false;
     if (is_light(cone)) return false;
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
-    return cone.weight * size_of(u) * (n - 1) / target_.fma_rate > saved;
+    return cone.weight * elements_at_most(u) * (n - 1) / target_.fma_rate > saved;
   }
 
   // The same, or by its operation.

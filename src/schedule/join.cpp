@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -21,13 +22,6 @@
 namespace tiny {
 
 namespace {
-
-double elements_of(const UOp& node) {
-  double n = 1;
-  for (const Dim& d : shape_of(node))
-    n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
-  return n;
-}
 
 class Joiner {
  public:
@@ -59,8 +53,7 @@ class Joiner {
     for (const UOp& u : decision_.order)
       if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[users_.number(u)])
         candidates.push_back(u);
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const UOp& a, const UOp& b) { return elements_of(a) > elements_of(b); });
+    std::ranges::stable_sort(candidates, std::greater<>(), elements_at_most);
     for (int round = 0; round < 8; ++round) {
       bool changed = false;
       for (size_t i = 0; i < candidates.size(); ++i) {
@@ -195,7 +188,7 @@ class Joiner {
         return std::nullopt;
       }
     }
-    const double bytes = elements_of(u) * static_cast<double>(u.dtype().bytes());
+    const double bytes = elements_at_most(u) * static_cast<double>(u.dtype().bytes());
     cost[JoinPart::Launch] = target_.launch_seconds;
     cost[test.has_product() ? JoinPart::Hidden : JoinPart::Traffic] =
         saved_seconds(bytes, target_) - target_.launch_seconds;

@@ -122,10 +122,7 @@ class SideJoiner {
   }
 
   static double bytes_of(const UOp& base) {
-    auto bytes = static_cast<double>(base.dtype().bytes());
-    for (const Dim& d : shape_of(base))
-      bytes *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
-    return bytes;
+    return static_cast<double>(base.dtype().bytes()) * elements_at_most(base);
   }
 
   // What a set of kernels reads and stores.

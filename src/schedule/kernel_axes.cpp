@@ -15,9 +15,7 @@ namespace {
 
 double size_of(const UOp& u) {
   if (u.op() == Op::Expand) return size_of(u.src(0));
-  double n = 1;
-  for (const Dim& d : shape_of(u)) n *= static_cast<double>(upper_bound(d));
-  return n;
+  return elements_at_most(u);
 }
 
 // The source that has a node's elements: the largest, of equals the first.

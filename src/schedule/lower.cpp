@@ -403,11 +403,8 @@ std::optional<ScheduledKernel> lower_together(std::span<const ScheduledStore> st
                                               std::span<const UOp> inlined,
                                               const Decision& decision) {
   std::vector<ScheduledStore> largest_first(stores.begin(), stores.end());
-  std::ranges::stable_sort(largest_first, std::greater<>(), [](const ScheduledStore& s) {
-    double n = 1;
-    for (const Dim& d : shape_of(s.value)) n *= static_cast<double>(upper_bound(d));
-    return n;
-  });
+  std::ranges::stable_sort(largest_first, std::greater<>(),
+                           [](const ScheduledStore& s) { return elements_at_most(s.value); });
   ScheduledKernel kernel = Lowering(decision, largest_first, inlined).run();
   return kernel.stores.empty() ? std::nullopt : std::optional(std::move(kernel));
 }

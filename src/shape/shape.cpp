@@ -27,7 +27,9 @@ void throw_free(std::span<const UOp> expressions, const std::string& what) {
   std::vector<std::string> names;
   for (const UOp& u : topological(expressions))
     if (u.op() == Op::Variable) names.push_back(u.variable_arg().name);
-  throw FreeDimension(cat(what, " depends on the free dimension ", join(names, ", ")), names);
+  throw FreeDimension(
+      cat(what, " depends on the free dimension", names.size() > 1 ? "s " : " ", join(names, ", ")),
+      names);
 }
 
 Dim::Dim(UOp expression) {
@@ -170,6 +172,13 @@ Dim product(const Shape& shape) {
   }
   Dim n = 1;
   for (const Dim& d : shape) n = n * d;
+  return n;
+}
+
+double elements_at_most(const UOp& node) {
+  double n = 1;
+  for (const Dim& d : shape_of(node))
+    n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
   return n;
 }
 

@@ -35,11 +35,12 @@ Tensor allowed(const Tensor& scores, const Tensor& may) {
 }
 
 Tensor with_mask(const Tensor& scores, const Tensor& mask) {
-  require(mask.rank() >= 1, Status::Shape, "attention: a mask without axes");
+  require(mask.rank() >= 1, Status::Shape,
+          "attention: a mask without axes; wanted at least one, of keys");
   const Dim keys = scores.shape()[3];
   const Dim missing = keys - mask.shape().back();
   require(decide_less_equal(0, missing), Status::Shape, "attention: a mask of shape ", mask.shape(),
-          " for ", keys, " keys");
+          " for ", keys, " keys; its last axis has at most as many");
   if (missing.is(0) && !mask.dtype().is_bool()) return scores + cast(mask, scores.dtype());
   const Shape none(mask.shape().size(), Dim(0));
   Shape more = none;
@@ -79,7 +80,7 @@ int64_t repeats_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   const int64_t groups = k.shape()[1].value();
   require(groups > 0 && heads % groups == 0 && groups == v.shape()[1].value(), Status::Shape,
           "attention with ", heads, " query heads for ", groups, " and ", v.shape()[1],
-          " key and value heads");
+          " key and value heads; wanted as many of both, and a multiple of them for queries");
   return heads / groups;
 }
 
@@ -134,7 +135,8 @@ Tensor rotary_embedding(const Tensor& x, const Tensor& cosine, const Tensor& sin
   const int64_t pairs = cosine.shape()[2].value();
   require(pairs > 0 && 2 * pairs <= size && decide_equal(sine.shape()[2], pairs), Status::Shape,
           "rotary_embedding: cosines of shape ", cosine.shape(), " and sines of shape ",
-          sine.shape(), " for ", size, " elements");
+          sine.shape(), " for ", size,
+          " elements; wanted the same shape, whose last axis has at most half as many");
   const Tensor part = slice_axis(x, 3, 0, 2 * pairs);
   const TensorShape d = part.shape();
   const Shape split =

@@ -62,9 +62,7 @@ bool are_cheap(const std::vector<Tensor>& yes, const std::vector<Tensor>& no) {
   for (const UOp& u : topological(roots, has_memory)) {
     if (has_memory(u) || has(u.op(), kMovement)) continue;
     if (u.op() == Op::Call || (!has(u.op(), kElementwise) && !u.src().empty())) return false;
-    double size = 1;
-    for (const Dim& d : shape_of(u)) size *= static_cast<double>(upper_bound(d));
-    elements += size;
+    elements += elements_at_most(u);
     if (elements > kElementsOneByOne) return false;
   }
   return true;

@@ -25,7 +25,7 @@ Tensor add_bias(const Tensor& out, const Tensor& bias, size_t spatial, DType dty
                 const char* what) {
   if (!bias) return out;
   require(bias.rank() == 1 && decide_equal(bias.shape()[0], out.shape()[1]), Status::Shape, what,
-          ": bias ", bias.shape(), " for ", out.shape()[1], " channels");
+          ": bias ", bias.shape(), " for ", out.shape()[1], " channels; wanted a number for each");
   return add(out, cast(beside_space(bias, spatial), dtype));
 }
 
@@ -39,16 +39,17 @@ ConvTypes conv_types(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   if (bias) operands.push_back(bias);
   require_one_context(operands);
   require(x.rank() >= 2 && x.rank() == weight.rank(), Status::Shape, what, " of x ", x.shape(),
-          " with weight ", weight.shape());
+          " with weight ", weight.shape(), "; wanted as many axes, at least 2");
   const DType dtype = common_dtype(operands);
   return {dtype, accumulator_dtype(dtype)};
 }
 
 Dim divided(const Dim& channels, int64_t groups, const char* what) {
-  require(groups >= 1, Status::InvalidArgument, what, ": groups is ", groups);
+  require(groups >= 1, Status::InvalidArgument, what, ": groups is ", groups,
+          "; wanted at least 1");
   const auto exact = divide_exactly(channels, groups);
   require(exact || channels.value() % groups == 0, Status::Shape, what, ": ", channels,
-          " channels in ", groups, " groups");
+          " channels in ", groups, " groups; wanted a multiple of the groups");
   return *exact;
 }
 
@@ -68,7 +69,7 @@ Tensor conv(const Tensor& given, const Tensor& given_weight, const Tensor& bias,
   const Dim each = divided(x.shape()[1], groups, "conv");
   const Dim made = divided(weight.shape()[0], groups, "conv");
   require(decide_equal(weight.shape()[1], each), Status::Shape, "conv: weight ", weight.shape(),
-          " for ", x.shape()[1], " channels in ", groups, " groups");
+          " for ", x.shape()[1], " channels in ", groups, " groups; its axis 1 must be ", each);
   Shape counts;
   for (size_t i = 0; i < spatial; ++i) {
     counts.push_back(window_count(sizes[i], kernel[i], o.strides[i], o.dilations[i]));
@@ -184,7 +185,7 @@ Tensor conv_transpose(const Tensor& given, const Tensor& given_weight, const Ten
   const Shape inputs = spatial_sizes(x, spatial, "conv_transpose");
   const Window o = complete_transposed(window, kernel, inputs, "conv_transpose");
   require(decide_equal(weight.shape()[0], x.shape()[1]), Status::Shape, "conv_transpose: weight ",
-          weight.shape(), " for ", x.shape()[1], " channels");
+          weight.shape(), " for ", x.shape()[1], " channels; wanted as many along its axis 0");
   divided(x.shape()[1], o.groups, "conv_transpose");
   Phases phases{o.strides, {}, {}, o.groups};
   Window inner;

@@ -40,7 +40,7 @@ Tensor wrap(const Ref<Context>& context, DType dtype, const Ints& shape, const I
             void* data, void (*deleter)(void*), void* user, bool is_writable) {
   check_shape(to_shape(shape), dtype);
   require(shape.size() == strides.size(), Status::Shape, shape.size(), " dimensions and ",
-          strides.size(), " strides");
+          strides.size(), " strides; wanted a stride for each");
   const auto [first, last] = extent(View{to_shape(shape), to_shape(strides), 0});
   const bool empty = first > last;
   require(empty || data != nullptr, Status::InvalidArgument, "data is NULL");
@@ -80,14 +80,14 @@ Tensor arange(const Ref<Context>& context, DType dtype, const Dim& count) {
 }
 
 Dim range_count(const Dim& start, const Dim& limit, int64_t delta) {
-  require(delta != 0, Status::InvalidArgument, "a range in steps of 0");
+  require(delta != 0, Status::InvalidArgument, "a range in steps of 0; wanted another step");
   const Dim span = delta > 0 ? limit - start : start - limit;
   const int64_t step = delta > 0 ? delta : checked_mul(delta, -1, "a range");
   return decide_less_equal(1, span) ? floor_div(span + (step - 1), step) : Dim(0);
 }
 
 int64_t range_count(double start, double limit, double delta) {
-  require(delta != 0, Status::InvalidArgument, "a range in steps of 0");
+  require(delta != 0, Status::InvalidArgument, "a range in steps of 0; wanted another step");
   const double count = std::ceil((limit - start) / delta);
   require(count <= static_cast<double>(kDimMax), Status::Limit, "a range of ", count, " elements");
   return count > 0 ? static_cast<int64_t>(count) : 0;

@@ -42,7 +42,7 @@ Equation parse(std::string_view text, size_t operands) {
     at = comma + 1;
   }
   require(out.terms.size() == operands, Status::InvalidArgument, "einsum: the equation \"", text,
-          "\" has ", out.terms.size(), " terms for ", operands, " operands");
+          "\" has ", out.terms.size(), " terms for ", operands, " operands; wanted one for each");
   return out;
 }
 
@@ -52,13 +52,13 @@ Labels labels_of(const std::string& term, int64_t ellipsis) {
   for (size_t i = 0; i < term.size(); ++i) {
     if (term[i] == '.') {
       require(term.compare(i, 3, "...") == 0 && ellipsis >= 0, Status::InvalidArgument,
-              "einsum: a term \"", term, '"');
+              "einsum: a term \"", term, "\"; wanted letters, and one \"...\" at most");
       for (int64_t k = ellipsis; k > 0; --k) out.push_back(static_cast<int>(-k));
       i += 2;
       continue;
     }
     require(std::isalpha(static_cast<unsigned char>(term[i])) != 0, Status::InvalidArgument,
-            "einsum: a term \"", term, '"');
+            "einsum: a term \"", term, "\"; wanted letters, and one \"...\" at most");
     out.push_back(term[i]);
   }
   return out;
@@ -109,7 +109,7 @@ Terms terms_of(const Equation& equation, std::span<const Tensor> operands) {
     const bool open = static_cast<size_t>(letters) != term.size();
     const int64_t rest = operands[i].rank() - letters;
     require(open ? rest >= 0 : rest == 0, Status::Shape, "einsum: the term \"", term,
-            "\" for a tensor with ", operands[i].rank(), " axes");
+            "\" for a tensor with ", operands[i].rank(), " axes; wanted a letter for each");
     out.labels.push_back(labels_of(term, open ? rest : -1));
     out.ellipsis = std::max(out.ellipsis, rest);
   }

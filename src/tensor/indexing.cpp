@@ -24,7 +24,8 @@ size_t at(int64_t axis) {
 void require_index(const Tensor& a, const Tensor& index, const char* what) {
   const Tensor both[] = {a, index};
   require_one_context(both);
-  require(index.dtype().is_int(), Status::DType, what, ": an index of ", index.dtype());
+  require(index.dtype().is_int(), Status::DType, what, ": an index of ", index.dtype(),
+          "; wanted an integer type");
 }
 
 Tensor size_like(const Tensor& index, const Dim& size) {
@@ -93,7 +94,7 @@ Tensor take_along_axis(const Tensor& a, const Tensor& index, int64_t axis) {
     fits = i == along || decide_less_equal(want, have);
   }
   require(fits, Status::Shape, "take_along_axis ", along, " of ", a.shape(), " with an index of ",
-          index.shape());
+          index.shape(), "; wanted the same sizes, or 1, but along the axis");
   const Shape strides = row_major_strides(a.shape());
   const Dim size = a.shape()[at(along)];
   const Tensor i = wrapped(cast(index, kInt64), size);
@@ -173,7 +174,7 @@ Tensor index_select(const Tensor& a, const Ints& indices, int64_t axis) {
   const int64_t n = shape[static_cast<size_t>(along)].value();
   for (int64_t i : indices)
     require(i >= 0 && i < n, Status::InvalidArgument, "index_select: element ", i, " of axis ",
-            along, ", which has ", n);
+            along, ", which has ", n, "; each at least 0 and less");
   if (indices.empty()) {
     shape[static_cast<size_t>(along)] = 0;
     return full(a.context_ref(), a.dtype(), shape, 0);
@@ -230,7 +231,7 @@ Tensor arg_extreme(const Tensor& a, int64_t axis, bool keepdims, bool last, bool
   const int64_t along = checked_axis(axis, a.rank());
   const Dim size = a.shape()[at(along)];
   require(decide_less_equal(1, size), Status::Shape, greatest ? "argmax" : "argmin",
-          " over nothing: axis ", along, " of ", a.shape());
+          " over nothing: axis ", along, " of ", a.shape(), " has no elements");
   const Tensor best = greatest ? max(a, {along}, true) : min(a, {along}, true);
   Tensor chosen = equal(a, best);
   if (a.dtype().is_float()) chosen = bit_or(chosen, is_nan(a));
@@ -275,7 +276,8 @@ Tensor reverse_sequence(const Tensor& a, const Tensor& lengths, int64_t batch, i
   const Ints dims = const_dims(a.shape());
   require(rows != along && lengths.rank() == 1 && decide_equal(lengths.shape()[0], dims[at(rows)]),
           Status::Shape, "reverse_sequence of ", a.shape(), " along axis ", along,
-          " with lengths of ", lengths.shape(), " for axis ", rows);
+          " with lengths of ", lengths.shape(), " for axis ", rows,
+          "; wanted a length for each of its elements, and two axes");
   Shape shape(a.shape().size(), Dim(1));
   shape[at(rows)] = dims[at(rows)];
   const Tensor end = reshape(cast(lengths, kInt64), shape);
@@ -295,7 +297,8 @@ Tensor reverse_sequence(const Tensor& a, const Tensor& lengths, int64_t batch, i
 namespace {
 
 Tensor triangle(const Tensor& a, int64_t diagonal, bool upper) {
-  require(a.rank() >= 2, Status::Shape, upper ? "triu" : "tril", " of shape ", a.shape());
+  require(a.rank() >= 2, Status::Shape, upper ? "triu" : "tril", " of shape ", a.shape(),
+          "; wanted at least 2 axes");
   const int64_t rank = a.rank();
   const Tensor i = positions(a, a.shape()[at(rank - 2)], rank, rank - 2);
   const Tensor j = positions(a, a.shape()[at(rank - 1)], rank, rank - 1);
@@ -321,13 +324,14 @@ Tensor eye(const Ref<Context>& context, DType dtype, const Dim& rows, const Dim&
 }
 
 Tensor tile(const Tensor& a, const Shape& repeats) {
-  require(repeats.size() == a.shape().size(), Status::Shape, "tile of ", a.shape(), " by ",
-          repeats);
+  require(repeats.size() == a.shape().size(), Status::Shape, "tile of ", a.shape(), " by ", repeats,
+          "; wanted a number for each axis");
   Shape ones;
   Shape wide;
   Shape out;
   for (size_t i = 0; i < repeats.size(); ++i) {
-    require(decide_less_equal(0, repeats[i]), Status::Shape, "tile by ", repeats);
+    require(decide_less_equal(0, repeats[i]), Status::Shape, "tile by ", repeats,
+            "; each at least 0");
     ones.insert(ones.end(), {Dim(1), a.shape()[i]});
     wide.insert(wide.end(), {repeats[i], a.shape()[i]});
     out.push_back(a.shape()[i] * repeats[i]);
@@ -345,7 +349,7 @@ Tensor rearranged(const Tensor& a, const Shape& split, const Ints& order, const 
 
 void require_blocks(const Tensor& a, int64_t block, const char* what) {
   require(a.rank() == 4 && block >= 1, Status::Shape, what, " of ", a.shape(), " in blocks of ",
-          block);
+          block, "; wanted 4 axes, and blocks of at least 1");
 }
 
 Dim cut(const Dim& size, int64_t by, const char* what) {

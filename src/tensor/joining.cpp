@@ -20,7 +20,7 @@ Tensor concat(std::span<const Tensor> parts, int64_t axis) {
       fits = i == along || decide_equal(part.shape()[static_cast<size_t>(i)],
                                         first.shape()[static_cast<size_t>(i)]);
     require(fits, Status::Shape, "concat along axis ", along, " of shapes ", first.shape(), " and ",
-            part.shape());
+            part.shape(), "; wanted the same sizes but along that axis");
     if (!part.shape()[static_cast<size_t>(along)].is(0)) nodes.push_back(as_dtype(part, dtype));
   }
   if (nodes.empty()) nodes.push_back(as_dtype(first, dtype));
@@ -42,11 +42,11 @@ std::vector<Tensor> split(const Tensor& a, const Ints& sizes, int64_t axis) {
   const Dim size = a.shape()[static_cast<size_t>(along)];
   int64_t total = 0;
   for (int64_t s : sizes) {
-    require(s >= 0, Status::Shape, "split into parts of ", list_text(sizes));
+    require(s >= 0, Status::Shape, "split into parts of ", list_text(sizes), "; each at least 0");
     total = checked_add(total, s, "the sum of the parts");
   }
   require(decide_equal(size, total), Status::Shape, "split of ", size, " elements into parts of ",
-          list_text(sizes));
+          list_text(sizes), ", which are ", total);
   std::vector<Tensor> parts;
   int64_t begin = 0;
   for (int64_t s : sizes) {

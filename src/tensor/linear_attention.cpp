@@ -56,7 +56,8 @@ LinearAttention linear_attention(const LinearAttentionOperands& given,
                                  std::optional<double> scale) {
   const int64_t groups = given.groups;
   require(given.heads > 0 && groups > 0 && given.heads % groups == 0, Status::InvalidArgument,
-          "linear_attention with ", given.heads, " query heads for ", groups, " key heads");
+          "linear_attention with ", given.heads, " query heads for ", groups,
+          " key heads; wanted a multiple of these");
   const DType dtype = given.query.dtype();
   const DType wide = dtype.bits() < 32 ? kFloat32 : dtype;
   // [batch, steps, n, ..]
@@ -66,7 +67,8 @@ LinearAttention linear_attention(const LinearAttentionOperands& given,
   const Dim batch = sequences[0].shape()[0];
   const Dim size = sequences[1].shape()[3], value_size = sequences[2].shape()[3];
   require(decide_equal(sequences[0].shape()[3], size), Status::Shape,
-          "linear_attention: queries of ", sequences[0].shape()[3], " elements, keys of ", size);
+          "linear_attention: queries of ", sequences[0].shape()[3], " elements, keys of ", size,
+          "; wanted the same");
   const bool decays = static_cast<bool>(given.decay), is_delta = static_cast<bool>(given.beta);
   if (decays) sequences.push_back(split(given.decay, groups));
   if (is_delta)

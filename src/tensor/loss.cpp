@@ -1,7 +1,6 @@
 #include "tensor/loss.h"
 
 #include "base/error.h"
-#include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
@@ -34,10 +33,6 @@ Tensor nll_loss(const Tensor& log_probability, const Tensor& given, const LossOp
   const Ints axes = every_axis(loss.rank());
   const Tensor total = sum(loss, axes);
   return options.reduction == LossReduction::Sum ? total : total / sum(weight, axes);
-}
-
-Tensor cross_entropy(const Tensor& scores, const Tensor& target, const LossOptions& options) {
-  return nll_loss(log_softmax(scores, 1), target, options);
 }
 
 }  // namespace tiny

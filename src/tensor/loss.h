@@ -25,7 +25,5 @@ struct LossOptions {
 // others end the run with Error{Index}.
 Tensor nll_loss(const Tensor& log_probability, const Tensor& target,
                 const LossOptions& options = {});
-// nll_loss of the scores' log_softmax over axis 1.
-Tensor cross_entropy(const Tensor& scores, const Tensor& target, const LossOptions& options = {});
 
 }  // namespace tiny

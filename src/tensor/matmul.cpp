@@ -56,7 +56,8 @@ Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& c, double alpha, dou
   if (!c || beta == 0) return product;
   const Tensor rest = scaled(c, beta);
   require(broadcast_shape(rest.shape(), product.shape()) == product.shape(), Status::Shape,
-          "gemm: c has the shape ", rest.shape(), ", the product ", product.shape());
+          "gemm: c has the shape ", rest.shape(), ", which does not broadcast to the product's, ",
+          product.shape());
   return product + rest;
 }
 

@@ -57,8 +57,10 @@ UOp broadcast_to(const UOp& node, const Shape& shape) {
 }
 
 int64_t checked_axis(int64_t axis, int64_t rank) {
-  require(axis >= -rank && axis < rank, Status::Shape, "axis ", axis, " of a tensor with ", rank,
-          " dimensions");
+  if (axis < -rank || axis >= rank)
+    throw Error(Status::Shape,
+                cat("axis ", axis, " of a tensor with ", rank, " dimensions",
+                    rank == 0 ? "" : cat("; wanted from ", -rank, " to ", rank - 1)));
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -84,7 +86,8 @@ void check_shape(const Shape& shape, DType dtype) {
           " dimensions; at most ", kRankMax);
   int64_t bytes = dtype.bytes();
   for (const Dim& d : shape) {
-    require(decide_less_equal(0, d), Status::Shape, "a negative dimension in ", shape);
+    require(decide_less_equal(0, d), Status::Shape, "a negative dimension in ", shape,
+            "; each at least 0");
     const int64_t n = upper_bound(d);
     // Sizes beside a 0 count too, so that strides never overflow.
     require(!__builtin_mul_overflow(bytes, std::max<int64_t>(n, 1), &bytes), Status::Shape,
@@ -98,7 +101,7 @@ Tensor reshape(const Tensor& a, const Shape& shape) {
   int64_t open = -1;
   for (size_t i = 0; i < out.size(); ++i) {
     if (!out[i].is(-1)) continue;
-    require(open < 0, Status::Shape, "more than one -1 in ", shape);
+    require(open < 0, Status::Shape, "more than one -1 in ", shape, "; wanted one at most");
     open = static_cast<int64_t>(i);
     out[i] = 1;
   }
@@ -168,7 +171,8 @@ Tensor shrink(const Tensor& a, const Shape& begin, const Shape& end) {
   for (size_t i = 0; i < from.size(); ++i) {
     require(decide_less_equal(0, begin[i]) && decide_less_equal(begin[i], end[i]) &&
                 decide_less_equal(end[i], from[i]),
-            Status::Shape, "elements ", begin, " to ", end, " of shape ", from);
+            Status::Shape, "elements ", begin, " to ", end, " of shape ", from,
+            "; wanted 0 <= begin <= end <= size along each axis");
   }
   Shape both = begin;
   both.insert(both.end(), end.begin(), end.end());
@@ -289,7 +293,7 @@ Tensor slice(const Tensor& a, const Shape& begin, const Shape& end, const Ints& 
   View view = a.view();
   for (size_t i = 0; i < rank; ++i) {
     const int64_t s = step.empty() ? 1 : step[i];
-    require(s != 0, Status::InvalidArgument, "a slice's step is 0");
+    require(s != 0, Status::InvalidArgument, "a slice's step is 0; wanted another");
     const Dim n = shape_of(node)[i];
     if (begin[i].is(0) && end[i].is(kSliceEnd) && s == 1) continue;
     const Picked p = picked(begin[i], end[i], s, n);
@@ -354,7 +358,7 @@ Tensor unsqueeze(const Tensor& a, const Ints& axes) {
 Tensor flatten(const Tensor& a, int64_t begin, int64_t end) {
   const int64_t last = std::min(end, a.rank());
   require(begin >= 0 && begin <= last, Status::Shape, "flatten axes ", begin, " to ", last, " of ",
-          a.shape());
+          a.shape(), "; wanted 0 <= begin <= end <= the number of axes");
   const TensorShape from = a.shape();
   Shape out(from.begin(), from.begin() + begin);
   out.push_back(product(Shape(from.begin() + begin, from.begin() + last)));
@@ -364,7 +368,7 @@ Tensor flatten(const Tensor& a, int64_t begin, int64_t end) {
 
 Tensor as_strided(const Tensor& a, const Ints& shape, const Ints& strides, int64_t offset) {
   require(shape.size() == strides.size(), Status::Shape, "as_strided: ", shape.size(),
-          " dimensions and ", strides.size(), " strides");
+          " dimensions and ", strides.size(), " strides; wanted a stride for each");
   check_shape(to_shape(shape), a.dtype());
   // The memory is that of the value which this is a view of.
   UOp base = a.cell()->node();

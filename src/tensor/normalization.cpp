@@ -54,7 +54,8 @@ Tensor scaled(const Tensor& x, const Tensor& scale, const Tensor& bias) {
 Tensor per_channel(const Tensor& x, const Tensor& values, const char* what) {
   if (!values) return values;
   require(x.rank() >= 2 && values.rank() == 1 && decide_equal(values.shape()[0], x.shape()[1]),
-          Status::Shape, what, ": ", values.shape(), " for the channels of ", x.shape());
+          Status::Shape, what, ": ", values.shape(), " for the channels of ", x.shape(),
+          "; wanted one axis, of as many as axis 1 has");
   Shape shape(x.shape().size(), Dim(1));
   shape[1] = x.shape()[1];
   return reshape(values, shape);
@@ -126,7 +127,8 @@ TrainedBatchNorm batch_norm_training(const Tensor& x, const Tensor& scale, const
   require_contexts(x, {scale, bias, running_mean, running_var});
   require(running_mean && running_var, Status::InvalidArgument,
           "batch_norm: no running mean or variance");
-  require(x.rank() >= 2, Status::Shape, "batch_norm of shape ", x.shape());
+  require(x.rank() >= 2, Status::Shape, "batch_norm of shape ", x.shape(),
+          "; wanted at least 2 axes");
   Ints axes = every_axis(x.rank());
   axes.erase(axes.begin() + 1);
   const Moments m = moments(wide(x), axes);
@@ -184,10 +186,12 @@ Tensor rms_norm_staged(const Tensor& x, const Tensor& scale, int64_t axis, doubl
 Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& scale, const Tensor& bias,
                   double epsilon) {
   require_contexts(x, {scale, bias});
-  require(x.rank() >= 2, Status::Shape, "group_norm of shape ", x.shape());
+  require(x.rank() >= 2, Status::Shape, "group_norm of shape ", x.shape(),
+          "; wanted at least 2 axes");
   const Dim channels = x.shape()[1];
   require(groups >= 1 && (divide_exactly(channels, groups) || channels.value() % groups == 0),
-          Status::Shape, "group_norm: ", channels, " channels in ", groups, " groups");
+          Status::Shape, "group_norm: ", channels, " channels in ", groups,
+          " groups; wanted a multiple of the groups, which are at least 1");
   // The channels of a group and their places are one axis.
   const Dim size = floor_div(channels, Dim(groups)) * product(x.shape().from(2));
   const Shape split{x.shape()[0], Dim(groups), size};
@@ -202,7 +206,8 @@ Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& scale, const Te
 
 Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon) {
   require_contexts(x, {scale, bias});
-  require(x.rank() >= 3, Status::Shape, "instance_norm of shape ", x.shape());
+  require(x.rank() >= 3, Status::Shape, "instance_norm of shape ", x.shape(),
+          "; wanted at least 3 axes");
   return cast(scaled(normalized(wide(x), axes_from(x, 2), epsilon),
                      per_channel(x, scale, "instance_norm: scale"),
                      per_channel(x, bias, "instance_norm: bias")),
@@ -234,8 +239,8 @@ Tensor power_of_base(const Tensor& base, double exponent) {
 }  // namespace
 
 Tensor lrn(const Tensor& x, int64_t size, double alpha, double beta, double k) {
-  require(x.rank() >= 2, Status::Shape, "lrn of shape ", x.shape());
-  require(size >= 1, Status::InvalidArgument, "lrn: size is ", size);
+  require(x.rank() >= 2, Status::Shape, "lrn of shape ", x.shape(), "; wanted at least 2 axes");
+  require(size >= 1, Status::InvalidArgument, "lrn: size is ", size, "; wanted at least 1");
   const Tensor value = wide(x);
   // Channels last, so that windows over them are windows over the last axis.
   const Tensor turned = transpose(square(value), 1, -1);

@@ -33,20 +33,20 @@ Tensor spread(const Tensor& parameter, const Tensor& x, const QuantizationParame
     const int64_t axis = checked_axis(p.axis, x.rank());
     require(decide_equal(x.shape()[static_cast<size_t>(axis)], count), Status::Shape,
             "quantization: a scale or zero point of shape ", parameter.shape(), " for axis ", axis,
-            " of ", x.shape());
+            " of ", x.shape(), "; wanted one element, or as many as the axis has");
     Shape shape(x.shape().size(), Dim(1));
     shape[static_cast<size_t>(axis)] = count;
     return reshape(parameter, shape);
   }
   require(p.block > 0 && parameter.rank() == x.rank(), Status::Shape,
           "quantization: a scale or zero point of shape ", parameter.shape(), " for ", x.shape(),
-          " in blocks of ", p.block);
+          " in blocks of ", p.block, "; wanted as many axes, and blocks of at least 1");
   const int64_t axis = checked_axis(p.axis, x.rank());
   const Dim size = x.shape()[static_cast<size_t>(axis)];
   const Tensor wide = repeated(parameter, axis, p.block);
   require(decide_less_equal(size, wide.shape()[static_cast<size_t>(axis)]), Status::Shape,
           "quantization: a scale or zero point of shape ", parameter.shape(), " in blocks of ",
-          p.block, " for ", size, " elements of axis ", axis);
+          p.block, " for ", size, " elements of axis ", axis, "; wanted at least as many");
   return slice_axis(wide, axis, 0, size);
 }
 

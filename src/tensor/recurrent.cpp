@@ -240,13 +240,6 @@ RecurrentState initial_state(RecurrentKind kind, const Tensor& like, const Dim& 
   return {zeros, kind == RecurrentKind::Lstm ? zeros : Tensor()};
 }
 
-RecurrentState recurrent_cell(RecurrentKind kind, const Tensor& x, const RecurrentState& state,
-                              const RecurrentWeights& weights, const RecurrentOptions& options) {
-  require(x.rank() == 2, Status::Shape, "a recurrent cell's input of shape ", x.shape(),
-          "; it takes [batch, input size]");
-  return stepped(checked(kind, x, state, weights, options), projected(x, weights), state);
-}
-
 RecurrentLayer recurrent_layer(RecurrentKind kind, const Tensor& x, const RecurrentState& state,
                                const RecurrentWeights& weights, const RecurrentOptions& options,
                                bool reverse, const Tensor& lengths) {

@@ -67,11 +67,6 @@ struct RecurrentState {
 RecurrentState initial_state(RecurrentKind kind, const Tensor& like, const Dim& batch,
                              const Dim& hidden);
 
-// The state after the input x [batch, input size].
-RecurrentState recurrent_cell(RecurrentKind kind, const Tensor& x, const RecurrentState& state,
-                              const RecurrentWeights& weights,
-                              const RecurrentOptions& options = {});
-
 struct RecurrentLayer {
   Tensor y;  // [steps, batch, hidden]
   RecurrentState last;

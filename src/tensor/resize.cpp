@@ -174,7 +174,7 @@ int64_t checked_size(double size) {
 std::vector<Axis> axes_of(const Tensor& x, const Ints& named, size_t given,
                           const ResizeOptions& options) {
   require(given == named.size(), Status::InvalidArgument, "resize: ", given,
-          " sizes or scales for ", named.size(), " axes");
+          " sizes or scales for ", named.size(), " axes; wanted one for each");
   const std::vector<double>& region = options.region;
   require(region.empty() || region.size() == 2 * named.size(), Status::InvalidArgument,
           "resize: the region has ", region.size(), " numbers; wanted ", 2 * named.size());

@@ -62,16 +62,9 @@ TensorRun::TensorRun(Ref<Context> context, Ref<const TensorProgram> program)
       is_known_(program_->variables.size()),
       input_ports_(program_->inputs),
       output_ports_(program_->outputs),
-      bound_(program_->inputs.size()),
-      input_shapes_(program_->inputs.size()),
-      given_shapes_(program_->outputs.size()),
-      input_memory_(program_->inputs.size()),
-      output_memory_(program_->outputs.size()),
+      inputs_(program_->inputs.size()),
+      outputs_(program_->outputs.size()),
       queue_(context_->device().make_queue()) {
-  outputs_.resize(program_->outputs.size());
-  next_.resize(program_->outputs.size());
-  is_given_.resize(program_->outputs.size());
-  given_.resize(program_->outputs.size());
   if (program_->compiled.program) run_ = make_ref<Run>(program_->compiled.program);
   if (values_.empty()) bind_outputs();
 }
@@ -165,23 +158,23 @@ void require_bytes(const TensorProgram::Port& port, const char* what, int64_t by
 void TensorRun::fit() {
   require_variables();
   for (size_t i = 0; !values_.empty() && i < input_ports_.size(); ++i) {
-    const OfCaller& memory = input_memory_[i];
+    const OfCaller& memory = inputs_[i].memory;
     if (memory.is_bound)
       require_bytes(input_ports_[i], "input", memory.buffer->bytes());
     else
-      require_shape(input_ports_[i], "input", input_shapes_[i]);
+      require_shape(input_ports_[i], "input", inputs_[i].shape);
   }
-  for (size_t i = 0; i < given_.size(); ++i) {
-    if (output_memory_[i].is_bound)
-      require_bytes(output_ports_[i], "output", output_memory_[i].buffer->bytes());
-    else if (given_[i])
-      require_shape(output_ports_[i], "output", given_shapes_[i]);
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].memory.is_bound)
+      require_bytes(output_ports_[i], "output", outputs_[i].memory.buffer->bytes());
+    else if (outputs_[i].given)
+      require_shape(output_ports_[i], "output", outputs_[i].given_shape);
   }
   bind_outputs();
 }
 
 void TensorRun::bind_outputs() {
-  for (size_t i = 0; i < next_.size(); ++i) next_[i] = output_ports_[i].captured;
+  for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].next = output_ports_[i].captured;
   for (auto port = output_ports_.begin(); run_ && port != output_ports_.end(); ++port) {
     const auto first = std::ranges::find(output_ports_, port->number, &TensorProgram::Port::number);
     if (port->number >= 0 && port == first) bind_number(port->number);
@@ -193,29 +186,36 @@ void TensorRun::bind_outputs() {
 // are the same value share it, but for those that have memory of their own.
 void TensorRun::bind_number(int64_t number) {
   Ref<Storage> memory;
-  for (size_t i = 0; i < next_.size() && !memory; ++i)
-    if (output_ports_[i].number == number) memory = given_[i];
+  for (size_t i = 0; i < outputs_.size() && !memory; ++i)
+    if (output_ports_[i].number == number) memory = outputs_[i].given;
   const bool is_tensors = static_cast<bool>(memory);
-  for (size_t i = 0; i < next_.size(); ++i) {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
     if (output_ports_[i].number != number) continue;
     if (!memory) memory = context_->allocate(output_ports_[i].bytes);
-    next_[i] = given_[i] ? given_[i] : memory;
+    outputs_[i].next = outputs_[i].given ? outputs_[i].given : memory;
   }
   run_->bind_output(number, memory, is_tensors);
 }
 
 void TensorRun::forget_outputs() {
-  outputs_.assign(outputs_.size(), nullptr);
-  next_.assign(next_.size(), nullptr);
+  for (Output& output : outputs_) output.written = output.next = nullptr;
+}
+
+// What the last execution wrote there, and outputs that share it.
+void TensorRun::forget_written(size_t index) {
+  const Ref<Storage> gone = outputs_[index].written;
+  for (Output& output : outputs_)
+    if (output.written == gone) output.written = nullptr;
 }
 
 void TensorRun::let_go() {
-  bound_.assign(bound_.size(), false);
-  for (OfCaller& memory : input_memory_) memory.is_bound = false;
-  for (OfCaller& memory : output_memory_) memory.is_bound = false;
+  for (Input& input : inputs_) input.is_bound = input.memory.is_bound = false;
+  for (Output& output : outputs_) {
+    output.memory.is_bound = false;
+    output.given = nullptr;
+  }
   forget_outputs();
   outcome_ = Outcome::None;
-  given_.assign(given_.size(), nullptr);
   fits_ = false;
   if (run_) run_->unbind();
 }
@@ -237,16 +237,16 @@ void require_fit(const TensorProgram::Port& port, const char* what, const Tensor
 }  // namespace
 
 void TensorRun::set_input(size_t index, const Tensor& tensor) {
-  require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
+  require(index < inputs_.size(), Status::InvalidArgument, "the program has ", inputs_.size(),
           " inputs; got index ", index);
   if (program_->variables.empty()) {
     require_fit(input_ports_[index], "input", tensor);
   } else {
     require_dtype(input_ports_[index], "input", tensor);
-    bound_[index] = false;
-    input_shapes_[index] = const_dims(tensor.shape());
-    learn(index, input_shapes_[index]);
-    if (fits_) require_shape(input_ports_[index], "input", input_shapes_[index]);
+    inputs_[index].is_bound = false;
+    inputs_[index].shape = const_dims(tensor.shape());
+    learn(index, inputs_[index].shape);
+    if (fits_) require_shape(input_ports_[index], "input", inputs_[index].shape);
   }
   const TensorProgram::Port& port = input_ports_[index];  // made anew for other values
   if (port.number >= 0 && run_) {
@@ -255,8 +255,8 @@ void TensorRun::set_input(size_t index, const Tensor& tensor) {
                              {*memory, element_count(tensor) * port.dtype.bytes(), "the tensor"});
     run_->bind_input(port.number, memory);
   }
-  input_memory_[index].is_bound = false;
-  bound_[index] = true;
+  inputs_[index].memory.is_bound = false;
+  inputs_[index].is_bound = true;
 }
 
 void TensorRun::set_output(size_t index, Tensor* tensor) {
@@ -273,21 +273,22 @@ void TensorRun::set_output(size_t index, Tensor* tensor) {
     memory = writable_memory(*tensor);
     require_apart(index, {*memory, port.bytes, "the tensor"});
   }
-  given_[index] = memory;
-  std::ranges::replace(outputs_, Ref<Storage>(outputs_[index]), Ref<Storage>());
-  output_memory_[index].is_bound = false;
-  if (tensor) given_shapes_[index] = const_dims(tensor->shape());
+  outputs_[index].given = memory;
+  forget_written(index);
+  outputs_[index].memory.is_bound = false;
+  if (tensor) outputs_[index].given_shape = const_dims(tensor->shape());
   if (fits_) bind_number(port.number);
 }
 
 int64_t TensorRun::given_bytes(size_t output) const {
-  const OfCaller& memory = output_memory_[output];
+  const OfCaller& memory = outputs_[output].memory;
   return memory.is_bound ? memory.buffer->bytes() : output_ports_[output].bytes;
 }
 
 void TensorRun::require_apart_of_outputs(size_t input, const Place& place) const {
-  for (size_t i = 0; i < given_.size(); ++i)
-    require(!given_[i] || !overlap(place.memory, place.bytes, *given_[i], given_bytes(i)),
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    require(!outputs_[i].given ||
+                !overlap(place.memory, place.bytes, *outputs_[i].given, given_bytes(i)),
             Status::InvalidArgument, "input \"", input_ports_[input].name, "\": ", place.what,
             " shares memory with that of output \"", output_ports_[i].name, "\"");
 }
@@ -303,11 +304,11 @@ void TensorRun::require_apart(size_t index, const Place& place) const {
                     is_input ? cat("that of input \"", input->name, "\"")
                              : std::string("one that the program captured")));
   }
-  for (size_t i = 0; i < given_.size(); ++i)
-    require(
-        i == index || !given_[i] || !overlap(place.memory, place.bytes, *given_[i], given_bytes(i)),
-        Status::InvalidArgument, "output \"", port.name, "\": ", place.what,
-        " shares memory with that of output \"", output_ports_[i].name, "\"");
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    require(i == index || !outputs_[i].given ||
+                !overlap(place.memory, place.bytes, *outputs_[i].given, given_bytes(i)),
+            Status::InvalidArgument, "output \"", port.name, "\": ", place.what,
+            " shares memory with that of output \"", output_ports_[i].name, "\"");
 }
 
 void TensorRun::require_output(size_t index) const {
@@ -316,7 +317,7 @@ void TensorRun::require_output(size_t index) const {
   if (outcome_ == Outcome::Failed) reason = "\" has no value: the last execution failed";
   if (outcome_ == Outcome::Outdated)
     reason = "\" is that of other values of the variables: the run is to be executed first";
-  if (!reason && !outputs_[index] && output_ports_[index].number >= 0)
+  if (!reason && !outputs_[index].written && output_ports_[index].number >= 0)
     reason = "\" has no value: where it goes was set after the last execution";
   require(reason == nullptr, Status::InvalidArgument, "output \"", output_ports_[index].name,
           reason ? reason : "");
@@ -327,8 +328,8 @@ void TensorRun::read_output(size_t index, void* data) const {
   require_output(index);
   if (port.bytes == 0) return;
   Device& device = context_->device();
-  device.copy_out(queue_.get(), data, outputs_[index]->memory(), outputs_[index]->byte_offset(),
-                  port.bytes);
+  device.copy_out(queue_.get(), data, outputs_[index].written->memory(),
+                  outputs_[index].written->byte_offset(), port.bytes);
   device.wait(queue_.get());
 }
 
@@ -346,15 +347,16 @@ Tensor TensorRun::take_output(size_t index) {
           " is a tensor that the program writes: use that tensor");
   require_output(index);
   if (port.number < 0) return full(context_, port.dtype, to_shape(port.shape), 0);
-  require(!is_given_[index], Status::InvalidArgument, "output ", index,
+  require(!outputs_[index].was_given, Status::InvalidArgument, "output ", index,
           " is written into a tensor that was set: use that tensor");
   // Of outputs that are the same value each tensor has memory of its own.
-  if (std::ranges::count(outputs_, outputs_[index]) > 1)
-    outputs_[index] = copied(*outputs_[index], port.bytes);
-  const Ref<Storage> taken = outputs_[index];
-  if (next_[index] == taken) {
+  if (std::ranges::count(outputs_, outputs_[index].written, &Output::written) > 1)
+    outputs_[index].written = copied(*outputs_[index].written, port.bytes);
+  const Ref<Storage> taken = outputs_[index].written;
+  if (outputs_[index].next == taken) {
     const Ref<Storage> next = context_->allocate(port.bytes);
-    std::ranges::replace(next_, taken, next);
+    for (Output& output : outputs_)
+      if (output.next == taken) output.next = next;
     run_->bind_output(port.number, next);
   }
   const bool is_own = taken->claim();
@@ -395,8 +397,8 @@ void TensorRun::execute(const StopSignal& within) {
 template <class Execute>
 void TensorRun::execute_by(Execute execute) {
   std::vector<std::string> missing;
-  for (size_t i = 0; i < bound_.size(); ++i)
-    if (!bound_[i]) missing.push_back(cat('"', program_->inputs[i].name, '"'));
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (!inputs_[i].is_bound) missing.push_back(cat('"', program_->inputs[i].name, '"'));
   outcome_ = Outcome::Failed;
   require(missing.empty(), Status::InvalidArgument,
           "inputs that were not set: ", join(missing, ", "));
@@ -405,9 +407,9 @@ void TensorRun::execute_by(Execute execute) {
     execute();
     copy_outputs();
   }
-  for (size_t i = 0; i < next_.size(); ++i) {
-    if (!(outputs_[i] == next_[i])) outputs_[i] = next_[i];
-    is_given_[i] = given_[i] ? 1 : 0;
+  for (Output& output : outputs_) {
+    if (!(output.written == output.next)) output.written = output.next;
+    output.was_given = static_cast<bool>(output.given);
   }
   outcome_ = Outcome::Done;
 }
@@ -415,15 +417,16 @@ void TensorRun::execute_by(Execute execute) {
 // Of outputs that are the same value, the first that was set has the result; the others get copies.
 void TensorRun::copy_outputs() {
   bool any = false;
-  for (size_t i = 0; i < given_.size(); ++i) {
-    if (!given_[i]) continue;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (!outputs_[i].given) continue;
     size_t first = 0;
-    while (!given_[first] || output_ports_[first].number != output_ports_[i].number) ++first;
+    while (!outputs_[first].given || output_ports_[first].number != output_ports_[i].number)
+      ++first;
     if (first == i) continue;
-    context_->device().copy(queue_.get(), given_[i]->memory(), given_[i]->byte_offset(),
-                            given_[first]->memory(), given_[first]->byte_offset(),
-                            output_ports_[i].bytes);
-    given_[i]->count_run();
+    context_->device().copy(queue_.get(), outputs_[i].given->memory(),
+                            outputs_[i].given->byte_offset(), outputs_[first].given->memory(),
+                            outputs_[first].given->byte_offset(), output_ports_[i].bytes);
+    outputs_[i].given->count_run();
     any = true;
   }
   if (any) context_->device().wait(queue_.get());

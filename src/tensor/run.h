@@ -49,7 +49,7 @@ class TensorRun : public RefCounted {
   // has changed since.
   void require_output(size_t index) const;
   // Of the last execution; null for an output without elements.
-  const Ref<Storage>& output(size_t index) const { return outputs_[index]; }
+  const Ref<Storage>& output(size_t index) const { return outputs_[index].written; }
   // Copies an output's elements, row-major.
   void read_output(size_t index, void* data) const;
   // An output of the last execution as a tensor, whose memory it is; the next has other memory.  A
@@ -80,6 +80,19 @@ class TensorRun : public RefCounted {
     Ref<Storage> storage;
     bool is_bound = false;
   };
+  struct Input {
+    Ints shape;  // of the tensor that was set
+    OfCaller memory;
+    bool is_bound = false;  // the one or the other
+  };
+  struct Output {
+    Ref<Storage> written;  // by the last execution
+    Ref<Storage> next;     // what executions write
+    Ref<Storage> given;    // memory of a tensor or the caller's, if one was set
+    Ints given_shape;      // of the tensor that was set
+    OfCaller memory;
+    bool was_given = false;  // the last execution wrote it there
+  };
   struct Place {
     const Storage& memory;
     int64_t bytes;
@@ -98,6 +111,7 @@ class TensorRun : public RefCounted {
   void bind_outputs();
   void bind_number(int64_t number);
   void forget_outputs();
+  void forget_written(size_t index);
   Ref<Storage> copied(const Storage& memory, int64_t bytes);
   void require_apart(size_t index, const Place& place) const;
   void copy_outputs();
@@ -110,20 +124,12 @@ class TensorRun : public RefCounted {
   std::vector<TensorProgram::Port> input_ports_;
   std::vector<TensorProgram::Port> output_ports_;
   Ref<Run> run_;  // null for a program that has nothing to compute
-  std::vector<bool> bound_;
-  std::vector<Ints> input_shapes_;  // of the tensors that are bound
-  std::vector<Ints> given_shapes_;  // by output: of the tensor that was set
-  std::vector<OfCaller> input_memory_;
-  std::vector<OfCaller> output_memory_;
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
   OfCaller probe_;  // is bound nowhere
   enum class Outcome : uint8_t { None, Failed, Done, Outdated };
-  Outcome outcome_ = Outcome::None;    // of the last execution
-  std::vector<Ref<Storage>> outputs_;  // what the last execution wrote
-  std::vector<Ref<Storage>> next_;     // what executions write
-  Ref<Queue> queue_;                   // for copies of them
-  std::vector<Ref<Storage>>
-      given_;                      // by output: memory of a tensor or the caller's, if one was set
-  std::vector<uint8_t> is_given_;  // by output: the last execution wrote it there
+  Outcome outcome_ = Outcome::None;  // of the last execution
+  Ref<Queue> queue_;                 // for copies of outputs
 };
 
 }  // namespace tiny

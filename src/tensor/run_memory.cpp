@@ -39,13 +39,13 @@ bool TensorRun::lay(OfCaller& memory, void* data, int64_t bytes) {
 
 // All checks come first, with the memory as the probe's: nothing changes if one fails.
 void TensorRun::bind_input(size_t index, const void* data, int64_t bytes) {
-  require(index < bound_.size(), Status::InvalidArgument, "the program has ", bound_.size(),
+  require(index < inputs_.size(), Status::InvalidArgument, "the program has ", inputs_.size(),
           " inputs; got index ", index);
   const TensorProgram::Port& port = input_ports_[index];
   require_memory(port, "input", data, bytes);
   // Nothing writes there: a program that stores to an input's memory does not get it.
   void* memory = const_cast<void*>(data);
-  OfCaller& bound = input_memory_[index];
+  OfCaller& bound = inputs_[index].memory;
   if (port.number >= 0 && run_) {
     lay(probe_, memory, bytes);
     require_apart_of_outputs(index, {*probe_.storage, bytes, "what is bound"});
@@ -54,7 +54,7 @@ void TensorRun::bind_input(size_t index, const void* data, int64_t bytes) {
   const bool is_same = lay(bound, memory, bytes);
   if (!is_same && port.number >= 0 && run_) run_->bind_input(port.number, bound.storage);
   fits_ &= is_same || values_.empty();
-  bound.is_bound = bound_[index] = true;
+  bound.is_bound = inputs_[index].is_bound = true;
 }
 
 void TensorRun::bind_output(size_t index, void* data, int64_t bytes) {
@@ -66,10 +66,10 @@ void TensorRun::bind_output(size_t index, void* data, int64_t bytes) {
   if (port.number < 0 || !run_) return;  // without elements
   lay(probe_, data, bytes);
   require_apart(index, {*probe_.storage, bytes, "what is bound"});
-  OfCaller& bound = output_memory_[index];
-  std::ranges::replace(outputs_, Ref<Storage>(outputs_[index]), Ref<Storage>());
+  OfCaller& bound = outputs_[index].memory;
+  forget_written(index);
   const bool is_same = lay(bound, data, bytes);
-  given_[index] = bound.storage;
+  outputs_[index].given = bound.storage;
   bound.is_bound = true;
   fits_ &= is_same || values_.empty();
   if (fits_ && !is_same) bind_number(port.number);

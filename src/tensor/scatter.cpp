@@ -40,7 +40,7 @@ Op op_of(Fold fold, DType dtype) {
 Tensor scattered(const Tensor& data, const Tensor& places, const Tensor& updates, Fold fold,
                  int64_t axis) {
   require(updates.dtype() == data.dtype(), Status::DType, "updates of ", updates.dtype(),
-          " for data of ", data.dtype());
+          " for data of ", data.dtype(), "; wanted the same type");
   for (const Dim& d : Shape(updates.shape()))
     if (d.is(0)) return data;
   const bool sums = fold == Fold::Add || fold == Fold::Mul;
@@ -64,11 +64,13 @@ Tensor scatter_elements(const Tensor& data, const Tensor& indices, const Tensor&
   const int64_t along = checked_axis(axis, data.rank());
   const Shape given = updates.shape();
   require(are_equal(indices.shape(), given) && updates.rank() == data.rank(), Status::Shape,
-          "indices of shape ", indices.shape(), " for updates of shape ", given);
+          "indices of shape ", indices.shape(), " for updates of shape ", given,
+          "; wanted the same shape, of as many axes as the data has");
   for (int64_t i = 0; i < data.rank(); ++i) {
     const auto at = static_cast<size_t>(i);
     require(i == along || decide_less_equal(given[at], data.shape()[at]), Status::Shape,
-            "updates of shape ", given, " for data of shape ", data.shape());
+            "updates of shape ", given, " for data of shape ", data.shape(),
+            "; wanted no more than that but along the axis");
   }
   const Tensor places = checked_places(indices, data.shape()[static_cast<size_t>(along)]);
   return scattered(data, places, updates, fold, along);
@@ -78,7 +80,8 @@ Tensor scatter_nd(const Tensor& data, const Tensor& indices, const Tensor& updat
   const Shape dims = data.shape();
   Shape outer = indices.shape();
   require(!outer.empty() && outer.back().is_const() && outer.back().value() <= data.rank(),
-          Status::Shape, "indices of shape ", indices.shape(), " into ", data.rank(), " axes");
+          Status::Shape, "indices of shape ", indices.shape(), " into ", data.rank(),
+          " axes; wanted a last axis of at most as many elements");
   const int64_t depth = outer.back().value();
   outer.pop_back();
   const auto place_axes = dims.begin() + depth;
@@ -112,15 +115,16 @@ Tensor scatter_slices(const Tensor& data, const Tensor& update, const Tensor& st
                       bool circular) {
   const int64_t rank = data.rank();
   const int64_t along = checked_axis(axis, rank);
-  require(update.rank() == rank, Status::Shape, "an update of ", update.rank(), " axes for ", rank);
+  require(update.rank() == rank, Status::Shape, "an update of ", update.rank(),
+          " axes for data of ", rank, "; wanted as many");
   const Dim n = data.shape()[static_cast<size_t>(along)];
   const Dim m = update.shape()[static_cast<size_t>(along)];
   require(!m.is(0) && decide_less_equal(m, n), Status::Shape, "an update of ", m, " elements for ",
-          n);
+          n, "; wanted 1 to as many");
   Shape wanted = data.shape();
   wanted[static_cast<size_t>(along)] = m;
   require(are_equal(update.shape(), wanted), Status::Shape, "an update of shape ", update.shape(),
-          " for data of shape ", data.shape());
+          " for data of shape ", data.shape(), "; wanted ", wanted);
   Shape shape(static_cast<size_t>(rank), Dim(1));
   shape[0] = data.shape()[0];
   Tensor places =

@@ -158,7 +158,8 @@ Complex stft(const Complex& x, const Tensor& window, int64_t length, int64_t ste
           "; wanted [batch, samples]");
   const int64_t size = length_of(x.real, 1);
   require(step > 0 && length > 0 && length <= size, Status::InvalidArgument, "stft: frames of ",
-          length, " samples, ", step, " apart, of ", size);
+          length, " samples, ", step, " apart, of ", size,
+          "; wanted both at least 1, and no more in a frame than there are");
   require(!window || (window.rank() == 1 && length_of(window, 0) == length), Status::Shape,
           "stft: a window of shape ", window ? Shape(window.shape()) : Shape(), "; wanted [",
           length, "]");

@@ -117,7 +117,8 @@ Keys first_keys(const Keys& keys, int64_t k) {
 TopK top_k(const Tensor& a, int64_t k, int64_t axis, bool largest) {
   const int64_t along = checked_axis(axis, a.rank());
   const int64_t n = a.shape()[static_cast<size_t>(along)].value();
-  require(k >= 0 && k <= n, Status::InvalidArgument, "k = ", k, " of ", n, " elements");
+  require(k >= 0 && k <= n, Status::InvalidArgument, "k = ", k, " of ", n,
+          " elements; wanted 0 to as many");
   if (k == 0) {
     Shape shape = a.shape();
     shape[static_cast<size_t>(along)] = 0;

@@ -127,7 +127,8 @@ Ref<Storage> writable_memory(Tensor& tensor) {
   require(all_const(view.strides) && view.offset.is_const() &&
               is_row_major(View{view.shape, view.strides, 0}),
           Status::InvalidArgument, "the elements of the tensor of shape ", view.shape,
-          " with strides ", view.strides, " are not row-major in memory");
+          " with strides ", view.strides,
+          " are not row-major in memory; tiny_contiguous makes one whose elements are");
   Tensor* one[] = {&tensor};
   realize(one);
   if (!tensor.cell()->owns_memory()) {

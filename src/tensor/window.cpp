@@ -67,7 +67,8 @@ void check_window(const Window& window, size_t spatial, const char* what) {
   check(window.after, -kWindowMax, "padding after");
   check(window.output_padding, 0, "output padding");
   check(window.output_size, 1, "output size");
-  require(window.groups >= 1, Status::InvalidArgument, what, ": groups is ", window.groups);
+  require(window.groups >= 1, Status::InvalidArgument, what, ": groups is ", window.groups,
+          "; wanted at least 1");
 }
 
 namespace {
@@ -77,7 +78,7 @@ Window filled(const Window& window, const Ints& kernel, size_t spatial, const ch
   check_window(window, spatial, what);
   require(window.kernel.empty() || window.kernel == kernel, Status::Shape, what,
           ": the window's kernel is ", list_text(window.kernel), ", the weight's ",
-          list_text(kernel));
+          list_text(kernel), "; wanted the same, or none in the window");
   Window w = window;
   w.kernel = kernel;
   const auto fill = [&](Ints& list, int64_t otherwise) {
@@ -152,7 +153,7 @@ Tensor to_layout(const Tensor& tensor, const Window& window, size_t spatial) {
 
 Shape spatial_sizes(const Tensor& x, size_t spatial, const char* what) {
   require(x.shape().size() > spatial, Status::Shape, what, " of shape ", x.shape(), " with ",
-          spatial, " spatial axes");
+          spatial, " spatial axes; wanted more axes than these");
   return x.shape().from(x.shape().size() - spatial);
 }
 

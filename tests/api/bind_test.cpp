@@ -5,36 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/api_values.h"
 #include "tiny.h"
 
 namespace {
 
 using Floats = std::vector<float>;
 
-class Bind : public ::testing::TestWithParam<const char*> {
+class Bind : public ::testing::TestWithParam<const char*>, protected tiny::testing::ApiValues {
  protected:
-  void SetUp() override {
-    tiny_options* options = nullptr;
-    ASSERT_EQ(tiny_options_create(&options), TINY_OK);
-    ASSERT_EQ(tiny_options_set_string(options, "device", GetParam()), TINY_OK);
-    ASSERT_EQ(tiny_context_create(options, &context_), TINY_OK);
-    tiny_options_release(options);
-  }
+  void SetUp() override { open(GetParam()); }
   void TearDown() override {
-    for (tiny_tensor* t : tensors_) tiny_tensor_release(t);
     tiny_run_release(run_);
     tiny_program_release(program_);
     tiny_variable_release(variable_);
-    tiny_context_release(context_);
-  }
-  tiny_tensor* keep(tiny_tensor* t) {
-    tensors_.push_back(t);
-    return t;
-  }
-  tiny_tensor* input(std::vector<int64_t> dims) {
-    tiny_tensor* made = nullptr;
-    EXPECT_EQ(tiny_input(context_, TINY_FLOAT32, dims.data(), dims.size(), &made), TINY_OK);
-    return keep(made);
+    close();
   }
   // A run of the outputs x * 2, x * 2 again, and x + y.
   void make_run(const std::vector<int64_t>& dims) {
@@ -77,11 +62,9 @@ class Bind : public ::testing::TestWithParam<const char*> {
           << '"' << tiny_last_error() << "\" has no " << part;
   }
 
-  tiny_context* context_ = nullptr;
   tiny_program* program_ = nullptr;
   tiny_run* run_ = nullptr;
   tiny_variable* variable_ = nullptr;
-  std::vector<tiny_tensor*> tensors_;
 };
 
 TEST_P(Bind, ExecutionsReadAndWriteTheMemory) {

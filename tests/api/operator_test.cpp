@@ -156,6 +156,8 @@ TEST_F(Operator, MistakesAreNamed) {
   refused(TINY_ERROR_INVALID_ARGUMENT, {"Cast", "\"to\"", "int33"}, "Cast", {x},
           R"({"to": "int33"})");
   refused(TINY_ERROR_INVALID_ARGUMENT, {"Add", "input 1 is left out"}, "Add", {x});
+  refused(TINY_ERROR_UNSUPPORTED, {"Reluu", "not supported; did you mean \"Relu\"?"}, "Reluu", {x});
+  refused(TINY_ERROR_UNSUPPORTED, {"softmax", "did you mean \"Softmax\"?"}, "softmax", {x});
   refused(TINY_ERROR_UNSUPPORTED, {"Tan", "output 1"}, "Tan", {x}, nullptr, 0, 2);
   tiny_tensor* yes = tensor<uint8_t>(TINY_BOOL, {1}, {1});
   refused(TINY_ERROR_UNSUPPORTED, {"If", "_branch\"", "only a model"}, "If", {yes});

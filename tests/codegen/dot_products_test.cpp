@@ -1,4 +1,4 @@
-// Sums of products of narrow values in words: the same on every machine, under the heuristic's
+// Sums of products of narrow values in words: the same on every machine, under the chosen
 // options, under lists that name words, and where a target has no instruction for them.
 #include <gtest/gtest.h>
 
@@ -124,22 +124,22 @@ std::optional<DotProduct> product_in(const Kernel& kernel) {
   return std::nullopt;
 }
 
-void check_heuristic(uint64_t seed) {
+void check_chosen(uint64_t seed) {
   const auto want = bits_of_product(context_for({"interp", ""}, "", false), seed);
   for (const Machine& machine : kMachines)
     ASSERT_EQ(bits_of_product(context_for(machine), seed), want)
         << "KERNEL_SEED=" << seed << " on " << machine;
 }
 
-TEST(DotProducts, GiveTheSameBitsUnderTheHeuristicsOptions) {
+TEST(DotProducts, GiveTheSameBitsUnderTheChosenOptions) {
   const uint64_t first = testing::number_from("KERNEL_SEED", 1);
   const uint64_t count = testing::number_from("KERNELS", 150);
-  for (uint64_t seed = first; seed < first + count; ++seed) check_heuristic(seed);
+  for (uint64_t seed = first; seed < first + count; ++seed) check_chosen(seed);
 }
 
 // The steps of a short window are side by side; those that are words are so already.
 TEST(DotProducts, WordsOfAShortWindow) {
-  check_heuristic(984);
+  check_chosen(984);
 }
 
 // A random list with a word in it.

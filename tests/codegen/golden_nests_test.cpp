@@ -23,12 +23,6 @@ namespace {
 
 class Nests : public ::testing::Test {
  protected:
-  void SetUp() override {
-    Flags flags = testing::flags_for("null");
-    flags.cache = 0;
-    context_ = make_ref<Context>(flags);
-  }
-
   Tensor input(const Ints& shape) { return testing::float_input(context_, shape); }
 
   // The one kernel that computes `value` row-major.
@@ -55,7 +49,7 @@ class Nests : public ::testing::Test {
            "\n" + nest_text(result.program);
   }
 
-  Ref<Context> context_;
+  Ref<Context> context_ = testing::planning_context();
 };
 
 TEST_F(Nests, AProductWithoutOptionsIsThreeLoops) {

@@ -1,5 +1,5 @@
 // Contractions with constant operands have the oracle's values, whatever panels the constants lie
-// in and however the heuristic walks them.
+// in and however they are walked.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,5 +1,5 @@
-// Random kernels give what the interpreter gives without optimisations: with the options that the
-// heuristic chooses, and with random lists.
+// Random kernels give what the interpreter gives without optimisations: with the options that are
+// chosen, and with random lists.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -442,7 +442,7 @@ std::string random_options(uint64_t seed, const Machine& machine) {
   return kernel ? OptionMaker(*kernel, seed * 7919 + 1).make() : "";
 }
 
-// A list that a search could come to: steps and changes from the heuristic's list or from none.
+// A list that a search could come to: steps and changes from the chosen list or from none.
 std::string walked_options(uint64_t seed, const Machine& machine) {
   const Ref<Context> context = context_with(machine.device, machine.isa, "", true);
   const std::optional<Kernel> found = one_kernel(context, seed);
@@ -479,7 +479,7 @@ std::vector<Machine> machines() {
   return all;
 }
 
-TEST(RandomKernels, AreRightUnderTheHeuristicsOptions) {
+TEST(RandomKernels, AreRightUnderTheChosenOptions) {
   const uint64_t first = testing::number_from("KERNEL_SEED", 1);
   const uint64_t count = testing::number_from("KERNELS", 250);
   int failures = 0;

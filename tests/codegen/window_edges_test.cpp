@@ -96,9 +96,7 @@ LinearProgram program_of(const Ref<Context>& context, const Tensor& made) {
 }
 
 LinearProgram program_of(const Picture& p) {
-  Flags flags = testing::flags_for("null");
-  flags.cache = 0;
-  const Ref<Context> context = make_ref<Context>(flags);
+  const Ref<Context> context = testing::planning_context();
   return program_of(context, network(context, p));
 }
 
@@ -136,9 +134,7 @@ TEST(WindowEdges, PeelWhatFillsATileAndNotItsProduct) {
 
 // Where a tile's edge is known, nothing is multiplied with what lies beyond it.
 TEST(WindowEdges, ProductsWithPaddingAreLeftOut) {
-  Flags flags = testing::flags_for("null");
-  flags.cache = 0;
-  const Ref<Context> context = make_ref<Context>(flags);
+  const Ref<Context> context = testing::planning_context();
   const Tensor x = permute(values(context, {1, 7, 7, 32}, 1), {0, 3, 1, 2});
   Window window;
   window.before = window.after = {1, 1};
@@ -200,9 +196,7 @@ TEST(WindowEdges, LongWindowsHaveTheOraclesValues) {
 
 // Where a tile's windows lie within the row, as most do, a loop of their own asks nothing.
 TEST(WindowEdges, LongWindowsAskOnlyAtTheEdges) {
-  Flags flags = testing::flags_for("null");
-  flags.cache = 0;
-  const Ref<Context> context = make_ref<Context>(flags);
+  const Ref<Context> context = testing::planning_context();
   const UOp stored = context->graph().make(Op::Contiguous, {network(context, kRows[0]).node()});
   const Schedule schedule = make_schedule({&stored, 1}, avx512_machine(), true);
   ASSERT_EQ(schedule.kernels.size(), 1U);

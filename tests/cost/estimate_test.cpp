@@ -24,12 +24,6 @@ namespace {
 
 class EstimateTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    Flags flags = testing::flags_for("null");
-    flags.cache = 0;
-    flags.threads = 1;
-    context_ = make_ref<Context>(flags);
-  }
   Tensor input(const Ints& shape, DType dtype = kFloat32) {
     return make_placeholder(context_, dtype, to_shape(shape));
   }
@@ -45,7 +39,7 @@ class EstimateTest : public ::testing::Test {
   }
   double seconds(const Kernel& kernel, std::string_view list) { return of(kernel, list).seconds; }
 
-  Ref<Context> context_;
+  Ref<Context> context_ = testing::planning_context();
   Machine target_ = avx512_machine();
 };
 

@@ -86,7 +86,7 @@ TEST_F(OptionListsTest, WhatIsToldOfAProgramGivesTheSameCode) {
   EXPECT_EQ(log_of(flags(write(plain), true)), plain);
 }
 
-TEST_F(OptionListsTest, KernelsThatAreNotNamedKeepTheHeuristicsList) {
+TEST_F(OptionListsTest, KernelsThatAreNotNamedKeepTheChosenList) {
   const std::string chosen = log_of(flags("", true));
   const size_t name = chosen.find("  options r_24_12_20") + 10;
   ASSERT_LT(name, chosen.size());

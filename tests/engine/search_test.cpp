@@ -138,7 +138,7 @@ TEST_F(SearchTest, AListThatIsGivenIsNotSearchedFor) {
   EXPECT_EQ(compute(f, convolution).searched, 1) << "which has no list";
 }
 
-TEST_F(SearchTest, ItTellsEachStepBesideTheHeuristic) {
+TEST_F(SearchTest, ItTellsEachStepBesideTheChoice) {
   compute(flags("cpu"), product);
   EXPECT_NE(told.find("search for the optimisations of "), std::string::npos) << told;
   EXPECT_NE(told.find("us from "), std::string::npos) << told;
@@ -268,7 +268,7 @@ TEST_F(SearchTest, ATokenAndATimeLimitEndIt) {
 }
 
 // A kernel whose buffers cannot be had is compiled as the cost model would.
-TEST_F(SearchTest, WithoutMemoryTheHeuristicsListStands) {
+TEST_F(SearchTest, WithoutMemoryTheChosenListStands) {
   Flags f = flags("cpu");
   f.cache = 0;
   f.memory_limit = 64 << 10;

@@ -67,10 +67,6 @@ TEST(Interpreter, TooFewArgumentsAreAnError) {
   const auto executables = device->load({&code, 1});
   EXPECT_THROW(device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, nullptr}, StopSignal()),
                Error);
-  const BytecodeNeeds needs = bytecode_needs(*executables[0]);
-  EXPECT_EQ(needs.params, 2);
-  EXPECT_EQ(needs.variables, 1);
-  EXPECT_EQ(needs.scratch_bytes, code.scratch_bytes);
 }
 
 TEST(Interpreter, RunsInSeveralThreadsAtOnce) {

@@ -21,6 +21,14 @@ inline Ref<Context> new_context(const std::string& device, const std::string& is
   return make_ref<Context>(flags_for(device, isa));
 }
 
+// One that makes kernels, on one thread and without a cache, and computes nothing.
+inline Ref<Context> planning_context() {
+  Flags flags = flags_for("null");
+  flags.cache = 0;
+  flags.threads = 1;
+  return make_ref<Context>(flags);
+}
+
 // The devices of this machine that compute something.
 inline std::vector<BackendInfo> computing_backends() {
   std::vector<BackendInfo> found;

@@ -34,6 +34,12 @@ inline Whole whole_of(Tensor t) {
   return out;
 }
 
+inline Ints ints_of(Tensor t) {
+  Ints out(static_cast<size_t>(element_count(t)));
+  read(t, out.data(), std::ssize(out) * 8);
+  return out;
+}
+
 // An input of this shape: a tensor without a value.
 inline Tensor float_input(const Ref<Context>& context, const Ints& shape) {
   const int64_t count = product(to_shape(shape)).value();

@@ -1,11 +1,14 @@
 // Small arrays of numbers with definitions written out, for tests.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "ir/uop.h"
+#include "tests/support/tensors.h"
 
 namespace tiny::testing {
 
@@ -43,6 +46,24 @@ inline Array generate(const Ints& shape, const std::function<double(const Ints&)
   Array out{shape, {}};
   for_each_index(shape, [&](const Ints& index) { out.values.push_back(f(index)); });
   return out;
+}
+
+// Different numbers, all within 50 / `scale` of `shift`; others for each seed.
+inline Array spread_numbers(const Ints& shape, int64_t seed, double scale, double shift = 0) {
+  int64_t i = 0;
+  return generate(shape, [&](const Ints&) {
+    return static_cast<double>((++i * 37 + seed * 53) % 101 - 50) / scale + shift;
+  });
+}
+
+inline Tensor tensor_of(const Ref<Context>& context, const Array& a) {
+  return floats(context, Floats(a.values.begin(), a.values.end()), a.shape);
+}
+
+inline void expect_near(const Floats& got, const Array& want, double tolerance) {
+  ASSERT_EQ(got.size(), want.values.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], want.values[i], tolerance) << "element " << i;
 }
 
 // f over the elements of `axes`, for every index of the others (which keep size 1).

@@ -17,35 +17,22 @@ namespace {
 
 using testing::Array;
 using testing::expect_failure;
+using testing::expect_near;
 using testing::failure_of;
 using testing::Floats;
 using testing::floats;
 using testing::floats_of;
 using testing::generate;
+using testing::spread_numbers;
+using testing::tensor_of;
 
 constexpr int64_t kBatch = 2, kHeads = 4, kGroups = 2, kQueries = 3, kKeys = 5, kSize = 4;
+constexpr double kScale = 40, kTolerance = 3e-6;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Array numbers(const Ints& shape, int64_t seed) {
-  int64_t i = 0;
-  return generate(shape, [&](const Ints&) {
-    return static_cast<double>((++i * 37 + seed * 53) % 101 - 50) / 40;
-  });
-}
-
-Tensor tensor_of(const Ref<Context>& context, const Array& a) {
-  return floats(context, Floats(a.values.begin(), a.values.end()), a.shape);
-}
-
-void expect_near(const Floats& got, const Array& want) {
-  ASSERT_EQ(got.size(), want.values.size());
-  for (size_t i = 0; i < got.size(); ++i)
-    EXPECT_NEAR(got[i], want.values[i], 3e-6) << "element " << i;
-}
-
-const Array kQuery = numbers({kBatch, kHeads, kQueries, kSize}, 1);
-const Array kKey = numbers({kBatch, kGroups, kKeys, kSize}, 2);
-const Array kValue = numbers({kBatch, kGroups, kKeys, kSize}, 3);
+const Array kQuery = spread_numbers({kBatch, kHeads, kQueries, kSize}, 1, kScale);
+const Array kKey = spread_numbers({kBatch, kGroups, kKeys, kSize}, 2, kScale);
+const Array kValue = spread_numbers({kBatch, kGroups, kKeys, kSize}, 3, kScale);
 
 // What the scores become before the softmax: f(scaled product, [batch, head, query, key]).
 using Scored = std::function<double(double, const Ints&)>;
@@ -93,15 +80,15 @@ INSTANTIATE_TEST_SUITE_P(Devices, ScaledDotProduct, ::testing::Values("cpu", "in
 TEST_P(ScaledDotProduct, ConsecutiveHeadsShareKeys) {
   const Array scores = scores_by(0.5, [](double s, const Ints&) { return s; });
   const Attention got = attention({});
-  expect_near(floats_of(got.y), attended(scores));
-  expect_near(floats_of(got.scores), scores);
+  expect_near(floats_of(got.y), attended(scores), kTolerance);
+  expect_near(floats_of(got.scores), scores, kTolerance);
 }
 
 TEST_P(ScaledDotProduct, CapsThenMasksThenWeighs) {
   AttentionOptions options;
   options.scale = 0.7;
   options.softcap = 1.5;
-  const Array mask = numbers({kQueries, kKeys}, 5);
+  const Array mask = spread_numbers({kQueries, kKeys}, 5, kScale);
   options.mask = of(mask);
   const auto capped = [](double s, const Ints&) { return 1.5 * std::tanh(s / 1.5); };
   const auto masked = [&](double s, const Ints& at) {
@@ -109,13 +96,13 @@ TEST_P(ScaledDotProduct, CapsThenMasksThenWeighs) {
   };
   const Array scores = scores_by(0.7, masked);
   options.shown = AttentionStage::Capped;
-  expect_near(floats_of(attention(options).scores), scores_by(0.7, capped));
+  expect_near(floats_of(attention(options).scores), scores_by(0.7, capped), kTolerance);
   options.shown = AttentionStage::Masked;
-  expect_near(floats_of(attention(options).scores), scores);
+  expect_near(floats_of(attention(options).scores), scores, kTolerance);
   options.shown = AttentionStage::Weights;
   const Attention got = attention(options);
-  expect_near(floats_of(got.scores), weights_of(scores));
-  expect_near(floats_of(got.y), attended(scores));
+  expect_near(floats_of(got.scores), weights_of(scores), kTolerance);
+  expect_near(floats_of(got.y), attended(scores), kTolerance);
 }
 
 // A mask that ends before the keys, the keys of each sequence, and those before each query.
@@ -133,28 +120,28 @@ TEST_P(ScaledDotProduct, WhatIsNotLookedAtWeighsNothing) {
                        at[3] < lengths[static_cast<size_t>(at[0])] && at[3] <= at[2] + 2;
     return looks ? s : -kInfinity;
   });
-  expect_near(floats_of(attention(options).y), attended(scores));
+  expect_near(floats_of(attention(options).y), attended(scores), kTolerance);
   const Array numbers_of_mask = generate({1, 1, 1, 3}, [](const Ints&) { return 0.25; });
   AttentionOptions shorter;
   shorter.mask = of(numbers_of_mask);
   expect_near(floats_of(attention(shorter).y),
-              attended(scores_by(0.5, [](double s, const Ints& at) {
-                return at[3] < 3 ? s + 0.25 : -kInfinity;
-              })));
+              attended(scores_by(
+                  0.5, [](double s, const Ints& at) { return at[3] < 3 ? s + 0.25 : -kInfinity; })),
+              kTolerance);
 }
 
 TEST_P(ScaledDotProduct, HeadsAreSplitAndJoined) {
-  const Array flat = numbers({2, 3, 8}, 4);
+  const Array flat = spread_numbers({2, 3, 8}, 4, kScale);
   const Tensor heads = split_heads(of(flat), 2);
-  expect_near(floats_of(heads), flat);
+  expect_near(floats_of(heads), flat, kTolerance);
   EXPECT_EQ(heads.shape(), to_shape({2, 3, 2, 4}));
-  expect_near(floats_of(join_heads(permute(heads, {0, 2, 1, 3}))), flat);
+  expect_near(floats_of(join_heads(permute(heads, {0, 2, 1, 3}))), flat, kTolerance);
 }
 
 TEST_P(ScaledDotProduct, PairsAreRotated) {
   constexpr int64_t kPairs = 2, kElements = 5;
-  const Array x = numbers({2, 3, 2, kElements}, 6);
-  const Array angle = numbers({1, 3, kPairs}, 7);
+  const Array x = spread_numbers({2, 3, 2, kElements}, 6, kScale);
+  const Array angle = spread_numbers({1, 3, kPairs}, 7, kScale);
   const Array cosine =
       generate(angle.shape, [&](const Ints& at) { return std::cos(angle.at(at)); });
   const Array sine = generate(angle.shape, [&](const Ints& at) { return std::sin(angle.at(at)); });
@@ -173,7 +160,8 @@ TEST_P(ScaledDotProduct, PairsAreRotated) {
       return is_second ? s * of_pair(false) + c * of_pair(true)
                        : c * of_pair(false) - s * of_pair(true);
     });
-    expect_near(floats_of(rotary_embedding(of(x), of(cosine), of(sine), interleaved)), want);
+    expect_near(floats_of(rotary_embedding(of(x), of(cosine), of(sine), interleaved)), want,
+                kTolerance);
   }
 }
 

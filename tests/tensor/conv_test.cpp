@@ -83,10 +83,6 @@ struct Sample : testing::Choices {
   Ints more, sizes;
 };
 
-Tensor tensor_of(const Ref<Context>& context, const Array& a) {
-  return testing::floats(context, Floats(a.values.begin(), a.values.end()), a.shape);
-}
-
 TEST(ConvTranspose, IsItsDefinition) {
   const uint64_t first = testing::number_from("SEED", 1);
   const uint64_t count = testing::number_from("SEEDS", 150);

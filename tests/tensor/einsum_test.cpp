@@ -35,9 +35,7 @@ void expect_equal(const Tensor& got, const Array& want) {
 
 class Einsum : public ::testing::TestWithParam<std::string> {
  protected:
-  Tensor of(const Array& a) const {
-    return floats(context_, Floats(a.values.begin(), a.values.end()), a.shape);
-  }
+  Tensor of(const Array& a) const { return testing::tensor_of(context_, a); }
   Tensor summed(const char* equation, const std::vector<Array>& arrays) const {
     std::vector<Tensor> operands;
     for (const Array& a : arrays) operands.push_back(of(a));

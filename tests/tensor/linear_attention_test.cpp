@@ -15,30 +15,17 @@ namespace {
 
 using testing::Array;
 using testing::expect_failure;
+using testing::expect_near;
 using testing::failure_of;
 using testing::Floats;
 using testing::floats;
 using testing::floats_of;
 using testing::generate;
+using testing::spread_numbers;
+using testing::tensor_of;
 
 constexpr int64_t kBatch = 2, kSteps = 4, kHeads = 4, kGroups = 2, kSize = 3, kValueSize = 2;
-
-Array numbers(const Ints& shape, int64_t seed) {
-  int64_t i = 0;
-  return generate(shape, [&](const Ints&) {
-    return static_cast<double>((++i * 37 + seed * 53) % 101 - 50) / 60;
-  });
-}
-
-Tensor tensor_of(const Ref<Context>& context, const Array& a) {
-  return floats(context, Floats(a.values.begin(), a.values.end()), a.shape);
-}
-
-void expect_near(const Floats& got, const Array& want) {
-  ASSERT_EQ(got.size(), want.values.size());
-  for (size_t i = 0; i < got.size(); ++i)
-    EXPECT_NEAR(got[i], want.values[i], 2e-6) << "element " << i;
-}
+constexpr double kScale = 60, kTolerance = 2e-6;
 
 double& element(Array& a, const Ints& at) {
   int64_t flat = 0;
@@ -47,12 +34,12 @@ double& element(Array& a, const Ints& at) {
 }
 
 struct Numbers {
-  Array query = numbers({kBatch, kSteps, kHeads, kSize}, 1);
-  Array key = numbers({kBatch, kSteps, kGroups, kSize}, 2);
-  Array value = numbers({kBatch, kSteps, kGroups, kValueSize}, 3);
-  Array decay = numbers({kBatch, kSteps, kGroups, kSize}, 4);
-  Array beta = numbers({kBatch, kSteps, 1, 1}, 5);
-  Array state = numbers({kBatch, kGroups, kSize, kValueSize}, 6);
+  Array query = spread_numbers({kBatch, kSteps, kHeads, kSize}, 1, kScale);
+  Array key = spread_numbers({kBatch, kSteps, kGroups, kSize}, 2, kScale);
+  Array value = spread_numbers({kBatch, kSteps, kGroups, kValueSize}, 3, kScale);
+  Array decay = spread_numbers({kBatch, kSteps, kGroups, kSize}, 4, kScale);
+  Array beta = spread_numbers({kBatch, kSteps, 1, 1}, 5, kScale);
+  Array state = spread_numbers({kBatch, kGroups, kSize, kValueSize}, 6, kScale);
 };
 
 struct Rule {
@@ -104,23 +91,23 @@ TEST(LinearAttention, FollowsItsRules) {
       if (rule.is_delta) operands.beta = joined(n.beta);
       Array zeros = generate(n.state.shape, [](const Ints&) { return 0; });
       const Array fresh = looped(n, rule, 1 / std::sqrt(3.0), zeros);
-      expect_near(floats_of(linear_attention(operands).y), fresh);
+      expect_near(floats_of(linear_attention(operands).y), fresh, kTolerance);
       operands.state = tensor_of(context, n.state);
       Array state = n.state;
       const Array want = looped(n, rule, 0.75, state);
       const LinearAttention got = linear_attention(operands, 0.75);
       EXPECT_EQ(got.y.shape(), to_shape({kBatch, kSteps, kHeads * kValueSize}));
-      expect_near(floats_of(got.y), want);
-      expect_near(floats_of(got.state), state);
+      expect_near(floats_of(got.y), want, kTolerance);
+      expect_near(floats_of(got.state), state, kTolerance);
     }
 }
 
 TEST(CausalConvolution, LooksBackOnly) {
   constexpr int64_t kChannels = 2, kTaps = 3;
-  const Array x = numbers({kBatch, kChannels, kSteps}, 1);
-  const Array weight = numbers({kChannels, 1, kTaps}, 2);
-  const Array past = numbers({kBatch, kChannels, kTaps - 1}, 3);
-  const Array bias = numbers({kChannels}, 4);
+  const Array x = spread_numbers({kBatch, kChannels, kSteps}, 1, kScale);
+  const Array weight = spread_numbers({kChannels, 1, kTaps}, 2, kScale);
+  const Array past = spread_numbers({kBatch, kChannels, kTaps - 1}, 3, kScale);
+  const Array bias = spread_numbers({kChannels}, 4, kScale);
   for (const char* device : {"cpu", "interp"})
     for (const bool has_past : {false, true}) {
       const Ref<Context> context = testing::new_context(device);
@@ -137,10 +124,11 @@ TEST(CausalConvolution, LooksBackOnly) {
       const CausalConvolution got = causal_convolution(
           tensor_of(context, x), tensor_of(context, weight), tensor_of(context, bias),
           has_past ? tensor_of(context, past) : Tensor());
-      expect_near(floats_of(got.y), want);
-      expect_near(floats_of(got.state), generate(past.shape, [&](const Ints& at) {
-                    return seen(at[0], at[1], kSteps - (kTaps - 1) + at[2]);
-                  }));
+      expect_near(floats_of(got.y), want, kTolerance);
+      const Array last = generate(past.shape, [&](const Ints& at) {
+        return seen(at[0], at[1], kSteps - (kTaps - 1) + at[2]);
+      });
+      expect_near(floats_of(got.state), last, kTolerance);
     }
 }
 

@@ -26,10 +26,7 @@ using testing::generate;
 constexpr double kEpsilon = 0.01;
 
 Array numbers(const Ints& shape, int64_t seed, double shift = 0) {
-  int64_t i = 0;
-  return generate(shape, [&](const Ints&) {
-    return static_cast<double>((++i * 37 + seed * 53) % 101 - 50) / 40 + shift;
-  });
+  return testing::spread_numbers(shape, seed, 40, shift);
 }
 
 double mean_of(const std::vector<double>& values) {
@@ -44,17 +41,12 @@ double variance_of(const std::vector<double>& values) {
 }
 
 void expect_near(const Tensor& got, const Array& want) {
-  const Floats values = floats_of(cast(got, kFloat32));
-  ASSERT_EQ(values.size(), want.values.size());
-  for (size_t i = 0; i < values.size(); ++i)
-    EXPECT_NEAR(values[i], want.values[i], 4e-6) << "element " << i;
+  testing::expect_near(floats_of(cast(got, kFloat32)), want, 4e-6);
 }
 
 class Normalization : public ::testing::TestWithParam<std::string> {
  protected:
-  Tensor of(const Array& a) const {
-    return floats(context_, Floats(a.values.begin(), a.values.end()), a.shape);
-  }
+  Tensor of(const Array& a) const { return testing::tensor_of(context_, a); }
   Ref<Context> context_ = testing::new_context(GetParam());
   const Array x_ = numbers({2, 4, 3, 2}, 1);
   const Array scale_ = numbers({4}, 2), bias_ = numbers({4}, 3);

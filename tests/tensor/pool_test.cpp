@@ -19,12 +19,7 @@ using testing::failure_of;
 using testing::Floats;
 using testing::floats;
 using testing::floats_of;
-
-Ints ints_of(Tensor t) {
-  Ints out(static_cast<size_t>(element_count(t)));
-  read(t, out.data(), std::ssize(out) * 8);
-  return out;
-}
+using testing::ints_of;
 
 TEST(Pool, PositionsAreOfTheWholeInput) {
   const Window window{.strides = {2, 2}, .kernel = {2, 2}};

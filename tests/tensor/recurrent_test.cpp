@@ -215,14 +215,14 @@ TEST_P(Recurrent, LongShortTermMemory) {
   }
 }
 
-TEST_P(Recurrent, ALayerIsItsCellOneAfterTheOther) {
+TEST_P(Recurrent, ALayerIsItsStepsOneAfterTheOther) {
   const Numbers n(4);
   const RecurrentKind kind = RecurrentKind::Lstm;
   const Tensor x = input(n);
   RecurrentState s = initial_state(kind, x, kBatch, kHidden);
   const RecurrentLayer layer = recurrent_layer(kind, x, s, weights(n, 4));
   for (int64_t t = 0; t < kSteps; ++t)
-    s = recurrent_cell(kind, squeeze(slice_axis(x, 0, t, t + 1), {0}), s, weights(n, 4));
+    s = recurrent_layer(kind, slice_axis(x, 0, t, t + 1), s, weights(n, 4)).last;
   expect_near(floats_of(layer.last.h), floats_of(s.h));
   expect_near(floats_of(layer.last.c), floats_of(s.c));
 }

@@ -22,12 +22,7 @@ namespace {
 using testing::Floats;
 using testing::floats;
 using testing::floats_of;
-
-Ints ints_of(Tensor t) {
-  Ints out(static_cast<size_t>(element_count(t)));
-  read(t, out.data(), std::ssize(out) * 8);
-  return out;
-}
+using testing::ints_of;
 
 TEST(TopK, OrdersByValueThenByPlace) {
   for (const char* device : {"cpu", "interp"}) {

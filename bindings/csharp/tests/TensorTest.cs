@@ -387,6 +387,21 @@ static class TensorTest {
       }
     });
     Check(right == 200, right + " of 200 runs of a model, on eight threads, are right");
+    right = 0;
+    var program = model.Compile(null);
+    Parallel.For(0, 8, eight, i => {
+      using (var run = Run.Create(program)) {
+        float[] source = new float[3], target = new float[3];
+        run.BindInput(0, source);
+        run.BindOutput(0, target);
+        for (int k = 0; k < 50; ++k) {
+          source[1] = i + k;
+          run.Execute();
+          if (target[0] == 0 && target[1] == (i + k) * (i + k + 1)) Interlocked.Increment(ref right);
+        }
+      }
+    });
+    Check(right == 400, right + " of 400 bound runs, on eight threads, are right");
   }
 
   static void BoundMemory(Context context) {

@@ -86,6 +86,25 @@ class Run(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             self.assertEqual(list(pool.map(work, range(8))), list(range(8)))
 
+    def test_memory_is_bound_from_eight_threads(self):
+        program = self.model.compile()
+
+        def work(number):
+            run = tiny.Run.create(program)
+            a, b, i = array.array("f", [number, 0, 1]), array.array("f", [1, 2, 3]), array.array("q", [0, number])
+            total = array.array("f", [0, 0, 0])
+            for index, source in enumerate((a, b, i)):
+                run.bind_input(index, source)
+            run.bind_output(0, total)
+            for step in range(50):
+                a[1] = step
+                run.execute()
+                self.assertEqual(list(total), [number + 1, step + 2, 4])
+            return number
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            self.assertEqual(list(pool.map(work, range(8))), list(range(8)))
+
     @unittest.skipUnless(numpy, "NumPy is not here")
     def test_numpy_arrays(self):
         a = numpy.arange(12, dtype="float32").reshape(3, 4)[:, 0] / 4 + 1  # not contiguous

@@ -42,6 +42,40 @@ class Arithmetic(unittest.TestCase):
         with self.assertRaises(TypeError):
             a + "text"
 
+    @unittest.skipIf(numpy is None, "no NumPy")
+    def test_operators_take_arrays_on_both_sides(self):
+        a = tiny.tensor([1.0, 2.0, 4.0])
+        b = numpy.array([1, 2, 3], numpy.float32)
+        for result in (a + b, b + a, a.add(b)):
+            self.assertIsInstance(result, tiny.Tensor)
+            self.assertEqual(result.tolist(), [2, 4, 7])
+        self.assertEqual((a + numpy.float32(0.5)).tolist(), [1.5, 2.5, 4.5])
+        self.assertEqual((a * numpy.array(2)).tolist(), [2, 4, 8])
+        self.assertEqual((a > b).tolist(), [False, False, True])
+
+    def test_dtypes_have_names(self):
+        a = tiny.tensor([1, 2], dtype="float16")
+        self.assertEqual(a.dtype, tiny.float16)
+        self.assertEqual(a.cast("int8").dtype, tiny.int8)
+        self.assertEqual(a.context.full("bfloat16", [2], 1).dtype, tiny.bfloat16)
+        if numpy is not None:
+            self.assertEqual(a.cast(numpy.float32).dtype, tiny.float32)
+            self.assertEqual(a.cast(numpy.dtype("uint8")).dtype, tiny.uint8)
+        with self.assertRaisesRegex(TypeError, "dtype is 'float'; known: bool, int8"):
+            a.cast("float")
+
+    def test_mistakes_are_named_in_python_s_words(self):
+        a = tiny.tensor([[1.0, 2.0]])
+        for mistake, text in ((lambda: tiny.tensor("abc"), "a buffer is wanted, not str"),
+                              (lambda: tiny.tensor(None), "a buffer is wanted, not NoneType"),
+                              (lambda: a[[0]], "an index is an integer.*not list"),
+                              (lambda: a[a > 1], "an index is an integer.*not Tensor.*where"),
+                              (lambda: a[1.5], "an index is an integer.*not float"),
+                              (lambda: a.mean(axis=0), r"Tensor\.mean\(\) got an unexpected keyword"),
+                              (lambda: a.avg_pool(2, colour=3), r"Tensor\.avg_pool\(\) got an unexpected keyword")):
+            with self.assertRaisesRegex(TypeError, text):
+                mistake()
+
     def test_every_operation_of_a_family_is_a_method(self):
         for family in (tiny.UnaryOp, tiny.BinaryOp, tiny.CompareOp, tiny.ReduceOp):
             for member in family:

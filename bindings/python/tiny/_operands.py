@@ -17,10 +17,31 @@ def made(source, result):
     return result
 
 
+def is_array(value):
+    """Whether it is another library's array, with axes."""
+    return getattr(value, "ndim", 0) > 0
+
+
+def dtype(value):
+    """A dtype as its number, of its name and of NumPy's types too."""
+    from .methods import Dtype
+    if isinstance(value, int):
+        return value
+    name = value if isinstance(value, str) else getattr(value, "__name__", getattr(value, "name", None))
+    known = {member.name.lower(): member for member in Dtype}
+    if name not in known:
+        raise TypeError(f"dtype is {value!r}; known: {', '.join(known)}")
+    return known[name]
+
+
 def operand(source, value):
-    """A tensor as it is; a number, or a dimension, as a weak scalar of the same context."""
+    """A tensor as it is; a number, or a dimension, as a weak scalar of the same context; an array copied."""
     if isinstance(value, native.Tensor) or value is None:
         return value
+    if is_array(value):
+        from ._tensor import from_buffer
+        return from_buffer(value, context=source.context)
+    value = value.item() if hasattr(value, "item") else value  # NumPy's numbers
     if isinstance(value, (Dim, native.Variable)):
         return native.tiny_scalar_int(source.context, number(value))
     if hasattr(value, "__index__"):

@@ -3,12 +3,14 @@ buffers, operators, indexing, NumPy and memoryviews."""
 
 import atexit
 import contextlib
+import operator
 import os
 import threading
 
 from . import native
 from . import _dimension
 from ._dimension import Dim
+from ._operands import dtype as dtype_of_name, is_array
 from .methods import Dtype
 from .native import Context, Tensor, Variable
 
@@ -88,8 +90,11 @@ def _dtype_of(view):
 
 def from_buffer(data, dtype=None, shape=None, context=None) -> Tensor:
     """A tensor with a copy of any object of the buffer protocol, its strides honoured."""
-    view = memoryview(data)
-    dtype = _dtype_of(view) if dtype is None else dtype
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise TypeError(f"a number, nested lists or a buffer is wanted, not {type(data).__name__}") from None
+    dtype = _dtype_of(view) if dtype is None else dtype_of_name(dtype)
     shape = view.shape if shape is None else shape
     content = view if view.c_contiguous else view.tobytes()
     return Tensor.from_data(context or default_context(), dtype, shape, content)
@@ -100,7 +105,7 @@ def wrap(data, dtype=None, context=None) -> Tensor:
     the tensor is computed.  The buffer is held until nothing needs it.  An assignment is written there,
     but for one that is read-only, such as bytes: then the tensor gets memory of its own."""
     context = context or default_context()
-    dtype = _dtype_of(memoryview(data)) if dtype is None else dtype
+    dtype = _dtype_of(memoryview(data)) if dtype is None else dtype_of_name(dtype)
     made = native.tiny_wrap_buffer(context, dtype, data)
     made.context = context
     return made
@@ -162,7 +167,7 @@ def tensor(data, dtype=None, context=None) -> Tensor:
     import array
     letter = {Dtype.BOOL: "B", Dtype.INT64: "q", Dtype.FLOAT32: "f"}[natural]
     made = Tensor.from_data(context or default_context(), natural, shape, array.array(letter, flat))
-    return made if dtype is None or dtype == natural else made.cast(dtype)
+    return made if dtype is None or dtype_of_name(dtype) == natural else made.cast(dtype)
 
 
 def _memoryview(self) -> memoryview:
@@ -241,7 +246,11 @@ def _index(self, key) -> Tensor:
             begin, end, step = begin + [first], end + [last], step + [by]
             kept.append(count)
         else:
-            at = part.__index__()
+            try:
+                at = operator.index(part)
+            except TypeError:
+                raise TypeError(f"an index is an integer, a slice, ... or None, not {type(part).__name__}; gather() "
+                                "takes places, where() takes masks") from None
             if not -shape[axis] <= at < shape[axis]:
                 raise IndexError(f"index {at} of axis {axis}, which has size {shape[axis]}")
             at %= shape[axis]
@@ -272,13 +281,13 @@ COMPARISONS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne":
 UNARY = {"neg": "neg", "abs": "abs", "invert": "not_"}
 
 
-def _is_number(value):
-    return isinstance(value, (int, float, Dim, Variable)) or hasattr(value, "__index__")
+def _is_operand(value):
+    return isinstance(value, (int, float, Dim, Variable)) or hasattr(value, "__index__") or is_array(value)
 
 
 def _operator(method):
     def apply(self, other):
-        if not isinstance(other, Tensor) and not _is_number(other):
+        if not isinstance(other, Tensor) and not _is_operand(other):
             return NotImplemented
         return method(self, other)
     return apply
@@ -286,7 +295,7 @@ def _operator(method):
 
 def _reflected(method):
     def apply(self, other):
-        if not _is_number(other):
+        if not _is_operand(other):
             return NotImplemented
         from ._operands import made, operand
         return method(made(self, operand(self, other)), self)
@@ -310,6 +319,7 @@ def _attach():
     Tensor.__len__ = _length
     Tensor.__float__ = lambda self: float(self.item())
     Tensor.__int__ = lambda self: int(self.item())
+    Tensor.__array_priority__ = 1000  # NumPy leaves array + tensor to the tensor
     Tensor.__array__ = lambda self, dtype=None, copy=None: (
         _numpy(self) if dtype is None else _numpy(self).astype(dtype))
     Tensor.__dlpack__ = _dlpack

@@ -112,5 +112,5 @@ for _name, _form in (("conv", _convolution), ("conv_transpose", _transposed), ("
                      ("max_pool_indices", _pooling), ("avg_pool", _averaging)):
     _plain = getattr(Tensor, _name)
     _method = _form(_plain)
-    _method.__name__, _method.__doc__ = _name, _plain.__doc__
+    _method.__name__, _method.__qualname__, _method.__doc__ = _name, f"Tensor.{_name}", _plain.__doc__
     setattr(Tensor, _name, _method)

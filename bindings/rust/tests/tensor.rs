@@ -250,6 +250,32 @@ fn eight_threads_run_one_model_and_build_in_one_context() -> tiny::Result<()> {
 }
 
 #[test]
+fn eight_threads_bind_memory_to_runs_of_one_program() -> tiny::Result<()> {
+    let context = context();
+    let x = context.input(Dtype::FLOAT32, &[2])?;
+    let program = Program::compile(&[&x], &[&x.mul(&context.scalar_float(3.0)?)?])?;
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let program = &program;
+            scope.spawn(move || {
+                let run = Run::create(program).unwrap();
+                let (mut source, mut target) = ([0f32; 2], [0f32; 2]);
+                for i in 0..50 {
+                    source[1] = (number + i) as f32;
+                    unsafe {
+                        run.bind_input(0, &source).unwrap();
+                        run.bind_output(0, Some(&mut target)).unwrap();
+                    }
+                    run.execute().unwrap();
+                    assert_eq!(target, [0.0, 3.0 * (number + i) as f32]);
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+#[test]
 fn a_run_reads_and_writes_memory_of_the_caller() -> tiny::Result<()> {
     let context = context();
     let x = context.input(Dtype::FLOAT32, &[2])?;

@@ -36,7 +36,6 @@ class BytecodeExecutable : public HostExecutable {
             header_.variables, " variables, got ", launch.arguments.size(), " and ",
             launch.variables.size());
   }
-  BytecodeNeeds needs() const { return {header_.params, header_.variables, scratch_bytes()}; }
 
  private:
   void decode(std::span<const BytecodeInstruction> code, size_t at, bool avx2) {
@@ -103,10 +102,6 @@ Ref<Executable> load_bytecode(const Code& code, BytecodeIsa isa) {
 
 void run_bytecode(const Executable& executable, const KernelArgs& args) {
   static_cast<const BytecodeExecutable&>(executable).run(args);
-}
-
-BytecodeNeeds bytecode_needs(const Executable& executable) {
-  return static_cast<const BytecodeExecutable&>(executable).needs();
 }
 
 std::unique_ptr<Device> make_interpreter_device() {

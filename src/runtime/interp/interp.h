@@ -20,14 +20,6 @@ Ref<Executable> load_bytecode(const Code& code, BytecodeIsa isa = BytecodeIsa::B
 // once with scratch of their own: the code's scratch_bytes, aligned to 64.
 void run_bytecode(const Executable& executable, const KernelArgs& args);
 
-// The parameters and variables that the bytecode reads, for callers that check their arguments.
-struct BytecodeNeeds {
-  int64_t params = 0;
-  int64_t variables = 0;
-  int64_t scratch_bytes = 0;
-};
-BytecodeNeeds bytecode_needs(const Executable& executable);
-
 // The device "interp": host memory, bytecode, one worker.
 std::unique_ptr<Device> make_interpreter_device();
 

@@ -42,19 +42,12 @@ UOp cast_below(const UOp& factor) {
   return node.op() == Op::Cast ? node : UOp();
 }
 
-double size_of(const UOp& node) {
-  double n = 1;
-  for (const Dim& d : shape_of(node))
-    n *= static_cast<double>(std::max<int64_t>(upper_bound(d), 1));
-  return n;
-}
-
 // How many different elements a value has, as far as movement and functions of one operand show.
 double elements_below(const UOp& value) {
   UOp node = below_movement(value);
   while (!has_memory(node) && has(node.op(), kElementwise) && node.src().size() == 1)
     node = below_movement(node.src(0));
-  return size_of(node);
+  return elements_at_most(node);
 }
 
 }  // namespace
@@ -137,7 +130,7 @@ class NarrowFactorFinder {
   std::optional<size_t> large_operand(const UOp& node) const {
     std::optional<size_t> found;
     for (size_t i = 0; i < node.src().size(); ++i) {
-      if (elements_below(node.src(i)) * kSmallOperand <= size_of(node)) continue;
+      if (elements_below(node.src(i)) * kSmallOperand <= elements_at_most(node)) continue;
       if (found) return std::nullopt;
       found = i;
     }

@@ -380,9 +380,7 @@ double bytes_of_constants(std::span<const UOp> roots, const std::vector<uint8_t>
   double bytes = 0;
   for (const UOp& u : topological(roots, has_memory)) {
     if (!has_memory(u) || u.id() >= is_constant.size() || !is_constant[u.id()]) continue;
-    auto size = static_cast<double>(u.dtype().bytes());
-    for (const Dim& d : shape_of(u)) size *= static_cast<double>(upper_bound(d));
-    bytes += size;
+    bytes += static_cast<double>(u.dtype().bytes()) * elements_at_most(u);
   }
   return bytes;
 }

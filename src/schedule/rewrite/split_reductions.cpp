@@ -32,12 +32,6 @@ constexpr double kShareMin = 0.15;
 // Nodes below a reduction that are looked at.
 constexpr size_t kNodesMax = 256;
 
-double elements_of(const UOp& node) {
-  double n = 1;
-  for (const Dim& d : shape_of(node)) n *= static_cast<double>(d.value());
-  return n;
-}
-
 class Splitter {
  public:
   Splitter(const UOp& reduce, const Machine& target)
@@ -122,7 +116,7 @@ class Splitter {
       if (!seen.insert(node.node()).second) continue;
       if (is_read(node)) {
         if (all_const(shape_of(node)))
-          bytes += std::min(elements_of(node), outputs_ * steps_) *
+          bytes += std::min(elements_at_most(node), outputs_ * steps_) *
                    static_cast<double>(node.dtype().bytes());
         continue;
       }

@@ -1,4 +1,4 @@
-// The loops that the heuristic makes of named shapes with constant operands, 16 lanes and 32
+// The loops that are chosen for named shapes with constant operands, 16 lanes and 32
 // registers: kernels are named after them.
 #include "codegen/choose/choose.h"
 

@@ -20,12 +20,6 @@ namespace {
 
 class GenericTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    Flags flags = testing::flags_for("null");
-    flags.cache = 0;
-    flags.threads = 1;
-    context_ = make_ref<Context>(flags);
-  }
   Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, to_shape(shape)); }
   Kernel kernel_of(const Tensor& t) {
     const UOp stored = context_->graph().make(Op::Contiguous, {t.node()});
@@ -33,7 +27,7 @@ class GenericTest : public ::testing::Test {
     return prepare_kernel(schedule.kernels.back().kernel, target_);
   }
 
-  Ref<Context> context_;
+  Ref<Context> context_ = testing::planning_context();
   Machine target_ = avx512_machine();
 };
 

@@ -48,7 +48,7 @@ Kernel only_kernel(const Ref<Context>& context, const Tensor& value) {
   return schedule.kernels.front().kernel;
 }
 
-// The heuristic's list without OVERLAP.
+// The chosen list without OVERLAP.
 std::string list_for(const Ref<Context>& context, const Tensor& value) {
   const Machine& target = context->backend().machine();
   std::vector<Option> list =

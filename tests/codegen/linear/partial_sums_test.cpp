@@ -37,7 +37,7 @@ Ref<Context> context_with(const std::string& device, const std::string& isa,
                           const std::string& list) {
   Flags flags = flags_for(device, isa);
   if (list == "none") flags.noopt = 1;
-  if (list != "none" && list != "heuristic") flags.opts = list;
+  if (list != "none" && list != "chosen") flags.opts = list;
   flags.spec = 1;
   flags.threads = 1;  // a sum is not cut for others to help
   return make_ref<Context>(flags);
@@ -90,7 +90,7 @@ std::vector<Machine> machines(bool with_compiler) {
 }
 
 // Lists for a sum: its elements are r0, its steps r1.
-constexpr const char* kLists[] = {"heuristic",
+constexpr const char* kLists[] = {"chosen",
                                   "none",
                                   "TILE r1 4; UNROLL r2",
                                   "TILE r1 7; UPCAST r2",
@@ -157,7 +157,7 @@ TEST(PartialSums, OfWhateverIsAddedAreNearTheirValue) {
        },
        tenth * tenth * steps * 8}};
   for (const Machine& machine : machines(false))
-    for (const char* list : {"heuristic", "none"})
+    for (const char* list : {"chosen", "none"})
       for (const Case& c : cases) {
         const Ref<Context> context = context_with(machine.device, machine.isa, list);
         const Floats got = floats_of(c.of(floats(context, x, {n, 8}), floats(context, x, {8, n})));
@@ -169,7 +169,7 @@ TEST(PartialSums, OfWhateverIsAddedAreNearTheirValue) {
 TEST(PartialSums, OfNarrowFloatsAddUpInFloat32) {
   const int64_t n = 50000;
   for (const DType dtype : {kFloat16, kBFloat16})
-    for (const char* list : {"heuristic", "none"}) {
+    for (const char* list : {"chosen", "none"}) {
       const Ref<Context> context = context_with("cpu", "auto", list);
       const Tensor x =
           cast(floats(context, Floats(static_cast<size_t>(n * 4), 0.25F), {n, 4}), dtype);
@@ -182,7 +182,7 @@ TEST(PartialSums, OfNarrowFloatsAddUpInFloat32) {
 
 TEST(PartialSums, WithASizeOfTheRunAreNearTheirValue) {
   for (const Machine& machine : machines(false)) {
-    const Ref<Context> context = context_with(machine.device, machine.isa, "heuristic");
+    const Ref<Context> context = context_with(machine.device, machine.isa, "chosen");
     const UOp n = context->graph().variable("n", 1, 1 << 20);
     const Shape shape{Dim(n), Dim(4)};
     const UOp input = make_input(*context, kFloat32, product(shape));
@@ -234,7 +234,7 @@ std::vector<LinearOp> multiplying_loop(const LinearProgram& program) {
 }
 
 TEST(PartialSums, CostALoopOfProductsNothing) {
-  const Ref<Context> context = context_with("cpu", "avx2", "heuristic");
+  const Ref<Context> context = context_with("cpu", "avx2", "chosen");
   const char* list =
       "TILE r0 6; TILE r1 16; TILE r4 8; UPCAST r3; UPCAST r4; VEC r5; "
       "ORDER r0 r1 r2 r3 r4 r5";
@@ -249,7 +249,7 @@ TEST(PartialSums, CostALoopOfProductsNothing) {
 }
 
 TEST(PartialSums, OfFewStepsAreOneSum) {
-  const Ref<Context> context = context_with("cpu", "avx2", "heuristic");
+  const Ref<Context> context = context_with("cpu", "avx2", "chosen");
   const Tensor x = float_input(context, {kPartSteps, 8});
   for (const LinearOp& op : program_of(context, sum(x, {0}), "TILE r0 8; VEC r2").ops)
     EXPECT_NE(op.op, Op::Scratch);

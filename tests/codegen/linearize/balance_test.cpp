@@ -19,10 +19,7 @@ namespace {
 
 // Each tile of rows fetches a piece of the next panel, the first the first one, wherever it begins.
 TEST(BalancedTiles, FetchThePanelPieceByPiece) {
-  Flags flags = testing::flags_for("null");
-  flags.cache = 0;
-  flags.threads = 1;
-  const Ref<Context> context = make_ref<Context>(flags);
+  const Ref<Context> context = testing::planning_context();
   const UOp rows = context->graph().variable("n", 1, 256);
   const Tensor x = make_placeholder(context, kFloat32, {Dim(rows), 256});
   const Tensor panels = testing::floats(context, testing::Floats(256 * 256, 1), {16, 256, 16});

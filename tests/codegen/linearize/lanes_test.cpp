@@ -83,9 +83,7 @@ std::vector<Option> lanes_over(const Kernel& kernel, const KernelRange& r, int64
 TEST(Lanes, FitRegistersWhereverOptionsPutThem) {
   for (const Maker make : {gathered, gathered_rows, gathered_by_bytes, taken, summed, scattered})
     for (const Machine& target : {avx512_machine(), avx2_machine()}) {
-      Flags flags = testing::flags_for("null");
-      flags.cache = 0;
-      const Ref<Context> context = make_ref<Context>(flags);
+      const Ref<Context> context = testing::planning_context();
       const UOp stored = context->graph().make(Op::Contiguous, {make(context).node()});
       size_t tried = 0, with_lanes = 0;
       for (const ScheduledKernel& k : make_schedule({&stored, 1}, target).kernels) {

@@ -144,7 +144,7 @@ TEST(Actions, OfAProductHaveEveryKind) {
     for (const Option& option : action) EXPECT_NE(option.kind, OptionKind::Thread);
 }
 
-// What the heuristic may use, a search may find.
+// What the choice may use, a search may find.
 TEST(Actions, OfSomeKernelHaveEveryKindThatThereIs) {
   Machine target = two_cores();
   target.dots = kAllDots;
@@ -160,7 +160,7 @@ TEST(Actions, OfSomeKernelHaveEveryKindThatThereIs) {
         << to_text(std::vector<Option>{{static_cast<OptionKind>(kind), 0, 1, {}, 0, false}});
 }
 
-// A search goes on from what the heuristic has chosen: most of what is near it can be tried.
+// A search goes on from what was chosen: most of what is near it can be tried.
 TEST(Actions, AroundAListOfWordsFitTheTarget) {
   Machine target = two_cores();
   target.dots = kAllDots;

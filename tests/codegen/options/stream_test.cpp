@@ -135,7 +135,7 @@ bool streams(const std::vector<Option>& options) {
   return std::ranges::any_of(options, [](const Option& o) { return o.kind == OptionKind::Stream; });
 }
 
-// What the heuristic chooses for caches that hold a few blocks of a few steps.
+// What is chosen for caches that hold a few blocks of a few steps.
 std::vector<Option> options_for_small_caches(const Kernel& kernel, tiny::Machine target) {
   target.l1_bytes = 2048;
   target.l2_bytes = 4096;
