@@ -85,7 +85,7 @@ extern "C" {
 
 /* Of this header; tiny_version and tiny_abi_version tell the library's. */
 #define TINY_VERSION_MAJOR 0
-#define TINY_VERSION_MINOR 2
+#define TINY_VERSION_MINOR 3
 #define TINY_VERSION_PATCH 0
 /* A patch adds no declarations.  A program compiled with n runs with libraries of the same major version whose
    tiny_abi_version() is at least n. */
@@ -188,7 +188,8 @@ enum {
   TINY_FLAG_COLUMNS_FIRST = 32,      /* channels in ONNX's order CRD, not DCR */
   TINY_FLAG_CEIL_MODE = 64,          /* a last window may reach over the end */
   TINY_FLAG_COUNT_INCLUDE_PAD = 128, /* padding counts as zeros (what TINY_FLAG_CEIL_MODE adds does not) */
-  TINY_FLAG_READ_ONLY = 256          /* memory that is never written */
+  TINY_FLAG_READ_ONLY = 256,         /* memory that is never written */
+  TINY_FLAG_ALLOW_UNUSED = 512       /* what nothing depends on is none of the caller's mistakes */
 };
 
 /* ---- Context ------------------------------------------------------------------------------- */
@@ -725,6 +726,44 @@ TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *
 TINY_API tiny_status tiny_op(tiny_context *context, const char *domain, const char *op, int64_t opset,
                              tiny_tensor *const *inputs, size_t input_count, const char *attributes,
                              tiny_tensor **outputs, size_t output_count);
+
+/* ---- Gradients ------------------------------------------------------------------------------- */
+
+/* What losses change by, for each element of the tensors `wrt`: out[i] has the shape and dtype of wrt[i], and is the sum
+   over all losses and their elements, each weighed by its element of the loss's upstream: one for each loss, of its shape,
+   or none at all (upstream_count 0), which is ones, for losses of one element.  Nothing has to be marked before, and nothing is kept: the losses' graph
+   is what counts, so a loss that was computed (tiny_realize, tiny_tensor_read) has none any more.  A tensor of `wrt` is one
+   that losses were built of, as it is: what was assigned to it since is another value.  The result is a graph like any
+   other: it can be part of a program, and be differentiated again.  docs/semantics.md has what the slope is where there
+   is none (equal elements of a maximum, 0 of abs).
+   A tensor without a part in the losses is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0.
+   Loops and branches that the run counts or chooses are TINY_ERROR_UNSUPPORTED. */
+TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count, tiny_tensor *const *upstream,
+                                   size_t upstream_count, tiny_tensor *const *wrt, size_t wrt_count, tiny_flags flags,
+                                   tiny_tensor **out, size_t count);
+
+/* ---- Random numbers ----------------------------------------------------------------------------
+** Functions of a key, a tensor of two uint32: the same key has the same numbers, on every device and at any number of
+** threads, in programs too.  Other numbers come of other keys (tiny_random_split).  Threefry2x32 with 20 rounds. */
+
+TINY_API tiny_status tiny_random_key(tiny_context *context, int64_t seed, tiny_tensor **out);
+/* `count` keys, [count, 2], which have nothing to do with each other or with other numbers of `key`. */
+TINY_API tiny_status tiny_random_split(const tiny_tensor *key, int64_t count, tiny_tensor **out);
+/* `count` uint32, all as likely as each other: those of JAX's threefry_2x32 at 0, 1, .. */
+TINY_API tiny_status tiny_random_bits(const tiny_tensor *key, int64_t count, tiny_tensor **out);
+/* Floats of at least 0 and below 1. */
+TINY_API tiny_status tiny_random_uniform(const tiny_tensor *key, tiny_dtype dtype, const int64_t *dims, size_t ndim,
+                                         tiny_tensor **out);
+/* Floats of mean 0 and variance 1, normally distributed. */
+TINY_API tiny_status tiny_random_normal(const tiny_tensor *key, tiny_dtype dtype, const int64_t *dims, size_t ndim,
+                                        tiny_tensor **out);
+/* Integers from `low` to below `high`. */
+TINY_API tiny_status tiny_random_integers(const tiny_tensor *key, tiny_dtype dtype, const int64_t *dims, size_t ndim,
+                                          int64_t low, int64_t high, tiny_tensor **out);
+/* 0, 1, .. count-1 in any order, int64. */
+TINY_API tiny_status tiny_random_permutation(const tiny_tensor *key, int64_t count, tiny_tensor **out);
+/* Bools of p's shape, true with the probability that stands there. */
+TINY_API tiny_status tiny_random_bernoulli(const tiny_tensor *key, const tiny_tensor *p, tiny_tensor **out);
 
 /* ---- Operators of the caller's ------------------------------------------------------------------ */
 

@@ -3,9 +3,9 @@
 pub const TINY_RANK_MAX: u32 = 16;
 pub const TINY_DIM_FREE: i32 = -1;
 pub const TINY_VERSION_MAJOR: u32 = 0;
-pub const TINY_VERSION_MINOR: u32 = 2;
+pub const TINY_VERSION_MINOR: u32 = 3;
 pub const TINY_VERSION_PATCH: u32 = 0;
-pub const TINY_ABI_VERSION: u32 = 2;
+pub const TINY_ABI_VERSION: u32 = 3;
 pub type __int32_t = ::std::os::raw::c_int;
 pub type __uint32_t = ::std::os::raw::c_uint;
 pub type __int64_t = ::std::os::raw::c_long;
@@ -101,6 +101,7 @@ pub const TINY_FLAG_COLUMNS_FIRST: _bindgen_ty_3 = 32;
 pub const TINY_FLAG_CEIL_MODE: _bindgen_ty_3 = 64;
 pub const TINY_FLAG_COUNT_INCLUDE_PAD: _bindgen_ty_3 = 128;
 pub const TINY_FLAG_READ_ONLY: _bindgen_ty_3 = 256;
+pub const TINY_FLAG_ALLOW_UNUSED: _bindgen_ty_3 = 512;
 pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -1089,6 +1090,83 @@ extern "C" {
         attributes: *const ::std::os::raw::c_char,
         outputs: *mut *mut tiny_tensor,
         output_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_gradient(
+        losses: *const *mut tiny_tensor,
+        loss_count: usize,
+        upstream: *const *mut tiny_tensor,
+        upstream_count: usize,
+        wrt: *const *mut tiny_tensor,
+        wrt_count: usize,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+        count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_key(
+        context: *mut tiny_context,
+        seed: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_split(
+        key: *const tiny_tensor,
+        count: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_bits(
+        key: *const tiny_tensor,
+        count: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_uniform(
+        key: *const tiny_tensor,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_normal(
+        key: *const tiny_tensor,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_integers(
+        key: *const tiny_tensor,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        low: i64,
+        high: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_permutation(
+        key: *const tiny_tensor,
+        count: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_bernoulli(
+        key: *const tiny_tensor,
+        p: *const tiny_tensor,
+        out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 #[repr(C)]

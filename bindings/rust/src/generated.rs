@@ -338,6 +338,12 @@ impl Context {
         Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.clone())).collect())
     }
 
+    pub fn random_key(&self, seed: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_key(self.raw.as_ptr(), seed, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.clone()))
+    }
+
     /// Arithmetic with dimensions of a context and with numbers: `out` gets a number if the result is one whatever the variables are (n - n), else what stands for it: the same for equal ones (n + n, 2 * n).  What may be further from 0 than 2^40 is TINY_ERROR_LIMIT.  A result may be negative, as a position in tiny_slice; as a size it must be known not to be.
     pub fn dim_add(&self, a: i64, b: i64) -> Result<i64> {
         let mut out: i64 = 0;
@@ -1280,6 +1286,58 @@ impl Tensor {
         check(unsafe { ffi::tiny_tensor_save(self.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
         Ok(())
     }
+
+    /// `count` keys, \[count, 2\], which have nothing to do with each other or with other numbers of `key`.
+    pub fn random_split(&self, count: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_split(self.raw.as_ptr(), count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// `count` uint32, all as likely as each other: those of JAX's threefry_2x32 at 0, 1, ..
+    pub fn random_bits(&self, count: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_bits(self.raw.as_ptr(), count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Floats of at least 0 and below 1.
+    pub fn random_uniform(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_uniform(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Floats of mean 0 and variance 1, normally distributed.
+    pub fn random_normal(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_normal(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Integers from `low` to below `high`.
+    pub fn random_integers(&self, dtype: Dtype, dims: &[i64], low: i64, high: i64) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_integers(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, low, high, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// 0, 1, .. count-1 in any order, int64.
+    pub fn random_permutation(&self, count: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_permutation(self.raw.as_ptr(), count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Bools of p's shape, true with the probability that stands there.
+    pub fn random_bernoulli(&self, p: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_bernoulli(self.raw.as_ptr(), p.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
 }
 
 impl Drop for Tensor {
@@ -2150,6 +2208,17 @@ pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     let mut out = ptr::null_mut();
     check(unsafe { ffi::tiny_schedule(tensors_raw.as_ptr() as *const _, tensors_raw.len(), &mut out) })?;
     Ok(Report::from_raw(out))
+}
+
+/// What losses change by, for each element of the tensors `wrt`: out\[i\] has the shape and dtype of wrt\[i\], and is the sum over all losses and their elements, each weighed by its element of the loss's upstream: one for each loss, of its shape, or none at all (upstream_count 0), which is ones, for losses of one element.  Nothing has to be marked before, and nothing is kept: the losses' graph is what counts, so a loss that was computed (tiny_realize, tiny_tensor_read) has none any more.  A tensor of `wrt` is one that losses were built of, as it is: what was assigned to it since is another value.  The result is a graph like any other: it can be part of a program, and be differentiated again.  docs/semantics.md has what the slope is where there is none (equal elements of a maximum, 0 of abs). A tensor without a part in the losses is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0. Loops and branches that the run counts or chooses are TINY_ERROR_UNSUPPORTED.
+pub fn gradient(losses: &[&Tensor], upstream: &[&Tensor], wrt: &[&Tensor], allow_unused: bool, count: usize) -> Result<Vec<Tensor>> {
+    crate::support::at_least_one(wrt.len())?;
+    let losses_raw: Vec<_> = losses.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let upstream_raw: Vec<_> = upstream.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let wrt_raw: Vec<_> = wrt.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut out = vec![ptr::null_mut(); count];
+    check(unsafe { ffi::tiny_gradient(losses_raw.as_ptr() as *const _, losses_raw.len(), upstream_raw.as_ptr() as *const _, upstream_raw.len(), wrt_raw.as_ptr() as *const _, wrt_raw.len(), flags(&[(allow_unused, 512)]), out.as_mut_ptr(), out.len()) })?;
+    Ok(out.into_iter().map(|o| Tensor::from_raw(o, wrt[0].context.clone())).collect())
 }
 
 /// The devices of this build and machine as one JSON object: the keys of `tiny devices --json`.
