@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 
+import batches
 import compiling
 import joins
 import kernels
@@ -19,10 +20,10 @@ from report import missed
 
 PARTS = {"kernels": kernels.run, "models": models.run, "compile": compiling.run,
          "sharing": sharing.run, "sizes": sizes.run, "ladder": ladder.run,
-         "joins": joins.run, "regret": regret.run}  # fmt: skip
+         "joins": joins.run, "batches": batches.run, "regret": regret.run}  # fmt: skip
 TITLES = {"kernels": "Kernels", "models": "Models", "compile": "Compiling and replaying",
           "sharing": "Sharing the machine", "sizes": "Run-time sizes", "ladder": "The ladder",
-          "joins": "Joins", "regret": "Regret"}  # fmt: skip
+          "joins": "Joins", "batches": "Batches", "regret": "Regret"}  # fmt: skip
 FIGURES = "## Figures\n"  # what is below it in a document is made by --write
 QUICK_DURATION = 0.1
 
@@ -85,7 +86,7 @@ def main():
     texts = [f"{result['date'][:10]}, {result['cpu']}, `{result['command']}`, "
              f"revision {result['revision']}\n"]
     print(texts[0])
-    left_out = {"regret"} | ({"ladder", "joins"} if arguments.quick else set())
+    left_out = {"regret"} | ({"ladder", "joins", "batches"} if arguments.quick else set())
     everything = [name for name in PARTS if name not in left_out]
     for name in everything if arguments.part == "all" else [arguments.part]:
         result[name], text = PARTS[name](arguments)

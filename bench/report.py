@@ -25,6 +25,7 @@ ROW_TARGETS = [
     (r"^softmax", {"ratio": 1.1}),
     (r"^(relu|LayerNorm)", {"ratio": 1.5}),
     (r"^attention ", {"ratio": 1.1}),
+    (r"^batch ", {"share": 0.9}),
     (r"^model ", {"ratio": 1 / 1.1}),
 ]
 # Of figures: the most that they may be, or the least of ratios.

@@ -53,6 +53,7 @@ class Search {
         limits_(limits),
         trial_(place.backend.device(), kernel, place.stop),
         lowering_(kernel, place.backend, base, trial_, place.stop),
+        runs_(base.runs),
         begin_(place.observer.now()) {}
 
   SearchResult run();
@@ -80,6 +81,7 @@ class Search {
   SearchLimits limits_;
   Trial trial_;
   Lowering lowering_;
+  double runs_;  // of what is searched for, about
   double begin_;
   double chosen_seconds_ = 0;
   std::set<ProgramHash> seen_;  // programs that were compiled
@@ -274,7 +276,8 @@ SearchResult Search::run() {
   chosen_seconds_ = first.seconds;
   if (place_.observer.tells(1))
     place_.observer.tell(cat("search for the optimisations of ", kernel_.name, ", width ",
-                             limits_.width, ", from the cost model's and from none:\n"));
+                             limits_.width, ", from the cost model's and from none",
+                             runs_ <= kRunsOnce ? ", for one run" : "", ":\n"));
   tell(1, 1, first);
   all.push_back(climb(first, limits_.seconds * kFirstShare));
   for (Candidate& plain : start(plain_list(first))) {

@@ -29,8 +29,8 @@ bool Decision::is_copied(const UOp& value, const UOp& destination) const {
          (has_memory(value) || stored[value.id()]);
 }
 
-double saved_seconds(double bytes, const Machine& target) {
-  return target.launch_seconds + 2 * bytes / bandwidth_of(bytes, target);
+double saved_seconds(double bytes, const Machine& machine) {
+  return machine.launch_seconds + 2 * bytes / bandwidth_of(bytes, machine);
 }
 
 namespace {
@@ -64,8 +64,8 @@ struct Cone {
 
 class Decider {
  public:
-  Decider(std::span<const UOp> outputs, const Machine& target)
-      : target_(target),
+  Decider(std::span<const UOp> outputs, const Machine& machine)
+      : machine_(machine),
         decision_(of_order(bodies_together(topological(outputs, has_memory), outputs), outputs)),
         users_(decision_.order),
         cones_(decision_.order.size()),
@@ -116,10 +116,10 @@ class Decider {
     }
   }
 
-  // The target multiplies bytes in words only where it reads them: what computing them on the way
+  // The machine multiplies bytes in words only where it reads them: what computing them on the way
   // costs their product.
   void find_words(const UOp& u) {
-    const auto kind = has_memory(u) ? std::nullopt : dot_kind_of(u, target_);
+    const auto kind = has_memory(u) ? std::nullopt : dot_kind_of(u, machine_);
     if (!kind) return;
     const double lost =
         elements_at_most(u.src(0)) * (1 - 1 / static_cast<double>(dot_steps(*kind)));
@@ -224,7 +224,7 @@ class Decider {
       add_inputs(cone, s);
     }
     cone.ops += ops_of(u);
-    if (cone.ops >= target_.ops_max && u.src().size() > 1) cone.ops = distinct_ops(u);
+    if (cone.ops >= machine_.ops_max && u.src().size() > 1) cone.ops = distinct_ops(u);
     if (has(u.op(), kElementwise)) {
       cone.weight += op_weight(u.op());
       cone.transcendental |= has(u.op(), kTranscendental);
@@ -401,7 +401,8 @@ class Decider {
   bool hinders_product(const UOp& u) {
     if (!is_contracted(u)) return false;
     const double bytes = elements_at_most(u) * static_cast<double>(u.dtype().bytes());
-    return evaluations(u) * elements_at_most(u) / target_.fma_rate > saved_seconds(bytes, target_);
+    return evaluations(u) * elements_at_most(u) / machine_.fma_rate >
+           saved_seconds(bytes, machine_);
   }
 
   // Whether it is made of positions by a few operations.
@@ -442,23 +443,23 @@ class Decider {
     for (size_t i = static_cast<size_t>(scatter.reduce_arg().axes.front()) + 1; i < shape.size();
          ++i)
       beside *= static_cast<double>(upper_bound(shape[i]));
-    const double lanes = std::min(beside, static_cast<double>(target_.lanes(value.dtype())));
-    const double alone = cone(value).weight * elements_at_most(value) / target_.fma_rate;
-    const double slower = static_cast<double>(target_.lanes(kFloat32)) / lanes;
+    const double lanes = std::min(beside, static_cast<double>(machine_.lanes(value.dtype())));
+    const double alone = cone(value).weight * elements_at_most(value) / machine_.fma_rate;
+    const double slower = static_cast<double>(machine_.lanes(kFloat32)) / lanes;
     const double bytes = elements_at_most(value) * static_cast<double>(value.dtype().bytes());
-    return alone * (slower - 1.0 / target_.cores) > saved_seconds(bytes, target_);
+    return alone * (slower - 1.0 / machine_.cores) > saved_seconds(bytes, machine_);
   }
 
   bool worth_storing(const UOp& u, const Cone& cone) {
     const double saved =
-        saved_seconds(elements_at_most(u) * static_cast<double>(u.dtype().bytes()), target_);
-    if (words_[users_.number(u)] / target_.fma_rate > saved) return true;
+        saved_seconds(elements_at_most(u) * static_cast<double>(u.dtype().bytes()), machine_);
+    if (words_[users_.number(u)] / machine_.fma_rate > saved) return true;
     if (cone.weight == 0 || meeting(u).node) return false;
     if (is_light(cone)) return false;
     const double n = evaluations(u);
     if (n <= 1.001) return false;
     if (cone.transcendental) return true;
-    return cone.weight * elements_at_most(u) * (n - 1) / target_.fma_rate > saved;
+    return cone.weight * elements_at_most(u) * (n - 1) / machine_.fma_rate > saved;
   }
 
   // The same, or by its operation.
@@ -468,8 +469,8 @@ class Decider {
   }
 
   bool is_too_large(const Cone& cone) const {
-    return static_cast<int64_t>(cone.inputs.size()) >= target_.inputs_max - 1 ||
-           cone.ops >= target_.ops_max;
+    return static_cast<int64_t>(cone.inputs.size()) >= machine_.inputs_max - 1 ||
+           cone.ops >= machine_.ops_max;
   }
 
   void store_what_slows(const UOp& scatter) {
@@ -520,7 +521,7 @@ class Decider {
   };
   const Meeting& meeting(const UOp& u) const { return meetings_[users_.number(u)]; }
 
-  const Machine& target_;
+  const Machine& machine_;
   Decision decision_;
   Users users_;
   // By the numbers of users_.
@@ -544,8 +545,8 @@ UOp scattered_into(const UOp& scatter) {
   return data;
 }
 
-Decision decide_stored(std::span<const UOp> outputs, const Machine& target) {
-  return Decider(outputs, target).run();
+Decision decide_stored(std::span<const UOp> outputs, const Machine& machine) {
+  return Decider(outputs, machine).run();
 }
 
 }  // namespace tiny

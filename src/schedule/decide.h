@@ -53,7 +53,7 @@ struct Decision {
 };
 
 // What not storing and reading a buffer of this size saves, with its launch.
-double saved_seconds(double bytes, const Machine& target);
+double saved_seconds(double bytes, const Machine& machine);
 
 // The elements that a write goes to, in the shape of its value before that was reshaped to them.
 std::optional<StoredView> written_as(const UOp& assign, const UOp& value);
@@ -61,6 +61,6 @@ std::optional<StoredView> written_as(const UOp& assign, const UOp& value);
 // The value that a scatter updates, before it was reshaped: what has its elements in their order.
 UOp scattered_into(const UOp& scatter);
 
-Decision decide_stored(std::span<const UOp> outputs, const Machine& target);
+Decision decide_stored(std::span<const UOp> outputs, const Machine& machine);
 
 }  // namespace tiny

@@ -26,10 +26,10 @@ namespace {
 class Joiner {
  public:
   Joiner(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs,
-         const Machine& target, const JoinSettings& settings)
+         const Machine& machine, const JoinSettings& settings)
       : decision_(decision),
         lowered_(lowered),
-        target_(target),
+        machine_(machine),
         settings_(settings),
         users_(decision.order),
         fixed_(decision.order.size()),
@@ -108,7 +108,7 @@ class Joiner {
     const ScheduledKernel kernel = lowered_.value(root);
     if (kernel.kernel.ranges.size() > 64) return known;
     const Kernel split = split_at_exact_divisors(kernel.kernel);
-    const RowTest test(split, target_);
+    const RowTest test(split, machine_);
     known.work = test.work() + test.work_again(kernel.values);
     known.kept = test.staging_saves();
     return known;
@@ -130,7 +130,7 @@ class Joiner {
     const uint64_t visit = u.graph().next_visit();
     root.node()->visit = u.node()->visit = visit;
     std::vector<const UOp*> stack{&root, &u};
-    while (!stack.empty() && ops <= target_.ops_max) {
+    while (!stack.empty() && ops <= machine_.ops_max) {
       const UOp& node = *stack.back();
       stack.pop_back();
       if (has(node.op(), kElementwise) && node.dtype() != kInt64) ++ops;
@@ -139,7 +139,7 @@ class Joiner {
         if (!decision_.stored[s.id()] && std::exchange(s.node()->visit, visit) != visit)
           stack.push_back(&s);
     }
-    return ops > target_.ops_max;
+    return ops > machine_.ops_max;
   }
 
   // Whether the kernel of `root` chooses values by position, or reduces.
@@ -189,11 +189,11 @@ class Joiner {
       }
     }
     const double bytes = elements_at_most(u) * static_cast<double>(u.dtype().bytes());
-    cost[JoinPart::Launch] = target_.launch_seconds;
+    cost[JoinPart::Launch] = machine_.launch_seconds;
     cost[test.has_product() ? JoinPart::Hidden : JoinPart::Traffic] =
-        saved_seconds(bytes, target_) - target_.launch_seconds;
+        saved_seconds(bytes, machine_) - machine_.launch_seconds;
     const double work = test.work() + test.work_again(values);
-    cost[JoinPart::Recomputed] = (work - own.work - reader.work) / target_.fma_rate;
+    cost[JoinPart::Recomputed] = (work - own.work - reader.work) / machine_.fma_rate;
     cost[JoinPart::Kept] = test.staging_saves() - own.kept - reader.kept;
     return cost;
   }
@@ -213,7 +213,7 @@ class Joiner {
     const ScheduledKernel joined = lowered_.value(root);
     if (joined.kernel.ranges.size() <= 24) {
       const Kernel split = split_at_exact_divisors(joined.kernel);
-      const RowTest test(split, target_);
+      const RowTest test(split, machine_);
       const auto cost = cost_of(test, joined.values, u, alone, reader);
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);
@@ -226,7 +226,7 @@ class Joiner {
 
   Decision& decision_;
   LowerOnce& lowered_;
-  const Machine& target_;
+  const Machine& machine_;
   const JoinSettings& settings_;
   Users users_;
   // By the numbers of users_.
@@ -273,9 +273,9 @@ std::vector<int64_t> parse_joins(std::string_view text) {
 }
 
 Joins join_kernels(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs,
-                   const Machine& target, const JoinSettings& settings) {
+                   const Machine& machine, const JoinSettings& settings) {
   return decision.order.empty() ? Joins()
-                                : Joiner(decision, lowered, outputs, target, settings).run();
+                                : Joiner(decision, lowered, outputs, machine, settings).run();
 }
 
 }  // namespace tiny

@@ -42,9 +42,9 @@ std::vector<int64_t> parse_joins(std::string_view text);
 // Takes the buffer away from every stored value whose only reader can compute it in its own loops:
 // largest first, until nothing changes.  Kernels are tried through `lowered`.  A joined kernel has
 // its reductions in its outer loops, keeps enough of their iterations, evaluates no contraction
-// beside another reduction, and stays within the target's bounds.
+// beside another reduction, and stays within the machine's bounds.
 Joins join_kernels(Decision& decision, LowerOnce& lowered, std::span<const UOp> outputs,
-                   const Machine& target, const JoinSettings& settings);
+                   const Machine& machine, const JoinSettings& settings);
 
 // Tells of a legal join, and whether it is made.
 bool decide_join(JoinTrial trial, const JoinSettings& settings);

@@ -42,12 +42,12 @@ std::vector<UOp> ranges_by_stride(const UOp& store) {
 
 class SideJoiner {
  public:
-  SideJoiner(Schedule& schedule, const Decision& decision, const Machine& target,
+  SideJoiner(Schedule& schedule, const Decision& decision, const Machine& machine,
              const JoinSettings& settings, const Joins& before)
       : schedule_(schedule),
         kernels_(schedule.kernels),
         decision_(decision),
-        target_(target),
+        machine_(machine),
         settings_(settings),
         before_(before) {
     inlined_.resize(kernels_.size());
@@ -277,7 +277,7 @@ class SideJoiner {
 
   // Of reading or storing a buffer of this size.
   double access_seconds(double bytes) const {
-    return (saved_seconds(bytes, target_) - target_.launch_seconds) / 2;
+    return (saved_seconds(bytes, machine_) - machine_.launch_seconds) / 2;
   }
 
   // Bytes that stay alive until the place of `second` only because `first` is computed there.
@@ -337,7 +337,7 @@ class SideJoiner {
   }
   const Loops& known_loops(size_t k) {
     if (!loops_[k])
-      loops_[k] = loops_of(RowTest(kernels_[k].kernel, target_), kernels_[k].values.size());
+      loops_[k] = loops_of(RowTest(kernels_[k].kernel, machine_), kernels_[k].values.size());
     return *loops_[k];
   }
 
@@ -357,19 +357,19 @@ class SideJoiner {
   };
   Seconds seconds_of(const RowTest& test) const {
     Seconds seconds;
-    seconds.work = test.work() / target_.fma_rate + test.alone_seconds() - test.staging_saves();
+    seconds.work = test.work() / machine_.fma_rate + test.alone_seconds() - test.staging_saves();
     for (const double bytes : test.tile_streams()) seconds.streams += access_seconds(bytes);
     return seconds;
   }
   const Seconds& known_seconds(size_t k) {
-    if (!seconds_[k]) seconds_[k] = seconds_of(RowTest(kernels_[k].kernel, target_));
+    if (!seconds_[k]) seconds_[k] = seconds_of(RowTest(kernels_[k].kernel, machine_));
     return *seconds_[k];
   }
 
   bool try_join(size_t first, size_t second) {
     const ScheduledKernel& a = kernels_[first];
     const ScheduledKernel& b = kernels_[second];
-    if (a.values.size() + b.values.size() > static_cast<size_t>(target_.inputs_max)) return false;
+    if (a.values.size() + b.values.size() > static_cast<size_t>(machine_.inputs_max)) return false;
     if (a.scan != b.scan) return false;
     if (!may_share_ranges(a, b) || are_apart(a, b)) return false;
     if (loops_differ(first, second)) return false;
@@ -392,14 +392,14 @@ class SideJoiner {
       return false;
     const bool is_a = joined->stores.front().value == a.stores.front().value;
     if (!lies_alike(*joined, is_a ? a : b)) return false;
-    const RowTest test(joined->kernel, target_);
+    const RowTest test(joined->kernel, machine_);
     const Loops loops = loops_of(test, joined->values.size());
     if (!loops.can_share) return false;
     const Seconds both = seconds_of(test);
     const Seconds& of_a = known_seconds(first);
     const Seconds& of_b = known_seconds(second);
     JoinCost cost;
-    cost[JoinPart::Launch] = target_.launch_seconds;
+    cost[JoinPart::Launch] = machine_.launch_seconds;
     cost[JoinPart::Traffic] = traffic - (both.streams - of_a.streams - of_b.streams);
     cost[JoinPart::Recomputed] = both.work - of_a.work - of_b.work;
     const int64_t number = before_.count + static_cast<int64_t>(second);
@@ -420,7 +420,7 @@ class SideJoiner {
   Schedule& schedule_;
   std::vector<ScheduledKernel>& kernels_;
   const Decision& decision_;
-  const Machine& target_;
+  const Machine& machine_;
   const JoinSettings& settings_;
   const Joins& before_;
   // Of the kernels that are left and of their end, by kernel: those beside it, and a number that
@@ -444,9 +444,9 @@ class SideJoiner {
 
 }  // namespace
 
-void join_beside(Schedule& schedule, const Decision& decision, const Machine& target,
+void join_beside(Schedule& schedule, const Decision& decision, const Machine& machine,
                  const JoinSettings& settings, const Joins& before) {
-  if (schedule.kernels.size() > 1) SideJoiner(schedule, decision, target, settings, before).run();
+  if (schedule.kernels.size() > 1) SideJoiner(schedule, decision, machine, settings, before).run();
 }
 
 }  // namespace tiny

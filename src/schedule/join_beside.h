@@ -18,7 +18,7 @@ namespace tiny {
 
 // `before`: what was decided before; the joins are numbered after those, by the kernel that comes
 // second.
-void join_beside(Schedule& schedule, const Decision& decision, const Machine& target,
+void join_beside(Schedule& schedule, const Decision& decision, const Machine& machine,
                  const JoinSettings& settings, const Joins& before);
 
 }  // namespace tiny

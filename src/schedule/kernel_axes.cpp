@@ -31,10 +31,6 @@ bool is_given(UOp u) {
   return has_memory(u);
 }
 
-bool is_product_sum(const UOp& u) {
-  return u.op() == Op::ReduceAxis && u.reduce_arg().op == Op::Add && u.src(0).op() == Op::Mul;
-}
-
 // The axes of a product that one factor has and the other repeats.
 Ints own_axes(const UOp& product, size_t factor) {
   Ints own;
@@ -42,6 +38,18 @@ Ints own_axes(const UOp& product, size_t factor) {
     if (!repeats(product.src(factor), axis) && repeats(product.src(1 - factor), axis))
       own.push_back(static_cast<int64_t>(axis));
   return own;
+}
+
+// Where an axis of what is gathered is in the data (0) or the index (1), whose axes stand in place
+// of the one that they index.  None where one index picks a part of the data (the keys of an
+// attention): how the whole lies is not for its readers to say.
+Axis gathered_axis(const UOp& gather, size_t axis, size_t source) {
+  const auto indexed = static_cast<size_t>(gather.int_arg());
+  const size_t count = shape_of(gather.src(1)).size();
+  const bool is_index = axis >= indexed && axis < indexed + count;
+  if (count == 0 || is_index != (source == 1)) return std::nullopt;
+  if (is_index) return axis - indexed;
+  return axis < indexed ? axis : axis - count + 1;
 }
 
 }  // namespace
@@ -54,6 +62,7 @@ int64_t extent(const UOp& u, size_t axis) {
 AxisOfNode KernelAxes::below(const AxisOfNode& at, size_t source) {
   const UOp& s = at.node.src(source);
   if (!at.axis) return {s, std::nullopt};
+  if (at.node.op() == Op::Gather) return {s, gathered_axis(at.node, *at.axis, source)};
   if (has(at.node.op(), kMovement)) return {s, axis_below(at.node, *at.axis)};
   if (at.node.op() == Op::Winograd) return {s, winograd_transform(at.node).axis_below(*at.axis)};
   const bool keeps = has(at.node.op(), kElementwise) || at.node.op() == Op::ReduceAxis ||
@@ -64,8 +73,14 @@ AxisOfNode KernelAxes::below(const AxisOfNode& at, size_t source) {
   return {s, same ? at.axis : std::nullopt};
 }
 
+// Whether it sums products that its kernel makes.
+bool KernelAxes::is_contraction(const UOp& reduce) const {
+  return reduce.op() == Op::ReduceAxis && reduce.reduce_arg().op == Op::Add &&
+         reduce.src(0).op() == Op::Mul && !is_buffer(reduce.src(0));
+}
+
 const UOp* KernelAxes::weights_of(const UOp& reduce) const {
-  if (!is_product_sum(reduce) || is_buffer(reduce.src(0))) return nullptr;
+  if (!is_contraction(reduce)) return nullptr;
   const UOp& product = reduce.src(0);
   const bool first = is_given(product.src(0));
   const bool second = is_given(product.src(1));
@@ -121,7 +136,7 @@ double KernelAxes::distance_along(AxisOfNode at) const {
 // Whether a product is summed along several axes that lie, in both factors, outside of fewer
 // elements of the factor's own.  Axes along which windows overlap count for nothing.
 bool KernelAxes::is_summed_over_positions(const UOp& reduce) const {
-  if (!is_product_sum(reduce) || is_buffer(reduce.src(0))) return false;
+  if (!is_contraction(reduce)) return false;
   const UOp& product = reduce.src(0);
   struct Span {
     int axes = 0;

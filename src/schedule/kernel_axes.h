@@ -50,6 +50,7 @@ class KernelAxes {
  private:
   bool are_columns(AxisOfNode from) const;
   double distance_along(AxisOfNode at) const;
+  bool is_contraction(const UOp& reduce) const;
   bool is_summed_over_positions(const UOp& reduce) const;
 
   const Decision& decision_;

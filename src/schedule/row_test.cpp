@@ -52,7 +52,8 @@ constexpr double kFillSlowness = 16;
 
 }  // namespace
 
-RowTest::RowTest(const Kernel& kernel, const Machine& target) : kernel_(kernel), target_(target) {
+RowTest::RowTest(const Kernel& kernel, const Machine& machine)
+    : kernel_(kernel), machine_(machine) {
   for (const UOp& u : topological(kernel.roots)) {
     RangeSet free = u.op() == Op::Range ? RangeSet{1} << kernel.position(u) : 0;
     for (const UOp& s : u.src()) free |= free_.at(s.node());
@@ -91,7 +92,7 @@ double RowTest::work() const {
     sum += work_of(u);
     // Words of what is read are multiplied at once.
     const auto product = dot_product(u);
-    if (product && target_.has_dot(product->kind) && product->a.op() == Op::Load &&
+    if (product && machine_.has_dot(product->kind) && product->a.op() == Op::Load &&
         product->b.op() == Op::Load)
       sum -= extent(free_.at(u.src(0).node())) *
              (1 - 1 / static_cast<double>(dot_steps(product->kind)));
@@ -143,7 +144,7 @@ double RowTest::staging_saves() const {
     double work = 0;
     for (const UOp& u : topological(shared.images))
       if (!kept.contains(u.node())) work += work_of(u);
-    sum += std::max(work / target_.fma_rate - 2 * bytes / target_.l2_bandwidth, 0.0);
+    sum += std::max(work / machine_.fma_rate - 2 * bytes / machine_.l2_bandwidth, 0.0);
   }
   return sum;
 }
@@ -226,7 +227,7 @@ bool RowTest::may_be_one(size_t inputs) const {
   for (const UOp& u : nodes_)
     if (has(u.op(), kElementwise) && u.dtype() != kInt64)
       ops += has(u.op(), kTranscendental) ? 20 : 1;
-  return static_cast<int64_t>(inputs) <= target_.inputs_max && ops <= target_.ops_max;
+  return static_cast<int64_t>(inputs) <= machine_.inputs_max && ops <= machine_.ops_max;
 }
 
 bool RowTest::passes(size_t inputs) const {
@@ -265,7 +266,7 @@ bool RowTest::keeps_its_products(RangeSet common) const {
     widest = std::max(widest, extent(columns) * static_cast<double>(u.dtype().bytes()));
   }
   if (!is_streamed &&
-      kRowTileMin * kStagesOfRows * widest > static_cast<double>(target_.l2_bytes) / 2)
+      kRowTileMin * kStagesOfRows * widest > static_cast<double>(machine_.l2_bytes) / 2)
     return false;
   if (repeated.empty()) return true;
   std::unordered_set<const Node*> kept;
@@ -322,7 +323,7 @@ bool RowTest::passes_as_tiles(size_t inputs) const {
     operands += extent(walks & ~common) * static_cast<double>(u.dtype().bytes());
   }
   return operands > 0 && row && extent(std::bit_floor(row)) >= kRowTileMin &&
-         operands <= static_cast<double>(target_.l3_bytes) / 2;
+         operands <= static_cast<double>(machine_.l3_bytes) / 2;
 }
 
 double RowTest::alone_seconds() const {
@@ -330,7 +331,7 @@ double RowTest::alone_seconds() const {
   for (const UOp& u : nodes_)
     if (u.op() == Op::Store) common &= free_.at(u.node());
   if (extent(common) > 1) return 0;
-  return work() / target_.fma_rate * (1 - 1.0 / target_.cores);
+  return work() / machine_.fma_rate * (1 - 1.0 / machine_.cores);
 }
 
 std::optional<double> RowTest::operand_seconds(size_t inputs) const {
@@ -350,22 +351,22 @@ std::optional<double> RowTest::operand_seconds(size_t inputs) const {
   const RangeSet own = closed(outer);
   if (free == 0 || (free & ~own) != 0) return std::nullopt;
   const double bytes = extent(free) * static_cast<double>(inner.dtype().bytes());
-  if (bytes > static_cast<double>(target_.l1_bytes) / 2) return std::nullopt;
+  if (bytes > static_cast<double>(machine_.l1_bytes) / 2) return std::nullopt;
   RangeSet all = free;
   for (size_t i = 1; i < inner.src().size(); ++i) all |= free_.at(inner.src(i).node());
   double read = 0;
   for (const UOp& u : topological({&inner, 1}))
     if (u.op() == Op::Load)
       read += extent(walked(u) & all) * static_cast<double>(u.dtype().bytes());
-  const double arithmetic = extent(all) / target_.fma_rate;
+  const double arithmetic = extent(all) / machine_.fma_rate;
   // A product that fills scratch has neither a tile of registers nor lanes.
   const double fill = inner.src(0).op() == Op::Mul ? arithmetic * kFillSlowness : 0;
   // Each piece of the loop that cores share computes the operand anew.
-  const double pieces = work() < kSharedWorkMin ? 1 : kPiecesPerCore * target_.cores;
-  if (target_.cores < 2 || pieces == 1) return fill;
+  const double pieces = work() < kSharedWorkMin ? 1 : kPiecesPerCore * machine_.cores;
+  if (machine_.cores < 2 || pieces == 1) return fill;
   const double seconds =
-      std::max(arithmetic, (saved_seconds(read, target_) - target_.launch_seconds) / 2);
-  return fill + seconds * (pieces - 1) / target_.cores;
+      std::max(arithmetic, (saved_seconds(read, machine_) - machine_.launch_seconds) / 2);
+  return fill + seconds * (pieces - 1) / machine_.cores;
 }
 
 RangeSet RowTest::closed(const UOp& reduce) const {
@@ -415,14 +416,14 @@ std::optional<RowTest::ComputedRows> RowTest::computed_rows(size_t inputs) const
   const auto bytes = static_cast<double>(reductions[1].dtype().bytes());
   const double steps = extent(step);
   const double columns = extent(free_.at(reductions[1].node()) & ~*rows);
-  const auto cache = static_cast<double>(target_.l2_bytes);
+  const auto cache = static_cast<double>(machine_.l2_bytes);
   if (row < kRowTileMin || steps * bytes * kComputedRows > cache / 2) return std::nullopt;
   const double matrix = steps * columns * bytes;
   ComputedRows out;
-  out.filled = extent(free_.at(reductions[0].node()) | closed(reductions[0])) / target_.fma_rate;
+  out.filled = extent(free_.at(reductions[0].node()) | closed(reductions[0])) / machine_.fma_rate;
   out.is_filtered = reductions[0].src(0).op() == Op::Mul;
   if (matrix > cache * 3 / 4)
-    out.panels = matrix * extent(*rows) / std::min(row, kComputedRows) / target_.l3_bandwidth;
+    out.panels = matrix * extent(*rows) / std::min(row, kComputedRows) / machine_.l3_bandwidth;
   return out;
 }
 
@@ -482,7 +483,7 @@ bool RowTest::fits(double rows) const {
     if (u.op() == Op::Store)
       stored += extent(free_.at(u.node())) * static_cast<double>(u.src(1).dtype().bytes());
   }
-  if ((bytes + stored) / rows > static_cast<double>(target_.l2_bytes) / 2) return false;
+  if ((bytes + stored) / rows > static_cast<double>(machine_.l2_bytes) / 2) return false;
   return rows >= static_cast<double>(kRowsMin) || bytes + stored <= 64 * 1024;
 }
 

@@ -16,8 +16,8 @@ inline constexpr int64_t kChoicesMax = 8;
 
 class RowTest {
  public:
-  // The kernel and the target must outlive it.
-  RowTest(const Kernel& kernel, const Machine& target);
+  // The kernel and the machine must outlive it.
+  RowTest(const Kernel& kernel, const Machine& machine);
 
   // Seconds less for values of rows that are wanted again: they are computed once and kept in
   // scratch.
@@ -77,7 +77,7 @@ class RowTest {
   std::optional<RangeSet> rows_of_factor(const UOp& inner, const UOp& outer) const;
 
   const Kernel& kernel_;
-  const Machine& target_;
+  const Machine& machine_;
   std::vector<UOp> nodes_;
   FreeRanges free_;
   double registers_ = 1;  // that as many elements take as have one of the rated width

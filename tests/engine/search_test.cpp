@@ -144,6 +144,8 @@ TEST_F(SearchTest, ItTellsEachStepBesideTheChoice) {
   EXPECT_NE(told.find("us from "), std::string::npos) << told;
   EXPECT_NE(told.find(" actions "), std::string::npos) << told;
   EXPECT_NE(told.find("x cost model"), std::string::npos) << told;
+  // A value that is computed at once is not computed again.
+  EXPECT_NE(told.find("and from none, for one run:\n"), std::string::npos) << told;
 }
 
 // What a bar on a terminal is drawn from.

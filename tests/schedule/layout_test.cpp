@@ -14,6 +14,7 @@
 #include "tensor/movement.h"
 #include "tensor/normalization.h"
 #include "tensor/reduce.h"
+#include "tensor/resize.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
 #include "tests/support/graph_test.h"
@@ -99,6 +100,19 @@ TEST_F(LayoutTest, TheSlicesOfAConcatenationShareItsLayout) {
   const Tensor y = conv3(concat(parts, 1), 16);
   const std::vector<Ints> all = strides(y);
   EXPECT_EQ(std::count(all.begin(), all.end(), (Ints{1008, 1, 168, 24})), 2);
+  check(y);
+}
+
+// What a resize reads by the rows and columns that it knows lies as its result does.
+TEST_F(LayoutTest, WhatIsResizedKeepsChannelsLast) {
+  const Tensor x = conv3(given({2, 8, 6, 8}), 16);
+  ResizeOptions options;
+  options.mode = Interpolation::Linear;
+  const Tensor y = conv3(resize(x, {2, 3}, {12, 16}, options), 16);
+  const std::vector<Ints> all = strides(y);
+  ASSERT_GE(all.size(), 3U);
+  for (size_t i = 0; i + 1 < all.size(); ++i)
+    EXPECT_TRUE(all[i].size() != 4 || all[i][1] == 1) << i;
   check(y);
 }
 

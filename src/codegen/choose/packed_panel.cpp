@@ -25,6 +25,7 @@ constexpr int64_t kProductsOfTurn = 64;  // in registers, of a loop over steps
 constexpr int64_t kWays = 16;            // lines of a set of the second level of cache
 constexpr int64_t kRowsOfShare = 8;      // of a tile whose panels come from the second level
 constexpr double kApartSeconds = 20e-6;  // that lie between the moments when cores begin a kernel
+constexpr int64_t kStepsOfPartMin = 16;  // of a panel that is cut to fit
 
 // About kReducedBlock steps: as many in each block if they can be, so that no block needs guards.
 int64_t block_of_steps(int64_t steps) {
@@ -32,6 +33,16 @@ int64_t block_of_steps(int64_t steps) {
     for (const int64_t block : {kReducedBlock + away, kReducedBlock - away})
       if (steps % block == 0) return block;
   return kReducedBlock;
+}
+
+// About `most` of so many steps, in parts of one size if they can be, so that none needs guards.
+// 0: all.
+int64_t part_of_steps(int64_t steps, int64_t most) {
+  most = std::max(most, kStepsOfPartMin);
+  if (most >= steps) return 0;
+  for (int64_t part = most; 2 * part > most; --part)
+    if (steps % part == 0) return part;
+  return most / kStepsOfPartMin * kStepsOfPartMin;
 }
 
 // At most `most` of `panels` in a block: as many in each, or nearly so.
@@ -43,7 +54,6 @@ int64_t block_of_panels(int64_t panels, int64_t most) {
 
 constexpr double kPartOfPanels = 0.75;    // of the second level of cache, for all of them
 constexpr double kPartOfRows = 0.5;       // for rows that are copied
-constexpr int64_t kStepsMultiple = 16;    // of a panel that is cut to fit
 constexpr int64_t kStepsOfPanelMin = 32;  // so many are worth a copy of what lies well
 constexpr double kPartOfMemory = 3;  // of the last cache: a panel of less is fetched soon enough
 
@@ -105,7 +115,7 @@ PackedPanel::Panel PackedPanel::choose_panel() const {
 
 // Rows along a window whose steps are walked innermost, and not cut.
 void PackedPanel::slide_rows() {
-  const size_t taps = reduced_ranges().back();
+  const size_t taps = reduced_along(panel_.in_place ? panel_.load : nullptr).back();
   if (words_.range >= 0 || (panel_.steps && taps == static_cast<size_t>(panel_.steps_range)))
     return;
   sliding_ = sliding_rows(edit_, lane_, row_, taps, tile_);
@@ -126,8 +136,7 @@ void PackedPanel::cut_panel(Panel& panel, int64_t steps, double rows) const {
   if (others == 1 && steps > kReducedWhole && !in_one_pass) {
     panel.steps = block_of_steps(steps);
   } else if (steps * width > room) {
-    panel.steps = std::max(room / (others * width) / kStepsMultiple, int64_t{1}) * kStepsMultiple;
-    if (panel.steps >= edit_.const_extent(longest)) panel.steps = 0;
+    panel.steps = part_of_steps(edit_.const_extent(longest), room / (others * width));
   }
   if (!panel.steps) return;
   // All columns of a block are filled before the rows are walked; each worker has its own.
@@ -179,6 +188,24 @@ bool PackedPanel::are_rows_shared() const {
   };
   const double again = bytes * cores / edit_.machine().memory_bandwidth;
   return idle(edit_.extent(panel_.column_range)) > idle(outermost) + again;
+}
+
+// Rows that no cache holds (a batch of pictures) would come from memory for each panel: they come
+// once where all panels stay in the second level of cache.
+bool PackedPanel::are_rows_in_memory() const {
+  if (!panel_.in_place || panel_.steps || tile_.rows < kRowsOfShare) return false;
+  const auto bytes = static_cast<double>(edit_.table().widest_bytes);
+  if (panel_.load->elements * bytes > kPartOfPanels * static_cast<double>(edit_.machine().l2_bytes))
+    return false;
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
+    if (i != lane_ && i != panel_.column_range && !(reduction_.own & bit(i)) &&
+        panel_.load->strides[i] != 0)
+      return false;  // each has panels of its own
+  return std::ranges::any_of(edit_.table().accesses, [&](const AccessInfo& a) {
+    return !a.store && a.inside_reduction && a.strides[lane_] == 0 && a.strides[row_] != 0 &&
+           a.strides[panel_.column_range] == 0 &&
+           a.elements * bytes > static_cast<double>(edit_.machine().l3_bytes);
+  });
 }
 
 // The operand that is broadcast, if its rows fall on each other in the cache; `along` is the range
@@ -288,6 +315,23 @@ void PackedPanel::prefetch_tiles(int64_t inside) {
   }
 }
 
+// What a tile's sums are combined with (a residual, the input of a derivative) lies in short pieces
+// far from each other, which no processor guesses: it is fetched while the tile before is summed.
+void PackedPanel::prefetch_epilogue() {
+  const auto l2 = static_cast<double>(edit_.machine().l2_bytes);
+  int64_t of_tiles = -1;  // the innermost loop outside of the sum
+  for (const KernelRange& r : edit_.now().ranges) {
+    if (r.reduced) break;
+    if (r.kind == RangeKind::Loop) of_tiles = r.range.int_arg();
+  }
+  for (const AccessInfo& a : edit_.table().accesses) {
+    if (a.store || a.inside_reduction || a.strides[lane_] == 0 || a.strides[row_] == 0) continue;
+    const auto bytes = static_cast<double>(a.node.dtype().bytes());
+    const Option option{OptionKind::Prefetch, of_tiles, a.node.src(0).int_arg(), {}, 0, false};
+    if (a.elements * bytes >= l2 && can_prefetch(edit_.now(), option)) edit_.apply(option);
+  }
+}
+
 // The reduced range is cut: blocks outside, steps inside; columns into blocks, panels, vectors and
 // lanes.
 void PackedPanel::cut_ranges() {
@@ -308,16 +352,30 @@ void PackedPanel::cut_ranges() {
   cuts_.inner_row = is_whole ? cuts_.outer_row : edit_.tile(cuts_.outer_row, tile_.rows);
 }
 
-// What lies in panels is walked as it lies.
-std::vector<size_t> PackedPanel::reduced_ranges() const {
+// What is broadcast to all lanes, for each row.
+const AccessInfo* PackedPanel::rows_operand() const {
+  for (const AccessInfo& a : edit_.table().accesses)
+    if (!a.store && a.inside_reduction && a.strides[lane_] == 0 && a.strides[row_] != 0) return &a;
+  return nullptr;
+}
+
+// The reduced ranges as the operand's elements lie, the farthest apart outermost.
+std::vector<size_t> PackedPanel::reduced_along(const AccessInfo* walked) const {
   std::vector<size_t> reduced;
   for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i)
     if (reduction_.own & bit(i)) reduced.push_back(i);
-  if (panel_.in_place)
-    std::stable_sort(reduced.begin(), reduced.end(), [&](size_t a, size_t b) {
-      return panel_.load->strides[a] > panel_.load->strides[b];
-    });
+  const auto is_opaque = [&](size_t i) { return walked->strides[i] == kOpaqueStride; };
+  if (walked && std::ranges::none_of(reduced, is_opaque))
+    std::ranges::stable_sort(reduced, std::ranges::greater{},
+                             [&](size_t i) { return std::abs(walked->strides[i]); });
   return reduced;
+}
+
+// What lies in panels is walked as it lies.  A copy has any order: rows are walked as they lie,
+// many steps in each line, unless they share what they load over their last steps.
+std::vector<size_t> PackedPanel::reduced_ranges() const {
+  if (panel_.in_place) return reduced_along(panel_.load);
+  return reduced_along(sliding_ ? nullptr : rows_operand());
 }
 
 // Loops over what the panel is one for, its blocks, the panels; then tiles of rows; then the steps.
@@ -336,7 +394,8 @@ void PackedPanel::order_loops() {
   add_free(true);
   if (cuts_.panels != cuts_.column_blocks) add(cuts_.column_blocks);
   if (panel_.steps) add(cuts_.blocks);
-  nest_.has_panels_inside = panel_.steps != 0 || are_rows_first() || are_rows_shared();
+  nest_.has_panels_inside =
+      panel_.steps != 0 || are_rows_first() || are_rows_shared() || are_rows_in_memory();
   nest_.outside = last();
   const bool has_panels = cuts_.vectors != cuts_.panels;
   if (!nest_.has_panels_inside && has_panels) add(cuts_.panels);
@@ -425,6 +484,7 @@ bool PackedPanel::run() {
   if (panel_.in_place && (panel_.steps || !nest_.has_panels_inside)) prefetch_panel();
   if (panel_.steps && cuts_.inner_row != cuts_.outer_row)
     prefetch_tiles(cuts_.vectors != cuts_.panels ? cuts_.panels : cuts_.outer_row);
+  prefetch_epilogue();
   return true;
 }
 

@@ -62,19 +62,23 @@ class PackedPanel {
   };
 
   const AccessInfo* operand() const;
+  const AccessInfo* rows_operand() const;
   void slide_rows();
   Panel choose_panel() const;
   void cut_panel(Panel& panel, int64_t steps, double rows) const;
   bool are_rows_first() const;
   bool are_rows_shared() const;
+  bool are_rows_in_memory() const;
   const AccessInfo* colliding_rows(size_t* along) const;
   void stage_rows();
   void stage_all_rows();
   void prefetch_panel();
   bool are_panels_colliding() const;
   void prefetch_tiles(int64_t inside);
+  void prefetch_epilogue();
   void cut_ranges();
   bool counts_panels() const { return panel_.in_place && panel_.column_range != lane_; }
+  std::vector<size_t> reduced_along(const AccessInfo* walked) const;
   std::vector<size_t> reduced_ranges() const;
   void order_loops();
   void order_steps();

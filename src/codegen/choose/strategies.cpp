@@ -23,6 +23,8 @@ constexpr Strategy kStrategies[] = {
     {"contraction", is_contraction, propose_contraction,
      "sums of products are bound by what is loaded for each: tiles in registers and packed panels, "
      "sliding windows, or lanes along the sum"},
+    {"computed words", has_computed_words, propose_computed_words,
+     "an operand that is computed on the way (quantised) is so once for all columns, with lanes"},
     {"staged operand", has_staged_operand, propose_staged_operand,
      "what is the same for every output is computed once, before its contraction"},
     {"row tiles", has_rows, propose_row_tiles,

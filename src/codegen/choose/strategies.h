@@ -47,6 +47,9 @@ void propose_elementwise(const Seen& seen, std::vector<Proposal>& to);
 // contraction.cpp
 bool is_contraction(const Seen& seen);
 void propose_contraction(const Seen& seen, std::vector<Proposal>& to);
+// computed_words.cpp
+bool has_computed_words(const Seen& seen);
+void propose_computed_words(const Seen& seen, std::vector<Proposal>& to);
 // staged_operand.cpp
 bool has_staged_operand(const Seen& seen);
 void propose_staged_operand(const Seen& seen, std::vector<Proposal>& to);

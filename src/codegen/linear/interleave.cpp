@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <span>
 #include <unordered_map>
@@ -87,8 +88,9 @@ class Piece {
     return address;
   }
   // Scratch as one, each parameter for itself: a parameter that a kernel only reads lies apart from
-  // those that it writes, or is read where it is written and there alone (engine/reuse.h), so that
-  // no load minds a store of another place going after it.
+  // those that it writes, or is read where it is written and there alone (engine/reuse.h).  So no
+  // load minds a store of another place going after it, and minds one going before it only at its
+  // own index.
   int64_t place_of(LinearId address) const {
     const LinearOp& memory = ops_[memory_of(address)];
     return memory.op == Op::Scratch ? -1 : memory.imm;
@@ -104,14 +106,15 @@ class Piece {
 
   void before(LinearId first, LinearId second) { edges_.emplace_back(second, first); }
 
-  // What must come before what: sources; loads and stores of one place, reads and settings of one
-  // accumulator, as they stand.
+  // What must come before what: sources; loads and stores of one place, and loads before the stores
+  // at their index, reads and settings of one accumulator, as they stand.
   void find_order() {
     struct Known {
       std::vector<LinearId> reads;  // since it was written
       LinearId written = std::numeric_limits<LinearId>::max();
     };
     std::unordered_map<int64_t, Known> places, accumulators;
+    std::map<std::pair<LinearId, int64_t>, std::vector<LinearId>> loads;  // by index and offset
     const auto use = [&](Known& known, LinearId i, bool writes) {
       if (known.written != std::numeric_limits<LinearId>::max()) before(known.written, i);
       if (writes) {
@@ -134,9 +137,15 @@ class Piece {
       }
       if (op.op == Op::Set) use(accumulators[op.src[0]], i, true);
       if (op.op == Op::Load || op.op == Op::Store) {
-        stored_.resize(std::max(stored_.size(), static_cast<size_t>(place_of(op.src[0]) + 2)));
-        if (op.op == Op::Store) stored_[static_cast<size_t>(place_of(op.src[0]) + 1)] = 1;
-        use(places[place_of(op.src[0])], i, op.op == Op::Store);
+        const int64_t place = place_of(op.src[0]);
+        const bool stores = op.op == Op::Store;
+        stored_.resize(std::max(stored_.size(), static_cast<size_t>(place + 2)));
+        if (stores) stored_[static_cast<size_t>(place + 1)] = 1;
+        use(places[place], i, stores);
+        if (place < 0) continue;
+        std::vector<LinearId>& here = loads[{op.src[1], op.imm}];
+        if (!stores) here.push_back(i);
+        for (size_t k = 0; stores && k < here.size(); ++k) before(here[k], i);
       }
     }
     first_edge_.push_back(edges_.size());

@@ -38,7 +38,7 @@ bool has_options(const std::string& list, std::initializer_list<const char*> wan
   });
 }
 
-class HeuristicTest : public ::testing::Test {
+class ChoiceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Flags flags = testing::flags_for("null");
@@ -74,13 +74,20 @@ class HeuristicTest : public ::testing::Test {
   std::string options(const Tensor& input, const Tensor& output, size_t number) {
     return kernel(input, output, number).options;
   }
+  // The list of the first kernel that makes a value of inputs alone.
+  std::string list_of_inputs(const Tensor& value) {
+    const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, avx512_machine());
+    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_machine());
+    return to_text(choose_options(kernel, avx512_machine()));
+  }
 
   Ref<Context> context_;
 };
 
 // What is read along rows and stored along columns turns by squares, bytes in pieces of 16; what is
 // stored is walked as it lies.
-TEST_F(HeuristicTest, WhatIsStoredAcrossTurnsBySquares) {
+TEST_F(ChoiceTest, WhatIsStoredAcrossTurnsBySquares) {
   const auto list = [&](const Ints& shape, DType dtype, Machine target) {
     const Tensor x = make_placeholder(context_, dtype, to_shape(shape));
     const UOp stored = context_->graph().make(Op::Contiguous, {permute(x, {1, 0}).node()});
@@ -96,8 +103,35 @@ TEST_F(HeuristicTest, WhatIsStoredAcrossTurnsBySquares) {
   EXPECT_EQ(list({512, 2048}, kFloat64, avx2_machine()).find("UPCAST r2"), std::string::npos);
 }
 
+// A batch of pictures that no cache holds is walked once, through all four panels for each tile.
+TEST_F(ChoiceTest, RowsInMemoryAreWalkedOnce) {
+  const auto has_panels_outside = [&](int64_t rows) {
+    const Tensor x = make_placeholder(context_, kFloat32, {rows, 64});
+    return loops(x, matmul(x, constant({64, 128})), 0).starts_with("r_4_");
+  };
+  const int64_t held = context_->backend().machine().l3_bytes / (64 * 4);
+  EXPECT_TRUE(has_panels_outside(held / 2));
+  EXPECT_FALSE(has_panels_outside(held * 2));
+}
+
+// A residual that is larger than the cache is fetched for the tile that comes next.
+TEST_F(ChoiceTest, AnEpilogueIsFetchedAhead) {
+  const Machine target = avx512_machine();
+  const auto list = [&](int64_t rows) {
+    const Tensor x = make_placeholder(context_, kFloat32, {rows, 128});
+    const Tensor weights = make_placeholder(context_, kFloat32, {128, 512});
+    const Tensor residual = make_placeholder(context_, kFloat32, {rows, 512});
+    const UOp stored = add(matmul(x, weights), residual).node();
+    const Schedule schedule = make_schedule({&stored, 1}, target);
+    return to_text(choose_options(prepare_kernel(schedule.kernels.front().kernel, target), target));
+  };
+  const int64_t far = target.l2_bytes / (512 * 4);
+  EXPECT_NE(list(2 * far).find("PREFETCH p2 r0"), std::string::npos) << list(2 * far);
+  EXPECT_EQ(list(far / 4).find("PREFETCH p2"), std::string::npos) << list(far / 4);
+}
+
 // An index is checked once for all that is read by it: lanes lie along the rest, as wide as they.
-TEST_F(HeuristicTest, WhatIsReadByACheckedIndexHasLanes) {
+TEST_F(ChoiceTest, WhatIsReadByACheckedIndexHasLanes) {
   const Tensor rows = make_placeholder(context_, kInt64, {64});
   const Tensor x = make_placeholder(context_, kFloat32, {1000, 256});
   const UOp stored = context_->graph().make(Op::Contiguous, {gather(x, rows, 0).node()});
@@ -109,7 +143,7 @@ TEST_F(HeuristicTest, WhatIsReadByACheckedIndexHasLanes) {
 }
 
 // Each lane reads a line of its own: it is walked to its end before other lines are read.
-TEST_F(HeuristicTest, WhatLanesWalkTheirLinesAlongIsInnermost) {
+TEST_F(ChoiceTest, WhatLanesWalkTheirLinesAlongIsInnermost) {
   const Tensor x = make_placeholder(context_, kFloat64, {512, 2048});
   EXPECT_EQ(loops(x, neg(permute(x, {1, 0})), 0), "E_64_2048_8");
   const Tensor short_lines = testing::float_input(context_, {512, 4});
@@ -118,13 +152,13 @@ TEST_F(HeuristicTest, WhatLanesWalkTheirLinesAlongIsInnermost) {
 }
 
 // Panels of 32 columns outermost, tiles of 14 rows, all steps: the panel stays in the cache.
-TEST_F(HeuristicTest, PanelsInPlaceAreWalkedInOnePass) {
+TEST_F(ChoiceTest, PanelsInPlaceAreWalkedInOnePass) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
   const Tensor y = pointwise(pointwise(pointwise(x, 1024), 256), 64);
   EXPECT_EQ(loops(x, y, 1), "r_8_14_512_2_14_2_16");
 }
 
-TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
+TEST_F(ChoiceTest, FewRowsAreWalkedInOnePassOfEachPanel) {
   const Tensor x = make_placeholder(context_, kFloat32, {32, 768});
   EXPECT_EQ(loops(x, matmul(relu(matmul(x, constant({768, 3072}))), constant({3072, 768})), 0),
             "r_96_4_768_8_2_16");
@@ -132,7 +166,7 @@ TEST_F(HeuristicTest, FewRowsAreWalkedInOnePassOfEachPanel) {
 
 // Rows of a caller lie as they do: those a page apart are copied for a block of steps at a time.
 // What comes from beyond the caches is fetched a panel ahead, though no pass is made over one.
-TEST_F(HeuristicTest, APanelThatFewRowsWalkOnceIsFetchedAhead) {
+TEST_F(ChoiceTest, APanelThatFewRowsWalkOnceIsFetchedAhead) {
   const Tensor x = testing::float_input(context_, {7, 1024});
   const int64_t blocks = context_->backend().machine().l3_bytes / (1024 * 32 * 4);
   const auto list = [&](int64_t n) { return options(x, matmul(x, constant({1024, n})), 0); };
@@ -140,14 +174,14 @@ TEST_F(HeuristicTest, APanelThatFewRowsWalkOnceIsFetchedAhead) {
   EXPECT_EQ(list(32 * (blocks / 4)).find("PREFETCH"), std::string::npos);
 }
 
-TEST_F(HeuristicTest, RowsThatCollideAreCopiedInBlocks) {
+TEST_F(ChoiceTest, RowsThatCollideAreCopiedInBlocks) {
   const Tensor x = make_placeholder(context_, kFloat32, {1024, 1024});
   EXPECT_EQ(loops(x, matmul(x, constant({1024, 1024})), 0), "r_2_4_79_16_128_2_13_2_16");
 }
 
 // With few tiles of rows each panel is walked in one pass: a copy would be read once, unless it is
 // one of all rows.
-TEST_F(HeuristicTest, RowsThatCollideLieAsTheyDoForOnePanel) {
+TEST_F(ChoiceTest, RowsThatCollideLieAsTheyDoForOnePanel) {
   const Tensor x = make_placeholder(context_, kFloat32, {64, 4096});
   const std::string list = options(x, matmul(x, constant({4096, 256})), 0);
   EXPECT_EQ(list.find("STAGE p0"), std::string::npos) << list;
@@ -162,7 +196,7 @@ TEST_F(HeuristicTest, RowsThatCollideLieAsTheyDoForOnePanel) {
 
 // Meanwhile a part of the next rows is fetched, and the place that their sums are added to; with
 // few rows both are in the cache.
-TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
+TEST_F(ChoiceTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
   const auto list = [&](int64_t rows) {
     const Tensor x = make_placeholder(context_, kFloat32, {rows, 1024});
     return options(x, matmul(x, constant({1024, 1024})), 0);
@@ -175,12 +209,9 @@ TEST_F(HeuristicTest, BlocksOfLargeProductsFetchTheNextRowsAndTheirPlace) {
 
 // Columns are stored side by side: an operand that lies the other way is turned on the way to its
 // panel, by squares.  Blocks of steps and of columns are alike, so that none needs guards.
-TEST_F(HeuristicTest, PanelsOfProductsOfInputs) {
+TEST_F(ChoiceTest, PanelsOfProductsOfInputs) {
   const auto list = [&](const Tensor& product) {
-    const UOp stored = context_->graph().make(Op::Contiguous, {product.node()});
-    const Schedule schedule = make_schedule({&stored, 1}, avx512_machine());
-    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, avx512_machine());
-    const std::string text = to_text(choose_options(kernel, avx512_machine()));
+    const std::string text = list_of_inputs(product);
     return text.substr(0, text.find("; VEC"));
   };
   const auto input = [&](int64_t rows, int64_t columns) {
@@ -196,9 +227,28 @@ TEST_F(HeuristicTest, PanelsOfProductsOfInputs) {
             "ORDER r1 r2 r0 r4 r3 r7 r5 r6");
 }
 
+// Rows of a batch lie far apart: the steps that lie in one line of each are side by side, around
+// them the window's.
+TEST_F(ChoiceTest, RowsOfABatchAreWalkedAlongTheirLines) {
+  const Tensor x = permute(testing::float_input(context_, {32, 16, 16, 256}), {0, 3, 1, 2});
+  const Tensor weight = testing::float_input(context_, {256, 256, 3, 3});
+  const std::string list = list_of_inputs(stored(conv(x, weight, Tensor(), {})));
+  EXPECT_NE(list.find("TILE r0 8"), std::string::npos) << list;
+  EXPECT_NE(list.find(" r5 r6 r4 "), std::string::npos) << list;
+}
+
+// A filter's gradient sums over a batch and pictures: a panel holds images, as many in each, or
+// the last of them would have guards around its steps.
+TEST_F(ChoiceTest, PanelsOfASumOverABatchAreOfOneSize) {
+  const Tensor x = permute(testing::float_input(context_, {128, 10, 10, 32}), {3, 0, 1, 2});
+  const Tensor dy = permute(testing::float_input(context_, {128, 8, 8, 64}), {3, 0, 1, 2});
+  const std::string list = list_of_inputs(permute(conv(x, dy, Tensor(), {}), {2, 3, 0, 1}));
+  EXPECT_NE(list.find("TILE r4 64"), std::string::npos) << list;
+}
+
 // While a row is stored, the next is computed and the one after that read, if they all stay in the
 // first level of cache.  What is in no cache is asked for sooner.
-TEST_F(HeuristicTest, LoopsOfRowsOverlap) {
+TEST_F(ChoiceTest, LoopsOfRowsOverlap) {
   const Machine target = avx512_machine();
   const auto list = [&](const Tensor& value) {
     const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
@@ -221,7 +271,7 @@ TEST_F(HeuristicTest, LoopsOfRowsOverlap) {
 }
 
 // A long row is walked in the cache: meanwhile the next one comes, unless all are there anyway.
-TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
+TEST_F(ChoiceTest, TheNextRowIsFetchedWhileOneIsWalked) {
   const auto list = [&](int64_t rows) {
     const Tensor x = testing::float_input(context_, {rows, 8192});
     const Tensor value = softmax(x, 1);
@@ -235,7 +285,7 @@ TEST_F(HeuristicTest, TheNextRowIsFetchedWhileOneIsWalked) {
 }
 
 // What is stored does not fit the last cache: it need not pass through it.
-TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
+TEST_F(ChoiceTest, LargeResultsPassTheCaches) {
   const auto list = [&](const Tensor& value, int64_t bypass_bytes, Machine target) {
     target.bypass_bytes = bypass_bytes;
     const UOp stored = context_->graph().make(Op::Contiguous, {value.node()});
@@ -256,7 +306,7 @@ TEST_F(HeuristicTest, LargeResultsPassTheCaches) {
 
 // An operand that lies the other way is laid out again by squares of 16 times 16, which the
 // renderer turns in registers.
-TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
+TEST_F(ChoiceTest, OperandsAreTurnedBySquares) {
   const Tensor a = testing::float_input(context_, {256, 256});
   const Tensor b = testing::float_input(context_, {256, 256});
   const UOp product = matmul(a, permute(b, {1, 0})).node();
@@ -268,7 +318,7 @@ TEST_F(HeuristicTest, OperandsAreTurnedBySquares) {
 
 // A matrix whose rows are pages apart is read in runs as long as registers allow, from memory eight
 // rows side by side to their end; one row after the other comes faster in runs of 12 lines.
-TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
+TEST_F(ChoiceTest, AVectorTimesALargeMatrixReadsLongRuns) {
   const Tensor cached = make_placeholder(context_, kFloat32, {384, 3072});
   EXPECT_EQ(loops(cached, matmul(constant({1, 384}), cached), 0), "r_8_24_16_384");
   const Tensor large = make_placeholder(context_, kFloat32, {3072, 3072});
@@ -280,7 +330,7 @@ TEST_F(HeuristicTest, AVectorTimesALargeMatrixReadsLongRuns) {
 }
 
 // So are few rows multiplied with it where a vector is less than a line, in tiles of all rows.
-TEST_F(HeuristicTest, FewRowsTimesALargeMatrixWalkItsRowsToTheirEnd) {
+TEST_F(ChoiceTest, FewRowsTimesALargeMatrixWalkItsRowsToTheirEnd) {
   Flags flags = testing::flags_for("null", "avx2");
   flags.cache = 0;
   flags.threads = 1;
@@ -293,7 +343,7 @@ TEST_F(HeuristicTest, FewRowsTimesALargeMatrixWalkItsRowsToTheirEnd) {
 }
 
 // Seven rows are four and three, which have sums enough to wait for none: not six and one.
-TEST_F(HeuristicTest, FewRowsAreCutIntoTilesOfNearlyEqualSize) {
+TEST_F(ChoiceTest, FewRowsAreCutIntoTilesOfNearlyEqualSize) {
   Flags flags = testing::flags_for("null", "avx2");
   flags.cache = 0;
   flags.threads = 1;
@@ -306,7 +356,7 @@ TEST_F(HeuristicTest, FewRowsAreCutIntoTilesOfNearlyEqualSize) {
 
 // A small picture is walked for one vector of channels after the other, unless its rows share so
 // few sets of the first level that it would not stay there.
-TEST_F(HeuristicTest, SmallPicturesAreWalkedByChannels) {
+TEST_F(ChoiceTest, SmallPicturesAreWalkedByChannels) {
   const auto list = [&](int64_t size, int64_t channels) {
     const Tensor x = make_placeholder(context_, kFloat32, {1, size, size, channels});
     return options(x, stored(depthwise(permute(x, {0, 3, 1, 2}))), 0);
@@ -319,7 +369,7 @@ TEST_F(HeuristicTest, SmallPicturesAreWalkedByChannels) {
 
 // A panel's successor is fetched while 14 tiles of rows are multiplied with it, as 98 would be too
 // many to gain from it.
-TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
+TEST_F(ChoiceTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 256, 14, 14});
   EXPECT_TRUE(options(x, pointwise(pointwise(x, 1024), 64), 0).ends_with("; PREFETCH p1 r0"));
   const Tensor wide = make_placeholder(context_, kFloat32, {1, 64, 56, 56});
@@ -329,7 +379,7 @@ TEST_F(HeuristicTest, TheNextPanelIsFetchedWhereFewPassesAreMade) {
 
 // Three panels are an uneven share for two cores; tiles of rows are many.  Panels that are far
 // larger than what would be gained are not read by both.
-TEST_F(HeuristicTest, CoresShareTilesOfRowsWherePanelsAreFew) {
+TEST_F(ChoiceTest, CoresShareTilesOfRowsWherePanelsAreFew) {
   Flags flags = testing::flags_for("null");
   flags.cache = 0;
   for (const int32_t threads : {1, 2}) {
@@ -347,7 +397,7 @@ TEST_F(HeuristicTest, CoresShareTilesOfRowsWherePanelsAreFew) {
 
 // The means of 256 channels, side by side in memory, are computed once, with lanes along them; the
 // products of the classifier have lanes along what they sum.
-TEST_F(HeuristicTest, AStagedMeanHasLanesAlongChannels) {
+TEST_F(ChoiceTest, AStagedMeanHasLanesAlongChannels) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 64, 7, 7});
   const Tensor means = reshape(mean(pointwise(x, 256), {2, 3}), to_shape({1, 256}));
   const Tensor weights = permute(constant({1000, 256}), {1, 0});
@@ -357,7 +407,7 @@ TEST_F(HeuristicTest, AStagedMeanHasLanesAlongChannels) {
 }
 
 // A row that is computed is computed once, before it is multiplied with any panel.
-TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
+TEST_F(ChoiceTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 28, 28, 256});
   const Tensor normal = mul(permute(x, {0, 3, 1, 2}), constant({256, 1, 1}));
   const Tensor y = permute(pointwise(relu(normal), 128), {0, 2, 3, 1});
@@ -366,7 +416,7 @@ TEST_F(HeuristicTest, ComputedRowsAreMultipliedWithAllPanelsBeforeTheNext) {
 
 // Lanes along channels that are stored apart: tiles are of places that are stored side by side, not
 // of the 83 rows that would fill tiles of 14 better, so that both turn by squares.
-TEST_F(HeuristicTest, TilesAreOfPlacesThatAreStoredSideBySide) {
+TEST_F(ChoiceTest, TilesAreOfPlacesThatAreStoredSideBySide) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 83, 92, 12});
   const Window same{{1, 1}, {}, {1, 1}, {1, 1}};
   const Tensor y = conv(permute(x, {0, 3, 1, 2}), constant({32, 12, 3, 3}), constant({32}), same);
@@ -375,7 +425,7 @@ TEST_F(HeuristicTest, TilesAreOfPlacesThatAreStoredSideBySide) {
 
 // The steps of a window along which a tile's rows lie are side by side: rows share what they load,
 // of which registers hold as much as there are, and what padding leaves out is known.
-TEST_F(HeuristicTest, RowsAlongAWindowHaveItsStepsSideBySide) {
+TEST_F(ChoiceTest, RowsAlongAWindowHaveItsStepsSideBySide) {
   const auto list = [&](int64_t height, int64_t width, int64_t size, int64_t channels) {
     const Tensor x = make_placeholder(context_, kFloat32, {1, 64, height, width});
     Window window;
@@ -390,7 +440,7 @@ TEST_F(HeuristicTest, RowsAlongAWindowHaveItsStepsSideBySide) {
 }
 
 // Rows of which most reach beyond the border ask at each load: others are taken.
-TEST_F(HeuristicTest, RowsLieWhereFewReachBeyondTheBorder) {
+TEST_F(ChoiceTest, RowsLieWhereFewReachBeyondTheBorder) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 64, 12, 31});
   Window window;
   window.before = window.after = {5, 5};
@@ -400,7 +450,7 @@ TEST_F(HeuristicTest, RowsLieWhereFewReachBeyondTheBorder) {
 
 // Where lanes run along places instead, what is computed for them is computed once for all
 // channels.
-TEST_F(HeuristicTest, ComputedLanesAreStagedAsTheyAreMultiplied) {
+TEST_F(ChoiceTest, ComputedLanesAreStagedAsTheyAreMultiplied) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 64, 56, 12});
   const Tensor y = conv(mul(x, sigmoid(x)), constant({256, 64, 1, 1}), constant({256}), Window());
   const std::string list = options(x, y, 0);
@@ -409,7 +459,7 @@ TEST_F(HeuristicTest, ComputedLanesAreStagedAsTheyAreMultiplied) {
 }
 
 // Four rows of outputs read six rows of inputs; the nine steps are side by side.
-TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
+TEST_F(ChoiceTest, RowsOfAWindowShareWhatTheyLoad) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(depthwise(permute(x, {0, 3, 1, 2})));
   const std::string list = options(x, y, 0);
@@ -417,14 +467,14 @@ TEST_F(HeuristicTest, RowsOfAWindowShareWhatTheyLoad) {
 }
 
 // The steps of a short window are side by side: what its padding leaves out is known then.
-TEST_F(HeuristicTest, AShortWindowHasNoLoop) {
+TEST_F(ChoiceTest, AShortWindowHasNoLoop) {
   const Tensor x = make_placeholder(context_, kFloat32, {4096, 16});
   const std::string list = options(x, cumsum(x, 1, false, false), 0);
   EXPECT_TRUE(has_options(list, {"VEC r1", "UNROLL r2"})) << list;
 }
 
 // A value of many rows that is kept for a tile of them has the rows' lanes side by side.
-TEST_F(HeuristicTest, KeptValuesHaveLanesSideBySide) {
+TEST_F(ChoiceTest, KeptValuesHaveLanesSideBySide) {
   const Tensor x = make_placeholder(context_, kFloat32, {128, 1000});
   const std::string list = options(x, softmax(x, 0), 0);
   EXPECT_TRUE(has_options(list, {"UPCAST r4", "VEC r5"})) << list;
@@ -434,7 +484,7 @@ TEST_F(HeuristicTest, KeptValuesHaveLanesSideBySide) {
 
 // Outputs of some channels share what lanes load, which often begins inside a line; one channel's
 // share it along the window, and so do many's where a tile is as high as the image.
-TEST_F(HeuristicTest, ChannelsShareAWindowsLoadsWhereThatIsLess) {
+TEST_F(ChoiceTest, ChannelsShareAWindowsLoadsWhereThatIsLess) {
   const auto list = [&](const Ints& shape, int64_t channels) {
     const Tensor x = make_placeholder(context_, kFloat32, to_shape(shape));
     const Tensor weights = constant({channels, shape[1], 3, 3});
@@ -447,7 +497,7 @@ TEST_F(HeuristicTest, ChannelsShareAWindowsLoadsWhereThatIsLess) {
 }
 
 // Rows half a page off share sets with every second one only: more of them are walked at once.
-TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
+TEST_F(ChoiceTest, RowsHalfAPageOffCollideHalfAsMuch) {
   const auto list = [&](int64_t channels) {
     const Tensor x = make_placeholder(context_, kFloat32, {1, 112, 112, channels});
     return options(x, stored(depthwise(permute(x, {0, 3, 1, 2}), 2)), 0);
@@ -457,7 +507,7 @@ TEST_F(HeuristicTest, RowsHalfAPageOffCollideHalfAsMuch) {
 }
 
 // The matrix that one normalised row is multiplied with lies along its columns: lanes too.
-TEST_F(HeuristicTest, AMatrixAfterReductionsOfOneRowHasLanesAlongItsColumns) {
+TEST_F(ChoiceTest, AMatrixAfterReductionsOfOneRowHasLanesAlongItsColumns) {
   const Tensor x = testing::float_input(context_, {1, 512});
   const Tensor y = matmul(layer_norm(x, Tensor(), Tensor(), 1, 1e-5), constant({512, 256}));
   EXPECT_EQ(loops(x, y, 0), "r_8_128_4_2_16_16_2_16_16_2_16");
@@ -466,7 +516,7 @@ TEST_F(HeuristicTest, AMatrixAfterReductionsOfOneRowHasLanesAlongItsColumns) {
 // Two rows of fourteen outputs of a window for all channels, then each panel with both; four where
 // they stay in the first level of cache.  Short rows are beside each other in registers, unless the
 // last would be alone.
-TEST_F(HeuristicTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
+TEST_F(ChoiceTest, ADepthwiseConvolutionIsComputedInTilesOfTheProductThatReadsIt) {
   const Tensor x = make_placeholder(context_, kFloat32, {1, 56, 56, 128});
   const Tensor y = stored(pointwise(relu(depthwise(permute(x, {0, 3, 1, 2}))), 128));
   EXPECT_EQ(loops(x, y, 0), "r_28_4_4_2_128_14_2_16_3_3");

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/render/machine_runner.h"
 #include "tests/render/random_linear.h"
 
@@ -103,6 +105,46 @@ TEST(Interleave, LoadsGoBeforeStoresOfOtherParameters) {
   interleave(chains.p, avx512_target());
   verify(chains.p);
   EXPECT_TRUE(chains.is_interleaved());
+}
+
+// A store may be to the memory of a parameter that is read in the same place, and there alone
+// (engine/reuse.h): what another store needs of it has been read by then.
+TEST(Interleave, LoadsStayBeforeTheStoresOfTheirPlace) {
+  LinearProgram p;
+  p.name = "two stores";
+  p.params = {{kFloat32, true, false},
+              {kFloat32, true, false},
+              {kFloat32, true, true},
+              {kFloat32, true, true}};
+  LinearId param[4];
+  for (int64_t i = 0; i < 4; ++i) param[i] = p.add(Op::Param, kAddress, {}, i);
+  const LinearId zero = p.add(Op::Const, kInt64);
+  const LinearId factor =
+      p.add(Op::Const, kLanes, {}, static_cast<int64_t>(bits_of(kFloat32, 0.75)));
+  constexpr int64_t kVectors = 40, kSteps = 12;
+  std::vector<LinearId> copied, kept;
+  for (int64_t v = 0; v < kVectors; ++v) {
+    copied.push_back(p.add(Op::Load, kLanes, {param[0], zero}, 32 * v, 1));
+    kept.push_back(p.add(Op::Load, kLanes, {param[1], zero}, 32 * v, 1));
+  }
+  int64_t at = 0;
+  for (const LinearId x : copied) p.add(Op::Store, kVoid, {param[2], zero, x}, 32 * at++, 1);
+  at = 0;
+  for (LinearId x : kept) {
+    for (int64_t s = 0; s < kSteps; ++s) x = p.add(Op::Fma, kLanes, {x, factor, factor});
+    p.add(Op::Store, kVoid, {param[3], zero, x}, 32 * at++, 1);
+  }
+  verify(p);
+  interleave(p, avx512_target());
+  verify(p);
+  std::map<int64_t, int> stores;  // by place
+  for (const LinearOp& op : p.ops) {
+    if (op.src[0] >= p.ops.size() || p.ops[op.src[0]].op != Op::Param) continue;
+    if (op.op == Op::Store) ++stores[op.imm];
+    if (op.op == Op::Load) {
+      EXPECT_EQ(stores[op.imm], 0) << "at " << op.imm;
+    }
+  }
 }
 
 TEST(Interleave, ChainsThatDoNotAllFitGoInWindows) {
