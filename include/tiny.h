@@ -729,7 +729,7 @@ TINY_API tiny_status tiny_op(tiny_context *context, const char *domain, const ch
 
 /* ---- Gradients ------------------------------------------------------------------------------- */
 
-/* What losses change by, for each element of the tensors `wrt`: out[i] has the shape and dtype of wrt[i], and is the sum
+/* What losses change by, for each element of the tensors `wrt`: out[i] has the shape and dtype of wrt[i], `count` is the number of `wrt`; it is the sum
    over all losses and their elements, each weighed by its element of the loss's upstream: one for each loss, of its shape,
    or none at all (upstream_count 0), which is ones, for losses of one element.  Nothing has to be marked before, and nothing is kept: the losses' graph
    is what counts, so a loss that was computed (tiny_realize, tiny_tensor_read) has none any more.  A tensor of `wrt` is one
@@ -792,6 +792,12 @@ TINY_API tiny_status tiny_custom_op_set_infer(tiny_custom_op *op,
    What either returns other than TINY_OK becomes the status of the call that builds or executes, with the text of
    tiny_custom_call_set_error as its message. */
 TINY_API tiny_status tiny_custom_op_set_run(tiny_custom_op *op, tiny_status (*run)(void *user, tiny_custom_call *call));
+/* `gradient` is what `run` is, for tiny_gradient: its inputs are the operator's inputs, then its outputs, then what
+   reached each output (left out where nothing did); its outputs are the gradients of those inputs that are floats, in
+   their order, with the inputs' dtypes and shapes.  NULL: the operator has none, and tiny_gradient is
+   TINY_ERROR_UNSUPPORTED there. */
+TINY_API tiny_status tiny_custom_op_set_gradient(tiny_custom_op *op,
+                                                 tiny_status (*gradient)(void *user, tiny_custom_call *call));
 /* From now on tiny_op and models know the operator in this context, at every version of its domain's operator set, with
    the functions that it has now.  A second of the same domain and name is TINY_ERROR_INVALID_ARGUMENT.  Programs with
    such operators are not kept on disk. */

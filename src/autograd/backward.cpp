@@ -1,5 +1,8 @@
 #include "autograd/backward.h"
 
+#include <algorithm>
+
+#include "autograd/call_rule.h"
 #include "autograd/loop_rule.h"
 #include "autograd/rules.h"
 #include "base/error.h"
@@ -10,8 +13,9 @@ namespace tiny {
 
 namespace {
 
-bool is_of_loop(Op op) {
-  return op == Op::Scan || op == Op::ScanStore || op == Op::ScanStep;
+// Ops whose rules see several nodes at once.
+bool is_of_several(Op op) {
+  return op == Op::Scan || op == Op::ScanStore || op == Op::ScanStep || op == Op::Call;
 }
 
 }  // namespace
@@ -24,7 +28,13 @@ Backward::Backward(const Ref<Context>& context, std::span<const UOp> losses,
       reached_(depends_.size()) {
   for (const UOp& t : targets) depends_[t.id()] = true;
   for (const UOp& u : order_) {
-    if (!gradient_rule(u.op()).apply && !is_of_loop(u.op())) continue;
+    if (u.op() == Op::Call) {
+      const CallResult& result = call_result(u);
+      Call& call = calls_[result.call.get()];
+      if (!call.first) call.first = u.node();
+      call.outputs.resize(result.call->outputs.size());
+    }
+    if (!gradient_rule(u.op()).apply && !is_of_several(u.op())) continue;
     for (const UOp& s : u.src()) depends_[u.id()] = depends_[u.id()] || changes(s);
   }
 }
@@ -44,12 +54,18 @@ void Backward::run() {
   for (size_t i = order_.size(); i-- > 0;) {
     const UOp& node = order_[i];
     if (node.op() == Op::ScanStore) leave_loop(node);
-    if (!depends_[node.id()] || !reached_[node.id()]) continue;
+    const bool is_on_the_way = depends_[node.id()] && reached_[node.id()];
     const OriginScope origin(node);
-    if (node.op() == Op::Scan)
+    if (node.op() == Op::Call) {
+      const CallResult& result = call_result(node);
+      Call& call = calls_[result.call.get()];
+      if (is_on_the_way) call.outputs[result.index] = reached_[node.id()].total();
+      if (call.first == node.node()) leave_call(node);
+    } else if (is_on_the_way && node.op() == Op::Scan) {
       note_scan(node);
-    else
+    } else if (is_on_the_way) {
       go_down(node);
+    }
   }
 }
 
@@ -67,6 +83,13 @@ void Backward::go_down(const UOp& node) {
   rule.apply(step);
   for (size_t s = 0; s < wanted.size(); ++s)
     if (wanted[s] && step.given(s)) reach(node.src(s), step.given(s));
+}
+
+void Backward::leave_call(const UOp& result) {
+  const std::vector<UOp>& reached = calls_[call_result(result).call.get()].outputs;
+  if (std::ranges::none_of(reached, [](const UOp& u) { return static_cast<bool>(u); })) return;
+  for (auto& [source, adjoint] : call_adjoints(context_, result, reached))
+    if (changes(source)) reach(source, Adjoint(adjoint));
 }
 
 void Backward::note_scan(const UOp& scan) {

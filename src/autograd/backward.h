@@ -8,6 +8,7 @@
 #include "autograd/adjoint.h"
 #include "engine/context.h"
 #include "ir/uop.h"
+#include "shape/shape.h"
 
 namespace tiny {
 
@@ -33,6 +34,7 @@ class Backward {
     return node.dtype().is_float() && node.id() < depends_.size() && depends_[node.id()];
   }
   void go_down(const UOp& node);
+  void leave_call(const UOp& result);
   void note_scan(const UOp& scan);
   void leave_loop(const UOp& store);
 
@@ -41,6 +43,12 @@ class Backward {
   std::vector<bool> depends_;
   std::vector<Adjoint> reached_;
   std::unordered_map<const RefCounted*, Loop> loops_;
+  // Of each call of the host: its first result in the order, and what reached its outputs.
+  struct Call {
+    const Node* first = nullptr;
+    std::vector<UOp> outputs;
+  };
+  std::unordered_map<const HostCall*, Call> calls_;
 };
 
 }  // namespace tiny

@@ -16,6 +16,7 @@ constexpr char kLeaf[] = "it is made of nothing";
 constexpr char kSteps[] = "its values are whole numbers or truths, which do not change by a little";
 constexpr char kBits[] = "bits are no number that changes by a little";
 constexpr char kLater[] = "schedules are made of it, when gradients have been taken";
+constexpr char kCall[] = "functions of the host have a rule of their own: call_rule.h";
 constexpr char kLoop[] = "loops have a rule of their own: loop_rule.h";
 
 constexpr GradientRule kRules[] = {
@@ -82,6 +83,7 @@ constexpr GradientRule kRules[] = {
     {Op::After, of_after},
     {Op::Assign, of_assign},
     {Op::Copy, of_same},
+    {Op::Call, nullptr, kCall},
     {Op::ScanStep, nullptr, kLoop},
     {Op::ScanStore, nullptr, kLoop},
     {Op::Scan, nullptr, kLoop},

@@ -2210,13 +2210,13 @@ pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     Ok(Report::from_raw(out))
 }
 
-/// What losses change by, for each element of the tensors `wrt`: out\[i\] has the shape and dtype of wrt\[i\], and is the sum over all losses and their elements, each weighed by its element of the loss's upstream: one for each loss, of its shape, or none at all (upstream_count 0), which is ones, for losses of one element.  Nothing has to be marked before, and nothing is kept: the losses' graph is what counts, so a loss that was computed (tiny_realize, tiny_tensor_read) has none any more.  A tensor of `wrt` is one that losses were built of, as it is: what was assigned to it since is another value.  The result is a graph like any other: it can be part of a program, and be differentiated again.  docs/semantics.md has what the slope is where there is none (equal elements of a maximum, 0 of abs). A tensor without a part in the losses is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0. Loops and branches that the run counts or chooses are TINY_ERROR_UNSUPPORTED.
-pub fn gradient(losses: &[&Tensor], upstream: &[&Tensor], wrt: &[&Tensor], allow_unused: bool, count: usize) -> Result<Vec<Tensor>> {
+/// What losses change by, for each element of the tensors `wrt`: out\[i\] has the shape and dtype of wrt\[i\], `count` is the number of `wrt`; it is the sum over all losses and their elements, each weighed by its element of the loss's upstream: one for each loss, of its shape, or none at all (upstream_count 0), which is ones, for losses of one element.  Nothing has to be marked before, and nothing is kept: the losses' graph is what counts, so a loss that was computed (tiny_realize, tiny_tensor_read) has none any more.  A tensor of `wrt` is one that losses were built of, as it is: what was assigned to it since is another value.  The result is a graph like any other: it can be part of a program, and be differentiated again.  docs/semantics.md has what the slope is where there is none (equal elements of a maximum, 0 of abs). A tensor without a part in the losses is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0. Loops and branches that the run counts or chooses are TINY_ERROR_UNSUPPORTED.
+pub fn gradient(losses: &[&Tensor], upstream: &[&Tensor], wrt: &[&Tensor], allow_unused: bool) -> Result<Vec<Tensor>> {
     crate::support::at_least_one(wrt.len())?;
     let losses_raw: Vec<_> = losses.iter().map(|o| o.raw.as_ptr() as *const _).collect();
     let upstream_raw: Vec<_> = upstream.iter().map(|o| o.raw.as_ptr() as *const _).collect();
     let wrt_raw: Vec<_> = wrt.iter().map(|o| o.raw.as_ptr() as *const _).collect();
-    let mut out = vec![ptr::null_mut(); count];
+    let mut out = vec![ptr::null_mut(); wrt.len()];
     check(unsafe { ffi::tiny_gradient(losses_raw.as_ptr() as *const _, losses_raw.len(), upstream_raw.as_ptr() as *const _, upstream_raw.len(), wrt_raw.as_ptr() as *const _, wrt_raw.len(), flags(&[(allow_unused, 512)]), out.as_mut_ptr(), out.len()) })?;
     Ok(out.into_iter().map(|o| Tensor::from_raw(o, wrt[0].context.clone())).collect())
 }
