@@ -729,18 +729,19 @@ TINY_API tiny_status tiny_op(tiny_context *context, const char *domain, const ch
 
 /* ---- Gradients ------------------------------------------------------------------------------- */
 
-/* What losses change by, for each element of the tensors `wrt`: out[i] has the shape and dtype of wrt[i], `count` is the number of `wrt`; it is the sum
-   over all losses and their elements, each weighed by its element of the loss's upstream: one for each loss, of its shape,
-   or none at all (upstream_count 0), which is ones, for losses of one element.  Nothing has to be marked before, and nothing is kept: the losses' graph
-   is what counts, so a loss that was computed (tiny_realize, tiny_tensor_read) has none any more.  A tensor of `wrt` is one
-   that losses were built of, as it is: what was assigned to it since is another value.  The result is a graph like any
-   other: it can be part of a program, and be differentiated again.  docs/semantics.md has what the slope is where there
-   is none (equal elements of a maximum, 0 of abs).
-   A tensor without a part in the losses is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0.
-   Loops and branches that the run counts or chooses are TINY_ERROR_UNSUPPORTED. */
-TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count, tiny_tensor *const *upstream,
-                                   size_t upstream_count, tiny_tensor *const *wrt, size_t wrt_count, tiny_flags flags,
-                                   tiny_tensor **out, size_t count);
+/* The gradients of losses by the tensors `wrt`: gradients[i] has the shape and dtype of wrt[i]; `count` is the number of `wrt`.
+   It is the sum over all losses, each element weighed by the same element of its upstream, of what the loss changes by
+   for a change of the element of wrt[i].  `upstream` may be NULL: ones, for losses of one element; or it has a tensor
+   for each loss, of its shape.  Nothing has to be marked before and nothing is kept: what is differentiated is the
+   graph that the losses are made of now, so a loss that was computed already (tiny_realize, tiny_tensor_read) has none.
+   A tensor of `wrt` is a value that the losses were built of; what was assigned to it since is another value.  The
+   gradients are graphs like any other: they can be part of a program, and be differentiated again.
+   docs/semantics.md says what the slope is where there is none (equal elements of a maximum, |0|).
+   A tensor that no loss depends on is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0.
+   Loops and branches whose count or choice the run computes are TINY_ERROR_UNSUPPORTED. */
+TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count, tiny_tensor *const *wrt,
+                                   size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
+                                   tiny_flags flags, tiny_tensor **gradients, size_t count);
 
 /* ---- Random numbers ----------------------------------------------------------------------------
 ** Functions of a key, a tensor of two uint32: the same key has the same numbers, on every device and at any number of

@@ -71,7 +71,7 @@ def signature(call):
             default = "False"
         names = argument.names or (argument.name,)
         for name, nullable in zip(names, argument.nullable or (False,) * len(names)):
-            value = "None" if nullable else default
+            value = ("()" if argument.kind == "objects" else "None") if nullable else default
             (optional if value else required).append(identifier(name) + (f"={value}" if value else ""))
     return required + optional
 

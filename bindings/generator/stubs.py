@@ -51,6 +51,8 @@ def argument_types(call, argument):
     default = argument.default
     if kind == "flag":
         default = "False" if default or call.arguments.index(argument) > 0 else ""
+    if nullable[0] and kind == "objects":
+        return [(name, wanted, "()")]
     if nullable[0]:
         return [(name, wanted + " | None", "None")]
     return [(name, wanted, default)]

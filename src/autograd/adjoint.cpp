@@ -85,8 +85,8 @@ class Skew {
     size_ = count + reach_;
   }
 
-  // `ends` of a factor that is to be zero where there is no window, even if it is one value.  Another
-  // one may have anything there.
+  // `ends` of a factor that is to be zero where there is no window, even if it is one value.
+  // Another one may have anything there.
   UOp operator()(const UOp& factor, bool ends) const {
     if (!ends && has(factor.op(), kElementwise) && !has_memory(factor)) return of_sources(factor);
     const bool varies = ends || !repeats(factor, axis_);
@@ -310,8 +310,7 @@ Adjoint Adjoint::cut_to(const Shape& to) const {
   return shrunk(none, end).padded(none, more);
 }
 
-Adjoint Adjoint::folded(const Unfolding& windows, const Shape& sizes,
-                        const Ints& padding) const {
+Adjoint Adjoint::folded(const Unfolding& windows, const Shape& sizes, const Ints& padding) const {
   const auto first = static_cast<size_t>(windows.axis);
   const size_t n = windows.along.size();
   // [.., windows.., taps.., ..] to [.., (windows, taps, phases).., ..].

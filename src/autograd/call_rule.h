@@ -10,8 +10,9 @@
 
 namespace tiny {
 
-// What the call of `result`, one of its results, gives to its sources; `reached` has what reached the
-// call's outputs, no node where nothing did.  Error{Unsupported} if its operator has no gradient.
+// What the call of `result`, one of its results, gives to its sources; `reached` has what reached
+// the call's outputs, no node where nothing did.  Error{Unsupported} if its operator has no
+// gradient.
 std::vector<std::pair<UOp, UOp>> call_adjoints(const Ref<Context>& context, const UOp& result,
                                                std::span<const UOp> reached);
 

@@ -98,8 +98,7 @@ void of_product_by_index(Step& step, const Places& places) {
     return where(equal(own, found), div(all, factor), number(all, 0));
   };
   if (step.wants(0)) step.give(0, slope(product, data_others, data_zeros, count));
-  if (step.wants(2))
-    step.give(2, slope(places.read(product), others, zeros, places.read(count)));
+  if (step.wants(2)) step.give(2, slope(places.read(product), others, zeros, places.read(count)));
 }
 
 }  // namespace

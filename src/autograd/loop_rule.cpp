@@ -104,8 +104,8 @@ class LoopRule {
     size_t output = 0, state = 0;
     for (const UOp& step : body_.steps()) {
       if (!changes_(step)) continue;
-      const Tensor& all = scan_part(step).kind == Kind::State ? made.state[state++]
-                                                              : made.outputs[output++];
+      const Tensor& all =
+          scan_part(step).kind == Kind::State ? made.state[state++] : made.outputs[output++];
       given.emplace_back(step.src(0), make_reshape(all.node(), shape_of(step.src(0))));
     }
     for (const UOp& u : shared_) given.emplace_back(u, made.state[state++].node());
@@ -244,9 +244,8 @@ std::vector<std::pair<UOp, UOp>> loop_adjoints(const Ref<Context>& context, cons
                                                const LoopAdjoints& reached,
                                                const Changes& changes) {
   const ScanLoop& loop = *scan_part(scan).loop;
-  require(!loop.is_counted && !loop.is_branch, Status::Unsupported,
-          "a gradient through ", loop.is_branch ? "a branch" : "a loop whose steps are counted",
-          " by the run");
+  require(!loop.is_counted && !loop.is_branch, Status::Unsupported, "a gradient through ",
+          loop.is_branch ? "a branch" : "a loop whose steps are counted", " by the run");
   return LoopRule(context, scan, reached, changes).run();
 }
 

@@ -92,8 +92,8 @@ Tensor split_key(const Tensor& key, int64_t count) {
 }
 
 Tensor random_bits(const Tensor& key, int64_t count) {
-  require(count >= 0 && count < int64_t{1} << 32, Status::InvalidArgument, "random bits for ", count,
-          " elements; wanted less than 2^32");
+  require(count >= 0 && count < int64_t{1} << 32, Status::InvalidArgument, "random bits for ",
+          count, " elements; wanted less than 2^32");
   const int64_t half = (count + 1) / 2;
   const Tensor first = arange(key.context_ref(), kUInt32, half);
   const ThreefryWords made = threefry2x32({half_of_key(key, 0), half_of_key(key, 1)},

@@ -33,9 +33,9 @@ class RandomTest : public ::testing::Test {
 
 // The known answers of Random123's kat_vectors.
 TEST_F(RandomTest, TheBlockHasItsKnownAnswers) {
-  const ThreefryWords made = threefry2x32(
-      {words({0, 0xffffffff, 0x13198a2e}), words({0, 0xffffffff, 0x03707344})},
-      {words({0, 0xffffffff, 0x243f6a88}), words({0, 0xffffffff, 0x85a308d3})});
+  const ThreefryWords made =
+      threefry2x32({words({0, 0xffffffff, 0x13198a2e}), words({0, 0xffffffff, 0x03707344})},
+                   {words({0, 0xffffffff, 0x243f6a88}), words({0, 0xffffffff, 0x85a308d3})});
   EXPECT_EQ(values<uint32_t>(made.first),
             (std::vector<uint32_t>{0x6b200159, 0x1cb996fc, 0xc4923a9c}));
   EXPECT_EQ(values<uint32_t>(made.second),
@@ -86,8 +86,8 @@ TEST_F(RandomTest, IntegersAreAsLikelyAsEachOther) {
   std::vector<int> counts(7);
   for (const int32_t v : x) ++counts.at(static_cast<size_t>(v + 3));
   for (const int n : counts) EXPECT_NEAR(n, 10000, 400);
-  const std::vector<int64_t> wide = values<int64_t>(
-      random_integers(random_key(context_, 8), kInt64, {1000}, -(int64_t{1} << 40), int64_t{1} << 40));
+  const std::vector<int64_t> wide = values<int64_t>(random_integers(
+      random_key(context_, 8), kInt64, {1000}, -(int64_t{1} << 40), int64_t{1} << 40));
   EXPECT_TRUE(std::ranges::all_of(wide, [](int64_t v) { return std::abs(v) <= int64_t{1} << 40; }));
   EXPECT_GT(std::ranges::count_if(wide, [](int64_t v) { return v < 0; }), 400);
 }
@@ -123,7 +123,8 @@ TEST_F(RandomTest, AllDevicesAgree) {
     return values<float>(random_uniform(random_key(context, 12), kFloat32, {101}));
   };
   const std::vector<float> want = made("cpu");
-  for (const BackendInfo& backend : testing::computing_backends()) EXPECT_EQ(made(backend.name), want);
+  for (const BackendInfo& backend : testing::computing_backends())
+    EXPECT_EQ(made(backend.name), want);
 }
 
 }  // namespace

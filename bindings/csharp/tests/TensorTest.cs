@@ -121,6 +121,17 @@ static class TensorTest {
     var bad = context.Op("Reverse", 0, new[] {x}, 1, "test", "{\"fail\": 1}");
     var error = Throws<TinyException>(() => bad[0].ToArray<float>(), "its exception");
     Check(error.Message.Contains("as it was asked to"), "its message");
+    Throws<TinyException>(() => Library.Gradient(new[] {reversed[0].Sum()}, new[] {x}), "no gradient");
+    context.AddOperator("test", "Cube", (attributes, inputs, count) => new[] {inputs[0]}, call => {
+      call.Write(0, Array.ConvertAll(call.Read<float>(0), v => v * v * v));
+    }, call => {  // x, x^3, what reached it
+      float[] of = call.Read<float>(0), reached = call.Read<float>(2);
+      for (int i = 0; i < of.Length; ++i) of[i] *= 3 * of[i] * reached[i];
+      call.Write(0, of);
+    });
+    var cubes = context.Op("Cube", 0, new[] {x}, 1, "test")[0];
+    Same(Library.Gradient(new[] {cubes}, new[] {x}, new[] {x})[0].ToArray<float>(), new float[] {3, 24, 81},
+         "a gradient of delegates");
     Throws<TinyException>(() => context.AddOperator("test", "Reverse", (a, i, n) => null, call => {}),
                           "a second of the name");
   }

@@ -1096,12 +1096,12 @@ extern "C" {
     pub fn tiny_gradient(
         losses: *const *mut tiny_tensor,
         loss_count: usize,
-        upstream: *const *mut tiny_tensor,
-        upstream_count: usize,
         wrt: *const *mut tiny_tensor,
         wrt_count: usize,
+        upstream: *const *mut tiny_tensor,
+        upstream_count: usize,
         flags: tiny_flags,
-        out: *mut *mut tiny_tensor,
+        gradients: *mut *mut tiny_tensor,
         count: usize,
     ) -> tiny_status;
 }
@@ -1209,6 +1209,17 @@ extern "C" {
     pub fn tiny_custom_op_set_run(
         op: *mut tiny_custom_op,
         run: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                call: *mut tiny_custom_call,
+            ) -> tiny_status,
+        >,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_custom_op_set_gradient(
+        op: *mut tiny_custom_op,
+        gradient: ::std::option::Option<
             unsafe extern "C" fn(
                 user: *mut ::std::os::raw::c_void,
                 call: *mut tiny_custom_call,

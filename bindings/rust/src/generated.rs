@@ -2210,15 +2210,15 @@ pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     Ok(Report::from_raw(out))
 }
 
-/// What losses change by, for each element of the tensors `wrt`: out\[i\] has the shape and dtype of wrt\[i\], `count` is the number of `wrt`; it is the sum over all losses and their elements, each weighed by its element of the loss's upstream: one for each loss, of its shape, or none at all (upstream_count 0), which is ones, for losses of one element.  Nothing has to be marked before, and nothing is kept: the losses' graph is what counts, so a loss that was computed (tiny_realize, tiny_tensor_read) has none any more.  A tensor of `wrt` is one that losses were built of, as it is: what was assigned to it since is another value.  The result is a graph like any other: it can be part of a program, and be differentiated again.  docs/semantics.md has what the slope is where there is none (equal elements of a maximum, 0 of abs). A tensor without a part in the losses is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0. Loops and branches that the run counts or chooses are TINY_ERROR_UNSUPPORTED.
-pub fn gradient(losses: &[&Tensor], upstream: &[&Tensor], wrt: &[&Tensor], allow_unused: bool) -> Result<Vec<Tensor>> {
+/// The gradients of losses by the tensors `wrt`: gradients\[i\] has the shape and dtype of wrt\[i\]; `count` is the number of `wrt`. It is the sum over all losses, each element weighed by the same element of its upstream, of what the loss changes by for a change of the element of wrt\[i\].  `upstream` may be NULL: ones, for losses of one element; or it has a tensor for each loss, of its shape.  Nothing has to be marked before and nothing is kept: what is differentiated is the graph that the losses are made of now, so a loss that was computed already (tiny_realize, tiny_tensor_read) has none. A tensor of `wrt` is a value that the losses were built of; what was assigned to it since is another value.  The gradients are graphs like any other: they can be part of a program, and be differentiated again. docs/semantics.md says what the slope is where there is none (equal elements of a maximum, |0|). A tensor that no loss depends on is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0. Loops and branches whose count or choice the run computes are TINY_ERROR_UNSUPPORTED.
+pub fn gradient(losses: &[&Tensor], wrt: &[&Tensor], upstream: &[&Tensor], allow_unused: bool) -> Result<Vec<Tensor>> {
     crate::support::at_least_one(wrt.len())?;
     let losses_raw: Vec<_> = losses.iter().map(|o| o.raw.as_ptr() as *const _).collect();
-    let upstream_raw: Vec<_> = upstream.iter().map(|o| o.raw.as_ptr() as *const _).collect();
     let wrt_raw: Vec<_> = wrt.iter().map(|o| o.raw.as_ptr() as *const _).collect();
-    let mut out = vec![ptr::null_mut(); wrt.len()];
-    check(unsafe { ffi::tiny_gradient(losses_raw.as_ptr() as *const _, losses_raw.len(), upstream_raw.as_ptr() as *const _, upstream_raw.len(), wrt_raw.as_ptr() as *const _, wrt_raw.len(), flags(&[(allow_unused, 512)]), out.as_mut_ptr(), out.len()) })?;
-    Ok(out.into_iter().map(|o| Tensor::from_raw(o, wrt[0].context.clone())).collect())
+    let upstream_raw: Vec<_> = upstream.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut gradients = vec![ptr::null_mut(); wrt.len()];
+    check(unsafe { ffi::tiny_gradient(losses_raw.as_ptr() as *const _, losses_raw.len(), wrt_raw.as_ptr() as *const _, wrt_raw.len(), upstream_raw.as_ptr() as *const _, upstream_raw.len(), flags(&[(allow_unused, 512)]), gradients.as_mut_ptr(), gradients.len()) })?;
+    Ok(gradients.into_iter().map(|o| Tensor::from_raw(o, wrt[0].context.clone())).collect())
 }
 
 /// The devices of this build and machine as one JSON object: the keys of `tiny devices --json`.
