@@ -743,6 +743,53 @@ TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count
                                    size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
                                    tiny_flags flags, tiny_tensor **gradients, size_t count);
 
+/* ---- Optimisers ------------------------------------------------------------------------------ */
+
+typedef struct tiny_optimizer tiny_optimizer; /* parameters, and what becomes of them by their gradients */
+typedef int32_t tiny_optimizer_kind;
+enum {
+  TINY_OPTIMIZER_KIND_SGD = 1,
+  TINY_OPTIMIZER_KIND_ADAM = 2,
+  TINY_OPTIMIZER_KIND_ADAMW = 3,
+  TINY_OPTIMIZER_KIND_LAMB = 4, /* You et al. 2019 */
+  TINY_OPTIMIZER_KIND_LARS = 5, /* You et al. 2017 */
+  TINY_OPTIMIZER_KIND_MUON = 6, /* Jordan et al. 2024, in float32; parameters are matrices, or become them */
+  TINY_OPTIMIZER_KIND_RMSPROP = 7,
+  TINY_OPTIMIZER_KIND_ADAGRAD = 8
+};
+
+/* An optimiser without parameters. */
+TINY_API tiny_status tiny_optimizer_create(tiny_context *context, tiny_optimizer_kind kind, tiny_optimizer **out);
+TINY_API void tiny_optimizer_retain(tiny_optimizer *optimizer);
+TINY_API void tiny_optimizer_release(tiny_optimizer *optimizer);
+/* A group of parameters that share settings; `group` becomes its number, 0 for the first.  They are floats, and steps
+   write to them (tiny_assign); of 16-bit floats the state has a float32 copy, of which each step makes them anew.
+   They are computed now: losses are built on them afterwards.  Before the first step. */
+TINY_API tiny_status tiny_optimizer_add(tiny_optimizer *optimizer, tiny_tensor *const *parameters, size_t count,
+                                        int64_t *group);
+/* Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps";
+   of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
+   "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum",
+   "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  "lr" can be set any time, and holds for runs of
+   compiled programs too; the others before the first step, which is made of them. */
+TINY_API tiny_status tiny_optimizer_set(tiny_optimizer *optimizer, int64_t group, const char *name, double value);
+TINY_API tiny_status tiny_optimizer_get(const tiny_optimizer *optimizer, int64_t group, const char *name,
+                                        double *value);
+/* The learning rate as steps read it, a float32 scalar.  Who assigns to it changes it, in a program too. */
+TINY_API tiny_status tiny_optimizer_rate(tiny_optimizer *optimizer, int64_t group, tiny_tensor **out);
+/* Writes new values to all parameters, and to what the optimiser keeps: pending writes, which are made when something
+   needs them, or by runs of a program that is compiled while they are pending.  A gradient for each parameter, in the
+   order in which they were added; an element of `gradients` may be NULL, which leaves the parameter as it is.
+   `skip` may be NULL, or is a bool scalar: where it is true nothing changes. */
+TINY_API tiny_status tiny_optimizer_step(tiny_optimizer *optimizer, tiny_tensor *const *gradients, size_t count,
+                                         const tiny_tensor *skip);
+/* What the next step is made of beside the parameters, to be saved and put back (tiny_assign): "lr.0" of the first
+   group, "step" where their number matters, "exp_avg.3" of the fourth parameter, "master.3".  Settings are as they will
+   be from now on; names live as long as the optimiser. */
+TINY_API tiny_status tiny_optimizer_state_count(tiny_optimizer *optimizer, size_t *out);
+TINY_API tiny_status tiny_optimizer_state_name(tiny_optimizer *optimizer, size_t index, const char **out);
+TINY_API tiny_status tiny_optimizer_state(tiny_optimizer *optimizer, size_t index, tiny_tensor **out);
+
 /* ---- Random numbers ----------------------------------------------------------------------------
 ** Functions of a key, a tensor of two uint32: the same key has the same numbers, on every device and at any number of
 ** threads, in programs too.  Other numbers come of other keys (tiny_random_split).  Threefry2x32 with 20 rounds. */
@@ -970,8 +1017,10 @@ TINY_API tiny_status tiny_input(tiny_context *context, tiny_dtype dtype, const i
                                 tiny_tensor **out);
 /* Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing.
    Other tensors are captured: each run reads what they hold when it executes.  Writes (tiny_assign) that are
-   pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs each
-   tensor that the program is to write; such an output is that tensor's own memory.  A program that writes is
+   pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs a
+   tensor that the program is to write; such an output is that tensor's own memory.  A program that writes does a step as
+   a whole: pending writes to other tensors that it reads, and those that depend on its inputs, are done by it too, such
+   as an optimiser's momentum and running statistics.  It is
    exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it
    wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none. */
 TINY_API tiny_status tiny_program_compile(tiny_tensor *const *inputs, size_t input_count, tiny_tensor *const *outputs,

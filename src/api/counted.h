@@ -22,7 +22,8 @@ enum class HandleKind : uint8_t {
   Run,
   Variable,
   Window,
-  CustomOp
+  CustomOp,
+  Optimizer
 };
 
 class Counted;

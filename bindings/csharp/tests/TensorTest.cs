@@ -136,6 +136,31 @@ static class TensorTest {
                           "a second of the name");
   }
 
+  // A straight line that is found by steps of an optimiser, in a program.
+  static void Training(Context context) {
+    var x = context.RandomKey(1).RandomUniform(Dtype.Float32, new long[] {32});
+    var y = x * 3.0 + 0.5;
+    var slope = Tensor.Of(context, new float[] {0}).Reshape(new long[0]);
+    var offset = Tensor.Of(context, new float[] {0}).Reshape(new long[0]);
+    var optimizer = Optimizer.Create(context, OptimizerKind.Sgd);
+    Check(optimizer.Add(new[] {slope, offset}) == 0, "the first group");
+    optimizer.Set(0, "momentum", 0.9);
+    optimizer.Set(0, "lr", 0.1);
+    var input = context.Input(Dtype.Float32, new long[] {32});
+    var wanted = context.Input(Dtype.Float32, new long[] {32});
+    var error = slope * input + offset - wanted;
+    var loss = (error * error).Mean();
+    optimizer.Step(Library.Gradient(new[] {loss}, new[] {slope, offset}));
+    var run = Run.Create(Program.Compile(new[] {input, wanted}, new[] {loss, slope, offset}));
+    run.SetInput(0, x);
+    run.SetInput(1, y);
+    for (int i = 0; i < 300; ++i) run.Execute();
+    Check(Math.Abs(slope.ToArray<float>()[0] - 3) < 1e-2 && Math.Abs(offset.ToArray<float>()[0] - 0.5) < 1e-2,
+          "a line is found");
+    Check(optimizer.StateName(1) == "momentum_buffer.0" && optimizer.StateCount == 3, "what is kept");
+    Throws<TinyException>(() => optimizer.Set(0, "momentun", 0.5), "no such setting");
+  }
+
   static void Errors(Context context) {
     var a = Tensor.Of(context, new float[] {1, 2});
     var error = Throws<TinyException>(() => a.Reshape(new long[] {3}), "a wrong shape throws");
@@ -448,6 +473,7 @@ static class TensorTest {
       Dimensions(context);
       Operators(context);
       OwnOperators(context);
+      Training(context);
       Errors(context);
       Files(context);
       Dlpack(context);

@@ -1105,6 +1105,93 @@ extern "C" {
         count: usize,
     ) -> tiny_status;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_optimizer {
+    _unused: [u8; 0],
+}
+pub type tiny_optimizer_kind = i32;
+pub const TINY_OPTIMIZER_KIND_SGD: _bindgen_ty_10 = 1;
+pub const TINY_OPTIMIZER_KIND_ADAM: _bindgen_ty_10 = 2;
+pub const TINY_OPTIMIZER_KIND_ADAMW: _bindgen_ty_10 = 3;
+pub const TINY_OPTIMIZER_KIND_LAMB: _bindgen_ty_10 = 4;
+pub const TINY_OPTIMIZER_KIND_LARS: _bindgen_ty_10 = 5;
+pub const TINY_OPTIMIZER_KIND_MUON: _bindgen_ty_10 = 6;
+pub const TINY_OPTIMIZER_KIND_RMSPROP: _bindgen_ty_10 = 7;
+pub const TINY_OPTIMIZER_KIND_ADAGRAD: _bindgen_ty_10 = 8;
+pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn tiny_optimizer_create(
+        context: *mut tiny_context,
+        kind: tiny_optimizer_kind,
+        out: *mut *mut tiny_optimizer,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_retain(optimizer: *mut tiny_optimizer);
+}
+extern "C" {
+    pub fn tiny_optimizer_release(optimizer: *mut tiny_optimizer);
+}
+extern "C" {
+    pub fn tiny_optimizer_add(
+        optimizer: *mut tiny_optimizer,
+        parameters: *const *mut tiny_tensor,
+        count: usize,
+        group: *mut i64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_set(
+        optimizer: *mut tiny_optimizer,
+        group: i64,
+        name: *const ::std::os::raw::c_char,
+        value: f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_get(
+        optimizer: *const tiny_optimizer,
+        group: i64,
+        name: *const ::std::os::raw::c_char,
+        value: *mut f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_rate(
+        optimizer: *mut tiny_optimizer,
+        group: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_step(
+        optimizer: *mut tiny_optimizer,
+        gradients: *const *mut tiny_tensor,
+        count: usize,
+        skip: *const tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_state_count(
+        optimizer: *mut tiny_optimizer,
+        out: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_state_name(
+        optimizer: *mut tiny_optimizer,
+        index: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_state(
+        optimizer: *mut tiny_optimizer,
+        index: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
 extern "C" {
     pub fn tiny_random_key(
         context: *mut tiny_context,
@@ -1370,12 +1457,12 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_kind = i32;
-pub const TINY_KIND_TENSOR: _bindgen_ty_10 = 0;
-pub const TINY_KIND_SEQUENCE: _bindgen_ty_10 = 1;
-pub const TINY_KIND_OPTIONAL: _bindgen_ty_10 = 2;
-pub const TINY_KIND_MAP: _bindgen_ty_10 = 3;
-pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_10 = 4;
-pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+pub const TINY_KIND_TENSOR: _bindgen_ty_11 = 0;
+pub const TINY_KIND_SEQUENCE: _bindgen_ty_11 = 1;
+pub const TINY_KIND_OPTIONAL: _bindgen_ty_11 = 2;
+pub const TINY_KIND_MAP: _bindgen_ty_11 = 3;
+pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_11 = 4;
+pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_model_input_kind(
         model: *const tiny_model,

@@ -205,6 +205,24 @@ impl Layout {
 
 /// Any number is a valid value: a newer library may have more of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct OptimizerKind(pub i32);
+
+impl OptimizerKind {
+    pub const SGD: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_SGD as i32);
+    pub const ADAM: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_ADAM as i32);
+    pub const ADAMW: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_ADAMW as i32);
+    /// You et al. 2019
+    pub const LAMB: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_LAMB as i32);
+    /// You et al. 2017
+    pub const LARS: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_LARS as i32);
+    /// Jordan et al. 2024, in float32; parameters are matrices, or become them
+    pub const MUON: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_MUON as i32);
+    pub const RMSPROP: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_RMSPROP as i32);
+    pub const ADAGRAD: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_ADAGRAD as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Kind(pub i32);
 
 impl Kind {
@@ -1624,6 +1642,102 @@ impl Clone for Archive {
     }
 }
 
+pub struct Optimizer {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_optimizer>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Optimizer {}
+unsafe impl Sync for Optimizer {}
+
+impl Optimizer {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_optimizer, context: Context) -> Optimizer {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Optimizer { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// An optimiser without parameters.
+    pub fn create(context: &Context, kind: OptimizerKind) -> Result<Optimizer> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_optimizer_create(context.raw.as_ptr(), kind.0, &mut out) })?;
+        Ok(Optimizer::from_raw(out, context.clone()))
+    }
+
+    /// A group of parameters that share settings; `group` becomes its number, 0 for the first.  They are floats, and steps write to them (tiny_assign); of 16-bit floats the state has a float32 copy, of which each step makes them anew. They are computed now: losses are built on them afterwards.  Before the first step.
+    pub fn add(&self, parameters: &[&Tensor]) -> Result<i64> {
+        let parameters_raw: Vec<_> = parameters.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut group: i64 = 0;
+        check(unsafe { ffi::tiny_optimizer_add(self.raw.as_ptr(), parameters_raw.as_ptr() as *const _, parameters_raw.len(), &mut group) })?;
+        Ok(group)
+    }
+
+    /// Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps"; of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first step, which is made of them.
+    pub fn set(&self, group: i64, name: &str, value: f64) -> Result<()> {
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_optimizer_set(self.raw.as_ptr(), group, name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
+        Ok(())
+    }
+
+    pub fn get(&self, group: i64, name: &str) -> Result<f64> {
+        let name = c_text(Some(name))?;
+        let mut value: f64 = 0.0;
+        check(unsafe { ffi::tiny_optimizer_get(self.raw.as_ptr(), group, name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut value) })?;
+        Ok(value)
+    }
+
+    /// The learning rate as steps read it, a float32 scalar.  Who assigns to it changes it, in a program too.
+    pub fn rate(&self, group: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_optimizer_rate(self.raw.as_ptr(), group, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Writes new values to all parameters, and to what the optimiser keeps: pending writes, which are made when something needs them, or by runs of a program that is compiled while they are pending.  A gradient for each parameter, in the order in which they were added; an element of `gradients` may be NULL, which leaves the parameter as it is. `skip` may be NULL, or is a bool scalar: where it is true nothing changes.
+    pub fn step(&self, gradients: &[Option<&Tensor>], skip: Option<&Tensor>) -> Result<()> {
+        let gradients_raw: Vec<_> = gradients.iter().map(|o| o.map_or(ptr::null(), |o| o.raw.as_ptr() as *const _)).collect();
+        check(unsafe { ffi::tiny_optimizer_step(self.raw.as_ptr(), gradients_raw.as_ptr() as *const _, gradients_raw.len(), skip.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
+        Ok(())
+    }
+
+    /// What the next step is made of beside the parameters, to be saved and put back (tiny_assign): "lr.0" of the first group, "step" where their number matters, "exp_avg.3" of the fourth parameter, "master.3".  Settings are as they will be from now on; names live as long as the optimiser.
+    pub fn state_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_optimizer_state_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn state_name(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_optimizer_state_name(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    pub fn state(&self, index: usize) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_optimizer_state(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+}
+
+impl Drop for Optimizer {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_optimizer_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Optimizer {
+    /// Another reference to the same object.
+    fn clone(&self) -> Optimizer {
+        unsafe { ffi::tiny_optimizer_retain(self.raw.as_ptr()) }
+        Optimizer::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
 pub struct Model {
     pub(crate) raw: ptr::NonNull<ffi::tiny_model>,
     pub(crate) context: Context,
@@ -1863,7 +1977,7 @@ impl Program {
         &self.context
     }
 
-    /// Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing. Other tensors are captured: each run reads what they hold when it executes.  Writes (tiny_assign) that are pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs each tensor that the program is to write; such an output is that tensor's own memory.  A program that writes is exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none.
+    /// Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing. Other tensors are captured: each run reads what they hold when it executes.  Writes (tiny_assign) that are pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs a tensor that the program is to write; such an output is that tensor's own memory.  A program that writes does a step as a whole: pending writes to other tensors that it reads, and those that depend on its inputs, are done by it too, such as an optimiser's momentum and running statistics.  It is exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none.
     pub fn compile(inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Program> {
         crate::support::at_least_one(outputs.len())?;
         let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
