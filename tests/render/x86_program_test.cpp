@@ -132,6 +132,17 @@ TEST(X86Program, StoresPastTheCachesAreOrderedAtTheEnd) {
   EXPECT_EQ(x86_listing(w.p, avx2_target()).find("Fence"), std::string::npos);
 }
 
+TEST(X86Program, TheListingNamesTheLastOpForWhatEndsTheCode) {
+  Walk w(kFloat32, kFloat32, 64, 8);
+  w.p.add(Op::Poll, kVoid);
+  w.store(w.load(kFloat32.with_lanes(8)));
+  w.end();
+  const size_t count = w.p.ops.size();
+  const std::string listing = x86_listing(w.p, avx2_target());
+  EXPECT_NE(listing.find(cat("\n%", count - 1, " ")), std::string::npos) << listing;
+  EXPECT_EQ(listing.find(cat("\n%", count, " ")), std::string::npos) << listing;
+}
+
 TEST(X86Program, LaneRangesOfAnyBoundsMatch) {
   for (int64_t lanes : {2, 4, 8, 16, 32, 64})
     for (int64_t low :

@@ -70,8 +70,9 @@ MachineProgram Selector::run() {
     look_often(program_.stop, at_);
     select_op(at_);
   }
+  --at_;  // what ends the code is the last op's
   if (poll_ != kNoReg) emit(Opcode::Label, 0).label = left_;
-  if (bypasses_) emit(Opcode::Fence, 0).origin = at_ - 1;
+  if (bypasses_) emit(Opcode::Fence, 0);
   splice_preheaders();
   drop_dead();
   return std::move(out_);
