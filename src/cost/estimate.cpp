@@ -10,6 +10,7 @@
 #include "cost/access_table.h"
 #include "ir/bounds.h"
 #include "ir/node_map.h"
+#include "ir/picked_lanes.h"
 
 namespace tiny {
 
@@ -27,8 +28,7 @@ constexpr double kDivided = 8;          //
 constexpr double kDividedScalar = 3;    // one element
 constexpr double kInsertedLane = 1;     // a lane that lies apart is put into its vector
 constexpr double kGatheredLane = 2;     // at an index of its own
-constexpr int64_t kPermutedMax = 4;     // elements apart, so that whole registers are permuted
-constexpr double kPermuted = 1;         // such a register
+constexpr double kPermuted = 1;         // a register that lanes are picked out of
 constexpr double kExtractedLane = 1.5;  // or stored
 constexpr double kTurned = 3;           // a vector of a square that is turned in registers
 constexpr double kIndexDivided = 1.5;   // an index divided by a constant: multiplied and shifted
@@ -63,7 +63,12 @@ class Estimator {
       if (kind == RangeKind::Vec) lanes_ |= bit(i);
       if (kind == RangeKind::Dot) words_ |= bit(i);
     }
-    cut_ = topological(kernel.facts);
+    for (const UOp& fact : kernel.facts) {
+      RangeSet ranges = 0;
+      for (const UOp& u : topological({&fact, 1}))
+        if (u.op() == Op::Range) ranges |= bit(kernel.position(u));
+      cut_.push_back(ranges);
+    }
     for (const AccessInfo& a : table_.accesses) of_node_.emplace(a.node.node(), &a);
   }
 
@@ -342,7 +347,8 @@ class Estimator {
       at(Resource::Loads) += n * full * (is_line ? kLoadedAcross : kLoaded);
       at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
       repeat(v, full);
-    } else if (stride != kOpaqueStride && std::abs(stride) <= kPermutedMax) {
+    } else if (stride != kOpaqueStride &&
+               are_picked(std::abs(stride), static_cast<int64_t>(lanes))) {
       const double registers = full * static_cast<double>(std::abs(stride));
       at(Resource::Loads) += n * registers * kLoadedAcross;
       at(Resource::Arithmetic) += n * registers * kPermuted;
@@ -359,19 +365,27 @@ class Estimator {
   }
 
   // Rows of a square that is stored across: copies that lie side by side where lanes lie apart.
-  // None where some of them may be left out.
+  // None where some of them are left out in half of the tiles or more, or of others in any.
   double rows_across(const AccessInfo& a) const {
-    double rows = 1;
+    std::vector<std::pair<double, size_t>> copies;  // stride and range
     for (RangeSet set = unrolled_; set; set &= set - 1) {
       const auto i = static_cast<size_t>(std::countr_zero(set));
-      if (a.strides[i] == 0) continue;
-      if (is_cut(i)) return 1;
-      if (static_cast<double>(std::abs(a.strides[i])) <= rows) rows *= extent(i);
+      if (a.strides[i] != 0) copies.emplace_back(std::abs(static_cast<double>(a.strides[i])), i);
+    }
+    std::ranges::sort(copies);
+    double rows = 1;
+    for (const auto& [stride, range] : copies) {
+      const bool is_row = stride <= rows;
+      if (is_cut(range, is_row ? 2 : kCounted)) return 1;
+      if (is_row) rows *= extent(range);
     }
     return rows;
   }
-  bool is_cut(size_t range) const {
-    return std::ranges::find(cut_, kernel_.ranges[range].range) != cut_.end();
+  // Whether it is of tiles of which the last does not fit, and that number fewer.
+  bool is_cut(size_t range, double tiles) const {
+    return std::ranges::any_of(cut_, [&](RangeSet ranges) {
+      return (ranges & bit(range)) && product(ranges & ~bit(range)) < tiles;
+    });
   }
 
   void store(Nest& nest, const UOp& u) {
@@ -389,6 +403,11 @@ class Estimator {
     if (stride == 0 || stride == 1) {
       at(Resource::Stores) += n * full * kStored;
       at(Resource::Issue) += n * full * kIssued;
+    } else if (weaves(target_) && dtype.bytes() == kWovenBytes &&
+               are_woven(static_cast<int64_t>(rows), static_cast<int64_t>(lanes), stride)) {
+      at(Resource::Stores) += n * full * kStored;
+      at(Resource::Arithmetic) += n * full * (rows - 1) * kPermuted;
+      at(Resource::Issue) += n * full * rows * kIssued;
     } else if (2 * rows >= lanes && lanes >= 4) {
       const double squares = n / rows * std::ceil(rows / lanes);
       at(Resource::Stores) += squares * lanes * kStored;
@@ -575,7 +594,7 @@ class Estimator {
   const Kernel& kernel_;
   const Machine& target_;
   const AccessTable table_;
-  std::vector<UOp> cut_;  // below facts: ranges of tiles that do not fit, among others
+  std::vector<RangeSet> cut_;  // of tiles of which the last does not fit, each with those around it
   std::vector<Closure> closures_;
   NodeTable<const AccessInfo*> of_node_;
   NodeTable<bool> data_;

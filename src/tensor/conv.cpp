@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "tensor/elementwise.h"
+#include "tensor/joining.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
 #include "tensor/reduce.h"
@@ -125,7 +126,9 @@ Tensor spread_out(Tensor x, const Ints& steps) {
 // et al. 2016, "Is the deconvolution layer the same as a convolutional layer?").
 struct Phases {
   Ints strides;
-  Ints counts;  // of phases that have taps: those behind a kernel shorter than the stride have none
+  Ints reach;   // elements from the first to the last of a kernel
+  Ints first;   // of these phases,
+  Ints counts;  // all of which have taps: those behind a kernel shorter than the stride have none
   Ints taps;    // of each
   int64_t groups = 1;
 };
@@ -137,11 +140,16 @@ Tensor filters_of_phases(const Tensor& weight, const Ints& dilations, const Phas
   Shape sizes{Dim(phases.groups), *divide_exactly(weight.shape()[0], phases.groups),
               weight.shape()[1]};
   Shape joined{Dim(phases.groups) * weight.shape()[1], sizes[1]};
+  Shape begin(3, Dim(0)), end = sizes;
   Ints more, space, order{0};
   // [g, c, m, (taps, phases)..] to [g, phases.., m, c, taps..].
   for (size_t i = 0; i < spatial; ++i) {
-    more.push_back(phases.taps[i] * phases.counts[i] - spread.shape()[2 + i].value());
-    sizes.insert(sizes.end(), {Dim(phases.taps[i]), Dim(phases.counts[i])});
+    const int64_t most = ceil_div(phases.reach[i], phases.strides[i]);
+    const int64_t all = std::min(phases.strides[i], phases.reach[i]);
+    more.push_back(most * all - phases.reach[i]);
+    sizes.insert(sizes.end(), {Dim(most), Dim(all)});
+    begin.insert(begin.end(), {Dim(0), Dim(phases.first[i])});
+    end.insert(end.end(), {Dim(phases.taps[i]), Dim(phases.first[i] + phases.counts[i])});
     joined[0] = joined[0] * Dim(phases.counts[i]);
     joined.emplace_back(phases.taps[i]);
     order.push_back(static_cast<int64_t>(4 + 2 * i));
@@ -149,27 +157,76 @@ Tensor filters_of_phases(const Tensor& weight, const Ints& dilations, const Phas
   }
   order.insert(order.end(), {2, 1});
   for (size_t i = 0; i < spatial; ++i) order.push_back(static_cast<int64_t>(3 + 2 * i));
-  const Tensor whole = pad_spatial(spread, Ints(spatial, 0), more, 0);
-  return flip(reshape(permute(reshape(whole, sizes), order), joined), space);
+  const Tensor whole = reshape(pad_spatial(spread, Ints(spatial, 0), more, 0), sizes);
+  return flip(reshape(permute(slice(whole, begin, end), order), joined), space);
 }
 
-// [n, groups * phases * m, sizes..] as [n, groups * m, sizes * strides..].
+// Where phases take turns, what makes one does not know how.
+Tensor stored_for_turns(const Tensor& t, const Phases& phases) {
+  return std::ranges::all_of(phases.strides, [](int64_t s) { return s == 1; }) ? t : contiguous(t);
+}
+
+// Phases of a tap less get a convolution of their own where that leaves out so many multiply-adds,
+// for so many channels: half of the axis' where the others have two taps, too few of more, which
+// may be windows of three (rewrite/winograd.h).
+constexpr double kLeftOutMin = 1e6;
+constexpr int64_t kOwnChannelsMin = 16;
+constexpr int64_t kCutTaps = 2;
+
+// The first of an axis' phases that have a tap less and a convolution of their own; 0: none has.
+int64_t first_short_phase(const Tensor& x, const Dim& channels, const Phases& phases, size_t axis) {
+  const int64_t full = phases.reach[axis] - (phases.taps[axis] - 1) * phases.strides[axis];
+  if (full == phases.counts[axis] || phases.taps[axis] != kCutTaps) return 0;
+  if (!channels.is_const() || channels.value() < kOwnChannelsMin) return 0;
+  double left_out = elements_at_most(x.node()) * static_cast<double>(phases.counts[axis] - full);
+  left_out *= static_cast<double>(channels.value());
+  for (size_t i = 0; i < phases.taps.size(); ++i)
+    if (i != axis) left_out *= static_cast<double>(phases.counts[i] * phases.taps[i]);
+  return left_out < kLeftOutMin ? 0 : full;
+}
+
+// [n, groups, phases.., out channels of a group, sizes..], where those of the axes before `axis`
+// have as many taps each.
+Tensor by_phases(const Tensor& x, const Tensor& weight, const Window& inner, const Ints& dilations,
+                 const Phases& phases, size_t axis) {
+  const size_t spatial = phases.taps.size();
+  const Dim channels = weight.shape()[1];
+  if (axis < spatial) {
+    const int64_t full = first_short_phase(x, channels, phases, axis);
+    if (full == 0) return by_phases(x, weight, inner, dilations, phases, axis + 1);
+    Phases longer = phases, shorter = phases;
+    longer.counts[axis] = full;
+    shorter.first[axis] = full;
+    shorter.counts[axis] -= full;
+    --shorter.taps[axis];
+    Window beside = inner;
+    --beside.before[axis];
+    const Tensor parts[] = {by_phases(x, weight, inner, dilations, longer, axis + 1),
+                            by_phases(x, weight, beside, dilations, shorter, axis + 1)};
+    return concat(parts, static_cast<int64_t>(2 + axis));
+  }
+  const Tensor filters = stored_for_turns(filters_of_phases(weight, dilations, phases), phases);
+  const Tensor all = stored_for_turns(conv(x, filters, Tensor(), inner), phases);
+  Shape sizes{all.shape()[0], Dim(phases.groups)};
+  for (const int64_t count : phases.counts) sizes.emplace_back(count);
+  sizes.push_back(channels);
+  for (size_t i = 0; i < spatial; ++i) sizes.push_back(all.shape()[2 + i]);
+  return reshape(all, sizes);
+}
+
+// [n, groups, phases.., m, sizes..] as [n, groups * m, sizes * strides..].
 Tensor in_turn(const Tensor& all, const Dim& channels, const Phases& phases) {
   const size_t spatial = phases.taps.size();
-  const Dim made = *divide_exactly(channels, phases.groups);
-  Shape sizes{all.shape()[0], Dim(phases.groups)}, joined{all.shape()[0], channels};
-  for (int64_t count : phases.counts) sizes.emplace_back(count);
-  sizes.push_back(made);
-  Shape more(sizes.size() + spatial, Dim(0));
+  Shape joined{all.shape()[0], channels};
+  Shape more(all.shape().size(), Dim(0));
   Ints order{0, 1, static_cast<int64_t>(2 + spatial)};
   for (size_t i = 0; i < spatial; ++i) {
-    sizes.push_back(all.shape()[2 + i]);
-    joined.push_back(all.shape()[2 + i] * Dim(phases.strides[i]));
+    joined.push_back(all.shape()[3 + spatial + i] * Dim(phases.strides[i]));
     more[2 + i] = phases.strides[i] - phases.counts[i];
     order.push_back(static_cast<int64_t>(3 + spatial + i));
     order.push_back(static_cast<int64_t>(2 + i));
   }
-  const Tensor whole = pad(reshape(all, sizes), Shape(more.size(), Dim(0)), more);
+  const Tensor whole = pad(all, Shape(more.size(), Dim(0)), more);
   return reshape(permute(whole, order), joined);
 }
 
@@ -187,7 +244,7 @@ Tensor conv_transpose(const Tensor& given, const Tensor& given_weight, const Ten
   require(decide_equal(weight.shape()[0], x.shape()[1]), Status::Shape, "conv_transpose: weight ",
           weight.shape(), " for ", x.shape()[1], " channels; wanted as many along its axis 0");
   divided(x.shape()[1], o.groups, "conv_transpose");
-  Phases phases{o.strides, {}, {}, o.groups};
+  Phases phases{o.strides, {}, Ints(spatial, 0), {}, {}, o.groups};
   Window inner;
   inner.groups = o.groups;
   Shape begin{Dim(0), Dim(0)}, end{x.shape()[0], weight.shape()[1] * Dim(o.groups)};
@@ -199,6 +256,7 @@ Tensor conv_transpose(const Tensor& given, const Tensor& given_weight, const Ten
     const Dim size = (inputs[i] - 1) * Dim(stride) + last;
     require(kernel[i] > 0 && decide_less_equal(1, size), Status::Shape,
             "conv_transpose: nothing is left of ", x.shape(), " with kernel ", list_text(kernel));
+    phases.reach.push_back(reach);
     phases.counts.push_back(std::min(stride, reach));
     phases.taps.push_back(ceil_div(reach, stride));
     const int64_t turn = floor_div(o.before[i], stride);
@@ -207,12 +265,7 @@ Tensor conv_transpose(const Tensor& given, const Tensor& given_weight, const Ten
     begin.emplace_back(o.before[i] - turn * stride);
     end.push_back(begin.back() + size);
   }
-  const auto stored = [&](const Tensor& t) {
-    // Where phases take turns, what makes one does not know how.
-    return std::ranges::all_of(o.strides, [](int64_t s) { return s == 1; }) ? t : contiguous(t);
-  };
-  const Tensor filters = stored(filters_of_phases(weight, o.dilations, phases));
-  const Tensor all = stored(conv(cast(x, types.wide), filters, Tensor(), inner));
+  const Tensor all = by_phases(cast(x, types.wide), weight, inner, o.dilations, phases, 0);
   const Tensor out = slice(in_turn(all, end[1], phases), begin, end);
   const Tensor sum = add_bias(out, bias, spatial, types.wide, "conv_transpose");
   return to_layout(cast(sum, types.result), window, spatial);

@@ -148,6 +148,35 @@ TEST(WindowEdges, ProductsWithPaddingAreLeftOut) {
   }
 }
 
+// A picture in whose padding windows of one row lie as a whole.
+Tensor padded_rows(const Ref<Context>& context, int64_t columns) {
+  Window padding;
+  padding.before = {1, 0};
+  padding.after = {2, 0};
+  const Ints filter = {80, 80, 1, columns};
+  return conv(values(context, {1, 80, 4, 37}, 1), values(context, filter, 2), Tensor(), padding);
+}
+
+// Sums of nothing but padding have no steps, so that none asks for an edge that no window crosses.
+TEST(WindowEdges, SumsOfPaddingHaveNoSteps) {
+  for (const int64_t columns : {1, 3}) {
+    SCOPED_TRACE(columns);
+    const Ref<Context> planning = testing::planning_context();
+    const LinearProgram program = program_of(planning, padded_rows(planning, columns));
+    EXPECT_GE(count(program, Op::Fma), 10U) << nest_text(program);
+    EXPECT_EQ(count(program, Op::Where), 0U) << nest_text(program);
+    reference::Values want;
+    for (const char* isa : {"auto", "avx2"}) {
+      Flags flags = testing::flags_for("cpu", isa);
+      flags.threads = 1;
+      const Ref<Context> context = make_ref<Context>(flags);
+      const Tensor output = padded_rows(context, columns);
+      if (isa[1] == 'u') want = reference::evaluate(output.node());
+      EXPECT_EQ(reference::difference(want, testing::floats_of(output).data()), "") << isa;
+    }
+  }
+}
+
 TEST(WindowEdges, RowsBeyondAnEdgeAreJumpedOver) {
   const LinearProgram program = program_of(kLarge);
   EXPECT_EQ(count(program, Op::If) - count(program, Op::Poll), 2U) << nest_text(program);

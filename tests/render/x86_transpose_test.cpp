@@ -1,5 +1,6 @@
 // Squares of elements that are stored across turn in registers where nothing looks at them
 // meanwhile; the bytes are the same.
+#include "ir/picked_lanes.h"
 #include "tests/render/machine_runner.h"
 
 namespace tiny::test {
@@ -98,6 +99,25 @@ TEST(X86Transpose, SquaresTurnInRegisters) {
       }
 }
 
+// Rows that are as long as their lanes are apart, so that nothing is left between columns.
+TEST(X86Transpose, ColumnsMayFollowEachOther) {
+  for (const Target& target : targets_here()) {
+    const int64_t lanes = target.vector_bytes / 4;
+    for (int64_t rows = 2; rows < lanes; ++rows)
+      for (const DType element : {kFloat32, kUInt32})
+        for (const int64_t masked : {0, 1, 3}) {
+          Shape s{lanes, rows, element, true, rows, rows % 2 == 0, false, masked};
+          const std::string listing = x86_listing(square(s), target);
+          const bool is_woven = listing.find("VPermute2") != std::string::npos;
+          EXPECT_EQ(turns(square(s), target), 2 * rows >= lanes) << rows;
+          EXPECT_EQ(is_woven, weaves(target) && 2 * rows < lanes) << rows;
+          expect_same(s, target);
+          s.to_scratch = false;
+          expect_same(s, target);
+        }
+  }
+}
+
 TEST(X86Transpose, BytesTurnInPieces) {
   for (const Target& target : targets_here())
     for (const DType element : {kUInt8, kInt8})
@@ -124,7 +144,7 @@ TEST(X86Transpose, WhatIsNoSquareOrIsLookedAtIsStoredLaneByLane) {
   for (const Target& target : targets_here()) {
     std::vector<Shape> shapes(8);
     shapes[0].rows = 3;                                  // too few
-    shapes[1].stride = 7;                                // rows meet
+    shapes[1].stride = 3;                                // rows meet
     shapes[2].reads_back = shapes[3].reads_back = true;  // a load sees what was stored
     shapes[2].rows = shapes[3].rows = 5;
     shapes[3].to_scratch = false;

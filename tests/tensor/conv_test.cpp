@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "codegen/figures.h"
+#include "cost/machine.h"
+#include "schedule/schedule.h"
+#include "tensor/program.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/environment.h"
@@ -97,6 +101,51 @@ TEST(ConvTranspose, IsItsDefinition) {
     ASSERT_EQ(testing::floats_of(got), Floats(want.values.begin(), want.values.end()))
         << "SEED=" << seed;
   }
+}
+
+// So much work that phases of fewer taps have a convolution of their own.
+struct LargeSample : Sample {
+  LargeSample(const Ints& kernel, const Ints& strides, const Ints& dilations, int64_t count)
+      : Sample(1) {
+    groups = count;
+    x.shape = {1, 24, 27, 26};
+    weight.shape = {24, 16, kernel[0], kernel[1]};
+    bias = {};
+    options = {strides, dilations, {1, 0}, {0, 1}};
+    more = {1, 0};
+    sizes = {};
+    for (size_t i = 0; i < 2; ++i)
+      sizes.push_back((x.shape[2 + i] - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + more[i]);
+    for (Array* a : {&x, &weight})
+      *a = testing::generate(a->shape, [&](const Ints&) { return below(9) - 4; });
+  }
+};
+
+TEST(ConvTranspose, PhasesOfFewerTapsAreItsDefinition) {
+  const Ref<Context> context = testing::new_context("cpu");
+  for (const LargeSample& sample :
+       {LargeSample({3, 3}, {2, 2}, {1, 1}, 2), LargeSample({5, 2}, {3, 2}, {1, 2}, 1)}) {
+    const Tensor got = conv_transpose(tensor_of(context, sample.x),
+                                      tensor_of(context, sample.weight), Tensor(), sample.window());
+    const Array want = sample.want();
+    ASSERT_EQ(const_dims(got.shape()), want.shape);
+    EXPECT_EQ(testing::floats_of(got), Floats(want.values.begin(), want.values.end()));
+  }
+}
+
+// Of a kernel of 3 by 3 with a stride of 2 there are four phases of 4, 2, 2 and 1 taps.
+TEST(ConvTranspose, PhasesAreNotFilledUp) {
+  const Ref<Context> context = testing::planning_context();
+  const Tensor x = make_placeholder(context, kFloat32, {1, 32, 64, 64});
+  const Tensor w = make_placeholder(context, kFloat32, {32, 32, 3, 3});
+  const Tensor y = conv_transpose(x, w, Tensor(), {.strides = {2, 2}});
+  const UOp stored = context->graph().make(Op::Contiguous, {y.node()});
+  double operations = 0;
+  for (const ScheduledKernel& k : make_schedule({&stored, 1}, avx512_machine()).kernels)
+    operations += count_operations(k.kernel);
+  const double taps = operations / (2.0 * 32 * 32 * 65 * 65);
+  EXPECT_GT(taps, 8.5);
+  EXPECT_LT(taps, 9.5);
 }
 
 // A stride far longer than the kernel makes no filters for what lies between.

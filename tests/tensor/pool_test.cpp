@@ -6,6 +6,10 @@
 #include <random>
 
 #include "base/text.h"
+#include "codegen/figures.h"
+#include "cost/machine.h"
+#include "schedule/schedule.h"
+#include "tensor/program.h"
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
@@ -101,6 +105,81 @@ TEST(Pool, WindowsMayReachOverTheInput) {
     expect_near(floats_of(lp_pool(x, window, 2)), want.norm);
     EXPECT_EQ(ints_of(max_pool_indices(x, window)), want.place);
   }
+}
+
+// Planes, tap by tap.
+struct PooledPlanes {
+  Floats greatest, mean;
+};
+
+PooledPlanes pooled(const Floats& x, const Ints& sizes, const Window& w, const Ints& counts) {
+  PooledPlanes out;
+  const int64_t planes = std::ssize(x) / (sizes[0] * sizes[1]);
+  for (int64_t plane = 0; plane < planes; ++plane)
+    for (int64_t i = 0; i < counts[0] * counts[1]; ++i) {
+      float greatest = -INFINITY, sum = 0, inside = 0;
+      for (int64_t k = 0; k < w.kernel[0] * w.kernel[1]; ++k) {
+        const int64_t row =
+            i / counts[1] * w.strides[0] - w.before[0] + k / w.kernel[1] * w.dilations[0];
+        const int64_t column =
+            i % counts[1] * w.strides[1] - w.before[1] + k % w.kernel[1] * w.dilations[1];
+        if (row < 0 || row >= sizes[0] || column < 0 || column >= sizes[1]) continue;
+        const float v = x[static_cast<size_t>((plane * sizes[0] + row) * sizes[1] + column)];
+        greatest = std::max(greatest, v);
+        sum += v;
+        inside += 1;
+      }
+      out.greatest.push_back(greatest);
+      out.mean.push_back(sum / inside);
+    }
+  return out;
+}
+
+const Window kPlaneWindows[] = {
+    {.strides = {1, 1}, .dilations = {1, 1}, .before = {2, 2}, .after = {2, 2}, .kernel = {5, 5}},
+    {.strides = {2, 1}, .dilations = {1, 1}, .before = {3, 0}, .after = {2, 4}, .kernel = {7, 6}},
+    {.strides = {1, 2}, .dilations = {2, 1}, .before = {1, 2}, .after = {4, 1}, .kernel = {4, 7}},
+    {.strides = {3, 2}, .dilations = {1, 1}, .before = {0, 1}, .after = {0, 1}, .kernel = {3, 2}},
+};
+
+TEST(Pool, WindowsOfPlanesHaveAllTheirValues) {
+  const Ints sizes = {13, 19};
+  Floats values(static_cast<size_t>(3 * sizes[0] * sizes[1]));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 101) - 50;
+  for (const char* device : {"cpu", "interp"}) {
+    const Ref<Context> context = testing::new_context(device);
+    for (const Window& window : kPlaneWindows) {
+      SCOPED_TRACE(cat(device, ", kernel ", window.kernel[0], "x", window.kernel[1]));
+      const Tensor x = floats(context, values, {1, 3, sizes[0], sizes[1]});
+      const Tensor greatest = max_pool(x, window);
+      const Ints shape = const_dims(greatest.shape());
+      const PooledPlanes want = pooled(values, sizes, window, {shape[2], shape[3]});
+      EXPECT_EQ(floats_of(greatest), want.greatest);
+      expect_near(floats_of(avg_pool(x, window)), want.mean);
+    }
+  }
+}
+
+// Of all kernels that make a value, for each element of it.
+double operations_for_each(const Tensor& made, int64_t elements) {
+  const UOp stored = made.node().graph().make(Op::Contiguous, {made.node()});
+  double operations = 0;
+  for (const ScheduledKernel& k : make_schedule({&stored, 1}, avx512_machine(), true).kernels)
+    operations += count_operations(k.kernel);
+  return operations / static_cast<double>(elements);
+}
+
+// What windows share along one axis is reduced once, where that saves much.
+TEST(Pool, LargeWindowsTakeAsManyStepsAsTheirAxesTogether) {
+  const Ref<Context> context = testing::planning_context();
+  const Tensor x = make_placeholder(context, kFloat32, {1, 8, 64, 64});
+  const auto pooled_with = [&](int64_t kernel, int64_t stride) {
+    return max_pool(x, {.strides = {stride, stride}, .kernel = {kernel, kernel}});
+  };
+  EXPECT_LT(operations_for_each(pooled_with(7, 1), 8 * 58 * 58), 2 * 7 + 4);
+  EXPECT_LT(operations_for_each(pooled_with(5, 2), 8 * 30 * 30), 2 * 5 + 5 + 4);
+  // Windows side by side share nothing.
+  EXPECT_LE(operations_for_each(pooled_with(8, 8), 8 * 8 * 8), 64);
 }
 
 // What is padding alone is neither kept nor gone through.

@@ -231,22 +231,33 @@ void Contraction::unroll_window(int64_t vectors) {
       edit_.kind(OptionKind::Unroll, edit_.number(i));
 }
 
-// Lanes and a few vectors along a reduced range, folded at the end.
+// The last range of outputs whose steps share a load with lanes; beside `other`, one over which
+// another load with lanes has the same elements at each of its steps.
+std::optional<size_t> Contraction::folded_row(std::optional<size_t> other) const {
+  std::optional<size_t> row;
+  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
+    if (!(outputs_ & bit(i)) || edit_.most(i) < kFoldedRows || i == other) continue;
+    for (const AccessInfo& a : edit_.table().accesses)
+      if (!a.store && a.strides[lane_] != 0 && a.strides[i] == 0 &&
+          (!other || (a.strides[*other] != 0 && a.strides[*other] != kOpaqueStride)))
+        row = i;
+  }
+  return row;
+}
+
+// Lanes and a few vectors along a reduced range, folded at the end.  Where both operands have
+// lanes, rows of both are multiplied with each other, so that each is loaded for some of the other.
 bool Contraction::fold_lanes() {
   if (lane_ == edit_.kernel().ranges.size() || !(reduction_.own & bit(lane_))) return false;
   const int64_t vectors = edit_.most(lane_) >= 4 * edit_.lanes()   ? 4
                           : edit_.most(lane_) >= 2 * edit_.lanes() ? 2
                                                                    : 1;
-  size_t row = edit_.kernel().ranges.size();
-  for (size_t i = 0; i < edit_.kernel().ranges.size(); ++i) {
-    if (!(outputs_ & bit(i)) || edit_.most(i) < kFoldedRows) continue;
-    for (const AccessInfo& a : edit_.table().accesses)
-      if (!a.store && a.strides[lane_] != 0 && a.strides[i] == 0) row = i;
-  }
-  if (row < edit_.kernel().ranges.size())
-    edit_.kind(OptionKind::Upcast, edit_.tile(edit_.number(row), kFoldedRows));
-  edit_.vector_tile(
-      lane_, row < edit_.kernel().ranges.size() ? std::min(vectors, kFoldedRowVectors) : vectors);
+  const std::optional<size_t> row = folded_row({});
+  // A short sum takes the time of its folding, whatever it loads.
+  const std::optional<size_t> beside = row && vectors > 1 ? folded_row(row) : std::nullopt;
+  for (const std::optional<size_t>& rows : {row, beside})
+    if (rows) edit_.kind(OptionKind::Upcast, edit_.tile(edit_.number(*rows), kFoldedRows));
+  edit_.vector_tile(lane_, beside ? 1 : row ? std::min(vectors, kFoldedRowVectors) : vectors);
   return true;
 }
 

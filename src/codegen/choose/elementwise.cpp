@@ -10,6 +10,7 @@
 
 #include "codegen/choose/lanes.h"
 #include "codegen/choose/strategies.h"
+#include "ir/picked_lanes.h"
 
 namespace tiny {
 
@@ -32,7 +33,10 @@ class Elementwise {
   void unroll_choices(uint64_t choices);
   void lengthen_runs(size_t lane, uint64_t unrolled);
   bool is_across(size_t lane, size_t row) const;
+  bool is_stored_by(size_t range, int64_t stride) const;
+  int64_t rows_of_square(size_t lane, size_t row, int64_t rows);
   bool turn_squares();
+  bool weave_rows();
   std::optional<size_t> walked_by_lanes(size_t lane, uint64_t unrolled) const;
 
   Editor& edit_;
@@ -92,19 +96,46 @@ void Elementwise::lengthen_runs(size_t lane, uint64_t unrolled) {
 
 // Whether lanes along `lane` read side by side what stores have side by side along `row`.
 bool Elementwise::is_across(size_t lane, size_t row) const {
+  const int64_t columns = std::min(edit_.most(lane), edit_.lanes());
+  const int64_t rows = std::min(edit_.most(row), edit_.lanes());
   bool reads = false;
   for (const AccessInfo& a : edit_.table().accesses) {
     const int64_t along = a.strides[lane];
     if (along == kOpaqueStride || a.strides[row] == kOpaqueStride) return false;
     if (a.store) {
-      if (a.strides[row] != 1 || std::abs(along) < edit_.lanes()) return false;
+      if (a.strides[row] != 1 || std::abs(along) < rows) return false;
     } else if (along == 1) {
-      reads |= std::abs(a.strides[row]) >= edit_.lanes();
+      reads |= std::abs(a.strides[row]) >= columns;
     } else if (along != 0) {
       return false;
     }
   }
   return reads;
+}
+
+// Whether all stores have this stride along a range.
+bool Elementwise::is_stored_by(size_t range, int64_t stride) const {
+  return std::ranges::all_of(edit_.table().accesses, [&](const AccessInfo& a) {
+    return !a.store || a.strides[range] == stride;
+  });
+}
+
+// The number of a range whose steps are so many rows of a square at most, side by side in what is
+// stored; -1 where they are too few.
+int64_t Elementwise::rows_of_square(size_t lane, size_t row, int64_t rows) {
+  const int64_t size = edit_.const_extent(row), number = edit_.number(row);
+  if (2 * size >= rows) return size <= rows ? number : edit_.tile(number, rows);
+  if (size == 0) return -1;
+  // Steps of another range that go on where these end.
+  for (size_t next = 0; next < edit_.kernel().ranges.size(); ++next) {
+    const int64_t more = std::min(edit_.const_extent(next), rows / size);
+    if (next == lane || !is_stored_by(next, size) || 2 * size * more < rows) continue;
+    const int64_t outer = edit_.number(next);
+    edit_.kind(OptionKind::Upcast,
+               more == edit_.const_extent(next) ? outer : edit_.tile(outer, more));
+    return number;
+  }
+  return -1;
 }
 
 // What is read along one range and stored along another goes through registers by squares: lanes
@@ -121,10 +152,11 @@ bool Elementwise::turn_squares() {
   }
   for (size_t lane = 0; lane < edit_.kernel().ranges.size(); ++lane)
     for (size_t row = 0; row < edit_.kernel().ranges.size(); ++row) {
-      const int64_t columns = edit_.most(lane), size = edit_.const_extent(row);
-      if (lane == row || 2 * size < rows || !is_across(lane, row)) continue;
+      const int64_t columns = edit_.most(lane);
+      if (lane == row || !is_across(lane, row)) continue;
       if (columns < rows && 2 * columns < edit_.lanes()) continue;
-      const int64_t inner = size <= rows ? edit_.number(row) : edit_.tile(edit_.number(row), rows);
+      const int64_t inner = rows_of_square(lane, row, rows);
+      if (inner < 0) continue;
       edit_.vector_tile(lane, 1);
       edit_.kind(OptionKind::Upcast, inner);
       // What is stored is walked as it lies.
@@ -132,6 +164,23 @@ bool Elementwise::turn_squares() {
       const bool is_inside = edit_.now().find_range(edit_.number(row)) > outer;
       if (!is_inside && edit_.is_loop(edit_.number(lane)) && edit_.is_loop(edit_.number(row)))
         edit_.put_inside(edit_.number(row), edit_.number(lane));
+      return true;
+    }
+  return false;
+}
+
+// A few rows whose columns follow each other are stored as whole vectors, each of elements of all
+// rows.
+bool Elementwise::weave_rows() {
+  if (!weaves(edit_.machine()) || edit_.table().widest_bytes != kWovenBytes) return false;
+  for (size_t lane = 0; lane < edit_.kernel().ranges.size(); ++lane)
+    for (size_t row = 0; row < edit_.kernel().ranges.size(); ++row) {
+      const int64_t size = edit_.const_extent(row);
+      if (lane == row || !are_woven(size, edit_.lanes(), size)) continue;
+      if (edit_.most(lane) < edit_.lanes() || !is_stored_by(lane, size) || !is_across(lane, row))
+        continue;
+      edit_.vector_tile(lane, 1);
+      edit_.kind(OptionKind::Upcast, edit_.number(row));
       return true;
     }
   return false;
@@ -162,7 +211,7 @@ void Elementwise::run() {
     const double cost = lane_cost(edit_, i, false);
     if (best == none || cost <= best_cost) best = i, best_cost = cost;
   }
-  if (!choices && turn_squares()) return;
+  if (!choices && (weave_rows() || turn_squares())) return;
   if (choices) unroll_choices(choices);
   if (best == none || (!choices && best_cost > kLanesMax)) return;
   const std::optional<size_t> along =

@@ -21,17 +21,30 @@ LoopBounds LoopLimits::bounds_of(Tasks tasks, size_t position) {
     if (std::ranges::all_of(tasks, [&](const Task* t) { return conditions_.guards(fact, *t); }))
       tighten(fact, position, out);
   const bool is_long = conditions_.is_long_window(tasks, position);
+  const bool sums_alone =
+      std::ranges::all_of(tasks, [&](const Task* t) { return (t->own & bit(position)) != 0; });
   for (const UOp& condition : conditions_.void_outside(*tasks.front())) {
     const auto is_void = [&](const Task* t) {
       const std::vector<UOp>& all = conditions_.void_outside(*t);
       return std::ranges::find(all, condition) != all.end();
     };
-    if ((is_long || !nest_.pending_in(nest_.free_of(condition))) &&
-        std::ranges::all_of(tasks, is_void))
-      tighten(condition, position, out);
+    if (!std::ranges::all_of(tasks, is_void)) continue;
+    const RangeSet free = nest_.free_of(condition);
+    if (is_long || !nest_.pending_in(free)) tighten(condition, position, out);
+    if (sums_alone && !(free & ~nest_.open())) leave_out(condition, r, out);
   }
   if (const UOp end = running_.end_of_run(tasks, position)) out.end = values_.scalar_index(end);
   return out;
+}
+
+// A condition on loops outside alone, without which no step of a sum counts: where it holds,
+// (condition + 1) times the loop's steps are no fewer than these, and none are left where it does
+// not.
+void LoopLimits::leave_out(const UOp& condition, const UOp& range, LoopBounds& limits) {
+  if (prover_.proven(condition)) return;
+  const LinearId end = values_.scalar_index(mul(add(condition, 1), range.src(0)));
+  limits.end = emit_.elementwise(Op::Min, kInt64, {limits.end, end});
+  limits.facts.push_back(condition);
 }
 
 // condition = rest + c * r >= 0, where everything but r is known here, bounds the loop over r. With

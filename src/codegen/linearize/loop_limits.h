@@ -35,6 +35,7 @@ class LoopLimits {
 
  private:
   void tighten(const UOp& condition, size_t position, LoopBounds& limits);
+  void leave_out(const UOp& condition, const UOp& range, LoopBounds& limits);
 
   Emitter& emit_;
   LoopNest& nest_;

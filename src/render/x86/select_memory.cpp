@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ir/picked_lanes.h"
 #include "render/x86/selector.h"
 
 namespace tiny::x86 {
@@ -270,7 +271,15 @@ bool Selector::loads_by_permuting(DType dtype, int32_t stride, bool masked) cons
   const int64_t size = dtype.bytes(), bytes = dtype.lanes * size;
   if (dtype.lanes == 1 || stride == 1 || bytes < 16) return false;
   if (!avx512_) return stride == 2 && size == 4 && !masked;
-  return size >= 2 && stride <= 4 && stride >= (masked ? 2 : -4);
+  return size >= 2 && are_picked(std::abs(stride), dtype.lanes) && (!masked || stride > 0);
+}
+
+// The lanes' bits from `first` on, each at its place of `places`.
+VReg Selector::spread_mask(VReg bits, int64_t first, uint64_t places, int64_t n, int64_t size) {
+  const VReg mine = int_plain(Opcode::IShr, 8, bits, Operand::immediate(first));
+  const VReg spread = int_reg();
+  emit(Opcode::IDeposit, 8, spread, mine, int_const(static_cast<int64_t>(places)));
+  return mask_from_bits(spread, n, size);
 }
 
 // As many loads as the stride, each a register's worth between the first lane and the last; then
@@ -283,24 +292,25 @@ VReg Selector::load_strided(const LinearOp& o, Mem mem, VReg mask) {
   const auto element = [&](int64_t lane) { return (o.aux < 0 ? n - 1 - lane : lane) * step; };
   const auto start = [&](int64_t load) { return std::min(load * n, (n - 1) * (step - 1)); };
   const auto load_of = [&](int64_t lane) { return element(lane) / n; };
-  const VReg bits = mask == kNoReg ? kNoReg : mask_bits(mask, n, size);
+  const std::optional<uint64_t> known = mask == kNoReg ? std::nullopt : constant_mask(o.src[2]);
+  const VReg bits = mask == kNoReg || known ? kNoReg : mask_bits(mask, n, size);
   VReg picked = kNoReg;
   for (int64_t load = 0; load < step; ++load) {
     const Mem m = offset_by(mem, start(load) * size);
     const VReg whole = vec_reg(width);
     VReg under = kNoReg;
     if (mask != kNoReg) {
-      uint64_t places = 0;
+      uint64_t places = 0, wanted = 0;
       int64_t first = n;
       for (int64_t l = n - 1; l >= 0; --l)
         if (load_of(l) == load) {
-          places |= uint64_t{1} << (element(l) - start(load));
+          const uint64_t place = uint64_t{1} << (element(l) - start(load));
+          places |= place;
+          if (known && (*known >> l & 1)) wanted |= place;
           first = l;
         }
-      const VReg mine = int_plain(Opcode::IShr, 8, bits, Operand::immediate(first));
-      const VReg spread_bits = int_reg();
-      emit(Opcode::IDeposit, 8, spread_bits, mine, int_const(static_cast<int64_t>(places)));
-      under = mask_from_bits(spread_bits, n, size);
+      under =
+          known ? make_constant_mask(wanted, n, size) : spread_mask(bits, first, places, n, size);
     }
     Inst& i = emit(Opcode::VLoad, width, whole);
     i.mem = m;

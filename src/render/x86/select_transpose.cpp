@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdlib>
 
+#include "ir/picked_lanes.h"
 #include "render/x86/selector.h"
 
 namespace tiny::x86 {
@@ -31,7 +32,7 @@ bool Selector::is_stored_across(const LinearOp& o) const {
   const bool fits = value.bytes() == kWordBytes ? lanes == 4 || lanes == 8 || lanes == 16
                                                 : value.bytes() == 1 && lanes >= kPieceBytes;
   return !value.is_bool() && fits && (lanes * value.bytes() < 64 || avx512_) &&
-         std::abs(o.aux) >= lanes && (o.count == 3 || constant_mask(o.src[3])) &&
+         std::abs(o.aux) > 1 && (o.count == 3 || constant_mask(o.src[3])) &&
          source(o, 1).dtype.lanes == 1 && source(o, 1).op != Op::Accumulator &&
          source(o, 2).op != Op::Accumulator;
 }
@@ -96,8 +97,8 @@ void Selector::note_squares(std::vector<LinearId> stores) {
     while (end < stores.size() && end - begin < most &&
            op(stores[end]).imm == op(stores[end - 1]).imm + step)
       ++end;
-    // Fewer rows are stored sooner lane by lane.
-    if (2 * (end - begin) >= most) {
+    // Fewer rows are stored sooner lane by lane, unless their columns follow each other.
+    if (2 * (end - begin) >= most || are_woven(op(stores[begin]), end - begin)) {
       const std::vector<LinearId> rows(stores.begin() + static_cast<std::ptrdiff_t>(begin),
                                        stores.begin() + static_cast<std::ptrdiff_t>(end));
       const LinearId last = *std::ranges::max_element(rows);
@@ -105,6 +106,13 @@ void Selector::note_squares(std::vector<LinearId> stores) {
     }
     begin = end;
   }
+}
+
+// Whether the columns of so few rows lie side by side, so that they are stored as whole vectors.
+bool Selector::are_woven(const LinearOp& row, size_t count) const {
+  const DType dtype = source(row, 2).dtype;
+  return avx512_ && dtype.bytes() == kWovenBytes &&
+         tiny::are_woven(static_cast<int64_t>(count), dtype.lanes, row.aux);
 }
 
 // A row waits for the last one, with which all are stored.
@@ -120,6 +128,7 @@ void Selector::store_across(LinearId id) {
   const uint64_t lanes = stored_lanes(first);
   const auto place = [&](int64_t lane) { return lane_address(first, dtype, mem, lane); };
   if (dtype.bytes() == 1) return store_byte_columns(dtype, std::move(rows), lanes, place);
+  if (are_woven(first, rows.size())) return store_woven(first, rows, mem);
   const auto count = std::ssize(rows);
   rows.resize(dtype.lanes, rows.back());
   const std::vector<VReg> columns = transposed(width_of(dtype), rows);
@@ -131,6 +140,37 @@ void Selector::store_across(LinearId id) {
     else
       store_masked(dtype, place(l), column,
                    make_constant_mask((uint64_t{1} << count) - 1, dtype.lanes, dtype.bytes()));
+  }
+}
+
+// Element after element of one row after the other: each vector that is stored picks its elements
+// out of all rows.
+void Selector::store_woven(const LinearOp& first, const std::vector<VReg>& rows, const Mem& mem) {
+  const DType dtype = source(first, 2).dtype;
+  const int64_t width = width_of(dtype), count = std::ssize(rows), n = dtype.lanes;
+  const uint64_t lanes = stored_lanes(first);
+  for (int64_t v = 0; v < count; ++v) {
+    uint64_t stored = 0;
+    for (int64_t i = 0; i < n; ++i) stored |= (lanes >> ((v * n + i) / count) & 1) << i;
+    if (stored == 0) continue;
+    const VReg picked = move(RegClass::Vec, width, rows[0]);
+    for (int64_t row = 1; row < count; ++row) {
+      std::vector<std::byte> numbers(static_cast<size_t>(width), std::byte{0});
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t lane = (v * n + i) / count, of = (v * n + i) % count;
+        // Of the row, of the first one, or picked before.
+        const int64_t from = of == row ? n + lane : row == 1 && of == 0 ? lane : i;
+        numbers[static_cast<size_t>(i * kWovenBytes)] = static_cast<std::byte>(from);
+      }
+      const VReg index = pool_reg(pool_bytes(std::move(numbers)), width);
+      emit(Opcode::VPermute2, width, picked, kNoReg, index, rows[static_cast<size_t>(row)]).width2 =
+          static_cast<uint8_t>(kWordBytes);
+    }
+    const Mem here = offset_by(mem, v * width);
+    if (std::popcount(stored) == n)
+      store_plain(dtype, here, picked);
+    else
+      store_masked(dtype, here, picked, make_constant_mask(stored, n, kWovenBytes));
   }
 }
 

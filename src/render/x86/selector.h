@@ -148,6 +148,7 @@ class Selector {
   VReg load_masked(DType dtype, const Mem& mem, VReg mask);
   VReg load_lanes(const LinearOp& o, const Mem& mem, VReg bits);
   bool loads_by_permuting(DType dtype, int32_t stride, bool masked) const;
+  VReg spread_mask(VReg bits, int64_t first, uint64_t places, int64_t n, int64_t size);
   VReg load_strided(const LinearOp& o, Mem mem, VReg mask);
   VReg load_every_second_avx2(DType dtype, const Mem& mem);
   VReg load_gather(const LinearOp& o, const Mem& mem, VReg mask);
@@ -169,7 +170,9 @@ class Selector {
   uint64_t stored_lanes(const LinearOp& o) const;
   bool meet(const LinearOp& a, const LinearOp& b) const;
   void note_squares(std::vector<LinearId> stores);
+  bool are_woven(const LinearOp& row, size_t count) const;
   void store_across(LinearId id);
+  void store_woven(const LinearOp& first, const std::vector<VReg>& rows, const Mem& mem);
   void store_byte_columns(DType dtype, std::vector<VReg> rows, uint64_t lanes,
                           const std::function<Mem(int64_t)>& place);
   void store_bytes(const Mem& mem, VReg value, int64_t count);

@@ -316,6 +316,19 @@ TEST_F(ChoiceTest, OperandsAreTurnedBySquares) {
   EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
 }
 
+// Rows of both operands along which a sum has its lanes are multiplied with each other: a load for
+// each is shared by a tile of the other's.
+TEST_F(ChoiceTest, FoldedSumsShareTheLoadsOfBothOperands) {
+  const Tensor a = make_placeholder(context_, kFloat32, {17, 1000});
+  const Tensor b = make_placeholder(context_, kFloat32, {31, 1000});
+  const std::string both = list_of_inputs(matmul(a, permute(b, {1, 0})));
+  EXPECT_TRUE(has_options("; " + both, {"TILE r1 4", "TILE r0 4", "UPCAST r3", "UPCAST r4"}))
+      << both;
+  const Tensor row = make_placeholder(context_, kFloat32, {1, 1000});
+  const std::string one = list_of_inputs(matmul(row, permute(b, {1, 0})));
+  EXPECT_EQ(std::ranges::count(one, 'U'), 2) << one << ": of rows, and of vectors";
+}
+
 // A matrix whose rows are pages apart is read in runs as long as registers allow, from memory eight
 // rows side by side to their end; one row after the other comes faster in runs of 12 lines.
 TEST_F(ChoiceTest, AVectorTimesALargeMatrixReadsLongRuns) {

@@ -1,0 +1,32 @@
+// Elements that are picked out of two registers by one instruction: lanes that lie a few elements
+// apart are loaded as whole registers, and rows whose columns follow each other stored as such.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/target.h"
+
+namespace tiny {
+
+// Whether lanes `apart` elements apart are loaded so: that many registers hold those of one.  Of
+// more than there are lanes to load one by one it would take longer.
+constexpr bool are_picked(int64_t apart, int64_t lanes) {
+  constexpr int64_t kApart = 4;  // for any number of lanes
+  return apart <= kApart || 2 * apart < lanes;
+}
+
+inline constexpr int64_t kWovenBytes = 4;  // of an element of such rows
+
+// Whether `rows` rows of so many lanes, of which each lane is stored `stride` elements from the one
+// before, are stored as vectors of elements of all rows: fewer than a square is worth.
+constexpr bool are_woven(int64_t rows, int64_t lanes, int64_t stride) {
+  return rows > 1 && 2 * rows < lanes && stride == rows;
+}
+
+// Whether the target has the instruction, for registers of a whole line.
+inline bool weaves(const Target& target) {
+  constexpr int64_t kLine = 64;  // bytes
+  return target.vector_bytes >= kLine;
+}
+
+}  // namespace tiny

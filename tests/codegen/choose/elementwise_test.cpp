@@ -1,0 +1,52 @@
+// What is moved takes little more than a copy, in whatever order its axes are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "codegen/choose/choose.h"
+#include "codegen/pipeline.h"
+#include "cost/estimate.h"
+#include "engine/context.h"
+#include "schedule/schedule.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/program.h"
+#include "tests/support/context.h"
+
+namespace tiny {
+namespace {
+
+class ElementwiseChoiceTest : public ::testing::Test {
+ protected:
+  Tensor input(const Ints& shape) { return make_placeholder(context_, kFloat32, to_shape(shape)); }
+  // What the kernel that makes a value is estimated to take under its list.
+  double seconds(const Tensor& made) const {
+    const UOp stored = context_->graph().make(Op::Contiguous, {made.node()});
+    const Schedule schedule = make_schedule({&stored, 1}, target_);
+    EXPECT_EQ(schedule.kernels.size(), 1U);
+    const Kernel kernel = prepare_kernel(schedule.kernels.front().kernel, target_);
+    const OptimisedKernel chosen = optimise(kernel, target_);
+    return estimate(chosen.kernel, target_).seconds - target_.launch_seconds;
+  }
+
+  Ref<Context> context_ = testing::planning_context();
+  Machine target_ = avx512_machine();
+};
+
+// Short axes, odd ones and tiles that do not fit, read or stored innermost.
+TEST_F(ElementwiseChoiceTest, EveryOrderOfAxesIsNearACopy) {
+  constexpr double kNear = 4;
+  for (const Ints& shape : {Ints{3, 50, 70, 9}, Ints{8, 64, 5, 40}, Ints{30, 3, 60, 21},
+                            Ints{16, 12, 33, 64}, Ints{2, 64, 56, 56}}) {
+    const double copy = seconds(neg(input(shape)));
+    Ints order = {0, 1, 2, 3};
+    while (std::ranges::next_permutation(order).found)
+      EXPECT_LT(seconds(permute(neg(input(shape)), order)), kNear * copy)
+          << cat("axes ", order[0], " ", order[1], " ", order[2], " ", order[3], " of ", shape[0],
+                 "x", shape[1], "x", shape[2], "x", shape[3]);
+  }
+}
+
+}  // namespace
+}  // namespace tiny
