@@ -85,7 +85,7 @@ extern "C" {
 
 /* Of this header; tiny_version and tiny_abi_version tell the library's. */
 #define TINY_VERSION_MAJOR 0
-#define TINY_VERSION_MINOR 2
+#define TINY_VERSION_MINOR 3
 #define TINY_VERSION_PATCH 0
 /* A patch adds no declarations.  A program compiled with n runs with libraries of the same major version whose
    tiny_abi_version() is at least n. */
@@ -188,7 +188,8 @@ enum {
   TINY_FLAG_COLUMNS_FIRST = 32,      /* channels in ONNX's order CRD, not DCR */
   TINY_FLAG_CEIL_MODE = 64,          /* a last window may reach over the end */
   TINY_FLAG_COUNT_INCLUDE_PAD = 128, /* padding counts as zeros (what TINY_FLAG_CEIL_MODE adds does not) */
-  TINY_FLAG_READ_ONLY = 256          /* memory that is never written */
+  TINY_FLAG_READ_ONLY = 256,         /* memory that is never written */
+  TINY_FLAG_PARTIAL = 1024           /* names that only one side has are passed over */
 };
 
 /* ---- Context ------------------------------------------------------------------------------- */
@@ -677,7 +678,8 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
    tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several. */
 TINY_API tiny_status tiny_tensor_load(tiny_context *context, const char *path, tiny_tensor **out);
 /* Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is
-   replaced once the new one is whole. */
+   replaced once the new one is whole and on the disk: whenever the process or the machine ends, one of the two is
+   there as a whole.  (Beside it there may be what was written by then, under the name with six more letters.) */
 TINY_API tiny_status tiny_tensor_save(const tiny_tensor *tensor, const char *path, const char *name);
 
 typedef struct tiny_archive tiny_archive; /* tensors by name: those of a file, or those for one */
@@ -702,8 +704,20 @@ TINY_API tiny_status tiny_archive_info(const tiny_archive *archive, tiny_report 
 TINY_API tiny_status tiny_archive_get(const tiny_archive *archive, const char *name, tiny_tensor **out);
 /* Adds the tensor, or puts it in another's place: what it holds when the archive is saved is written. */
 TINY_API tiny_status tiny_archive_set(tiny_archive *archive, const char *name, const tiny_tensor *tensor);
+/* The name is no longer there; what is behind it moves up.  One that was not is TINY_ERROR_INVALID_ARGUMENT.
+   Since 0.3. */
+TINY_API tiny_status tiny_archive_remove(tiny_archive *archive, const char *name);
+/* A state is put back: the tensors that were set in `target` get the elements of those of the same names in `source`,
+   as tiny_assign does it, computed before it returns.  Shapes agree; a dtype may differ between floats, which are
+   converted.  All is checked before anything is assigned: one message lists the names that `source` lacks, those that
+   `target` lacks, and the tensors that do not agree.  With TINY_FLAG_PARTIAL names that only one of them has are passed
+   over.  `source` may be a file's (tiny_archive_load), whose elements are read where they lie.  Since 0.3. */
+TINY_API tiny_status tiny_archive_assign(const tiny_archive *target, const tiny_archive *source, tiny_flags flags);
 /* A text under a key, for a .safetensors ("format": "pt"). */
 TINY_API tiny_status tiny_archive_set_metadata(tiny_archive *archive, const char *key, const char *value);
+/* That text; NULL, which is no error, if there is none.  Lives until another is set under the key, as long as the
+   archive.  Since 0.3. */
+TINY_API tiny_status tiny_archive_metadata(const tiny_archive *archive, const char *key, const char **out);
 /* Computes the tensors that were set, and writes all as tiny_tensor_save does: to a .safetensors, or a .npy or .pb
    if there is one.  Names are UTF-8. */
 TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *path);

@@ -178,6 +178,15 @@ static class TensorTest {
         Same(archive.Get("b").ToArray<long>(), new long[] {Far}, "another");
         var error = Throws<TinyException>(() => archive.Get("c"), "a name that is not there");
         Check(error.Message.Contains("known:"), "the names that are");
+        using (var state = Archive.Create(context))
+        using (var weight = Tensor.Of(context, new float[] {0, 0})) {
+          state.Set("a", weight);
+          Throws<TinyException>(() => state.Assign(archive), "a name that the state lacks");
+          state.Assign(archive, partial: true);
+          Same(weight.ToArray<float>(), new float[] {1, 2}, "a state that is put back");
+        }
+        archive.Remove("a");
+        Check(archive.Count == 1, "a name that is gone");
       }
     } finally {
       System.IO.File.Delete(path);

@@ -52,5 +52,46 @@ class Files(unittest.TestCase):
             tiny.Archive.load(tiny.default_context(), self.path)["b"]
 
 
+class Layer:
+    def __init__(self, value):
+        self.weight, self.bias, self.size = tiny.tensor([[value, value]]), None, 2
+
+
+class Network:
+    def __init__(self, value):
+        self.layers = [Layer(value), Layer(value + 1)]
+        self.head = {"out": Layer(value + 2)}
+        self.tied = self.layers[0].weight
+
+
+class States(Files):
+    def test_tensors_have_dotted_names(self):
+        network = Network(1.0)
+        found = tiny.state.get_state_dict(network)
+        self.assertEqual(list(found), ["layers.0.weight", "layers.1.weight", "head.out.weight", "tied"])
+        self.assertIs(found["tied"], network.layers[0].weight)
+        self.assertEqual(len(tiny.state.get_parameters(network)), 3)
+
+    def test_a_state_goes_to_a_file_and_back(self):
+        network, other = Network(1.0), Network(5.0)
+        tiny.state.safe_save(tiny.state.get_state_dict(network), self.path)
+        kept = other.head["out"].weight
+        tiny.state.load_state_dict(other, self.path)
+        self.assertEqual(kept.tolist(), [[3, 3]])
+        tiny.state.load_state_dict(network, tiny.state.get_state_dict(Network(9.0)))
+        self.assertEqual(network.tied.tolist(), [[9, 9]])
+
+    def test_what_does_not_fit_is_listed(self):
+        layer = Layer(1.0)
+        tiny.save(self.path, {"weight": tiny.tensor([[2.0, 2.0]]), "more": tiny.tensor([1.0])})
+        with self.assertRaisesRegex(tiny.Error, "target lacks \"more\""):
+            tiny.state.load_state_dict(layer, tiny.load(self.path))
+        tiny.state.load_state_dict(layer, tiny.state.safe_load(self.path), strict=False)
+        self.assertEqual(layer.weight.tolist(), [[2, 2]])
+        archive = tiny.Archive.load(tiny.default_context(), self.path)
+        del archive["weight"]
+        self.assertEqual(list(archive), ["more"])
+
+
 if __name__ == "__main__":
     unittest.main()

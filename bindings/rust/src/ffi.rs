@@ -3,9 +3,9 @@
 pub const TINY_RANK_MAX: u32 = 16;
 pub const TINY_DIM_FREE: i32 = -1;
 pub const TINY_VERSION_MAJOR: u32 = 0;
-pub const TINY_VERSION_MINOR: u32 = 2;
+pub const TINY_VERSION_MINOR: u32 = 3;
 pub const TINY_VERSION_PATCH: u32 = 0;
-pub const TINY_ABI_VERSION: u32 = 2;
+pub const TINY_ABI_VERSION: u32 = 3;
 pub type __int32_t = ::std::os::raw::c_int;
 pub type __uint32_t = ::std::os::raw::c_uint;
 pub type __int64_t = ::std::os::raw::c_long;
@@ -101,6 +101,7 @@ pub const TINY_FLAG_COLUMNS_FIRST: _bindgen_ty_3 = 32;
 pub const TINY_FLAG_CEIL_MODE: _bindgen_ty_3 = 64;
 pub const TINY_FLAG_COUNT_INCLUDE_PAD: _bindgen_ty_3 = 128;
 pub const TINY_FLAG_READ_ONLY: _bindgen_ty_3 = 256;
+pub const TINY_FLAG_PARTIAL: _bindgen_ty_3 = 1024;
 pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -1066,10 +1067,30 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_archive_remove(
+        archive: *mut tiny_archive,
+        name: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_assign(
+        target: *const tiny_archive,
+        source: *const tiny_archive,
+        flags: tiny_flags,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_archive_set_metadata(
         archive: *mut tiny_archive,
         key: *const ::std::os::raw::c_char,
         value: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_metadata(
+        archive: *const tiny_archive,
+        key: *const ::std::os::raw::c_char,
+        out: *mut *const ::std::os::raw::c_char,
     ) -> tiny_status;
 }
 extern "C" {

@@ -1273,7 +1273,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, context.clone()))
     }
 
-    /// Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is replaced once the new one is whole.
+    /// Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is replaced once the new one is whole and on the disk: whenever the process or the machine ends, one of the two is there as a whole.  (Beside it there may be what was written by then, under the name with six more letters.)
     pub fn save(&self, path: &str, name: Option<&str>) -> Result<()> {
         let path = c_text(Some(path))?;
         let name = c_text(name)?;
@@ -1536,12 +1536,33 @@ impl Archive {
         Ok(())
     }
 
+    /// The name is no longer there; what is behind it moves up.  One that was not is TINY_ERROR_INVALID_ARGUMENT. Since 0.3.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_archive_remove(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
+
+    /// A state is put back: the tensors that were set in `target` get the elements of those of the same names in `source`, as tiny_assign does it, computed before it returns.  Shapes agree; a dtype may differ between floats, which are converted.  All is checked before anything is assigned: one message lists the names that `source` lacks, those that `target` lacks, and the tensors that do not agree.  With TINY_FLAG_PARTIAL names that only one of them has are passed over.  `source` may be a file's (tiny_archive_load), whose elements are read where they lie.  Since 0.3.
+    pub fn assign(&self, source: &Archive, partial: bool) -> Result<()> {
+        check(unsafe { ffi::tiny_archive_assign(self.raw.as_ptr(), source.raw.as_ptr(), flags(&[(partial, 1024)])) })?;
+        Ok(())
+    }
+
     /// A text under a key, for a .safetensors ("format": "pt").
     pub fn set_metadata(&self, key: &str, value: &str) -> Result<()> {
         let key = c_text(Some(key))?;
         let value = c_text(Some(value))?;
         check(unsafe { ffi::tiny_archive_set_metadata(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
         Ok(())
+    }
+
+    /// That text; NULL, which is no error, if there is none.  Lives until another is set under the key, as long as the archive.  Since 0.3.
+    pub fn metadata(&self, key: &str) -> Result<Option<String>> {
+        let key = c_text(Some(key))?;
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_archive_metadata(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(unsafe { text(out) })
     }
 
     /// Computes the tensors that were set, and writes all as tiny_tensor_save does: to a .safetensors, or a .npy or .pb if there is one.  Names are UTF-8.

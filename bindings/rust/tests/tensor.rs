@@ -115,6 +115,15 @@ fn a_file_holds_tensors_by_name() -> tiny::Result<()> {
     assert_eq!(back.get("b")?.to_vec::<i64>()?, [FAR]);
     let error = back.get("c").expect_err("no such name");
     assert!(error.message.contains("known: "), "{error}");
+    let (state, weight) = (Archive::create(&context)?, Tensor::of(&context, &[0f32, 0.0], &[2])?);
+    state.set("a", &weight)?;
+    let error = state.assign(&back, false).expect_err("a name that the state lacks");
+    assert!(error.message.contains("target lacks \"b\""), "{error}");
+    state.assign(&back, true)?;
+    assert_eq!(weight.to_vec::<f32>()?, [1.0, 2.0]);
+    back.remove("a")?;
+    back.set_metadata("step", "7")?;
+    assert_eq!((back.count()?, back.metadata("step")?.as_deref()), (1, Some("7")));
     Ok(())
 }
 
