@@ -1420,6 +1420,15 @@ extern "C" {
         output_count: usize,
     ) -> tiny_status;
 }
+extern "C" {
+    pub fn tiny_export_onnx(
+        inputs: *const *mut tiny_tensor,
+        input_count: usize,
+        outputs: *const *mut tiny_tensor,
+        output_count: usize,
+        path: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct tiny_variable {

@@ -2173,6 +2173,15 @@ pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     Ok(Report::from_raw(out))
 }
 
+/// Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20: computes nothing. Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places. Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul, Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere. The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments, loops that a run counts, the bits of floats.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3.
+pub fn export_onnx(inputs: &[&Tensor], outputs: &[&Tensor], path: &str) -> Result<()> {
+    let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let outputs_raw: Vec<_> = outputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let path = c_text(Some(path))?;
+    check(unsafe { ffi::tiny_export_onnx(inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs_raw.as_ptr() as *const _, outputs_raw.len(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+    Ok(())
+}
+
 /// The devices of this build and machine as one JSON object: the keys of `tiny devices --json`.
 pub fn devices() -> Result<Report> {
     let mut out = ptr::null_mut();
