@@ -189,7 +189,9 @@ enum {
   TINY_FLAG_CEIL_MODE = 64,          /* a last window may reach over the end */
   TINY_FLAG_COUNT_INCLUDE_PAD = 128, /* padding counts as zeros (what TINY_FLAG_CEIL_MODE adds does not) */
   TINY_FLAG_READ_ONLY = 256,         /* memory that is never written */
-  TINY_FLAG_PARTIAL = 1024           /* names that only one side has are passed over */
+  TINY_FLAG_PARTIAL = 1024,          /* names that only one side has are passed over */
+  TINY_FLAG_SHUFFLE = 2048,          /* in an order that a seed decides */
+  TINY_FLAG_DROP_LAST = 4096         /* what is left at the end and is not whole is left out */
 };
 
 /* ---- Context ------------------------------------------------------------------------------- */
@@ -721,6 +723,33 @@ TINY_API tiny_status tiny_archive_metadata(const tiny_archive *archive, const ch
 /* Computes the tensors that were set, and writes all as tiny_tensor_save does: to a .safetensors, or a .npy or .pb
    if there is one.  Names are UTF-8. */
 TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *path);
+
+/* ---- Data: batches of rows ---------------------------------------------------------------------- */
+
+typedef struct tiny_loader tiny_loader; /* batches of the rows of tensors, epoch after epoch */
+
+/* The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last batch
+   of an epoch may be smaller.  They are computed now; who assigns to one computes it before the next batch is made.
+   Takes TINY_FLAG_SHUFFLE: each epoch has an order of its own, which `seed` decides, the same on every machine; and
+   TINY_FLAG_DROP_LAST.  A thread of the loader's gathers up to `ahead` batches before they are asked for; 0: there is
+   none, and each is gathered when it is asked for.  After a fork a loader with a thread is TINY_ERROR_DEVICE_LOST in
+   the child.  Any thread may call; calls on one loader wait for each other.  Since 0.3, as are all of these. */
+TINY_API tiny_status tiny_loader_create(tiny_tensor *const *arrays, size_t count, int64_t batch, int64_t seed,
+                                        size_t ahead, tiny_flags flags, tiny_loader **out);
+TINY_API void tiny_loader_retain(tiny_loader *loader);
+TINY_API void tiny_loader_release(tiny_loader *loader);
+/* Batches of an epoch. */
+TINY_API tiny_status tiny_loader_batch_count(const tiny_loader *loader, int64_t *out);
+/* Goes to the next batch: `out` is its number of rows; 0 tells the end of the epoch, behind which the next one begins.
+   Takes no part in building. */
+TINY_API tiny_status tiny_loader_next(tiny_loader *loader, int64_t *out);
+/* The rows of array `index` that are in the batch, gathered into memory of their own: no other copy is made.  Asked for
+   again it is the same tensor. */
+TINY_API tiny_status tiny_loader_tensor(tiny_loader *loader, size_t index, tiny_tensor **out);
+/* The next batch is number `batch` of the epoch; both count from 0.  For going on where another loader was. */
+TINY_API tiny_status tiny_loader_seek(tiny_loader *loader, int64_t epoch, int64_t batch);
+/* Which the next batch is; one that does not exist is the end of the epoch. */
+TINY_API tiny_status tiny_loader_place(const tiny_loader *loader, int64_t *epoch, int64_t *batch);
 
 /* ---- Operators of models ------------------------------------------------------------------------ */
 

@@ -22,7 +22,8 @@ enum class HandleKind : uint8_t {
   Run,
   Variable,
   Window,
-  CustomOp
+  CustomOp,
+  Loader
 };
 
 class Counted;

@@ -193,6 +193,18 @@ static class TensorTest {
     }
   }
 
+  static void Batches(Context context) {
+    using (var x = Tensor.Of(context, new float[] {0, 1, 2, 3, 4}))
+    using (var loader = Loader.Create(new[] {x}, 2, 0, 1)) {
+      var rows = new List<long>();
+      for (long n; (n = loader.Next()) > 0;) rows.Add(n);
+      Same(rows.ToArray(), new long[] {2, 2, 1}, "the batches of an epoch");
+      loader.Seek(4, 2);
+      loader.Next();
+      Same(loader.Tensor(0).ToArray<float>(), new float[] {4}, "a batch");
+    }
+  }
+
   static void Dlpack(Context context) {
     var live = new HashSet<IntPtr>();
     using (var options = Options.Create()) {
@@ -448,6 +460,7 @@ static class TensorTest {
       OwnOperators(context);
       Errors(context);
       Files(context);
+      Batches(context);
       Dlpack(context);
       Arithmetics(context);
       Variables(context);

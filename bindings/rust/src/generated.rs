@@ -1587,6 +1587,84 @@ impl Clone for Archive {
     }
 }
 
+pub struct Loader {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_loader>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Loader {}
+unsafe impl Sync for Loader {}
+
+impl Loader {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_loader, context: Context) -> Loader {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Loader { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last batch of an epoch may be smaller.  They are computed now; who assigns to one computes it before the next batch is made. Takes TINY_FLAG_SHUFFLE: each epoch has an order of its own, which `seed` decides, the same on every machine; and TINY_FLAG_DROP_LAST.  A thread of the loader's gathers up to `ahead` batches before they are asked for; 0: there is none, and each is gathered when it is asked for.  After a fork a loader with a thread is TINY_ERROR_DEVICE_LOST in the child.  Any thread may call; calls on one loader wait for each other.  Since 0.3, as are all of these.
+    pub fn create(arrays: &[&Tensor], batch: i64, seed: i64, ahead: usize, shuffle: bool, drop_last: bool) -> Result<Loader> {
+        crate::support::at_least_one(arrays.len())?;
+        let arrays_raw: Vec<_> = arrays.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loader_create(arrays_raw.as_ptr() as *const _, arrays_raw.len(), batch, seed, ahead, flags(&[(shuffle, 2048), (drop_last, 4096)]), &mut out) })?;
+        Ok(Loader::from_raw(out, arrays[0].context.clone()))
+    }
+
+    /// Batches of an epoch.
+    pub fn batch_count(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_loader_batch_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Goes to the next batch: `out` is its number of rows; 0 tells the end of the epoch, behind which the next one begins. Takes no part in building.
+    pub fn next(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_loader_next(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// The rows of array `index` that are in the batch, gathered into memory of their own: no other copy is made.  Asked for again it is the same tensor.
+    pub fn tensor(&self, index: usize) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loader_tensor(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The next batch is number `batch` of the epoch; both count from 0.  For going on where another loader was.
+    pub fn seek(&self, epoch: i64, batch: i64) -> Result<()> {
+        check(unsafe { ffi::tiny_loader_seek(self.raw.as_ptr(), epoch, batch) })?;
+        Ok(())
+    }
+
+    /// Which the next batch is; one that does not exist is the end of the epoch.
+    pub fn place(&self) -> Result<(i64, i64)> {
+        let mut epoch: i64 = 0;
+        let mut batch: i64 = 0;
+        check(unsafe { ffi::tiny_loader_place(self.raw.as_ptr(), &mut epoch, &mut batch) })?;
+        Ok((epoch, batch))
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_loader_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Loader {
+    /// Another reference to the same object.
+    fn clone(&self) -> Loader {
+        unsafe { ffi::tiny_loader_retain(self.raw.as_ptr()) }
+        Loader::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
 pub struct Model {
     pub(crate) raw: ptr::NonNull<ffi::tiny_model>,
     pub(crate) context: Context,
