@@ -676,8 +676,9 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
 
 /* ---- Files of tensors ------------------------------------------------------------------------- */
 
-/* By the ending of `path`: .npy, .pb (an ONNX TensorProto), or .safetensors, of which it must be the only
-   tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several. */
+/* By the ending of `path`: .npy, .pb (an ONNX TensorProto), -ubyte or .idx (MNIST's format), or .safetensors, of which
+   it must be the only tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several.  Each of them may be
+   compressed, with .gz behind it; these and IDX files are since 0.3, and not written. */
 TINY_API tiny_status tiny_tensor_load(tiny_context *context, const char *path, tiny_tensor **out);
 /* Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is
    replaced once the new one is whole and on the disk: whenever the process or the machine ends, one of the two is
@@ -688,7 +689,7 @@ typedef struct tiny_archive tiny_archive; /* tensors by name: those of a file, o
 
 /* An archive without tensors. */
 TINY_API tiny_status tiny_archive_create(tiny_context *context, tiny_archive **out);
-/* The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until
+/* The tensors of a .safetensors, or the one of another file (named "", but for a .pb).  The file is checked, and stays mapped until
    the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor
    is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong. */
 TINY_API tiny_status tiny_archive_load(tiny_context *context, const char *path, tiny_archive **out);
@@ -737,6 +738,7 @@ typedef struct tiny_loader tiny_loader; /* batches of the rows of tensors, epoch
 TINY_API tiny_status tiny_loader_create(tiny_tensor *const *arrays, size_t count, int64_t batch, int64_t seed,
                                         size_t ahead, tiny_flags flags, tiny_loader **out);
 TINY_API void tiny_loader_retain(tiny_loader *loader);
+/* The last release waits for the batch that the thread is at. */
 TINY_API void tiny_loader_release(tiny_loader *loader);
 /* Batches of an epoch. */
 TINY_API tiny_status tiny_loader_batch_count(const tiny_loader *loader, int64_t *out);

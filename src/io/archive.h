@@ -1,5 +1,6 @@
-// Files of tensors, by the ending of their path: .npy and .pb (an ONNX TensorProto) hold one,
-// .safetensors any number by name.
+// Files of tensors, by the ending of their path: .npy, .pb (an ONNX TensorProto) and IDX files
+// (-ubyte, .idx) hold one, .safetensors any number by name.  With .gz behind the ending they are
+// read as well; IDX files and these are not written.
 #pragma once
 
 #include <string>

@@ -1265,7 +1265,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), or .safetensors, of which it must be the only tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several.
+    /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), -ubyte or .idx (MNIST's format), or .safetensors, of which it must be the only tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several.  Each of them may be compressed, with .gz behind it; these and IDX files are since 0.3, and not written.
     pub fn load(context: &Context, path: &str) -> Result<Tensor> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1493,7 +1493,7 @@ impl Archive {
         Ok(Archive::from_raw(out, context.clone()))
     }
 
-    /// The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
+    /// The tensors of a .safetensors, or the one of another file (named "", but for a .pb).  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
     pub fn load(context: &Context, path: &str) -> Result<Archive> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
