@@ -676,9 +676,11 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
 
 /* ---- Files of tensors ------------------------------------------------------------------------- */
 
-/* By the ending of `path`: .npy, .pb (an ONNX TensorProto), -ubyte or .idx (MNIST's format), or .safetensors, of which
-   it must be the only tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several.  Each of them may be
-   compressed, with .gz behind it; these and IDX files are since 0.3, and not written. */
+/* By the ending of `path`: .npy, .pb (an ONNX TensorProto), .safetensors, or what data sets come in: -ubyte or .idx
+   (MNIST's format), .bin (the binary version of CIFAR), and .pkl, .pickle, .meta or no ending at all (a Python pickle,
+   such as CIFAR's, of a dict of NumPy arrays, lists of integers and texts; nothing is executed, what it cannot be
+   without is TINY_ERROR_UNSUPPORTED).  Any of them may be compressed, with .gz behind it.  What has several tensors is
+   TINY_ERROR_INVALID_ARGUMENT here, with their names.  Data sets and .gz are since 0.3, and not written. */
 TINY_API tiny_status tiny_tensor_load(tiny_context *context, const char *path, tiny_tensor **out);
 /* Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is
    replaced once the new one is whole and on the disk: whenever the process or the machine ends, one of the two is
@@ -689,7 +691,8 @@ typedef struct tiny_archive tiny_archive; /* tensors by name: those of a file, o
 
 /* An archive without tensors. */
 TINY_API tiny_status tiny_archive_create(tiny_context *context, tiny_archive **out);
-/* The tensors of a .safetensors, or the one of another file (named "", but for a .pb).  The file is checked, and stays mapped until
+/* The tensors of a .safetensors or data set ("data" and "labels", or "coarse_labels" and "fine_labels", of CIFAR), or
+   the one of another file (named "", but for a .pb), see tiny_tensor_load.  The file is checked, and stays mapped until
    the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor
    is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong. */
 TINY_API tiny_status tiny_archive_load(tiny_context *context, const char *path, tiny_archive **out);
@@ -729,7 +732,7 @@ TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *
 
 typedef struct tiny_loader tiny_loader; /* batches of the rows of tensors, epoch after epoch */
 
-/* The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last batch
+/* The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last one
    of an epoch may be smaller.  They are computed now; who assigns to one computes it before the next batch is made.
    Takes TINY_FLAG_SHUFFLE: each epoch has an order of its own, which `seed` decides, the same on every machine; and
    TINY_FLAG_DROP_LAST.  A thread of the loader's gathers up to `ahead` batches before they are asked for; 0: there is

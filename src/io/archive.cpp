@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "io/cifar.h"
 #include "io/idx.h"
 #include "io/inflate.h"
 #include "io/npy.h"
+#include "io/pickle.h"
 #include "io/safetensors.h"
 #include "io/tensor_pb.h"
 
@@ -13,7 +15,7 @@ namespace tiny {
 
 namespace {
 
-enum class Kind { Npy, TensorProto, Safetensors, Idx };
+enum class Kind { Npy, TensorProto, Safetensors, Idx, Cifar, Pickle };
 
 // What files are for that are read, and which of these are written.
 struct Ending {
@@ -25,10 +27,18 @@ constexpr Ending kEndings[] = {{".npy", Kind::Npy},
                                {".pb", Kind::TensorProto},
                                {".safetensors", Kind::Safetensors},
                                {"-ubyte", Kind::Idx, false},
-                               {".idx", Kind::Idx, false}};
+                               {".idx", Kind::Idx, false},
+                               {".bin", Kind::Cifar, false},
+                               {".pkl", Kind::Pickle, false},
+                               {".pickle", Kind::Pickle, false},
+                               {".meta", Kind::Pickle, false}};
 constexpr std::string_view kCompressed = ".gz";
 
 Kind kind_of(std::string_view path, bool writes) {
+  // CIFAR's pickles have no ending: "data_batch_1".
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  if (!writes && !file.ends_with("-ubyte") && file.find('.') == std::string_view::npos)
+    return Kind::Pickle;
   std::vector<std::string> known;
   for (const Ending& ending : kEndings) {
     if (writes && !ending.is_written) continue;
@@ -56,6 +66,10 @@ Archive parse(Kind kind, const SharedBytes& bytes, const FileAccess& access) {
       return parse_safetensors(bytes, access.stop);
     case Kind::Idx:
       return {{{"", parse_idx(bytes, access), ""}}, {}};
+    case Kind::Cifar:
+      return parse_cifar(bytes, access);
+    case Kind::Pickle:
+      return parse_pickle(bytes, access);
   }
   return {};
 }

@@ -6,6 +6,7 @@ Needs the wheels of scripts/requirements.txt.  The files are committed; run this
 import io
 import json
 import pathlib
+import pickle
 import zlib
 
 import numpy as np
@@ -119,6 +120,10 @@ def main():
         put("safetensors", name, content)
     for name, content in compressed():
         put("gzip", name, content)
+    for protocol in (2, 3, 4, 5):
+        arrays = {"data": np.arange(6, dtype=np.uint8).reshape(2, 3), "labels": [1, 2, 300, -4], "name": "batch",
+                  "real": np.ones(2, np.float32), "files": ["a", "b"], "none": None, "some": (1.5, True)}  # fmt: skip
+        put("pickle", f"protocol{protocol}", pickle.dumps(arrays, protocol))
     for i, text in enumerate(OPTIONS):
         put("options", f"list{i}", f"{text}\n".encode())
 

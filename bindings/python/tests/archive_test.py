@@ -3,11 +3,17 @@
 import gzip
 import json
 import os
+import pickle
 import struct
 import tempfile
 import unittest
 import zlib
 from random import Random
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
 
 import tiny
 
@@ -128,6 +134,96 @@ class Compressed(Files):
                                  (idx([1 << 31] * 3, 14, b""), "")):
             with self.assertRaisesRegex(tiny.Error, message):
                 self.read("a.idx", content)
+
+
+def cifar(count):
+    """A batch of CIFAR-10 as Python 2 wrote it: opcode for opcode."""
+    data = bytes(Random(3).randrange(256) for _ in range(count * 3072))
+    text = lambda words: b"U" + bytes([len(words)]) + words  # noqa: E731
+    array = (b"cnumpy.core.multiarray\n_reconstruct\nq\x06cnumpy\nndarray\nq\x07K\x00\x85q\x08" + text(b"b") +
+             b"q\x09\x87q\x0aRq\x0b(K\x01K" + bytes([count]) + b"M\x00\x0c\x86q\x0ccnumpy\ndtype\nq\x0d" + text(b"u1") +
+             b"q\x0eK\x00K\x01\x87q\x0fRq\x10(K\x03" + text(b"|") + b"q\x11NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tq\x12b"
+             b"\x89T" + struct.pack("<I", len(data)) + data + b"q\x13tq\x14b")
+    names = b"](" + b"".join(text(b"%d.png" % i) for i in range(count)) + b"e"
+    labels = b"]q\x05(" + b"".join(b"K" + bytes([i]) for i in range(count)) + b"e"
+    return (b"\x80\x02}q\x01(" + text(b"batch_label") + b"q\x02" + text(b"training batch 1 of 5") + b"q\x03" + text(b"labels") +
+            b"q\x04" + labels + text(b"data") + array + text(b"filenames") + names + b"u."), data
+
+
+class DataSets(Files):
+    def load(self, name, content):
+        path = os.path.join(os.path.dirname(self.path), name)
+        with open(path, "wb") as file:
+            file.write(content)
+        return tiny.Archive.load(tiny.default_context(), path)
+
+    def test_cifar_of_python(self):
+        content, data = cifar(4)
+        for name, packed in (("data_batch_1", content), ("test_batch.gz", gzip.compress(content))):
+            archive = self.load(name, packed)
+            self.assertEqual(list(archive), ["labels", "data"])
+            self.assertEqual(archive.metadata("batch_label"), "training batch 1 of 5")
+            self.assertEqual(archive["labels"].tolist(), [0, 1, 2, 3])
+            self.assertEqual((archive["data"].shape, archive["data"].dtype), ((4, 3072), tiny.uint8))
+            self.assertEqual(Compressed.bytes_of(archive["data"]), data)
+
+    def test_cifar_in_binary(self):
+        pictures = [bytes([i + 1]) * 1024 + bytes([i + 2]) * 1024 + bytes([i + 3]) * 1024 for i in range(3)]
+        archive = self.load("data_batch_1.bin", b"".join(bytes([9 - i]) + p for i, p in enumerate(pictures)))
+        self.assertEqual((archive["data"].shape, archive["labels"].tolist()), ((3, 3, 32, 32), [9, 8, 7]))
+        self.assertEqual(Compressed.bytes_of(archive["data"]), b"".join(pictures))
+        archive = self.load("train.bin", b"".join(bytes([i, 40 + i]) + p for i, p in enumerate(pictures)))
+        self.assertEqual((archive["coarse_labels"].tolist(), archive["fine_labels"].tolist()), ([0, 1, 2], [40, 41, 42]))
+        for size in (0, 3075, 3073 * 3074):
+            with self.assertRaisesRegex(tiny.Error, "CIFAR"):
+                self.load("x.bin", bytes(size))
+
+    def test_pickles_of_today(self):
+        state = {"n": 7, "labels": [1, -2, 300, 70000, -(1 << 40)], "nothing": None, "more": (1.5, True)}
+        for protocol in (2, 3, 4, 5):
+            archive = self.load("state.pkl", pickle.dumps({**state, b"text": "é"}, protocol))
+            self.assertEqual((list(archive), archive.metadata("text")), (["labels"], "é"))
+            self.assertEqual(archive["labels"].tolist(), state["labels"])
+            if numpy is None:
+                continue
+            arrays = {name: numpy.arange(6).reshape(2, 3).astype(name) for name in
+                      ("bool", "int8", "uint16", "int32", "int64", "float16", "float32", "float64")}
+            arrays["empty"] = numpy.zeros((0, 4), "float32")
+            archive = self.load("arrays", pickle.dumps(arrays, protocol))
+            for name, array in arrays.items():
+                self.assertEqual((name, archive[name].tolist()), (name, array.tolist()))
+                self.assertEqual(archive[name].shape, array.shape)
+            self.assertEqual(self.load("a.pickle", pickle.dumps(arrays["int32"], protocol))[""].tolist(), [[0, 1, 2], [3, 4, 5]])
+
+    def test_what_could_be_executed_is_refused_by_name(self):
+        marker = os.path.join(os.path.dirname(self.path), "executed")
+
+        class Harmful:
+            def __reduce__(self):
+                return os.system, (f"touch {marker}",)
+
+        for protocol in (2, 4):
+            with self.assertRaisesRegex(tiny.Error, "the name \"posix system\"") as refused:
+                self.load("data_batch_1", pickle.dumps({"a": Harmful()}, protocol))
+            self.assertEqual(refused.exception.name, "UNSUPPORTED")
+        self.assertFalse(os.path.exists(marker))
+        for content, message in ((b"\x80\x02I1\n.", "the operation 73"), (b"\x80\x02K\x01.", "neither a dict nor an array"),
+                                 (b"\x80\x09N.", "protocol 9"), (b"\x80\x02cnumpy\nndarray\n).", "2 values are left"),
+                                 (b"\x80\x02cnumpy\nndarray\n)R.", "a call of"), (b"", "protocol 2"), (b"\x80\x02h\x01.", "place"),
+                                 (b"\x80\x02(.", "neither a dict"), (b"\x80\x02}(K\x01u.", "takes none"),
+                                 (pickle.dumps(1 << 100, 2), "integer of 13 bytes")):
+            with self.assertRaisesRegex(tiny.Error, message):
+                self.load("x.pkl", content)
+
+    def test_pickles_that_are_cut_or_changed_do_no_harm(self):
+        content, _ = cifar(1)
+        head = content[:400]
+        for at in range(len(head)):
+            for broken in (content[:at], content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1:]):
+                try:
+                    self.load("data_batch_1", broken)
+                except tiny.Error as error:
+                    self.assertIn(error.name, ("INVALID_MODEL", "UNSUPPORTED", "LIMIT"))
 
 
 class Layer:

@@ -1265,7 +1265,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), -ubyte or .idx (MNIST's format), or .safetensors, of which it must be the only tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several.  Each of them may be compressed, with .gz behind it; these and IDX files are since 0.3, and not written.
+    /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), .safetensors, or what data sets come in: -ubyte or .idx (MNIST's format), .bin (the binary version of CIFAR), and .pkl, .pickle, .meta or no ending at all (a Python pickle, such as CIFAR's, of a dict of NumPy arrays, lists of integers and texts; nothing is executed, what it cannot be without is TINY_ERROR_UNSUPPORTED).  Any of them may be compressed, with .gz behind it.  What has several tensors is TINY_ERROR_INVALID_ARGUMENT here, with their names.  Data sets and .gz are since 0.3, and not written.
     pub fn load(context: &Context, path: &str) -> Result<Tensor> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1493,7 +1493,7 @@ impl Archive {
         Ok(Archive::from_raw(out, context.clone()))
     }
 
-    /// The tensors of a .safetensors, or the one of another file (named "", but for a .pb).  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
+    /// The tensors of a .safetensors or data set ("data" and "labels", or "coarse_labels" and "fine_labels", of CIFAR), or the one of another file (named "", but for a .pb), see tiny_tensor_load.  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
     pub fn load(context: &Context, path: &str) -> Result<Archive> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1606,7 +1606,7 @@ impl Loader {
         &self.context
     }
 
-    /// The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last batch of an epoch may be smaller.  They are computed now; who assigns to one computes it before the next batch is made. Takes TINY_FLAG_SHUFFLE: each epoch has an order of its own, which `seed` decides, the same on every machine; and TINY_FLAG_DROP_LAST.  A thread of the loader's gathers up to `ahead` batches before they are asked for; 0: there is none, and each is gathered when it is asked for.  After a fork a loader with a thread is TINY_ERROR_DEVICE_LOST in the child.  Any thread may call; calls on one loader wait for each other.  Since 0.3, as are all of these.
+    /// The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last one of an epoch may be smaller.  They are computed now; who assigns to one computes it before the next batch is made. Takes TINY_FLAG_SHUFFLE: each epoch has an order of its own, which `seed` decides, the same on every machine; and TINY_FLAG_DROP_LAST.  A thread of the loader's gathers up to `ahead` batches before they are asked for; 0: there is none, and each is gathered when it is asked for.  After a fork a loader with a thread is TINY_ERROR_DEVICE_LOST in the child.  Any thread may call; calls on one loader wait for each other.  Since 0.3, as are all of these.
     pub fn create(arrays: &[&Tensor], batch: i64, seed: i64, ahead: usize, shuffle: bool, drop_last: bool) -> Result<Loader> {
         crate::support::at_least_one(arrays.len())?;
         let arrays_raw: Vec<_> = arrays.iter().map(|o| o.raw.as_ptr() as *const _).collect();
