@@ -163,9 +163,8 @@ class Elementwise {
     }
     const char* name = elementwise_operator(node_.op(), operand);
     if (!name) refuse(node_, "");
-    const bool only_moves = node_.op() == Op::Where;
-    const auto make = [&] { return e_.node(name, in_); };
-    return only_moves ? make() : narrowly(operand, make);
+    if (node_.op() == Op::Where) return choice();
+    return narrowly(operand, [&] { return e_.node(name, in_); });
   }
 
  private:
@@ -181,6 +180,21 @@ class Elementwise {
     for (std::string& name : in_) name = e_.cast(name, kInt32);
     const std::string made = make();
     return node_.dtype().is_bool() ? made : e_.cast(made, node_.dtype());
+  }
+
+  // Where exists in onnxruntime for few types: others go through one that holds their bits.
+  std::string choice() {
+    const DType dtype = node_.dtype();
+    DType through = dtype;
+    if (dtype.is_bool())
+      through = kUInt8;
+    else if (dtype == kUInt32 || dtype == kUInt64)
+      through = kInt64;
+    else if (is_narrow(dtype))
+      through = kInt32;
+    if (through == dtype) return e_.node("Where", in_);
+    return e_.cast(e_.node("Where", {in_[0], e_.cast(in_[1], through), e_.cast(in_[2], through)}),
+                   dtype);
   }
 
   // Floor division is exact on what the floor remainder leaves.

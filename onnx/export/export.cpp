@@ -58,6 +58,7 @@ class Exporter {
   void emit_recognized(const Plan& plan);
   void emit_call(const UOp& node);
   void emit_scan(const UOp& node);
+  std::string in_shape(const std::string& name, const Shape& has, const Shape& wants);
   onnx::Graph scan_body(const UOp& node, const std::vector<UOp>& states,
                         const std::vector<UOp>& elements);
   ValueInfo info(const std::string& name, DType dtype, const Shape& shape) const;
@@ -357,6 +358,17 @@ std::vector<UOp> Exporter::needs_of_scan(const UOp& node) {
   return needs;
 }
 
+// A value in another shape, of the same elements.
+std::string Exporter::in_shape(const std::string& name, const Shape& has, const Shape& wants) {
+  return has == wants ? name : emitter_.node("Reshape", {name, emitter_.sizes(wants)});
+}
+
+Shape with_steps(const ScanLoop& loop, const Shape& step) {
+  Shape shape{loop.count};
+  shape.insert(shape.end(), step.begin(), step.end());
+  return shape;
+}
+
 onnx::Graph Exporter::scan_body(const UOp& node, const std::vector<UOp>& states,
                                 const std::vector<UOp>& elements) {
   onnx::Graph body;
@@ -375,8 +387,10 @@ onnx::Graph Exporter::scan_body(const UOp& node, const std::vector<UOp>& states,
   // ONNX has the states first.
   for (size_t i = 0; i < results.size(); ++i) {
     const UOp& value = results[(i + loop.outputs) % results.size()];
-    const std::string name = emitter_.node("Identity", {emitter_.name(value)});
-    body.outputs.push_back(info(name, value.dtype(), shape_of(value)));
+    const Shape& shape = i < loop.states ? shape_of(states[i]) : shape_of(value);
+    const std::string same = in_shape(emitter_.name(value), shape_of(value), shape);
+    const std::string name = emitter_.node("Identity", {same});
+    body.outputs.push_back(info(name, value.dtype(), shape));
   }
   emitter_.end_graph();
   return body;
@@ -394,9 +408,12 @@ void Exporter::emit_scan(const UOp& node) {
               "a recurrence with a state that no step looks at is not written to models");
     Names names;
     Ints reversed_in, reversed_out;
-    for (const UOp& state : inputs.states) names.push_back(emitter_.name(state.src(0)));
+    for (const UOp& state : inputs.states)
+      names.push_back(
+          in_shape(emitter_.name(state.src(0)), shape_of(state.src(0)), shape_of(state)));
     for (const UOp& element : inputs.elements) {
-      names.push_back(emitter_.name(element.src(0)));
+      names.push_back(in_shape(emitter_.name(element.src(0)), shape_of(element.src(0)),
+                               with_steps(loop, shape_of(element))));
       reversed_in.push_back(scan_part(element).reverse ? 1 : 0);
     }
     for (size_t i = 0; i < loop.outputs; ++i)
@@ -414,8 +431,16 @@ void Exporter::emit_scan(const UOp& node) {
     outputs = emitter_.node("", "Scan", std::move(names), std::move(attributes),
                             loop.states + loop.outputs);
   }
-  const size_t index = part.kind == ScanPart::Kind::Last ? part.index : loop.states + part.index;
-  emitter_.set_name(node, outputs[index]);
+  const bool is_last = part.kind == ScanPart::Kind::Last;
+  const UOp& made = node.src(is_last ? loop.outputs + part.index : part.index).src(0);
+  Shape has = with_steps(loop, shape_of(made));
+  if (is_last) {
+    has = shape_of(made);
+    for (const UOp& state : step_inputs(node).states)
+      if (scan_part(state).index == part.index) has = shape_of(state);
+  }
+  const std::string& name = outputs[is_last ? part.index : loop.states + part.index];
+  emitter_.set_name(node, in_shape(name, has, shape_of(node)));
 }
 
 }  // namespace

@@ -518,6 +518,14 @@ constexpr Guess kRules[] = {guess_conv,       guess_gemm,       guess_matmul,  g
                             guess_mean,       guess_function,   guess_gather,  guess_top_k,
                             guess_lrn};
 
+// Whether the operator of the guess takes such elements: the importer takes more than ONNX allows.
+bool takes(const std::string& op_type, DType dtype) {
+  if (dtype.is_float() || op_type == "Gather" || op_type == "TopK") return true;
+  if (op_type == "MatMul" || op_type == "Gemm") return dtype.is_int() && dtype.bits() >= 32;
+  if (op_type == "MaxPool") return dtype.is_int() && dtype.bits() == 8;
+  return op_type == "Relu" && dtype.is_signed();
+}
+
 // Whether the importer makes this very node of the guess.
 bool makes(const Ref<Context>& context, const Recognized& guess, const UOp& node) {
   onnx::Node call;
@@ -593,7 +601,7 @@ std::optional<Recognized> recognize(const Ref<Context>& context, const UOp& node
     rule(node, guesses);
     for (Recognized& guess : guesses)
       if (std::ranges::find(guess.inputs, node) == guess.inputs.end() &&
-          makes(context, guess, node))
+          takes(guess.op_type, guess.inputs[0].dtype()) && makes(context, guess, node))
         return std::move(guess);
   }
   return std::nullopt;

@@ -3,13 +3,14 @@ engine reads them back.
 
     export_test.py [--models DIR] [NAME..]
 
-Operations by themselves, of several dtypes and with free sizes; programs with recurrences; and the networks of
-make_models.py that are in DIR (default build/models; those of NAME.. alone), which are imported, written, and
-imported again.
+Operations by themselves, of several dtypes and with free sizes; programs with recurrences; onnx's own cases of
+operators; and the networks of make_models.py that are in DIR (default build/models; those of NAME.. alone), which are
+imported, written, and imported again.
 """
 
 import argparse
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -173,6 +174,65 @@ class Operations(Case):
         w, r, b = floats(2, 12, 5), floats(2, 12, 3), floats(2, 24)
         make = lambda t: tiny.op("LSTM", t, w, r, b, hidden_size=3, direction="bidirectional", outputs=2)[0]  # noqa: E731
         self.check(make, floats(7, 2, 5), wants=["Scan"])
+
+
+class Cases(Case):
+    """onnx's own cases for its operators, as many as the engine runs; inputs that may decide shapes are constants."""
+
+    LEAST = 1300  # that are compared
+    REFUSED = re.compile("decides a|depends on|data decide|Bitcast of|no operator of ONNX")
+
+    def numbers(self, folder):
+        def load(path):
+            return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(path.read_bytes()))
+        count = len(list(folder.glob("input_*.pb")))
+        return [load(folder / f"input_{i}.pb") for i in range(count)]
+
+    def one(self, folder):
+        """False where the engine does not run the case, or no model of it can be written."""
+        model = tiny.Model.load(CONTEXT, str(folder / "model.onnx"))
+        try:
+            arrays = self.numbers(folder / "test_data_set_0")
+            wanted = [output.numpy() for output in model.run(arrays)]
+            if any(array.dtype.name == "bfloat16" for array in wanted):
+                return False  # onnxruntime gives NumPy none
+        except Exception:  # noqa: BLE001  types that NumPy has not, files of sequences
+            return False
+        given, placeholders, feeds = [], [], {}
+        for i, array in enumerate(arrays):
+            if array.dtype.kind in "iub" and array.ndim <= 1 and array.size <= 64:
+                given.append(tiny.tensor(array))
+                continue
+            placeholders.append(CONTEXT.input(array.dtype.name, list(array.shape)))
+            placeholders[-1].set_name(f"x{i}")
+            given.append(placeholders[-1])
+            feeds[f"x{i}"] = array
+        try:
+            tiny.export_onnx(placeholders, model.apply(given), self.path)
+        except tiny.Error as refused:
+            self.assertRegex(str(refused), self.REFUSED)
+            return False
+        onnx.checker.check_model(self.path, full_check=True)
+        again = tiny.Model.load(CONTEXT, self.path)
+        ours = [output.numpy() for output in again.run(list(feeds.values()))]
+        for got in (ours, session(self.path).run(None, feeds)):
+            for a, b in zip(got, wanted, strict=True):
+                self.assertEqual((a.shape, a.dtype), (b.shape, b.dtype))
+                self.assertLessEqual(error(a, b), 1e-3 if b.dtype == np.float16 else 1e-4)
+        return True
+
+    def test_every_operator(self):
+        compared = 0
+        root = pathlib.Path(onnx.__file__).parent / "backend/test/data/node"
+        for folder in sorted(root.iterdir()):
+            if (folder / "model.onnx").exists():
+                with self.subTest(folder.name):
+                    try:
+                        compared += self.one(folder)
+                    except tiny.Error as refused:  # loading: an operator that is not supported
+                        self.assertRegex(refused.name, "UNSUPPORTED|INVALID_MODEL")
+        print(f"{compared} cases", flush=True)
+        self.assertGreaterEqual(compared, self.LEAST)
 
 
 class Networks(unittest.TestCase):
