@@ -189,7 +189,10 @@ enum {
   TINY_FLAG_CEIL_MODE = 64,          /* a last window may reach over the end */
   TINY_FLAG_COUNT_INCLUDE_PAD = 128, /* padding counts as zeros (what TINY_FLAG_CEIL_MODE adds does not) */
   TINY_FLAG_READ_ONLY = 256,         /* memory that is never written */
-  TINY_FLAG_ALLOW_UNUSED = 512       /* what nothing depends on is none of the caller's mistakes */
+  TINY_FLAG_ALLOW_UNUSED = 512,      /* what nothing depends on is none of the caller's mistakes */
+  TINY_FLAG_PARTIAL = 1024,          /* names that only one side has are passed over */
+  TINY_FLAG_SHUFFLE = 2048,          /* in an order that a seed decides */
+  TINY_FLAG_DROP_LAST = 4096         /* what is left at the end and is not whole is left out */
 };
 
 /* ---- Context ------------------------------------------------------------------------------- */
@@ -674,18 +677,23 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
 
 /* ---- Files of tensors ------------------------------------------------------------------------- */
 
-/* By the ending of `path`: .npy, .pb (an ONNX TensorProto), or .safetensors, of which it must be the only
-   tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several. */
+/* By the ending of `path`: .npy, .pb (an ONNX TensorProto), .safetensors, or what data sets come in: -ubyte or .idx
+   (MNIST's format), .bin (the binary version of CIFAR), and .pkl, .pickle, .meta or no ending at all (a Python pickle,
+   such as CIFAR's, of a dict of NumPy arrays, lists of integers and texts; nothing is executed, what it cannot be
+   without is TINY_ERROR_UNSUPPORTED).  Any of them may be compressed, with .gz behind it.  What has several tensors is
+   TINY_ERROR_INVALID_ARGUMENT here, with their names.  Data sets and .gz are since 0.3, and not written. */
 TINY_API tiny_status tiny_tensor_load(tiny_context *context, const char *path, tiny_tensor **out);
 /* Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is
-   replaced once the new one is whole. */
+   replaced once the new one is whole and on the disk: whenever the process or the machine ends, one of the two is
+   there as a whole.  (Beside it there may be what was written by then, under the name with six more letters.) */
 TINY_API tiny_status tiny_tensor_save(const tiny_tensor *tensor, const char *path, const char *name);
 
 typedef struct tiny_archive tiny_archive; /* tensors by name: those of a file, or those for one */
 
 /* An archive without tensors. */
 TINY_API tiny_status tiny_archive_create(tiny_context *context, tiny_archive **out);
-/* The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until
+/* The tensors of a .safetensors or data set ("data" and "labels", or "coarse_labels" and "fine_labels", of CIFAR), or
+   the one of another file (named "", but for a .pb), see tiny_tensor_load.  The file is checked, and stays mapped until
    the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor
    is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong. */
 TINY_API tiny_status tiny_archive_load(tiny_context *context, const char *path, tiny_archive **out);
@@ -703,11 +711,51 @@ TINY_API tiny_status tiny_archive_info(const tiny_archive *archive, tiny_report 
 TINY_API tiny_status tiny_archive_get(const tiny_archive *archive, const char *name, tiny_tensor **out);
 /* Adds the tensor, or puts it in another's place: what it holds when the archive is saved is written. */
 TINY_API tiny_status tiny_archive_set(tiny_archive *archive, const char *name, const tiny_tensor *tensor);
+/* The name is no longer there; what is behind it moves up.  One that was not is TINY_ERROR_INVALID_ARGUMENT.
+   Since 0.3. */
+TINY_API tiny_status tiny_archive_remove(tiny_archive *archive, const char *name);
+/* A state is put back: the tensors that were set in `target` get the elements of those of the same names in `source`,
+   as tiny_assign does it, computed before it returns.  Shapes agree; a dtype may differ between floats, which are
+   converted.  All is checked before anything is assigned: one message lists the names that `source` lacks, those that
+   `target` lacks, and the tensors that do not agree.  With TINY_FLAG_PARTIAL names that only one of them has are passed
+   over.  `source` may be a file's (tiny_archive_load), whose elements are read where they lie.  Since 0.3. */
+TINY_API tiny_status tiny_archive_assign(const tiny_archive *target, const tiny_archive *source, tiny_flags flags);
 /* A text under a key, for a .safetensors ("format": "pt"). */
 TINY_API tiny_status tiny_archive_set_metadata(tiny_archive *archive, const char *key, const char *value);
+/* That text; NULL, which is no error, if there is none.  Lives until another is set under the key, as long as the
+   archive.  Since 0.3. */
+TINY_API tiny_status tiny_archive_metadata(const tiny_archive *archive, const char *key, const char **out);
 /* Computes the tensors that were set, and writes all as tiny_tensor_save does: to a .safetensors, or a .npy or .pb
    if there is one.  Names are UTF-8. */
 TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *path);
+
+/* ---- Data: batches of rows ---------------------------------------------------------------------- */
+
+typedef struct tiny_loader tiny_loader; /* batches of the rows of tensors, epoch after epoch */
+
+/* The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last one
+   of an epoch may be smaller.  They are computed now; who assigns to one computes it before the next batch is made.
+   Takes TINY_FLAG_SHUFFLE: each epoch has an order of its own, which `seed` decides, the same on every machine; and
+   TINY_FLAG_DROP_LAST.  A thread of the loader's gathers up to `ahead` batches before they are asked for; 0: there is
+   none, and each is gathered when it is asked for.  After a fork a loader with a thread is TINY_ERROR_DEVICE_LOST in
+   the child.  Any thread may call; calls on one loader wait for each other.  Since 0.3, as are all of these. */
+TINY_API tiny_status tiny_loader_create(tiny_tensor *const *arrays, size_t count, int64_t batch, int64_t seed,
+                                        size_t ahead, tiny_flags flags, tiny_loader **out);
+TINY_API void tiny_loader_retain(tiny_loader *loader);
+/* The last release waits for the batch that the thread is at. */
+TINY_API void tiny_loader_release(tiny_loader *loader);
+/* Batches of an epoch. */
+TINY_API tiny_status tiny_loader_batch_count(const tiny_loader *loader, int64_t *out);
+/* Goes to the next batch: `out` is its number of rows; 0 tells the end of the epoch, behind which the next one begins.
+   Takes no part in building. */
+TINY_API tiny_status tiny_loader_next(tiny_loader *loader, int64_t *out);
+/* The rows of array `index` that are in the batch, gathered into memory of their own: no other copy is made.  Asked for
+   again it is the same tensor. */
+TINY_API tiny_status tiny_loader_tensor(tiny_loader *loader, size_t index, tiny_tensor **out);
+/* The next batch is number `batch` of the epoch; both count from 0.  For going on where another loader was. */
+TINY_API tiny_status tiny_loader_seek(tiny_loader *loader, int64_t epoch, int64_t batch);
+/* Which the next batch is; one that does not exist is the end of the epoch. */
+TINY_API tiny_status tiny_loader_place(const tiny_loader *loader, int64_t *epoch, int64_t *batch);
 
 /* ---- Operators of models ------------------------------------------------------------------------ */
 
@@ -973,6 +1021,16 @@ TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *input
    from computed tensors and constants, or it is TINY_ERROR_UNSUPPORTED.  The model may be released. */
 TINY_API tiny_status tiny_model_apply(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
                                       tiny_tensor **outputs, size_t output_count);
+
+/* Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20: computes nothing.
+   Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places.
+   Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that
+   the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul,
+   Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere.
+   The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments,
+   loops that a run counts, the bits of floats.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3. */
+TINY_API tiny_status tiny_export_onnx(tiny_tensor *const *inputs, size_t input_count, tiny_tensor *const *outputs,
+                                      size_t output_count, const char *path);
 
 /* ---- Variables: dimensions that each run of a program binds ------------------------------------ */
 

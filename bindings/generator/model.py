@@ -46,6 +46,14 @@ class Call:
     checked: bool  # returns a status
     order: list  # what the C function takes: Arguments, Results, or "receiver", "constant"
     doc: str
+    looks: bool = True  # takes its receiver as const: it changes nothing
+
+    @property
+    def is_getter(self):
+        """Whether languages with properties have it as one."""
+        return bool(self.has_receiver and self.looks and not self.arguments and self.results and self.checked and
+                    all(item.kind not in ("object", "objects") for item in self.results) and
+                    self.function.startswith(self.owner + "_"))
 
 
 def list_with_context(call):
@@ -236,8 +244,9 @@ class Model:
         names = [(base, None, function.doc)] if not family else [
             (strip(value).lower(), number, f"{function.doc} {doc}".strip())
             for value, number, doc in family.values]
+        looks = bool(parameters) and parameters[0].type.startswith("const ")
         return [Call(function.name, method, owner, has_receiver, number, arguments, results, checked,
-                     order, doc) for method, number, doc in names]
+                     order, doc, looks) for method, number, doc in names]
 
     def owner_of(self, function, order):
         """(object, True) for a method, (object, False) for a constructor, ("", False) otherwise."""

@@ -103,9 +103,7 @@ def function(call):
     kind = "{}"
     if not call.has_receiver:
         kind = "staticmethod({})"
-    elif not call.arguments and call.results and call.checked and \
-            all(kind not in ("object", "objects") for kind in kinds) and \
-            call.function.startswith(call.owner + "_"):
+    elif call.is_getter:
         kind = "property({})"
     lines += ["", "", f"native.{camel(call.owner)}.{method} = {kind.format(local)}"]
     return "\n".join(lines)

@@ -23,7 +23,8 @@ enum class HandleKind : uint8_t {
   Variable,
   Window,
   CustomOp,
-  Optimizer
+  Optimizer,
+  Loader
 };
 
 class Counted;

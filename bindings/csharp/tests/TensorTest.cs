@@ -157,7 +157,7 @@ static class TensorTest {
     for (int i = 0; i < 300; ++i) run.Execute();
     Check(Math.Abs(slope.ToArray<float>()[0] - 3) < 1e-2 && Math.Abs(offset.ToArray<float>()[0] - 0.5) < 1e-2,
           "a line is found");
-    Check(optimizer.StateName(1) == "momentum_buffer.0" && optimizer.StateCount == 3, "what is kept");
+    Check(optimizer.StateName(1) == "momentum_buffer.0" && optimizer.StateCount() == 3, "what is kept");
     Throws<TinyException>(() => optimizer.Set(0, "momentun", 0.5), "no such setting");
   }
 
@@ -214,9 +214,30 @@ static class TensorTest {
         Same(archive.Get("b").ToArray<long>(), new long[] {Far}, "another");
         var error = Throws<TinyException>(() => archive.Get("c"), "a name that is not there");
         Check(error.Message.Contains("known:"), "the names that are");
+        using (var state = Archive.Create(context))
+        using (var weight = Tensor.Of(context, new float[] {0, 0})) {
+          state.Set("a", weight);
+          Throws<TinyException>(() => state.Assign(archive), "a name that the state lacks");
+          state.Assign(archive, partial: true);
+          Same(weight.ToArray<float>(), new float[] {1, 2}, "a state that is put back");
+        }
+        archive.Remove("a");
+        Check(archive.Count == 1, "a name that is gone");
       }
     } finally {
       System.IO.File.Delete(path);
+    }
+  }
+
+  static void Batches(Context context) {
+    using (var x = Tensor.Of(context, new float[] {0, 1, 2, 3, 4}))
+    using (var loader = Loader.Create(new[] {x}, 2, 0, 1)) {
+      var rows = new List<long>();
+      for (long n; (n = loader.Next()) > 0;) rows.Add(n);
+      Same(rows.ToArray(), new long[] {2, 2, 1}, "the batches of an epoch");
+      loader.Seek(4, 2);
+      loader.Next();
+      Same(loader.Tensor(0).ToArray<float>(), new float[] {4}, "a batch");
     }
   }
 
@@ -476,6 +497,7 @@ static class TensorTest {
       Training(context);
       Errors(context);
       Files(context);
+      Batches(context);
       Dlpack(context);
       Arithmetics(context);
       Variables(context);

@@ -102,6 +102,9 @@ pub const TINY_FLAG_CEIL_MODE: _bindgen_ty_3 = 64;
 pub const TINY_FLAG_COUNT_INCLUDE_PAD: _bindgen_ty_3 = 128;
 pub const TINY_FLAG_READ_ONLY: _bindgen_ty_3 = 256;
 pub const TINY_FLAG_ALLOW_UNUSED: _bindgen_ty_3 = 512;
+pub const TINY_FLAG_PARTIAL: _bindgen_ty_3 = 1024;
+pub const TINY_FLAG_SHUFFLE: _bindgen_ty_3 = 2048;
+pub const TINY_FLAG_DROP_LAST: _bindgen_ty_3 = 4096;
 pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -1067,6 +1070,19 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_archive_remove(
+        archive: *mut tiny_archive,
+        name: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_assign(
+        target: *const tiny_archive,
+        source: *const tiny_archive,
+        flags: tiny_flags,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_archive_set_metadata(
         archive: *mut tiny_archive,
         key: *const ::std::os::raw::c_char,
@@ -1074,9 +1090,61 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_archive_metadata(
+        archive: *const tiny_archive,
+        key: *const ::std::os::raw::c_char,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_archive_save(
         archive: *const tiny_archive,
         path: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_loader {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_loader_create(
+        arrays: *const *mut tiny_tensor,
+        count: usize,
+        batch: i64,
+        seed: i64,
+        ahead: usize,
+        flags: tiny_flags,
+        out: *mut *mut tiny_loader,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_retain(loader: *mut tiny_loader);
+}
+extern "C" {
+    pub fn tiny_loader_release(loader: *mut tiny_loader);
+}
+extern "C" {
+    pub fn tiny_loader_batch_count(loader: *const tiny_loader, out: *mut i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_next(loader: *mut tiny_loader, out: *mut i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_tensor(
+        loader: *mut tiny_loader,
+        index: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_seek(loader: *mut tiny_loader, epoch: i64, batch: i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_place(
+        loader: *const tiny_loader,
+        epoch: *mut i64,
+        batch: *mut i64,
     ) -> tiny_status;
 }
 extern "C" {
@@ -1573,6 +1641,15 @@ extern "C" {
         input_count: usize,
         outputs: *mut *mut tiny_tensor,
         output_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_export_onnx(
+        inputs: *const *mut tiny_tensor,
+        input_count: usize,
+        outputs: *const *mut tiny_tensor,
+        output_count: usize,
+        path: *const ::std::os::raw::c_char,
     ) -> tiny_status;
 }
 #[repr(C)]

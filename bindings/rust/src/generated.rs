@@ -1289,7 +1289,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), or .safetensors, of which it must be the only tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several.
+    /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), .safetensors, or what data sets come in: -ubyte or .idx (MNIST's format), .bin (the binary version of CIFAR), and .pkl, .pickle, .meta or no ending at all (a Python pickle, such as CIFAR's, of a dict of NumPy arrays, lists of integers and texts; nothing is executed, what it cannot be without is TINY_ERROR_UNSUPPORTED).  Any of them may be compressed, with .gz behind it.  What has several tensors is TINY_ERROR_INVALID_ARGUMENT here, with their names.  Data sets and .gz are since 0.3, and not written.
     pub fn load(context: &Context, path: &str) -> Result<Tensor> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1297,7 +1297,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, context.clone()))
     }
 
-    /// Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is replaced once the new one is whole.
+    /// Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is replaced once the new one is whole and on the disk: whenever the process or the machine ends, one of the two is there as a whole.  (Beside it there may be what was written by then, under the name with six more letters.)
     pub fn save(&self, path: &str, name: Option<&str>) -> Result<()> {
         let path = c_text(Some(path))?;
         let name = c_text(name)?;
@@ -1569,7 +1569,7 @@ impl Archive {
         Ok(Archive::from_raw(out, context.clone()))
     }
 
-    /// The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
+    /// The tensors of a .safetensors or data set ("data" and "labels", or "coarse_labels" and "fine_labels", of CIFAR), or the one of another file (named "", but for a .pb), see tiny_tensor_load.  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
     pub fn load(context: &Context, path: &str) -> Result<Archive> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1612,12 +1612,33 @@ impl Archive {
         Ok(())
     }
 
+    /// The name is no longer there; what is behind it moves up.  One that was not is TINY_ERROR_INVALID_ARGUMENT. Since 0.3.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_archive_remove(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
+
+    /// A state is put back: the tensors that were set in `target` get the elements of those of the same names in `source`, as tiny_assign does it, computed before it returns.  Shapes agree; a dtype may differ between floats, which are converted.  All is checked before anything is assigned: one message lists the names that `source` lacks, those that `target` lacks, and the tensors that do not agree.  With TINY_FLAG_PARTIAL names that only one of them has are passed over.  `source` may be a file's (tiny_archive_load), whose elements are read where they lie.  Since 0.3.
+    pub fn assign(&self, source: &Archive, partial: bool) -> Result<()> {
+        check(unsafe { ffi::tiny_archive_assign(self.raw.as_ptr(), source.raw.as_ptr(), flags(&[(partial, 1024)])) })?;
+        Ok(())
+    }
+
     /// A text under a key, for a .safetensors ("format": "pt").
     pub fn set_metadata(&self, key: &str, value: &str) -> Result<()> {
         let key = c_text(Some(key))?;
         let value = c_text(Some(value))?;
         check(unsafe { ffi::tiny_archive_set_metadata(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
         Ok(())
+    }
+
+    /// That text; NULL, which is no error, if there is none.  Lives until another is set under the key, as long as the archive.  Since 0.3.
+    pub fn metadata(&self, key: &str) -> Result<Option<String>> {
+        let key = c_text(Some(key))?;
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_archive_metadata(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(unsafe { text(out) })
     }
 
     /// Computes the tensors that were set, and writes all as tiny_tensor_save does: to a .safetensors, or a .npy or .pb if there is one.  Names are UTF-8.
@@ -1639,6 +1660,84 @@ impl Clone for Archive {
     fn clone(&self) -> Archive {
         unsafe { ffi::tiny_archive_retain(self.raw.as_ptr()) }
         Archive::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Loader {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_loader>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Loader {}
+unsafe impl Sync for Loader {}
+
+impl Loader {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_loader, context: Context) -> Loader {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Loader { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last one of an epoch may be smaller.  They are computed now; who assigns to one computes it before the next batch is made. Takes TINY_FLAG_SHUFFLE: each epoch has an order of its own, which `seed` decides, the same on every machine; and TINY_FLAG_DROP_LAST.  A thread of the loader's gathers up to `ahead` batches before they are asked for; 0: there is none, and each is gathered when it is asked for.  After a fork a loader with a thread is TINY_ERROR_DEVICE_LOST in the child.  Any thread may call; calls on one loader wait for each other.  Since 0.3, as are all of these.
+    pub fn create(arrays: &[&Tensor], batch: i64, seed: i64, ahead: usize, shuffle: bool, drop_last: bool) -> Result<Loader> {
+        crate::support::at_least_one(arrays.len())?;
+        let arrays_raw: Vec<_> = arrays.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loader_create(arrays_raw.as_ptr() as *const _, arrays_raw.len(), batch, seed, ahead, flags(&[(shuffle, 2048), (drop_last, 4096)]), &mut out) })?;
+        Ok(Loader::from_raw(out, arrays[0].context.clone()))
+    }
+
+    /// Batches of an epoch.
+    pub fn batch_count(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_loader_batch_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Goes to the next batch: `out` is its number of rows; 0 tells the end of the epoch, behind which the next one begins. Takes no part in building.
+    pub fn next(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_loader_next(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// The rows of array `index` that are in the batch, gathered into memory of their own: no other copy is made.  Asked for again it is the same tensor.
+    pub fn tensor(&self, index: usize) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loader_tensor(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The next batch is number `batch` of the epoch; both count from 0.  For going on where another loader was.
+    pub fn seek(&self, epoch: i64, batch: i64) -> Result<()> {
+        check(unsafe { ffi::tiny_loader_seek(self.raw.as_ptr(), epoch, batch) })?;
+        Ok(())
+    }
+
+    /// Which the next batch is; one that does not exist is the end of the epoch.
+    pub fn place(&self) -> Result<(i64, i64)> {
+        let mut epoch: i64 = 0;
+        let mut batch: i64 = 0;
+        check(unsafe { ffi::tiny_loader_place(self.raw.as_ptr(), &mut epoch, &mut batch) })?;
+        Ok((epoch, batch))
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_loader_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Loader {
+    /// Another reference to the same object.
+    fn clone(&self) -> Loader {
+        unsafe { ffi::tiny_loader_retain(self.raw.as_ptr()) }
+        Loader::from_raw(self.raw.as_ptr(), self.context.clone())
     }
 }
 
@@ -2333,6 +2432,15 @@ pub fn gradient(losses: &[&Tensor], wrt: &[&Tensor], upstream: &[&Tensor], allow
     let mut gradients = vec![ptr::null_mut(); wrt.len()];
     check(unsafe { ffi::tiny_gradient(losses_raw.as_ptr() as *const _, losses_raw.len(), wrt_raw.as_ptr() as *const _, wrt_raw.len(), upstream_raw.as_ptr() as *const _, upstream_raw.len(), flags(&[(allow_unused, 512)]), gradients.as_mut_ptr(), gradients.len()) })?;
     Ok(gradients.into_iter().map(|o| Tensor::from_raw(o, wrt[0].context.clone())).collect())
+}
+
+/// Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20: computes nothing. Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places. Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul, Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere. The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments, loops that a run counts, the bits of floats.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3.
+pub fn export_onnx(inputs: &[&Tensor], outputs: &[&Tensor], path: &str) -> Result<()> {
+    let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let outputs_raw: Vec<_> = outputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let path = c_text(Some(path))?;
+    check(unsafe { ffi::tiny_export_onnx(inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs_raw.as_ptr() as *const _, outputs_raw.len(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+    Ok(())
 }
 
 /// The devices of this build and machine as one JSON object: the keys of `tiny devices --json`.
