@@ -348,7 +348,7 @@ class Estimator {
       at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
       repeat(v, full);
     } else if (stride != kOpaqueStride &&
-               are_picked(std::abs(stride), static_cast<int64_t>(lanes))) {
+               are_picked(std::abs(stride), static_cast<int64_t>(lanes), v.dtype().bytes())) {
       const double registers = full * static_cast<double>(std::abs(stride));
       at(Resource::Loads) += n * registers * kLoadedAcross;
       at(Resource::Arithmetic) += n * registers * kPermuted;

@@ -10,9 +10,10 @@ namespace tiny {
 
 // Whether lanes `apart` elements apart are loaded so: that many registers hold those of one.  Of
 // more than there are lanes to load one by one it would take longer.
-constexpr bool are_picked(int64_t apart, int64_t lanes) {
+constexpr bool are_picked(int64_t apart, int64_t lanes, int64_t bytes) {
   constexpr int64_t kApart = 4;  // for any number of lanes
-  return apart <= kApart || 2 * apart < lanes;
+  constexpr int64_t kBytes = 2;  // of an element; there is no such instruction for smaller ones
+  return bytes >= kBytes && (apart <= kApart || 2 * apart < lanes);
 }
 
 inline constexpr int64_t kWovenBytes = 4;  // of an element of such rows

@@ -56,17 +56,25 @@ std::optional<size_t> Contraction::row() const {
   return row_ < edit_.kernel().ranges.size() ? std::optional(row_) : std::nullopt;
 }
 
-// The cheapest lanes, along outputs or steps; none that cost too much.
+// The cheapest lanes, along outputs or steps; none that cost too much.  Along steps of less than
+// half a vector (a window's taps) where there are no others: what is folded then is mostly nothing.
 void Contraction::choose_lane() {
   const size_t none = edit_.kernel().ranges.size();
   double best = 0;
   for (size_t i = 0; i < none; ++i) {
     const bool reduced = (reduction_.own & bit(i)) != 0;
     if (!(outputs_ & bit(i)) && !reduced) continue;
+    const bool is_short = reduced && 2 * edit_.most(i) < edit_.lanes();
+    if (is_short && has_lanes_of_outputs()) continue;
     const double price = lane_cost(edit_, i, reduced, steps_, outputs_ | reduction_.own);
     if (lane_ == none || price < best) lane_ = i, best = price;
   }
   if (best > kLanesOfSumMax) lane_ = none;
+}
+
+bool Contraction::has_lanes_of_outputs() const {
+  const LaneChoice found = cheapest_lanes(edit_, outputs_, false);
+  return found.range && found.cost <= kLanesOfSumMax;
 }
 
 // Whether lanes along `lane_range` are stored apart, while steps along `row` lie side by side: the
@@ -255,8 +263,13 @@ bool Contraction::fold_lanes() {
   const std::optional<size_t> row = folded_row({});
   // A short sum takes the time of its folding, whatever it loads.
   const std::optional<size_t> beside = row && vectors > 1 ? folded_row(row) : std::nullopt;
-  for (const std::optional<size_t>& rows : {row, beside})
-    if (rows) edit_.kind(OptionKind::Upcast, edit_.tile(edit_.number(*rows), kFoldedRows));
+  // Registers hold the sums, a vector of each row and one of those beside.
+  const int64_t most = (edit_.machine().vector_registers - kFoldedRows - 1) / kFoldedRows;
+  const auto repeat = [&](size_t range, int64_t rows) {
+    edit_.kind(OptionKind::Upcast, edit_.tile(edit_.number(range), rows));
+  };
+  if (row) repeat(*row, kFoldedRows);
+  if (beside) repeat(*beside, std::clamp<int64_t>(most, 1, kFoldedRows));
   edit_.vector_tile(lane_, beside ? 1 : row ? std::min(vectors, kFoldedRowVectors) : vectors);
   return true;
 }

@@ -271,7 +271,7 @@ bool Selector::loads_by_permuting(DType dtype, int32_t stride, bool masked) cons
   const int64_t size = dtype.bytes(), bytes = dtype.lanes * size;
   if (dtype.lanes == 1 || stride == 1 || bytes < 16) return false;
   if (!avx512_) return stride == 2 && size == 4 && !masked;
-  return size >= 2 && are_picked(std::abs(stride), dtype.lanes) && (!masked || stride > 0);
+  return are_picked(std::abs(stride), dtype.lanes, size) && (!masked || stride > 0);
 }
 
 // The lanes' bits from `first` on, each at its place of `places`.

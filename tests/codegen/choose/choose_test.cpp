@@ -316,6 +316,21 @@ TEST_F(ChoiceTest, OperandsAreTurnedBySquares) {
   EXPECT_NE(list.find("VEC r9; UPCAST r8"), std::string::npos) << list;
 }
 
+// A few taps leave most of a vector empty, so that lanes lie along the pictures of a stride too,
+// and the taps stand side by side.
+TEST_F(ChoiceTest, ShortWindowsHaveNoLanesAlongTheirTaps) {
+  for (const int64_t size : {14, 28, 57}) {
+    const Tensor x = make_placeholder(context_, kFloat32, {1, 192, size, size});
+    for (const int64_t kernel : {2, 3}) {
+      const Window window{
+          .strides = {2, 2}, .before = {1, 1}, .after = {1, 1}, .kernel = {kernel, kernel}};
+      const std::string list = list_of_inputs(max_pool(x, window));
+      EXPECT_EQ(list.find("TILE r4"), std::string::npos) << list;
+      EXPECT_TRUE(has_options(list, {"UNROLL r4"})) << list;
+    }
+  }
+}
+
 // Rows of both operands along which a sum has its lanes are multiplied with each other: a load for
 // each is shared by a tile of the other's.
 TEST_F(ChoiceTest, FoldedSumsShareTheLoadsOfBothOperands) {
