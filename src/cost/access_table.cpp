@@ -1,7 +1,9 @@
 #include "cost/access_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <span>
 
 #include "ir/affine.h"
 #include "ir/bounds.h"
@@ -16,114 +18,142 @@ constexpr double kUnknown = 1e15;  // elements: more than there are
 
 class Builder {
  public:
-  explicit Builder(const Kernel& kernel) : kernel_(kernel), order_(topological(kernel.roots)) {}
+  explicit Builder(const Kernel& kernel) : kernel_(kernel) {
+    table_.order = topological(kernel.roots);
+  }
 
   AccessTable run() {
     for (const KernelRange& r : kernel_.ranges)
       table_.extents.push_back(
           static_cast<double>(std::max<int64_t>(bounds(r.range.src(0)).hi, 1)));
-    free_.reserve(order_.size());
-    for (const UOp& u : order_) {
-      set_free(u);
-      set_index(u);
-    }
-    for (const UOp& u : order_) {
-      if (u.op() == Op::Load || u.op() == Op::Store) add_access(u);
-      if (u.op() == Op::Index) add_index(u);
-      if (u.op() == Op::Check) table_.opaque |= free_[u.node()];
-      if (u.op() == Op::Reduce || u.op() == Op::Store) {
-        add_closure(u);
-        // A constant is spread over lanes where it is closed.
-        const DType closed = u.op() == Op::Store ? u.src(1).dtype() : u.dtype();
-        table_.widest_bytes = std::max(table_.widest_bytes, closed.bytes());
-      }
-      const bool index = is_index(u);
-      if (index && has(u.op(), kElementwise) && u.op() != Op::Add && u.op() != Op::Neg &&
-          !(u.op() == Op::Mul && (u.src(0).is_const() || u.src(1).is_const())))
-        divided_ |= free_[u.node()];
+    add_nodes();
+    const std::span<const uint32_t> sources(table_.sources);
+    size_t first = 0;
+    for (uint32_t k = 0; k < table_.order.size(); ++k) {
+      const UOp& u = table_.order[k];
+      add(u, k, sources.subspan(first, u.src().size()));
+      first += u.src().size();
     }
     table_.gathered = table_.opaque & ~divided_;
     table_.opaque |= divided_;
-    RangeSet scalar = table_.opaque;
-    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
-      if (kernel_.ranges[i].kind == RangeKind::Vec) scalar &= ~bit(i);
-    for (const UOp& u : order_) {
-      // What depends on no range that lanes lie along, or may, is one value for all lanes.
-      if (!(free_[u.node()] & ~scalar)) continue;
-      if (has(u.op(), kElementwise)) count_indices(u);
-      if (u.dtype() != kVoid && u.op() != Op::Param && !is_index(u))
-        table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());
-    }
-    std::vector<UOp> reductions;
-    for (const ClosureInfo& c : table_.closures)
-      if (!c.store) reductions.push_back(c.node);
-    NodeSet reduced;
-    for (const UOp& u : topological(reductions)) reduced.insert(u.node());
-    for (AccessInfo& a : table_.accesses) a.inside_reduction = reduced.contains(a.node.node());
-    table_.order = std::move(order_);
-    table_.free = std::move(free_);
+    find_widest();
+    find_reduced();
     return std::move(table_);
   }
 
  private:
-  // Indices that are used as numbers have lanes too: 32 bits where a cast makes something narrower
-  // of them, otherwise 64; only comparisons with each other do without.
-  void count_indices(const UOp& u) {
-    if (u.dtype() == kInt64) return;
-    if ((u.op() == Op::Less || u.op() == Op::LessEqual) && is_index(u.src(0)) && is_index(u.src(1)))
-      return;
-    for (const UOp& s : u.src()) {
-      if (!is_index(s) || !free_[s.node()]) continue;
-      const Interval range = bounds(s);
-      const bool narrow = u.op() == Op::Cast && u.dtype().bytes() <= 4 && range.lo >= INT32_MIN &&
-                          range.hi <= INT32_MAX;
-      table_.widest_bytes = std::max<int64_t>(table_.widest_bytes, narrow ? 4 : 8);
+  // What is known of each node of its sources: which ranges are free in it, and whether it is an
+  // index.
+  void add_nodes() {
+    const std::vector<UOp>& order = table_.order;
+    table_.free.reserve(order.size());
+    table_.places.reserve(order.size());
+    table_.sources.reserve(2 * order.size());
+    index_.reserve(order.size());
+    for (const UOp& u : order) {
+      const size_t first = table_.sources.size();
+      for (const UOp& s : u.src()) table_.sources.push_back(table_.places.at(s.node()));
+      const auto sources = std::span<const uint32_t>(table_.sources).subspan(first);
+      table_.places.emplace(u.node(), static_cast<uint32_t>(table_.free.size()));
+      RangeSet set = u.op() == Op::Range ? bit(kernel_.position(u)) : 0;
+      for (const uint32_t s : sources) set |= table_.free[s];
+      if (closes_ranges(u))
+        for (const uint32_t s : sources.subspan(1)) set &= ~table_.free[s];
+      table_.free.push_back(set);
+      index_.push_back(u.dtype() == kInt64 && is_made_of_indices(u, sources));
     }
   }
+
   // Integers made of ranges, variables and constants: scalars and a multiple of the lane's number.
-  bool is_index(const UOp& u) const { return u.dtype() == kInt64 && index_.contains(u.node()); }
-  void set_index(const UOp& u) {
-    if (u.dtype() != kInt64) return;
-    bool index = u.op() == Op::Range || u.op() == Op::Const || u.op() == Op::Variable;
+  bool is_made_of_indices(const UOp& u, std::span<const uint32_t> sources) const {
     switch (u.op()) {
+      case Op::Range:
+      case Op::Const:
+      case Op::Variable:
+        return true;
       case Op::Mul:
-        index = is_index(u.src(0)) && is_index(u.src(1)) &&
-                (u.src(0).is_const() || u.src(1).is_const());
-        break;
+        return index_[sources[0]] && index_[sources[1]] &&
+               (u.src(0).is_const() || u.src(1).is_const());
       case Op::Add:
       case Op::FloorDiv:
       case Op::FloorMod:
       case Op::Max:
       case Op::Min:
-        index = is_index(u.src(0)) && is_index(u.src(1));
-        break;
+        return index_[sources[0]] && index_[sources[1]];
       case Op::Neg:
-        index = is_index(u.src(0));
-        break;
+        return index_[sources[0]] != 0;
       default:
-        break;
+        return false;
     }
-    if (index) index_.insert(u.node());
-  }
-  void set_free(const UOp& u) {
-    uint64_t set = 0;
-    if (u.op() == Op::Range) set = uint64_t{1} << kernel_.position(u);
-    for (const UOp& s : u.src()) set |= free_.at(s.node());
-    if (closes_ranges(u))
-      for (size_t i = 1; i < u.src().size(); ++i) set &= ~free_.at(u.src(i).node());
-    free_.emplace(u.node(), set);
   }
 
-  void add_access(const UOp& u) {
-    AccessInfo info;
-    info.node = u;
+  void add(const UOp& u, uint32_t k, std::span<const uint32_t> sources) {
+    if (u.op() == Op::Load || u.op() == Op::Store) add_access(u, k);
+    if (u.op() == Op::Index) add_index(u, k);
+    if (u.op() == Op::Check) table_.opaque |= table_.free[k];
+    if (u.op() == Op::Reduce || u.op() == Op::Store) {
+      add_closure(u, k, sources);
+      // A constant is spread over lanes where it is closed.
+      const DType closed = u.op() == Op::Store ? u.src(1).dtype() : u.dtype();
+      table_.widest_bytes = std::max(table_.widest_bytes, closed.bytes());
+    }
+    if (index_[k] && has(u.op(), kElementwise) && u.op() != Op::Add && u.op() != Op::Neg &&
+        !(u.op() == Op::Mul && (u.src(0).is_const() || u.src(1).is_const())))
+      divided_ |= table_.free[k];
+  }
+
+  void find_widest() {
+    RangeSet scalar = table_.opaque;
+    for (size_t i = 0; i < kernel_.ranges.size(); ++i)
+      if (kernel_.ranges[i].kind == RangeKind::Vec) scalar &= ~bit(i);
+    size_t first = 0;
+    for (size_t k = 0; k < table_.order.size(); ++k) {
+      const UOp& u = table_.order[k];
+      const auto sources = std::span<const uint32_t>(table_.sources).subspan(first, u.src().size());
+      first += u.src().size();
+      // What depends on no range that lanes lie along, or may, is one value for all lanes.
+      if (!(table_.free[k] & ~scalar)) continue;
+      if (has(u.op(), kElementwise)) count_indices(u, sources);
+      if (u.dtype() != kVoid && u.op() != Op::Param && !index_[k])
+        table_.widest_bytes = std::max(table_.widest_bytes, u.dtype().bytes());
+    }
+  }
+  // Indices that are used as numbers have lanes too: 32 bits where a cast makes something narrower
+  // of them, otherwise 64; only comparisons with each other do without.
+  void count_indices(const UOp& u, std::span<const uint32_t> sources) {
+    if (u.dtype() == kInt64) return;
+    if ((u.op() == Op::Less || u.op() == Op::LessEqual) && index_[sources[0]] && index_[sources[1]])
+      return;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      if (!index_[sources[i]] || !table_.free[sources[i]]) continue;
+      const Interval range = bounds(u.src(i));
+      const bool narrow = u.op() == Op::Cast && u.dtype().bytes() <= 4 && range.lo >= INT32_MIN &&
+                          range.hi <= INT32_MAX;
+      table_.widest_bytes = std::max<int64_t>(table_.widest_bytes, narrow ? 4 : 8);
+    }
+  }
+
+  // What reductions need, each node before its sources.
+  void find_reduced() {
+    std::vector<uint8_t> reduced(table_.order.size());
+    size_t end = table_.sources.size();
+    for (size_t k = table_.order.size(); k-- > 0;) {
+      const UOp& u = table_.order[k];
+      const size_t begin = end - u.src().size();
+      if (u.op() == Op::Reduce) reduced[k] = 1;
+      if (reduced[k])
+        for (size_t i = begin; i < end; ++i) reduced[table_.sources[i]] = 1;
+      end = begin;
+    }
+    for (AccessInfo& a : table_.accesses) a.inside_reduction = reduced[a.place] != 0;
+  }
+
+  void add_access(const UOp& u, uint32_t place) {
+    AccessInfo& info = new_access(u, place);
     info.store = u.op() == Op::Store;
-    info.strides.resize(kernel_.ranges.size());
     const ViewArg& view = u.view_arg();
     const size_t first = info.store ? 2 : 1;
     for (size_t i = 0; i < view.shape.size(); ++i) {
-      const UOp& e = u.src(first + i);
-      const auto sum = affine(e);
       const int64_t stride = view.strides[i] == kSymbolicDim ? kOpaqueStride : view.strides[i];
       if (view.strides[i] != 0)
         info.elements *= view.shape[i] == kSymbolicDim ? 1.0 : static_cast<double>(view.shape[i]);
@@ -131,17 +161,13 @@ class Builder {
       info.span += is_known ? std::abs(static_cast<double>(view.strides[i])) *
                                   static_cast<double>(std::max<int64_t>(view.shape[i] - 1, 0))
                             : kUnknown;
-      const Affine whole = sum ? *sum : Affine{0, {{e, 1}}};
-      for (const AffineTerm& term : whole.terms) add_term(info, term, stride);
+      if (stride != 0) add_index_of(info, u.src(first + i), stride);
     }
-    table_.accesses.push_back(std::move(info));
   }
 
   // A stage is read as a buffer is, with the strides of its layout.
-  void add_index(const UOp& u) {
-    AccessInfo info;
-    info.node = u;
-    info.strides.resize(kernel_.ranges.size());
+  void add_index(const UOp& u, uint32_t place) {
+    AccessInfo& info = new_access(u, place);
     const UOp& stage = u.src(0);
     bool is_split = false;
     for (size_t i = 1; i < u.src().size(); ++i) {
@@ -149,55 +175,99 @@ class Builder {
       info.elements *= static_cast<double>(std::max<int64_t>(bounds(stage.src(i).src(0)).hi, 1));
     }
     info.span = kUnknown;
-    const auto add_index_of = [&](const UOp& e, int64_t stride) {
-      const auto sum = affine(e);
-      const Affine whole = sum ? *sum : Affine{0, {{e, 1}}};
-      for (const AffineTerm& term : whole.terms) add_term(info, term, stride);
-    };
     if (is_split) {
-      kept_.push_back(flat_stage_index(u));
-      for (const UOp& made : topological({&kept_.back(), 1}))
-        if (!free_.find(made.node())) set_free(made);
-      add_index_of(kept_.back(), 1);
+      const UOp flat = flat_stage_index(u);
+      add_free_ranges(kernel_, {&flat, 1}, made_);
+      add_index_of(info, flat, 1);
+      kept_.push_back(flat);
     } else {
-      for (size_t i = 1; i < u.src().size(); ++i) add_index_of(u.src(i), stage.ints()[i - 1]);
+      for (size_t i = 1; i < u.src().size(); ++i) add_index_of(info, u.src(i), stage.ints()[i - 1]);
     }
-    table_.accesses.push_back(std::move(info));
   }
 
+  AccessInfo& new_access(const UOp& u, uint32_t place) {
+    AccessInfo& info = table_.accesses.emplace_back();
+    info.node = u;
+    info.place = place;
+    info.strides.resize(kernel_.ranges.size());
+    return info;
+  }
+
+  // The steps of an expression that is an index, along an axis of this stride.
+  void add_index_of(AccessInfo& info, const UOp& e, int64_t stride) {
+    if (add_ranges(info, e, stride)) return;
+    const auto sum = affine(e);
+    if (!sum) return add_term(info, {e, 1}, stride);
+    for (const AffineTerm& term : sum->terms) add_term(info, term, stride);
+  }
+  // The same where it is a sum of multiples of ranges, as most are; false, and nothing done, if
+  // not.
+  bool add_ranges(AccessInfo& info, const UOp& e, int64_t stride) const {
+    if (stride == kOpaqueStride) return false;
+    struct Part {
+      const UOp* node;
+      int64_t coefficient;
+    };
+    constexpr size_t kPartsMax = 16;
+    Part parts[kPartsMax] = {{&e, 1}};
+    size_t count = 1;  // of which the first `ranges` are ranges
+    for (size_t ranges = 0; ranges < count;) {
+      Part& part = parts[ranges];
+      const UOp& u = *part.node;
+      if (u.op() == Op::Range) {
+        ++ranges;
+      } else if (u.is_const()) {
+        part = parts[--count];
+      } else if (u.op() == Op::Add && count < kPartsMax) {
+        parts[count++] = {&u.src(1), part.coefficient};
+        part.node = &u.src(0);
+      } else if (u.op() == Op::Mul && u.src(1).is_const() &&
+                 !__builtin_mul_overflow(part.coefficient, u.src(1).const_int(),
+                                         &part.coefficient)) {
+        part.node = &u.src(0);
+      } else {
+        return false;
+      }
+    }
+    for (size_t i = 0; i < count; ++i)
+      if (info.strides[kernel_.position(*parts[i].node)] == kOpaqueStride) return false;
+    for (size_t i = 0; i < count; ++i)
+      info.strides[kernel_.position(*parts[i].node)] += parts[i].coefficient * stride;
+    return true;
+  }
   void add_term(AccessInfo& info, const AffineTerm& term, int64_t stride) {
     if (stride == 0) return;
-    for (size_t r = 0; r < kernel_.ranges.size(); ++r) {
-      if (!(free_[term.atom.node()] & (uint64_t{1} << r))) continue;
-      int64_t& at = info.strides[r];
-      if (is_index(term.atom) && term.atom.op() != Op::Range) divided_ |= uint64_t{1} << r;
-      if (term.atom.op() != Op::Range) table_.opaque |= uint64_t{1} << r;
-      const bool plain =
-          term.atom.op() == Op::Range && stride != kOpaqueStride && at != kOpaqueStride;
+    const bool is_range = term.atom.op() == Op::Range;
+    const uint32_t* place = table_.places.find(term.atom.node());
+    const RangeSet free = place ? table_.free[*place] : made_.at(term.atom.node());
+    const bool is_index = place && index_[*place];
+    for (RangeSet left = free; left; left &= left - 1) {
+      int64_t& at = info.strides[static_cast<size_t>(std::countr_zero(left))];
+      const bool plain = is_range && stride != kOpaqueStride && at != kOpaqueStride;
       at = plain ? at + term.coefficient * stride : kOpaqueStride;
     }
+    if (is_index && !is_range) divided_ |= free;
+    if (!is_range) table_.opaque |= free;
   }
 
-  void add_closure(const UOp& u) {
-    ClosureInfo info;
+  void add_closure(const UOp& u, uint32_t k, std::span<const uint32_t> sources) {
+    ClosureInfo& info = table_.closures.emplace_back();
     info.node = u;
     info.store = u.op() == Op::Store;
     if (info.store) {
-      info.own = free_[u.node()];
+      info.own = table_.free[k];
     } else {
-      for (size_t i = 1; i < u.src().size(); ++i) info.own |= free_[u.src(i).node()];
+      for (const uint32_t s : sources.subspan(1)) info.own |= table_.free[s];
     }
-    for (const UOp& s : u.src()) info.below |= free_[s.node()];
-    table_.closures.push_back(std::move(info));
+    for (const uint32_t s : sources) info.below |= table_.free[s];
   }
 
   const Kernel& kernel_;
-  std::vector<UOp> order_;
   AccessTable table_;
-  NodeTable<uint64_t> free_;
-  std::vector<UOp> kept_;  // what indices were made into stays alive
-  NodeSet index_;
-  uint64_t divided_ = 0;  // ranges that an index divides, or chooses by
+  std::vector<uint8_t> index_;  // by place: whether it is an index
+  std::vector<UOp> kept_;       // what indices were made into stays alive
+  FreeRanges made_;             // of these
+  uint64_t divided_ = 0;        // ranges that an index divides, or chooses by
 };
 
 }  // namespace

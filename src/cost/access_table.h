@@ -13,6 +13,7 @@ inline constexpr int64_t kOpaqueStride = INT64_MAX;
 
 struct AccessInfo {
   UOp node;
+  uint32_t place = 0;  // in the table's order
   bool store = false;
   bool inside_reduction = false;
   std::vector<int64_t> strides;  // elements, per position in the kernel's ranges
@@ -27,15 +28,20 @@ struct ClosureInfo {  // a Reduce or a Store: what closes ranges
   uint64_t below = 0;  // all the ranges that its value is computed over
 };
 
+// Nodes are known by their places in the order, so that who looks at all of them hashes nothing.
 struct AccessTable {
-  std::vector<UOp> order;  // all nodes, sources first
-  FreeRanges free;         // of each
+  std::vector<UOp> order;         // all nodes, sources first
+  std::vector<RangeSet> free;     // of each: the ranges below it that nothing below it closes
+  std::vector<uint32_t> sources;  // the places of the sources of each, one node after the other
+  NodeTable<uint32_t> places;     // of nodes
   std::vector<AccessInfo> accesses;
   std::vector<ClosureInfo> closures;
   std::vector<double> extents;  // of the ranges; symbolic ones at their largest
   int64_t widest_bytes = 1;     // of the element types that lanes would hold
   uint64_t opaque = 0;          // ranges inside an index that is no sum of ranges
   uint64_t gathered = 0;  // of these, such that lanes may gather along: what is read is the index
+
+  RangeSet free_of(const UOp& u) const { return free[places.at(u.node())]; }
 };
 
 AccessTable access_table(const Kernel& kernel);

@@ -4,12 +4,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "cost/access_table.h"
 #include "ir/bounds.h"
-#include "ir/node_map.h"
 #include "ir/picked_lanes.h"
 
 namespace tiny {
@@ -46,6 +47,7 @@ constexpr double kNearLines = 4;        // lines side by side from which on they
 constexpr double kFarLine = 2.5;        // what a line that is not fetched ahead costs, in such
 constexpr double kUsable = 0.75;        // of a cache
 constexpr double kCounted = 1e15;       // more is not told apart
+constexpr size_t kClosuresMax = 64;     // that are told apart
 constexpr int64_t kPage = 4096;         // bytes, after which the sets of the first level repeat
 constexpr int64_t kWays = 16;           // lines of a set
 
@@ -69,12 +71,14 @@ class Estimator {
         if (u.op() == Op::Range) ranges |= bit(kernel.position(u));
       cut_.push_back(ranges);
     }
-    for (const AccessInfo& a : table_.accesses) of_node_.emplace(a.node.node(), &a);
+    accesses_.resize(table_.order.size());
+    for (const AccessInfo& a : table_.accesses) accesses_[a.place] = &a;
   }
 
   Estimate run() {
+    find_data();
     find_owners();
-    for (Closure& c : closures_) close(c);
+    for (size_t k = 0; k < closures_.size(); ++k) close(closures_[k], uint64_t{1} << k);
     return sum();
   }
 
@@ -88,46 +92,77 @@ class Estimator {
 
   // What closes ranges, and what is computed in its loops.
   struct Closure {
-    UOp node;
-    uint64_t users = 0;  // the closures in whose loops its value is wanted
-    std::vector<UOp> inside;
+    uint32_t place = 0;
+    uint64_t users = 0;         // the closures in whose loops its value is wanted
     std::vector<size_t> loops;  // around it and its own, outermost first
   };
+
+  // A node with what its walk has found.
+  struct Value {
+    const UOp& node;
+    RangeSet free = 0;
+    uint32_t place = 0;
+  };
+  Value value(uint32_t place) const { return {table_.order[place], table_.free[place], place}; }
+  std::span<const uint32_t> sources(uint32_t place) const {
+    return std::span(table_.sources).subspan(first_[place], table_.order[place].src().size());
+  }
+
+  // Of each node, where its sources' places begin, and whether it is computed from data.
+  void find_data() {
+    const size_t count = table_.order.size();
+    first_.resize(count);
+    data_.resize(count);
+    uint32_t first = 0;
+    for (size_t k = 0; k < count; ++k) {
+      const UOp& u = table_.order[k];
+      first_[k] = first;
+      const auto below = std::span(table_.sources).subspan(first, u.src().size());
+      first += static_cast<uint32_t>(below.size());
+      bool is = u.op() == Op::Load || u.op() == Op::Index || u.op() == Op::Reduce;
+      if (u.op() != Op::Range)
+        for (const uint32_t s : below) is = is || data_[s];
+      data_[k] = is;
+    }
+  }
 
   // In one walk from users to sources: a value is computed in the loops of each closure that it is
   // reached from without another between.
   void find_owners() {
-    NodeTable<uint64_t> owners;
-    owners.reserve(table_.order.size());
+    computed_.resize(table_.order.size());
+    closures_.reserve(table_.closures.size());
+    std::vector<uint64_t> owners(table_.order.size());
     for (size_t k = table_.order.size(); k-- > 0;) {
+      const auto place = static_cast<uint32_t>(k);
       const UOp& u = table_.order[k];
       const bool closes = closes_ranges(u) || u.op() == Op::Store || u.op() == Op::Check;
-      uint64_t mine = 0;
+      uint64_t mine = owners[k];
       if (closes) {
-        mine = uint64_t{1} << std::min<size_t>(closures_.size(), 63);
-        if (closures_.size() < 64) closures_.push_back({u, owners[u.node()], {}, {}});
+        mine = uint64_t{1} << std::min(closures_.size(), kClosuresMax - 1);
+        if (closures_.size() < kClosuresMax) closures_.push_back({place, owners[k], {}});
       } else {
-        mine = owners[u.node()];
-        for (uint64_t left = computed_in(mine); left; left &= left - 1)
-          closures_[static_cast<size_t>(std::countr_zero(left))].inside.push_back(u);
+        computed_[k] = computed_in(mine);
       }
       // Where a stage is read is a sum of ranges, however its dimensions were split.
-      const size_t looked = u.op() == Op::Index ? 1 : u.src().size();
-      for (const UOp& s : u.src().first(looked)) owners[s.node()] |= mine;
+      const auto looked = sources(place).first(u.op() == Op::Index ? 1 : u.src().size());
+      for (const uint32_t s : looked) owners[s] |= mine;
     }
   }
 
   // Stores over the same ranges are one block, in which a value that several need is made once.
   uint64_t computed_in(uint64_t owners) const {
+    if (std::popcount(owners) < 2) return owners;
     uint64_t once = 0;
-    std::vector<RangeSet> blocks;
+    std::array<RangeSet, kClosuresMax> blocks;  // so many of them are set
+    size_t count = 0;
     for (uint64_t left = owners; left; left &= left - 1) {
       const auto k = static_cast<size_t>(std::countr_zero(left));
-      const UOp& closure = closures_[k].node;
-      if (closure.op() == Op::Store) {
-        const RangeSet block = free_of(closure);
-        if (std::ranges::find(blocks, block) != blocks.end()) continue;
-        blocks.push_back(block);
+      const Value closure = value(closures_[k].place);
+      if (closure.node.op() == Op::Store) {
+        const RangeSet block = closure.free;
+        const auto end = blocks.begin() + count;
+        if (std::find(blocks.begin(), end, block) != end) continue;
+        blocks[count++] = block;
       }
       once |= uint64_t{1} << k;
     }
@@ -140,18 +175,17 @@ class Estimator {
     for (; set; set &= set - 1) n *= extent(static_cast<size_t>(std::countr_zero(set)));
     return n;
   }
-  RangeSet free_of(const UOp& u) const { return table_.free.at(u.node()); }
   static double bytes_of(DType dtype) { return static_cast<double>(dtype.bytes()); }
   // Registers that so many lanes take: one at the least.
   double registers(double lanes, DType dtype) const {
     return std::max(1.0, lanes * bytes_of(dtype) / target_.vector_bytes);
   }
   double& at(Resource r) { return cycles_[static_cast<size_t>(r)]; }
-  double lanes_of(const UOp& u) const { return product(free_of(u) & lanes_); }
-  double vectors(const UOp& u, DType dtype) const { return registers(lanes_of(u), dtype); }
+  double lanes_of(const Value& u) const { return product(u.free & lanes_); }
+  double vectors(const Value& u, DType dtype) const { return registers(lanes_of(u), dtype); }
   // How often a value in this nest is made: where its innermost loop turns, for each copy.
-  double times(const Nest& nest, const UOp& u) const {
-    const RangeSet set = free_of(u);
+  double times(const Nest& nest, const Value& u) const {
+    const RangeSet set = u.free;
     double n = product(set & unrolled_);
     size_t depth = nest.loops.size();
     while (depth > 0 && !(set & bit(nest.loops[depth - 1]))) --depth;
@@ -174,7 +208,7 @@ class Estimator {
   // The loops that are open where a closure begins: those that its element depends on, and what
   // stands around these where it is wanted.
   std::vector<size_t> loops_around(const Closure& closure) const {
-    const RangeSet free = free_of(closure.node) & loops_;
+    const RangeSet free = table_.free[closure.place] & loops_;
     std::vector<size_t> around;
     for (size_t i = 0; i < kernel_.ranges.size(); ++i)
       if (free & bit(i)) around.push_back(i);
@@ -195,7 +229,7 @@ class Estimator {
   }
 
   Nest nest_of(const Closure& closure, RangeSet own) const {
-    const UOp& u = closure.node;
+    const UOp& u = table_.order[closure.place];
     Nest nest;
     nest.loops = loops_around(closure);
     // A reduction's loops are inside of its element's, but for those that stand outside of all.
@@ -211,32 +245,26 @@ class Estimator {
     return nest;
   }
 
-  void close(Closure& closure) {
-    const UOp& u = closure.node;
-    const RangeSet own = closed_by(u);
+  void close(Closure& closure, uint64_t mine) {
+    const Value u = value(closure.place);
+    const RangeSet own = closed_by(u.node);
     Nest nest = nest_of(closure, own);
     closure.loops = nest.loops;
-    for (const UOp& v : closure.inside) {
-      if (v.op() == Op::Load || v.op() == Op::Index) {
-        load(nest, v);
-      } else if (has(v.op(), kElementwise)) {
-        repeat(v, vectors(v, v.dtype()));
-        compute(nest, v, u);
-      }
-    }
-    copies_ = std::max(copies_, product((free_of(u) | own) & unrolled_));
-    if (u.op() == Op::Reduce) reduce(nest, u, own);
-    if (u.op() == Op::Store) store(nest, u);
-    if (u.op() == Op::Stage) fill(nest, u, own);
+    for (uint32_t k = closure.place; k-- > 0;)
+      if (computed_[k] & mine) compute(nest, value(k), u.node);
+    totals_.copies = std::max(totals_.copies, product((u.free | own) & unrolled_));
+    if (u.node.op() == Op::Reduce) reduce(nest, u, own);
+    if (u.node.op() == Op::Store) store(nest, u);
+    if (u.node.op() == Op::Stage) fill(nest, u, own);
     turn(nest);
     traffic(nest);
   }
 
   // A value's instructions stand in the code once for each of its copies.
-  void repeat(const UOp& v, double instructions) {
-    const double copies = product(free_of(v) & unrolled_);
-    copies_ = std::max(copies_, copies);
-    code_ += copies * instructions;
+  void repeat(const Value& v, double instructions) {
+    const double copies = product(v.free & unrolled_);
+    totals_.copies = std::max(totals_.copies, copies);
+    totals_.code += copies * instructions;
   }
 
   // What the loops themselves take.
@@ -249,23 +277,27 @@ class Estimator {
     }
   }
 
-  void compute(const Nest& nest, const UOp& v, const UOp& closed) {
-    const bool is_data = v.dtype() != kInt64 || of_data(v);
+  // What a value takes that is computed in the loops of `closed`.
+  void compute(Nest& nest, const Value& v, const UOp& closed) {
+    const UOp& u = v.node;
+    if (u.op() == Op::Load || u.op() == Op::Index) return load(nest, v);
+    if (!has(u.op(), kElementwise)) return;
+    repeat(v, vectors(v, u.dtype()));
     const double n = times(nest, v);
-    if (!is_data) return index(v, n);
+    if (u.dtype() == kInt64 && !data_[v.place]) return index(v, n);
     // The product of a sum of products is no instruction of its own.
-    if (v.op() == Op::Mul && closed.op() == Op::Reduce && closed.src(0) == v &&
+    if (u.op() == Op::Mul && closed.op() == Op::Reduce && closed.src(0) == u &&
         closed.reduce_arg().op == Op::Add)
       return;
-    const DType operand = v.src(0).dtype();
-    const double full = vectors(v, v.op() == Op::Cast || v.dtype() == kBool ? operand : v.dtype());
+    const DType operand = u.src(0).dtype();
+    const double full = vectors(v, u.op() == Op::Cast || u.dtype() == kBool ? operand : u.dtype());
     at(Resource::Issue) += n * full * kIssued;
-    at(Resource::Arithmetic) += n * price(v.op(), v, operand) * full;
+    at(Resource::Arithmetic) += n * price(v, operand) * full;
   }
 
-  double price(Op op, const UOp& v, DType operand) const {
-    const bool is_vector = (free_of(v) & lanes_) != 0;
-    switch (op) {
+  double price(const Value& v, DType operand) const {
+    const bool is_vector = (v.free & lanes_) != 0;
+    switch (v.node.op()) {
       case Op::Div:
       case Op::Sqrt:
         return operand.is_float() ? (is_vector ? kDivided : kDividedScalar) : kWordDivided;
@@ -273,28 +305,19 @@ class Estimator {
       case Op::FloorMod:
       case Op::TruncDiv:
       case Op::TruncMod:
-        return v.src(1).is_const() ? 4 * kMultiplied : kWordDivided * lanes_of(v);
+        return v.node.src(1).is_const() ? 4 * kMultiplied : kWordDivided * lanes_of(v);
       default:
         return kMultiplied;
     }
   }
 
   // Sums of ranges are part of an address; what is divided is computed, for each lane.
-  void index(const UOp& v, double n) {
-    if (v.op() != Op::FloorDiv && v.op() != Op::FloorMod && v.op() != Op::Where) return;
+  void index(const Value& v, double n) {
+    const Op op = v.node.op();
+    if (op != Op::FloorDiv && op != Op::FloorMod && op != Op::Where) return;
     at(Resource::Arithmetic) += n * lanes_of(v) * kIndexDivided;
     at(Resource::Issue) += n * lanes_of(v) * 4 * kIssued;
   }
-
-  bool of_data(const UOp& v) {
-    if (const bool* known = data_.find(v.node())) return *known;
-    bool is = v.op() == Op::Load || v.op() == Op::Index || v.op() == Op::Reduce;
-    for (const UOp& s : v.src())
-      if (!is && !is_end_of_value(v)) is = of_data(s);
-    data_.emplace(v.node(), is);
-    return is;
-  }
-  static bool is_end_of_value(const UOp& v) { return v.op() == Op::Range || v.src().empty(); }
 
   int64_t lane_stride(const AccessInfo& a) const {
     if (!lanes_) return 0;
@@ -306,23 +329,37 @@ class Estimator {
     return stride;
   }
 
+  // Ranges along which an access goes on, as strides and extents.
+  struct Axis {
+    double stride, extent;
+  };
+  class Axes {
+   public:
+    void add(double stride, double extent) { axes_[count_++] = {stride, extent}; }
+    // By stride.
+    std::span<const Axis> sorted() {
+      std::ranges::sort(axes_.data(), axes_.data() + count_, {}, &Axis::stride);
+      return {axes_.data(), count_};
+    }
+
+   private:
+    std::array<Axis, std::numeric_limits<RangeSet>::digits> axes_;  // so many of them are set
+    size_t count_ = 0;
+  };
+
   // Different places among the copies of an access: windows overlap.
   double copies(const AccessInfo& a) const {
-    struct Axis {
-      double stride, extent;
-    };
-    std::vector<Axis> axes;
+    Axes axes;
     double copies = 1;
     for (RangeSet set = unrolled_; set; set &= set - 1) {
       const auto i = static_cast<size_t>(std::countr_zero(set));
       if (a.strides[i] == kOpaqueStride)
         copies *= extent(i);
       else if (a.strides[i] != 0)
-        axes.push_back({std::abs(static_cast<double>(a.strides[i])), extent(i)});
+        axes.add(std::abs(static_cast<double>(a.strides[i])), extent(i));
     }
-    std::ranges::sort(axes, {}, &Axis::stride);
     double step = 0, last = 0;  // of the run so far
-    for (const Axis& axis : axes) {
+    for (const Axis& axis : axes.sorted()) {
       const bool overlaps = step > 0 && axis.stride <= last && std::fmod(axis.stride, step) == 0;
       if (overlaps) {
         last += axis.stride * (axis.extent - 1);
@@ -335,20 +372,21 @@ class Estimator {
     return step > 0 ? copies * (last / step + 1) : copies;
   }
 
-  void load(Nest& nest, const UOp& v) {
-    const AccessInfo& a = **of_node_.find(v.node());
-    const double made = product(free_of(v) & unrolled_);
+  void load(Nest& nest, const Value& v) {
+    const AccessInfo& a = *accesses_[v.place];
+    const DType dtype = v.node.dtype();
+    const double made = product(v.free & unrolled_);
     const double n = times(nest, v) / made * std::min(made, copies(a));
-    const double full = vectors(v, v.dtype());
+    const double full = vectors(v, dtype);
     const double lanes = lanes_of(v);
     const int64_t stride = lane_stride(a);
     if (stride == 0 || stride == 1 || stride == -1) {
-      const bool is_line = stride != 0 && lanes * bytes_of(v.dtype()) >= kLine;
+      const bool is_line = stride != 0 && lanes * bytes_of(dtype) >= kLine;
       at(Resource::Loads) += n * full * (is_line ? kLoadedAcross : kLoaded);
       at(Resource::Issue) += n * full * kIssued * (stride == -1 ? 2 : 1);
       repeat(v, full);
     } else if (stride != kOpaqueStride &&
-               are_picked(std::abs(stride), static_cast<int64_t>(lanes), v.dtype().bytes())) {
+               are_picked(std::abs(stride), static_cast<int64_t>(lanes), v.node.dtype().bytes())) {
       const double registers = full * static_cast<double>(std::abs(stride));
       at(Resource::Loads) += n * registers * kLoadedAcross;
       at(Resource::Arithmetic) += n * registers * kPermuted;
@@ -388,13 +426,14 @@ class Estimator {
     });
   }
 
-  void store(Nest& nest, const UOp& u) {
-    const AccessInfo& a = **of_node_.find(u.node());
+  void store(Nest& nest, const Value& u) {
+    const AccessInfo& a = *accesses_[u.place];
+    const DType dtype = u.node.src(1).dtype();
     repeat(u, lane_stride(a) == 0 || lane_stride(a) == 1 ? 1 : 2 * lanes_of(u));
     // All values of a block are made before the first is stored.
-    const double live = product(free_of(u) & unrolled_) * vectors(u, u.src(1).dtype());
+    const double live = product(u.free & unrolled_) * vectors(u, dtype);
     spill(turns(nest), live);
-    write(times(nest, u), lanes_of(u), u.src(1).dtype(), lane_stride(a), rows_across(a));
+    write(times(nest, u), lanes_of(u), dtype, lane_stride(a), rows_across(a));
     nest.touched.push_back(&a);
   }
 
@@ -420,8 +459,9 @@ class Estimator {
     }
   }
 
-  void fill(const Nest& nest, const UOp& u, RangeSet own) {
-    const RangeSet set = free_of(u.src(0)) | own;
+  void fill(const Nest& nest, const Value& stage, RangeSet own) {
+    const UOp& u = stage.node;
+    const RangeSet set = table_.free[sources(stage.place)[0]] | own;
     int64_t stride = 0;
     double n = 1;
     for (const size_t l : nest.loops) n *= extent(l);
@@ -440,9 +480,9 @@ class Estimator {
   }
 
   // The additions themselves, and the chain of those that wait for each other.
-  void reduce(const Nest& nest, const UOp& u, RangeSet own) {
-    const RangeSet all = free_of(u) | own;
-    const DType dtype = u.dtype();
+  void reduce(const Nest& nest, const Value& u, RangeSet own) {
+    const RangeSet all = u.free | own;
+    const DType dtype = u.node.dtype();
     const double lanes = product(all & lanes_);
     const double full = registers(lanes, dtype);
     RangeSet repeated = 0;  // into the same sum
@@ -468,7 +508,7 @@ class Estimator {
       at(Resource::Arithmetic) += added * kMultiplied;
     }
     if (own & lanes_) {
-      const double results = outside * product(free_of(u) & unrolled_);
+      const double results = outside * product(u.free & unrolled_);
       at(Resource::Arithmetic) += results * kFoldedLanes * kMultiplied;
       at(Resource::Issue) += results * kFoldedLanes * kIssued;
     }
@@ -492,10 +532,7 @@ class Estimator {
   Footprint footprint(const AccessInfo& a, RangeSet set) const {
     const double bytes = bytes_of(a.store ? a.node.src(1).dtype() : a.node.dtype());
     // Ranges by stride: what steps overlap, or go on where others end, is one run.
-    struct Axis {
-      double stride, extent;
-    };
-    std::vector<Axis> axes;
+    Axes axes;
     double opaque = 1;
     for (RangeSet left = set; left; left &= left - 1) {
       const auto i = static_cast<size_t>(std::countr_zero(left));
@@ -504,13 +541,12 @@ class Estimator {
       if (stride == kOpaqueStride)
         opaque *= extent(i);
       else
-        axes.push_back({std::abs(static_cast<double>(stride)), extent(i)});
+        axes.add(std::abs(static_cast<double>(stride)), extent(i));
     }
-    std::ranges::sort(axes, {}, &Axis::stride);
     Footprint out;
     double others = 1;  // runs
     double span = 1;    // from the first element to the last, of what is one run so far
-    for (const Axis& axis : axes) {
+    for (const Axis& axis : axes.sorted()) {
       const double gap = axis.stride * bytes;
       if (others == 1 && axis.stride <= span + (gap < kLine ? kLine / bytes : 0)) {
         span += axis.stride * (axis.extent - 1);
@@ -540,7 +576,13 @@ class Estimator {
     RangeSet set = unrolled_ | lanes_ | words_;
     for (size_t d = depth + 1; d-- > 0;) {
       if (d < depth) set |= bit(nest.loops[d]);
-      for (size_t k = 0; k < count; ++k) of[d * count + k] = footprint(*nest.touched[k], set);
+      for (size_t k = 0; k < count; ++k) {
+        // It touches the same all the while if it does not step with the loop.
+        const AccessInfo& a = *nest.touched[k];
+        const bool steps =
+            d == depth || (a.strides[nest.loops[d]] != 0 && extent(nest.loops[d]) != 1);
+        of[d * count + k] = steps ? footprint(a, set) : of[(d + 1) * count + k];
+      }
     }
     const auto bytes_into = [&](int64_t capacity, int64_t way, bool is_far) {
       const auto fits_at = [&](size_t d) {
@@ -564,20 +606,20 @@ class Estimator {
       }
       return all * turns;
     };
-    level2_ += bytes_into(target_.l1_bytes, kPage, false);
-    level3_ += bytes_into(target_.l2_bytes, target_.l2_bytes / kWays, true);
-    memory_ += bytes_into(target_.l3_bytes, 0, true);
+    totals_.level2 += bytes_into(target_.l1_bytes, kPage, false);
+    totals_.level3 += bytes_into(target_.l2_bytes, target_.l2_bytes / kWays, true);
+    totals_.memory += bytes_into(target_.l3_bytes, 0, true);
   }
 
   Estimate sum() {
     Estimate out;
     const double cycle = 2.0 * target_.vector_bytes / 4 / target_.fma_rate;
     for (size_t i = 0; i < kResources; ++i) out.each[i] = cycles_[i] * cycle;
-    out.each[static_cast<size_t>(Resource::Level2)] = level2_ / target_.l2_bandwidth;
-    out.each[static_cast<size_t>(Resource::Level3)] = level3_ / target_.l3_bandwidth;
-    out.each[static_cast<size_t>(Resource::Memory)] = memory_ / target_.memory_bandwidth;
-    out.copies = static_cast<int64_t>(std::min(copies_, kCounted));
-    out.code = static_cast<int64_t>(std::min(code_, kCounted));
+    out.each[static_cast<size_t>(Resource::Level2)] = totals_.level2 / target_.l2_bandwidth;
+    out.each[static_cast<size_t>(Resource::Level3)] = totals_.level3 / target_.l3_bandwidth;
+    out.each[static_cast<size_t>(Resource::Memory)] = totals_.memory / target_.memory_bandwidth;
+    out.copies = static_cast<int64_t>(std::min(totals_.copies, kCounted));
+    out.code = static_cast<int64_t>(std::min(totals_.code, kCounted));
     double most = 0, all = 0;
     for (const double s : out.each) most = std::max(most, s), all += s;
     out.seconds = most + kOthers * (all - most);
@@ -596,12 +638,18 @@ class Estimator {
   const AccessTable table_;
   std::vector<RangeSet> cut_;  // of tiles of which the last does not fit, each with those around it
   std::vector<Closure> closures_;
-  NodeTable<const AccessInfo*> of_node_;
-  NodeTable<bool> data_;
+  // By place:
+  std::vector<uint64_t> computed_;           // the closures in whose loops it is computed
+  std::vector<const AccessInfo*> accesses_;  // null of what is none
+  std::vector<uint32_t> first_;              // of its sources
+  std::vector<uint8_t> data_;                // whether it is computed from data
   RangeSet loops_ = 0, unrolled_ = 0, lanes_ = 0, words_ = 0;
   std::array<double, kResources> cycles_{};
-  double copies_ = 1, code_ = 0;
-  double level2_ = 0, level3_ = 0, memory_ = 0;  // bytes
+  struct Totals {
+    double copies = 1, code = 0;
+    double level2 = 0, level3 = 0, memory = 0;  // bytes out of each
+  };
+  Totals totals_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ir/affine.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 
@@ -9,6 +10,7 @@ namespace tiny {
 namespace {
 
 constexpr size_t kTermsMax = 64;
+constexpr size_t kTermsUsual = 4;   // most sums have no more
 constexpr int kStepsMax = 512;      // a chain of x + x has exponentially many paths
 constexpr int kNestedProducts = 6;  // products of sums within products of sums
 
@@ -61,40 +63,53 @@ class Collector {
  public:
   // Adds scale * u; false if it cannot be done.
   bool collect(const UOp& u, int64_t scale, int nested) {
-    std::vector<std::pair<UOp, int64_t>> work{{u, scale}};
-    while (!work.empty()) {
-      auto [node, k] = std::move(work.back());
-      work.pop_back();
+    Work work;
+    work.add(u, scale);
+    while (work.count > 0) {
+      const auto [node, k] = work.parts[--work.count];
       if (++steps_ > kStepsMax) return false;
-      if (!step(node, k, nested, work)) return false;
+      if (!step(*node, k, nested, work)) return false;
     }
     return true;
   }
   Affine result;
 
  private:
-  using Work = std::vector<std::pair<UOp, int64_t>>;
+  // Parts of the expression that are left to do.  Each step takes one and adds at most two.
+  struct Work {
+    struct Part {
+      const UOp* node;
+      int64_t scale;
+    };
+    void add(const UOp& u, int64_t scale) { parts[count++] = {&u, scale}; }
+    std::array<Part, kStepsMax + 2> parts;  // of which `count` are set
+    size_t count = 0;
+  };
 
   bool step(const UOp& u, int64_t k, int nested, Work& work) {
     switch (u.op()) {
       case Op::Const:
         return add_constant(u.const_int(), k);
       case Op::Add:
-        work.emplace_back(u.src(0), k);
-        work.emplace_back(u.src(1), k);
+        work.add(u.src(0), k);
+        work.add(u.src(1), k);
         return true;
       case Op::Neg:
         if (k == INT64_MIN) return false;
-        work.emplace_back(u.src(0), -k);
+        work.add(u.src(0), -k);
         return true;
       case Op::Mul:
         return product(u, k, nested, work);
       default:
-        result.terms.push_back({u, k});
+        add_term(u, k);
         return true;
     }
   }
 
+  void add_term(const UOp& atom, int64_t k) {
+    if (result.terms.empty()) result.terms.reserve(kTermsUsual);
+    result.terms.push_back({atom, k});
+  }
   bool add_constant(int64_t value, int64_t k) {
     int64_t p = 0;
     return !__builtin_mul_overflow(value, k, &p) &&
@@ -106,7 +121,7 @@ class Collector {
       if (!u.src(side).is_const()) continue;
       int64_t scale = 0;
       if (__builtin_mul_overflow(u.src(side).const_int(), k, &scale)) return false;
-      if (scale != 0) work.emplace_back(u.src(1 - side), scale);
+      if (scale != 0) work.add(u.src(1 - side), scale);
       return true;
     }
     if (nested > 0) {
@@ -114,12 +129,12 @@ class Collector {
         for (const AffineTerm& t : expanded->terms) {
           int64_t c = 0;
           if (__builtin_mul_overflow(t.coefficient, k, &c)) return false;
-          result.terms.push_back({t.atom, c});
+          add_term(t.atom, c);
         }
         return add_constant(expanded->constant, k);
       }
     }
-    result.terms.push_back({u, k});
+    add_term(u, k);
     return true;
   }
 
@@ -197,7 +212,9 @@ std::optional<Affine> affine(const UOp& u) {
 }
 
 std::optional<Affine> add_scaled(const Affine& a, const Affine& b, int64_t scale) {
-  Affine sum = a;
+  Affine sum{a.constant, {}};
+  sum.terms.reserve(a.terms.size() + b.terms.size());
+  sum.terms = a.terms;
   int64_t p = 0;
   if (__builtin_mul_overflow(b.constant, scale, &p) ||
       __builtin_add_overflow(a.constant, p, &sum.constant))

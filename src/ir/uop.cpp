@@ -5,6 +5,7 @@
 #include <bit>
 #include <memory>
 #include <ranges>
+#include <type_traits>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -56,10 +57,28 @@ uint64_t hash_ints(const Ints& values, uint64_t seed) {
 
 }  // namespace
 
+namespace {
+
+constexpr size_t kConstIndex = 2;  // of the argument's alternatives
+static_assert(std::is_same_v<std::variant_alternative_t<kConstIndex, Arg>, ConstArg>);
+
+uint64_t hash_of_bits(uint64_t bits) {
+  return hash_mix(kConstIndex, bits);
+}
+
+// Of a node without its sources.
+uint64_t hash_of_own(Op op, DType dtype, uint64_t of_arg) {
+  return hash_mix(
+      static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 | dtype.lanes,
+      of_arg);
+}
+
+}  // namespace
+
 uint64_t hash_of(const Arg& arg) {
   const uint64_t seed = arg.index();
   if (const auto* i = std::get_if<int64_t>(&arg)) return hash_mix(seed, static_cast<uint64_t>(*i));
-  if (const auto* c = std::get_if<ConstArg>(&arg)) return hash_mix(seed, c->bits);
+  if (const auto* c = std::get_if<ConstArg>(&arg)) return hash_of_bits(c->bits);
   if (const auto* v = std::get_if<Ints>(&arg)) return hash_ints(*v, seed);
   if (const auto* v = std::get_if<VariableArg>(&arg))
     return hash_mix(hash_mix(hash_bytes(v->name, seed), static_cast<uint64_t>(v->min)),
@@ -228,9 +247,7 @@ UOp Graph::intern(Op op, std::span<const UOp> src, DType declared, const Arg& ar
   for (const UOp& s : src)
     invariant(static_cast<bool>(s) && &s.graph() == this, "sources belong to the graph");
   const DType dtype = result_dtype(op, src, declared);
-  uint64_t hash = hash_mix(
-      static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 | dtype.lanes,
-      hash_of(arg));
+  uint64_t hash = hash_of_own(op, dtype, hash_of(arg));
   for (const UOp& s : src) hash = hash_mix(hash, s.hash());
   Table& t = *table_;
   for (size_t i = t.home(hash); t.slots[i].node; i = t.next(i)) {
@@ -269,6 +286,17 @@ UOp UOp::with_src(std::span<const UOp> src) const {
 }
 
 UOp Graph::constant_bits(DType dtype, uint64_t bits) {
+  // A third of all nodes that are asked for are constants: one that is there is found with less.
+  const uint64_t hash = hash_of_own(Op::Const, dtype, hash_of_bits(bits));
+  const Table& t = *table_;
+  for (size_t i = t.home(hash); t.slots[i].node; i = t.next(i)) {
+    if (t.slots[i].hash != hash) continue;
+    const Node* n = t.slots[i].node;
+    if (n->op != Op::Const || !(n->dtype == dtype)) continue;
+    if (!(std::get<ConstArg>(n->arg) == ConstArg{bits})) continue;
+    look();
+    return UOp(n);
+  }
   return make(Op::Const, {}, ConstArg{bits}, dtype);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -11,8 +12,11 @@
 #include "ir/bounds.h"
 #include "rules/split_ranges.h"
 #include "schedule/decide.h"
+#include "schedule/kernel_loops.h"
 #include "schedule/lower_once.h"
 #include "schedule/lower_winograd.h"
+#include "schedule/operand_costs.h"
+#include "schedule/row_costs.h"
 #include "schedule/row_test.h"
 #include "schedule/schedule.h"
 #include "schedule/users.h"
@@ -22,6 +26,9 @@
 namespace tiny {
 
 namespace {
+
+constexpr int kRoundsMax = 8;  // over all values
+constexpr size_t kRangesOfSet = std::numeric_limits<RangeSet>::digits;
 
 class Joiner {
  public:
@@ -54,7 +61,7 @@ class Joiner {
       if (decision_.stored[u.id()] && !has_memory(u) && !fixed_[users_.number(u)])
         candidates.push_back(u);
     std::ranges::stable_sort(candidates, std::greater<>(), elements_at_most);
-    for (int round = 0; round < 8; ++round) {
+    for (int round = 0; round < kRoundsMax; ++round) {
       bool changed = false;
       for (size_t i = 0; i < candidates.size(); ++i) {
         if (settings_.stop) settings_.stop->check();
@@ -106,11 +113,12 @@ class Joiner {
     if (known.changes == changes(root)) return known;
     known = {changes(root), 0, 0};
     const ScheduledKernel kernel = lowered_.value(root);
-    if (kernel.kernel.ranges.size() > 64) return known;
+    if (kernel.kernel.ranges.size() > kRangesOfSet) return known;
     const Kernel split = split_at_exact_divisors(kernel.kernel);
-    const RowTest test(split, machine_);
-    known.work = test.work() + test.work_again(kernel.values);
-    known.kept = test.staging_saves();
+    const KernelLoops loops(split);
+    const RowCosts costs(loops, machine_);
+    known.work = costs.work() + costs.work_again(kernel.values);
+    known.kept = costs.staging_saves();
     return known;
   }
 
@@ -174,14 +182,18 @@ class Joiner {
 
   // What it costs to compute `u` in the kernel that reads it, beside the work of both kernels
   // apart; none if the joined kernel cannot run as loops.
-  std::optional<JoinCost> cost_of(const RowTest& test, std::span<const UOp> values, const UOp& u,
+  std::optional<JoinCost> cost_of(const Kernel& joined, std::span<const UOp> values, const UOp& u,
                                   const Work& own, const Work& reader) const {
+    const KernelLoops loops(joined);
+    const RowTest test(loops, machine_);
+    const RowCosts costs(loops, machine_);
     JoinCost cost;
     const size_t inputs = values.size();
     if (!test.passes(inputs) && !test.passes_as_tiles(inputs)) {
-      if (const auto operand = test.operand_seconds(inputs)) {
+      const OperandCosts operands(loops, test, costs, machine_);
+      if (const auto operand = operands.operand_seconds(inputs)) {
         cost[JoinPart::Operand] = *operand;
-      } else if (const auto rows = test.computed_rows(inputs)) {
+      } else if (const auto rows = operands.computed_rows(inputs)) {
         cost[rows->is_filtered ? JoinPart::Convolved : JoinPart::Pooled] = rows->filled;
         cost[JoinPart::Panels] = rows->panels;
       } else {
@@ -190,11 +202,11 @@ class Joiner {
     }
     const double bytes = elements_at_most(u) * static_cast<double>(u.dtype().bytes());
     cost[JoinPart::Launch] = machine_.launch_seconds;
-    cost[test.has_product() ? JoinPart::Hidden : JoinPart::Traffic] =
+    cost[loops.has_product() ? JoinPart::Hidden : JoinPart::Traffic] =
         saved_seconds(bytes, machine_) - machine_.launch_seconds;
-    const double work = test.work() + test.work_again(values);
+    const double work = costs.work() + costs.work_again(values);
     cost[JoinPart::Recomputed] = (work - own.work - reader.work) / machine_.fma_rate;
-    cost[JoinPart::Kept] = test.staging_saves() - own.kept - reader.kept;
+    cost[JoinPart::Kept] = costs.staging_saves() - own.kept - reader.kept;
     return cost;
   }
 
@@ -211,10 +223,9 @@ class Joiner {
     const Work reader = work_of(root);
     decision_.stored[u.id()] = 0;
     const ScheduledKernel joined = lowered_.value(root);
-    if (joined.kernel.ranges.size() <= 24) {
+    if (joined.kernel.ranges.size() <= kJoinedRangesMax) {
       const Kernel split = split_at_exact_divisors(joined.kernel);
-      const RowTest test(split, machine_);
-      const auto cost = cost_of(test, joined.values, u, alone, reader);
+      const auto cost = cost_of(split, joined.values, u, alone, reader);
       if (cost && decide_join({number, u, *cost, false}, settings_)) {
         ++changes(root);
         return true;

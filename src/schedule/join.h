@@ -16,6 +16,9 @@ namespace tiny {
 struct Decision;
 class LowerOnce;
 
+// Ranges of a kernel that is made of several, at most.
+inline constexpr size_t kJoinedRangesMax = 24;
+
 // A join that was looked at.
 struct JoinTrial {
   int64_t number = 0;  // of the stored value, the largest first; then joins side by side

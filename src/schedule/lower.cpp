@@ -24,6 +24,49 @@ namespace tiny {
 
 namespace {
 
+// What of the graph a kernel reads from memory, and what it is there to compute.
+class StoredValues {
+ public:
+  // The stores and what is inlined must outlive it.
+  StoredValues(const Decision& decision, std::span<const ScheduledStore> stores,
+               std::span<const UOp> inlined)
+      : decision_(decision), inlined_(inlined) {
+    for (const ScheduledStore& s : stores)
+      if (!has_memory(s.value) && !decision.is_copied(s.value, s.destination))
+        computed_.push_back(s.value.node());
+    for (const UOp& u : inlined) computed_.push_back(u.node());
+  }
+
+  bool in_memory(const UOp& node) const {
+    return has_memory(node) || (decision_.stored[node.id()] && !is_computed(node));
+  }
+
+  // What lies in memory is read at many indices.  Valid until the next is asked for.
+  const std::optional<StoredView>& view(const UOp& node) {
+    std::optional<std::optional<StoredView>>& known = views_[node.node()];
+    if (!known) known = as_view(node, decision_.stored, decision_.layouts, computed_);
+    return *known;
+  }
+
+  // Whether this is movement of a version that the kernel writes.
+  bool is_version_made_here(const UOp& node) const {
+    UOp base = node;
+    while (has(base.op(), kMovement) && base.op() != Op::AsStrided) base = UOp(base.src(0));
+    return base.op() == Op::After && std::ranges::find(inlined_, base) != inlined_.end();
+  }
+
+ private:
+  bool is_computed(const UOp& node) const {
+    return std::ranges::find(computed_, node.node()) != computed_.end();
+  }
+
+  const Decision& decision_;
+  std::span<const UOp> inlined_;
+  // Where as_view does not stop, though they may have buffers: what this kernel is here to compute.
+  std::vector<const Node*> computed_;
+  NodeTable<std::optional<std::optional<StoredView>>> views_;  // none: not asked for yet
+};
+
 class Lowering {
  public:
   // The stores and what is inlined must outlive it.
@@ -31,16 +74,11 @@ class Lowering {
            std::span<const UOp> inlined)
       : decision_(decision),
         stores_(stores),
-        inlined_(inlined),
+        stored_(decision, stores, inlined),
         root_(stores.front().value),
         graph_(root_.graph()),
         ranges_(out_.kernel, graph_, stores.size() > 1,
-                [this](const UOp& u) { return in_memory(u); }) {
-    for (const ScheduledStore& s : stores)
-      if (!has_memory(s.value) && !decision.is_copied(s.value, s.destination))
-        computed_.push_back(s.value.node());
-    for (const UOp& u : inlined) computed_.push_back(u.node());
-  }
+                [this](const UOp& u) { return stored_.in_memory(u); }) {}
 
   // Empty if a value has no ranges in common with the first.
   ScheduledKernel run() {
@@ -142,30 +180,14 @@ class Lowering {
     return value;
   }
 
-  bool in_memory(const UOp& node) const {
-    return has_memory(node) || (decision_.stored[node.id()] && !is_computed(node));
-  }
-
   UOp fresh(Frame& frame) {
     const UOp& node = frame.node;
     if (auto known = memo_.find({node.node(), frame.index}); known != memo_.end())
       return known->second;
     if (!frame.below)
-      if (auto stored = as_view(node, decision_.stored, decision_.layouts, computed_);
-          stored && !is_version_made_here(node))
+      if (const auto& stored = stored_.view(node); stored && !stored_.is_version_made_here(node))
         return accesses_.load(*stored, *frame.index, node.dtype(), root_);
     return computed(frame);
-  }
-
-  bool is_computed(const UOp& node) const {
-    return std::ranges::find(computed_, node.node()) != computed_.end();
-  }
-
-  // Whether this is movement of a version that the kernel writes.
-  bool is_version_made_here(const UOp& node) const {
-    UOp base = node;
-    while (has(base.op(), kMovement) && base.op() != Op::AsStrided) base = UOp(base.src(0));
-    return base.op() == Op::After && std::ranges::find(inlined_, base) != inlined_.end();
   }
 
   UOp computed(Frame& frame) {
@@ -375,9 +397,7 @@ class Lowering {
 
   const Decision& decision_;
   std::span<const ScheduledStore> stores_;
-  std::span<const UOp> inlined_;
-  // Where as_view does not stop, though they may have buffers: what this kernel is here to compute.
-  std::vector<const Node*> computed_;
+  StoredValues stored_;
   UOp root_;  // the value that is being lowered
   Graph& graph_;
   ScheduledKernel out_;

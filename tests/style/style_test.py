@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import abi
+import classes
 import layering
 import library
 import mentions
@@ -108,6 +109,44 @@ class Planted(unittest.TestCase):
         self.write("tools/a.cpp", "#include <iostream>\n")
         self.assertEqual([line.split(":")[0] for line in text.check(self.root)[0]],
                          [f"src/a/{number}.cpp" for number in range(5)])
+
+    def test_members_of_a_class_are_counted(self):
+        code = """class Plain final : public Base<int, 2> {  // int not_me;
+ public:
+  Plain(int a, int b = f(1, 2)) : a_(a), b_{b} {}
+  ~Plain() { if (a_) { run(); } }
+  bool operator==(const Plain&) const = default;
+  virtual std::vector<std::pair<int, int>> pairs() const = 0;
+  static int shared(int (*each)(int));
+  struct Inner { int x, y; void g(); } inner_;
+  enum class Kind { A, B };
+  using Name = std::string;
+  friend class Other;
+
+ private:
+  static constexpr int kLimit = 3;
+  int a_, b_ = g(1, 2);
+  std::map<int, std::pair<int, int>> map_{{1, {2, 3}}};
+  std::function<void(int, int)> call_ = [](int, int) { int local = 0; };
+  void (*pointer_)(int, int) = nullptr;
+};
+"""
+        self.assertEqual(list(classes.classes(code)), [("Plain", 5, 6), ("Inner", 1, 2)])
+
+    def test_a_class_that_is_too_large_is_found(self):
+        fields = "".join(f"  int field{i}_ = 0;\n" for i in range(16))
+        functions = "".join(f"  void f{i}() const;\n" for i in range(61))
+        self.write("src/a/wide.h", "struct Wide {\n" + fields + "};\n")
+        self.write("src/a/long.cpp", "class Long {\n" + functions + "};\n")
+        self.write("src/a/fits.h", "class Fits {\n" + fields.replace("  int field0_ = 0;\n", "")
+                   + functions.replace("  void f0() const;\n", "") + "};\n")
+        self.write("tests/wide_test.cpp", "struct Wide {\n" + fields + "};\n")
+        found = classes.check(self.root)[0]
+        self.assertEqual([line.split(" and")[0] for line in found],
+                         ["src/a/long.cpp: Long has 61 functions", "src/a/wide.h: Wide has 0 functions"])
+        self.assertEqual(len(classes.check(self.root, {"Wide": "a reason"})[0]), 1)
+        self.assertIn("Fits needs no exception any more",
+                      classes.check(self.root, {"Fits": "none"})[0][-1])
 
     def compile(self, name, code, *options):
         source = self.write(name + ".cpp", code)

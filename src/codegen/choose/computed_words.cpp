@@ -37,7 +37,7 @@ std::optional<ComputedWords> computed_words(const Seen& seen) {
   if (!product || !seen.machine.has_dot(product->kind)) return std::nullopt;
   const bool is_first = product->a.op() != Op::Load;
   if (is_first == (product->b.op() != Op::Load)) return std::nullopt;
-  const RangeSet computed = seen.table.free.at((is_first ? product->a : product->b).node());
+  const RangeSet computed = seen.table.free_of(is_first ? product->a : product->b);
   RangeSet outputs = 0;
   for (const ClosureInfo& c : seen.table.closures)
     if (c.store) outputs |= c.own;

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "render/x86/allocate.h"
 #include "render/x86/encode.h"
-#include "render/x86/selector.h"
+#include "render/x86/select.h"
 
 namespace tiny {
 

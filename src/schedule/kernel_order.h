@@ -1,0 +1,52 @@
+// The order of kernels while some of them become one, and who reads what then.
+//
+// reads: the decision and the kernels.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "schedule/decide.h"
+#include "schedule/schedule.h"
+
+namespace tiny {
+
+class KernelOrder {
+ public:
+  KernelOrder(const std::vector<ScheduledKernel>& kernels, const Decision& decision);
+
+  // The kernels that are left, in order.
+  std::vector<size_t> kept() const;
+  bool are_neighbours(size_t first, size_t second) const { return places_[first].next == second; }
+  // The order from `first` to `second` with both as one, in the place of `second`: what depends on
+  // `first` comes after.  None if `second` depends on that, or is too far away.
+  std::optional<std::vector<size_t>> with_both_as_one(size_t first, size_t second) const;
+  // Kernel `second` becomes a part of `first`, in that order.
+  void join(size_t first, size_t second, std::span<const size_t> order);
+
+  // Whether any kernel reads the value, and only these two do.
+  bool read_only_by(const UOp& value, size_t first, size_t second) const;
+  // Bytes that stay alive until the place of `second` only because `first` is computed there.
+  double bytes_kept(size_t first, size_t second) const;
+
+ private:
+  // Of the kernels that are left and of their end, by kernel: those beside it, and a number that
+  // grows along the order.
+  struct Place {
+    size_t previous = 0;
+    size_t next = 0;
+    size_t number = 0;
+  };
+  bool are_near(size_t first, size_t second) const;
+  size_t kernel_of(size_t k) const;
+
+  const std::vector<ScheduledKernel>& kernels_;
+  const Decision& decision_;
+  std::vector<Place> places_;
+  std::unordered_map<const Node*, std::vector<size_t>> readers_;  // as it was before
+  std::vector<size_t> joined_into_;                               // by kernel: itself, or another
+};
+
+}  // namespace tiny

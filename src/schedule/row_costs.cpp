@@ -1,0 +1,112 @@
+#include "schedule/row_costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/dot.h"
+#include "ir/shared_value.h"
+#include "schedule/schedule.h"
+
+namespace tiny {
+
+namespace {
+
+// What is read as it lies in memory that the graph was given: a weight is packed for its product,
+// and rows that are computed for it are kept for all of its panels.
+bool is_given(UOp factor, std::span<const UOp> values) {
+  while (factor.op() == Op::Cast) factor = UOp(factor.src(0));
+  if (factor.op() != Op::Load || factor.src(0).op() != Op::Param) return false;
+  const auto slot = static_cast<size_t>(factor.src(0).int_arg());
+  return slot < values.size() && has_memory(values[slot]);
+}
+
+}  // namespace
+
+RowCosts::RowCosts(const KernelLoops& loops, const Machine& machine)
+    : loops_(loops), machine_(machine), registers_(loops.widest_bytes() / kRatedBytes) {
+}
+
+double RowCosts::work_of(const UOp& u) const {
+  if (!has(u.op(), kElementwise) || u.dtype() == kInt64) return 0;
+  return op_weight(u.op()) * loops_.extent(loops_.free(u)) * registers_;
+}
+
+double RowCosts::work() const {
+  double sum = 0;
+  for (const UOp& u : loops_.nodes()) {
+    sum += work_of(u);
+    // Words of what is read are multiplied at once.
+    const auto product = dot_product(u);
+    if (product && machine_.has_dot(product->kind) && product->a.op() == Op::Load &&
+        product->b.op() == Op::Load)
+      sum -= loops_.extent(loops_.free(u.src(0))) *
+             (1 - 1 / static_cast<double>(dot_steps(product->kind)));
+  }
+  return sum;
+}
+
+double RowCosts::work_again(std::span<const UOp> values) const {
+  std::unordered_map<const Node*, double> times;  // the most, over all products
+  for (const UOp& u : loops_.nodes()) {
+    if (!is_reduce(u) || u.src(0).op() != Op::Mul || !loops_.is_contraction(u)) continue;
+    const auto factors = u.src(0).src();
+    if (std::ranges::any_of(factors, [&](const UOp& f) { return is_given(f, values); })) continue;
+    for (const UOp& factor : factors)
+      for (const UOp& v : topological({&factor, 1}, is_reduce)) {
+        const RangeSet repeated = loops_.free(u) & ~loops_.free(v);
+        double& most = times[v.node()];
+        most = std::max(most, std::ceil(loops_.extent(repeated) / kComputedRows));
+      }
+  }
+  double sum = 0;
+  std::unordered_set<const Node*> made_of_sums;  // kept where they are wanted again
+  for (const UOp& u : loops_.nodes()) {
+    const auto is_made = [&](const UOp& s) { return made_of_sums.contains(s.node()); };
+    if (is_reduce(u) || std::ranges::any_of(u.src(), is_made)) made_of_sums.insert(u.node());
+    const auto at = times.find(u.node());
+    if (at == times.end() || made_of_sums.contains(u.node())) continue;
+    sum += work_of(u) * (at->second - 1);
+  }
+  return sum;
+}
+
+double RowCosts::staging_saves() const {
+  // Without reductions nothing is wanted in another place.
+  if (std::ranges::none_of(loops_.nodes(), is_reduce)) return 0;
+  const size_t place = common_outer_ranges(loops_.kernel());
+  if (place == 0) return 0;
+  double sum = 0;
+  for (const SharedValue& shared : find_shared_values(loops_.kernel(), place, 1)) {
+    const double bytes = shared.elements * static_cast<double>(shared.value.dtype().bytes());
+    // What the images have beside the value, as work() counts it.
+    std::unordered_set<const Node*> kept;
+    for (const UOp& u : topological({&shared.value, 1})) kept.insert(u.node());
+    double work = 0;
+    for (const UOp& u : topological(shared.images))
+      if (!kept.contains(u.node())) work += work_of(u);
+    sum += std::max(work / machine_.fma_rate - 2 * bytes / machine_.l2_bandwidth, 0.0);
+  }
+  return sum;
+}
+
+std::vector<double> RowCosts::tile_streams() const {
+  std::vector<double> streams;
+  if (!loops_.has_product()) return streams;
+  for (const UOp& u : topological(loops_.kernel().roots, is_reduce)) {
+    if (u.op() == Op::Load) streams.push_back(loops_.walked_bytes(u));
+    if (u.op() == Op::Store) streams.push_back(loops_.stored_bytes(u));
+  }
+  return streams;
+}
+
+double RowCosts::alone_seconds() const {
+  RangeSet common = ~RangeSet{0};
+  for (const UOp& u : loops_.nodes())
+    if (u.op() == Op::Store) common &= loops_.free(u);
+  if (loops_.extent(common) > 1) return 0;
+  return work() / machine_.fma_rate * (1 - 1.0 / machine_.cores);
+}
+
+}  // namespace tiny

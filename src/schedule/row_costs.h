@@ -1,0 +1,45 @@
+// What a kernel costs beside what it reads and stores, under any loops over rows.
+//
+// reads: the kernel's loops and the machine.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cost/machine.h"
+#include "schedule/kernel_loops.h"
+
+namespace tiny {
+
+inline constexpr double kComputedRows = 14;  // rows of a tile that are computed before a product
+
+class RowCosts {
+ public:
+  // Both must outlive it.
+  RowCosts(const KernelLoops& loops, const Machine& machine);
+
+  // Arithmetic of one launch, in multiply-adds: what is inside a reduction counts for each of its
+  // iterations.
+  double work() const;
+  // Beyond that, arithmetic on the operands of a product that its tiles repeat: neither of two
+  // computed values is packed, so that what one of them is made of is made anew for each tile of
+  // the other.  `values`: by parameter slot.
+  double work_again(std::span<const UOp> values) const;
+  // Seconds less for values of rows that are wanted again: they are computed once and kept in
+  // scratch.
+  double staging_saves() const;
+  // Bytes that a product's register tiles read and store beside its operands: in pieces of rows,
+  // each far from the last.
+  std::vector<double> tile_streams() const;
+  // Seconds more than all cores would take, if the stores have no loop in common to share.
+  double alone_seconds() const;
+
+ private:
+  double work_of(const UOp& u) const;  // itself, without what it is made of
+
+  const KernelLoops& loops_;
+  const Machine& machine_;
+  double registers_ = 1;  // that as many elements take as have one of the rated width
+};
+
+}  // namespace tiny
