@@ -48,6 +48,7 @@ class Exporter {
   using Loop = const ScanLoop*;
 
   bool has_memory(const UOp& node) const;
+  bool is_weight(const UOp& node) const;
   HostTensor elements_of(const UOp& node) const;
   const Plan& plan(const UOp& node);
   Plan make_plan(const UOp& node);
@@ -139,6 +140,12 @@ bool Exporter::has_memory(const UOp& node) const {
   return storage && storage->has_memory();
 }
 
+// Memory, or a view of it.
+bool Exporter::is_weight(const UOp& node) const {
+  const bool is_view = node.op() == Op::Reshape || node.op() == Op::AsStrided;
+  return has_memory(node) || (is_view && has_memory(node.src(0)) && all_const(shape_of(node)));
+}
+
 HostTensor Exporter::elements_of(const UOp& node) const {
   const Ref<Storage> storage = storage_of(node);
   const std::byte* data = storage->memory().host();
@@ -182,9 +189,7 @@ const Plan& Exporter::plan(const UOp& node) {
 
 Plan Exporter::make_plan(const UOp& node) {
   Plan made{node, std::nullopt, {}};
-  const bool is_view = node.op() == Op::Reshape || node.op() == Op::AsStrided;
-  if (has_memory(node) || (is_view && has_memory(node.src(0)) && all_const(shape_of(node))))
-    return made;
+  if (is_weight(node)) return made;
   const auto input = placeholders_.find(node.node());
   if (input != placeholders_.end()) {
     made.needs = {input->second};
@@ -242,9 +247,7 @@ void Exporter::write(std::span<const UOp> roots) {
 
 void Exporter::emit(const Plan& plan) {
   const UOp& node = plan.node;
-  const bool is_view = node.op() == Op::Reshape || node.op() == Op::AsStrided;
-  if (has_memory(node) || (is_view && has_memory(node.src(0)) && all_const(shape_of(node))))
-    return emit_memory(node);
+  if (is_weight(node)) return emit_memory(node);
   if (placeholders_.contains(node.node()))
     return emitter_.set_name(
         node, emitter_.node("Reshape", {emitter_.name(plan.needs[0]), emitter_.ints({-1})}));

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <iterator>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -91,7 +91,7 @@ struct tiny_archive : tiny::CountedAs<tiny::HandleKind::Archive> {
   std::vector<std::unique_ptr<tiny::ArchiveEntry>> entries;
   std::vector<tiny::ArchiveEntry*> by_name;                  // in the order of names
   std::vector<std::unique_ptr<tiny::ArchiveEntry>> removed;  // whose names are lent
-  std::deque<std::pair<std::string, std::string>> metadata;  // texts stay where they are
+  std::list<std::pair<std::string, std::string>> metadata;   // texts stay where they are
 };
 
 namespace tiny {
