@@ -18,6 +18,7 @@ BY_HAND = {"tiny_tensor_wrap", "tiny_tensor_to_dlpack", "tiny_tensor_from_dlpack
            "tiny_options_set_log", "tiny_options_set_allocator", "tiny_options_set_thread_pool",
            "tiny_options_set_progress", "tiny_options_set_poll", "tiny_options_add_deleter",
            "tiny_custom_op_create", "tiny_custom_op_set_infer", "tiny_custom_op_set_run",
+           "tiny_custom_op_set_gradient",
            "tiny_context_add_custom_op", "tiny_run_bind_input", "tiny_run_bind_output"}
 # What only functions in C are given.
 ONLY_C = "tiny_custom_call_"

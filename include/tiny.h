@@ -85,7 +85,7 @@ extern "C" {
 
 /* Of this header; tiny_version and tiny_abi_version tell the library's. */
 #define TINY_VERSION_MAJOR 0
-#define TINY_VERSION_MINOR 2
+#define TINY_VERSION_MINOR 3
 #define TINY_VERSION_PATCH 0
 /* A patch adds no declarations.  A program compiled with n runs with libraries of the same major version whose
    tiny_abi_version() is at least n. */
@@ -188,7 +188,11 @@ enum {
   TINY_FLAG_COLUMNS_FIRST = 32,      /* channels in ONNX's order CRD, not DCR */
   TINY_FLAG_CEIL_MODE = 64,          /* a last window may reach over the end */
   TINY_FLAG_COUNT_INCLUDE_PAD = 128, /* padding counts as zeros (what TINY_FLAG_CEIL_MODE adds does not) */
-  TINY_FLAG_READ_ONLY = 256          /* memory that is never written */
+  TINY_FLAG_READ_ONLY = 256,         /* memory that is never written */
+  TINY_FLAG_ALLOW_UNUSED = 512,      /* what nothing depends on is none of the caller's mistakes */
+  TINY_FLAG_PARTIAL = 1024,          /* names that only one side has are passed over */
+  TINY_FLAG_SHUFFLE = 2048,          /* in an order that a seed decides */
+  TINY_FLAG_DROP_LAST = 4096         /* what is left at the end and is not whole is left out */
 };
 
 /* ---- Context ------------------------------------------------------------------------------- */
@@ -673,18 +677,23 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
 
 /* ---- Files of tensors ------------------------------------------------------------------------- */
 
-/* By the ending of `path`: .npy, .pb (an ONNX TensorProto), or .safetensors, of which it must be the only
-   tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several. */
+/* By the ending of `path`: .npy, .pb (an ONNX TensorProto), .safetensors, or what data sets come in: -ubyte or .idx
+   (MNIST's format), .bin (the binary version of CIFAR), and .pkl, .pickle, .meta or no ending at all (a Python pickle,
+   such as CIFAR's, of a dict of NumPy arrays, lists of integers and texts; nothing is executed, what it cannot be
+   without is TINY_ERROR_UNSUPPORTED).  Any of them may be compressed, with .gz behind it.  What has several tensors is
+   TINY_ERROR_INVALID_ARGUMENT here, with their names.  Data sets and .gz are since 0.3, and not written. */
 TINY_API tiny_status tiny_tensor_load(tiny_context *context, const char *path, tiny_tensor **out);
 /* Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is
-   replaced once the new one is whole. */
+   replaced once the new one is whole and on the disk: whenever the process or the machine ends, one of the two is
+   there as a whole.  (Beside it there may be what was written by then, under the name with six more letters.) */
 TINY_API tiny_status tiny_tensor_save(const tiny_tensor *tensor, const char *path, const char *name);
 
 typedef struct tiny_archive tiny_archive; /* tensors by name: those of a file, or those for one */
 
 /* An archive without tensors. */
 TINY_API tiny_status tiny_archive_create(tiny_context *context, tiny_archive **out);
-/* The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until
+/* The tensors of a .safetensors or data set ("data" and "labels", or "coarse_labels" and "fine_labels", of CIFAR), or
+   the one of another file (named "", but for a .pb), see tiny_tensor_load.  The file is checked, and stays mapped until
    the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor
    is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong. */
 TINY_API tiny_status tiny_archive_load(tiny_context *context, const char *path, tiny_archive **out);
@@ -702,11 +711,51 @@ TINY_API tiny_status tiny_archive_info(const tiny_archive *archive, tiny_report 
 TINY_API tiny_status tiny_archive_get(const tiny_archive *archive, const char *name, tiny_tensor **out);
 /* Adds the tensor, or puts it in another's place: what it holds when the archive is saved is written. */
 TINY_API tiny_status tiny_archive_set(tiny_archive *archive, const char *name, const tiny_tensor *tensor);
+/* The name is no longer there; what is behind it moves up.  One that was not is TINY_ERROR_INVALID_ARGUMENT.
+   Since 0.3. */
+TINY_API tiny_status tiny_archive_remove(tiny_archive *archive, const char *name);
+/* A state is put back: the tensors that were set in `target` get the elements of those of the same names in `source`,
+   as tiny_assign does it, computed before it returns.  Shapes agree; a dtype may differ between floats, which are
+   converted.  All is checked before anything is assigned: one message lists the names that `source` lacks, those that
+   `target` lacks, and the tensors that do not agree.  With TINY_FLAG_PARTIAL names that only one of them has are passed
+   over.  `source` may be a file's (tiny_archive_load), whose elements are read where they lie.  Since 0.3. */
+TINY_API tiny_status tiny_archive_assign(const tiny_archive *target, const tiny_archive *source, tiny_flags flags);
 /* A text under a key, for a .safetensors ("format": "pt"). */
 TINY_API tiny_status tiny_archive_set_metadata(tiny_archive *archive, const char *key, const char *value);
+/* That text; NULL, which is no error, if there is none.  Lives until another is set under the key, as long as the
+   archive.  Since 0.3. */
+TINY_API tiny_status tiny_archive_metadata(const tiny_archive *archive, const char *key, const char **out);
 /* Computes the tensors that were set, and writes all as tiny_tensor_save does: to a .safetensors, or a .npy or .pb
    if there is one.  Names are UTF-8. */
 TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *path);
+
+/* ---- Data: batches of rows ---------------------------------------------------------------------- */
+
+typedef struct tiny_loader tiny_loader; /* batches of the rows of tensors, epoch after epoch */
+
+/* The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last one
+   of an epoch may be smaller.  They are computed now; who assigns to one computes it before the next batch is made.
+   Takes TINY_FLAG_SHUFFLE: each epoch has an order of its own, which `seed` decides, the same on every machine; and
+   TINY_FLAG_DROP_LAST.  A thread of the loader's gathers up to `ahead` batches before they are asked for; 0: there is
+   none, and each is gathered when it is asked for.  After a fork a loader with a thread is TINY_ERROR_DEVICE_LOST in
+   the child.  Any thread may call; calls on one loader wait for each other.  Since 0.3, as are all of these. */
+TINY_API tiny_status tiny_loader_create(tiny_tensor *const *arrays, size_t count, int64_t batch, int64_t seed,
+                                        size_t ahead, tiny_flags flags, tiny_loader **out);
+TINY_API void tiny_loader_retain(tiny_loader *loader);
+/* The last release waits for the batch that the thread is at. */
+TINY_API void tiny_loader_release(tiny_loader *loader);
+/* Batches of an epoch. */
+TINY_API tiny_status tiny_loader_batch_count(const tiny_loader *loader, int64_t *out);
+/* Goes to the next batch: `out` is its number of rows; 0 tells the end of the epoch, behind which the next one begins.
+   Takes no part in building. */
+TINY_API tiny_status tiny_loader_next(tiny_loader *loader, int64_t *out);
+/* The rows of array `index` that are in the batch, gathered into memory of their own: no other copy is made.  Asked for
+   again it is the same tensor. */
+TINY_API tiny_status tiny_loader_tensor(tiny_loader *loader, size_t index, tiny_tensor **out);
+/* The next batch is number `batch` of the epoch; both count from 0.  For going on where another loader was. */
+TINY_API tiny_status tiny_loader_seek(tiny_loader *loader, int64_t epoch, int64_t batch);
+/* Which the next batch is; one that does not exist is the end of the epoch. */
+TINY_API tiny_status tiny_loader_place(const tiny_loader *loader, int64_t *epoch, int64_t *batch);
 
 /* ---- Operators of models ------------------------------------------------------------------------ */
 
@@ -725,6 +774,92 @@ TINY_API tiny_status tiny_archive_save(const tiny_archive *archive, const char *
 TINY_API tiny_status tiny_op(tiny_context *context, const char *domain, const char *op, int64_t opset,
                              tiny_tensor *const *inputs, size_t input_count, const char *attributes,
                              tiny_tensor **outputs, size_t output_count);
+
+/* ---- Gradients ------------------------------------------------------------------------------- */
+
+/* The gradients of losses by the tensors `wrt`: gradients[i] has the shape and dtype of wrt[i]; `count` is the number of `wrt`.
+   It is the sum over all losses, each element weighed by the same element of its upstream, of what the loss changes by
+   for a change of the element of wrt[i].  `upstream` may be NULL: ones, for losses of one element; or it has a tensor
+   for each loss, of its shape.  Nothing has to be marked before and nothing is kept: what is differentiated is the
+   graph that the losses are made of now, so a loss that was computed already (tiny_realize, tiny_tensor_read) has none.
+   A tensor of `wrt` is a value that the losses were built of; what was assigned to it since is another value.  The
+   gradients are graphs like any other: they can be part of a program, and be differentiated again.
+   docs/semantics.md says what the slope is where there is none (equal elements of a maximum, |0|).
+   A tensor that no loss depends on is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0.
+   Loops and branches whose count or choice the run computes are TINY_ERROR_UNSUPPORTED. */
+TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count, tiny_tensor *const *wrt,
+                                   size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
+                                   tiny_flags flags, tiny_tensor **gradients, size_t count);
+
+/* ---- Optimisers ------------------------------------------------------------------------------ */
+
+typedef struct tiny_optimizer tiny_optimizer; /* parameters, and what becomes of them by their gradients */
+typedef int32_t tiny_optimizer_kind;
+enum {
+  TINY_OPTIMIZER_KIND_SGD = 1,
+  TINY_OPTIMIZER_KIND_ADAM = 2,
+  TINY_OPTIMIZER_KIND_ADAMW = 3,
+  TINY_OPTIMIZER_KIND_LAMB = 4, /* You et al. 2019 */
+  TINY_OPTIMIZER_KIND_LARS = 5, /* You et al. 2017 */
+  TINY_OPTIMIZER_KIND_MUON = 6, /* Jordan et al. 2024, in float32; parameters are matrices, or become them */
+  TINY_OPTIMIZER_KIND_RMSPROP = 7,
+  TINY_OPTIMIZER_KIND_ADAGRAD = 8
+};
+
+/* An optimiser without parameters. */
+TINY_API tiny_status tiny_optimizer_create(tiny_context *context, tiny_optimizer_kind kind, tiny_optimizer **out);
+TINY_API void tiny_optimizer_retain(tiny_optimizer *optimizer);
+TINY_API void tiny_optimizer_release(tiny_optimizer *optimizer);
+/* A group of parameters that share settings; `group` becomes its number, 0 for the first.  They are floats, and steps
+   write to them (tiny_assign); of 16-bit floats the state has a float32 copy, of which each step makes them anew.
+   They are computed now: losses are built on them afterwards.  Before the first step. */
+TINY_API tiny_status tiny_optimizer_add(tiny_optimizer *optimizer, tiny_tensor *const *parameters, size_t count,
+                                        int64_t *group);
+/* Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps";
+   of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
+   "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum",
+   "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  "lr" can be set any time, and holds for runs of
+   compiled programs too; the others before the first step, which is made of them. */
+TINY_API tiny_status tiny_optimizer_set(tiny_optimizer *optimizer, int64_t group, const char *name, double value);
+TINY_API tiny_status tiny_optimizer_get(const tiny_optimizer *optimizer, int64_t group, const char *name,
+                                        double *value);
+/* The learning rate as steps read it, a float32 scalar.  Who assigns to it changes it, in a program too. */
+TINY_API tiny_status tiny_optimizer_rate(tiny_optimizer *optimizer, int64_t group, tiny_tensor **out);
+/* Writes new values to all parameters, and to what the optimiser keeps: pending writes, which are made when something
+   needs them, or by runs of a program that is compiled while they are pending.  A gradient for each parameter, in the
+   order in which they were added; an element of `gradients` may be NULL, which leaves the parameter as it is.
+   `skip` may be NULL, or is a bool scalar: where it is true nothing changes. */
+TINY_API tiny_status tiny_optimizer_step(tiny_optimizer *optimizer, tiny_tensor *const *gradients, size_t count,
+                                         const tiny_tensor *skip);
+/* What the next step is made of beside the parameters, to be saved and put back (tiny_assign): "lr.0" of the first
+   group, "step" where their number matters, "exp_avg.3" of the fourth parameter, "master.3".  Settings are as they will
+   be from now on; names live as long as the optimiser. */
+TINY_API tiny_status tiny_optimizer_state_count(tiny_optimizer *optimizer, size_t *out);
+TINY_API tiny_status tiny_optimizer_state_name(tiny_optimizer *optimizer, size_t index, const char **out);
+TINY_API tiny_status tiny_optimizer_state(tiny_optimizer *optimizer, size_t index, tiny_tensor **out);
+
+/* ---- Random numbers ----------------------------------------------------------------------------
+** Functions of a key, a tensor of two uint32: the same key has the same numbers, on every device and at any number of
+** threads, in programs too.  Other numbers come of other keys (tiny_random_split).  Threefry2x32 with 20 rounds. */
+
+TINY_API tiny_status tiny_random_key(tiny_context *context, int64_t seed, tiny_tensor **out);
+/* `count` keys, [count, 2], which have nothing to do with each other or with other numbers of `key`. */
+TINY_API tiny_status tiny_random_split(const tiny_tensor *key, int64_t count, tiny_tensor **out);
+/* `count` uint32, all as likely as each other: those of JAX's threefry_2x32 at 0, 1, .. */
+TINY_API tiny_status tiny_random_bits(const tiny_tensor *key, int64_t count, tiny_tensor **out);
+/* Floats of at least 0 and below 1. */
+TINY_API tiny_status tiny_random_uniform(const tiny_tensor *key, tiny_dtype dtype, const int64_t *dims, size_t ndim,
+                                         tiny_tensor **out);
+/* Floats of mean 0 and variance 1, normally distributed. */
+TINY_API tiny_status tiny_random_normal(const tiny_tensor *key, tiny_dtype dtype, const int64_t *dims, size_t ndim,
+                                        tiny_tensor **out);
+/* Integers from `low` to below `high`. */
+TINY_API tiny_status tiny_random_integers(const tiny_tensor *key, tiny_dtype dtype, const int64_t *dims, size_t ndim,
+                                          int64_t low, int64_t high, tiny_tensor **out);
+/* 0, 1, .. count-1 in any order, int64. */
+TINY_API tiny_status tiny_random_permutation(const tiny_tensor *key, int64_t count, tiny_tensor **out);
+/* Bools of p's shape, true with the probability that stands there. */
+TINY_API tiny_status tiny_random_bernoulli(const tiny_tensor *key, const tiny_tensor *p, tiny_tensor **out);
 
 /* ---- Operators of the caller's ------------------------------------------------------------------ */
 
@@ -753,6 +888,12 @@ TINY_API tiny_status tiny_custom_op_set_infer(tiny_custom_op *op,
    What either returns other than TINY_OK becomes the status of the call that builds or executes, with the text of
    tiny_custom_call_set_error as its message. */
 TINY_API tiny_status tiny_custom_op_set_run(tiny_custom_op *op, tiny_status (*run)(void *user, tiny_custom_call *call));
+/* `gradient` is what `run` is, for tiny_gradient: its inputs are the operator's inputs, then its outputs, then what
+   reached each output (left out where nothing did); its outputs are the gradients of those inputs that are floats, in
+   their order, with the inputs' dtypes and shapes.  NULL: the operator has none, and tiny_gradient is
+   TINY_ERROR_UNSUPPORTED there. */
+TINY_API tiny_status tiny_custom_op_set_gradient(tiny_custom_op *op,
+                                                 tiny_status (*gradient)(void *user, tiny_custom_call *call));
 /* From now on tiny_op and models know the operator in this context, at every version of its domain's operator set, with
    the functions that it has now.  A second of the same domain and name is TINY_ERROR_INVALID_ARGUMENT.  Programs with
    such operators are not kept on disk. */
@@ -881,6 +1022,16 @@ TINY_API tiny_status tiny_model_run(tiny_model *model, tiny_tensor *const *input
 TINY_API tiny_status tiny_model_apply(tiny_model *model, tiny_tensor *const *inputs, size_t input_count,
                                       tiny_tensor **outputs, size_t output_count);
 
+/* Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20: computes nothing.
+   Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places.
+   Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that
+   the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul,
+   Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere.
+   The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments,
+   loops that a run counts, the bits of floats.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3. */
+TINY_API tiny_status tiny_export_onnx(tiny_tensor *const *inputs, size_t input_count, tiny_tensor *const *outputs,
+                                      size_t output_count, const char *path);
+
 /* ---- Variables: dimensions that each run of a program binds ------------------------------------ */
 
 typedef struct tiny_variable tiny_variable; /* a size from a range, given anew to every run */
@@ -924,8 +1075,10 @@ TINY_API tiny_status tiny_input(tiny_context *context, tiny_dtype dtype, const i
                                 tiny_tensor **out);
 /* Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing.
    Other tensors are captured: each run reads what they hold when it executes.  Writes (tiny_assign) that are
-   pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs each
-   tensor that the program is to write; such an output is that tensor's own memory.  A program that writes is
+   pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs a
+   tensor that the program is to write; such an output is that tensor's own memory.  A program that writes does a step as
+   a whole: pending writes to other tensors that it reads, and those that depend on its inputs, are done by it too, such
+   as an optimiser's momentum and running statistics.  It is
    exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it
    wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none. */
 TINY_API tiny_status tiny_program_compile(tiny_tensor *const *inputs, size_t input_count, tiny_tensor *const *outputs,

@@ -1,5 +1,5 @@
 """Writes src/api/without_onnx.cpp, or checks that it is what it would write: what a build without onnx/ answers
-for each function of tiny.h that src/api/model.cpp defines.
+for each function of tiny.h that src/api/model.cpp and src/api/export.cpp define.
 
 Usage: make-without-onnx.py write|check
 """
@@ -42,8 +42,9 @@ tiny_status refuse(const char* call, T** outs, size_t count) noexcept {
 
 
 def defined():
-    """The functions of the header that the importer's file has."""
-    return set(re.findall(r"^\w[\w ]*[ *]+(tiny_\w+)\(", (ROOT / "src/api/model.cpp").read_text(), re.M))
+    """The functions of the header that the files have which need onnx/."""
+    text = "".join((ROOT / "src/api" / name).read_text() for name in ("model.cpp", "export.cpp"))
+    return set(re.findall(r"^\w[\w ]*[ *]+(tiny_\w+)\(", text, re.M))
 
 
 def is_result(parameter):
@@ -81,7 +82,7 @@ def main(mode):
         TARGET.write_text(text)
         return 0
     if text != TARGET.read_text():
-        print("without_onnx: src/api/without_onnx.cpp is not what tiny.h and src/api/model.cpp make; "
+        print("without_onnx: src/api/without_onnx.cpp is not what tiny.h, src/api/model.cpp and src/api/export.cpp make; "
               "scripts/generate-bindings.sh writes it")
         return 1
     return 0

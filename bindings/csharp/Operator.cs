@@ -17,7 +17,9 @@ public sealed class Spec {
 
 /// <summary>The dtypes and shapes of the first count outputs; an input that is left out is null.</summary>
 public delegate Spec[] Infer(string attributes, Spec[] inputs, int count);
-/// <summary>Computes the outputs of a call.</summary>
+/// <summary>Computes the outputs of a call; of a gradient: its inputs are those of the operator, then its outputs,
+/// then what reached each output, null where nothing did; its outputs are the gradients of those inputs that are
+/// floats.</summary>
 public delegate void RunOperator(OperatorCall call);
 
 /// <summary>One call of an operator while it runs; of no use afterwards.</summary>
@@ -94,10 +96,12 @@ public sealed partial class Context {
   });
   static readonly CallFunction callRun =
       (user, call) => Guarded(call, () => Functions(user).Item2(new OperatorCall(call)));
+  static readonly CallFunction callGradient =
+      (user, call) => Guarded(call, () => Functions(user).Item3(new OperatorCall(call)));
   static readonly Deleter dropFunctions = user => GCHandle.FromIntPtr(user).Free();
 
-  static Tuple<Infer, RunOperator> Functions(IntPtr user) {
-    return (Tuple<Infer, RunOperator>)GCHandle.FromIntPtr(user).Target;
+  static Tuple<Infer, RunOperator, RunOperator> Functions(IntPtr user) {
+    return (Tuple<Infer, RunOperator, RunOperator>)GCHandle.FromIntPtr(user).Target;
   }
 
   static int Guarded(IntPtr call, Action action) {
@@ -115,12 +119,14 @@ public sealed partial class Context {
 
   /// <summary>From now on graphs (Op) and models of this context know the operator.  `infer` is called while
   /// graphs are built, `run` at each execution, on the thread that executes, maybe on several at once; neither may
-  /// use the context.  The message of an exception is that of the call that builds or executes.</summary>
-  public void AddOperator(string domain, string name, Infer infer, RunOperator run) {
+  /// use the context.  The message of an exception is that of the call that builds or executes.  Without `gradient`
+  /// nothing can be differentiated through it.</summary>
+  public void AddOperator(string domain, string name, Infer infer, RunOperator run, RunOperator gradient = null) {
     if (infer == null || run == null) throw new ArgumentNullException("infer or run");
-    IntPtr user = GCHandle.ToIntPtr(GCHandle.Alloc(Tuple.Create(infer, run)));
+    IntPtr user = GCHandle.ToIntPtr(GCHandle.Alloc(Tuple.Create(infer, run, gradient)));
     Raw.context_add_operator(handle, domain, name, Marshal.GetFunctionPointerForDelegate(callInfer),
                              Marshal.GetFunctionPointerForDelegate(callRun),
+                             gradient == null ? IntPtr.Zero : Marshal.GetFunctionPointerForDelegate(callGradient),
                              Marshal.GetFunctionPointerForDelegate(dropFunctions), user);
   }
 }

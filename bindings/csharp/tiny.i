@@ -148,7 +148,8 @@ tiny_status options_set_poll(tiny_options *options, void *poll, void *user) {
 /* ---- Operators of delegates: a call is an address ---- */
 %inline %{
 tiny_status context_add_operator(tiny_context *context, const char *domain, const char *name,
-                                 void *infer, void *run, void *deleter, void *user) {
+                                 void *infer, void *run, void *gradient, void *deleter,
+                                 void *user) {
   tiny_custom_op *op = NULL;
   tiny_status status =
       tiny_custom_op_create(domain, name, user, (void (*)(void *))deleter, &op);
@@ -158,6 +159,7 @@ tiny_status context_add_operator(tiny_context *context, const char *domain, cons
   }
   tiny_custom_op_set_infer(op, (tiny_status(*)(void *, tiny_custom_call *))infer);
   tiny_custom_op_set_run(op, (tiny_status(*)(void *, tiny_custom_call *))run);
+  tiny_custom_op_set_gradient(op, (tiny_status(*)(void *, tiny_custom_call *))gradient);
   status = tiny_context_add_custom_op(context, op);
   tiny_custom_op_release(op);
   return status;
@@ -232,6 +234,7 @@ void dlpack_release(void *managed) {
 %ignore tiny_custom_op_release;
 %ignore tiny_custom_op_set_infer;
 %ignore tiny_custom_op_set_run;
+%ignore tiny_custom_op_set_gradient;
 %ignore tiny_context_add_custom_op;
 %ignore tiny_custom_call;
 %rename("$ignore", regexmatch$name="^tiny_custom_call_") "";

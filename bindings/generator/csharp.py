@@ -152,14 +152,12 @@ def method(call):
         if argument.kind in ("data", "into"):
             guards.append(f"using (var {name}Pin = new Pinned({name}))")
         if argument.kind == "objects":
-            guards.append(f"using (var {name}Handles = new Handles({name}))")
+            given = f"{name} ?? new Tensor[0]" if argument.nullable[0] else name
+            guards.append(f"using (var {name}Handles = new Handles({given}))")
     static = "" if call.has_receiver else "static "
     name = "".join(part.capitalize() for part in call.method.split("_"))
     lines = [f"  /// <summary>{escape(call.doc)}</summary>"] if call.doc else []
-    getter = call.has_receiver and not call.arguments and call.checked and call.results and \
-        all(item.kind not in ("object", "objects") for item in call.results) and \
-        call.function.startswith(call.owner + "_")
-    if getter:
+    if call.is_getter:
         lines.append(f"  public {returned} {name} {{ get {{ {' '.join(statements)} }} }}")
     else:
         lines.append(f"  public {static}{returned} {name}({', '.join(parameters)}) {{")

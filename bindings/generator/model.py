@@ -46,12 +46,22 @@ class Call:
     checked: bool  # returns a status
     order: list  # what the C function takes: Arguments, Results, or "receiver", "constant"
     doc: str
+    looks: bool = True  # takes its receiver as const: it changes nothing
+
+    @property
+    def is_getter(self):
+        """Whether languages with properties have it as one."""
+        return bool(self.has_receiver and self.looks and not self.arguments and self.results and self.checked and
+                    all(item.kind not in ("object", "objects") for item in self.results) and
+                    self.function.startswith(self.owner + "_"))
 
 
 def list_with_context(call):
-    """The list of objects that says the context of what is made: the last, earlier ones may be empty."""
+    """The list of objects that says the context of what is made: the one that has a result for each element, or the
+    last, earlier ones may be empty."""
     lists = [argument for argument in call.arguments if argument.kind == "objects"]
-    return lists[-1] if lists else None
+    counted = {result.count_of for result in call.results if result.kind == "objects"}
+    return next((l for l in lists if l.name in counted), lists[-1] if lists else None)
 
 
 class Unknown(Exception):
@@ -157,7 +167,8 @@ class Model:
         several = re.fullmatch(r"(?:const )?(\w+) \*const \*", p.type)
         if several and several[1] in self.objects and following == "size_t":
             holes = re.search(rf"element of `?{p.name}`? may be NULL", doc) is not None
-            return Argument("objects", p.name, several[1], holes=holes), at + 2
+            return Argument("objects", p.name, several[1], holes=holes,
+                            nullable=(not holes and may_be_null(p.name, doc),)), at + 2
         if self.object_of(p.type):
             name = self.object_of(p.type)
             return Argument("object", p.name, name, nullable=(may_be_null(p.name, doc),)), at + 1
@@ -225,13 +236,17 @@ class Model:
             order[order.index(next(x for x in order if isinstance(x, Argument)))] = "receiver"
         arguments = [x if isinstance(x, Argument) else Argument("size_t", x.count) for x in order
                      if isinstance(x, Argument) or (isinstance(x, Result) and x.count)]
+        for i, a in enumerate(arguments):  # a list is left out only behind all that must be given
+            if a.kind == "objects" and any(b.kind not in ("flag", "flags") for b in arguments[i + 1:]):
+                a.nullable = (False,)
         results = results + [x for x in order if isinstance(x, Result)]
         base = function.name.removeprefix(f"{owner}_" if owner else "").removeprefix("tiny_")
         names = [(base, None, function.doc)] if not family else [
             (strip(value).lower(), number, f"{function.doc} {doc}".strip())
             for value, number, doc in family.values]
+        looks = bool(parameters) and parameters[0].type.startswith("const ")
         return [Call(function.name, method, owner, has_receiver, number, arguments, results, checked,
-                     order, doc) for method, number, doc in names]
+                     order, doc, looks) for method, number, doc in names]
 
     def owner_of(self, function, order):
         """(object, True) for a method, (object, False) for a constructor, ("", False) otherwise."""

@@ -71,7 +71,7 @@ def signature(call):
             default = "False"
         names = argument.names or (argument.name,)
         for name, nullable in zip(names, argument.nullable or (False,) * len(names)):
-            value = "None" if nullable else default
+            value = ("()" if argument.kind == "objects" else "None") if nullable else default
             (optional if value else required).append(identifier(name) + (f"={value}" if value else ""))
     return required + optional
 
@@ -103,9 +103,7 @@ def function(call):
     kind = "{}"
     if not call.has_receiver:
         kind = "staticmethod({})"
-    elif not call.arguments and call.results and call.checked and \
-            all(kind not in ("object", "objects") for kind in kinds) and \
-            call.function.startswith(call.owner + "_"):
+    elif call.is_getter:
         kind = "property({})"
     lines += ["", "", f"native.{camel(call.owner)}.{method} = {kind.format(local)}"]
     return "\n".join(lines)

@@ -51,6 +51,8 @@ def argument_types(call, argument):
     default = argument.default
     if kind == "flag":
         default = "False" if default or call.arguments.index(argument) > 0 else ""
+    if nullable[0] and kind == "objects":
+        return [(name, wanted, "()")]
     if nullable[0]:
         return [(name, wanted + " | None", "None")]
     return [(name, wanted, default)]
@@ -68,13 +70,6 @@ def result_type(result):
     return {"text": "str", "pointer": "int"}.get(result.kind, "float" if result.kind in FLOATS else "int")
 
 
-def is_property(call):
-    kinds = [result.kind for result in call.results]
-    return bool(call.has_receiver and not call.arguments and kinds and call.checked and
-                all(kind not in ("object", "objects") for kind in kinds) and
-                call.function.startswith(call.owner + "_"))
-
-
 def call_stub(call):
     typed = [row for argument in call.arguments for row in argument_types(call, argument)]
     typed = [row for row in typed if not row[2]] + [row for row in typed if row[2]]
@@ -83,7 +78,7 @@ def call_stub(call):
     result = {0: "None", 1: kinds[0] if kinds else ""}.get(len(kinds), f"tuple[{', '.join(kinds)}]")
     if call.has_receiver:
         parameters.insert(0, "self")
-    mark = "@property\n" if is_property(call) else "" if call.has_receiver or not call.owner else "@staticmethod\n"
+    mark = "@property\n" if call.is_getter else "" if call.has_receiver or not call.owner else "@staticmethod\n"
     name = identifier(call.method)
     return f"{mark}def {name}({', '.join(parameters)}) -> {result}: ..."
 

@@ -287,6 +287,7 @@ struct TYPE {};
 %ignore tiny_custom_op_release;
 %ignore tiny_custom_op_set_infer;
 %ignore tiny_custom_op_set_run;
+%ignore tiny_custom_op_set_gradient;
 %ignore tiny_context_add_custom_op;
 %ignore tiny_custom_call;
 %rename("$ignore", regexmatch$name="^tiny_custom_call_") "";
@@ -521,13 +522,14 @@ static tiny_status set_outputs(tiny_custom_call *call, PyObject *result) {
   return TINY_OK;
 }
 
-static tiny_status call_operator(void *user, tiny_custom_call *call, int runs) {
+/* `which` of the operator's functions: 0 says what the outputs are, others fill them. */
+static tiny_status call_operator(void *user, tiny_custom_call *call, int which) {
   inside python;
-  PyObject *function = PyTuple_GET_ITEM((PyObject *)user, runs), *inputs, *result = NULL;
+  PyObject *function = PyTuple_GET_ITEM((PyObject *)user, which), *inputs, *result = NULL;
   tiny_status status = TINY_OK;
   if (!enter(&python)) return TINY_ERROR_CANCELLED;
   inputs = call_values(call, 0);
-  if (inputs != NULL && runs)
+  if (inputs != NULL && which > 0)
     result = PyObject_CallFunction(function, "sNN", tiny_custom_call_attributes(call), inputs,
                                    call_values(call, 1));
   else if (inputs != NULL)
@@ -535,7 +537,7 @@ static tiny_status call_operator(void *user, tiny_custom_call *call, int runs) {
                                    (Py_ssize_t)tiny_custom_call_output_count(call));
   if (result == NULL)
     status = call_failed(call);
-  else if (!runs)
+  else if (which == 0)
     status = set_outputs(call, result);
   Py_XDECREF(result);
   leave(&python, function);
@@ -548,6 +550,10 @@ static tiny_status call_infer(void *user, tiny_custom_call *call) {
 
 static tiny_status call_run(void *user, tiny_custom_call *call) {
   return call_operator(user, call, 1);
+}
+
+static tiny_status call_gradient(void *user, tiny_custom_call *call) {
+  return call_operator(user, call, 2);
 }
 
 /* An exception ends the work, too.  `user` is NULL without a function of Python's. */
@@ -660,7 +666,7 @@ tiny_status tiny_wrap_buffer(tiny_context *context, tiny_dtype dtype, PyObject *
   return status;
 }
 
-/* The context has an operator of these functions, a tuple, from now on. */
+/* The context has an operator of these functions, a tuple of infer, run and maybe gradient, from now on. */
 tiny_status tiny_add_operator(tiny_context *context, const char *domain, const char *name,
                               PyObject *functions) {
   tiny_custom_op *op = NULL;
@@ -673,6 +679,7 @@ tiny_status tiny_add_operator(tiny_context *context, const char *domain, const c
   }
   tiny_custom_op_set_infer(op, call_infer);
   tiny_custom_op_set_run(op, call_run);
+  if (PyTuple_GET_SIZE(functions) > 2) tiny_custom_op_set_gradient(op, call_gradient);
   Py_BEGIN_ALLOW_THREADS
   status = tiny_context_add_custom_op(context, op);
   Py_END_ALLOW_THREADS

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/archive_handle.h"
 #include "api/boundary.h"
 #include "api/computed.h"
 #include "api/model_handle.h"
@@ -19,42 +20,14 @@
 #include "tensor/value.h"
 
 using tiny::guarded;
+using tiny::Held;
 using tiny::require;
+using tiny::require_fixed;
 using tiny::Status;
+using tiny::with_archive;
+using Entry = tiny::ArchiveEntry;
 
 namespace {
-
-// An owner of a tensor's handle; may be of none.
-class Held {
- public:
-  Held() = default;
-  explicit Held(const tiny_tensor* tensor) : tensor_(const_cast<tiny_tensor*>(tensor)) {
-    tiny_tensor_retain(tensor_);
-  }
-  Held(const Held& other) : Held(other.tensor_) {}
-  Held(Held&& other) noexcept : tensor_(std::exchange(other.tensor_, nullptr)) {}
-  Held& operator=(Held other) noexcept {
-    std::swap(tensor_, other.tensor_);
-    return *this;
-  }
-  ~Held() { tiny_tensor_release(tensor_); }
-  explicit operator bool() const { return tensor_ != nullptr; }
-  tiny_tensor& operator*() const { return *tensor_; }
-  tiny_tensor* operator->() const { return tensor_; }
-
- private:
-  tiny_tensor* tensor_ = nullptr;
-};
-
-// A tensor of the file, or one that was set: then of the file's the name alone.
-struct Entry {
-  tiny::NamedTensor stored;
-  Held given;
-};
-
-bool is_before(const Entry* entry, std::string_view name) {
-  return entry->stored.name < name;
-}
 
 tiny::Archive read_file(tiny_context& context, const std::string& path) {
   const tiny::Beside beside(context);
@@ -65,11 +38,6 @@ tiny::Tensor tensor_of(tiny_context& context, const tiny::NamedTensor& stored) {
   const tiny::HostTensor& host = tiny::supported(stored);
   return tiny::from_data(context.core, host.dtype, host.shape, host.bytes.data(),
                          host.bytes.size());
-}
-
-void require_fixed(const tiny_tensor& tensor) {
-  require(tensor.is_fixed, Status::InvalidArgument, "a tensor of shape ", tensor.shape,
-          " has a value in runs of a program alone, which bind its variables");
 }
 
 int64_t bytes_of(const tiny_tensor& tensor) {
@@ -165,50 +133,6 @@ void Saving::write(const std::string& path,
   tiny::Archive written{{}, std::move(metadata)};
   for (const Item& item : items_) written.tensors.push_back(value_of(item, beside.stop()));
   tiny::write_archive(path, written, &beside.stop());
-}
-
-}  // namespace
-
-struct tiny_archive : tiny::CountedAs<tiny::HandleKind::Archive> {
-  explicit tiny_archive(tiny_context& c) : context(&c) { c.retain(); }
-  // Null if there is none of this name.
-  Entry* find(std::string_view name) const {
-    const auto at = std::lower_bound(by_name.begin(), by_name.end(), name, is_before);
-    return at != by_name.end() && (*at)->stored.name == name ? *at : nullptr;
-  }
-  // Those of a file, which are in no order yet.
-  void fill(tiny::Archive file) {
-    for (tiny::NamedTensor& tensor : file.tensors)
-      by_name.push_back(
-          entries.emplace_back(std::make_unique<Entry>(std::move(tensor), Held())).get());
-    std::sort(by_name.begin(), by_name.end(),
-              [](const Entry* a, const Entry* b) { return is_before(a, b->stored.name); });
-    metadata = std::move(file.metadata);
-  }
-  Entry& add(const std::string& name) {
-    auto entry = std::make_unique<Entry>(tiny::NamedTensor{name, {}, ""}, Held());
-    entries.reserve(entries.size() + 1);
-    const auto at = std::lower_bound(by_name.begin(), by_name.end(), name, is_before);
-    by_name.insert(at, entry.get());
-    return *entries.emplace_back(std::move(entry));
-  }
-
-  tiny_context* context;
-  mutable std::mutex mutex;                     // of what follows; held to look and to change
-  std::vector<std::unique_ptr<Entry>> entries;  // never removed: names stay where they are
-  std::vector<Entry*> by_name;                  // in the order of names
-  std::vector<std::pair<std::string, std::string>> metadata;
-};
-
-namespace {
-
-// A call that looks at an archive or changes it, alone: waits for no context.
-template <class Body>
-tiny_status with_archive(const char* call, const tiny_archive* archive, Body body) noexcept {
-  return guarded(call, [&] {
-    const std::lock_guard lock(tiny::required(archive, "archive").mutex);
-    body();
-  });
 }
 
 void describe(tiny::JsonWriter& json, const Entry& entry) {
@@ -359,12 +283,10 @@ tiny_status tiny_archive_set_metadata(tiny_archive* archive, const char* key, co
   return with_archive(__func__, archive, [&] {
     const std::string name = &tiny::required(key, "key");
     const std::string text = &tiny::required(value, "value");
-    for (auto& [known, old] : archive->metadata)
-      if (known == name) {
-        old = text;
-        return;
-      }
-    archive->metadata.emplace_back(name, text);
+    if (std::string* old = archive->find_text(name))
+      *old = text;
+    else
+      archive->metadata.emplace_back(name, text);
   });
 }
 
@@ -378,7 +300,7 @@ tiny_status tiny_archive_save(const tiny_archive* archive, const char* path) {
     {
       const std::lock_guard lock(from.mutex);
       for (const auto& entry : from.entries) saving.add(*entry);
-      metadata = from.metadata;
+      metadata.assign(from.metadata.begin(), from.metadata.end());
     }
     saving.write(file, std::move(metadata));
   });

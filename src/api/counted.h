@@ -22,7 +22,9 @@ enum class HandleKind : uint8_t {
   Run,
   Variable,
   Window,
-  CustomOp
+  CustomOp,
+  Optimizer,
+  Loader
 };
 
 class Counted;

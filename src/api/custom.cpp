@@ -41,6 +41,7 @@ struct tiny_custom_op : tiny::CountedAs<tiny::HandleKind::CustomOp> {
   tiny::Ref<UserData> user;
   Callback infer = nullptr;
   Callback run = nullptr;
+  Callback gradient = nullptr;
 };
 
 // Lent to a function for the length of its call.
@@ -72,11 +73,54 @@ void require_ok(tiny_status status, const tiny_custom_call& call, const char* wh
       call.message.empty() ? tiny::cat(what, " returned the status ", status) : call.message);
 }
 
+// Calls a function of the caller's with what runs.
+void run_callback(const tiny::CustomOp& op, void* user, Callback function, const char* what,
+                  const tiny::RunningCall& running) {
+  tiny_custom_call call;
+  call.attributes = &running.attributes;
+  for (const auto& [from, to] :
+       {std::pair(running.inputs, &call.inputs), std::pair(running.outputs, &call.outputs)})
+    for (const tiny::RunningCall::Value& value : from)
+      to->push_back({number_of(value.dtype), {value.dims.begin(), value.dims.end()}, value.data});
+  try {
+    require_ok(function(user, &call), call, what);
+  } catch (const tiny::Error& e) {
+    throw e.at(to_string(op));
+  }
+}
+
+// The gradient of an operator: its outputs are as those inputs of the operator that are floats.
+class CallersGradient : public tiny::CustomOp {
+ public:
+  CallersGradient(const tiny::CustomOp& op, tiny::Ref<UserData> user, Callback run)
+      : CustomOp(op.domain(), op.name() + "'s gradient"), user_(std::move(user)), run_(run) {}
+
+  std::vector<HostCall::Value> infer(const std::string&, std::span<const HostCall::Value> inputs,
+                                     size_t outputs) const override {
+    std::vector<HostCall::Value> out;
+    for (const HostCall::Value& input : inputs)
+      if (input.dtype.is_float() && out.size() < outputs)
+        out.push_back({input.dtype, input.shape, -1});
+    return out;
+  }
+  void run(const tiny::RunningCall& running) const override {
+    run_callback(*this, user_->get(), run_, "its gradient function", running);
+  }
+
+ private:
+  tiny::Ref<UserData> user_;
+  Callback run_;
+};
+
 // A description as a context knows it.
 class CallersOp : public tiny::CustomOp {
  public:
   explicit CallersOp(const tiny_custom_op& op)
-      : CustomOp(op.domain, op.name), user_(op.user), infer_(op.infer), run_(op.run) {}
+      : CustomOp(op.domain, op.name),
+        user_(op.user),
+        infer_(op.infer),
+        run_(op.run),
+        gradient_(op.gradient) {}
 
   std::vector<HostCall::Value> infer(const std::string& attributes,
                                      std::span<const HostCall::Value> inputs,
@@ -104,23 +148,18 @@ class CallersOp : public tiny::CustomOp {
   }
 
   void run(const tiny::RunningCall& running) const override {
-    tiny_custom_call call;
-    call.attributes = &running.attributes;
-    for (const auto& [from, to] :
-         {std::pair(running.inputs, &call.inputs), std::pair(running.outputs, &call.outputs)})
-      for (const tiny::RunningCall::Value& value : from)
-        to->push_back({number_of(value.dtype), {value.dims.begin(), value.dims.end()}, value.data});
-    try {
-      require_ok(run_(user_->get(), &call), call, "its run function");
-    } catch (const tiny::Error& e) {
-      throw e.at(to_string(*this));
-    }
+    run_callback(*this, user_->get(), run_, "its run function", running);
+  }
+  tiny::Ref<const CustomOp> gradient() const override {
+    if (!gradient_) return {};
+    return tiny::make_ref<CallersGradient>(*this, user_, gradient_);
   }
 
  private:
   tiny::Ref<UserData> user_;
   Callback infer_;
   Callback run_;
+  Callback gradient_;
 };
 
 const tiny_custom_call::Value* value_at(const std::vector<tiny_custom_call::Value>& values,
@@ -170,6 +209,12 @@ tiny_status tiny_custom_op_set_infer(tiny_custom_op* op,
 tiny_status tiny_custom_op_set_run(tiny_custom_op* op,
                                    tiny_status (*run)(void* user, tiny_custom_call* call)) {
   return guarded(__func__, [&] { tiny::required(op, "op").run = run; });
+}
+
+tiny_status tiny_custom_op_set_gradient(tiny_custom_op* op,
+                                        tiny_status (*gradient)(void* user,
+                                                                tiny_custom_call* call)) {
+  return guarded(__func__, [&] { tiny::required(op, "op").gradient = gradient; });
 }
 
 tiny_status tiny_context_add_custom_op(tiny_context* context, const tiny_custom_op* op) {

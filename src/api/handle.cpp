@@ -115,8 +115,11 @@ void tiny_context::drain_if_free() {
 
 void tiny_context::drain() {
   const tiny::Inside inside(this);
-  tiny_tensor* list = released.exchange(nullptr);
-  while (list) delete std::exchange(list, list->next);
+  tiny::HoldsNodes* list = released.exchange(nullptr);
+  while (list) {
+    tiny::HoldsNodes* const handle = std::exchange(list, list->next);
+    handle->end(handle);
+  }
 }
 
 void tiny_tensor::hold(tiny::Tensor tensor) {
@@ -144,14 +147,17 @@ void tiny_tensor::hold(tiny::Tensor tensor) {
 
 namespace tiny {
 
-void release_handle(tiny_tensor* tensor) noexcept {
-  if (!is_last_release(tensor)) return;
-  tiny_context* context = tensor->context;
-  tensor->next = context->released.load(std::memory_order_relaxed);
-  while (!context->released.compare_exchange_weak(tensor->next, tensor)) {
+void release_nodes(HoldsNodes* handle) noexcept {
+  tiny_context* context = handle->context;
+  handle->next = context->released.load(std::memory_order_relaxed);
+  while (!context->released.compare_exchange_weak(handle->next, handle)) {
   }
   context->drain_if_free();
   context->release();
+}
+
+void release_handle(tiny_tensor* tensor) noexcept {
+  if (is_last_release(tensor)) release_nodes(tensor);
 }
 
 }  // namespace tiny

@@ -23,6 +23,25 @@
 #include "tensor/tensor.h"
 #include "tiny.h"
 
+namespace tiny {
+
+// A handle that holds nodes.  Nothing virtual: what counts its owners comes first in memory.
+struct HoldsNodes {
+  HoldsNodes(tiny_context& c, void (*e)(HoldsNodes*)) : context(&c), end(e) {}
+
+  tiny_context* context;       // counted while the handle is alive
+  void (*end)(HoldsNodes*);    // deletes it
+  HoldsNodes* next = nullptr;  // on the context's list
+};
+template <class Handle>
+void end_handle(HoldsNodes* handle) {
+  delete static_cast<Handle*>(handle);
+}
+// Of the last owner.
+void release_nodes(HoldsNodes* handle) noexcept;
+
+}  // namespace tiny
+
 struct tiny_options : tiny::CountedAs<tiny::HandleKind::Options> {
   explicit tiny_options(tiny::Flags f) : flags(std::move(f)) {}
 
@@ -54,7 +73,7 @@ struct tiny_context : tiny::CountedAs<tiny::HandleKind::Context> {
   void drain_if_free();
 
   std::atomic<int64_t> references{1};
-  std::atomic<tiny_tensor*> released{nullptr};  // handles that await their end
+  std::atomic<tiny::HoldsNodes*> released{nullptr};  // handles that await their end
   tiny::Ref<tiny::Context> core;
   tiny::FairLock lock;                                               // of building calls
   tiny::DimensionMarks marks{tiny::DimensionMarks::next_context()};  // dies before its graph
@@ -86,15 +105,13 @@ struct tiny_cancel : tiny::CountedAs<tiny::HandleKind::Cancel> {
   tiny::Ref<tiny::CancelToken> token = tiny::make_ref<tiny::CancelToken>();
 };
 
-struct tiny_tensor : tiny::CountedAs<tiny::HandleKind::Tensor> {
-  explicit tiny_tensor(tiny_context& c) : context(&c) {}
+struct tiny_tensor final : tiny::CountedAs<tiny::HandleKind::Tensor>, tiny::HoldsNodes {
+  explicit tiny_tensor(tiny_context& c) : HoldsNodes(c, tiny::end_handle<tiny_tensor>) {}
   // Once, before anybody has the handle; the caller has the context.  Throws nothing for a tensor
   // of known sizes.
   void hold(tiny::Tensor tensor);
 
-  tiny_context* context;        // counted while the handle is alive
-  mutable tiny::Tensor value;   // reading replaces the node by one that has memory
-  tiny_tensor* next = nullptr;  // on the context's list
+  mutable tiny::Tensor value;  // reading replaces the node by one that has memory
 
   // For any thread, without the lock.
   tiny::DType dtype;

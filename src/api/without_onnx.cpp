@@ -147,4 +147,9 @@ tiny_status tiny_model_apply(tiny_model*, tiny_tensor* const*, size_t, tiny_tens
   return refuse(__func__, outputs, output_count);
 }
 
+tiny_status tiny_export_onnx(tiny_tensor* const*, size_t, tiny_tensor* const*, size_t,
+                             const char*) {
+  return refuse(__func__);
+}
+
 }  // extern "C"

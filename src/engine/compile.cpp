@@ -13,6 +13,7 @@
 #include "engine/plan_graph.h"
 #include "engine/program_record.h"
 #include "engine/realize.h"
+#include "engine/versions.h"
 #include "ir/node_map.h"
 #include "schedule/schedule.h"
 #include "shape/shape.h"
@@ -123,11 +124,12 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   return out;
 }
 
-std::vector<UOp> pending_versions(std::span<const UOp> outputs) {
-  std::vector<UOp> found;
-  for (const UOp& u : topological(outputs, has_memory))
-    if (u.op() == Op::After && !has_memory(u)) found.push_back(u);
-  return found;
+std::vector<UOp> pending_versions(const Context& context, std::span<const UOp> outputs,
+                                  std::span<const UOp> inputs) {
+  std::vector<UOp> roots(outputs.begin(), outputs.end());
+  const std::vector<UOp> beside = writes_beside(context, outputs, inputs);
+  roots.insert(roots.end(), beside.begin(), beside.end());
+  return pending_below(roots);
 }
 
 void take_versions(Context& context, std::span<const UOp> versions) {

@@ -39,8 +39,10 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables = {},
                                 const Captured& captured = {});
 
-// The versions below `outputs` that are yet to be written, older ones first.
-std::vector<UOp> pending_versions(std::span<const UOp> outputs);
+// The versions that are yet to be written below `outputs` and what is written beside them, older
+// ones first.
+std::vector<UOp> pending_versions(const Context& context, std::span<const UOp> outputs,
+                                  std::span<const UOp> inputs);
 // The writes belong to a program from now on: the tensors have what their memory holds, whatever
 // runs of the program leave there.  Error{InvalidArgument}, before anything is changed, if a tensor
 // has later writes.

@@ -43,6 +43,10 @@ class CustomOp : public RefCounted {
   virtual std::vector<HostCall::Value> infer(const std::string& attributes,
                                              std::span<const HostCall::Value> inputs,
                                              size_t outputs) const = 0;
+  // The operator that computes its gradient, null if there is none: of its inputs, its outputs, and
+  // what reached each output (left out where nothing did), the gradients of those inputs that are
+  // floats, in their order.
+  virtual Ref<const CustomOp> gradient() const { return {}; }
   // Fills the outputs; on the thread that executes, at the same time as other threads.
   virtual void run(const RunningCall& call) const = 0;
 

@@ -1,8 +1,11 @@
 #include "engine/versions.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
+#include "engine/compile.h"
 #include "engine/realize.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
@@ -20,6 +23,23 @@ const UOp& memory_below(const UOp& version) {
   return *node;
 }
 
+bool is_pending(const UOp& u) {
+  return u.op() == Op::After && !has_memory(u);
+}
+
+// Whether a pending write belongs to the step of a program that reads `memories`: nothing but a
+// program with these inputs could do it, or the program reads what it replaces.
+bool is_of_step(const UOp& version, const NodeSet& known,
+                const std::unordered_set<const RefCounted*>& memories) {
+  bool depends = false;
+  for (const UOp& u : topological(std::vector{version}, has_memory)) {
+    if (!is_input(u)) continue;
+    if (!known.contains(u.node())) return false;
+    depends = true;
+  }
+  return depends || memories.contains(memory_of(memory_below(version)));
+}
+
 int64_t count_of(const UOp& node) {
   return product(shape_of(node)).value();
 }
@@ -31,6 +51,43 @@ std::vector<UOp> live_nodes(const Context& context) {
 }
 
 }  // namespace
+
+std::vector<UOp> pending_below(std::span<const UOp> roots) {
+  std::vector<UOp> found;
+  for (const UOp& u : topological(roots, has_memory))
+    if (is_pending(u)) found.push_back(u);
+  return found;
+}
+
+std::vector<UOp> writes_beside(const Context& context, std::span<const UOp> outputs,
+                               std::span<const UOp> inputs) {
+  const std::vector<UOp> found = pending_below(outputs);
+  if (found.empty()) return {};
+  // A write after one of those is the caller's to list.
+  const auto follows_found = [&](UOp version) {
+    for (; is_pending(version); version = UOp(version.src(0)))
+      if (std::ranges::count(found, version)) return true;
+    return false;
+  };
+  std::vector<UOp> waiting;
+  for (const Cell* cell = context.cells(); cell; cell = cell->next())
+    if (is_pending(cell->node()) && !follows_found(cell->node())) waiting.push_back(cell->node());
+  NodeSet known;
+  for (const UOp& u : inputs) known.insert(u.node());
+  std::vector<UOp> roots(outputs.begin(), outputs.end()), added;
+  for (bool grows = true; std::exchange(grows, false) && !waiting.empty();) {
+    std::unordered_set<const RefCounted*> memories;
+    for (const UOp& u : topological(roots, has_memory))
+      if (has_memory(u) && !is_input(u)) memories.insert(memory_of(u));
+    std::erase_if(waiting, [&](const UOp& version) {
+      if (!is_of_step(version, known, memories)) return false;
+      roots.push_back(version);
+      added.push_back(version);
+      return grows = true;
+    });
+  }
+  return added;
+}
 
 Versions::Versions(Context& context, std::span<const UOp> outputs) : context_(context) {
   find_writes(outputs);

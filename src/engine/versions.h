@@ -14,6 +14,13 @@
 
 namespace tiny {
 
+// The versions below `roots` that are yet to be written, older ones first.
+std::vector<UOp> pending_below(std::span<const UOp> roots);
+// Where something below `outputs` is yet to be written, a step is done as a whole: writes to other
+// tensors that are read for it, and those that depend on `inputs`, the newest version of each.
+std::vector<UOp> writes_beside(const Context& context, std::span<const UOp> outputs,
+                               std::span<const UOp> inputs);
+
 class Versions {
  public:
   // For a schedule that computes `outputs`.

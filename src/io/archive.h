@@ -1,5 +1,7 @@
 // Files of tensors, by the ending of their path: .npy and .pb (an ONNX TensorProto) hold one,
-// .safetensors any number by name.
+// .safetensors any number by name.  What data sets come in is read alone: IDX files (-ubyte, .idx)
+// hold one, CIFAR's (.bin) and pickles (.pkl, .pickle, .meta, no ending) several; so is any of
+// these with .gz behind its ending.
 #pragma once
 
 #include <string>

@@ -132,12 +132,16 @@ SharedBytes open_descriptor(int fd, const std::string& path, const FileAccess& a
   throw Error(Status::Io, cat("cannot write ", path, ": ", system_message(error))).in_file(path);
 }
 
-// A file that is written: beside the regular file that it replaces at the end, if there is one.
+// A file that is written: beside the regular file whose place it takes at the end, or the place
+// where there is none yet.
 class Replacement {
  public:
   explicit Replacement(const std::string& path) : path_(path), fd_(-1) {
     struct stat old{};
-    if (stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode)) open_beside(old);
+    if (lstat(path.c_str(), &old) != 0)
+      open_beside(path, nullptr);
+    else if (stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode))
+      open_instead_of(old);
     if (fd_.get() < 0)
       fd_.reset(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (fd_.get() < 0) refuse_write(path, errno);
@@ -149,29 +153,51 @@ class Replacement {
   }
 
   int descriptor() const { return fd_.get(); }
+  // Whole on the disk before it has the name, and the name on the disk before this returns.
   void finish() {
+    if (!beside_.empty() && fsync(fd_.get()) != 0) refuse_write(path_, errno);
     if (close(fd_.give()) != 0) refuse_write(path_, errno);
     if (beside_.empty()) return;
     if (rename(beside_.c_str(), target_.c_str()) != 0) refuse_write(path_, errno);
     beside_.clear();
+    keep_name();
   }
 
  private:
-  void open_beside(const struct stat& old) {
+  void open_instead_of(const struct stat& old) {
     char* real = realpath(path_.c_str(), nullptr);  // a link stays one
     if (!real) return;
-    target_ = real;
+    const std::string target = real;
     std::free(real);
+    open_beside(target, &old);
+  }
+  // Leaves no descriptor where the folder takes no other file.
+  void open_beside(const std::string& target, const struct stat* old) {
+    target_ = target;
     std::string name = target_ + ".XXXXXX";
     fd_.reset(mkostemp(name.data(), O_CLOEXEC));
     if (fd_.get() < 0) return;
-    if (access(path_.c_str(), W_OK) == 0 && fchmod(fd_.get(), old.st_mode & 07777) == 0) {
+    // A name of its own, with the access that a file which is made here gets.
+    if (!old) {
+      unlink(name.c_str());
+      fd_.reset(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      if (fd_.get() >= 0) beside_ = std::move(name);
+      return;
+    }
+    if (access(path_.c_str(), W_OK) == 0 && fchmod(fd_.get(), old->st_mode & 07777) == 0) {
       beside_ = std::move(name);
       return;
     }
     const int error = errno;
     unlink(name.c_str());
     refuse_write(path_, error);
+  }
+  // A folder that cannot be read, or a file system without such a call, keeps names as it does.
+  void keep_name() const {
+    const size_t slash = target_.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : target_.substr(0, slash + 1);
+    const Descriptor fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd.get() >= 0 && fsync(fd.get()) != 0 && errno == EIO) refuse_write(path_, errno);
   }
 
   const std::string& path_;

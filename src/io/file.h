@@ -92,9 +92,10 @@ inline SharedBytes map_file(const std::string& path, int64_t bytes_max = INT64_M
   return open_file(path, {}, bytes_max);
 }
 
-// Writes the parts, one after the other, into the file at `path`, or throws Error{Io}.  A file that
-// is there is replaced once the new one is whole: who has it mapped keeps it, and it stays if this
-// fails; only where its folder takes no other file it is written in place.
+// Writes the parts, one after the other, into the file at `path`, or throws Error{Io}.  The file
+// gets its name, or takes another's place, once it is whole and on the disk: who has an old one
+// mapped keeps it, and it stays if this fails or the process ends; only where the folder takes no
+// other file it is written in place.
 // What `stop` (may be null) says is thrown on the way.
 void write_file(const std::string& path, std::span<const std::string_view> parts,
                 const StopSignal* stop = nullptr);

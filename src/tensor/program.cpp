@@ -132,7 +132,7 @@ Ref<const TensorProgram> compile_tensors(const Ref<Context>& context,
   }
   if (all.empty()) return program;
   require_values(all, placeholders, variables);
-  const std::vector<UOp> versions = pending_versions(all);
+  const std::vector<UOp> versions = pending_versions(*context, all, placeholders);
   program->compiled = compile_program(*context, copied, placeholders, variables, {false, versions});
   take_versions(*context, versions);
   return program;

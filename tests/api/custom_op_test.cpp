@@ -368,6 +368,99 @@ TEST(CustomOpLimit, IsThatOfTheWholeCall) {
   tiny_context_release(context);
 }
 
+// y = scale * x and, as a second output, the number of elements.
+struct Scaler {
+  tiny_custom_op* op = nullptr;
+  bool was_left_out = false;
+
+  Scaler() {
+    EXPECT_EQ(tiny_custom_op_create("com.example", "Scale", this, nullptr, &op), TINY_OK);
+    EXPECT_EQ(tiny_custom_op_set_infer(op, infer), TINY_OK);
+    EXPECT_EQ(tiny_custom_op_set_run(op, run), TINY_OK);
+  }
+  ~Scaler() { tiny_custom_op_release(op); }
+  Scaler(const Scaler&) = delete;
+  Scaler& operator=(const Scaler&) = delete;
+
+  static tiny_status infer(void*, tiny_custom_call* call) {
+    size_t rank = 0;
+    const int64_t* dims = tiny_custom_call_input_shape(call, 0, &rank);
+    const tiny_status status = tiny_custom_call_set_output(call, 0, TINY_FLOAT32, dims, rank);
+    return status != TINY_OK || tiny_custom_call_output_count(call) < 2
+               ? status
+               : tiny_custom_call_set_output(call, 1, TINY_FLOAT32, nullptr, 0);
+  }
+  static std::span<const float> input(tiny_custom_call* call, size_t i) {
+    size_t rank = 0, count = 1;
+    const int64_t* dims = tiny_custom_call_input_shape(call, i, &rank);
+    for (size_t axis = 0; axis < rank; ++axis) count *= static_cast<size_t>(dims[axis]);
+    return {static_cast<const float*>(tiny_custom_call_input_data(call, i)), count};
+  }
+  static tiny_status run(void*, tiny_custom_call* call) {
+    auto* y = static_cast<float*>(tiny_custom_call_output_data(call, 0));
+    const auto x = input(call, 0);
+    const float scale = input(call, 1)[0];
+    for (size_t i = 0; i < x.size(); ++i) y[i] = scale * x[i];
+    if (auto* count = static_cast<float*>(tiny_custom_call_output_data(call, 1)))
+      *count = static_cast<float>(x.size());
+    return TINY_OK;
+  }
+  // Inputs: x, scale, places (integers), y, count, what reached y, and count.
+  static tiny_status slopes(void* user, tiny_custom_call* call) {
+    EXPECT_EQ(tiny_custom_call_input_count(call), 7u);
+    EXPECT_EQ(tiny_custom_call_output_count(call), 2u);
+    static_cast<Scaler*>(user)->was_left_out = tiny_custom_call_input_dtype(call, 6) == 0;
+    const auto x = input(call, 0), y = input(call, 3), reached = input(call, 5);
+    const float scale = input(call, 1)[0];
+    auto* of_x = static_cast<float*>(tiny_custom_call_output_data(call, 0));
+    auto* of_scale = static_cast<float*>(tiny_custom_call_output_data(call, 1));
+    *of_scale = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_FLOAT_EQ(y[i], scale * x[i]);
+      of_x[i] = scale * reached[i];
+      *of_scale += x[i] * reached[i];
+    }
+    return TINY_OK;
+  }
+};
+
+TEST_P(CustomOp, HasAGradientOfItsOwn) {
+  Scaler scaler;
+  ASSERT_EQ(tiny_custom_op_set_gradient(scaler.op, Scaler::slopes), TINY_OK);
+  ASSERT_EQ(tiny_context_add_custom_op(context_, scaler.op), TINY_OK);
+  tiny_tensor *x = floats({3}, {1, 2, 3}), *scale = floats({}, {4}),
+              *weights = floats({3}, {1, 0, 5});
+  tiny_tensor* places = nullptr;
+  ASSERT_EQ(tiny_arange(context_, TINY_INT64, 3, &places), TINY_OK);
+  tiny_tensor* inputs[] = {x, scale, keep(places)};
+  tiny_tensor* outputs[2];
+  ASSERT_EQ(tiny_op(context_, "com.example", "Scale", 0, inputs, 3, nullptr, outputs, 2), TINY_OK)
+      << tiny_last_error();
+  keep(outputs[1]);
+  tiny_tensor* y = keep(outputs[0]);
+  tiny_tensor* gradients[2];
+  ASSERT_EQ(tiny_gradient(&y, 1, inputs, 2, &weights, 1, 0, gradients, 2), TINY_OK)
+      << tiny_last_error();
+  EXPECT_EQ(read(keep(gradients[0])), (Floats{4, 0, 20}));
+  EXPECT_EQ(read(keep(gradients[1])), Floats{16});
+  EXPECT_TRUE(scaler.was_left_out);
+}
+
+TEST_P(CustomOp, WithoutAGradientStopsOne) {
+  Scaler scaler;
+  ASSERT_EQ(tiny_custom_op_set_gradient(scaler.op, Scaler::slopes), TINY_OK);
+  ASSERT_EQ(tiny_custom_op_set_gradient(scaler.op, nullptr), TINY_OK);
+  EXPECT_EQ(tiny_custom_op_set_gradient(nullptr, Scaler::slopes), TINY_ERROR_INVALID_ARGUMENT);
+  ASSERT_EQ(tiny_context_add_custom_op(context_, scaler.op), TINY_OK);
+  tiny_tensor* inputs[] = {floats({1}, {1}), floats({}, {4})};
+  tiny_tensor *y = nullptr, *gradient = inputs[0];
+  ASSERT_EQ(tiny_op(context_, "com.example", "Scale", 0, inputs, 2, nullptr, &y, 1), TINY_OK);
+  keep(y);
+  EXPECT_EQ(tiny_gradient(&y, 1, inputs, 1, nullptr, 0, 0, &gradient, 1), TINY_ERROR_UNSUPPORTED);
+  EXPECT_EQ(gradient, nullptr);
+  EXPECT_TRUE(error_has("com.example.Scale has no gradient")) << tiny_last_error();
+}
+
 TEST_P(CustomOp, MistakesOfItsFunctionsAreNamed) {
   ASSERT_EQ(add(context_, sorter_), TINY_OK);
   tiny_tensor* x = floats({2}, {2, 1});

@@ -55,6 +55,7 @@ class Operands {
   }
   tiny_tensor* floats(const Ints& dims) { return operand(TINY_FLOAT32, dims, 0.25, 0.5); }
   // 0, 1, .. as positions.
+  tiny_tensor* key() { return operand(TINY_UINT32, {2}, 3, 1); }
   tiny_tensor* positions(const Ints& dims) { return operand(TINY_INT64, dims, 0, 1); }
 
   // The bytes of the values, by a program where operands are its inputs.
@@ -336,6 +337,31 @@ Outputs case_instance_norm(Operands& o) {
 }
 Outputs case_lrn(Operands& o) {
   return MADE(tiny_lrn, o.floats({2, 5, 3}), 3, 0.5, 0.75, 2);
+}
+
+Outputs case_random_key(Operands& o) {
+  return MADE(tiny_random_key, o.context, 7);
+}
+Outputs case_random_split(Operands& o) {
+  return MADE(tiny_random_split, o.key(), 2);
+}
+Outputs case_random_bits(Operands& o) {
+  return MADE(tiny_random_bits, o.key(), 5);
+}
+Outputs case_random_uniform(Operands& o) {
+  return MADE(tiny_random_uniform, o.key(), TINY_FLOAT32, kTwos, 2);
+}
+Outputs case_random_normal(Operands& o) {
+  return MADE(tiny_random_normal, o.key(), TINY_FLOAT32, kTwos, 2);
+}
+Outputs case_random_integers(Operands& o) {
+  return MADE(tiny_random_integers, o.key(), TINY_INT32, kTwos, 2, -3, 9);
+}
+Outputs case_random_permutation(Operands& o) {
+  return MADE(tiny_random_permutation, o.key(), 6);
+}
+Outputs case_random_bernoulli(Operands& o) {
+  return MADE(tiny_random_bernoulli, o.key(), o.floats({2, 3}));
 }
 
 bool is_of_integers(tiny_binary_op op) {

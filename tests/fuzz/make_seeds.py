@@ -6,6 +6,8 @@ Needs the wheels of scripts/requirements.txt.  The files are committed; run this
 import io
 import json
 import pathlib
+import pickle
+import zlib
 
 import numpy as np
 import onnx
@@ -83,6 +85,16 @@ def archives():
     yield "escapes", len(text).to_bytes(8, "little") + text + b"x"
 
 
+def compressed():
+    rows = b"\0\0\x08\x02" + (2).to_bytes(4, "big") + (60).to_bytes(4, "big") + bytes(range(60)) * 2
+    yield "rows", rows
+    yield "floats", b"\0\0\x0d\x01" + (1).to_bytes(4, "big") + b"\x3f\x80\0\0"
+    for name, level, strategy in (("stored", 0, zlib.Z_DEFAULT_STRATEGY), ("fixed", 6, zlib.Z_FIXED),
+                                  ("dynamic", 9, zlib.Z_DEFAULT_STRATEGY), ("codes", 9, zlib.Z_HUFFMAN_ONLY)):  # fmt: skip
+        packer = zlib.compressobj(level, zlib.DEFLATED, 31, 8, strategy)
+        yield name, packer.compress(rows) + packer.flush()
+
+
 OPTIONS = [
     "TILE r0 4; UPCAST r3",
     "TILE r0 6; UPCAST r3; TILE r1 32; TILE r4 16; UPCAST r4; VEC r5",
@@ -106,6 +118,12 @@ def main():
         put("pb", tensor.name, tensor.SerializeToString())
     for name, content in archives():
         put("safetensors", name, content)
+    for name, content in compressed():
+        put("gzip", name, content)
+    for protocol in (2, 3, 4, 5):
+        arrays = {"data": np.arange(6, dtype=np.uint8).reshape(2, 3), "labels": [1, 2, 300, -4], "name": "batch",
+                  "real": np.ones(2, np.float32), "files": ["a", "b"], "none": None, "some": (1.5, True)}  # fmt: skip
+        put("pickle", f"protocol{protocol}", pickle.dumps(arrays, protocol))
     for i, text in enumerate(OPTIONS):
         put("options", f"list{i}", f"{text}\n".encode())
 

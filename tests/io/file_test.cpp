@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "base/error.h"
@@ -136,6 +138,40 @@ TEST_F(Files, BytesOutliveTheirFile) {
 
 TEST_F(Files, LargeFilesStopAtTheLimit) {
   expect_failure(failure_of([&] { map_file(root_ / "model/weights", 9); }), Status::Limit);
+}
+
+// A child writes one generation after the other, each of one letter; it is killed at any time.
+TEST_F(Files, AWriterThatIsKilledLeavesAWholeFile) {
+  constexpr size_t kBytes = 4 << 20;
+  const std::string path = root_ / "state";
+  write_file(path, std::string(kBytes, 'a'));
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = fork();
+    if (child == 0)
+      for (char letter = 'b';; letter = letter == 'z' ? 'b' : static_cast<char>(letter + 1))
+        write_file(path, std::string(kBytes, letter));
+    usleep(static_cast<useconds_t>(2000 + 1700 * round));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const SharedBytes bytes = map_file(path);
+    ASSERT_EQ(bytes.size(), static_cast<int64_t>(kBytes));
+    ASSERT_EQ(bytes.text().find_first_not_of(bytes.text()[0]), std::string_view::npos) << round;
+  }
+}
+
+TEST_F(Files, ANewFileHasItsNameOnceItIsWhole) {
+  const std::string path = root_ / "new";
+  StopSignal stop;
+  stop.set_token(make_ref<CancelToken>());
+  stop.token()->set();
+  const std::string_view parts[] = {"abc"};
+  EXPECT_THROW(write_file(path, parts, &stop), Error);
+  EXPECT_FALSE(fs::exists(path));
+  const mode_t old = umask(027);
+  write_file(path, "abc");
+  umask(old);
+  EXPECT_EQ(map_file(path).text(), "abc");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0640));
 }
 
 TEST_F(Files, DescriptorsAreClosed) {

@@ -259,5 +259,44 @@ TEST_P(GraphProgram, ASecondRunOfAProgramThatWritesIsBusy) {
   EXPECT_EQ(get(total), Floats{static_cast<float>(done)});
 }
 
+// What a training step writes beside its outputs: what they are made of, and what only these inputs
+// can make.
+TEST_P(GraphProgram, AStepIsDoneAsAWhole) {
+  const Tensor x = input({2}), y = input({2});
+  Tensor weight = make({1, 1}), momentum = make({0, 0}), average = make({0, 0});
+  Tensor other = make({5, 5}), later = make({0, 0});
+  assign(momentum, add(mul(momentum, scalar(0.5)), x));
+  assign(weight, sub(weight, momentum));
+  assign(average, add(mul(average, scalar(0.5)), weight));  // read by nothing
+  assign(other, make({6, 6}));                              // has nothing to do with the step
+  assign(later, add(x, y));                                 // no input of the program
+  const Ref<TensorRun> run = run_of(compile({x}, {weight}));
+  run->set_input(0, make({1, 2}));
+  run->execute();
+  run->execute();
+  EXPECT_EQ(get(momentum), (Floats{1.5, 3}));
+  EXPECT_EQ(get(weight), (Floats{-1.5, -4}));
+  EXPECT_EQ(get(average), (Floats{-1.5, -4.5}));
+  EXPECT_EQ(get(other), (Floats{6, 6}));
+  const Ref<TensorRun> both = run_of(compile({x, y}, {later}));
+  both->set_input(0, make({1, 2}));
+  both->set_input(1, make({3, 4}));
+  both->execute();
+  EXPECT_EQ(get(later), (Floats{4, 6}));
+}
+
+// One that writes nothing leaves what is pending alone.
+TEST_P(GraphProgram, WithoutWritesTakesNone) {
+  const Tensor x = input({2});
+  Tensor weight = make({1, 2});
+  const Tensor product = mul(weight, x);
+  assign(weight, sub(weight, x));
+  const Ref<TensorRun> run = run_of(compile({x}, {product}));
+  run->set_input(0, make({3, 4}));
+  run->execute();
+  run->execute();
+  EXPECT_EQ(output(run, 0), (Floats{3, 8}));
+}
+
 }  // namespace
 }  // namespace tiny

@@ -121,8 +121,44 @@ static class TensorTest {
     var bad = context.Op("Reverse", 0, new[] {x}, 1, "test", "{\"fail\": 1}");
     var error = Throws<TinyException>(() => bad[0].ToArray<float>(), "its exception");
     Check(error.Message.Contains("as it was asked to"), "its message");
+    Throws<TinyException>(() => Library.Gradient(new[] {reversed[0].Sum()}, new[] {x}), "no gradient");
+    context.AddOperator("test", "Cube", (attributes, inputs, count) => new[] {inputs[0]}, call => {
+      call.Write(0, Array.ConvertAll(call.Read<float>(0), v => v * v * v));
+    }, call => {  // x, x^3, what reached it
+      float[] of = call.Read<float>(0), reached = call.Read<float>(2);
+      for (int i = 0; i < of.Length; ++i) of[i] *= 3 * of[i] * reached[i];
+      call.Write(0, of);
+    });
+    var cubes = context.Op("Cube", 0, new[] {x}, 1, "test")[0];
+    Same(Library.Gradient(new[] {cubes}, new[] {x}, new[] {x})[0].ToArray<float>(), new float[] {3, 24, 81},
+         "a gradient of delegates");
     Throws<TinyException>(() => context.AddOperator("test", "Reverse", (a, i, n) => null, call => {}),
                           "a second of the name");
+  }
+
+  // A straight line that is found by steps of an optimiser, in a program.
+  static void Training(Context context) {
+    var x = context.RandomKey(1).RandomUniform(Dtype.Float32, new long[] {32});
+    var y = x * 3.0 + 0.5;
+    var slope = Tensor.Of(context, new float[] {0}).Reshape(new long[0]);
+    var offset = Tensor.Of(context, new float[] {0}).Reshape(new long[0]);
+    var optimizer = Optimizer.Create(context, OptimizerKind.Sgd);
+    Check(optimizer.Add(new[] {slope, offset}) == 0, "the first group");
+    optimizer.Set(0, "momentum", 0.9);
+    optimizer.Set(0, "lr", 0.1);
+    var input = context.Input(Dtype.Float32, new long[] {32});
+    var wanted = context.Input(Dtype.Float32, new long[] {32});
+    var error = slope * input + offset - wanted;
+    var loss = (error * error).Mean();
+    optimizer.Step(Library.Gradient(new[] {loss}, new[] {slope, offset}));
+    var run = Run.Create(Program.Compile(new[] {input, wanted}, new[] {loss, slope, offset}));
+    run.SetInput(0, x);
+    run.SetInput(1, y);
+    for (int i = 0; i < 300; ++i) run.Execute();
+    Check(Math.Abs(slope.ToArray<float>()[0] - 3) < 1e-2 && Math.Abs(offset.ToArray<float>()[0] - 0.5) < 1e-2,
+          "a line is found");
+    Check(optimizer.StateName(1) == "momentum_buffer.0" && optimizer.StateCount() == 3, "what is kept");
+    Throws<TinyException>(() => optimizer.Set(0, "momentun", 0.5), "no such setting");
   }
 
   static void Errors(Context context) {
@@ -178,9 +214,30 @@ static class TensorTest {
         Same(archive.Get("b").ToArray<long>(), new long[] {Far}, "another");
         var error = Throws<TinyException>(() => archive.Get("c"), "a name that is not there");
         Check(error.Message.Contains("known:"), "the names that are");
+        using (var state = Archive.Create(context))
+        using (var weight = Tensor.Of(context, new float[] {0, 0})) {
+          state.Set("a", weight);
+          Throws<TinyException>(() => state.Assign(archive), "a name that the state lacks");
+          state.Assign(archive, partial: true);
+          Same(weight.ToArray<float>(), new float[] {1, 2}, "a state that is put back");
+        }
+        archive.Remove("a");
+        Check(archive.Count == 1, "a name that is gone");
       }
     } finally {
       System.IO.File.Delete(path);
+    }
+  }
+
+  static void Batches(Context context) {
+    using (var x = Tensor.Of(context, new float[] {0, 1, 2, 3, 4}))
+    using (var loader = Loader.Create(new[] {x}, 2, 0, 1)) {
+      var rows = new List<long>();
+      for (long n; (n = loader.Next()) > 0;) rows.Add(n);
+      Same(rows.ToArray(), new long[] {2, 2, 1}, "the batches of an epoch");
+      loader.Seek(4, 2);
+      loader.Next();
+      Same(loader.Tensor(0).ToArray<float>(), new float[] {4}, "a batch");
     }
   }
 
@@ -437,8 +494,10 @@ static class TensorTest {
       Dimensions(context);
       Operators(context);
       OwnOperators(context);
+      Training(context);
       Errors(context);
       Files(context);
+      Batches(context);
       Dlpack(context);
       Arithmetics(context);
       Variables(context);

@@ -63,6 +63,23 @@ class CustomOp(unittest.TestCase):
             self.assertEqual(run.output_tensor(0).tolist(), [2 * v for v in reversed(values)])
         self.assertEqual(calls, [(3,), (2,)])
 
+    def test_gradients(self):
+        @tiny.custom_op("test", "Cube", context=self.context, gradient=lambda x, y, reached: 3 * x * x * reached)
+        def cube(x):
+            return x ** 3
+
+        x = self.tensor([1.0, 2.0, 3.0])
+        self.assertEqual(tiny.gradient([(cube(x) * 2).sum()], [x])[0].tolist(), [6.0, 24.0, 54.0])
+        of_gradient, = tiny.gradient([cube(x)], [x], upstream=[x])
+        self.assertEqual(of_gradient.tolist(), [3.0, 24.0, 81.0])
+
+        @tiny.custom_op("test", "Same", context=self.context)
+        def same(x):
+            return x
+
+        with self.assertRaisesRegex(tiny.Error, "test.Same has no gradient"):
+            tiny.gradient([same(x).sum()], [x])
+
     def test_exceptions_end_the_call(self):
         @tiny.custom_op("test", "Bad", infer=lambda x, fail=0: x if fail < 2 else 1 / 0, context=self.context)
         def bad(x, fail=0):

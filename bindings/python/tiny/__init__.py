@@ -30,7 +30,8 @@ _os.register_at_fork(after_in_child=lambda: native.tiny_set_main_thread(_threadi
 
 from . import methods  # noqa: E402  attaches the methods
 from .methods import *  # noqa: E402,F401,F403
-from . import _callbacks, _model, _run, _window  # noqa: E402,F401  Options.set_log, Model.run, Tensor.conv
+from . import _callbacks, _loader, _model, _run, _window  # noqa: E402,F401  Options.set_log, Model.run, Tensor.conv
+from . import state  # noqa: E402,F401
 from ._archive import load, save  # noqa: E402,F401
 from ._custom import CustomOp, Spec, custom_op  # noqa: E402,F401
 from ._dimension import Dim  # noqa: E402,F401  n + 1

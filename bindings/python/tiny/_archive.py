@@ -1,4 +1,4 @@
-"""What Python users expect of files of tensors beside the header's functions: dicts."""
+"""What Python users expect of files of tensors and of states beside the header's functions: dicts."""
 
 from .native import Archive, Tensor
 from ._tensor import default_context
@@ -16,13 +16,61 @@ def load(path, context=None) -> dict[str, Tensor]:
 
 def save(path, tensors, metadata=None) -> None:
     """Writes a dict of tensors, and one of texts, as a .safetensors file; one tensor also as .npy or .pb."""
-    context = next((tensor.context for tensor in tensors.values()), None) or default_context()
-    archive = Archive.create(context)
-    for name, tensor in tensors.items():
-        archive.set(name, tensor)
+    archive = _state_of(tensors)
     for key, value in (metadata or {}).items():
         archive.set_metadata(key, value)
     archive.save(str(path))
+
+
+def get_state_dict(obj, prefix="", tensor_type=Tensor) -> dict[str, Tensor]:
+    """The tensors of an object by dotted names: of its attributes, of lists and tuples by position, of dicts by
+    key; a tensor that is reached by several ways, by each of them."""
+    if isinstance(obj, tensor_type):
+        return {prefix.strip("."): obj}
+    if hasattr(obj, "_asdict"):  # a named tuple
+        parts = obj._asdict()
+    elif isinstance(obj, (list, tuple)):
+        parts = dict(enumerate(obj))
+    elif isinstance(obj, dict):
+        parts = obj
+    else:
+        parts = getattr(obj, "__dict__", {})
+    found = {}
+    for name, part in parts.items():
+        found.update(get_state_dict(part, f"{prefix}{name}.", tensor_type))
+    return found
+
+
+def get_parameters(obj) -> list[Tensor]:
+    """The tensors of an object, in the order of get_state_dict, each once."""
+    return list({id(tensor): tensor for tensor in get_state_dict(obj).values()}.values())
+
+
+def _state_of(tensors) -> Archive:
+    context = next((tensor.context for tensor in tensors.values()), None) or default_context()
+    state = Archive.create(context)
+    for name, tensor in tensors.items():
+        state.set(name, tensor)
+    return state
+
+
+def load_state_dict(model, state_dict, strict=True) -> None:
+    """Puts a state (a dict of tensors by name, an Archive, or the path of a file) back into the tensors of `model`.
+    Where `strict` is false, names that only one of them has are passed over."""
+    target = _state_of(get_state_dict(model))
+    if isinstance(state_dict, dict):
+        state_dict = _state_of(state_dict)
+    elif not isinstance(state_dict, Archive):
+        state_dict = Archive.load(target.context, str(state_dict))
+    target.assign(state_dict, partial=not strict)
+
+
+safe_load = load
+
+
+def safe_save(tensors, path, metadata=None) -> None:
+    """save(path, tensors, metadata), in the order of arguments that tinygrad and safetensors have."""
+    save(path, tensors, metadata)
 
 
 Archive.names = _names
@@ -31,3 +79,4 @@ Archive.__iter__ = lambda self: iter(_names(self))
 Archive.__contains__ = lambda self, name: name in _names(self)
 Archive.__getitem__ = lambda self, name: self.get(name)
 Archive.__setitem__ = lambda self, name, tensor: self.set(name, tensor)
+Archive.__delitem__ = lambda self, name: self.remove(name)

@@ -61,14 +61,15 @@ def _fill(output, result):
 class CustomOp:
     """An operator of a domain; called with tensors it gives tensors, not computed."""
 
-    def __init__(self, domain, name, function, infer=None, outputs=1):
+    def __init__(self, domain, name, function, infer=None, outputs=1, gradient=None):
         self.domain, self.name, self.outputs = domain, name, outputs
-        self._function, self._infer = function, infer
+        self._function, self._infer, self._gradient = function, infer, gradient
         functools.update_wrapper(self, function)
 
     def register(self, context):
         """The context's graphs and models know the operator from now on."""
-        native.tiny_add_operator(context, self.domain, self.name, (self._infer_call, self._run_call))
+        calls = (self._infer_call, self._run_call) + ((self._gradient_call,) if self._gradient else ())
+        native.tiny_add_operator(context, self.domain, self.name, calls)
         return self
 
     def __call__(self, *inputs, outputs=None, **attributes):
@@ -81,19 +82,27 @@ class CustomOp:
         return [(int(dtype), list(shape)) for dtype, shape in found]
 
     def _run_call(self, attributes, inputs, outputs):
-        results = self._function(*map(_array, inputs), **json.loads(attributes))
+        self._fill_all(self._function, attributes, inputs, outputs, f"{self.domain}.{self.name}")
+
+    def _gradient_call(self, attributes, inputs, outputs):
+        self._fill_all(self._gradient, attributes, inputs, outputs, f"the gradient of {self.domain}.{self.name}")
+
+    @staticmethod
+    def _fill_all(function, attributes, inputs, outputs, what):
+        results = function(*map(_array, inputs), **json.loads(attributes))
         results = results if isinstance(results, (list, tuple)) else [results]
-        for output, result in zip(outputs, _counted(results, len(outputs), f"{self.domain}.{self.name}")):
+        for output, result in zip(outputs, _counted(results, len(outputs), what)):
             _fill(output, result)
 
 
-def custom_op(domain, name, infer=None, outputs=1, context=None):
+def custom_op(domain, name, infer=None, outputs=1, context=None, gradient=None):
     """Makes an operator of the function: arrays in (NumPy's, valid for the call; memoryviews without NumPy), with
     attributes as keywords, an array or a tuple of arrays out, which are copied.  `infer` gets a Spec for each input and
     the attributes, and returns a Spec for each output; None: outputs are as the first input.  Dimensions that runs bind
     are numbers to be passed on as they are.  Both are called with the interpreter's lock, and may not use the context;
     an exception ends the call that builds or runs with tiny.Error.  It is registered in `context`, or the default
-    one; CustomOp.register adds others."""
+    one; CustomOp.register adds others.  `gradient` is for tiny.gradient: it gets the inputs, the outputs, and what
+    reached each output (None where nothing did), and returns the gradients of those inputs that are floats."""
     def decorate(function):
-        return CustomOp(domain, name, function, infer, outputs).register(context or default_context())
+        return CustomOp(domain, name, function, infer, outputs, gradient).register(context or default_context())
     return decorate

@@ -5,7 +5,8 @@ import os
 from . import native
 from ._operands import made
 from ._tensor import tensor
-from .native import Model, Tensor
+from .methods import export_onnx
+from .native import Model, Tensor, Variable
 
 
 def _input(model, index, value):
@@ -43,6 +44,33 @@ def _apply(self, inputs):
     return [made(self, output) for output in outputs]
 
 
+def _placeholders(self, sizes=None):
+    """Placeholders (tiny_input) of the model's inputs, with their names.  A dimension that it leaves free has the size
+    that the dict `sizes` has under its name, or is a variable of its name."""
+    sizes, made_of = dict(sizes or {}), []
+    for i in range(self.input_count):
+        dims = []
+        for axis, dim in enumerate(self.input_shape(i)):
+            if dim == -1:
+                name = self.input_dim_name(i, axis) or f"{self.input_name(i)}.{axis}"
+                if name not in sizes:
+                    sizes[name] = Variable.create(self.context, name, 2, 4096).dim
+                dim = sizes[name]
+            dims.append(dim)
+        made_of.append(self.context.input(self.input_dtype(i), dims))
+        made_of[-1].set_name(self.input_name(i))
+    return made_of
+
+
+def _export(self, path, sizes=None):
+    """Writes the model anew (tiny_export_onnx), with the inputs that placeholders(sizes) makes."""
+    inputs = self.placeholders(sizes)
+    outputs = self.apply(inputs)
+    for i, output in enumerate(outputs):
+        output.set_name(self.output_name(i))
+    export_onnx(inputs, outputs, os.fspath(path))
+
+
 _load_file = Model.load
 
 
@@ -56,4 +84,6 @@ def _load(context, source):
 
 Model.run = _run
 Model.apply = _apply
+Model.placeholders = _placeholders
+Model.export = _export
 Model.load = staticmethod(_load)

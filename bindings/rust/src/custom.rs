@@ -80,10 +80,13 @@ fn length_of<T: Element>(spec: Option<Spec>) -> usize {
     }
 }
 
-struct Functions<I, R> {
+struct Functions<I, R, G> {
     infer: I,
     run: R,
+    gradient: Option<G>,
 }
+
+type NoGradient = fn(&mut OperatorCall) -> std::result::Result<(), String>;
 
 /// A failure's text goes to the caller; a panic is one.
 fn finish(call: *mut ffi::tiny_custom_call, result: std::thread::Result<std::result::Result<(), String>>) -> i32 {
@@ -97,11 +100,11 @@ fn finish(call: *mut ffi::tiny_custom_call, result: std::thread::Result<std::res
     ffi::TINY_ERROR_INVALID_ARGUMENT as i32
 }
 
-unsafe extern "C" fn call_infer<I, R>(user: *mut c_void, raw: *mut ffi::tiny_custom_call) -> i32
+unsafe extern "C" fn call_infer<I, R, G>(user: *mut c_void, raw: *mut ffi::tiny_custom_call) -> i32
 where
     I: Fn(&str, &[Option<Spec>], usize) -> std::result::Result<Vec<Spec>, String>,
 {
-    let functions = &*(user as *const Functions<I, R>);
+    let functions = &*(user as *const Functions<I, R, G>);
     let result = catch_unwind(AssertUnwindSafe(|| {
         let call = OperatorCall { raw: &mut *raw };
         let inputs: Vec<_> =
@@ -118,18 +121,30 @@ where
     finish(raw, result)
 }
 
-unsafe extern "C" fn call_run<I, R>(user: *mut c_void, raw: *mut ffi::tiny_custom_call) -> i32
+unsafe extern "C" fn call_run<I, R, G>(user: *mut c_void, raw: *mut ffi::tiny_custom_call) -> i32
 where
     R: Fn(&mut OperatorCall) -> std::result::Result<(), String>,
 {
-    let functions = &*(user as *const Functions<I, R>);
+    let functions = &*(user as *const Functions<I, R, G>);
     let result =
         catch_unwind(AssertUnwindSafe(|| (functions.run)(&mut OperatorCall { raw: &mut *raw })));
     finish(raw, result)
 }
 
-unsafe extern "C" fn drop_functions<I, R>(user: *mut c_void) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(Box::from_raw(user as *mut Functions<I, R>))));
+unsafe extern "C" fn call_gradient<I, R, G>(user: *mut c_void, raw: *mut ffi::tiny_custom_call) -> i32
+where
+    G: Fn(&mut OperatorCall) -> std::result::Result<(), String>,
+{
+    let functions = &*(user as *const Functions<I, R, G>);
+    let result = catch_unwind(AssertUnwindSafe(|| match &functions.gradient {
+        Some(gradient) => gradient(&mut OperatorCall { raw: &mut *raw }),
+        None => Err("there is no gradient".to_string()),
+    }));
+    finish(raw, result)
+}
+
+unsafe extern "C" fn drop_functions<I, R, G>(user: *mut c_void) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(Box::from_raw(user as *mut Functions<I, R, G>))));
 }
 
 impl Context {
@@ -144,21 +159,50 @@ impl Context {
             + Send + Sync + 'static,
         R: Fn(&mut OperatorCall) -> std::result::Result<(), String> + Send + Sync + 'static,
     {
+        self.add_functions(domain, name, Functions { infer, run, gradient: None::<NoGradient> })
+    }
+
+    /// The same with a gradient (`tiny::gradient`): its inputs are those of the operator, then its
+    /// outputs, then what reached each output (left out where nothing did); its outputs are the
+    /// gradients of those inputs that are floats.
+    pub fn add_operator_with_gradient<I, R, G>(
+        &self, domain: &str, name: &str, infer: I, run: R, gradient: G,
+    ) -> Result<()>
+    where
+        I: Fn(&str, &[Option<Spec>], usize) -> std::result::Result<Vec<Spec>, String>
+            + Send + Sync + 'static,
+        R: Fn(&mut OperatorCall) -> std::result::Result<(), String> + Send + Sync + 'static,
+        G: Fn(&mut OperatorCall) -> std::result::Result<(), String> + Send + Sync + 'static,
+    {
+        self.add_functions(domain, name, Functions { infer, run, gradient: Some(gradient) })
+    }
+
+    fn add_functions<I, R, G>(&self, domain: &str, name: &str, functions: Functions<I, R, G>) -> Result<()>
+    where
+        I: Fn(&str, &[Option<Spec>], usize) -> std::result::Result<Vec<Spec>, String>
+            + Send + Sync + 'static,
+        R: Fn(&mut OperatorCall) -> std::result::Result<(), String> + Send + Sync + 'static,
+        G: Fn(&mut OperatorCall) -> std::result::Result<(), String> + Send + Sync + 'static,
+    {
+        let has_gradient = functions.gradient.is_some();
         let (domain, name) = (c_text(Some(domain))?, c_text(Some(name))?);
-        let user = Box::into_raw(Box::new(Functions { infer, run })) as *mut c_void;
+        let user = Box::into_raw(Box::new(functions)) as *mut c_void;
         let mut op = ptr::null_mut();
         let texts = [&domain, &name].map(|t| t.as_ref().map_or(ptr::null(), |t| t.as_ptr()));
         unsafe {
             let made = ffi::tiny_custom_op_create(
-                texts[0], texts[1], user, Some(drop_functions::<I, R>), &mut op,
+                texts[0], texts[1], user, Some(drop_functions::<I, R, G>), &mut op,
             );
             if made != 0 {
                 let error = check(made);
-                drop_functions::<I, R>(user);
+                drop_functions::<I, R, G>(user);
                 return error;
             }
-            ffi::tiny_custom_op_set_infer(op, Some(call_infer::<I, R>));
-            ffi::tiny_custom_op_set_run(op, Some(call_run::<I, R>));
+            ffi::tiny_custom_op_set_infer(op, Some(call_infer::<I, R, G>));
+            ffi::tiny_custom_op_set_run(op, Some(call_run::<I, R, G>));
+            if has_gradient {
+                ffi::tiny_custom_op_set_gradient(op, Some(call_gradient::<I, R, G>));
+            }
             let added = check(ffi::tiny_context_add_custom_op(self.raw.as_ptr(), op));
             ffi::tiny_custom_op_release(op);
             added

@@ -3,9 +3,9 @@
 pub const TINY_RANK_MAX: u32 = 16;
 pub const TINY_DIM_FREE: i32 = -1;
 pub const TINY_VERSION_MAJOR: u32 = 0;
-pub const TINY_VERSION_MINOR: u32 = 2;
+pub const TINY_VERSION_MINOR: u32 = 3;
 pub const TINY_VERSION_PATCH: u32 = 0;
-pub const TINY_ABI_VERSION: u32 = 2;
+pub const TINY_ABI_VERSION: u32 = 3;
 pub type __int32_t = ::std::os::raw::c_int;
 pub type __uint32_t = ::std::os::raw::c_uint;
 pub type __int64_t = ::std::os::raw::c_long;
@@ -101,6 +101,10 @@ pub const TINY_FLAG_COLUMNS_FIRST: _bindgen_ty_3 = 32;
 pub const TINY_FLAG_CEIL_MODE: _bindgen_ty_3 = 64;
 pub const TINY_FLAG_COUNT_INCLUDE_PAD: _bindgen_ty_3 = 128;
 pub const TINY_FLAG_READ_ONLY: _bindgen_ty_3 = 256;
+pub const TINY_FLAG_ALLOW_UNUSED: _bindgen_ty_3 = 512;
+pub const TINY_FLAG_PARTIAL: _bindgen_ty_3 = 1024;
+pub const TINY_FLAG_SHUFFLE: _bindgen_ty_3 = 2048;
+pub const TINY_FLAG_DROP_LAST: _bindgen_ty_3 = 4096;
 pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -1066,6 +1070,19 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_archive_remove(
+        archive: *mut tiny_archive,
+        name: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_archive_assign(
+        target: *const tiny_archive,
+        source: *const tiny_archive,
+        flags: tiny_flags,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_archive_set_metadata(
         archive: *mut tiny_archive,
         key: *const ::std::os::raw::c_char,
@@ -1073,9 +1090,61 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_archive_metadata(
+        archive: *const tiny_archive,
+        key: *const ::std::os::raw::c_char,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_archive_save(
         archive: *const tiny_archive,
         path: *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_loader {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_loader_create(
+        arrays: *const *mut tiny_tensor,
+        count: usize,
+        batch: i64,
+        seed: i64,
+        ahead: usize,
+        flags: tiny_flags,
+        out: *mut *mut tiny_loader,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_retain(loader: *mut tiny_loader);
+}
+extern "C" {
+    pub fn tiny_loader_release(loader: *mut tiny_loader);
+}
+extern "C" {
+    pub fn tiny_loader_batch_count(loader: *const tiny_loader, out: *mut i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_next(loader: *mut tiny_loader, out: *mut i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_tensor(
+        loader: *mut tiny_loader,
+        index: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_seek(loader: *mut tiny_loader, epoch: i64, batch: i64) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loader_place(
+        loader: *const tiny_loader,
+        epoch: *mut i64,
+        batch: *mut i64,
     ) -> tiny_status;
 }
 extern "C" {
@@ -1089,6 +1158,170 @@ extern "C" {
         attributes: *const ::std::os::raw::c_char,
         outputs: *mut *mut tiny_tensor,
         output_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_gradient(
+        losses: *const *mut tiny_tensor,
+        loss_count: usize,
+        wrt: *const *mut tiny_tensor,
+        wrt_count: usize,
+        upstream: *const *mut tiny_tensor,
+        upstream_count: usize,
+        flags: tiny_flags,
+        gradients: *mut *mut tiny_tensor,
+        count: usize,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_optimizer {
+    _unused: [u8; 0],
+}
+pub type tiny_optimizer_kind = i32;
+pub const TINY_OPTIMIZER_KIND_SGD: _bindgen_ty_10 = 1;
+pub const TINY_OPTIMIZER_KIND_ADAM: _bindgen_ty_10 = 2;
+pub const TINY_OPTIMIZER_KIND_ADAMW: _bindgen_ty_10 = 3;
+pub const TINY_OPTIMIZER_KIND_LAMB: _bindgen_ty_10 = 4;
+pub const TINY_OPTIMIZER_KIND_LARS: _bindgen_ty_10 = 5;
+pub const TINY_OPTIMIZER_KIND_MUON: _bindgen_ty_10 = 6;
+pub const TINY_OPTIMIZER_KIND_RMSPROP: _bindgen_ty_10 = 7;
+pub const TINY_OPTIMIZER_KIND_ADAGRAD: _bindgen_ty_10 = 8;
+pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn tiny_optimizer_create(
+        context: *mut tiny_context,
+        kind: tiny_optimizer_kind,
+        out: *mut *mut tiny_optimizer,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_retain(optimizer: *mut tiny_optimizer);
+}
+extern "C" {
+    pub fn tiny_optimizer_release(optimizer: *mut tiny_optimizer);
+}
+extern "C" {
+    pub fn tiny_optimizer_add(
+        optimizer: *mut tiny_optimizer,
+        parameters: *const *mut tiny_tensor,
+        count: usize,
+        group: *mut i64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_set(
+        optimizer: *mut tiny_optimizer,
+        group: i64,
+        name: *const ::std::os::raw::c_char,
+        value: f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_get(
+        optimizer: *const tiny_optimizer,
+        group: i64,
+        name: *const ::std::os::raw::c_char,
+        value: *mut f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_rate(
+        optimizer: *mut tiny_optimizer,
+        group: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_step(
+        optimizer: *mut tiny_optimizer,
+        gradients: *const *mut tiny_tensor,
+        count: usize,
+        skip: *const tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_state_count(
+        optimizer: *mut tiny_optimizer,
+        out: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_state_name(
+        optimizer: *mut tiny_optimizer,
+        index: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_optimizer_state(
+        optimizer: *mut tiny_optimizer,
+        index: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_key(
+        context: *mut tiny_context,
+        seed: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_split(
+        key: *const tiny_tensor,
+        count: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_bits(
+        key: *const tiny_tensor,
+        count: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_uniform(
+        key: *const tiny_tensor,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_normal(
+        key: *const tiny_tensor,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_integers(
+        key: *const tiny_tensor,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        low: i64,
+        high: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_permutation(
+        key: *const tiny_tensor,
+        count: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_bernoulli(
+        key: *const tiny_tensor,
+        p: *const tiny_tensor,
+        out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 #[repr(C)]
@@ -1131,6 +1364,17 @@ extern "C" {
     pub fn tiny_custom_op_set_run(
         op: *mut tiny_custom_op,
         run: ::std::option::Option<
+            unsafe extern "C" fn(
+                user: *mut ::std::os::raw::c_void,
+                call: *mut tiny_custom_call,
+            ) -> tiny_status,
+        >,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_custom_op_set_gradient(
+        op: *mut tiny_custom_op,
+        gradient: ::std::option::Option<
             unsafe extern "C" fn(
                 user: *mut ::std::os::raw::c_void,
                 call: *mut tiny_custom_call,
@@ -1281,12 +1525,12 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_kind = i32;
-pub const TINY_KIND_TENSOR: _bindgen_ty_10 = 0;
-pub const TINY_KIND_SEQUENCE: _bindgen_ty_10 = 1;
-pub const TINY_KIND_OPTIONAL: _bindgen_ty_10 = 2;
-pub const TINY_KIND_MAP: _bindgen_ty_10 = 3;
-pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_10 = 4;
-pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+pub const TINY_KIND_TENSOR: _bindgen_ty_11 = 0;
+pub const TINY_KIND_SEQUENCE: _bindgen_ty_11 = 1;
+pub const TINY_KIND_OPTIONAL: _bindgen_ty_11 = 2;
+pub const TINY_KIND_MAP: _bindgen_ty_11 = 3;
+pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_11 = 4;
+pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_model_input_kind(
         model: *const tiny_model,
@@ -1397,6 +1641,15 @@ extern "C" {
         input_count: usize,
         outputs: *mut *mut tiny_tensor,
         output_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_export_onnx(
+        inputs: *const *mut tiny_tensor,
+        input_count: usize,
+        outputs: *const *mut tiny_tensor,
+        output_count: usize,
+        path: *const ::std::os::raw::c_char,
     ) -> tiny_status;
 }
 #[repr(C)]

@@ -205,6 +205,24 @@ impl Layout {
 
 /// Any number is a valid value: a newer library may have more of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct OptimizerKind(pub i32);
+
+impl OptimizerKind {
+    pub const SGD: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_SGD as i32);
+    pub const ADAM: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_ADAM as i32);
+    pub const ADAMW: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_ADAMW as i32);
+    /// You et al. 2019
+    pub const LAMB: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_LAMB as i32);
+    /// You et al. 2017
+    pub const LARS: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_LARS as i32);
+    /// Jordan et al. 2024, in float32; parameters are matrices, or become them
+    pub const MUON: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_MUON as i32);
+    pub const RMSPROP: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_RMSPROP as i32);
+    pub const ADAGRAD: OptimizerKind = OptimizerKind(ffi::TINY_OPTIMIZER_KIND_ADAGRAD as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Kind(pub i32);
 
 impl Kind {
@@ -336,6 +354,12 @@ impl Context {
         let mut outputs = vec![ptr::null_mut(); output_count];
         check(unsafe { ffi::tiny_op(self.raw.as_ptr(), domain.as_ref().map_or(ptr::null(), |t| t.as_ptr()), op.as_ref().map_or(ptr::null(), |t| t.as_ptr()), opset, inputs_raw.as_ptr() as *const _, inputs_raw.len(), attributes.as_ref().map_or(ptr::null(), |t| t.as_ptr()), outputs.as_mut_ptr(), outputs.len()) })?;
         Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.clone())).collect())
+    }
+
+    pub fn random_key(&self, seed: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_key(self.raw.as_ptr(), seed, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.clone()))
     }
 
     /// Arithmetic with dimensions of a context and with numbers: `out` gets a number if the result is one whatever the variables are (n - n), else what stands for it: the same for equal ones (n + n, 2 * n).  What may be further from 0 than 2^40 is TINY_ERROR_LIMIT.  A result may be negative, as a position in tiny_slice; as a size it must be known not to be.
@@ -1265,7 +1289,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), or .safetensors, of which it must be the only tensor: TINY_ERROR_INVALID_ARGUMENT lists the names if there are several.
+    /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), .safetensors, or what data sets come in: -ubyte or .idx (MNIST's format), .bin (the binary version of CIFAR), and .pkl, .pickle, .meta or no ending at all (a Python pickle, such as CIFAR's, of a dict of NumPy arrays, lists of integers and texts; nothing is executed, what it cannot be without is TINY_ERROR_UNSUPPORTED).  Any of them may be compressed, with .gz behind it.  What has several tensors is TINY_ERROR_INVALID_ARGUMENT here, with their names.  Data sets and .gz are since 0.3, and not written.
     pub fn load(context: &Context, path: &str) -> Result<Tensor> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1273,12 +1297,64 @@ impl Tensor {
         Ok(Tensor::from_raw(out, context.clone()))
     }
 
-    /// Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is replaced once the new one is whole.
+    /// Writes such a file.  `name` (may be NULL: "") is the name in a .pb or .safetensors.  A file that is there is replaced once the new one is whole and on the disk: whenever the process or the machine ends, one of the two is there as a whole.  (Beside it there may be what was written by then, under the name with six more letters.)
     pub fn save(&self, path: &str, name: Option<&str>) -> Result<()> {
         let path = c_text(Some(path))?;
         let name = c_text(name)?;
         check(unsafe { ffi::tiny_tensor_save(self.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
         Ok(())
+    }
+
+    /// `count` keys, \[count, 2\], which have nothing to do with each other or with other numbers of `key`.
+    pub fn random_split(&self, count: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_split(self.raw.as_ptr(), count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// `count` uint32, all as likely as each other: those of JAX's threefry_2x32 at 0, 1, ..
+    pub fn random_bits(&self, count: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_bits(self.raw.as_ptr(), count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Floats of at least 0 and below 1.
+    pub fn random_uniform(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_uniform(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Floats of mean 0 and variance 1, normally distributed.
+    pub fn random_normal(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_normal(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Integers from `low` to below `high`.
+    pub fn random_integers(&self, dtype: Dtype, dims: &[i64], low: i64, high: i64) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_integers(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, low, high, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// 0, 1, .. count-1 in any order, int64.
+    pub fn random_permutation(&self, count: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_permutation(self.raw.as_ptr(), count, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Bools of p's shape, true with the probability that stands there.
+    pub fn random_bernoulli(&self, p: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_bernoulli(self.raw.as_ptr(), p.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
     }
 }
 
@@ -1493,7 +1569,7 @@ impl Archive {
         Ok(Archive::from_raw(out, context.clone()))
     }
 
-    /// The tensors of a .safetensors, or the one of a .npy (named "") or .pb.  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
+    /// The tensors of a .safetensors or data set ("data" and "labels", or "coarse_labels" and "fine_labels", of CIFAR), or the one of another file (named "", but for a .pb), see tiny_tensor_load.  The file is checked, and stays mapped until the archive is released, as with tiny_model_load (the option "map_files" too): elements are read when a tensor is asked for.  It is untrusted input: TINY_ERROR_INVALID_MODEL names the place that is wrong.
     pub fn load(context: &Context, path: &str) -> Result<Archive> {
         let path = c_text(Some(path))?;
         let mut out = ptr::null_mut();
@@ -1536,12 +1612,33 @@ impl Archive {
         Ok(())
     }
 
+    /// The name is no longer there; what is behind it moves up.  One that was not is TINY_ERROR_INVALID_ARGUMENT. Since 0.3.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_archive_remove(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
+    }
+
+    /// A state is put back: the tensors that were set in `target` get the elements of those of the same names in `source`, as tiny_assign does it, computed before it returns.  Shapes agree; a dtype may differ between floats, which are converted.  All is checked before anything is assigned: one message lists the names that `source` lacks, those that `target` lacks, and the tensors that do not agree.  With TINY_FLAG_PARTIAL names that only one of them has are passed over.  `source` may be a file's (tiny_archive_load), whose elements are read where they lie.  Since 0.3.
+    pub fn assign(&self, source: &Archive, partial: bool) -> Result<()> {
+        check(unsafe { ffi::tiny_archive_assign(self.raw.as_ptr(), source.raw.as_ptr(), flags(&[(partial, 1024)])) })?;
+        Ok(())
+    }
+
     /// A text under a key, for a .safetensors ("format": "pt").
     pub fn set_metadata(&self, key: &str, value: &str) -> Result<()> {
         let key = c_text(Some(key))?;
         let value = c_text(Some(value))?;
         check(unsafe { ffi::tiny_archive_set_metadata(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
         Ok(())
+    }
+
+    /// That text; NULL, which is no error, if there is none.  Lives until another is set under the key, as long as the archive.  Since 0.3.
+    pub fn metadata(&self, key: &str) -> Result<Option<String>> {
+        let key = c_text(Some(key))?;
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_archive_metadata(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(unsafe { text(out) })
     }
 
     /// Computes the tensors that were set, and writes all as tiny_tensor_save does: to a .safetensors, or a .npy or .pb if there is one.  Names are UTF-8.
@@ -1563,6 +1660,180 @@ impl Clone for Archive {
     fn clone(&self) -> Archive {
         unsafe { ffi::tiny_archive_retain(self.raw.as_ptr()) }
         Archive::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Loader {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_loader>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Loader {}
+unsafe impl Sync for Loader {}
+
+impl Loader {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_loader, context: Context) -> Loader {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Loader { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The rows of `arrays`, which have first axes of one size (pictures and their labels), `batch` at a time: the last one of an epoch may be smaller.  They are computed now; who assigns to one computes it before the next batch is made. Takes TINY_FLAG_SHUFFLE: each epoch has an order of its own, which `seed` decides, the same on every machine; and TINY_FLAG_DROP_LAST.  A thread of the loader's gathers up to `ahead` batches before they are asked for; 0: there is none, and each is gathered when it is asked for.  After a fork a loader with a thread is TINY_ERROR_DEVICE_LOST in the child.  Any thread may call; calls on one loader wait for each other.  Since 0.3, as are all of these.
+    pub fn create(arrays: &[&Tensor], batch: i64, seed: i64, ahead: usize, shuffle: bool, drop_last: bool) -> Result<Loader> {
+        crate::support::at_least_one(arrays.len())?;
+        let arrays_raw: Vec<_> = arrays.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loader_create(arrays_raw.as_ptr() as *const _, arrays_raw.len(), batch, seed, ahead, flags(&[(shuffle, 2048), (drop_last, 4096)]), &mut out) })?;
+        Ok(Loader::from_raw(out, arrays[0].context.clone()))
+    }
+
+    /// Batches of an epoch.
+    pub fn batch_count(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_loader_batch_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Goes to the next batch: `out` is its number of rows; 0 tells the end of the epoch, behind which the next one begins. Takes no part in building.
+    pub fn next(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_loader_next(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// The rows of array `index` that are in the batch, gathered into memory of their own: no other copy is made.  Asked for again it is the same tensor.
+    pub fn tensor(&self, index: usize) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loader_tensor(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The next batch is number `batch` of the epoch; both count from 0.  For going on where another loader was.
+    pub fn seek(&self, epoch: i64, batch: i64) -> Result<()> {
+        check(unsafe { ffi::tiny_loader_seek(self.raw.as_ptr(), epoch, batch) })?;
+        Ok(())
+    }
+
+    /// Which the next batch is; one that does not exist is the end of the epoch.
+    pub fn place(&self) -> Result<(i64, i64)> {
+        let mut epoch: i64 = 0;
+        let mut batch: i64 = 0;
+        check(unsafe { ffi::tiny_loader_place(self.raw.as_ptr(), &mut epoch, &mut batch) })?;
+        Ok((epoch, batch))
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_loader_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Loader {
+    /// Another reference to the same object.
+    fn clone(&self) -> Loader {
+        unsafe { ffi::tiny_loader_retain(self.raw.as_ptr()) }
+        Loader::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Optimizer {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_optimizer>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Optimizer {}
+unsafe impl Sync for Optimizer {}
+
+impl Optimizer {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_optimizer, context: Context) -> Optimizer {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Optimizer { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// An optimiser without parameters.
+    pub fn create(context: &Context, kind: OptimizerKind) -> Result<Optimizer> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_optimizer_create(context.raw.as_ptr(), kind.0, &mut out) })?;
+        Ok(Optimizer::from_raw(out, context.clone()))
+    }
+
+    /// A group of parameters that share settings; `group` becomes its number, 0 for the first.  They are floats, and steps write to them (tiny_assign); of 16-bit floats the state has a float32 copy, of which each step makes them anew. They are computed now: losses are built on them afterwards.  Before the first step.
+    pub fn add(&self, parameters: &[&Tensor]) -> Result<i64> {
+        let parameters_raw: Vec<_> = parameters.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut group: i64 = 0;
+        check(unsafe { ffi::tiny_optimizer_add(self.raw.as_ptr(), parameters_raw.as_ptr() as *const _, parameters_raw.len(), &mut group) })?;
+        Ok(group)
+    }
+
+    /// Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps"; of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first step, which is made of them.
+    pub fn set(&self, group: i64, name: &str, value: f64) -> Result<()> {
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_optimizer_set(self.raw.as_ptr(), group, name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
+        Ok(())
+    }
+
+    pub fn get(&self, group: i64, name: &str) -> Result<f64> {
+        let name = c_text(Some(name))?;
+        let mut value: f64 = 0.0;
+        check(unsafe { ffi::tiny_optimizer_get(self.raw.as_ptr(), group, name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut value) })?;
+        Ok(value)
+    }
+
+    /// The learning rate as steps read it, a float32 scalar.  Who assigns to it changes it, in a program too.
+    pub fn rate(&self, group: i64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_optimizer_rate(self.raw.as_ptr(), group, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Writes new values to all parameters, and to what the optimiser keeps: pending writes, which are made when something needs them, or by runs of a program that is compiled while they are pending.  A gradient for each parameter, in the order in which they were added; an element of `gradients` may be NULL, which leaves the parameter as it is. `skip` may be NULL, or is a bool scalar: where it is true nothing changes.
+    pub fn step(&self, gradients: &[Option<&Tensor>], skip: Option<&Tensor>) -> Result<()> {
+        let gradients_raw: Vec<_> = gradients.iter().map(|o| o.map_or(ptr::null(), |o| o.raw.as_ptr() as *const _)).collect();
+        check(unsafe { ffi::tiny_optimizer_step(self.raw.as_ptr(), gradients_raw.as_ptr() as *const _, gradients_raw.len(), skip.map_or(ptr::null_mut(), |o| o.raw.as_ptr())) })?;
+        Ok(())
+    }
+
+    /// What the next step is made of beside the parameters, to be saved and put back (tiny_assign): "lr.0" of the first group, "step" where their number matters, "exp_avg.3" of the fourth parameter, "master.3".  Settings are as they will be from now on; names live as long as the optimiser.
+    pub fn state_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_optimizer_state_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn state_name(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_optimizer_state_name(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    pub fn state(&self, index: usize) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_optimizer_state(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+}
+
+impl Drop for Optimizer {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_optimizer_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Optimizer {
+    /// Another reference to the same object.
+    fn clone(&self) -> Optimizer {
+        unsafe { ffi::tiny_optimizer_retain(self.raw.as_ptr()) }
+        Optimizer::from_raw(self.raw.as_ptr(), self.context.clone())
     }
 }
 
@@ -1805,7 +2076,7 @@ impl Program {
         &self.context
     }
 
-    /// Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing. Other tensors are captured: each run reads what they hold when it executes.  Writes (tiny_assign) that are pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs each tensor that the program is to write; such an output is that tensor's own memory.  A program that writes is exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none.
+    /// Compiles what the outputs need, for runs that set the inputs (made by tiny_input), and computes nothing. Other tensors are captured: each run reads what they hold when it executes.  Writes (tiny_assign) that are pending and that an output needs are done by every run, in place, and no longer pending: list among the outputs a tensor that the program is to write; such an output is that tensor's own memory.  A program that writes does a step as a whole: pending writes to other tensors that it reads, and those that depend on its inputs, are done by it too, such as an optimiser's momentum and running statistics.  It is exclusive: TINY_ERROR_BUSY while another run of it executes.  After a run, what was built on a tensor that it wrote and not computed before is TINY_ERROR_INVALID_ARGUMENT.  `inputs` may be NULL if there are none.
     pub fn compile(inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Program> {
         crate::support::at_least_one(outputs.len())?;
         let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
@@ -2150,6 +2421,26 @@ pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     let mut out = ptr::null_mut();
     check(unsafe { ffi::tiny_schedule(tensors_raw.as_ptr() as *const _, tensors_raw.len(), &mut out) })?;
     Ok(Report::from_raw(out))
+}
+
+/// The gradients of losses by the tensors `wrt`: gradients\[i\] has the shape and dtype of wrt\[i\]; `count` is the number of `wrt`. It is the sum over all losses, each element weighed by the same element of its upstream, of what the loss changes by for a change of the element of wrt\[i\].  `upstream` may be NULL: ones, for losses of one element; or it has a tensor for each loss, of its shape.  Nothing has to be marked before and nothing is kept: what is differentiated is the graph that the losses are made of now, so a loss that was computed already (tiny_realize, tiny_tensor_read) has none. A tensor of `wrt` is a value that the losses were built of; what was assigned to it since is another value.  The gradients are graphs like any other: they can be part of a program, and be differentiated again. docs/semantics.md says what the slope is where there is none (equal elements of a maximum, |0|). A tensor that no loss depends on is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0. Loops and branches whose count or choice the run computes are TINY_ERROR_UNSUPPORTED.
+pub fn gradient(losses: &[&Tensor], wrt: &[&Tensor], upstream: &[&Tensor], allow_unused: bool) -> Result<Vec<Tensor>> {
+    crate::support::at_least_one(wrt.len())?;
+    let losses_raw: Vec<_> = losses.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let wrt_raw: Vec<_> = wrt.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let upstream_raw: Vec<_> = upstream.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut gradients = vec![ptr::null_mut(); wrt.len()];
+    check(unsafe { ffi::tiny_gradient(losses_raw.as_ptr() as *const _, losses_raw.len(), wrt_raw.as_ptr() as *const _, wrt_raw.len(), upstream_raw.as_ptr() as *const _, upstream_raw.len(), flags(&[(allow_unused, 512)]), gradients.as_mut_ptr(), gradients.len()) })?;
+    Ok(gradients.into_iter().map(|o| Tensor::from_raw(o, wrt[0].context.clone())).collect())
+}
+
+/// Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20: computes nothing. Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places. Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul, Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere. The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments, loops that a run counts, the bits of floats.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3.
+pub fn export_onnx(inputs: &[&Tensor], outputs: &[&Tensor], path: &str) -> Result<()> {
+    let inputs_raw: Vec<_> = inputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let outputs_raw: Vec<_> = outputs.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let path = c_text(Some(path))?;
+    check(unsafe { ffi::tiny_export_onnx(inputs_raw.as_ptr() as *const _, inputs_raw.len(), outputs_raw.as_ptr() as *const _, outputs_raw.len(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+    Ok(())
 }
 
 /// The devices of this build and machine as one JSON object: the keys of `tiny devices --json`.

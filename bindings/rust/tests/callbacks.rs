@@ -154,3 +154,32 @@ fn an_operator_of_closures_is_a_step_of_programs() -> tiny::Result<()> {
     assert_eq!(Arc::strong_count(&alive), 2);
     Ok(())
 }
+
+#[test]
+fn operators_with_gradients() -> tiny::Result<()> {
+    let context = Context::new()?;
+    let first = |_: &str, inputs: &[Option<tiny::Spec>], _: usize| {
+        inputs.first().cloned().flatten().map(|spec| vec![spec]).ok_or("an input is wanted".into())
+    };
+    let cube = |call: &mut tiny::OperatorCall| {
+        let cubes: Vec<f32> = call.elements::<f32>(0).iter().map(|v| v * v * v).collect();
+        call.elements_mut::<f32>(0).copy_from_slice(&cubes);
+        Ok(())
+    };
+    let slope = |call: &mut tiny::OperatorCall| {
+        let (x, reached) = (call.elements::<f32>(0), call.elements::<f32>(2));
+        let slopes: Vec<f32> = x.iter().zip(reached).map(|(x, r)| 3.0 * x * x * r).collect();
+        call.elements_mut::<f32>(0).copy_from_slice(&slopes);
+        Ok(())
+    };
+    context.add_operator("test", "Flat", first, cube)?;
+    context.add_operator_with_gradient("test", "Cube", first, cube, slope)?;
+    let x = Tensor::of(&context, &[1f32, 2.0, 3.0], &[3])?;
+    let cubes = &context.op(Some("test"), "Cube", 0, &[Some(&x)], None, 1)?[0];
+    let gradient = tiny::gradient(&[cubes], &[&x], &[&x], false)?;
+    assert_eq!(gradient[0].to_vec::<f32>()?, [3.0, 24.0, 81.0]);
+    let flat = &context.op(Some("test"), "Flat", 0, &[Some(&x)], None, 1)?[0];
+    let error = tiny::gradient(&[flat], &[&x], &[&x], false).err().expect("it has none");
+    assert!(error.message.contains("test.Flat has no gradient"), "{error}");
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use tiny::{Archive, Context, Dtype, Model, Program, Run, Status, Tensor, Variable, Window};
+use tiny::{Archive, Context, Dtype, Loader, Model, Program, Run, Status, Tensor, Variable, Window};
 
 const FAR: i64 = (1 << 31) + 7;
 
@@ -115,6 +115,29 @@ fn a_file_holds_tensors_by_name() -> tiny::Result<()> {
     assert_eq!(back.get("b")?.to_vec::<i64>()?, [FAR]);
     let error = back.get("c").expect_err("no such name");
     assert!(error.message.contains("known: "), "{error}");
+    let (state, weight) = (Archive::create(&context)?, Tensor::of(&context, &[0f32, 0.0], &[2])?);
+    state.set("a", &weight)?;
+    let error = state.assign(&back, false).expect_err("a name that the state lacks");
+    assert!(error.message.contains("target lacks \"b\""), "{error}");
+    state.assign(&back, true)?;
+    assert_eq!(weight.to_vec::<f32>()?, [1.0, 2.0]);
+    back.remove("a")?;
+    back.set_metadata("step", "7")?;
+    assert_eq!((back.count()?, back.metadata("step")?.as_deref()), (1, Some("7")));
+    Ok(())
+}
+
+#[test]
+fn a_loader_gives_the_batches_of_an_epoch() -> tiny::Result<()> {
+    let context = context();
+    let x = Tensor::of(&context, &[0f32, 1.0, 2.0, 3.0, 4.0], &[5])?;
+    let loader = Loader::create(&[&x], 2, 0, 1, false, false)?;
+    let mut all = Vec::new();
+    while loader.next()? > 0 {
+        all.push(loader.tensor(0)?.to_vec::<f32>()?);
+    }
+    assert_eq!(all, [vec![0.0, 1.0], vec![2.0, 3.0], vec![4.0]]);
+    assert_eq!((loader.batch_count()?, loader.place()?), (3, (1, 0)));
     Ok(())
 }
 

@@ -1,0 +1,83 @@
+// Gradients, and random numbers.
+#include "api/boundary.h"
+#include "autograd/gradient.h"
+#include "tensor/random.h"
+
+using tiny::numbers;
+using tiny::produce;
+using tiny::Tensor;
+
+extern "C" {
+
+tiny_status tiny_gradient(tiny_tensor* const* losses, size_t loss_count, tiny_tensor* const* wrt,
+                          size_t wrt_count, tiny_tensor* const* upstream, size_t upstream_count,
+                          tiny_flags flags, tiny_tensor** gradients, size_t count) {
+  return tiny::produce_list(
+      __func__, gradients, count, tiny::Operands(losses, loss_count, "losses"), [&] {
+        tiny::check_flags(flags, TINY_FLAG_ALLOW_UNUSED);
+        const tiny_context* context = &tiny::Operands(losses, loss_count, "losses").context();
+        tiny::require(
+            &tiny::Operands(wrt, wrt_count, "wrt").context() == context &&
+                (upstream_count == 0 ||
+                 &tiny::Operands(upstream, upstream_count, "upstream").context() == context),
+            tiny::Status::InvalidArgument, "losses, upstream and wrt of two contexts");
+        tiny::require(upstream_count == 0 || upstream_count == loss_count,
+                      tiny::Status::InvalidArgument, upstream_count, " upstreams for ", loss_count,
+                      " losses");
+        tiny::require(count == wrt_count, tiny::Status::InvalidArgument, "room for ", count,
+                      " gradients of ", wrt_count, " tensors");
+        return tiny::gradients(
+            tiny::values_of(losses, loss_count), tiny::values_of(upstream, upstream_count),
+            tiny::values_of(wrt, wrt_count), (flags & TINY_FLAG_ALLOW_UNUSED) != 0);
+      });
+}
+
+tiny_status tiny_random_key(tiny_context* context, int64_t seed, tiny_tensor** out) {
+  return produce(__func__, out, context,
+                 [&] { return tiny::random_key(context->core, static_cast<uint64_t>(seed)); });
+}
+
+tiny_status tiny_random_split(const tiny_tensor* key, int64_t count, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}}, [&] { return tiny::split_key(key->value, count); });
+}
+
+tiny_status tiny_random_bits(const tiny_tensor* key, int64_t count, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}},
+                 [&] { return tiny::random_bits(key->value, count); });
+}
+
+tiny_status tiny_random_uniform(const tiny_tensor* key, tiny_dtype dtype, const int64_t* dims,
+                                size_t ndim, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}}, [&] {
+    return tiny::random_uniform(key->value, tiny::dtype_argument(dtype),
+                                numbers(dims, ndim, "dims"));
+  });
+}
+
+tiny_status tiny_random_normal(const tiny_tensor* key, tiny_dtype dtype, const int64_t* dims,
+                               size_t ndim, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}}, [&] {
+    return tiny::random_normal(key->value, tiny::dtype_argument(dtype),
+                               numbers(dims, ndim, "dims"));
+  });
+}
+
+tiny_status tiny_random_integers(const tiny_tensor* key, tiny_dtype dtype, const int64_t* dims,
+                                 size_t ndim, int64_t low, int64_t high, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}}, [&] {
+    return tiny::random_integers(key->value, tiny::dtype_argument(dtype),
+                                 numbers(dims, ndim, "dims"), low, high);
+  });
+}
+
+tiny_status tiny_random_permutation(const tiny_tensor* key, int64_t count, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}},
+                 [&] { return tiny::random_permutation(key->value, count); });
+}
+
+tiny_status tiny_random_bernoulli(const tiny_tensor* key, const tiny_tensor* p, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}, {p, "p"}},
+                 [&] { return tiny::random_bernoulli(key->value, p->value); });
+}
+
+}  // extern "C"

@@ -1,0 +1,356 @@
+#include "autograd/adjoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
+#include "ir/build.h"
+#include "schedule/schedule.h"
+#include "shape/movement_axis.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+
+namespace tiny {
+
+namespace {
+
+Shape with_axis(const UOp& node, size_t axis, const Dim& size) {
+  Shape shape = shape_of(node);
+  shape[axis] = size;
+  return shape;
+}
+
+UOp first_of(const UOp& node, size_t axis) {
+  std::vector<bool> axes(shape_of(node).size());
+  axes[axis] = true;
+  return first_along(node, axes);
+}
+
+// One value along the axis, `size` times.
+UOp widened(const UOp& node, size_t axis, const Dim& size) {
+  return make_expand(first_of(node, axis), with_axis(node, axis, size));
+}
+
+UOp padded_axis(const UOp& node, size_t axis, const Dim& before, const Dim& after) {
+  Shape front(shape_of(node).size(), Dim(0)), back = front;
+  front[axis] = before;
+  back[axis] = after;
+  return make_pad(node, front, back);
+}
+
+UOp without_axis(const UOp& node, size_t axis) {
+  Shape shape = shape_of(node);
+  shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  return make_reshape(node, shape);
+}
+
+UOp split_axis(const UOp& node, size_t axis, const Dim& outer, const Dim& inner) {
+  Shape shape = with_axis(node, axis, outer);
+  shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, inner);
+  return make_reshape(node, shape);
+}
+
+UOp flipped_axis(const UOp& node, size_t axis) {
+  return shape_of(node)[axis].is(1) ? node : make_flip(node, {static_cast<int64_t>(axis)});
+}
+
+// Whether an axis of `to` is made of several of `from`.
+bool joins_axes(const Shape& from, const Shape& to) {
+  size_t next = 0;
+  for (const Dim& size : from) {
+    if (size.is(1)) continue;
+    Dim made = 1;
+    while (!(made == size)) {
+      if (next == to.size() || !divide_exactly(size, made)) return true;
+      made = made * to[next++];
+    }
+  }
+  return false;
+}
+
+// The elements (i, i) of two neighbouring axes of `n` elements each, as one axis.
+UOp diagonal(const UOp& node, size_t axis, int64_t n) {
+  Shape flat = with_axis(node, axis, n * n);
+  flat.erase(flat.begin() + static_cast<ptrdiff_t>(axis) + 1);
+  const UOp rows = split_axis(padded_axis(make_reshape(node, flat), axis, 0, n), axis, n, n + 1);
+  return without_axis(first_of(rows, axis + 1), axis + 1);
+}
+
+// Windows o of `kernel` taps k along an axis: element (j, k) of the result is what (o, k) has for
+// o = j - k * dilation, where there is such a window, and zero where not.
+class Skew {
+ public:
+  Skew(size_t axis, Dim count, int64_t kernel, int64_t dilation)
+      : axis_(axis), kernel_(kernel), dilation_(dilation), reach_((kernel - 1) * dilation) {
+    size_ = count + reach_;
+  }
+
+  // `ends` of a factor that is to be zero where there is no window, even if it is one value.
+  // Another one may have anything there.
+  UOp operator()(const UOp& factor, bool ends) const {
+    if (!ends && has(factor.op(), kElementwise) && !has_memory(factor)) return of_sources(factor);
+    const bool varies = ends || !repeats(factor, axis_);
+    const bool varies_in_window = !repeats(factor, axis_ + 1);
+    if (!varies) return widened(factor, axis_, size_);
+    const UOp padded = padded_axis(factor, axis_, reach_, reach_);
+    if (!varies_in_window) return without_axis(windows(first_of(padded, axis_ + 1)), axis_ + 2);
+    return diagonal(windows(padded), axis_ + 1, kernel_);
+  }
+
+ private:
+  // Of its sources each may be one value along windows or along their taps.
+  UOp of_sources(const UOp& factor) const {
+    std::vector<UOp> sources;
+    for (const UOp& s : factor.src()) sources.push_back((*this)(s, false));
+    return factor.with_src(sources);
+  }
+
+  // [size, kernel, ..]: for each place the windows that it may be in, the last tap's first.
+  UOp windows(const UOp& padded) const {
+    return flipped_axis(
+        make_unfold(padded, {static_cast<int64_t>(axis_), {{size_, kernel_, 1, dilation_}}}),
+        axis_ + 1);
+  }
+
+  size_t axis_;
+  int64_t kernel_;
+  int64_t dilation_;
+  Dim reach_;
+  Dim size_;
+};
+
+}  // namespace
+
+template <typename F>
+Adjoint Adjoint::each(F move) const {
+  Adjoint out = *this;
+  for (UOp& factor : out.factors_) factor = move(factor);
+  for (UOp& chosen : out.chosen_) chosen = move(chosen);
+  return out;
+}
+
+Shape Adjoint::shape() const {
+  const Shape& all = shape_of(factors_.front());
+  return {all.begin() + static_cast<ptrdiff_t>(sums_), all.end()};
+}
+
+UOp Adjoint::total() const {
+  const DType wide = sums_ > 0 ? accumulator_dtype(dtype()) : dtype();
+  UOp product = cast(factors_.front(), wide);
+  for (size_t i = 1; i < factors_.size(); ++i) product = mul(product, cast(factors_[i], wide));
+  if (!chosen_.empty()) {
+    const UOp zero = broadcast_to(product.graph().constant(wide, 0), shape_of(product));
+    product = tiny::where(all_of(product.graph(), chosen_), product, zero);
+  }
+  if (sums_ == 0) return product;
+  Ints axes(sums_);
+  for (size_t i = 0; i < sums_; ++i) axes[i] = static_cast<int64_t>(i);
+  return cast(make_reshape(make_reduce(product, Op::Add, axes), shape()), dtype());
+}
+
+Adjoint Adjoint::times(const UOp& factor) const {
+  // What is summed is summed once, not once for each element of the factor.
+  Adjoint out = sums_ > 0 ? Adjoint(total()) : *this;
+  out.factors_.push_back(factor);
+  return out;
+}
+
+Adjoint Adjoint::where(const UOp& chosen) const {
+  Adjoint out = sums_ > 0 ? Adjoint(total()) : *this;
+  out.chosen_.push_back(chosen);
+  return out;
+}
+
+Adjoint Adjoint::as(DType dtype) const {
+  Adjoint out(cast(total(), dtype));
+  if (sums_ == 0) out.chosen_ = chosen_;
+  return out;
+}
+
+Shape Adjoint::with_sums(const Shape& shape) const {
+  const Shape& all = shape_of(factors_.front());
+  Shape out(all.begin(), all.begin() + static_cast<ptrdiff_t>(sums_));
+  out.insert(out.end(), shape.begin(), shape.end());
+  return out;
+}
+
+Shape Adjoint::behind_sums(const Shape& shape) const {
+  Shape out(sums_, Dim(0));
+  out.insert(out.end(), shape.begin(), shape.end());
+  return out;
+}
+
+Adjoint Adjoint::reshaped(const Shape& shape) const {
+  // An axis of several would hide them from the sum's kernel.
+  if (sums_ > 0 && joins_axes(this->shape(), shape)) return Adjoint(make_reshape(total(), shape));
+  const Shape to = with_sums(shape);
+  return each([&](const UOp& f) { return make_reshape(f, to); });
+}
+
+Adjoint Adjoint::permuted(const Ints& axes) const {
+  Ints order;
+  for (size_t i = 0; i < sums_; ++i) order.push_back(static_cast<int64_t>(i));
+  for (int64_t a : axes) order.push_back(static_cast<int64_t>(at(static_cast<size_t>(a))));
+  return each([&](const UOp& f) { return make_permute(f, order); });
+}
+
+Adjoint Adjoint::flipped(const Ints& axes) const {
+  Ints moved;
+  for (int64_t a : axes) moved.push_back(static_cast<int64_t>(at(static_cast<size_t>(a))));
+  return each([&](const UOp& f) { return make_flip(f, moved); });
+}
+
+Adjoint Adjoint::shrunk(const Shape& begin, const Shape& end) const {
+  const Shape from = behind_sums(begin), to = with_sums(end);
+  return each([&](const UOp& f) { return make_shrink(f, from, to); });
+}
+
+Adjoint Adjoint::padded(const Shape& before, const Shape& after) const {
+  Adjoint out = *this;
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i].is(0) && after[i].is(0)) continue;
+    const size_t axis = sums_ + i;
+    const bool all_repeat = out.repeats_along(i);
+    bool is_first = true;
+    out = out.each([&](const UOp& f) {
+      const bool ends = std::exchange(is_first, false) && all_repeat;
+      if (!ends && repeats(f, axis))
+        return widened(f, axis, shape_of(f)[axis] + before[i] + after[i]);
+      return padded_axis(f, axis, before[i], after[i]);
+    });
+  }
+  return out;
+}
+
+Adjoint Adjoint::expanded(const Shape& shape) const {
+  const Shape to = with_sums(shape);
+  return each([&](const UOp& f) { return make_expand(f, to); });
+}
+
+Adjoint Adjoint::summed(const Ints& axes) const {
+  Adjoint out = *this;
+  for (int64_t a : axes) {
+    const size_t axis = out.at(static_cast<size_t>(a));
+    Ints order;
+    const auto rank = shape_of(out.factors_.front()).size();
+    for (size_t i = 0; i < rank; ++i)
+      if (i != axis) order.push_back(static_cast<int64_t>(i));
+    order.insert(order.begin() + static_cast<ptrdiff_t>(out.sums_), static_cast<int64_t>(axis));
+    out = out.each([&](const UOp& f) {
+      const UOp moved = make_permute(f, order);
+      Shape shape = shape_of(moved);
+      shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, Dim(1));
+      return make_reshape(moved, shape);
+    });
+    ++out.sums_;
+  }
+  return out;
+}
+
+// Whether all factors are one value, repeated, along the axis.
+bool Adjoint::repeats_along(size_t axis) const {
+  return std::ranges::all_of(factors_, [&](const UOp& f) { return repeats(f, at(axis)); });
+}
+
+// Taps further apart are taps beside each other with zeros between them.
+Adjoint Adjoint::with_spread_taps(size_t axis, const Unfolding::Along& w) const {
+  Shape apart = shape(), joined = apart;
+  apart.insert(apart.begin() + static_cast<ptrdiff_t>(axis) + 1, Dim(1));
+  Shape zeros(apart.size(), Dim(0));
+  zeros[axis + 1] = w.dilation - 1;
+  joined[axis] = w.kernel * w.dilation;
+  const Adjoint spread =
+      reshaped(apart).padded(Shape(apart.size(), Dim(0)), zeros).reshaped(joined);
+  joined[axis] = (w.kernel - 1) * w.dilation + 1;
+  return spread.cut_to(joined);
+}
+
+// Places a stride apart have the same taps, every stride-th one.  The taps, [taps, 1, ..], become
+// [taps of a phase, phases, ..]; `first` taps stand before them.
+Adjoint Adjoint::with_phases(size_t axis, const Unfolding::Along& w, int64_t first) const {
+  const int64_t taps = (first + w.kernel + w.stride - 1) / w.stride;
+  Shape before(shape().size(), Dim(0)), after = before;
+  before[axis] = first;
+  after[axis] = taps * w.stride - first - w.kernel;
+  const Adjoint all = padded(before, after);
+  return all.each([&](const UOp& f) {
+    const size_t from = at(axis);
+    Shape split = shape_of(f);
+    split[from] = taps;
+    split[from + 1] = w.stride;
+    if (!repeats(f, from)) return make_reshape(f, split);
+    return make_expand(first_of(f, from), split);
+  });
+}
+
+// [windows, taps, ..] to [elements, ..]: a tap adds the windows that lie so far before.
+Adjoint Adjoint::with_taps_summed(size_t axis, int64_t dilation) const {
+  const int64_t taps = shape()[axis + 1].value();
+  Adjoint out = *this;
+  if (taps > 1) {
+    const Skew skew(at(axis), shape()[axis], taps, dilation);
+    const bool all_repeat = repeats_along(axis);
+    bool is_first = true;
+    out = each([&](const UOp& f) { return skew(f, std::exchange(is_first, false) && all_repeat); });
+    out = out.summed({static_cast<int64_t>(axis) + 1});
+  }
+  return out.each([&](const UOp& f) { return without_axis(f, out.at(axis + 1)); });
+}
+
+// Longer axes lose their ends, shorter ones get zeros there.
+Adjoint Adjoint::cut_to(const Shape& to) const {
+  const Shape from = shape();
+  Shape end = from, more(from.size(), Dim(0));
+  for (size_t i = 0; i < from.size(); ++i) {
+    const Dim rest = to[i] - from[i];
+    if (rest.is(0)) continue;
+    (decide_less_equal(0, rest) ? more[i] : end[i]) = decide_less_equal(0, rest) ? rest : to[i];
+  }
+  const Shape none(from.size(), Dim(0));
+  return shrunk(none, end).padded(none, more);
+}
+
+Adjoint Adjoint::folded(const Unfolding& windows, const Shape& sizes, const Ints& padding) const {
+  const auto first = static_cast<size_t>(windows.axis);
+  const size_t n = windows.along.size();
+  // [.., windows.., taps.., ..] to [.., (windows, taps, phases).., ..].
+  Shape apart = shape();
+  apart.insert(apart.begin() + static_cast<ptrdiff_t>(first + 2 * n), n, Dim(1));
+  Ints order = every_axis(std::ssize(apart));
+  for (size_t i = 0; i < n; ++i)
+    for (size_t k = 0; k < 3; ++k)
+      order[first + 3 * i + k] = static_cast<int64_t>(first + k * n + i);
+  Adjoint out = reshaped(apart).permuted(order);
+  bool has_phases = false;
+  Ints firsts(n);
+  for (size_t i = n; i-- > 0;) {
+    Unfolding::Along w = windows.along[i];
+    const size_t place = first + 3 * i;
+    if (w.stride > 1 && w.dilation > 1) {
+      out = out.with_spread_taps(place + 1, w);
+      w = {w.count, (w.kernel - 1) * w.dilation + 1, w.stride, 1};
+    }
+    if (w.stride > 1) {
+      // The first element that is asked for is of the first phase.
+      firsts[i] = tiny::floor_mod(-padding[i], w.stride);
+      out = out.with_phases(place + 1, w, firsts[i]);
+    }
+    has_phases |= w.stride > 1;
+    out = out.with_taps_summed(place, w.dilation);
+  }
+  // (elements, phases).. to elements..: phases take turns, of what is summed by then.
+  Shape joined = out.shape(), whole = joined;
+  for (size_t i = 0; i < n; ++i) {
+    const auto place = static_cast<ptrdiff_t>(first + i);
+    joined[first + i] = joined[first + i] * joined[first + i + 1];
+    joined.erase(joined.begin() + place + 1);
+    whole = joined;
+  }
+  std::copy(sizes.begin(), sizes.end(), whole.begin() + windows.axis);
+  if (has_phases) out = Adjoint(out.total());
+  Shape begin(joined.size(), Dim(0));
+  for (size_t i = 0; i < n; ++i) begin[first + i] = firsts[i];
+  return out.reshaped(joined).shrunk(begin, joined).cut_to(whole);
+}
+
+}  // namespace tiny

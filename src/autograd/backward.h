@@ -1,0 +1,54 @@
+// A walk from losses down to what they are built of.
+#pragma once
+
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "autograd/adjoint.h"
+#include "engine/context.h"
+#include "ir/uop.h"
+#include "shape/shape.h"
+
+namespace tiny {
+
+class Backward {
+ public:
+  Backward(const Ref<Context>& context, std::span<const UOp> losses, std::span<const UOp> targets);
+
+  // Of a loss, before the walk.
+  void reach(const UOp& node, Adjoint adjoint);
+  void run();
+  // What reached a target; no node if nothing did.
+  UOp of(const UOp& target) const;
+
+ private:
+  // What reached the results of one loop: by output, and by state.
+  struct Loop {
+    UOp scan;  // one of its results
+    std::vector<UOp> outputs;
+    std::vector<UOp> states;
+  };
+  // Floats that depend on a target.
+  bool changes(const UOp& node) const {
+    return node.dtype().is_float() && node.id() < depends_.size() && depends_[node.id()];
+  }
+  void go_down(const UOp& node);
+  void leave_call(const UOp& result);
+  void note_scan(const UOp& scan);
+  void leave_loop(const UOp& store);
+
+  Ref<Context> context_;
+  std::vector<UOp> order_;
+  std::vector<bool> depends_;
+  std::vector<Adjoint> reached_;
+  std::unordered_map<const RefCounted*, Loop> loops_;
+  // Of each call of the host: its first result in the order, and what reached its outputs.
+  struct Call {
+    const Node* first = nullptr;
+    std::vector<UOp> outputs;
+  };
+  std::unordered_map<const HostCall*, Call> calls_;
+};
+
+}  // namespace tiny

@@ -1,0 +1,77 @@
+#include "autograd/gradient.h"
+
+#include "autograd/backward.h"
+#include "base/error.h"
+#include "ir/build.h"
+#include "shape/movement_axis.h"
+#include "tensor/create.h"
+#include "tensor/movement.h"
+#include "tensor/promotion.h"
+
+namespace tiny {
+
+namespace {
+
+// A target without what only orders its elements: movement of movement is made as one, past it.
+struct Target {
+  UOp base;
+  std::vector<UOp> moves;  // outermost first
+};
+Target target_of(const Tensor& tensor) {
+  Target target{tensor.node(), {}};
+  UOp& base = target.base;
+  for (; base.op() == Op::Reshape || base.op() == Op::Permute; base = UOp(base.src(0)))
+    target.moves.push_back(base);
+  return target;
+}
+
+UOp upstream_of(const Tensor& loss, const Tensor& upstream) {
+  if (!upstream) {
+    require(product(loss.shape()).is(1), Status::Shape, "a gradient of a loss of shape ",
+            loss.shape(), " without an upstream; wanted a loss of one element");
+    return broadcast_to(loss.graph().constant(loss.dtype(), 1), loss.shape());
+  }
+  require(upstream.shape() == Shape(loss.shape()), Status::Shape, "an upstream of shape ",
+          upstream.shape(), " for a loss of shape ", loss.shape());
+  return as_dtype(upstream, loss.dtype());
+}
+
+}  // namespace
+
+std::vector<Tensor> gradients(std::span<const Tensor> losses, std::span<const Tensor> upstreams,
+                              std::span<const Tensor> targets, bool unused_are_zero) {
+  std::vector<Tensor> all(losses.begin(), losses.end());
+  all.insert(all.end(), targets.begin(), targets.end());
+  require_one_context(all);
+  std::vector<UOp> from, to;
+  std::vector<Target> found;
+  for (const Tensor& loss : losses) {
+    require(loss.dtype().is_float(), Status::DType, "a gradient of a loss of ", loss.dtype(),
+            "; wanted floats");
+    from.push_back(loss.node());
+  }
+  for (const Tensor& target : targets) {
+    require(target.dtype().is_float(), Status::DType, "a gradient by a tensor of ", target.dtype(),
+            "; wanted floats");
+    found.push_back(target_of(target));
+    to.push_back(found.back().base);
+  }
+  Backward backward(all.front().context_ref(), from, to);
+  for (size_t i = 0; i < losses.size(); ++i)
+    backward.reach(from[i],
+                   Adjoint(upstream_of(losses[i], i < upstreams.size() ? upstreams[i] : Tensor())));
+  backward.run();
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (const UOp slope = backward.of(to[i])) {
+      out.push_back(targets[i].with(moved(found[i].moves, slope)));
+      continue;
+    }
+    require(unused_are_zero, Status::InvalidArgument, "target ", i, " of shape ",
+            targets[i].shape(), " has no part in the losses");
+    out.push_back(full(targets[i].context_ref(), targets[i].dtype(), targets[i].shape(), 0));
+  }
+  return out;
+}
+
+}  // namespace tiny

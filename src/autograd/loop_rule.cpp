@@ -1,0 +1,252 @@
+#include "autograd/loop_rule.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "autograd/backward.h"
+#include "base/error.h"
+#include "ir/build.h"
+#include "shape/shape.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/joining.h"
+#include "tensor/movement.h"
+#include "tensor/recurrence.h"
+
+namespace tiny {
+
+namespace {
+
+using Changes = std::function<bool(const UOp&)>;
+using Kind = ScanPart::Kind;
+
+// What a step sees and makes.
+class Body {
+ public:
+  explicit Body(const UOp& scan) : loop_(scan_part(scan).loop) {
+    const size_t stores = loop_->stores();
+    stores_.assign(scan.src().begin(), scan.src().begin() + static_cast<ptrdiff_t>(stores));
+    for (const UOp& store : stores_) values_.push_back(store.src(0));
+    std::unordered_set<const Node*> inside, found;
+    for (const UOp& u : topological(values_)) {
+      if (u.op() == Op::ScanStep && scan_part(u).loop == loop_) {
+        steps_.push_back(u);
+        inside.insert(u.node());
+        continue;
+      }
+      if (std::ranges::none_of(u.src(), [&](const UOp& s) { return inside.contains(s.node()); }))
+        continue;
+      inside.insert(u.node());
+      for (const UOp& s : u.src())
+        if (!inside.contains(s.node()) && found.insert(s.node()).second) outside_.push_back(s);
+    }
+    // A value that no step changes, given as it is.
+    for (const UOp& v : values_)
+      if (!inside.contains(v.node()) && found.insert(v.node()).second) outside_.push_back(v);
+  }
+
+  const ScanLoop& loop() const { return *loop_; }
+  const std::vector<UOp>& steps() const { return steps_; }      // ScanSteps
+  const std::vector<UOp>& outside() const { return outside_; }  // what is the same in all steps
+  const UOp& store(size_t i) const { return stores_[i]; }
+  const UOp& value(size_t i) const { return values_[i]; }
+
+  // The values with other nodes in the place of steps().
+  std::vector<UOp> again(const std::vector<Tensor>& seen) const {
+    std::vector<std::pair<UOp, UOp>> replaced;
+    for (size_t i = 0; i < steps_.size(); ++i) replaced.emplace_back(steps_[i], seen[i].node());
+    std::vector<UOp> out;
+    for (const UOp& v : values_) out.push_back(substitute(v, replaced));
+    return out;
+  }
+  // The result of all steps of an output.
+  UOp result(size_t output) const { return make_scan(stores_, {loop_, Kind::Output, output}); }
+
+ private:
+  Ref<const ScanLoop> loop_;
+  std::vector<UOp> stores_;
+  std::vector<UOp> values_;
+  std::vector<UOp> steps_;
+  std::vector<UOp> outside_;
+};
+
+class LoopRule {
+ public:
+  LoopRule(const Ref<Context>& context, const UOp& scan, const LoopAdjoints& reached,
+           const Changes& changes)
+      : context_(context), body_(scan), reached_(reached), changes_(changes) {
+    for (const UOp& u : body_.outside())
+      if (changes_(u)) shared_.push_back(u);
+  }
+
+  std::vector<std::pair<UOp, UOp>> run() {
+    const ScanLoop& loop = body_.loop();
+    Recurrence r;
+    r.steps = loop.count;
+    find_history();
+    for (const UOp& step : body_.steps()) r.sequences.push_back(seen_by(step));
+    for (size_t i = 0; i < loop.outputs; ++i) {
+      if (!reached_.outputs[i]) continue;
+      upstream_.push_back(i);
+      r.sequences.push_back({tensor(reached_.outputs[i]), 0, !scan_part(body_.store(i)).reverse});
+    }
+    for (const UOp& step : body_.steps()) {
+      if (!changes_(step)) continue;
+      if (scan_part(step).kind == Kind::State)
+        r.state.push_back(last_of(step));
+      else
+        r.is_backwards.push_back(scan_part(step).reverse ? 0 : 1);
+    }
+    for (const UOp& u : shared_) r.state.push_back(zeros_of(u));
+    const RecurrenceResult made =
+        recur(context_, r, [&](const RecurrenceStep& now) { return step_back(now); });
+    std::vector<std::pair<UOp, UOp>> given;
+    size_t output = 0, state = 0;
+    for (const UOp& step : body_.steps()) {
+      if (!changes_(step)) continue;
+      const Tensor& all =
+          scan_part(step).kind == Kind::State ? made.state[state++] : made.outputs[output++];
+      given.emplace_back(step.src(0), make_reshape(all.node(), shape_of(step.src(0))));
+    }
+    for (const UOp& u : shared_) given.emplace_back(u, made.state[state++].node());
+    return given;
+  }
+
+ private:
+  Tensor tensor(const UOp& node) const { return Tensor(context_, node); }
+  Tensor zeros_of(const UOp& u) const { return full(context_, u.dtype(), shape_of(u), 0); }
+  Tensor last_of(const UOp& step) const {
+    const UOp& last = reached_.states[scan_part(step).index];
+    return last ? tensor(last) : zeros_of(step);
+  }
+  Tensor first_of(const UOp& step) const {
+    return tensor(make_reshape(step.src(0), shape_of(step)));
+  }
+
+  // What a step saw, in the order from the last step on.
+  Sequence seen_by(const UOp& step) const {
+    const ScanPart& part = scan_part(step);
+    if (part.kind == Kind::State) return history_[part.index];
+    Shape all = shape_of(step);
+    all.insert(all.begin(), body_.loop().count);
+    return {tensor(make_reshape(step.src(0), all)), 0, !part.reverse};
+  }
+
+  // The states before each step: what is an output anyway, and else by the same steps again.
+  void find_history() {
+    const ScanLoop& loop = body_.loop();
+    history_.resize(loop.states);
+    Recurrence again;
+    std::vector<size_t> missing;
+    for (const UOp& step : body_.steps()) {
+      const ScanPart& part = scan_part(step);
+      if (part.kind != Kind::State) continue;
+      for (size_t i = 0; i < loop.outputs && !history_[part.index].tensor; ++i)
+        if (body_.value(i) == body_.value(loop.outputs + part.index))
+          history_[part.index] = before_each(step, i);
+      if (!history_[part.index].tensor) missing.push_back(part.index);
+    }
+    if (missing.empty()) return;
+    again.steps = loop.count;
+    std::vector<const UOp*> states(loop.states);
+    for (const UOp& step : body_.steps()) {
+      const ScanPart& part = scan_part(step);
+      if (part.kind == Kind::State) {
+        again.state.push_back(first_of(step));
+        states[part.index] = &step;
+        continue;
+      }
+      Sequence s = seen_by(step);
+      s.reverse = part.reverse;
+      again.sequences.push_back(std::move(s));
+    }
+    const RecurrenceResult made = recur(context_, again, [&](const RecurrenceStep& now) {
+      std::vector<Tensor> seen;
+      size_t input = 0, state = 0;
+      RecurrenceResult out;
+      for (const UOp& step : body_.steps()) {
+        const bool is_state = scan_part(step).kind == Kind::State;
+        seen.push_back(is_state ? now.state[state++] : now.inputs[input++]);
+        if (is_state && std::ranges::count(missing, scan_part(step).index))
+          out.outputs.push_back(seen.back());
+      }
+      const std::vector<UOp> values = body_.again(seen);
+      for (const UOp& step : body_.steps())
+        if (scan_part(step).kind == Kind::State)
+          out.state.push_back(tensor(values[loop.outputs + scan_part(step).index]));
+      return out;
+    });
+    size_t output = 0;
+    for (const UOp& step : body_.steps()) {
+      const size_t index = scan_part(step).index;
+      if (scan_part(step).kind == Kind::State && std::ranges::count(missing, index))
+        history_[index] = {made.outputs[output++], 0, true};
+    }
+  }
+
+  // Of a state that is an output after each step.
+  Sequence before_each(const UOp& step, size_t output) const {
+    const Tensor after = tensor(body_.result(output));
+    const Dim count = body_.loop().count;
+    const Tensor first = unsqueeze(first_of(step), {0});
+    if (scan_part(body_.store(output)).reverse)
+      return {concat(std::vector{slice_axis(after, 0, 1, count), first}, 0), 0, false};
+    return {concat(std::vector{first, slice_axis(after, 0, 0, count - 1)}, 0), 0, true};
+  }
+
+  RecurrenceResult step_back(const RecurrenceStep& now) {
+    const ScanLoop& loop = body_.loop();
+    const size_t steps = body_.steps().size();
+    const std::vector<Tensor> seen(now.inputs.begin(),
+                                   now.inputs.begin() + static_cast<ptrdiff_t>(steps));
+    const std::vector<UOp> values = body_.again(seen);
+    std::vector<UOp> targets;
+    for (size_t i = 0; i < steps; ++i)
+      if (changes_(body_.steps()[i])) targets.push_back(seen[i].node());
+    targets.insert(targets.end(), shared_.begin(), shared_.end());
+    Backward backward(context_, values, targets);
+    for (size_t i = 0; i < upstream_.size(); ++i)
+      backward.reach(values[upstream_[i]], Adjoint(now.inputs[steps + i].node()));
+    size_t state = 0;
+    for (const UOp& step : body_.steps())
+      if (changes_(step) && scan_part(step).kind == Kind::State)
+        backward.reach(values[loop.outputs + scan_part(step).index],
+                       Adjoint(now.state[state++].node()));
+    backward.run();
+    RecurrenceResult out;
+    for (size_t i = 0; i < steps; ++i) {
+      const UOp& step = body_.steps()[i];
+      if (!changes_(step)) continue;
+      const UOp slope = backward.of(seen[i].node());
+      auto& list = scan_part(step).kind == Kind::State ? out.state : out.outputs;
+      list.push_back(slope ? tensor(slope) : zeros_of(step));
+    }
+    for (const UOp& u : shared_) {
+      const UOp slope = backward.of(u);
+      const Tensor& sum = now.state[state++];
+      out.state.push_back(slope ? add(sum, tensor(slope)) : sum);
+    }
+    return out;
+  }
+
+  Ref<Context> context_;
+  Body body_;
+  const LoopAdjoints& reached_;
+  const Changes& changes_;
+  std::vector<UOp> shared_;  // outside of the steps, of what is asked for
+  std::vector<Sequence> history_;
+  std::vector<size_t> upstream_;  // outputs that something reached
+};
+
+}  // namespace
+
+std::vector<std::pair<UOp, UOp>> loop_adjoints(const Ref<Context>& context, const UOp& scan,
+                                               const LoopAdjoints& reached,
+                                               const Changes& changes) {
+  const ScanLoop& loop = *scan_part(scan).loop;
+  require(!loop.is_counted && !loop.is_branch, Status::Unsupported, "a gradient through ",
+          loop.is_branch ? "a branch" : "a loop whose steps are counted", " by the run");
+  return LoopRule(context, scan, reached, changes).run();
+}
+
+}  // namespace tiny

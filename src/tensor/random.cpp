@@ -1,0 +1,162 @@
+#include "tensor/random.h"
+
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/joining.h"
+#include "tensor/movement.h"
+#include "tensor/top_k.h"
+
+namespace tiny {
+
+namespace {
+
+constexpr uint32_t kParity = 0x1BD11BDA;  // of the key schedule (Salmon et al., section 3.3)
+// By how much the second word is turned, in two groups of four rounds that take turns.
+constexpr std::array<std::array<int, 4>, 2> kRotations{{{13, 15, 26, 6}, {17, 29, 16, 24}}};
+constexpr size_t kGroups = 5;
+
+Tensor word(const Ref<Context>& context, uint32_t value) {
+  return full_bits(context, kUInt32, {}, value);
+}
+
+Tensor turned(const Tensor& x, int by) {
+  const Tensor left = shift_left(x, number_int(x, by));
+  return bit_or(left, shift_right(x, number_int(x, 32 - by)));
+}
+
+Tensor half_of_key(const Tensor& key, int64_t half) {
+  require(key.dtype() == kUInt32 && key.shape() == Shape{2}, Status::InvalidArgument, "a key of ",
+          key.dtype(), " and shape ", key.shape(), "; wanted two uint32");
+  return slice_axis(key, 0, half, half + 1);
+}
+
+int64_t count_of(const Ints& shape) {
+  check_shape(to_shape(shape), kFloat64);
+  return product(to_shape(shape)).value();
+}
+
+// Two words of 32 bits as one of 64.
+Tensor joined(const Tensor& low, const Tensor& high) {
+  const Tensor wide = cast(high, kUInt64);
+  return bit_or(shift_left(wide, number_int(wide, 32)), cast(low, kUInt64));
+}
+
+// `count` elements of an unsigned type of `bits` bits.
+Tensor bits_of(const Tensor& key, int bits, int64_t count) {
+  const int64_t words = (count * bits + 31) / 32;
+  const Tensor all = random_bits(key, words);
+  if (bits == 32) return all;
+  if (bits == 64) {
+    const Tensor pairs = reshape(all, {count, 2});
+    return reshape(joined(slice_axis(pairs, 1, 0, 1), slice_axis(pairs, 1, 1, 2)), {count});
+  }
+  const Tensor low = bit_and(all, number_int(all, 0xFFFF));
+  const Tensor high = shift_right(all, number_int(all, 16));
+  const Tensor both = cast(stack(std::vector{low, high}, 1), kUInt16);
+  return slice_axis(reshape(both, {2 * words}), 0, 0, count);
+}
+
+}  // namespace
+
+ThreefryWords threefry2x32(const ThreefryWords& key, const ThreefryWords& counter) {
+  const Tensor parity = word(key.first.context_ref(), kParity);
+  const Tensor third = bit_xor(parity, bit_xor(key.first, key.second));
+  const Tensor* const schedule[] = {&key.first, &key.second, &third};
+  Tensor a = add(counter.first, key.first);
+  Tensor b = add(counter.second, key.second);
+  for (size_t group = 0; group < kGroups; ++group) {
+    for (const int by : kRotations[group % 2]) {
+      a = add(a, b);
+      b = bit_xor(a, turned(b, by));
+    }
+    a = add(a, *schedule[(group + 1) % 3]);
+    b = add(b, *schedule[(group + 2) % 3]);
+    b = add(b, number_int(b, static_cast<int64_t>(group) + 1));
+  }
+  return {a, b};
+}
+
+Tensor random_key(const Ref<Context>& context, uint64_t seed) {
+  const uint32_t words[] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+  return from_data(context, kUInt32, {2}, words, sizeof words);
+}
+
+Tensor split_key(const Tensor& key, int64_t count) {
+  require(count >= 1, Status::InvalidArgument, "a key is split into at least one; got ", count);
+  return reshape(random_bits(key, 2 * count), {count, 2});
+}
+
+Tensor random_bits(const Tensor& key, int64_t count) {
+  require(count >= 0 && count < int64_t{1} << 32, Status::InvalidArgument, "random bits for ",
+          count, " elements; wanted less than 2^32");
+  const int64_t half = (count + 1) / 2;
+  const Tensor first = arange(key.context_ref(), kUInt32, half);
+  const ThreefryWords made = threefry2x32({half_of_key(key, 0), half_of_key(key, 1)},
+                                          {first, add(first, number_int(first, half))});
+  return slice_axis(concat(std::vector{made.first, made.second}, 0), 0, 0, count);
+}
+
+Tensor random_uniform(const Tensor& key, DType dtype, const Ints& shape) {
+  require(dtype.is_float(), Status::DType, "uniform numbers of ", dtype, "; wanted floats");
+  const int64_t count = count_of(shape);
+  const auto width = static_cast<int>(dtype.bits());
+  const Tensor bits = bits_of(key, width, count);
+  const Tensor one = full(key.context_ref(), dtype, {}, 1);
+  const Tensor exponent = bitcast(one, bits.dtype());
+  const Tensor fraction = shift_right(bits, number_int(bits, width - dtype.digits() + 1));
+  return reshape(sub(bitcast(bit_or(fraction, exponent), dtype), one), to_shape(shape));
+}
+
+Tensor random_normal(const Tensor& key, DType dtype, const Ints& shape) {
+  require(dtype.is_float(), Status::DType, "normal numbers of ", dtype, "; wanted floats");
+  const DType wide = dtype == kFloat64 ? kFloat64 : kFloat32;
+  Ints both{2};
+  both.insert(both.end(), shape.begin(), shape.end());
+  const Tensor pair = random_uniform(key, wide, both);
+  const Tensor angle = squeeze(slice_axis(pair, 0, 0, 1), {0});
+  const Tensor size = squeeze(slice_axis(pair, 0, 1, 2), {0});
+  const Tensor one = number(pair, 1);
+  const Tensor radius = sqrt(mul(log(sub(one, size)), number(pair, -2)));
+  return cast(mul(cos(mul(angle, number(pair, 2 * std::numbers::pi))), radius), dtype);
+}
+
+Tensor random_integers(const Tensor& key, DType dtype, const Ints& shape, int64_t low,
+                       int64_t high) {
+  require(dtype.is_int(), Status::DType, "random integers of ", dtype);
+  require(low < high, Status::InvalidArgument, "random integers from ", low, " to below ", high);
+  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  const int64_t count = count_of(shape);
+  Tensor number;
+  if (range <= uint64_t{1} << 32) {
+    // The upper half of the product (Lemire 2019, "Fast random integer generation in an interval").
+    const Tensor bits = cast(bits_of(key, 32, count), kUInt64);
+    const Tensor product = mul(bits, full_bits(key.context_ref(), kUInt64, {}, range));
+    number = shift_right(product, number_int(product, 32));
+  } else {
+    const Tensor bits = bits_of(key, 64, count);
+    number = floor_mod(bits, full_bits(key.context_ref(), kUInt64, {}, range));
+  }
+  const Tensor wide = bitcast(number, kInt64);
+  return reshape(cast(add(wide, number_int(wide, low)), dtype), to_shape(shape));
+}
+
+Tensor random_permutation(const Tensor& key, int64_t count) {
+  require(count >= 0, Status::InvalidArgument, "a permutation of ", count, " numbers");
+  if (count == 0) return arange(key.context_ref(), kInt64, 0);
+  // 63 bits: equal ones are not to be expected.
+  const Tensor bits = bits_of(key, 64, count);
+  const Tensor order = bitcast(shift_right(bits, number_int(bits, 1)), kInt64);
+  return top_k(order, count, 0, false).indices;
+}
+
+Tensor random_bernoulli(const Tensor& key, const Tensor& p) {
+  require(p.dtype().is_float(), Status::DType, "a probability of ", p.dtype());
+  return less(random_uniform(key, kFloat32, const_dims(p.shape())), p);
+}
+
+}  // namespace tiny

@@ -1,0 +1,209 @@
+// Gradients are what differences of the loss say, for random shapes and windows.
+#include "autograd/gradient.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tensor/activation.h"
+#include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/indexing.h"
+#include "tensor/joining.h"
+#include "tensor/matmul.h"
+#include "tensor/movement.h"
+#include "tensor/recurrence.h"
+#include "tensor/reduce.h"
+#include "tensor/scatter.h"
+#include "tensor/value.h"
+#include "tensor/window.h"
+#include "tests/support/context.h"
+#include "tests/support/random_kernels.h"
+
+namespace tiny {
+namespace {
+
+using testing::Choices;
+using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+
+class GradientTest : public ::testing::Test, public testing::Choices {
+ protected:
+  GradientTest() : Choices(1), context_(testing::new_context("cpu")) {}
+
+  struct Point {
+    Ints shape;
+    std::vector<double> values;
+  };
+  Point point(const Ints& shape, double low = -1, double high = 1) {
+    int64_t count = 1;
+    for (int64_t d : shape) count *= d;
+    Point p{shape, {}};
+    for (int64_t i = 0; i < count; ++i)
+      p.values.push_back(low + (high - low) * static_cast<double>(below(1 << 20)) / (1 << 20));
+    return p;
+  }
+  Tensor tensor(const Point& p) {
+    return from_data(context_, kFloat64, p.shape, p.values.data(), std::ssize(p.values) * 8);
+  }
+  static std::vector<double> values(Tensor t) {
+    std::vector<double> out(static_cast<size_t>(element_count(t)));
+    read(t, out.data(), std::ssize(out) * 8);
+    return out;
+  }
+
+  // Every element's slope of the sum of f, weighed, by central differences.
+  void check(const Function& f, const std::vector<Point>& points, double tolerance = 1e-6) {
+    std::vector<Tensor> inputs;
+    for (const Point& p : points) inputs.push_back(tensor(p));
+    const Tensor loss = f(inputs);
+    const Point weights = point(const_dims(loss.shape()));
+    const Tensor upstream = tensor(weights);
+    const Tensor losses[] = {loss}, upstreams[] = {upstream};
+    const std::vector<Tensor> slopes = gradients(losses, upstreams, inputs, true);
+    const auto total = [&](const std::vector<Point>& at) {
+      std::vector<Tensor> moved;
+      for (const Point& p : at) moved.push_back(tensor(p));
+      const std::vector<double> y = values(f(moved));
+      double sum = 0;
+      for (size_t i = 0; i < y.size(); ++i) sum += y[i] * weights.values[i];
+      return sum;
+    };
+    constexpr double kStep = 1e-5;
+    for (size_t k = 0; k < points.size(); ++k) {
+      ASSERT_EQ(Shape(slopes[k].shape()), Shape(inputs[k].shape()));
+      const std::vector<double> got = values(slopes[k]);
+      for (size_t i = 0; i < got.size(); i += 1 + got.size() / 40) {
+        std::vector<Point> low = points, high = points;
+        low[k].values[i] -= kStep;
+        high[k].values[i] += kStep;
+        const double want = (total(high) - total(low)) / (2 * kStep);
+        ASSERT_NEAR(got[i], want, tolerance * std::max(1.0, std::abs(want)))
+            << "input " << k << ", element " << i;
+      }
+    }
+  }
+
+  Ref<Context> context_;
+};
+
+TEST_F(GradientTest, OfConvolutions) {
+  for (int sample = 0; sample < 40; ++sample) {
+    const int64_t spatial = 1 + below(2), groups = 1 + below(2);
+    Window window;
+    window.groups = groups;
+    Ints x{1 + below(2), groups * (1 + below(3))}, w{groups * (1 + below(3)), x[1] / groups};
+    for (int64_t i = 0; i < spatial; ++i) {
+      const int64_t kernel = 1 + below(4), stride = 1 + below(3), dilation = 1 + below(2);
+      window.strides.push_back(stride);
+      window.dilations.push_back(dilation);
+      window.before.push_back(below(3));
+      window.after.push_back(below(3));
+      w.push_back(kernel);
+      x.push_back((kernel - 1) * dilation + 1 + below(6));
+    }
+    SCOPED_TRACE(sample);
+    check([&](const auto& in) { return conv(in[0], in[1], Tensor(), window); },
+          {point(x), point(w)});
+  }
+}
+
+TEST_F(GradientTest, OfPools) {
+  for (int sample = 0; sample < 30; ++sample) {
+    Window window;
+    Ints x{1 + below(2), 1 + below(2)};
+    for (int64_t i = 0; i < 2; ++i) {
+      const int64_t kernel = 1 + below(3);
+      window.kernel.push_back(kernel);
+      window.strides.push_back(1 + below(3));
+      window.before.push_back(below(kernel));
+      window.after.push_back(below(kernel));
+      x.push_back(kernel + below(6));
+    }
+    SCOPED_TRACE(sample);
+    check([&](const auto& in) { return avg_pool(in[0], window); }, {point(x)});
+    check([&](const auto& in) { return max_pool(in[0], window); }, {point(x)});
+  }
+}
+
+TEST_F(GradientTest, OfElementwise) {
+  check([](const auto& in) { return in[0] * in[1] + in[0] / in[1] - exp(in[0]); },
+        {point({3, 4}), point({4}, 1, 2)});
+  check([](const auto& in) { return tanh(in[0]) * sin(in[0]) + cos(in[0]) * erf(in[0]); },
+        {point({7})});
+  check([](const auto& in) { return log(in[0]) * sqrt(in[0]) + pow(in[0], in[1]); },
+        {point({5}, 0.5, 2), point({5})});
+  check([](const auto& in) { return relu(in[0]) + abs(in[0]) + maximum(in[0], in[1]); },
+        {point({9}), point({9})});
+  check([](const auto& in) { return softmax(in[0], -1); }, {point({3, 5})});
+}
+
+TEST_F(GradientTest, OfReductions) {
+  check([](const auto& in) { return mean(in[0] * in[0], {1}); }, {point({3, 4, 2})});
+  check([](const auto& in) { return max(in[0], {0}) * min(in[0], {0}); }, {point({5, 3})});
+  check([](const auto& in) { return prod(in[0], {1}); }, {point({3, 4})});
+  check([](const auto& in) { return matmul(in[0], in[1]); }, {point({2, 3, 4}), point({4, 5})});
+}
+
+TEST_F(GradientTest, OfMovement) {
+  check([](const auto& in) { return slice(permute(in[0], {1, 0}), {1, 0}, {3, 5}, {1, 2}); },
+        {point({5, 4})});
+  check([](const auto& in) { return pad(flip(in[0], {0}), {1, 0}, {0, 2}, 3); }, {point({3, 2})});
+  check([](const auto& in) { return as_strided(in[0] * in[0], {3, 3}, {2, 1}, 1); }, {point({9})});
+}
+
+TEST_F(GradientTest, OfIndexing) {
+  const int64_t rows[] = {2, 0, 2, 1}, flat[] = {3, 1, 3, 0, 2, 2};
+  const Tensor index = from_data(context_, kInt64, {4}, rows, 32);
+  const Tensor along = from_data(context_, kInt64, {2, 3}, flat, 48);
+  check([&](const auto& in) { return gather(in[0], index, 0); }, {point({3, 5})});
+  check([&](const auto& in) { return take_along_axis(in[0], along, 1); }, {point({2, 4})});
+  for (const Fold fold : {Fold::None, Fold::Add, Fold::Mul, Fold::Max, Fold::Min}) {
+    SCOPED_TRACE(static_cast<int>(fold));
+    check([&](const auto& in) { return scatter_elements(in[0], along, in[1], 1, fold); },
+          {point({2, 4}), point({2, 3})});
+  }
+  check([](const auto& in) { return concat(std::vector<Tensor>{in[0], in[1] * in[1]}, 1); },
+        {point({2, 3}), point({2, 2})});
+}
+
+// A recurrence: inputs, a state that is an output and one that is not, weights of all steps.
+TEST_F(GradientTest, OfRecurrences) {
+  for (const bool reverse : {false, true})
+    for (const bool shown : {false, true}) {
+      const auto cell = [&](const std::vector<Tensor>& in) {
+        const Recurrence r{5, {{in[0], 0, reverse}}, {in[1], in[1]}, {reverse}};
+        const RecurrenceResult made = recur(context_, r, [&](const RecurrenceStep& now) {
+          const Tensor h = tanh(matmul(now.state[0], in[2]) + now.inputs[0]);
+          const Tensor c = now.state[1] * sin(h) + in[3];
+          return RecurrenceResult{{shown ? h : h * c}, {h, c}};
+        });
+        return made.outputs[0] * made.state[1];
+      };
+      check(cell, {point({5, 2, 3}), point({2, 3}), point({3, 3}), point({3})});
+    }
+}
+
+// A write to a view: what was there before has no part in what was written.
+TEST_F(GradientTest, OfWrites) {
+  check(
+      [](const auto& in) {
+        Tensor x = in[0] * in[0];
+        Tensor part = slice(x, {1, 0}, {3, 4}, {1, 2});
+        assign(part, in[1] * in[1]);
+        return x * x;
+      },
+      {point({4, 4}), point({2, 2})});
+}
+
+TEST_F(GradientTest, OfGradients) {
+  check(
+      [](const auto& in) {
+        const Tensor y = in[0] * in[0] * in[0] * in[1];
+        const Tensor losses[] = {y}, ups[] = {in[1]}, by[] = {in[0]};
+        return gradients(losses, ups, by)[0];
+      },
+      {point({4}), point({4})});
+}
+
+}  // namespace
+}  // namespace tiny

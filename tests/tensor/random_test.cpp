@@ -1,0 +1,131 @@
+// Random numbers are those that their definitions say, and lie as their distributions do.
+#include "tensor/random.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "tensor/create.h"
+#include "tensor/value.h"
+#include "tests/support/context.h"
+#include "tests/support/failure.h"
+
+namespace tiny {
+namespace {
+
+class RandomTest : public ::testing::Test {
+ protected:
+  template <typename T>
+  static std::vector<T> values(Tensor t) {
+    std::vector<T> out(static_cast<size_t>(element_count(t)));
+    read(t, out.data(), std::ssize(out) * static_cast<int64_t>(sizeof(T)));
+    return out;
+  }
+  Tensor words(const std::vector<uint32_t>& w) {
+    return from_data(context_, kUInt32, {std::ssize(w)}, w.data(), std::ssize(w) * 4);
+  }
+
+  Ref<Context> context_ = testing::new_context("cpu");
+};
+
+// The known answers of Random123's kat_vectors.
+TEST_F(RandomTest, TheBlockHasItsKnownAnswers) {
+  const ThreefryWords made =
+      threefry2x32({words({0, 0xffffffff, 0x13198a2e}), words({0, 0xffffffff, 0x03707344})},
+                   {words({0, 0xffffffff, 0x243f6a88}), words({0, 0xffffffff, 0x85a308d3})});
+  EXPECT_EQ(values<uint32_t>(made.first),
+            (std::vector<uint32_t>{0x6b200159, 0x1cb996fc, 0xc4923a9c}));
+  EXPECT_EQ(values<uint32_t>(made.second),
+            (std::vector<uint32_t>{0x99ba4efe, 0xbb002be7, 0x483df7a0}));
+}
+
+// jax.extend.random.threefry_2x32((0, 1337), arange(20)).
+TEST_F(RandomTest, BitsAreJaxs) {
+  EXPECT_EQ(values<uint32_t>(random_bits(words({0, 1337}), 20)),
+            (std::vector<uint32_t>{2221762175, 1752107825, 653745012,  1967534793, 1395205442,
+                                   3840423848, 2159346757, 603508235,  3319473678, 3363866483,
+                                   3544324138, 1436466838, 2169858556, 2570072943, 2387150698,
+                                   3678370550, 2911697663, 403244401,  2560861638, 1692360114}));
+  EXPECT_EQ(values<uint32_t>(random_bits(words({0, 1337}), 0)).size(), 0U);
+}
+
+TEST_F(RandomTest, UniformNumbersFillTheirRange) {
+  const Tensor key = random_key(context_, 5);
+  const std::vector<float> x = values<float>(random_uniform(key, kFloat32, {100, 1000}));
+  EXPECT_GE(*std::ranges::min_element(x), 0);
+  EXPECT_LT(*std::ranges::max_element(x), 1);
+  EXPECT_NEAR(std::accumulate(x.begin(), x.end(), 0.0) / 1e5, 0.5, 0.005);
+  const std::vector<double> wide = values<double>(random_uniform(key, kFloat64, {99999}));
+  EXPECT_NEAR(std::accumulate(wide.begin(), wide.end(), 0.0) / 99999, 0.5, 0.005);
+  const std::vector<_Float16> half = values<_Float16>(random_uniform(key, kFloat16, {9999}));
+  double sum = 0;
+  for (const _Float16 h : half) sum += static_cast<double>(h);
+  EXPECT_NEAR(sum / 9999, 0.5, 0.02);
+}
+
+TEST_F(RandomTest, NormalNumbersHaveTheirMoments) {
+  const std::vector<float> x =
+      values<float>(random_normal(random_key(context_, 6), kFloat32, {100000}));
+  double mean = 0, square = 0, fourth = 0;
+  for (const float v : x) {
+    mean += v;
+    square += static_cast<double>(v) * v;
+    fourth += std::pow(v, 4);
+  }
+  EXPECT_NEAR(mean / 1e5, 0, 0.02);
+  EXPECT_NEAR(square / 1e5, 1, 0.02);
+  EXPECT_NEAR(fourth / 1e5, 3, 0.15);
+}
+
+TEST_F(RandomTest, IntegersAreAsLikelyAsEachOther) {
+  const std::vector<int32_t> x =
+      values<int32_t>(random_integers(random_key(context_, 7), kInt32, {70000}, -3, 4));
+  std::vector<int> counts(7);
+  for (const int32_t v : x) ++counts.at(static_cast<size_t>(v + 3));
+  for (const int n : counts) EXPECT_NEAR(n, 10000, 400);
+  const std::vector<int64_t> wide = values<int64_t>(random_integers(
+      random_key(context_, 8), kInt64, {1000}, -(int64_t{1} << 40), int64_t{1} << 40));
+  EXPECT_TRUE(std::ranges::all_of(wide, [](int64_t v) { return std::abs(v) <= int64_t{1} << 40; }));
+  EXPECT_GT(std::ranges::count_if(wide, [](int64_t v) { return v < 0; }), 400);
+}
+
+TEST_F(RandomTest, APermutationHasEveryNumberOnce) {
+  std::vector<int64_t> x = values<int64_t>(random_permutation(random_key(context_, 9), 1000));
+  EXPECT_FALSE(std::ranges::is_sorted(x));
+  std::ranges::sort(x);
+  for (int64_t i = 0; i < 1000; ++i) ASSERT_EQ(x[static_cast<size_t>(i)], i);
+}
+
+TEST_F(RandomTest, BernoulliIsTrueAsOftenAsItSays) {
+  const Tensor p = full(context_, kFloat32, {50000}, 0.3);
+  const std::vector<uint8_t> x = values<uint8_t>(random_bernoulli(random_key(context_, 10), p));
+  EXPECT_NEAR(std::accumulate(x.begin(), x.end(), 0), 15000, 500);
+}
+
+TEST_F(RandomTest, SplitKeysGiveOtherNumbers) {
+  const Tensor key = random_key(context_, 11);
+  const std::vector<uint32_t> keys = values<uint32_t>(split_key(key, 3));
+  EXPECT_EQ(keys.size(), 6U);
+  EXPECT_NE(keys[0], keys[2]);
+  testing::expect_failure(testing::failure_of([&] { random_bits(words({1, 2, 3}), 4); }),
+                          Status::InvalidArgument, {"two uint32"});
+  testing::expect_failure(testing::failure_of([&] { random_uniform(key, kInt32, {4}); }),
+                          Status::DType, {"wanted floats"});
+}
+
+// The same bits on every device.
+TEST_F(RandomTest, AllDevicesAgree) {
+  const auto made = [](const std::string& device) {
+    const Ref<Context> context = testing::new_context(device);
+    return values<float>(random_uniform(random_key(context, 12), kFloat32, {101}));
+  };
+  const std::vector<float> want = made("cpu");
+  for (const BackendInfo& backend : testing::computing_backends())
+    EXPECT_EQ(made(backend.name), want);
+}
+
+}  // namespace
+}  // namespace tiny
