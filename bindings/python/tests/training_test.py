@@ -64,7 +64,7 @@ class Training(unittest.TestCase):
 
     def test_what_an_optimizer_keeps(self):
         self.step(self.x, self.y)
-        names = [self.optimizer.state_name(i) for i in range(self.optimizer.state_count)]
+        names = [self.optimizer.state_name(i) for i in range(self.optimizer.state_count())]
         self.assertEqual(names[:3], ["lr.0", "step", "exp_avg.0"])
         self.assertEqual(self.optimizer.state(1).item(), 1)
         self.assertAlmostEqual(self.optimizer.rate(0).item(), 0.05, places=6)

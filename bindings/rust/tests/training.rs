@@ -5,7 +5,7 @@ use tiny::{Context, Dtype, Optimizer, OptimizerKind, Program, Run, Tensor};
 fn a_line_is_found() -> tiny::Result<()> {
     let context = Context::new()?;
     let x = context.random_key(1)?.random_uniform(Dtype::FLOAT32, &[32])?;
-    let y = (&(&x * 3f32)? + 0.5f32)?;
+    let y = (&(&x * &context.scalar_float(3.0)?)? + &context.scalar_float(0.5)?)?;
     let slope = Tensor::of(&context, &[0f32], &[])?;
     let offset = Tensor::of(&context, &[0f32], &[])?;
     let optimizer = Optimizer::create(&context, OptimizerKind::SGD)?;
