@@ -1,12 +1,9 @@
 /* Lets libtiny.so run with glibc 2.31 though it is linked with a newer one.
 **
 ** A linker takes the newest version of a symbol.  What glibc has given new versions since, and what
-*is new
-** in it, is defined here under the same name, for the library alone: references of the library and
-*of the C++
-** run time that is linked into it end here, and go on to the version that 2.31 has already.
-*Versions are
-** those of x86-64. */
+** is new in it, is defined here under the same name, for the library alone: references of the
+** library and of the C++ run time that is linked into it end here, and go on to the version that
+** 2.31 has already.  Versions are those of x86-64. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -16,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HERE __attribute__((visibility("hidden")))
@@ -43,6 +41,13 @@ FORWARD(int, pthread_key_create, (pthread_key_t * key, void (*destroy)(void*)), 
         GLIBC_2.2.5)
 FORWARD(int, __pthread_key_create, (pthread_key_t * key, void (*destroy)(void*)), (key, destroy),
         GLIBC_2.2.5)
+FORWARD(int, pthread_key_delete, (pthread_key_t key), (key), GLIBC_2.2.5)
+FORWARD(void*, pthread_getspecific, (pthread_key_t key), (key), GLIBC_2.2.5)
+FORWARD(int, pthread_setspecific, (pthread_key_t key, const void* value), (key, value), GLIBC_2.2.5)
+FORWARD(int, pthread_cond_clockwait,
+        (pthread_cond_t* restrict condition, pthread_mutex_t* restrict mutex, clockid_t clock,
+         const struct timespec* restrict until),
+        (condition, mutex, clock, until), GLIBC_2.30)
 FORWARD(int, pthread_setname_np, (pthread_t thread, const char* name), (thread, name), GLIBC_2.12)
 FORWARD(int, pthread_sigmask, (int how, const sigset_t* set, sigset_t* old), (how, set, old),
         GLIBC_2.2.5)

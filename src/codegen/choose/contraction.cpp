@@ -57,7 +57,8 @@ std::optional<size_t> Contraction::row() const {
 }
 
 // The cheapest lanes, along outputs or steps; none that cost too much.  Along steps of less than
-// half a vector (a window's taps) where there are no others: what is folded then is mostly nothing.
+// half a vector (a window's taps) where there are no more outputs: what is folded then is mostly
+// nothing.
 void Contraction::choose_lane() {
   const size_t none = edit_.kernel().ranges.size();
   double best = 0;
@@ -65,16 +66,17 @@ void Contraction::choose_lane() {
     const bool reduced = (reduction_.own & bit(i)) != 0;
     if (!(outputs_ & bit(i)) && !reduced) continue;
     const bool is_short = reduced && 2 * edit_.most(i) < edit_.lanes();
-    if (is_short && has_lanes_of_outputs()) continue;
+    if (is_short && has_lanes_of_outputs(edit_.most(i))) continue;
     const double price = lane_cost(edit_, i, reduced, steps_, outputs_ | reduction_.own);
     if (lane_ == none || price < best) lane_ = i, best = price;
   }
   if (best > kLanesOfSumMax) lane_ = none;
 }
 
-bool Contraction::has_lanes_of_outputs() const {
+// Whether at least so many outputs may lie along lanes.
+bool Contraction::has_lanes_of_outputs(int64_t count) const {
   const LaneChoice found = cheapest_lanes(edit_, outputs_, false);
-  return found.range && found.cost <= kLanesOfSumMax;
+  return found.range && found.cost <= kLanesOfSumMax && edit_.most(*found.range) >= count;
 }
 
 // Whether lanes along `lane_range` are stored apart, while steps along `row` lie side by side: the

@@ -21,7 +21,7 @@ class Contraction {
 
   // Each form, in the order in which they are preferred: false, and nothing is done, where it does
   // not fit.
-  bool has_lanes_of_outputs() const;
+  bool has_lanes_of_outputs(int64_t count) const;
   std::optional<size_t> folded_row(std::optional<size_t> other) const;
   bool fold_lanes();   // lanes along the reduction, folded at the end
   bool slide();        // a sliding window: outputs side by side that share what they load
