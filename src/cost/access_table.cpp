@@ -239,6 +239,10 @@ class Builder {
     if (stride == 0) return;
     const bool is_range = term.atom.op() == Op::Range;
     const uint32_t* place = table_.places.find(term.atom.node());
+    if (!place && !made_.contains(term.atom.node())) {  // a product that only the sum has
+      add_free_ranges(kernel_, {&term.atom, 1}, made_);
+      kept_.push_back(term.atom);
+    }
     const RangeSet free = place ? table_.free[*place] : made_.at(term.atom.node());
     const bool is_index = place && index_[*place];
     for (RangeSet left = free; left; left &= left - 1) {
