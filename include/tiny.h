@@ -775,6 +775,49 @@ TINY_API tiny_status tiny_op(tiny_context *context, const char *domain, const ch
                              tiny_tensor *const *inputs, size_t input_count, const char *attributes,
                              tiny_tensor **outputs, size_t output_count);
 
+/* ---- Losses ----------------------------------------------------------------------------------
+** By the names and definitions of torch.nn.functional. */
+
+/* What becomes of the losses of all elements. */
+typedef int32_t tiny_reduction;
+enum {
+  TINY_REDUCTION_MEAN = 0,
+  TINY_REDUCTION_SUM = 1,
+  TINY_REDUCTION_NONE = 2 /* they stay as they are */
+};
+
+/* Of logits [batch, classes, ..].  Targets are integers [batch, ..]: classes, of which `ignore_index`, a class or not,
+   weighs nothing; or floats of the logits' shape: shares of the classes.  `weight` (may be NULL) has a number for
+   each class; the mean of classes is over the weights of the targets.  `label_smoothing`, 0 to 1, is shared by all
+   classes. */
+TINY_API tiny_status tiny_cross_entropy(const tiny_tensor *logits, const tiny_tensor *target, const tiny_tensor *weight,
+                                        int64_t ignore_index, double label_smoothing, tiny_reduction reduction,
+                                        tiny_tensor **out);
+/* The same of logarithms of probabilities, with classes for targets.  `weight` may be NULL. */
+TINY_API tiny_status tiny_nll_loss(const tiny_tensor *log_probability, const tiny_tensor *target,
+                                   const tiny_tensor *weight, int64_t ignore_index, tiny_reduction reduction,
+                                   tiny_tensor **out);
+TINY_API tiny_status tiny_mse_loss(const tiny_tensor *x, const tiny_tensor *target, tiny_reduction reduction,
+                                   tiny_tensor **out);
+TINY_API tiny_status tiny_l1_loss(const tiny_tensor *x, const tiny_tensor *target, tiny_reduction reduction,
+                                  tiny_tensor **out);
+/* Squares below a distance of `beta`, straight beyond. */
+TINY_API tiny_status tiny_smooth_l1_loss(const tiny_tensor *x, const tiny_tensor *target, double beta,
+                                         tiny_reduction reduction, tiny_tensor **out);
+TINY_API tiny_status tiny_huber_loss(const tiny_tensor *x, const tiny_tensor *target, double delta,
+                                     tiny_reduction reduction, tiny_tensor **out);
+/* Of probabilities, whose logarithms are at least -100. */
+TINY_API tiny_status tiny_binary_cross_entropy(const tiny_tensor *p, const tiny_tensor *target,
+                                               tiny_reduction reduction, tiny_tensor **out);
+/* Of what a sigmoid makes probabilities of.  Targets that are 1 weigh `positive_weight`, which broadcasts and may be
+   NULL. */
+TINY_API tiny_status tiny_binary_cross_entropy_with_logits(const tiny_tensor *x, const tiny_tensor *target,
+                                                           const tiny_tensor *positive_weight, tiny_reduction reduction,
+                                                           tiny_tensor **out);
+/* target * (log(target) - x), x being logarithms; of logarithms in `target` too if log_target != 0. */
+TINY_API tiny_status tiny_kl_div(const tiny_tensor *x, const tiny_tensor *target, int32_t log_target,
+                                 tiny_reduction reduction, tiny_tensor **out);
+
 /* ---- Gradients ------------------------------------------------------------------------------- */
 
 /* The gradients of losses by the tensors `wrt`: gradients[i] has the shape and dtype of wrt[i]; `count` is the number of `wrt`.
@@ -790,6 +833,30 @@ TINY_API tiny_status tiny_op(tiny_context *context, const char *domain, const ch
 TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count, tiny_tensor *const *wrt,
                                    size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
                                    tiny_flags flags, tiny_tensor **gradients, size_t count);
+
+/* The root of the sum of all squares, a float32 scalar; an element of `gradients` may be NULL. */
+TINY_API tiny_status tiny_gradient_norm(tiny_tensor *const *gradients, size_t count, tiny_tensor **out);
+/* The gradients with a common factor that leaves them a norm of at most `most`; `norm` is tiny_gradient_norm's.  clipped[i] is
+   gradients[i] clipped; `clipped_count` is the number of `gradients`. */
+TINY_API tiny_status tiny_clip_by_norm(tiny_tensor *const *gradients, size_t count, const tiny_tensor *norm,
+                                       double most, tiny_tensor **clipped, size_t clipped_count);
+
+/* ---- Learning rates ----------------------------------------------------------------------------
+** By the definitions of torch.optim.lr_scheduler, for tiny_optimizer_set; steps are counted from 0. */
+
+/* base * gamma^(step / every), rounded down. */
+TINY_API tiny_status tiny_rate_step(double base, int64_t step, int64_t every, double gamma, double *rate);
+/* base * gamma^(how many of the milestones, which ascend, are at most `step`). */
+TINY_API tiny_status tiny_rate_multi_step(double base, int64_t step, const int64_t *milestones, size_t count,
+                                          double gamma, double *rate);
+/* Half a cosine from `base` down to `least` at `steps`, where it stays. */
+TINY_API tiny_status tiny_rate_cosine(double base, int64_t step, int64_t steps, double least, double *rate);
+/* From base * first in a straight line up to `base` at `steps`, where it stays. */
+TINY_API tiny_status tiny_rate_warm_up(double base, int64_t step, int64_t steps, double first, double *rate);
+/* From most / divisor up to `most` within a share `rise` of the steps, and down to most / divisor / final_divisor at the
+   last one. */
+TINY_API tiny_status tiny_rate_one_cycle(double most, int64_t step, int64_t steps, double rise, double divisor,
+                                         double final_divisor, double *rate);
 
 /* ---- Optimisers ------------------------------------------------------------------------------ */
 

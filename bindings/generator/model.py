@@ -228,7 +228,7 @@ class Model:
             order, at = ["constant"], 1
         while at < len(parameters):
             item, at = self.argument(parameters, at, function.doc)
-            if isinstance(item, Argument) and item.kind in ("flag", *NUMBERS):
+            if isinstance(item, Argument) and item.kind in ("flag", "enum", *NUMBERS):
                 item.default = self.defaults.get((function.name, item.name), "")
             order.append(item)
         owner, has_receiver = self.owner_of(function, order)

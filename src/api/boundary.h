@@ -160,6 +160,14 @@ tiny_status produce_list(const char* call, tiny_tensor** outs, size_t count,
   });
 }
 
+// A call that computes a number.
+template <class T, class Body>
+tiny_status give_number(const char* call, T* out, const char* missing, Body body) noexcept {
+  if (!out) return fail(call, Status::InvalidArgument, missing);
+  *out = T();
+  return guarded(call, [&] { *out = body(); });
+}
+
 // A call that answers a question about a handle from what the handle knows: any thread, no waiting.
 template <class T, class Handle, class Body>
 tiny_status answer(const char* call, T* out, const Handle* handle, const char* name,

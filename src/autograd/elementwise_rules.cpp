@@ -73,12 +73,12 @@ void of_cast(Step& step) {
 }
 
 void of_add(Step& step) {
-  for (const size_t i : {0, 1})
+  for (const size_t i : {size_t{0}, size_t{1}})
     if (step.wants(i)) step.give(i, step.reached());
 }
 
 void of_mul(Step& step) {
-  for (const size_t i : {0, 1})
+  for (const size_t i : {size_t{0}, size_t{1}})
     if (step.wants(i)) step.give(i, step.reached().times(step.source(1 - i)));
 }
 
@@ -110,7 +110,7 @@ void of_extremum(Step& step) {
   const UOp& a = step.source(0);
   const UOp& b = step.source(1);
   const bool is_max = step.node().op() == Op::Max;
-  for (const size_t i : {0, 1}) {
+  for (const size_t i : {size_t{0}, size_t{1}}) {
     if (!step.wants(i)) continue;
     const UOp& x = i == 0 ? a : b;
     const UOp& other = i == 0 ? b : a;
@@ -130,7 +130,7 @@ void of_where(Step& step) {
 }
 
 void of_fma(Step& step) {
-  for (const size_t i : {0, 1})
+  for (const size_t i : {size_t{0}, size_t{1}})
     if (step.wants(i)) step.give(i, step.reached().times(step.source(1 - i)));
   if (step.wants(2)) step.give(2, step.reached());
 }

@@ -1,4 +1,4 @@
-// Losses of classification.
+// Losses, by PyTorch's names and definitions (torch.nn.functional).
 #pragma once
 
 #include <optional>
@@ -25,5 +25,32 @@ struct LossOptions {
 // others end the run with Error{Index}.
 Tensor nll_loss(const Tensor& log_probability, const Tensor& target,
                 const LossOptions& options = {});
+
+// Of logits [batch, classes, ..]: nll_loss of their logarithmic softmax, for targets that are
+// integers [batch, ..]; or, for targets that are floats of the logits' shape, sum over the classes
+// of -log_softmax * target * weight, whose mean is over the batch and the axes behind the classes.
+// `label_smoothing`, a share, goes to all classes alike.
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const LossOptions& options = {},
+                     double label_smoothing = 0);
+
+// Element by element; `reduction` over all.  Both broadcast.
+Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction reduction);
+Tensor l1_loss(const Tensor& x, const Tensor& target, LossReduction reduction);
+// Half of the square below `beta`, divided by it, and the distance less half of `beta` beyond.
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, LossReduction reduction,
+                      double beta = 1);
+// smooth_l1_loss times delta, which stands for beta.
+Tensor huber_loss(const Tensor& x, const Tensor& target, LossReduction reduction, double delta = 1);
+// Of probabilities; logarithms are at least -100.
+Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, LossReduction reduction);
+// Of what a sigmoid makes probabilities of; what is wanted weighs `positive_weight` (broadcasts;
+// may be none).
+Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
+                                        LossReduction reduction,
+                                        const Tensor& positive_weight = Tensor());
+// target * (log(target) - x), 0 where the target is: x has logarithms, as has `target` if
+// `log_target`.
+Tensor kl_div(const Tensor& x, const Tensor& target, LossReduction reduction,
+              bool log_target = false);
 
 }  // namespace tiny

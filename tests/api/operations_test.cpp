@@ -339,6 +339,38 @@ Outputs case_lrn(Operands& o) {
   return MADE(tiny_lrn, o.floats({2, 5, 3}), 3, 0.5, 0.75, 2);
 }
 
+Outputs case_cross_entropy(Operands& o) {
+  return MADE(tiny_cross_entropy, o.floats({2, 3}), o.positions({2}), o.floats({3}), 1, 0.25,
+              TINY_REDUCTION_MEAN);
+}
+Outputs case_nll_loss(Operands& o) {
+  return MADE(tiny_nll_loss, o.floats({2, 3}), o.positions({2}), nullptr, -100,
+              TINY_REDUCTION_NONE);
+}
+Outputs case_mse_loss(Operands& o) {
+  return MADE(tiny_mse_loss, o.floats({2, 3}), o.floats({3}), TINY_REDUCTION_SUM);
+}
+Outputs case_l1_loss(Operands& o) {
+  return MADE(tiny_l1_loss, o.floats({2, 3}), o.floats({3}), TINY_REDUCTION_NONE);
+}
+Outputs case_smooth_l1_loss(Operands& o) {
+  return MADE(tiny_smooth_l1_loss, o.floats({2, 3}), o.floats({3}), 0.5, TINY_REDUCTION_NONE);
+}
+Outputs case_huber_loss(Operands& o) {
+  return MADE(tiny_huber_loss, o.floats({2, 3}), o.floats({3}), 0.5, TINY_REDUCTION_NONE);
+}
+Outputs case_binary_cross_entropy(Operands& o) {
+  return MADE(tiny_binary_cross_entropy, o.operand(TINY_FLOAT32, {2, 3}, 0.125, 0.125),
+              o.floats({3}), TINY_REDUCTION_NONE);
+}
+Outputs case_binary_cross_entropy_with_logits(Operands& o) {
+  return MADE(tiny_binary_cross_entropy_with_logits, o.floats({2, 3}), o.floats({3}), o.floats({3}),
+              TINY_REDUCTION_NONE);
+}
+Outputs case_kl_div(Operands& o) {
+  return MADE(tiny_kl_div, o.floats({2, 3}), o.floats({3}), 1, TINY_REDUCTION_NONE);
+}
+
 Outputs case_random_key(Operands& o) {
   return MADE(tiny_random_key, o.context, 7);
 }

@@ -83,6 +83,25 @@ class Training(unittest.TestCase):
             tiny.gradient([x * x], [x])
         self.assertEqual(tiny.gradient([x * x], [x], [x])[0].tolist(), [2.0, 8.0])
 
+    def test_losses_and_rates(self):
+        logits = tiny.tensor([[0.0, 0.0], [0.0, 0.0]], context=self.context)
+        classes = tiny.tensor([1, -100], context=self.context)
+        self.assertAlmostEqual(logits.cross_entropy(classes).item(), 0.6931472, places=6)
+        none = logits.cross_entropy(classes, reduction=tiny.Reduction.NONE)
+        self.assertEqual(none.tolist()[1], 0.0)
+        zeros, twos = (self.context.full(tiny.float32, [3], v) for v in (0, 2))
+        self.assertEqual(zeros.mse_loss(twos).item(), 4.0)
+        self.assertEqual(zeros.l1_loss(twos, tiny.Reduction.SUM).item(), 6.0)
+        with self.assertRaisesRegex(tiny.Error, "reduction is 9"):
+            zeros.mse_loss(twos, 9)
+        norm = tiny.gradient_norm([zeros, twos])
+        self.assertAlmostEqual(tiny.clip_by_norm([zeros, twos], norm, 1.0)[1].tolist()[0], 0.5773503, places=5)
+        self.assertAlmostEqual(tiny.rate_step(0.5, 60, 30, 0.1), 0.005)
+        self.assertAlmostEqual(tiny.rate_multi_step(0.5, 40, [30, 80], 0.1), 0.05)
+        self.assertAlmostEqual(tiny.rate_cosine(1.0, 5, 10, 0.0), 0.5)
+        with self.assertRaisesRegex(tiny.Error, "counted from 0"):
+            tiny.rate_warm_up(1.0, -1, 10, 0.0)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1160,6 +1160,92 @@ extern "C" {
         output_count: usize,
     ) -> tiny_status;
 }
+pub type tiny_reduction = i32;
+pub const TINY_REDUCTION_MEAN: _bindgen_ty_10 = 0;
+pub const TINY_REDUCTION_SUM: _bindgen_ty_10 = 1;
+pub const TINY_REDUCTION_NONE: _bindgen_ty_10 = 2;
+pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn tiny_cross_entropy(
+        logits: *const tiny_tensor,
+        target: *const tiny_tensor,
+        weight: *const tiny_tensor,
+        ignore_index: i64,
+        label_smoothing: f64,
+        reduction: tiny_reduction,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_nll_loss(
+        log_probability: *const tiny_tensor,
+        target: *const tiny_tensor,
+        weight: *const tiny_tensor,
+        ignore_index: i64,
+        reduction: tiny_reduction,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_mse_loss(
+        x: *const tiny_tensor,
+        target: *const tiny_tensor,
+        reduction: tiny_reduction,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_l1_loss(
+        x: *const tiny_tensor,
+        target: *const tiny_tensor,
+        reduction: tiny_reduction,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_smooth_l1_loss(
+        x: *const tiny_tensor,
+        target: *const tiny_tensor,
+        beta: f64,
+        reduction: tiny_reduction,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_huber_loss(
+        x: *const tiny_tensor,
+        target: *const tiny_tensor,
+        delta: f64,
+        reduction: tiny_reduction,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_binary_cross_entropy(
+        p: *const tiny_tensor,
+        target: *const tiny_tensor,
+        reduction: tiny_reduction,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_binary_cross_entropy_with_logits(
+        x: *const tiny_tensor,
+        target: *const tiny_tensor,
+        positive_weight: *const tiny_tensor,
+        reduction: tiny_reduction,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_kl_div(
+        x: *const tiny_tensor,
+        target: *const tiny_tensor,
+        log_target: i32,
+        reduction: tiny_reduction,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
 extern "C" {
     pub fn tiny_gradient(
         losses: *const *mut tiny_tensor,
@@ -1173,21 +1259,86 @@ extern "C" {
         count: usize,
     ) -> tiny_status;
 }
+extern "C" {
+    pub fn tiny_gradient_norm(
+        gradients: *const *mut tiny_tensor,
+        count: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_clip_by_norm(
+        gradients: *const *mut tiny_tensor,
+        count: usize,
+        norm: *const tiny_tensor,
+        most: f64,
+        clipped: *mut *mut tiny_tensor,
+        clipped_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_rate_step(
+        base: f64,
+        step: i64,
+        every: i64,
+        gamma: f64,
+        rate: *mut f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_rate_multi_step(
+        base: f64,
+        step: i64,
+        milestones: *const i64,
+        count: usize,
+        gamma: f64,
+        rate: *mut f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_rate_cosine(
+        base: f64,
+        step: i64,
+        steps: i64,
+        least: f64,
+        rate: *mut f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_rate_warm_up(
+        base: f64,
+        step: i64,
+        steps: i64,
+        first: f64,
+        rate: *mut f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_rate_one_cycle(
+        most: f64,
+        step: i64,
+        steps: i64,
+        rise: f64,
+        divisor: f64,
+        final_divisor: f64,
+        rate: *mut f64,
+    ) -> tiny_status;
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct tiny_optimizer {
     _unused: [u8; 0],
 }
 pub type tiny_optimizer_kind = i32;
-pub const TINY_OPTIMIZER_KIND_SGD: _bindgen_ty_10 = 1;
-pub const TINY_OPTIMIZER_KIND_ADAM: _bindgen_ty_10 = 2;
-pub const TINY_OPTIMIZER_KIND_ADAMW: _bindgen_ty_10 = 3;
-pub const TINY_OPTIMIZER_KIND_LAMB: _bindgen_ty_10 = 4;
-pub const TINY_OPTIMIZER_KIND_LARS: _bindgen_ty_10 = 5;
-pub const TINY_OPTIMIZER_KIND_MUON: _bindgen_ty_10 = 6;
-pub const TINY_OPTIMIZER_KIND_RMSPROP: _bindgen_ty_10 = 7;
-pub const TINY_OPTIMIZER_KIND_ADAGRAD: _bindgen_ty_10 = 8;
-pub type _bindgen_ty_10 = ::std::os::raw::c_uint;
+pub const TINY_OPTIMIZER_KIND_SGD: _bindgen_ty_11 = 1;
+pub const TINY_OPTIMIZER_KIND_ADAM: _bindgen_ty_11 = 2;
+pub const TINY_OPTIMIZER_KIND_ADAMW: _bindgen_ty_11 = 3;
+pub const TINY_OPTIMIZER_KIND_LAMB: _bindgen_ty_11 = 4;
+pub const TINY_OPTIMIZER_KIND_LARS: _bindgen_ty_11 = 5;
+pub const TINY_OPTIMIZER_KIND_MUON: _bindgen_ty_11 = 6;
+pub const TINY_OPTIMIZER_KIND_RMSPROP: _bindgen_ty_11 = 7;
+pub const TINY_OPTIMIZER_KIND_ADAGRAD: _bindgen_ty_11 = 8;
+pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_optimizer_create(
         context: *mut tiny_context,
@@ -1525,12 +1676,12 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_kind = i32;
-pub const TINY_KIND_TENSOR: _bindgen_ty_11 = 0;
-pub const TINY_KIND_SEQUENCE: _bindgen_ty_11 = 1;
-pub const TINY_KIND_OPTIONAL: _bindgen_ty_11 = 2;
-pub const TINY_KIND_MAP: _bindgen_ty_11 = 3;
-pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_11 = 4;
-pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
+pub const TINY_KIND_TENSOR: _bindgen_ty_12 = 0;
+pub const TINY_KIND_SEQUENCE: _bindgen_ty_12 = 1;
+pub const TINY_KIND_OPTIONAL: _bindgen_ty_12 = 2;
+pub const TINY_KIND_MAP: _bindgen_ty_12 = 3;
+pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_12 = 4;
+pub type _bindgen_ty_12 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_model_input_kind(
         model: *const tiny_model,

@@ -205,6 +205,17 @@ impl Layout {
 
 /// Any number is a valid value: a newer library may have more of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Reduction(pub i32);
+
+impl Reduction {
+    pub const MEAN: Reduction = Reduction(ffi::TINY_REDUCTION_MEAN as i32);
+    pub const SUM: Reduction = Reduction(ffi::TINY_REDUCTION_SUM as i32);
+    /// they stay as they are
+    pub const NONE: Reduction = Reduction(ffi::TINY_REDUCTION_NONE as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OptimizerKind(pub i32);
 
 impl OptimizerKind {
@@ -1303,6 +1314,66 @@ impl Tensor {
         let name = c_text(name)?;
         check(unsafe { ffi::tiny_tensor_save(self.raw.as_ptr(), path.as_ref().map_or(ptr::null(), |t| t.as_ptr()), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
         Ok(())
+    }
+
+    /// Of logits \[batch, classes, ..\].  Targets are integers \[batch, ..\]: classes, of which `ignore_index`, a class or not, weighs nothing; or floats of the logits' shape: shares of the classes.  `weight` (may be NULL) has a number for each class; the mean of classes is over the weights of the targets.  `label_smoothing`, 0 to 1, is shared by all classes.
+    pub fn cross_entropy(&self, target: &Tensor, weight: Option<&Tensor>, ignore_index: i64, label_smoothing: f64, reduction: Reduction) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_cross_entropy(self.raw.as_ptr(), target.raw.as_ptr(), weight.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), ignore_index, label_smoothing, reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The same of logarithms of probabilities, with classes for targets.  `weight` may be NULL.
+    pub fn nll_loss(&self, target: &Tensor, weight: Option<&Tensor>, ignore_index: i64, reduction: Reduction) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_nll_loss(self.raw.as_ptr(), target.raw.as_ptr(), weight.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), ignore_index, reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    pub fn mse_loss(&self, target: &Tensor, reduction: Reduction) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_mse_loss(self.raw.as_ptr(), target.raw.as_ptr(), reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    pub fn l1_loss(&self, target: &Tensor, reduction: Reduction) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_l1_loss(self.raw.as_ptr(), target.raw.as_ptr(), reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Squares below a distance of `beta`, straight beyond.
+    pub fn smooth_l1_loss(&self, target: &Tensor, beta: f64, reduction: Reduction) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_smooth_l1_loss(self.raw.as_ptr(), target.raw.as_ptr(), beta, reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    pub fn huber_loss(&self, target: &Tensor, delta: f64, reduction: Reduction) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_huber_loss(self.raw.as_ptr(), target.raw.as_ptr(), delta, reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Of probabilities, whose logarithms are at least -100.
+    pub fn binary_cross_entropy(&self, target: &Tensor, reduction: Reduction) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary_cross_entropy(self.raw.as_ptr(), target.raw.as_ptr(), reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Of what a sigmoid makes probabilities of.  Targets that are 1 weigh `positive_weight`, which broadcasts and may be NULL.
+    pub fn binary_cross_entropy_with_logits(&self, target: &Tensor, positive_weight: &Tensor, reduction: Reduction) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_binary_cross_entropy_with_logits(self.raw.as_ptr(), target.raw.as_ptr(), positive_weight.raw.as_ptr(), reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// target * (log(target) - x), x being logarithms; of logarithms in `target` too if log_target != 0.
+    pub fn kl_div(&self, target: &Tensor, log_target: bool, reduction: Reduction) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_kl_div(self.raw.as_ptr(), target.raw.as_ptr(), log_target as i32, reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
     /// `count` keys, \[count, 2\], which have nothing to do with each other or with other numbers of `key`.
@@ -2432,6 +2503,60 @@ pub fn gradient(losses: &[&Tensor], wrt: &[&Tensor], upstream: &[&Tensor], allow
     let mut gradients = vec![ptr::null_mut(); wrt.len()];
     check(unsafe { ffi::tiny_gradient(losses_raw.as_ptr() as *const _, losses_raw.len(), wrt_raw.as_ptr() as *const _, wrt_raw.len(), upstream_raw.as_ptr() as *const _, upstream_raw.len(), flags(&[(allow_unused, 512)]), gradients.as_mut_ptr(), gradients.len()) })?;
     Ok(gradients.into_iter().map(|o| Tensor::from_raw(o, wrt[0].context.clone())).collect())
+}
+
+/// The root of the sum of all squares, a float32 scalar; an element of `gradients` may be NULL.
+pub fn gradient_norm(gradients: &[Option<&Tensor>]) -> Result<Tensor> {
+    crate::support::at_least_one(gradients.len())?;
+    let gradients_raw: Vec<_> = gradients.iter().map(|o| o.map_or(ptr::null(), |o| o.raw.as_ptr() as *const _)).collect();
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_gradient_norm(gradients_raw.as_ptr() as *const _, gradients_raw.len(), &mut out) })?;
+    Ok(Tensor::from_raw(out, gradients[0].context.clone()))
+}
+
+/// The gradients with a common factor that leaves them a norm of at most `most`; `norm` is tiny_gradient_norm's.  clipped\[i\] is gradients\[i\] clipped; `clipped_count` is the number of `gradients`.
+pub fn clip_by_norm(gradients: &[&Tensor], norm: &Tensor, most: f64) -> Result<Vec<Tensor>> {
+    crate::support::at_least_one(gradients.len())?;
+    let gradients_raw: Vec<_> = gradients.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut clipped = vec![ptr::null_mut(); gradients.len()];
+    check(unsafe { ffi::tiny_clip_by_norm(gradients_raw.as_ptr() as *const _, gradients_raw.len(), norm.raw.as_ptr(), most, clipped.as_mut_ptr(), clipped.len()) })?;
+    Ok(clipped.into_iter().map(|o| Tensor::from_raw(o, gradients[0].context.clone())).collect())
+}
+
+/// base * gamma^(step / every), rounded down.
+pub fn rate_step(base: f64, step: i64, every: i64, gamma: f64) -> Result<f64> {
+    let mut rate: f64 = 0.0;
+    check(unsafe { ffi::tiny_rate_step(base, step, every, gamma, &mut rate) })?;
+    Ok(rate)
+}
+
+/// base * gamma^(how many of the milestones, which ascend, are at most `step`).
+pub fn rate_multi_step(base: f64, step: i64, milestones: &[i64], gamma: f64) -> Result<f64> {
+    let milestones_count = count(&[Some(milestones)])?;
+    let mut rate: f64 = 0.0;
+    check(unsafe { ffi::tiny_rate_multi_step(base, step, pointer(Some(milestones)), milestones_count, gamma, &mut rate) })?;
+    Ok(rate)
+}
+
+/// Half a cosine from `base` down to `least` at `steps`, where it stays.
+pub fn rate_cosine(base: f64, step: i64, steps: i64, least: f64) -> Result<f64> {
+    let mut rate: f64 = 0.0;
+    check(unsafe { ffi::tiny_rate_cosine(base, step, steps, least, &mut rate) })?;
+    Ok(rate)
+}
+
+/// From base * first in a straight line up to `base` at `steps`, where it stays.
+pub fn rate_warm_up(base: f64, step: i64, steps: i64, first: f64) -> Result<f64> {
+    let mut rate: f64 = 0.0;
+    check(unsafe { ffi::tiny_rate_warm_up(base, step, steps, first, &mut rate) })?;
+    Ok(rate)
+}
+
+/// From most / divisor up to `most` within a share `rise` of the steps, and down to most / divisor / final_divisor at the last one.
+pub fn rate_one_cycle(most: f64, step: i64, steps: i64, rise: f64, divisor: f64, final_divisor: f64) -> Result<f64> {
+    let mut rate: f64 = 0.0;
+    check(unsafe { ffi::tiny_rate_one_cycle(most, step, steps, rise, divisor, final_divisor, &mut rate) })?;
+    Ok(rate)
 }
 
 /// Writes `outputs` as functions of `inputs` (made by tiny_input) to an ONNX model of operator set 20: computes nothing. Both have the names that tensors were given (tiny_tensor_set_name), or "input0", "output0", .. by their places. Other tensors are weights, as they are now.  A dimension that depends on variables is free; a variable that the graph needs must be a dimension of an input by itself.  Operators are ONNX's larger ones (Conv, Gemm, MatMul, Softmax, LayerNormalization, ..) where importing them would make the same graph, and elementary ones elsewhere. The file is replaced as tiny_tensor_save does it.  TINY_ERROR_UNSUPPORTED names what no operator does: assignments, loops that a run counts, the bits of floats.  TINY_ERROR_LIMIT for a model of more than 2 GiB.  Since 0.3.
