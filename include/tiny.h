@@ -834,7 +834,7 @@ TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count
                                    size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
                                    tiny_flags flags, tiny_tensor **gradients, size_t count);
 
-/* The root of the sum of all squares, a float32 scalar; an element of `gradients` may be NULL. */
+/* The root of the sum of all squares, a float32 scalar. */
 TINY_API tiny_status tiny_gradient_norm(tiny_tensor *const *gradients, size_t count, tiny_tensor **out);
 /* The gradients with a common factor that leaves them a norm of at most `most`; `norm` is tiny_gradient_norm's.  clipped[i] is
    gradients[i] clipped; `clipped_count` is the number of `gradients`. */

@@ -2505,10 +2505,10 @@ pub fn gradient(losses: &[&Tensor], wrt: &[&Tensor], upstream: &[&Tensor], allow
     Ok(gradients.into_iter().map(|o| Tensor::from_raw(o, wrt[0].context.clone())).collect())
 }
 
-/// The root of the sum of all squares, a float32 scalar; an element of `gradients` may be NULL.
-pub fn gradient_norm(gradients: &[Option<&Tensor>]) -> Result<Tensor> {
+/// The root of the sum of all squares, a float32 scalar.
+pub fn gradient_norm(gradients: &[&Tensor]) -> Result<Tensor> {
     crate::support::at_least_one(gradients.len())?;
-    let gradients_raw: Vec<_> = gradients.iter().map(|o| o.map_or(ptr::null(), |o| o.raw.as_ptr() as *const _)).collect();
+    let gradients_raw: Vec<_> = gradients.iter().map(|o| o.raw.as_ptr() as *const _).collect();
     let mut out = ptr::null_mut();
     check(unsafe { ffi::tiny_gradient_norm(gradients_raw.as_ptr() as *const _, gradients_raw.len(), &mut out) })?;
     Ok(Tensor::from_raw(out, gradients[0].context.clone()))
