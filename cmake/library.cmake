@@ -30,7 +30,8 @@ target_link_options(tiny PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-secti
                                  -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/api/tiny.map)
 # Functions of the same code become one, where there is gold.
 check_linker_flag(CXX "-fuse-ld=gold;-Wl,--icf=all" TINY_GOLD)
-if(TINY_GOLD)
+# It shows hidden symbols of what is optimised as a whole.
+if(TINY_GOLD AND NOT CMAKE_INTERPROCEDURAL_OPTIMIZATION)
   target_link_options(tiny PRIVATE -fuse-ld=gold -Wl,--icf=all)
 endif()
 
