@@ -1,7 +1,7 @@
 """Writes what the bindings take from include/tiny.h.
 
 Usage: generate.py swig|python|stubs|csharp|rust HEADER OUTPUT
-The defaults of arguments are those of src/api/functions.def.
+The defaults of arguments are those of src/api/functions.def and defaults.def.
 """
 
 import importlib
@@ -26,8 +26,8 @@ ONLY_C = "tiny_custom_call_"
 
 def main(language, source, output):
     source = pathlib.Path(source)
-    functions = source.parents[1] / "src/api/functions.def"
-    defaults = model.read_defaults(functions.read_text()) if functions.exists() else {}
+    tables = [source.parents[1] / "src/api" / name for name in ("functions.def", "defaults.def")]
+    defaults = model.read_defaults("".join(table.read_text() for table in tables if table.exists()))
     read = model.Model(header.parse(source.read_text()), defaults)
     emitter = importlib.import_module(language)
     text = (emitter.interface if language == "swig" else emitter.emit)(read)

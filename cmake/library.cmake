@@ -28,11 +28,15 @@ set_target_properties(tiny PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}
                                       LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/tiny.map)
 target_link_options(tiny PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections
                                  -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/api/tiny.map)
-# Functions of the same code become one, where there is gold.
-check_linker_flag(CXX "-fuse-ld=gold;-Wl,--icf=all" TINY_GOLD)
-# It shows hidden symbols of what is optimised as a whole.
-if(TINY_GOLD AND NOT CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-  target_link_options(tiny PRIVATE -fuse-ld=gold -Wl,--icf=all)
+# Functions of the same code become one, where there is gold.  It shows hidden symbols of what is
+# optimised as a whole, where the pages of code and of constants are not kept apart.
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+  target_link_options(tiny PRIVATE -ffunction-sections -Wl,-z,noseparate-code)
+else()
+  check_linker_flag(CXX "-fuse-ld=gold;-Wl,--icf=all" TINY_GOLD)
+  if(TINY_GOLD)
+    target_link_options(tiny PRIVATE -fuse-ld=gold -Wl,--icf=all)
+  endif()
 endif()
 
 # A library that is distributed serves systems that are older than the one where it is linked.

@@ -192,7 +192,13 @@ enum {
   TINY_FLAG_ALLOW_UNUSED = 512,      /* what nothing depends on is none of the caller's mistakes */
   TINY_FLAG_PARTIAL = 1024,          /* names that only one side has are passed over */
   TINY_FLAG_SHUFFLE = 2048,          /* in an order that a seed decides */
-  TINY_FLAG_DROP_LAST = 4096         /* what is left at the end and is not whole is left out */
+  TINY_FLAG_DROP_LAST = 4096,        /* what is left at the end and is not whole is left out */
+  TINY_FLAG_NO_BIAS = 8192,          /* a layer without what is added */
+  TINY_FLAG_NO_AFFINE = 16384,       /* a layer without weight and bias */
+  TINY_FLAG_BIDIRECTIONAL = 32768,   /* from the end on, too */
+  TINY_FLAG_BATCH_FIRST = 65536,     /* [batch, steps, ..], not [steps, batch, ..] */
+  TINY_FLAG_CAUSAL = 131072,         /* nothing looks at what comes later */
+  TINY_FLAG_ZERO_INFINITY = 262144   /* losses that are infinite are 0 */
 };
 
 /* ---- Context ------------------------------------------------------------------------------- */
@@ -809,14 +815,22 @@ TINY_API tiny_status tiny_huber_loss(const tiny_tensor *x, const tiny_tensor *ta
 /* Of probabilities, whose logarithms are at least -100. */
 TINY_API tiny_status tiny_binary_cross_entropy(const tiny_tensor *p, const tiny_tensor *target,
                                                tiny_reduction reduction, tiny_tensor **out);
-/* Of what a sigmoid makes probabilities of.  Targets that are 1 weigh `positive_weight`, which broadcasts and may be
-   NULL. */
+/* Of what a sigmoid makes probabilities of.  Targets that are 1 weigh `positive_weight` (may be NULL), which
+   broadcasts. */
 TINY_API tiny_status tiny_binary_cross_entropy_with_logits(const tiny_tensor *x, const tiny_tensor *target,
                                                            const tiny_tensor *positive_weight, tiny_reduction reduction,
                                                            tiny_tensor **out);
 /* target * (log(target) - x), x being logarithms; of logarithms in `target` too if log_target != 0. */
 TINY_API tiny_status tiny_kl_div(const tiny_tensor *x, const tiny_tensor *target, int32_t log_target,
                                  tiny_reduction reduction, tiny_tensor **out);
+
+/* Connectionist temporal classification: -log of the probability that the steps spell the target, blanks and repetitions
+   left out.  log_probability is [steps, batch, classes], `target` integers [batch, labels], of which the first
+   target_lengths[b] count, as do the first input_lengths[b] of the steps.  Each loss of a mean is divided by its
+   target's length first.  Takes TINY_FLAG_ZERO_INFINITY. */
+TINY_API tiny_status tiny_ctc_loss(const tiny_tensor *log_probability, const tiny_tensor *target,
+                                   const tiny_tensor *input_lengths, const tiny_tensor *target_lengths, int64_t blank,
+                                   tiny_reduction reduction, tiny_flags flags, tiny_tensor **out);
 
 /* ---- Gradients ------------------------------------------------------------------------------- */
 
@@ -834,12 +848,40 @@ TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count
                                    size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
                                    tiny_flags flags, tiny_tensor **gradients, size_t count);
 
+/* The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`. */
+TINY_API tiny_status tiny_detach(const tiny_tensor *a, tiny_tensor **out);
+/* The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the
+   value is kept (checkpointing).  What is computed again begins at the tensors of `kept`, of which `a` is made
+   (`kept` may be NULL with count 0), at other such values, at memory, and at results of recurrences and of the
+   caller's operators.  Values and gradients are the same but for rounding. */
+TINY_API tiny_status tiny_recompute(const tiny_tensor *a, tiny_tensor *const *kept, size_t count, tiny_tensor **out);
+
 /* The root of the sum of all squares, a float32 scalar. */
 TINY_API tiny_status tiny_gradient_norm(tiny_tensor *const *gradients, size_t count, tiny_tensor **out);
 /* The gradients with a common factor that leaves them a norm of at most `most`; `norm` is tiny_gradient_norm's.  clipped[i] is
    gradients[i] clipped; `clipped_count` is the number of `gradients`. */
 TINY_API tiny_status tiny_clip_by_norm(tiny_tensor *const *gradients, size_t count, const tiny_tensor *norm,
                                        double most, tiny_tensor **clipped, size_t clipped_count);
+
+typedef struct tiny_loss_scaler tiny_loss_scaler; /* a factor for losses whose gradients are 16-bit floats */
+/* The factor begins at `factor` and is doubled after `interval` steps in a row whose gradients were finite; others halve
+   it.  It is kept in tensors, which a program reads and writes. */
+TINY_API tiny_status tiny_loss_scaler_create(tiny_context *context, double factor, int64_t interval,
+                                             tiny_loss_scaler **out);
+TINY_API void tiny_loss_scaler_retain(tiny_loss_scaler *scaler);
+TINY_API void tiny_loss_scaler_release(tiny_loss_scaler *scaler);
+/* The loss times the factor, of at least 32 bits. */
+TINY_API tiny_status tiny_loss_scaler_scale(tiny_loss_scaler *scaler, const tiny_tensor *loss, tiny_tensor **out);
+/* The gradients of a scaled loss as those of the loss, of at least 32 bits; `unscaled_count` is the number of
+   `gradients`.  The factor of the next step is a pending write (tiny_assign). */
+TINY_API tiny_status tiny_loss_scaler_unscale(tiny_loss_scaler *scaler, tiny_tensor *const *gradients, size_t count,
+                                              tiny_tensor **unscaled, size_t unscaled_count);
+/* Of the gradients that were unscaled last, a bool scalar for tiny_optimizer_step: whether some element is not finite. */
+TINY_API tiny_status tiny_loss_scaler_skip(tiny_loss_scaler *scaler, tiny_tensor **out);
+/* The state, to be saved and put back (tiny_assign): the factor, a float32 scalar, and how many steps in a row were
+   finite since it changed, an int64 scalar. */
+TINY_API tiny_status tiny_loss_scaler_factor(tiny_loss_scaler *scaler, tiny_tensor **out);
+TINY_API tiny_status tiny_loss_scaler_good_steps(tiny_loss_scaler *scaler, tiny_tensor **out);
 
 /* ---- Learning rates ----------------------------------------------------------------------------
 ** By the definitions of torch.optim.lr_scheduler, for tiny_optimizer_set; steps are counted from 0. */
@@ -857,6 +899,19 @@ TINY_API tiny_status tiny_rate_warm_up(double base, int64_t step, int64_t steps,
    last one. */
 TINY_API tiny_status tiny_rate_one_cycle(double most, int64_t step, int64_t steps, double rise, double divisor,
                                          double final_divisor, double *rate);
+
+typedef struct tiny_plateau tiny_plateau; /* a rate that falls when a metric no longer does */
+/* A rate that is multiplied by `factor`, below 1, after more than `patience` steps whose metric was not below the best one
+   by a share `threshold` of it; then `cooldown` steps do not count.  It stays at `least`. */
+TINY_API tiny_status tiny_plateau_create(double rate, double factor, int64_t patience, double threshold,
+                                         int64_t cooldown, double least, tiny_plateau **out);
+TINY_API void tiny_plateau_retain(tiny_plateau *plateau);
+TINY_API void tiny_plateau_release(tiny_plateau *plateau);
+/* The rate after a step with this metric. */
+TINY_API tiny_status tiny_plateau_next(tiny_plateau *plateau, double metric, double *rate);
+/* The state, to be saved and put back: "rate", "best", "bad_steps" and "cooling", the steps that will not count. */
+TINY_API tiny_status tiny_plateau_set(tiny_plateau *plateau, const char *name, double value);
+TINY_API tiny_status tiny_plateau_get(const tiny_plateau *plateau, const char *name, double *value);
 
 /* ---- Optimisers ------------------------------------------------------------------------------ */
 
@@ -885,7 +940,8 @@ TINY_API tiny_status tiny_optimizer_add(tiny_optimizer *optimizer, tiny_tensor *
 /* Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps";
    of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
    "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum",
-   "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  "lr" can be set any time, and holds for runs of
+   "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state
+   keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of
    compiled programs too; the others before the first step, which is made of them. */
 TINY_API tiny_status tiny_optimizer_set(tiny_optimizer *optimizer, int64_t group, const char *name, double value);
 TINY_API tiny_status tiny_optimizer_get(const tiny_optimizer *optimizer, int64_t group, const char *name,
@@ -899,7 +955,7 @@ TINY_API tiny_status tiny_optimizer_rate(tiny_optimizer *optimizer, int64_t grou
 TINY_API tiny_status tiny_optimizer_step(tiny_optimizer *optimizer, tiny_tensor *const *gradients, size_t count,
                                          const tiny_tensor *skip);
 /* What the next step is made of beside the parameters, to be saved and put back (tiny_assign): "lr.0" of the first
-   group, "step" where their number matters, "exp_avg.3" of the fourth parameter, "master.3".  Settings are as they will
+   group, "step" where their number matters, "exp_avg.3" of the fourth parameter, "master.3", "ema.3".  Settings are as they will
    be from now on; names live as long as the optimiser. */
 TINY_API tiny_status tiny_optimizer_state_count(tiny_optimizer *optimizer, size_t *out);
 TINY_API tiny_status tiny_optimizer_state_name(tiny_optimizer *optimizer, size_t index, const char **out);
@@ -927,6 +983,137 @@ TINY_API tiny_status tiny_random_integers(const tiny_tensor *key, tiny_dtype dty
 TINY_API tiny_status tiny_random_permutation(const tiny_tensor *key, int64_t count, tiny_tensor **out);
 /* Bools of p's shape, true with the probability that stands there. */
 TINY_API tiny_status tiny_random_bernoulli(const tiny_tensor *key, const tiny_tensor *p, tiny_tensor **out);
+/* Normally distributed as tiny_random_normal, of those from `low` to `high`. */
+TINY_API tiny_status tiny_random_truncated_normal(const tiny_tensor *key, tiny_dtype dtype, const int64_t *dims,
+                                                  size_t ndim, double low, double high, tiny_tensor **out);
+/* `count` positions along the last axis of `weights`, int64 [.., count], each as likely as its weight's share: floats,
+   none below 0, not all 0.  Every position may come again if replacement != 0; otherwise none does, those of weight 0
+   are last, and `count` is at most the size of the axis. */
+TINY_API tiny_status tiny_random_multinomial(const tiny_tensor *key, const tiny_tensor *weights, int64_t count,
+                                             int32_t replacement, tiny_tensor **out);
+/* Floats `x`, of which each is 0 with probability `p`, 0 to 1, and else over 1 - p: of the training of a network. */
+TINY_API tiny_status tiny_dropout(const tiny_tensor *key, const tiny_tensor *x, double p, tiny_tensor **out);
+
+typedef struct tiny_generator tiny_generator; /* a source of keys that moves on with every run */
+
+TINY_API tiny_status tiny_generator_create(tiny_context *context, int64_t seed, tiny_generator **out);
+TINY_API void tiny_generator_retain(tiny_generator *generator);
+TINY_API void tiny_generator_release(tiny_generator *generator);
+/* A key that no other call gave.  Whenever something that was made of keys is computed, all keys of the generator become
+   others: each run of a program has its own numbers, and those that the same steps have without a program. */
+TINY_API tiny_status tiny_generator_next(tiny_generator *generator, tiny_tensor **out);
+/* What the next keys are made of, uint32 [3], to be saved and put back (tiny_assign). */
+TINY_API tiny_status tiny_generator_state(tiny_generator *generator, tiny_tensor **out);
+
+/* What parameters begin with, by the names and definitions of torch.nn.init. */
+typedef int32_t tiny_initial;
+enum {
+  TINY_INITIAL_CONSTANT = 0,         /* a */
+  TINY_INITIAL_UNIFORM = 1,          /* from a to b */
+  TINY_INITIAL_NORMAL = 2,           /* mean a, deviation b */
+  TINY_INITIAL_TRUNCATED_NORMAL = 3, /* the same, within two deviations */
+  TINY_INITIAL_XAVIER_UNIFORM = 4,   /* gain a */
+  TINY_INITIAL_XAVIER_NORMAL = 5,    /* gain a */
+  TINY_INITIAL_KAIMING_UNIFORM = 6,  /* negative slope a; b: 0 by the inputs (fan_in), 1 by the outputs */
+  TINY_INITIAL_KAIMING_NORMAL = 7,   /* the same */
+  TINY_INITIAL_ORTHOGONAL = 8,       /* gain a */
+  TINY_INITIAL_DIRAC = 9,            /* of a groups */
+  TINY_INITIAL_SPARSE = 10           /* a share a of each column is 0, the others normal with deviation b */
+};
+/* Floats of this shape; the same for the same key. */
+TINY_API tiny_status tiny_initialize(const tiny_tensor *key, tiny_initial initial, double a, double b, tiny_dtype dtype,
+                                     const int64_t *dims, size_t ndim, tiny_tensor **out);
+
+/* ---- Layers ------------------------------------------------------------------------------------
+** Functions with parameters: a module has these by the dotted names, shapes and first values of PyTorch's layers, whose
+** state dictionaries fit.  A parameter is made, and computed, where a layer first asks for it; afterwards the layer of
+** the same name has the same parameters.  A network is so a function of its input.  A layer whose parameters are there
+** with other shapes is TINY_ERROR_SHAPE.  All of these since 0.3. */
+
+typedef struct tiny_module tiny_module; /* a place in a tree of names */
+
+/* The root of a tree, in training.  What parameters begin with depends on `seed` and their names alone. */
+TINY_API tiny_status tiny_module_create(tiny_context *context, int64_t seed, tiny_module **out);
+TINY_API void tiny_module_retain(tiny_module *module);
+TINY_API void tiny_module_release(tiny_module *module);
+/* The place `name` below: what is made there has names that begin with it and a dot. */
+TINY_API tiny_status tiny_module_child(const tiny_module *module, const char *name, tiny_module **out);
+/* Whether layers of the whole tree are built for training, training != 0, or for use: dropout does nothing then, and
+   tiny_module_batch_norm takes the running statistics. */
+TINY_API tiny_status tiny_module_set_training(tiny_module *module, int32_t training);
+TINY_API tiny_status tiny_module_is_training(const tiny_module *module, int32_t *out);
+/* What parameters that are made from now on are of: floats; TINY_FLOAT32 if nothing is said. */
+TINY_API tiny_status tiny_module_set_dtype(tiny_module *module, tiny_dtype dtype);
+/* Where the tree's random numbers come from, in a child too. */
+TINY_API tiny_status tiny_module_generator(const tiny_module *module, tiny_generator **out);
+/* The parameter `name`, made with these values if it is not there yet. */
+TINY_API tiny_status tiny_module_parameter(tiny_module *module, const char *name, const int64_t *dims, size_t ndim,
+                                           tiny_initial initial, double a, double b, tiny_tensor **out);
+/* The same for what optimisers leave alone: each element begins with `value`. */
+TINY_API tiny_status tiny_module_buffer(tiny_module *module, const char *name, tiny_dtype dtype, const int64_t *dims,
+                                        size_t ndim, double value, tiny_tensor **out);
+/* The parameters at this place and below it, in the order in which they were made, for tiny_gradient and
+   tiny_optimizer_add.  Their names from the root on live as long as the tree. */
+TINY_API tiny_status tiny_module_parameter_count(const tiny_module *module, size_t *out);
+TINY_API tiny_status tiny_module_parameter_name(const tiny_module *module, size_t index, const char **out);
+TINY_API tiny_status tiny_module_parameter_at(const tiny_module *module, size_t index, tiny_tensor **out);
+/* The state dictionary: parameters and buffers at this place and below it, by their names from there on. */
+TINY_API tiny_status tiny_module_state(const tiny_module *module, tiny_archive **out);
+
+/* x [.., inputs] times the transpose of weight [features, inputs], plus bias [features].  Takes TINY_FLAG_NO_BIAS. */
+TINY_API tiny_status tiny_module_linear(tiny_module *module, const char *name, const tiny_tensor *x, int64_t features,
+                                        tiny_flags flags, tiny_tensor **out);
+/* tiny_conv to so many `channels`; the window says the kernel.  Takes TINY_FLAG_NO_BIAS. */
+TINY_API tiny_status tiny_module_conv(tiny_module *module, const char *name, const tiny_tensor *x, int64_t channels,
+                                      const tiny_window *window, tiny_flags flags, tiny_tensor **out);
+/* The same with tiny_conv_transpose.  Takes TINY_FLAG_NO_BIAS. */
+TINY_API tiny_status tiny_module_conv_transpose(tiny_module *module, const char *name, const tiny_tensor *x,
+                                                int64_t channels, const tiny_window *window, tiny_flags flags,
+                                                tiny_tensor **out);
+/* The row of weight [count, size] that each index says. */
+TINY_API tiny_status tiny_module_embedding(tiny_module *module, const char *name, const tiny_tensor *index,
+                                           int64_t count, int64_t size, tiny_tensor **out);
+/* In training by the statistics of x over all axes but 1; the running ones go towards them by `momentum` whenever the
+   result is computed.  Takes TINY_FLAG_NO_AFFINE. */
+TINY_API tiny_status tiny_module_batch_norm(tiny_module *module, const char *name, const tiny_tensor *x,
+                                            double momentum, double epsilon, tiny_flags flags, tiny_tensor **out);
+/* Over the axes from `axis` on.  Takes TINY_FLAG_NO_AFFINE. */
+TINY_API tiny_status tiny_module_layer_norm(tiny_module *module, const char *name, const tiny_tensor *x, int64_t axis,
+                                            double epsilon, tiny_flags flags, tiny_tensor **out);
+/* The same by the mean square alone, without a bias.  Takes TINY_FLAG_NO_AFFINE. */
+TINY_API tiny_status tiny_module_rms_norm(tiny_module *module, const char *name, const tiny_tensor *x, int64_t axis,
+                                          double epsilon, tiny_flags flags, tiny_tensor **out);
+/* tiny_group_norm with its scale and bias.  Takes TINY_FLAG_NO_AFFINE. */
+TINY_API tiny_status tiny_module_group_norm(tiny_module *module, const char *name, const tiny_tensor *x, int64_t groups,
+                                            double epsilon, tiny_flags flags, tiny_tensor **out);
+/* tiny_instance_norm with its scale and bias.  Takes TINY_FLAG_NO_AFFINE. */
+TINY_API tiny_status tiny_module_instance_norm(tiny_module *module, const char *name, const tiny_tensor *x,
+                                               double epsilon, tiny_flags flags, tiny_tensor **out);
+/* In training each element is 0 with the probability p, the others are divided by 1 - p. */
+TINY_API tiny_status tiny_module_dropout(const tiny_module *module, const tiny_tensor *x, double p, tiny_tensor **out);
+
+/* Recurrent layers. */
+typedef int32_t tiny_recurrent_kind;
+enum {
+  TINY_RECURRENT_KIND_RNN = 0, /* of tanh */
+  TINY_RECURRENT_KIND_GRU = 1,
+  TINY_RECURRENT_KIND_LSTM = 2
+};
+/* `layers` layers of `hidden` elements along x [steps, batch, inputs], `dropout` in training between each two.  Outputs:
+   y [steps, batch, directions * hidden]; the last states [layers * directions, batch, hidden]; those of an LSTM's
+   cells.  It begins with the states `h` (may be NULL: zeros) and, of an LSTM, `c` (may be NULL with h).  Takes
+   TINY_FLAG_NO_BIAS, TINY_FLAG_BIDIRECTIONAL and TINY_FLAG_BATCH_FIRST. */
+TINY_API tiny_status tiny_module_recurrent(tiny_module *module, const char *name, tiny_recurrent_kind kind,
+                                           const tiny_tensor *x, int64_t hidden, int64_t layers, double dropout,
+                                           tiny_flags flags, const tiny_tensor *h, const tiny_tensor *c,
+                                           tiny_tensor **outputs, size_t output_count);
+/* Attention of `heads` heads for query [batch, queries, size], key and value [batch, keys, ..], with projections before
+   and after.  `mask` (may be NULL) broadcasts to [batch, heads, queries, keys]: bools, true where a query may look, or
+   numbers that are added; `dropout` of the weights in training.  Takes TINY_FLAG_NO_BIAS and TINY_FLAG_CAUSAL. */
+TINY_API tiny_status tiny_module_attention(tiny_module *module, const char *name, const tiny_tensor *query,
+                                           const tiny_tensor *key, const tiny_tensor *value, int64_t heads,
+                                           double dropout, tiny_flags flags, const tiny_tensor *mask,
+                                           tiny_tensor **out);
 
 /* ---- Operators of the caller's ------------------------------------------------------------------ */
 
@@ -1172,6 +1359,16 @@ TINY_API tiny_status tiny_program_kernels(const tiny_program *program, tiny_repo
    "asm" (what the device runs).  A building call.  TINY_ERROR_UNSUPPORTED if the context has dropped it. */
 TINY_API tiny_status tiny_program_kernel_source(const tiny_program *program, size_t index, const char *stage,
                                                 tiny_report **out);
+/* The program as C11 in three files of `directory`, which is made unless it is there: NAME.c, NAME.h and NAME.weights.
+   They need no library but libm; NAME.h declares NAME_run and says what it takes: the inputs, outputs and variables as
+   members of a structure, memory that the caller gives, and a function of the caller's that runs pieces on threads.  It
+   keeps nothing between calls; what the program writes in place is a state, which the caller has.  Kernels are those
+   that the context has compiled, with vectors as long as its isa's; with gcc and clang for the same processor they
+   give the same bits, and elsewhere too.  A building call.  TINY_ERROR_INVALID_ARGUMENT unless `name` is an identifier
+   of C; TINY_ERROR_UNSUPPORTED for a program that calls an operator of the caller's, for kernels whose structure the
+   context does not have because their code came from the disk cache (compile with the option cache = 0), and in a
+   build without the export.  Since 0.3. */
+TINY_API tiny_status tiny_program_export_c(const tiny_program *program, const char *directory, const char *name);
 /* Seconds spent on importing and scheduling, on code generation, and on values computed once. */
 TINY_API tiny_status tiny_program_times(const tiny_program *program, double *schedule, double *compile, double *init);
 

@@ -62,7 +62,9 @@ void add_common(CLI::App& app, CommonFlags& flags) {
       ->group("Engine");
   app.add_flag("--no-cache", flags.no_cache, "Neither read nor write the disk cache")
       ->group("Engine");
-  add_list(app, "--dim", flags.dims, "NAME=N, the size of a free dimension; may be repeated")
+  add_list(app, "--dim", flags.dims,
+           "NAME=N, the size of a free dimension; may be repeated; of export also NAME=1..64, "
+           "which each run chooses")
       ->group("Inputs");
   add_list(app, "--shape", flags.shapes, "INPUT=1x3x224x224; may be repeated")->group("Inputs");
   app.add_option("--seed", flags.seed, "Of synthesised inputs (0)")
@@ -200,6 +202,19 @@ void add_test(CLI::App& app, Arguments& all) {
   add_common(app, all.common);
 }
 
+void add_export(CLI::App& app, Arguments& all) {
+  ExportFlags& flags = all.exported;
+  app.add_option("MODEL", flags.model, "An ONNX file")->required();
+  app.add_option("--c", flags.folder,
+                 "The folder that gets NAME.c, NAME.h and NAME.weights; made unless it is there")
+      ->required();
+  app.add_option(
+      "--name", flags.name,
+      "Of the files and of their functions: letters, digits and _ (as the model's file)");
+  add_threads(app, all.common);
+  add_common(app, all.common);
+}
+
 void add_devices(CLI::App& app, Arguments& all) {
   add_threads(app, all.common);
   add_common(app, all.common);
@@ -233,6 +248,10 @@ constexpr Command kCommands[] = {
     {"test", "Run every model.onnx below folders on its test_data_set_*", add_test,
      R"(  tiny test onnx/backend/test/data/node --jobs 2
   tiny test cases --filter '^conv' --known may_fail.txt
+)"},
+    {"export", "Write a model as C that needs no library", add_export,
+     R"(  tiny export mnist.onnx --c mnist/
+  tiny export resnet.onnx --c out/ --name resnet --dim batch=1..64 --isa avx2
 )"},
     {"devices", "List the devices of this build and machine", add_devices,
      R"(  tiny devices

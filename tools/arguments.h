@@ -15,6 +15,7 @@ struct Arguments {
   InfoFlags info;
   BenchFlags bench;
   TestFlags test;
+  ExportFlags exported;
   std::string layout = "nchw", fit;
   double scale = 0;
 };

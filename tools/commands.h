@@ -73,6 +73,13 @@ struct TestFlags {
 };
 Outcome test_command(const TestFlags& flags, const CommonFlags& common);
 
+struct ExportFlags {
+  std::string model;
+  std::string folder;
+  std::string name;  // empty: the model's file says it
+};
+Outcome export_command(const ExportFlags& flags, const CommonFlags& common);
+
 Outcome devices_command(const CommonFlags& common);
 
 // The keys that every object begins with.

@@ -20,6 +20,7 @@ using Tensor = Handle<tiny_tensor, tiny_tensor_release>;
 using Archive = Handle<tiny_archive, tiny_archive_release>;
 using Model = Handle<tiny_model, tiny_model_release>;
 using Program = Handle<tiny_program, tiny_program_release>;
+using Variable = Handle<tiny_variable, tiny_variable_release>;
 using Run = Handle<tiny_run, tiny_run_release>;
 using Report = Handle<tiny_report, tiny_report_release>;
 

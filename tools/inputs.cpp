@@ -264,6 +264,15 @@ std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
   return Reader(context, model, flags, common).read();
 }
 
+std::vector<int64_t> known_shape(const LoadedModel& model, const CommonFlags& common,
+                                 size_t input) {
+  const Shapes shapes(model, common);
+  if (!shapes.is_known(input))
+    throw usage_failure("--shape " + model.inputs()[input].name +
+                        "=.. is wanted: the model says none");
+  return shapes.known(input);
+}
+
 void check_shapes(const LoadedModel& model, const CommonFlags& common) {
   const Shapes checked(model, common);
 }

@@ -50,13 +50,14 @@ Outcome run_chosen(const CLI::App& app, Arguments& all, const std::vector<std::s
     return bench_command(all.bench, all.common);
   }
   if (command == "info") return info_command(all.info, all.common);
+  if (command == "export") return export_command(all.exported, all.common);
   if (command == "test") return test_command(all.test, all.common);
   return devices_command(all.common);
 }
 
 int run_main(const std::vector<std::string>& arguments, std::string& command, bool& json) {
   Arguments all;
-  CLI::App root("tiny: run, inspect, measure and test ONNX models", "tiny");
+  CLI::App root("tiny: run, inspect, measure, test and export ONNX models", "tiny");
   root.require_subcommand(1);
   root.set_version_flag("--version", std::string(tiny_version()));
   add_commands(root, all, arguments.empty() ? "" : arguments[0]);

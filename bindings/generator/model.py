@@ -103,8 +103,9 @@ def lists_group(parameters, at):
 
 
 def read_defaults(text):
-    """{(function, parameter): default} of src/api/functions.def, numbers only."""
-    found = {}
+    """{(function, parameter): default} of src/api/functions.def and defaults.def, numbers only."""
+    found = {(f"tiny_{function}", parameter): value for function, parameter, value in
+             re.findall(r"^DEFAULT\((\w+), (\w+), (-?[\d.e-]+)\)", text, re.M)}
     for name, parameters in re.findall(r'^FUNCTION\((\w+), "([^"]*)"', text, re.M):
         for parameter, default in re.findall(r"(\w+): \w+ = (-?[\d.e-]+)", parameters):
             found[f"tiny_{name}", parameter] = default

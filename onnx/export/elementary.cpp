@@ -358,6 +358,8 @@ std::string movement(Emitter& e, const UOp& node) {
       return unfold(e, node);
     case Op::AsStrided:
       return as_strided(e, node);
+    case Op::Alias:
+      return e.node("Identity", {e.name(node.src(0))});
     default:
       refuse(node, "");
   }

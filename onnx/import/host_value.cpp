@@ -167,6 +167,7 @@ class Step {
     int64_t offset = 0;
     switch (node_.op()) {
       case Op::Reshape:
+      case Op::Alias:
         return *src_[0];
       case Op::Permute:
         for (size_t i = 0; i < from.size(); ++i)

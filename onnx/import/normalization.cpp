@@ -33,7 +33,7 @@ Tensors import_batch_normalization_old(Call& c) {
 Tensors import_batch_normalization(Call& c) {
   c.pass_over({"momentum"});  // but for training
   if (!c.flag("training_mode", false)) return stored_statistics(c);
-  const TrainedBatchNorm made =
+  const RunningBatchNorm made =
       batch_norm_training(c.in(0), c.in(1), c.in(2), c.in(3), c.in(4), epsilon_of(c),
                           static_cast<double>(c.real_attr("momentum", 0.9f)));
   return {made.y, made.running_mean, made.running_var};

@@ -24,7 +24,11 @@ enum class HandleKind : uint8_t {
   Window,
   CustomOp,
   Optimizer,
-  Loader
+  Loader,
+  Generator,
+  Module,
+  LossScaler,
+  Plateau
 };
 
 class Counted;

@@ -3,6 +3,7 @@
 
 #include "api/boundary.h"
 #include "nn/gradients.h"
+#include "tensor/ctc.h"
 
 using tiny::produce;
 using tiny::require;
@@ -61,6 +62,24 @@ tiny_status tiny_nll_loss(const tiny_tensor* log_probability, const tiny_tensor*
       {{log_probability, "log_probability"}, {target, "target"}, {weight, "weight", true}}, [&] {
         return tiny::nll_loss(log_probability->value, target->value,
                               {value_or_none(weight), ignore_index, reduction_argument(reduction)});
+      });
+}
+
+tiny_status tiny_ctc_loss(const tiny_tensor* log_probability, const tiny_tensor* target,
+                          const tiny_tensor* input_lengths, const tiny_tensor* target_lengths,
+                          int64_t blank, tiny_reduction reduction, tiny_flags flags,
+                          tiny_tensor** out) {
+  return produce(
+      __func__, out,
+      {{log_probability, "log_probability"},
+       {target, "target"},
+       {input_lengths, "input_lengths"},
+       {target_lengths, "target_lengths"}},
+      [&] {
+        tiny::check_flags(flags, TINY_FLAG_ZERO_INFINITY);
+        return tiny::ctc_loss(
+            log_probability->value, target->value, input_lengths->value, target_lengths->value,
+            {blank, reduction_argument(reduction), (flags & TINY_FLAG_ZERO_INFINITY) != 0});
       });
 }
 

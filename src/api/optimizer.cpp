@@ -1,7 +1,7 @@
 // Optimisers: handles of src/nn's.
 #include "nn/optimizer.h"
 
-#include "api/boundary.h"
+#include "api/holder.h"
 
 using tiny::require;
 using tiny::Status;
@@ -18,22 +18,15 @@ namespace {
 // A call that works with the optimiser, in its context.
 template <class Body>
 tiny_status with(const char* call, const tiny_optimizer* optimizer, Body body) noexcept {
-  return tiny::guarded(call, [&] {
-    auto& o = const_cast<tiny_optimizer&>(tiny::required(optimizer, "optimizer"));
-    const tiny::Building building(*o.context);
-    body(o.core);
-  });
+  return tiny::with(call, optimizer, "optimizer", [&](tiny_optimizer& o) { body(o.core); });
 }
 
 // One that makes a tensor.
 template <class Body>
 tiny_status produce(const char* call, const tiny_optimizer* optimizer, tiny_tensor** out,
                     Body body) noexcept {
-  if (!out) return tiny::fail(call, Status::InvalidArgument, "out is NULL");
-  *out = nullptr;
-  return with(call, optimizer, [&](tiny::Optimizer& o) {
-    *out = tiny::make_handle(*optimizer->context, [&] { return body(o); });
-  });
+  return tiny::produce_with(call, optimizer, "optimizer", out,
+                            [&](tiny_optimizer& o) { return body(o.core); });
 }
 
 // The values of handles in the optimiser's context; no tensor for NULL where that is allowed.
@@ -72,15 +65,11 @@ extern "C" {
 
 tiny_status tiny_optimizer_create(tiny_context* context, tiny_optimizer_kind kind,
                                   tiny_optimizer** out) {
-  if (!out) return tiny::fail(__func__, Status::InvalidArgument, "out is NULL");
-  *out = nullptr;
-  return tiny::act(__func__, context, [&] {
+  return tiny::make_with(__func__, context, out, [&] {
     require(kind >= TINY_OPTIMIZER_KIND_SGD && kind <= TINY_OPTIMIZER_KIND_ADAGRAD,
             Status::InvalidArgument, "kind is ", static_cast<int64_t>(kind),
             "; wanted one of tiny_optimizer_kind");
-    *out = new tiny_optimizer(*context,
-                              static_cast<tiny::OptimizerKind>(kind - TINY_OPTIMIZER_KIND_SGD));
-    context->retain();
+    return static_cast<tiny::OptimizerKind>(kind - TINY_OPTIMIZER_KIND_SGD);
   });
 }
 
@@ -89,7 +78,7 @@ void tiny_optimizer_retain(tiny_optimizer* optimizer) {
 }
 
 void tiny_optimizer_release(tiny_optimizer* optimizer) {
-  if (tiny::is_last_release(optimizer)) tiny::release_nodes(optimizer);
+  tiny::release_holder(optimizer);
 }
 
 tiny_status tiny_optimizer_add(tiny_optimizer* optimizer, tiny_tensor* const* parameters,

@@ -1,6 +1,7 @@
 // Gradients, and random numbers.
 #include "api/boundary.h"
 #include "autograd/gradient.h"
+#include "tensor/alias.h"
 #include "tensor/random.h"
 
 using tiny::numbers;
@@ -30,6 +31,20 @@ tiny_status tiny_gradient(tiny_tensor* const* losses, size_t loss_count, tiny_te
             tiny::values_of(losses, loss_count), tiny::values_of(upstream, upstream_count),
             tiny::values_of(wrt, wrt_count), (flags & TINY_FLAG_ALLOW_UNUSED) != 0);
       });
+}
+
+tiny_status tiny_detach(const tiny_tensor* a, tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] { return tiny::detach(a->value); });
+}
+
+tiny_status tiny_recompute(const tiny_tensor* a, tiny_tensor* const* kept, size_t count,
+                           tiny_tensor** out) {
+  return produce(__func__, out, {{a, "a"}}, [&] {
+    if (count == 0) return tiny::recompute(a->value);
+    tiny::require(&tiny::Operands(kept, count, "kept").context() == a->context,
+                  tiny::Status::InvalidArgument, "kept is of another context than a");
+    return tiny::recompute(a->value, tiny::values_of(kept, count));
+  });
 }
 
 tiny_status tiny_random_key(tiny_context* context, int64_t seed, tiny_tensor** out) {
@@ -78,6 +93,28 @@ tiny_status tiny_random_permutation(const tiny_tensor* key, int64_t count, tiny_
 tiny_status tiny_random_bernoulli(const tiny_tensor* key, const tiny_tensor* p, tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}, {p, "p"}},
                  [&] { return tiny::random_bernoulli(key->value, p->value); });
+}
+
+tiny_status tiny_random_truncated_normal(const tiny_tensor* key, tiny_dtype dtype,
+                                         const int64_t* dims, size_t ndim, double low, double high,
+                                         tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}}, [&] {
+    return tiny::random_truncated_normal(key->value, tiny::dtype_argument(dtype),
+                                         numbers(dims, ndim, "dims"), low, high);
+  });
+}
+
+tiny_status tiny_random_multinomial(const tiny_tensor* key, const tiny_tensor* weights,
+                                    int64_t count, int32_t replacement, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}, {weights, "weights"}}, [&] {
+    return tiny::random_multinomial(key->value, weights->value, count, replacement != 0);
+  });
+}
+
+tiny_status tiny_dropout(const tiny_tensor* key, const tiny_tensor* x, double p,
+                         tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}, {x, "x"}},
+                 [&] { return tiny::dropout(key->value, x->value, p); });
 }
 
 }  // extern "C"

@@ -1,28 +1,14 @@
 // Windows, and the calls that take one.
 #include "tensor/window.h"
 
-#include <mutex>
-
 #include "api/boundary.h"
+#include "api/window_handle.h"
 
 using tiny::find;
 using tiny::produce;
 using tiny::require;
 using tiny::Status;
 using tiny::Tensor;
-
-struct tiny_window : tiny::CountedAs<tiny::HandleKind::Window> {
-  explicit tiny_window(size_t n) : spatial(n) {}
-
-  tiny::Window read() const {
-    const std::lock_guard lock(mutex);
-    return value;
-  }
-
-  const size_t spatial;  // axes
-  mutable std::mutex mutex;
-  tiny::Window value;
-};
 
 namespace {
 

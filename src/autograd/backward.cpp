@@ -5,8 +5,10 @@
 #include "autograd/call_rule.h"
 #include "autograd/loop_rule.h"
 #include "autograd/rules.h"
+#include "autograd/segment.h"
 #include "base/error.h"
 #include "ir/build.h"
+#include "shape/movement_axis.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -18,15 +20,23 @@ bool is_of_several(Op op) {
   return op == Op::Scan || op == Op::ScanStore || op == Op::ScanStep || op == Op::Call;
 }
 
+bool is_alias(const UOp& node, AliasKind kind) {
+  return node.op() == Op::Alias && alias_kind(node) == kind;
+}
+
 }  // namespace
 
 Backward::Backward(const Ref<Context>& context, std::span<const UOp> losses,
-                   std::span<const UOp> targets)
+                   std::span<const UOp> targets, Reach reach)
     : context_(context),
+      reach_(reach),
       order_(topological(losses)),
       depends_(context->graph().id_limit()),
       reached_(depends_.size()) {
-  for (const UOp& t : targets) depends_[t.id()] = true;
+  for (const UOp& t : targets) {
+    depends_[t.id()] = true;
+    targets_.insert(t.node());
+  }
   for (const UOp& u : order_) {
     if (u.op() == Op::Call) {
       const CallResult& result = call_result(u);
@@ -35,6 +45,7 @@ Backward::Backward(const Ref<Context>& context, std::span<const UOp> losses,
       call.outputs.resize(result.call->outputs.size());
     }
     if (!gradient_rule(u.op()).apply && !is_of_several(u.op())) continue;
+    if (is_alias(u, AliasKind::Detached)) continue;
     for (const UOp& s : u.src()) depends_[u.id()] = depends_[u.id()] || changes(s);
   }
 }
@@ -54,7 +65,8 @@ void Backward::run() {
   for (size_t i = order_.size(); i-- > 0;) {
     const UOp& node = order_[i];
     if (node.op() == Op::ScanStore) leave_loop(node);
-    const bool is_on_the_way = depends_[node.id()] && reached_[node.id()];
+    const bool is_end = reach_ == Reach::ToTargets && targets_.contains(node.node());
+    const bool is_on_the_way = depends_[node.id()] && reached_[node.id()] && !is_end;
     const OriginScope origin(node);
     if (node.op() == Op::Call) {
       const CallResult& result = call_result(node);
@@ -63,13 +75,39 @@ void Backward::run() {
       if (call.first == node.node()) leave_call(node);
     } else if (is_on_the_way && node.op() == Op::Scan) {
       note_scan(node);
+    } else if (is_on_the_way && is_alias(node, AliasKind::Recomputed)) {
+      leave_segment(node);
     } else if (is_on_the_way) {
       go_down(node);
     }
   }
 }
 
+namespace {
+
+bool is_one(const UOp& value) {
+  const UOp below = below_movement(value);
+  return below.is_const() && is_uniform(value) && below == below.graph().constant(below.dtype(), 1);
+}
+
+// z where the node is 1 / (1 + exp(z)); else no node.
+UOp logistic_of(const UOp& node) {
+  if (node.op() != Op::Div || !is_one(node.src(0)) || node.src(1).op() != Op::Add) return UOp();
+  const UOp& sum = node.src(1);
+  for (const size_t i : {size_t{0}, size_t{1}})
+    if (sum.src(i).op() == Op::Exp && is_one(sum.src(1 - i))) return UOp(sum.src(i).src(0));
+  return UOp();
+}
+
+}  // namespace
+
 void Backward::go_down(const UOp& node) {
+  // By its value y the slope is y (y - 1): a number also where exp(z) is beyond all numbers.
+  if (const UOp z = logistic_of(node); z && changes(z)) {
+    const UOp one = UOp(node.src(0));
+    reach(z, reached_[node.id()].times(mul(node, sub(node, one))));
+    return;
+  }
   const GradientRule& rule = gradient_rule(node.op());
   if (!rule.apply) return;
   std::vector<bool> wanted;
@@ -83,6 +121,24 @@ void Backward::go_down(const UOp& node) {
   rule.apply(step);
   for (size_t s = 0; s < wanted.size(); ++s)
     if (wanted[s] && step.given(s)) reach(node.src(s), step.given(s));
+}
+
+// The rules read the values of the segment as they are computed again, once what reached its result
+// is there.
+void Backward::leave_segment(const UOp& alias) {
+  if (!changes(alias.src(0))) return;
+  const UOp total = reached_[alias.id()].total();
+  const UOp upstream = total.graph().make(Op::Contiguous, {total});
+  const Segment segment =
+      computed_again(alias, upstream, [&](const UOp& u) { return targets_.contains(u.node()); });
+  std::vector<UOp> wanted;
+  for (const auto& [node, again] : segment.begins)
+    if (changes(node)) wanted.push_back(again);
+  Backward inner(context_, {&segment.value, 1}, wanted, Reach::ToTargets);
+  inner.reach(segment.value, Adjoint(upstream));
+  inner.run();
+  for (const auto& [node, again] : segment.begins)
+    if (const UOp slope = changes(node) ? inner.of(again) : UOp()) reach(node, Adjoint(slope));
 }
 
 void Backward::leave_call(const UOp& result) {
@@ -99,7 +155,9 @@ void Backward::note_scan(const UOp& scan) {
   loop.outputs.resize(part.loop->outputs);
   loop.states.resize(part.loop->states);
   auto& list = part.kind == ScanPart::Kind::Last ? loop.states : loop.outputs;
-  list[part.index] = reached_[scan.id()].total();
+  UOp& here = list[part.index];
+  const UOp total = reached_[scan.id()].total();
+  here = here ? add(here, total) : total;
 }
 
 // All results of its loop come behind a store.

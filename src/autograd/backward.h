@@ -1,12 +1,14 @@
 // A walk from losses down to what they are built of.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "autograd/adjoint.h"
 #include "engine/context.h"
+#include "ir/node_map.h"
 #include "ir/uop.h"
 #include "shape/shape.h"
 
@@ -14,7 +16,10 @@ namespace tiny {
 
 class Backward {
  public:
-  Backward(const Ref<Context>& context, std::span<const UOp> losses, std::span<const UOp> targets);
+  // `reach`: what a target gets by another one that is made of it, or nothing of that.
+  enum class Reach : uint8_t { Through, ToTargets };
+  Backward(const Ref<Context>& context, std::span<const UOp> losses, std::span<const UOp> targets,
+           Reach reach = Reach::Through);
 
   // Of a loss, before the walk.
   void reach(const UOp& node, Adjoint adjoint);
@@ -34,13 +39,16 @@ class Backward {
     return node.dtype().is_float() && node.id() < depends_.size() && depends_[node.id()];
   }
   void go_down(const UOp& node);
+  void leave_segment(const UOp& alias);
   void leave_call(const UOp& result);
   void note_scan(const UOp& scan);
   void leave_loop(const UOp& store);
 
   Ref<Context> context_;
+  Reach reach_;
   std::vector<UOp> order_;
   std::vector<bool> depends_;
+  NodeSet targets_;
   std::vector<Adjoint> reached_;
   std::unordered_map<const RefCounted*, Loop> loops_;
   // Of each call of the host: its first result in the order, and what reached its outputs.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "autograd/backward.h"
 #include "base/error.h"
 #include "ir/build.h"
+#include "ir/node_map.h"
 #include "shape/shape.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -37,6 +39,7 @@ class Body {
       if (std::ranges::none_of(u.src(), [&](const UOp& s) { return inside.contains(s.node()); }))
         continue;
       inside.insert(u.node());
+      inside_.push_back(u);
       for (const UOp& s : u.src())
         if (!inside.contains(s.node()) && found.insert(s.node()).second) outside_.push_back(s);
     }
@@ -47,6 +50,7 @@ class Body {
 
   const ScanLoop& loop() const { return *loop_; }
   const std::vector<UOp>& steps() const { return steps_; }      // ScanSteps
+  const std::vector<UOp>& inside() const { return inside_; }    // made of those, in order
   const std::vector<UOp>& outside() const { return outside_; }  // what is the same in all steps
   const UOp& store(size_t i) const { return stores_[i]; }
   const UOp& value(size_t i) const { return values_[i]; }
@@ -67,6 +71,7 @@ class Body {
   std::vector<UOp> stores_;
   std::vector<UOp> values_;
   std::vector<UOp> steps_;
+  std::vector<UOp> inside_;
   std::vector<UOp> outside_;
 };
 
@@ -77,6 +82,7 @@ class LoopRule {
       : context_(context), body_(scan), reached_(reached), changes_(changes) {
     for (const UOp& u : body_.outside())
       if (changes_(u)) shared_.push_back(u);
+    find_changing_steps();
   }
 
   std::vector<std::pair<UOp, UOp>> run() {
@@ -91,7 +97,7 @@ class LoopRule {
       r.sequences.push_back({tensor(reached_.outputs[i]), 0, !scan_part(body_.store(i)).reverse});
     }
     for (const UOp& step : body_.steps()) {
-      if (!changes_(step)) continue;
+      if (!is_changing(step)) continue;
       if (scan_part(step).kind == Kind::State)
         r.state.push_back(last_of(step));
       else
@@ -103,7 +109,7 @@ class LoopRule {
     std::vector<std::pair<UOp, UOp>> given;
     size_t output = 0, state = 0;
     for (const UOp& step : body_.steps()) {
-      if (!changes_(step)) continue;
+      if (!is_changing(step)) continue;
       const Tensor& all =
           scan_part(step).kind == Kind::State ? made.state[state++] : made.outputs[output++];
       given.emplace_back(step.src(0), make_reshape(all.node(), shape_of(step.src(0))));
@@ -113,6 +119,29 @@ class LoopRule {
   }
 
  private:
+  // A state changes if what it begins with does, or what a step makes of it: by what the step sees,
+  // by other states too, however many steps later.
+  void find_changing_steps() {
+    for (const UOp& step : body_.steps())
+      if (changes_(step)) changing_.insert(step.node());
+    for (bool grows = true; std::exchange(grows, false);) {
+      NodeSet moved;
+      const auto moves = [&](const UOp& u) {
+        return moved.contains(u.node()) || changing_.contains(u.node());
+      };
+      for (const UOp& u : shared_) moved.insert(u.node());
+      for (const UOp& u : body_.inside())
+        if (u.dtype().is_float() && std::ranges::any_of(u.src(), moves)) moved.insert(u.node());
+      for (const UOp& step : body_.steps()) {
+        const ScanPart& part = scan_part(step);
+        if (part.kind != Kind::State || !step.dtype().is_float()) continue;
+        if (moves(body_.value(body_.loop().outputs + part.index)))
+          grows |= changing_.insert(step.node());
+      }
+    }
+  }
+  bool is_changing(const UOp& step) const { return changing_.contains(step.node()); }
+
   Tensor tensor(const UOp& node) const { return Tensor(context_, node); }
   Tensor zeros_of(const UOp& u) const { return full(context_, u.dtype(), shape_of(u), 0); }
   Tensor last_of(const UOp& step) const {
@@ -202,21 +231,21 @@ class LoopRule {
     const std::vector<UOp> values = body_.again(seen);
     std::vector<UOp> targets;
     for (size_t i = 0; i < steps; ++i)
-      if (changes_(body_.steps()[i])) targets.push_back(seen[i].node());
+      if (is_changing(body_.steps()[i])) targets.push_back(seen[i].node());
     targets.insert(targets.end(), shared_.begin(), shared_.end());
-    Backward backward(context_, values, targets);
+    Backward backward(context_, values, targets, Backward::Reach::ToTargets);
     for (size_t i = 0; i < upstream_.size(); ++i)
       backward.reach(values[upstream_[i]], Adjoint(now.inputs[steps + i].node()));
     size_t state = 0;
     for (const UOp& step : body_.steps())
-      if (changes_(step) && scan_part(step).kind == Kind::State)
+      if (is_changing(step) && scan_part(step).kind == Kind::State)
         backward.reach(values[loop.outputs + scan_part(step).index],
                        Adjoint(now.state[state++].node()));
     backward.run();
     RecurrenceResult out;
     for (size_t i = 0; i < steps; ++i) {
       const UOp& step = body_.steps()[i];
-      if (!changes_(step)) continue;
+      if (!is_changing(step)) continue;
       const UOp slope = backward.of(seen[i].node());
       auto& list = scan_part(step).kind == Kind::State ? out.state : out.outputs;
       list.push_back(slope ? tensor(slope) : zeros_of(step));
@@ -234,6 +263,7 @@ class LoopRule {
   const LoopAdjoints& reached_;
   const Changes& changes_;
   std::vector<UOp> shared_;  // outside of the steps, of what is asked for
+  NodeSet changing_;         // of the body's steps
   std::vector<Sequence> history_;
   std::vector<size_t> upstream_;  // outputs that something reached
 };

@@ -115,6 +115,11 @@ void of_concat(Step& step) {
   }
 }
 
+// Of what is computed again the walk takes the whole segment (backward.h).
+void of_alias(Step& step) {
+  if (alias_kind(step.node()) == AliasKind::Later) step.give(0, step.reached());
+}
+
 void of_same(Step& step) {
   step.give(0, step.reached());
 }

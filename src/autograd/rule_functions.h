@@ -34,6 +34,7 @@ void of_shrink(Step& step);
 void of_flip(Step& step);
 void of_unfold(Step& step);
 void of_as_strided(Step& step);
+void of_alias(Step& step);
 void of_concat(Step& step);
 void of_same(Step& step);  // the same value in other memory
 void of_after(Step& step);

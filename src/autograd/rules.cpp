@@ -73,6 +73,7 @@ constexpr GradientRule kRules[] = {
     {Op::Flip, of_flip},
     {Op::Unfold, of_unfold},
     {Op::AsStrided, of_as_strided},
+    {Op::Alias, of_alias},
 
     {Op::ReduceAxis, of_reduce},
     {Op::Winograd, nullptr, kLater},

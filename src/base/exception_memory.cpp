@@ -78,3 +78,12 @@ void __cxa_free_dependent_exception(__cxa_dependent_exception* exception) noexce
 }
 
 }  // namespace __cxxabiv1
+
+// What the run time does where nobody catches: its own would name the exception's type, by a
+// demangler of 40 KB.
+namespace __gnu_cxx {
+void __verbose_terminate_handler();   // NOLINT: the run time's name
+void __verbose_terminate_handler() {  // NOLINT
+  std::abort();
+}
+}  // namespace __gnu_cxx

@@ -215,6 +215,8 @@ class NullBackend : public Backend {
   Machine machine_;
 };
 
+constexpr const char* kNoC = "this build of the library writes no C (TINY_C was OFF)";
+
 // KIND of KIND or KIND:N.  There is one device of each kind, number 0.
 std::string kind_of_device(const std::string& device) {
   const size_t colon = device.find(':');
@@ -242,7 +244,10 @@ std::vector<LoadedKernel> Backend::load(std::span<const Code> codes, const StopS
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   const std::string device = kind_of_device(flags.device);
   check_processor(flags);
-  if (device == "c") return std::make_unique<CBackend>(flags);
+  if (device == "c") {
+    require(has_c_renderer(), Status::Unsupported, "the device \"c\": ", kNoC);
+    return std::make_unique<CBackend>(flags);
+  }
   if (device == "null") return std::make_unique<NullBackend>(flags);
   if (device == "interp") return std::make_unique<InterpreterBackend>(flags);
   if (device == "cpu") {
@@ -265,10 +270,11 @@ std::vector<BackendInfo> known_backends() {
   if (facts.isa == CpuIsa::Avx2) cpu.isas = {"avx2"};
   if (!cpu.available)
     cpu.reason = cat("the processor has no ", facts.missing, "; kernels are interpreted");
-  return {cpu,
-          {"interp", "interpreter of linear programs, for any processor", true, "", {}},
-          {"c", "C through the system's compiler", true, "", {}},
-          {"null", "computes nothing; all before the launch is real", true, "", {}}};
+  return {
+      cpu,
+      {"interp", "interpreter of linear programs, for any processor", true, "", {}},
+      {"c", "C through the system's compiler", has_c_renderer(), has_c_renderer() ? "" : kNoC, {}},
+      {"null", "computes nothing; all before the launch is real", true, "", {}}};
 }
 
 }  // namespace tiny

@@ -14,6 +14,7 @@ Cell::Cell(Ref<Context> context, UOp node, bool owns_memory)
 }
 
 Cell::~Cell() {
+  forget_along();
   if (is_changed_) {
     (changed_previous_ ? changed_previous_->changed_next_ : context_->changed_) = changed_next_;
     if (changed_next_) changed_next_->changed_previous_ = changed_previous_;
@@ -34,8 +35,22 @@ const UOp& Cell::node() const {
 
 void Cell::set(UOp node) {
   withdraw();
+  forget_along();
   node_ = std::move(node);
   note_change();
+}
+
+void Cell::write_along(Along write) {
+  // A layer that is built twice of the same nodes is computed once.
+  for (const Along& known : along_)
+    if (known.companion == write.companion && known.value == write.value) return;
+  along_.push_back(std::move(write));
+  ++context_->along_count_;
+}
+
+void Cell::forget_along() {
+  context_->along_count_ -= std::ssize(along_);
+  along_.clear();
 }
 
 void Cell::note_change() {

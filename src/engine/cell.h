@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "base/ref.h"
 #include "ir/uop.h"
@@ -28,6 +29,17 @@ class Cell : public RefCounted {
   bool owns_memory() const { return owns_memory_; }
   // A later version, or the same value in memory.
   void set(UOp node);
+  // All of it becomes `value`, which was built on `base`, the node of that time, where `companion`
+  // is computed (or read, if it is memory), and not before: until then it stays as it is.  What
+  // sets it in another way before that leaves nothing of this.
+  struct Along {
+    UOp base;
+    UOp value;
+    UOp companion;
+  };
+  void write_along(Along write);
+  const std::vector<Along>& along() const { return along_; }
+  void forget_along();
   void set_memory(UOp flat) {
     set(std::move(flat));
     owns_memory_ = true;
@@ -65,6 +77,7 @@ class Cell : public RefCounted {
   void publish();
   void withdraw();
 
+  std::vector<Along> along_;
   bool owns_memory_ = false;
   bool is_changed_ = false;  // since the last publication: on the context's list
   std::atomic<const std::byte*> published_{nullptr};

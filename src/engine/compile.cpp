@@ -124,11 +124,13 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
   return out;
 }
 
-std::vector<UOp> pending_versions(const Context& context, std::span<const UOp> outputs,
+std::vector<UOp> pending_versions(Context& context, std::span<const UOp> outputs,
                                   std::span<const UOp> inputs) {
   std::vector<UOp> roots(outputs.begin(), outputs.end());
   const std::vector<UOp> beside = writes_beside(context, outputs, inputs);
   roots.insert(roots.end(), beside.begin(), beside.end());
+  const std::vector<UOp> along = begin_writes_along(context, roots);
+  roots.insert(roots.end(), along.begin(), along.end());
   return pending_below(roots);
 }
 

@@ -39,9 +39,9 @@ CompiledProgram compile_program(Context& context, std::span<const UOp> outputs,
                                 std::span<const UOp> inputs, std::span<const UOp> variables = {},
                                 const Captured& captured = {});
 
-// The versions that are yet to be written below `outputs` and what is written beside them, older
-// ones first.
-std::vector<UOp> pending_versions(const Context& context, std::span<const UOp> outputs,
+// The versions that are yet to be written below `outputs` and what is written beside them and along
+// with them (begin_writes_along), older ones first.
+std::vector<UOp> pending_versions(Context& context, std::span<const UOp> outputs,
                                   std::span<const UOp> inputs);
 // The writes belong to a program from now on: the tensors have what their memory holds, whatever
 // runs of the program leave there.  Error{InvalidArgument}, before anything is changed, if a tensor

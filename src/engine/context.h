@@ -47,6 +47,8 @@ class Context : public RefCounted {
 
   // The first of all cells; the others follow (Cell::next).
   Cell* cells() const { return cells_; }
+  // Whether some are written along with others.
+  bool has_writes_along() const { return along_count_ != 0; }
   // At the end of a building call: what is in memory may be read by any thread from now on, until
   // it changes.
   void publish_cells();
@@ -70,6 +72,7 @@ class Context : public RefCounted {
   CustomOps custom_ops_;
   Cell* cells_ = nullptr;
   Cell* changed_ = nullptr;  // the first of those that changed since the last publication
+  int64_t along_count_ = 0;  // of all cells
   int64_t version_ = 0;
   Counters counters_;
 };

@@ -139,29 +139,40 @@ CodegenResult KernelCache::lower(const Kernel& kernel, Graph& graph) {
   return generate_named(copy_kernel(kernel, graph), backend_.machine(), options, fixed != nullptr);
 }
 
-std::string KernelCache::source(const Executable* code, SourceStage stage) const {
+CodegenResult KernelCache::generate_again(const Executable* code, Graph& graph) const {
   for (const auto& [key, entry] : entries_) {
     if (entry.compiled.executable.get() != code) continue;
     PipelineOptions options = pipeline_options();
     use_list(options, true, entry.compiled.info.options);
-    Graph graph;
     graph.set_stop(&stop_);
     CodegenResult result = generate(copy_kernel(entry.kernel, graph), backend_.machine(), options);
     result.program.name = entry.compiled.info.name;
-    switch (stage) {
-      case SourceStage::Uops:
-        return uops_text(result.kernel);
-      case SourceStage::Linear:
-        return to_string(result.program);
-      case SourceStage::C:
-        return render_c(result.program).text;
-      case SourceStage::Asm:
-        return backend_.listing(result.program);
-    }
+    return result;
   }
   throw Error(Status::Unsupported,
               "the kernel's source is not known: its code came from the disk cache, or the context "
               "has dropped it; the option cache = 0 compiles anew");
+}
+
+LinearProgram KernelCache::linear_program(const Executable* code) const {
+  Graph graph;
+  return generate_again(code, graph).program;
+}
+
+std::string KernelCache::source(const Executable* code, SourceStage stage) const {
+  Graph graph;
+  const CodegenResult result = generate_again(code, graph);
+  switch (stage) {
+    case SourceStage::Uops:
+      return uops_text(result.kernel);
+    case SourceStage::Linear:
+      return to_string(result.program);
+    case SourceStage::C:
+      return render_c(result.program).text;
+    case SourceStage::Asm:
+      return backend_.listing(result.program);
+  }
+  return {};
 }
 
 // One kernel on its way, in a graph of its own: a graph is one thread's, and what was built in the

@@ -53,6 +53,8 @@ class KernelCache {
   // What compiling the kernel would give, without rendering and loading it; where a search would
   // come first and has not, what the cost model gives.  In nodes of `graph`.
   CodegenResult lower(const Kernel& kernel, Graph& graph);
+  // What the renderer made this code of, made anew; Error{Unsupported} if the cache has dropped it.
+  LinearProgram linear_program(const Executable* code) const;
   // The kernel with this code as text, made anew; Error{Unsupported} if the cache has dropped it.
   std::string source(const Executable* code, SourceStage stage) const;
 
@@ -84,6 +86,7 @@ class KernelCache {
   // "r_64_10", then "r_64_10n1", "r_64_10n2", ..
   std::string unique_name(const std::string& shape);
   struct LoweredKernel;
+  CodegenResult generate_again(const Executable* code, Graph& graph) const;
   PipelineOptions chosen_options(const Kernel& kernel, const std::string* fixed);
   std::unique_ptr<LoweredKernel> lowered_kernel(const Kernel& kernel);
   LinearProgram take(Fresh& fresh, LoweredKernel& made);

@@ -135,6 +135,7 @@ Realized realize(Context& context, std::span<const UOp> outputs, Placement place
   if (!context.custom_ops().empty()) add_results_beside(missing);
   // Before what they replace is gone, of which copies would have to be made.
   for (const UOp& version : writes_beside(context, missing, {})) missing.push_back(version);
+  for (const UOp& version : begin_writes_along(context, missing)) missing.push_back(version);
   context.observer().drawn(missing);
   Versions versions(context, missing);
   missing.insert(missing.end(), versions.copies().begin(), versions.copies().end());

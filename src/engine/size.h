@@ -30,11 +30,14 @@ class SizeExpression {
   // The size for these values; allocates nothing.
   int64_t value(std::span<const int64_t> variables) const;
 
- private:
   struct Step {  // in postfix order
     Op op;
     int64_t number;  // Const: its value; Variable: its place
   };
+  // Of a formula; none of a number.
+  std::span<const Step> steps() const { return steps_; }
+
+ private:
   int64_t value_ = 0;
   std::vector<Step> steps_;
 };

@@ -40,6 +40,12 @@ bool is_of_step(const UOp& version, const NodeSet& known,
   return depends || memories.contains(memory_of(memory_below(version)));
 }
 
+// What the elements of `node` are computed as, or stored in.
+UOp moved_from(UOp node) {
+  while (has(node.op(), kMovement) && !has_memory(node)) node = UOp(node.src(0));
+  return node;
+}
+
 int64_t count_of(const UOp& node) {
   return product(shape_of(node)).value();
 }
@@ -87,6 +93,30 @@ std::vector<UOp> writes_beside(const Context& context, std::span<const UOp> outp
     });
   }
   return added;
+}
+
+std::vector<UOp> begin_writes_along(Context& context, std::span<const UOp> roots) {
+  std::vector<UOp> begun;
+  if (!context.has_writes_along()) return begun;
+  NodeSet computed;
+  for (const UOp& u : topological(roots, has_memory)) computed.insert(u.node());
+  const auto is_computed = [&](const Cell::Along& write) {
+    return computed.contains(moved_from(write.companion).node());
+  };
+  for (Cell* cell = context.cells(); cell; cell = cell->next()) {
+    if (std::ranges::none_of(cell->along(), is_computed)) continue;
+    UOp version = cell->node();
+    for (const Cell::Along& write : cell->along()) {
+      if (!is_computed(write)) continue;
+      const std::vector<std::pair<UOp, UOp>> now{{write.base, version}};
+      const UOp value = write.base == version ? write.value : substitute(write.value, now);
+      version = make_version(version, make_reshape(version, shape_of(value)), value,
+                             context.next_version());
+    }
+    cell->set(version);
+    begun.push_back(std::move(version));
+  }
+  return begun;
 }
 
 Versions::Versions(Context& context, std::span<const UOp> outputs) : context_(context) {

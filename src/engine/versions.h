@@ -21,6 +21,10 @@ std::vector<UOp> pending_below(std::span<const UOp> roots);
 std::vector<UOp> writes_beside(const Context& context, std::span<const UOp> outputs,
                                std::span<const UOp> inputs);
 
+// Makes pending versions of the writes along with what `roots` are made of (Cell::Along), for the
+// schedule that computes these; what was to be written before one of them, and is not, never will.
+std::vector<UOp> begin_writes_along(Context& context, std::span<const UOp> roots);
+
 class Versions {
  public:
   // For a schedule that computes `outputs`.

@@ -179,6 +179,11 @@ class Spec {
       case Op::Flip:
         return law(are_distinct_axes(argument<Ints>("a flip is a list of axes")),
                    "flipped axes exist, each once");
+      case Op::Alias: {
+        const Ints& list = argument<Ints>("an alias has its kind");
+        return law(list.size() == 1 && list[0] >= 0 && list[0] <= 2 && !node_->src().empty(),
+                   "an alias has its kind");
+      }
       case Op::Unfold: {
         const Ints& list = parameters("an unfolding is an axis and four numbers for each");
         law(list.size() % 4 == 1 && list.size() > 1 && list[0] >= 0,

@@ -14,6 +14,14 @@ namespace {
 // Keeps a small norm from dividing by 0 (torch.nn.utils.clip_grad_norm_).
 constexpr double kNormEpsilon = 1e-6;
 
+// The factor of losses, and one over it, are normal numbers.
+constexpr double kFactorMax = 0x1p126;
+
+// Of at least 32 bits.
+Tensor widened(const Tensor& x) {
+  return x.dtype().bits() < 32 ? cast(x, kFloat32) : x;
+}
+
 template <class F>
 std::vector<Tensor> each(std::span<const Tensor> gradients, F change) {
   std::vector<Tensor> out;
@@ -68,8 +76,11 @@ LossScaler::LossScaler(const Ref<Context>& context, double factor, int64_t inter
   realize(both);
 }
 
+// The factor is no number of 16 bits, and neither are gradients without it.
 Tensor LossScaler::scaled(const Tensor& loss) const {
-  return loss * factor_for(loss, factor_);
+  require(loss.dtype().is_float(), Status::DType, "a loss of ", loss.dtype(), "; wanted floats");
+  const Tensor wide = widened(loss);
+  return wide * factor_for(wide, factor_);
 }
 
 LossScaler::Unscaled LossScaler::unscale(std::span<const Tensor> gradients) {
@@ -81,14 +92,20 @@ LossScaler::Unscaled LossScaler::unscale(std::span<const Tensor> gradients) {
     bad = bad ? bit_or(bad, some) : some;
   }
   require(static_cast<bool>(bad), Status::InvalidArgument, "no gradient to be unscaled");
-  bad = contiguous(bad);
+  skip_ = bad = contiguous(bad);
   const Tensor inverse = contiguous(reciprocal(factor_));
-  Unscaled out{each(gradients, [&](const Tensor& g) { return g * factor_for(g, inverse); }), bad};
+  Unscaled out{each(gradients,
+                    [&](const Tensor& g) {
+                      const Tensor wide = widened(g);
+                      return wide * factor_for(wide, inverse);
+                    }),
+               bad};
   const Tensor none = number_int(good_steps_, 0);
   const Tensor steps = where(bad, none, good_steps_ + number_int(good_steps_, 1));
   const Tensor is_due = equal(steps, number_int(steps, interval_));
-  const Tensor grown = where(is_due, factor_ * number(factor_, 2), factor_);
-  const Tensor next = where(bad, factor_ * number(factor_, 0.5), grown);
+  const Tensor larger = minimum(factor_ * number(factor_, 2), number(factor_, kFactorMax));
+  const Tensor smaller = maximum(factor_ * number(factor_, 0.5), number(factor_, 1 / kFactorMax));
+  const Tensor next = where(bad, smaller, where(is_due, larger, factor_));
   assign(good_steps_, where(is_due, none, steps));
   assign(factor_, next);
   return out;

@@ -23,20 +23,22 @@ class LossScaler : public RefCounted {
  public:
   LossScaler(const Ref<Context>& context, double factor, int64_t interval);
 
-  Tensor scaled(const Tensor& loss) const;
+  Tensor scaled(const Tensor& loss) const;  // of at least 32 bits
   struct Unscaled {
     std::vector<Tensor> gradients;
     Tensor skip;  // bool: some element is not finite
   };
-  // Gradients of a scaled loss as those of the loss.  The factor of the next step is a pending
-  // write.
+  // Gradients of a scaled loss as those of the loss, of at least 32 bits.  The factor of the next
+  // step is a pending write.
   Unscaled unscale(std::span<const Tensor> gradients);
+  const Tensor& skip() const { return skip_; }              // of the last
   const Tensor& factor() const { return factor_; }          // float32
   const Tensor& good_steps() const { return good_steps_; }  // since it was changed, int64
 
  private:
   Tensor factor_;
   Tensor good_steps_;
+  Tensor skip_;
   int64_t interval_;
 };
 

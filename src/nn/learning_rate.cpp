@@ -4,8 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 namespace tiny {
 
@@ -76,6 +80,8 @@ Plateau::Plateau(double rate, const Options& options)
     : options_(options), rate_(rate), best_(std::numeric_limits<double>::infinity()) {
   require(options.factor > 0 && options.factor < 1, Status::InvalidArgument, "factor is ",
           options.factor, "; wanted a share between 0 and 1");
+  require(options.patience >= 0 && options.cooldown >= 0, Status::InvalidArgument, "patience ",
+          options.patience, " and cooldown ", options.cooldown, "; wanted at least 0");
 }
 
 double Plateau::next(double metric) {
@@ -86,12 +92,27 @@ double Plateau::next(double metric) {
     --cooling_;
     bad_steps_ = 0;
   }
-  if (bad_steps_ > options_.patience) {
+  if (bad_steps_ > static_cast<double>(options_.patience)) {
     rate_ = std::max(rate_ * options_.factor, options_.least);
-    cooling_ = options_.cooldown;
+    cooling_ = static_cast<double>(options_.cooldown);
     bad_steps_ = 0;
   }
   return rate_;
+}
+
+double Plateau::* Plateau::state(std::string_view name) {
+  constexpr std::pair<std::string_view, double Plateau::*> kStates[] = {
+      {"rate", &Plateau::rate_},
+      {"best", &Plateau::best_},
+      {"bad_steps", &Plateau::bad_steps_},
+      {"cooling", &Plateau::cooling_}};
+  std::vector<std::string> known;
+  for (const auto& [own, member] : kStates) {
+    if (own == name) return member;
+    known.emplace_back(own);
+  }
+  throw Error(Status::InvalidArgument,
+              cat("a plateau has no \"", name, "\"", did_you_mean(name, known)));
 }
 
 }  // namespace tiny

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace tiny {
 
@@ -43,14 +44,19 @@ class Plateau {
 
   // The rate after a step with this metric.
   double next(double metric);
-  double rate() const { return rate_; }
+  // What the next rate is made of beside the options, by name.  Error{InvalidArgument} for another
+  // name.
+  void set(std::string_view name, double value) { this->*state(name) = value; }
+  double get(std::string_view name) const { return this->*state(name); }
 
  private:
+  static double Plateau::* state(std::string_view name);
+
   Options options_;
   double rate_;
   double best_;
-  int64_t bad_steps_ = 0;
-  int64_t cooling_ = 0;
+  double bad_steps_ = 0;
+  double cooling_ = 0;  // steps that will not be counted
 };
 
 }  // namespace tiny

@@ -123,6 +123,8 @@ void Optimizer::begin() {
             add_state(cat(s.name, ".", number), full(context_, dtype, p.value.shape(), s.value)));
       if (dtype != p.value.dtype())
         p.master = add_state(cat("master.", number), cast(p.value, dtype));
+      if (settings.setting("ema_decay") != 0)
+        p.average = add_state(cat("ema.", number), cast(p.value, dtype));
       ++number;
     }
   }
@@ -146,8 +148,13 @@ void Optimizer::step(std::span<const Tensor> gradients, const Tensor& skip) {
       require(!gradient || Shape(gradient.shape()) == Shape(p.value.shape()), Status::Shape,
               "gradient ", number, " of shape ", gradient ? Shape(gradient.shape()) : Shape(),
               " for a parameter of shape ", p.value.shape());
+      require(!gradient || gradient.dtype().is_float(), Status::DType, "gradient ", number, " of ",
+              gradient ? gradient.dtype() : kVoid, "; wanted floats");
       ++number;
     }
+  require(!skip || (skip.dtype() == kBool && skip.rank() == 0), Status::InvalidArgument, "skip of ",
+          skip ? skip.dtype() : kVoid, " and shape ", skip ? Shape(skip.shape()) : Shape(),
+          "; wanted a bool scalar");
   begin();
   if (count_ != kNone) {
     Tensor& count = state_[count_].value;
@@ -173,6 +180,10 @@ void Optimizer::step_one(Group& group, Parameter& parameter, const Tensor& gradi
   rule_.apply(step);
   write(value, step.value, skip);
   if (parameter.master != kNone) write(parameter.value, cast(value, parameter.value.dtype()), skip);
+  if (parameter.average == kNone) return;
+  Tensor& average = state_[parameter.average].value;
+  const Tensor share = step.number(1 - step.setting("ema_decay"));
+  write(average, average + (value - average) * share, skip);
 }
 
 }  // namespace tiny

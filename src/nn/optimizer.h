@@ -38,8 +38,9 @@ class Optimizer : public RefCounted {
   void step(std::span<const Tensor> gradients, const Tensor& skip = Tensor());
 
   // Everything that the next step is made of beside the parameters: the rates, the number of steps
-  // if it matters, and of each parameter what the rule keeps, "exp_avg.3" for the fourth.  Settings
-  // are as they will be from now on.
+  // if it matters, and of each parameter what the rule keeps, "exp_avg.3" for the fourth; its
+  // average over the steps, "ema.3", which is average * ema_decay + value * (1 - ema_decay) after
+  // each.  Settings are as they will be from now on.
   struct State {
     std::string name;
     Tensor value;
@@ -51,6 +52,7 @@ class Optimizer : public RefCounted {
     Tensor value;
     std::vector<size_t> states;  // in state_, in the rule's order
     size_t master = kNone;       // of 16-bit floats: their float32 copy in state_
+    size_t average = kNone;      // of the values after each step, if "ema_decay" asks for it
   };
   struct Group {
     std::vector<Parameter> parameters;

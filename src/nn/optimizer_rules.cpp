@@ -45,7 +45,8 @@ Tensor norm(const Tensor& a) {
 
 constexpr std::array kSgd{OptimizerSetting{"lr", 1e-3},     OptimizerSetting{"momentum", 0},
                           OptimizerSetting{"dampening", 0}, OptimizerSetting{"weight_decay", 0},
-                          OptimizerSetting{"nesterov", 0},  OptimizerSetting{"maximize", 0}};
+                          OptimizerSetting{"nesterov", 0},  OptimizerSetting{"maximize", 0},
+                          OptimizerSetting{"ema_decay", 0}};
 Settings states_of_momentum(const UpdateStep& u) {
   return u.setting("momentum") == 0 ? Settings{} : Settings{{"momentum_buffer", 0}};
 }
@@ -68,11 +69,12 @@ void step_sgd(UpdateStep& u) {
 constexpr std::array kAdam{OptimizerSetting{"lr", 1e-3},        OptimizerSetting{"beta1", 0.9},
                            OptimizerSetting{"beta2", 0.999},    OptimizerSetting{"eps", 1e-8},
                            OptimizerSetting{"weight_decay", 0}, OptimizerSetting{"amsgrad", 0},
-                           OptimizerSetting{"maximize", 0}};
-constexpr std::array kAdamW{OptimizerSetting{"lr", 1e-3},           OptimizerSetting{"beta1", 0.9},
-                            OptimizerSetting{"beta2", 0.999},       OptimizerSetting{"eps", 1e-8},
-                            OptimizerSetting{"weight_decay", 1e-2}, OptimizerSetting{"amsgrad", 0},
-                            OptimizerSetting{"maximize", 0}};
+                           OptimizerSetting{"maximize", 0},     OptimizerSetting{"ema_decay", 0}};
+constexpr std::array kAdamW{
+    OptimizerSetting{"lr", 1e-3},           OptimizerSetting{"beta1", 0.9},
+    OptimizerSetting{"beta2", 0.999},       OptimizerSetting{"eps", 1e-8},
+    OptimizerSetting{"weight_decay", 1e-2}, OptimizerSetting{"amsgrad", 0},
+    OptimizerSetting{"maximize", 0},        OptimizerSetting{"ema_decay", 0}};
 Settings states_of_adam(const UpdateStep& u) {
   Settings all{{"exp_avg", 0}, {"exp_avg_sq", 0}};
   if (u.setting("amsgrad") != 0) all.push_back({"max_exp_avg_sq", 0});
@@ -101,7 +103,8 @@ void step_adamw(UpdateStep& u) {
 
 constexpr std::array kLamb{OptimizerSetting{"lr", 1e-3},        OptimizerSetting{"beta1", 0.9},
                            OptimizerSetting{"beta2", 0.999},    OptimizerSetting{"eps", 1e-6},
-                           OptimizerSetting{"weight_decay", 0}, OptimizerSetting{"maximize", 0}};
+                           OptimizerSetting{"weight_decay", 0}, OptimizerSetting{"maximize", 0},
+                           OptimizerSetting{"ema_decay", 0}};
 Settings states_of_lamb(const UpdateStep&) {
   return {{"exp_avg", 0}, {"exp_avg_sq", 0}};
 }
@@ -116,7 +119,8 @@ void step_lamb(UpdateStep& u) {
 constexpr std::array kLars{
     OptimizerSetting{"lr", 1e-3},           OptimizerSetting{"momentum", 0.9},
     OptimizerSetting{"weight_decay", 1e-4}, OptimizerSetting{"nesterov", 0},
-    OptimizerSetting{"trust", 1e-3},        OptimizerSetting{"maximize", 0}};
+    OptimizerSetting{"trust", 1e-3},        OptimizerSetting{"maximize", 0},
+    OptimizerSetting{"ema_decay", 0}};
 void step_lars(UpdateStep& u) {
   const double decay = u.setting("weight_decay"), momentum = u.setting("momentum");
   const Tensor size = norm(u.value);
@@ -138,7 +142,7 @@ constexpr std::array kMuon{
     OptimizerSetting{"lr", 1e-3},          OptimizerSetting{"momentum", 0.95},
     OptimizerSetting{"weight_decay", 0.1}, OptimizerSetting{"nesterov", 1},
     OptimizerSetting{"ns_steps", 5},       OptimizerSetting{"eps", 1e-7},
-    OptimizerSetting{"maximize", 0}};
+    OptimizerSetting{"maximize", 0},       OptimizerSetting{"ema_decay", 0}};
 // The nearest matrix with orthonormal rows or columns, nearly: Newton and Schulz' iteration of
 // degree 5 with the coefficients that PyTorch has.
 Tensor orthogonalized(const UpdateStep& u, const Tensor& g) {
@@ -179,7 +183,7 @@ void step_muon(UpdateStep& u) {
 constexpr std::array kRmsProp{OptimizerSetting{"lr", 1e-2},    OptimizerSetting{"alpha", 0.99},
                               OptimizerSetting{"eps", 1e-8},   OptimizerSetting{"weight_decay", 0},
                               OptimizerSetting{"momentum", 0}, OptimizerSetting{"centered", 0},
-                              OptimizerSetting{"maximize", 0}};
+                              OptimizerSetting{"maximize", 0}, OptimizerSetting{"ema_decay", 0}};
 Settings states_of_rmsprop(const UpdateStep& u) {
   Settings all{{"square_avg", 0}};
   if (u.setting("centered") != 0) all.push_back({"grad_avg", 0});
@@ -205,7 +209,8 @@ void step_rmsprop(UpdateStep& u) {
 constexpr std::array kAdagrad{
     OptimizerSetting{"lr", 1e-2},        OptimizerSetting{"lr_decay", 0},
     OptimizerSetting{"weight_decay", 0}, OptimizerSetting{"initial_accumulator_value", 0},
-    OptimizerSetting{"eps", 1e-10},      OptimizerSetting{"maximize", 0}};
+    OptimizerSetting{"eps", 1e-10},      OptimizerSetting{"maximize", 0},
+    OptimizerSetting{"ema_decay", 0}};
 Settings states_of_adagrad(const UpdateStep& u) {
   return {{"sum", u.setting("initial_accumulator_value")}};
 }

@@ -9,6 +9,8 @@ namespace tiny {
 
 namespace {
 
+constexpr std::pair<int64_t, int64_t> kNoElements{0, -1};
+
 // A view as an argument; what is symbolic in it is appended to `src`.
 ViewArg view_arg(const View& view, std::vector<UOp>& src) {
   const auto number = [&](const Dim& d) {
@@ -50,8 +52,15 @@ UOp Accesses::param(const UOp& base, DType dtype, bool written) {
   return base.graph().make(Op::Param, {}, static_cast<int64_t>(slot), dtype);
 }
 
+void Accesses::wait_for(std::span<const UOp> values) {
+  for (const UOp& value : values)
+    if (!has_memory(value) && decision_.stored[value.id()])
+      out_.reads.push_back({value, kNoElements, false, {}});
+}
+
 UOp Accesses::load(const StoredView& stored, const std::vector<UOp>& index, DType dtype,
                    const UOp& reader) {
+  wait_for(stored.before);
   UOp base = stored.base;
   View view = stored.view;
   const auto copy = decision_.copies.find({reader.node(), base.node()});

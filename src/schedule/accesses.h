@@ -25,6 +25,9 @@ class Accesses {
   // An element of a stored value, for the value `reader`, which may have a copy of a part of it.
   UOp load(const StoredView& stored, const std::vector<UOp>& index, DType dtype, const UOp& reader);
 
+  // What the kernel does not read, but waits for.
+  void wait_for(std::span<const UOp> values);
+
   void store(const ScheduledStore& store, const UOp& value, const std::vector<UOp>& index);
 
   // The same into places that data gives: what is there already, the elements of `before`, stays,

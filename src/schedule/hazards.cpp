@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <functional>
-#include <queue>
+#include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "schedule/live_bytes.h"
 #include "schedule/lower.h"
 #include "shape/shape.h"
 #include "shape/view.h"
@@ -29,6 +31,7 @@ struct Slot {
 };
 
 constexpr size_t kNone = SIZE_MAX;
+constexpr size_t kChainMax = 4;  // units that are looked at together for what they free
 
 // A read of an old version that no order serves.
 struct Conflict {
@@ -38,12 +41,14 @@ struct Conflict {
 
 class Orderer {
  public:
-  Orderer(Schedule& schedule, Decision& decision) : schedule_(schedule), decision_(decision) {}
+  // `saves`: what frees memory runs as soon as it can.
+  Orderer(Schedule& schedule, Decision& decision, std::span<const UOp> outputs, bool saves)
+      : schedule_(schedule), decision_(decision), outputs_(outputs), saves_(saves) {}
 
   void run() {
     while (true) {
       index_kernels();
-      if (slots_.empty()) return;
+      if (slots_.empty() && !saves_) return;
       const std::vector<Conflict> conflicts = sort();
       if (conflicts.empty()) break;
       for (const Conflict& conflict : conflicts) copy_version(conflict);
@@ -166,15 +171,18 @@ class Orderer {
         }
     if (!conflicts.empty()) return conflicts;
     std::vector<size_t> waits = waits_;
-    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+    std::optional<LiveBytes> live;
+    if (saves_) live.emplace(schedule_.kernels, unit_, decision_, outputs_);
+    std::set<size_t> ready;
     for (size_t k = 0; k < count; ++k)
-      if (waits[k] == 0 && unit_[k] == k) ready.push(k);
+      if (waits[k] == 0 && unit_[k] == k) ready.insert(k);
     while (!ready.empty()) {
-      const size_t k = ready.top();
-      ready.pop();
+      const size_t k = live ? first_that_frees(ready, *live, waits) : *ready.begin();
+      ready.erase(k);
+      if (live) live->run(k);
       order_.insert(order_.end(), members_[k].begin(), members_[k].end());
       for (size_t next : after_[k])
-        if (--waits[next] == 0) ready.push(next);
+        if (--waits[next] == 0) ready.insert(next);
     }
     if (order_.size() == count) return {};
     // Some read waits for a write that must come before it.
@@ -187,6 +195,24 @@ class Orderer {
     }
     invariant(!conflicts.empty(), "versions can be ordered once old ones are copied");
     return conflicts;
+  }
+
+  // The first after which no more is alive than now, it and those that read nothing but what it
+  // makes and what is there; if none is, the first.
+  size_t first_that_frees(const std::set<size_t>& ready, const LiveBytes& live,
+                          const std::vector<size_t>& waits) const {
+    for (const size_t k : ready) {
+      std::vector<size_t> chain{k};
+      while (live.growth(chain) > 0 && chain.size() < kChainMax) {
+        const size_t last = chain.back();
+        const size_t next = live.only_reader(last);
+        const auto waits_for_last = std::ranges::count(after_[last], next);
+        if (next == LiveBytes::kNone || !std::cmp_equal(waits_for_last, waits[next])) break;
+        chain.push_back(next);
+      }
+      if (live.growth(chain) <= 0) return k;
+    }
+    return *ready.begin();
   }
 
   // Of the units that wait for ever, by unit: one of those that it comes before and after
@@ -266,6 +292,8 @@ class Orderer {
 
   Schedule& schedule_;
   Decision& decision_;
+  std::span<const UOp> outputs_;
+  bool saves_;
   std::unordered_map<const Node*, std::vector<size_t>> makers_;
   std::unordered_map<const Node*, Slot> slots_;     // by what holds the memory
   std::unordered_map<const Node*, size_t> number_;  // of a version: 1 is the first write
@@ -279,11 +307,12 @@ class Orderer {
 
 }  // namespace
 
-void order_writes(Schedule& schedule, Decision& decision) {
-  const bool writes = std::any_of(decision.order.begin(), decision.order.end(), [](const UOp& u) {
-    return u.op() == Op::After && !has_memory(u);
-  });
-  if (writes) Orderer(schedule, decision).run();
+void order_kernels(Schedule& schedule, Decision& decision, std::span<const UOp> outputs) {
+  const bool writes = std::ranges::any_of(
+      decision.order, [](const UOp& u) { return u.op() == Op::After && !has_memory(u); });
+  const bool saves =
+      std::ranges::any_of(decision.order, [](const UOp& u) { return u.op() == Op::Alias; });
+  if (writes || saves) Orderer(schedule, decision, outputs, saves).run();
 }
 
 }  // namespace tiny

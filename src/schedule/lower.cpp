@@ -232,6 +232,9 @@ class Lowering {
     if (node.op() == Op::AsStrided)
       throw Error(Status::Internal, "as_strided of a value without memory");
     if (!frame.below) {
+      std::vector<UOp> before;
+      append_read_before(node, before);
+      accesses_.wait_for(before);
       std::vector<UOp> conditions;
       std::vector<UOp> below = apply_movement_op(node, *frame.index, conditions);
       for (UOp& e : below) e = simplify_(e);

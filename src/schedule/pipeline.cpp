@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "schedule/rewrite/drop_aliases.h"
 #include "schedule/rewrite/form_fma.h"
 #include "schedule/rewrite/onehot.h"
 #include "schedule/rewrite/own_buffers.h"
 #include "schedule/rewrite/pack_constants.h"
+#include "schedule/rewrite/same_results.h"
 #include "schedule/rewrite/scales.h"
 #include "schedule/rewrite/split_reductions.h"
 #include "schedule/rewrite/store_once.h"
@@ -83,6 +85,14 @@ ChangedGraph stored_outputs(Roots roots, const Context& context) {
   return copy_what_is_stored(roots, context.outputs);
 }
 
+ChangedGraph without_aliases(Roots roots, const Context&) {
+  return drop_aliases(roots);
+}
+
+ChangedGraph results_once(Roots roots, const Context&) {
+  return same_results(roots);
+}
+
 ChangedGraph onehot(Roots roots, const Context&) {
   return onehot_to_gather(roots);
 }
@@ -102,8 +112,12 @@ constexpr auto kPrograms = PassUse::Programs;
 
 // clang-format off
 constexpr GraphPass kGraphPasses[] = {
+  {"drop_aliases", kGraph, kAlways, is_alias_for_gradients, without_aliases, {},
+   "first: no other pass has to look through them"},
+  {"same_results", kGraph, kAlways, is_result_of_loop, results_once, {"drop_aliases"},
+   "before results get buffers"},
   {"onehot_to_gather", kGraph, kAlways, is_reduction, onehot, {},
-   "first: a mask that is an output too would be read from its buffer, and not be seen"},
+   "before outputs get buffers: a mask that is an output too would be read from its buffer, and not be seen"},
   {"in_own_buffers", kGraph, kPrograms, any_node, own_buffers, {"onehot_to_gather"},
    "before what depends on which values have memory"},
   {"rewrite_scales", kGraph, kAlways, is_widening, scales, {},

@@ -167,7 +167,7 @@ Schedule make_schedule(std::span<const UOp> outputs, const Machine& target, bool
       add_kernel(part, u, slices[i]);
     }
   }
-  order_writes(schedule, decision);
+  order_kernels(schedule, decision, outputs);
   if (fusion) join_beside(schedule, decision, target, joins, made);
   schedule.elements = std::move(decision.elements);
   return schedule;

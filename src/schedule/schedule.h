@@ -31,8 +31,8 @@ struct ScheduledKernel {
   Kernel kernel;
   std::vector<UOp> values;  // per parameter slot: a Buffer, or a node with a buffer of its own
   std::vector<ScheduledStore> stores;  // one for each of the kernel's stores, in their order
-  // What it reads: the elements [first, last] of `base`; in place: each at the address that the
-  // kernel stores to, for that element, and before it does.
+  // What it reads: the elements [first, last] of `base`, none of what it only waits for; in place:
+  // each at the address that the kernel stores to, for that element, and before it does.
   struct Read {
     UOp base;
     std::pair<int64_t, int64_t> elements;

@@ -71,6 +71,7 @@ std::optional<size_t> axis_below(const UOp& movement, size_t axis) {
     case Op::Shrink:
     case Op::Flip:
     case Op::Pad:
+    case Op::Alias:
       return axis;
     case Op::Unfold: {
       const auto first = static_cast<size_t>(movement.ints()[0]);

@@ -503,6 +503,16 @@ Unfolding unfolding(const UOp& node) {
   return windows;
 }
 
+UOp make_alias(const UOp& x, AliasKind kind, std::span<const UOp> others) {
+  std::vector<UOp> src{x};
+  src.insert(src.end(), others.begin(), others.end());
+  return x.graph().make(Op::Alias, std::move(src), Ints{static_cast<int64_t>(kind)});
+}
+
+AliasKind alias_kind(const UOp& node) {
+  return static_cast<AliasKind>(node.ints().front());
+}
+
 UOp make_iota(Graph& graph, const Dim& count, DType dtype) {
   return graph.make(Op::Iota, {count.uop(graph)}, {}, dtype);
 }

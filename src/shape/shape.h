@@ -111,6 +111,15 @@ struct Unfolding {
 };
 UOp make_unfold(const UOp& x, const Unfolding& windows);
 Unfolding unfolding(const UOp& node);
+// The same elements under an identity of their own: a node apart from the value that it is of, and
+// so is all that is made of it.
+enum class AliasKind : uint8_t {
+  Detached,    // no gradient goes through it
+  Recomputed,  // its gradient computes again what it is made of, from the sources behind the value
+  Later,       // read when the sources behind the value have been stored
+};
+UOp make_alias(const UOp& x, AliasKind kind, std::span<const UOp> others = {});
+AliasKind alias_kind(const UOp& node);
 UOp make_iota(Graph& graph, const Dim& count, DType dtype);
 UOp make_reduce(const UOp& x, Op op, const Ints& axes);  // keeps the axes, with size 1
 UOp make_gather(const UOp& data, const UOp& index, int64_t axis);

@@ -130,6 +130,8 @@ std::optional<View> move_view(const View& view, Op op, const Shape& p) {
       }
       return out;
     }
+    case Op::Alias:
+      return out;
     default:
       return std::nullopt;
   }
@@ -142,10 +144,12 @@ std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& s
            (u.id() < stored.size() && stored[u.id()] && !std::ranges::count(except, u.node()));
   };
   std::vector<const UOp*> chain;
+  std::vector<UOp> before;
   const UOp* base = &node;
   while (!is_stored(*base)) {
     if (!has(base->op(), kMovement) || base->op() == Op::Pad) return std::nullopt;
     chain.push_back(base);
+    append_read_before(*base, before);
     base = &base->src(0);
   }
   const auto layout = layouts.find(base->node());
@@ -162,7 +166,12 @@ std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& s
     if (!moved) return std::nullopt;
     view = std::move(*moved);
   }
-  return StoredView{*base, std::move(view)};
+  return StoredView{*base, std::move(view), std::move(before)};
+}
+
+void append_read_before(const UOp& node, std::vector<UOp>& before) {
+  if (node.op() == Op::Alias && alias_kind(node) == AliasKind::Later)
+    before.insert(before.end(), node.src().begin() + 1, node.src().end());
 }
 
 std::pair<int64_t, int64_t> extent(const View& view) {
@@ -266,6 +275,8 @@ std::vector<UOp> apply_movement_op(const UOp& node, const std::vector<UOp>& inde
       }
       return out;
     }
+    case Op::Alias:
+      return out;
     default:
       invariant(false, "the node is a movement op with an index map");
   }

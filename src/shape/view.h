@@ -34,12 +34,16 @@ std::optional<View> move_view(const View& view, Op op, const Shape& parameters);
 struct StoredView {
   UOp base;
   View view;
+  std::vector<UOp> before = {};  // what is stored before it is read: the sources of Aliases
 };
 using Layouts = std::unordered_map<const Node*, View>;
 using BufferSizes = std::unordered_map<const Node*, Dim>;  // in elements
 std::optional<StoredView> as_view(const UOp& node, const std::vector<uint8_t>& stored = {},
                                   const Layouts& layouts = {},
                                   std::span<const Node* const> except = {});
+
+// Appends what an Alias among the movement says is stored before its value is read.
+void append_read_before(const UOp& node, std::vector<UOp>& before);
 
 // The lowest and highest element that the view touches; an empty view touches none (1 > 0 range:
 // first > last).  Numbers only.

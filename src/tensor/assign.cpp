@@ -94,4 +94,14 @@ void assign(Tensor& target, const Tensor& value) {
                         target.context().next_version()));
 }
 
+void assign_along(const Tensor& target, const Tensor& value, const Tensor& companion) {
+  const Tensor all[] = {target, value, companion};
+  require_one_context(all);
+  Cell& cell = *target.cell();
+  invariant(cell.owns_memory() && is_row_major(target.view()) && value.shape() == target.shape() &&
+                value.dtype() == target.dtype(),
+            "what is written along is a tensor of its own as a whole");
+  cell.write_along({cell.node(), value.node(), companion.node()});
+}
+
 }  // namespace tiny

@@ -127,10 +127,13 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   require(area > 0, Status::Shape, "grid_sample: a picture of shape ", x.shape(),
           " has no elements to sample");
   const Tensor wide = x.dtype().is_float() && x.dtype().bits() >= 32 ? x : cast(x, kFloat32);
+  // Places are as precise as the elements, or as their numbers are.
+  const bool is_double = x.dtype() == kFloat64 || grid.dtype() == kFloat64;
+  const DType places = is_double ? kFloat64 : kFloat32;
   std::vector<std::vector<Tap>> taps;
   for (int64_t i = 0; i < axes; ++i) {
     const Tensor along = slice_axis(grid, -1, axes - 1 - i, axes - i);
-    taps.push_back(taps_along(cast(reshape(along, to_shape({shape[0], 1, count})), kFloat32),
+    taps.push_back(taps_along(cast(reshape(along, to_shape({shape[0], 1, count})), places),
                               spatial[static_cast<size_t>(i)], options));
   }
   const Tensor out = sampled(reshape(wide, to_shape({shape[0], shape[1], area})), spatial, taps);

@@ -1,16 +1,17 @@
 #include "tensor/loss.h"
 
+#include <limits>
+
 #include "base/error.h"
 #include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/movement.h"
+#include "tensor/promotion.h"
 #include "tensor/reduce.h"
 
 namespace tiny {
-
-namespace {
 
 Tensor reduced(const Tensor& losses, LossReduction reduction) {
   const Ints axes = every_axis(losses.rank());
@@ -24,6 +25,8 @@ Tensor reduced(const Tensor& losses, LossReduction reduction) {
   }
   throw Error(Status::Internal, "a reduction of losses that is none");
 }
+
+namespace {
 
 void require_floats(const char* name, const Tensor& x, const Tensor& target) {
   require(x.dtype().is_float() && target.dtype().is_float(), Status::DType, name, ": values of ",
@@ -148,11 +151,24 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, LossReduction reduction
   return loss * number(loss, delta);
 }
 
+namespace {
+
+// The logarithm of a probability, at least -100; its slope is a number everywhere.
+Tensor log_at_least(const Tensor& p) {
+  constexpr double kLeast = -100;
+  // Below it float32 has but a few digits: e^-87, no probability that anything told apart.
+  const Tensor normal = number(p, static_cast<double>(std::numeric_limits<float>::min()));
+  return where(less(p, normal), number(p, kLeast), log(maximum(p, normal)));
+}
+
+}  // namespace
+
 Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, LossReduction reduction) {
   require_floats("binary_cross_entropy", p, target);
-  const Tensor one = number(p, 1), least = number(p, -100);
-  const Tensor yes = maximum(log(p), least), no = maximum(log(one - p), least);
-  return reduced(neg(target * yes + (one - target) * no), reduction);
+  const DType dtype = accumulator_dtype(p.dtype());
+  const Tensor share = cast(p, dtype), wanted = cast(target, dtype), one = number(share, 1);
+  const Tensor losses = wanted * log_at_least(share) + (one - wanted) * log_at_least(one - share);
+  return cast(reduced(neg(losses), reduction), p.dtype());
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,

@@ -14,6 +14,8 @@ enum class LossReduction : uint8_t {
   Mean,  // the sum over that of the targets' weights
 };
 
+Tensor reduced(const Tensor& losses, LossReduction reduction);
+
 struct LossOptions {
   Tensor weight = {};                        // of each class, [classes]; none: 1
   std::optional<int64_t> ignore_index = {};  // a target that weighs nothing, a class or not

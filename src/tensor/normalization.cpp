@@ -121,12 +121,9 @@ Tensor batch_norm_folded(const Tensor& x, const Tensor& scale, const Tensor& bia
               result_dtype(x));
 }
 
-TrainedBatchNorm batch_norm_training(const Tensor& x, const Tensor& scale, const Tensor& bias,
-                                     const Tensor& running_mean, const Tensor& running_var,
-                                     double epsilon, double momentum) {
-  require_contexts(x, {scale, bias, running_mean, running_var});
-  require(running_mean && running_var, Status::InvalidArgument,
-          "batch_norm: no running mean or variance");
+TrainedBatchNorm batch_norm_of_itself(const Tensor& x, const Tensor& scale, const Tensor& bias,
+                                      double epsilon) {
+  require_contexts(x, {scale, bias});
   require(x.rank() >= 2, Status::Shape, "batch_norm of shape ", x.shape(),
           "; wanted at least 2 axes");
   Ints axes = every_axis(x.rank());
@@ -134,13 +131,22 @@ TrainedBatchNorm batch_norm_training(const Tensor& x, const Tensor& scale, const
   const Moments m = moments(wide(x), axes);
   const Tensor mean = reshape(m.mean, {x.shape()[1]});
   const Tensor var = reshape(m.variance, {x.shape()[1]});
+  return {batch_norm(x, scale, bias, mean, var, epsilon), mean, var};
+}
+
+RunningBatchNorm batch_norm_training(const Tensor& x, const Tensor& scale, const Tensor& bias,
+                                     const Tensor& running_mean, const Tensor& running_var,
+                                     double epsilon, double momentum) {
+  require_contexts(x, {running_mean, running_var});
+  require(running_mean && running_var, Status::InvalidArgument,
+          "batch_norm: no running mean or variance");
+  const TrainedBatchNorm now = batch_norm_of_itself(x, scale, bias, epsilon);
   const auto running = [&](const Tensor& stored, const Tensor& fresh) {
     const Tensor value = wide(stored);
     return cast(add(mul(value, number(value, momentum)), mul(fresh, number(fresh, 1 - momentum))),
                 stored.dtype());
   };
-  return {batch_norm_folded(x, scale, bias, mean, var, epsilon), running(running_mean, mean),
-          running(running_var, var)};
+  return {now.y, running(running_mean, now.mean), running(running_var, now.var)};
 }
 
 Tensor batch_norm_elementwise(const Tensor& x, const Tensor& scale, const Tensor& bias,

@@ -21,13 +21,20 @@ Tensor batch_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, cons
 // multiplication and one addition for each element.
 Tensor batch_norm_folded(const Tensor& x, const Tensor& scale, const Tensor& bias,
                          const Tensor& mean, const Tensor& var, double epsilon = 1e-5);
-// By the mean and variance of x itself (of the population).  The running statistics that are given
-// become running * momentum + statistics of x * (1 - momentum), in their own dtypes.
+// By the mean and variance of x itself (of the population), which are computed in float32 at least.
 struct TrainedBatchNorm {
+  Tensor y;
+  Tensor mean, var;
+};
+TrainedBatchNorm batch_norm_of_itself(const Tensor& x, const Tensor& scale, const Tensor& bias,
+                                      double epsilon = 1e-5);
+// The same with running statistics, which become running * momentum + statistics of x *
+// (1 - momentum), in their own dtypes.
+struct RunningBatchNorm {
   Tensor y;
   Tensor running_mean, running_var;
 };
-TrainedBatchNorm batch_norm_training(const Tensor& x, const Tensor& scale, const Tensor& bias,
+RunningBatchNorm batch_norm_training(const Tensor& x, const Tensor& scale, const Tensor& bias,
                                      const Tensor& running_mean, const Tensor& running_var,
                                      double epsilon = 1e-5, double momentum = 0.9);
 // With a number for each element of a sample, not for each channel, in x's dtype.

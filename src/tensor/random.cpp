@@ -9,6 +9,8 @@
 #include "tensor/elementwise.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
+#include "tensor/reduce.h"
+#include "tensor/scan.h"
 #include "tensor/top_k.h"
 
 namespace tiny {
@@ -59,6 +61,34 @@ Tensor bits_of(const Tensor& key, int bits, int64_t count) {
   const Tensor high = shift_right(all, number_int(all, 16));
   const Tensor both = cast(stack(std::vector{low, high}, 1), kUInt16);
   return slice_axis(reshape(both, {2 * words}), 0, 0, count);
+}
+
+// A polynomial, the highest coefficient first.
+Tensor polynomial(const Tensor& x, std::span<const double> coefficients) {
+  Tensor sum = number(x, coefficients.front());
+  for (const double c : coefficients.subspan(1)) sum = sum * x + number(x, c);
+  return sum;
+}
+
+// Giles 2010, "Approximating the erfinv function", to float32's precision; of float64 two steps of
+// Newton's follow.
+Tensor inverse_erf(const Tensor& y) {
+  constexpr double kMiddle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
+                                -4.39150654e-06, 0.00021858087,  -0.00125372503,
+                                -0.00417768164,  0.246640727,    1.50140941};
+  constexpr double kTails[] = {-0.000200214257, 0.000100950558, 0.00134934322,
+                               -0.00367342844,  0.00573950773,  -0.0076224613,
+                               0.00943887047,   1.00167406,     2.83297682};
+  constexpr double kMiddleEnd = 5;
+  const Tensor one = number(y, 1);
+  const Tensor w = neg(log((one - y) * (one + y)));
+  const Tensor middle = polynomial(w - number(y, 2.5), kMiddle);
+  const Tensor tails = polynomial(sqrt(w) - number(y, 3), kTails);
+  Tensor x = where(less(w, number(y, kMiddleEnd)), middle, tails) * y;
+  const int steps = y.dtype() == kFloat64 ? 2 : 0;
+  for (int i = 0; i < steps; ++i)
+    x = x - (erf(x) - y) * exp(x * x) * number(x, std::sqrt(std::numbers::pi) / 2);
+  return x;
 }
 
 }  // namespace
@@ -157,6 +187,60 @@ Tensor random_permutation(const Tensor& key, int64_t count) {
 Tensor random_bernoulli(const Tensor& key, const Tensor& p) {
   require(p.dtype().is_float(), Status::DType, "a probability of ", p.dtype());
   return less(random_uniform(key, kFloat32, const_dims(p.shape())), p);
+}
+
+Tensor random_truncated_normal(const Tensor& key, DType dtype, const Ints& shape, double low,
+                               double high) {
+  require(dtype.is_float(), Status::DType, "normal numbers of ", dtype, "; wanted floats");
+  require(low < high, Status::InvalidArgument, "normal numbers from ", low, " to ", high);
+  const DType wide = dtype == kFloat64 ? kFloat64 : kFloat32;
+  const double from = std::erf(low / std::numbers::sqrt2);
+  const double to = std::erf(high / std::numbers::sqrt2);
+  const Tensor u = random_uniform(key, wide, shape);
+  const Tensor x = inverse_erf(u * number(u, to - from) + number(u, from));
+  const Tensor scaled = x * number(x, std::numbers::sqrt2);
+  return cast(minimum(maximum(scaled, number(x, low)), number(x, high)), dtype);
+}
+
+Tensor random_multinomial(const Tensor& key, const Tensor& weights, int64_t count,
+                          bool replacement) {
+  const DType dtype = weights.dtype();
+  require(dtype.is_float(), Status::DType, "weights of ", dtype, "; wanted floats");
+  require(weights.rank() >= 1, Status::Shape, "weights of shape []; wanted an axis of them");
+  const Ints shape = const_dims(weights.shape());
+  const int64_t last = weights.rank() - 1;
+  require(count >= 0 && shape.back() > 0 && (replacement || count <= shape.back()),
+          Status::InvalidArgument, count, " positions of weights of shape ", weights.shape(),
+          replacement ? "" : " without replacement");
+  const Tensor w = cast(weights, dtype == kFloat64 ? kFloat64 : kFloat32);
+  const Tensor none = number(w, 0);
+  if (!replacement) {
+    // Float64: which of many is first is told by small differences.
+    const Tensor u = random_uniform(key, kFloat64, shape);
+    const Tensor time = neg(log(number(u, 1) - u));
+    const Tensor speed = cast(w, kFloat64) / time;
+    return top_k(where(greater(w, none), speed, number(u, -1)), count, last, true).indices;
+  }
+  const Tensor sums = cumsum(w, last);
+  const Tensor all = slice_axis(sums, last, shape.back() - 1, shape.back());
+  Ints drawn = shape;
+  drawn.back() = count;
+  const Tensor at = random_uniform(key, w.dtype(), drawn) * all;
+  const Tensor before =
+      cast(less_equal(unsqueeze(sums, {last}), unsqueeze(at, {last + 1})), kInt64);
+  // A number that was rounded up to the sum of all is of the last that has a weight.
+  const Tensor place = arange(key.context_ref(), kInt64, shape.back());
+  const Tensor possible = where(greater(w, none), place, number_int(place, 0));
+  return minimum(sum(before, {last + 1}), max(possible, {last}, true));
+}
+
+Tensor dropout(const Tensor& key, const Tensor& x, double p) {
+  require(x.dtype().is_float(), Status::DType, "dropout of ", x.dtype(), "; wanted floats");
+  require(p >= 0 && p <= 1, Status::InvalidArgument, "dropout with probability ", p,
+          "; wanted 0 to 1");
+  const Tensor u = random_uniform(key, kFloat32, const_dims(x.shape()));
+  const Tensor kept = x * number(x, p < 1 ? 1 / (1 - p) : 0);
+  return where(less(u, number(u, 1 - p)), kept, number(x, 0));
 }
 
 }  // namespace tiny

@@ -36,7 +36,16 @@ Tensor random_integers(const Tensor& key, DType dtype, const Ints& shape, int64_
                        int64_t high);
 // 0 .. count-1 in any order, int64.
 Tensor random_permutation(const Tensor& key, int64_t count);
+// Normal numbers of those from `low` to `high`, by the inverse of the distribution.
+Tensor random_truncated_normal(const Tensor& key, DType dtype, const Ints& shape, double low,
+                               double high);
 // True with the probability that stands in `p`, a float of any shape.
 Tensor random_bernoulli(const Tensor& key, const Tensor& p);
+// `count` positions along the last axis, each as likely as its weight's share, int64.  Without
+// replacement none twice: those whose exponentially distributed time, over the weight, is first.
+Tensor random_multinomial(const Tensor& key, const Tensor& weights, int64_t count,
+                          bool replacement);
+// Each element 0 with probability p, else over 1 - p.
+Tensor dropout(const Tensor& key, const Tensor& x, double p);
 
 }  // namespace tiny

@@ -16,6 +16,10 @@ void realize(std::span<Tensor* const> tensors);
 // the old elements.  The write happens when something that needs it is computed.
 // Error{InvalidArgument} if elements of `target` share memory.
 void assign(Tensor& target, const Tensor& value);
+// For what a layer keeps beside its result, in memory of its own: whatever computes `companion` (or
+// reads it, if it is memory), in a program too, writes.  Until then, and if that never comes,
+// `target` has what it had.  Of several such values, each takes what the one before left.
+void assign_along(const Tensor& target, const Tensor& value, const Tensor& companion);
 
 // Computes `tensor` if need be and copies its elements, row-major, to `data`; `bytes` must be their
 // exact size.  The tensor may become a view of memory.

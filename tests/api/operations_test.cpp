@@ -347,6 +347,10 @@ Outputs case_nll_loss(Operands& o) {
   return MADE(tiny_nll_loss, o.floats({2, 3}), o.positions({2}), nullptr, -100,
               TINY_REDUCTION_NONE);
 }
+Outputs case_ctc_loss(Operands& o) {
+  return MADE(tiny_ctc_loss, o.floats({3, 2, 4}), o.positions({2, 2}), o.positions({2}),
+              o.positions({2}), 0, TINY_REDUCTION_NONE, TINY_FLAG_ZERO_INFINITY);
+}
 Outputs case_mse_loss(Operands& o) {
   return MADE(tiny_mse_loss, o.floats({2, 3}), o.floats({3}), TINY_REDUCTION_SUM);
 }
@@ -371,6 +375,9 @@ Outputs case_kl_div(Operands& o) {
   return MADE(tiny_kl_div, o.floats({2, 3}), o.floats({3}), 1, TINY_REDUCTION_NONE);
 }
 
+Outputs case_initialize(Operands& o) {
+  return MADE(tiny_initialize, o.key(), TINY_INITIAL_UNIFORM, -1, 1, TINY_FLOAT32, kTwos, 2);
+}
 Outputs case_random_key(Operands& o) {
   return MADE(tiny_random_key, o.context, 7);
 }
@@ -394,6 +401,22 @@ Outputs case_random_permutation(Operands& o) {
 }
 Outputs case_random_bernoulli(Operands& o) {
   return MADE(tiny_random_bernoulli, o.key(), o.floats({2, 3}));
+}
+Outputs case_random_truncated_normal(Operands& o) {
+  return MADE(tiny_random_truncated_normal, o.key(), TINY_FLOAT32, kTwos, 2, -1, 2);
+}
+Outputs case_random_multinomial(Operands& o) {
+  return MADE(tiny_random_multinomial, o.key(), o.operand(TINY_FLOAT32, {2, 4}, 1, 1), 3, 1);
+}
+Outputs case_dropout(Operands& o) {
+  return MADE(tiny_dropout, o.key(), o.floats({2, 3}), 0.25);
+}
+Outputs case_detach(Operands& o) {
+  return MADE(tiny_detach, o.floats({2, 3}));
+}
+Outputs case_recompute(Operands& o) {
+  tiny_tensor* kept[] = {o.floats({2, 3})};
+  return MADE(tiny_recompute, kept[0], kept, 1);
 }
 
 bool is_of_integers(tiny_binary_op op) {

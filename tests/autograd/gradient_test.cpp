@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "tensor/activation.h"
@@ -10,6 +11,7 @@
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/joining.h"
+#include "tensor/loss.h"
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/recurrence.h"
@@ -19,6 +21,7 @@
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/random_kernels.h"
+#include "tests/support/tensors.h"
 
 namespace tiny {
 namespace {
@@ -181,6 +184,60 @@ TEST_F(GradientTest, OfRecurrences) {
       };
       check(cell, {point({5, 2, 3}), point({2, 3}), point({3, 3}), point({3})});
     }
+}
+
+// States that begin with numbers: what steps make of them changes all the same, one state by
+// another and by steps before.
+TEST_F(GradientTest, OfStatesThatBeginWithNumbers) {
+  for (const bool last : {false, true}) {
+    const auto cell = [&](const std::vector<Tensor>& in) {
+      const Tensor zeros = full(context_, kFloat64, {2, 3}, 0);
+      const Recurrence r{4, {{in[0], 0, false}}, {zeros, zeros, zeros}, {}};
+      const RecurrenceResult made = recur(context_, r, [&](const RecurrenceStep& now) {
+        const Tensor a = tanh(matmul(now.state[0], in[1]) + now.inputs[0]);
+        const Tensor b = now.state[1] * in[2] + now.state[0];
+        return RecurrenceResult{{a}, {a, b, now.state[1] + now.state[2]}};
+      });
+      return last ? made.state[2] : made.outputs[0];
+    };
+    std::vector<Point> points{point({4, 2, 3}), point({3, 3}), point({3})};
+    check(cell, points);
+  }
+}
+
+// The second loop reads the weights in two forms, of which one is made of the other.
+TEST_F(GradientTest, OfGradientsOfRecurrences) {
+  check(
+      [&](const auto& in) {
+        const Recurrence r{3, {{in[0], 0, false}}, {full(context_, kFloat64, {2, 2}, 0)}, {}};
+        const RecurrenceResult made = recur(context_, r, [&](const RecurrenceStep& now) {
+          const Tensor h = tanh(matmul(now.state[0], in[1]) + now.inputs[0]);
+          return RecurrenceResult{{h}, {h}};
+        });
+        const Tensor losses[] = {made.outputs[0]}, ups[] = {in[0]}, by[] = {in[1]};
+        return gradients(losses, ups, by)[0];
+      },
+      {point({3, 2, 2}), point({2, 2}), point({2})});
+}
+
+// Where an exponential is infinite or a probability 0, what is made of it still has a slope.
+TEST_F(GradientTest, OfWhatIsSaturated) {
+  const auto slopes = [&](const Tensor& x, const Tensor& y) {
+    const Tensor losses[] = {sum(y, {0})}, by[] = {x};
+    return testing::floats_of(gradients(losses, {}, by)[0]);
+  };
+  const Tensor x = testing::floats(context_, {-200, -89, 0, 200}, {4});
+  const testing::Floats of_sigmoid = slopes(x, sigmoid(x));
+  EXPECT_EQ(of_sigmoid[0], 0);
+  EXPECT_NEAR(of_sigmoid[1], 0, 1e-37);
+  EXPECT_EQ(of_sigmoid[2], 0.25F);
+  EXPECT_EQ(of_sigmoid[3], 0);
+  const Tensor p = testing::floats(context_, {0, 1, 0, 1}, {4});
+  const Tensor target = testing::floats(context_, {0, 1, 1, 0}, {4});
+  for (const float slope : slopes(p, binary_cross_entropy(p, target, LossReduction::None)))
+    EXPECT_TRUE(std::isfinite(slope)) << slope;
+  EXPECT_EQ(testing::floats_of(binary_cross_entropy(p, target, LossReduction::None)),
+            (testing::Floats{0, 0, 100, 100}));
 }
 
 // A write to a view: what was there before has no part in what was written.

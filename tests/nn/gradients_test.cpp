@@ -58,5 +58,37 @@ TEST_F(GradientsTest, AreUnscaledAndTheFactorAdapts) {
   EXPECT_EQ(step(1), (Floats{4, 0, 4}));
 }
 
+// What 16 bits would round to 0, or to infinity.
+TEST_F(GradientsTest, ScaledAndUnscaledValuesHaveTheirOwnBits) {
+  LossScaler scaler(context_, 65536, 2);
+  const Tensor scaled = scaler.scaled(cast(make({4}), kFloat16));
+  EXPECT_EQ(scaled.dtype(), kFloat32);
+  EXPECT_EQ(get(scaled), Floats{262144});
+  const std::vector<Tensor> gradients{cast(make({0.0078125F}), kFloat16)};
+  const LossScaler::Unscaled made = scaler.unscale(gradients);
+  EXPECT_EQ(made.gradients[0].dtype(), kFloat32);
+  EXPECT_EQ(get(made.gradients[0]), Floats{0x1p-23F});
+  testing::expect_failure(testing::failure_of([&] { scaler.scaled(cast(make({4}), kInt32)); }),
+                          Status::DType, {"int32", "wanted floats"});
+}
+
+// However many steps fail.
+TEST_F(GradientsTest, TheFactorStaysANumber) {
+  LossScaler scaler(context_, 1, 1);
+  const auto factor_after = [&](float gradient) {
+    for (int step = 0; step < 140; ++step) {
+      const std::vector<Tensor> gradients{make({gradient})};
+      scaler.unscale(gradients);
+      Tensor factor = scaler.factor();
+      Tensor* const one[] = {&factor};
+      realize(one);
+    }
+    return get(scaler.factor())[0];
+  };
+  EXPECT_EQ(factor_after(NAN), 0x1p-126F);
+  EXPECT_EQ(factor_after(1), 0x1p+14F);
+  EXPECT_EQ(factor_after(1), 0x1p+126F);
+}
+
 }  // namespace
 }  // namespace tiny

@@ -46,5 +46,20 @@ TEST(LearningRate, FallsOnAPlateau) {
     EXPECT_DOUBLE_EQ(plateau.next(metrics[i]), want[i]) << i;
 }
 
+TEST(LearningRate, APlateauGoesOnWhereItWas) {
+  const Plateau::Options options{.factor = 0.5, .patience = 1, .cooldown = 1, .least = 0};
+  Plateau first(1, options);
+  for (const double metric : {2.0, 2.0, 2.0}) first.next(metric);
+  Plateau second(7, options);
+  for (const char* name : {"rate", "best", "bad_steps", "cooling"})
+    second.set(name, first.get(name));
+  for (const double metric : {2.0, 1.0, 1.0, 1.0, 1.0, 1.0})
+    EXPECT_DOUBLE_EQ(second.next(metric), first.next(metric));
+  EXPECT_LT(first.get("rate"), 0.5);
+  EXPECT_THROW(first.get("worst"), Error);
+  EXPECT_THROW(Plateau(1, {.factor = 2}), Error);
+  EXPECT_THROW(Plateau(1, {.patience = -1}), Error);
+}
+
 }  // namespace
 }  // namespace tiny

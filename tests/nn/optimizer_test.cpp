@@ -353,6 +353,12 @@ TEST_F(OptimizerTest, MistakesAreNamed) {
   const Tensor wrong = full(context_, kFloat32, {6}, 0);
   testing::expect_failure(testing::failure_of([&] { o.step(std::vector{wrong}); }), Status::Shape,
                           {"[6]", "[3, 2]"});
+  const Tensor whole = full(context_, kInt32, {3, 2}, 1);
+  testing::expect_failure(testing::failure_of([&] { o.step(std::vector{whole}); }), Status::DType,
+                          {"gradient 0 of int32", "wanted floats"});
+  const Tensor right = full(context_, kFloat32, {3, 2}, 0);
+  testing::expect_failure(testing::failure_of([&] { o.step(std::vector{right}, right); }),
+                          Status::InvalidArgument, {"skip of float32", "bool scalar"});
   Optimizer muon(context_, OptimizerKind::Muon);
   const Tensor v = full(context_, kFloat32, {6}, 0);
   muon.add_group({v});

@@ -74,7 +74,7 @@ int64_t flattened(const Ints& index, const Ints& shape) {
 
 // Where an element of a movement's result comes from; kOutside for padding.
 int64_t source_of(const UOp& node, const Ints& index, const Ints& from, int64_t flat) {
-  if (node.op() == Op::Reshape) return flat;
+  if (node.op() == Op::Reshape || node.op() == Op::Alias) return flat;
   if (node.op() == Op::AsStrided) {
     const ViewArg& view = node.view_arg();
     int64_t at = view.offset;

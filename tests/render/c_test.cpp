@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 
 #include "runtime/cdev/cdev.h"
 #include "runtime/host.h"
@@ -46,6 +51,28 @@ TEST(RenderC, SoDoesClangAndNoOptimisationAndNoVectorInstructions) {
   expect_same(programs(3000, 12, {.steps = 50}), 3000, {.flags = {"-O0", "-march=x86-64"}});
 }
 
+TEST(RenderC, SoDoesCWithoutVectors) {
+  expect_same(programs(5000, 12, {.steps = 50}), 5000, {.flags = {"-DTINY_SCALAR", "-std=c11"}});
+  expect_same(programs(6000, 8, {.steps = 50, .odd_lanes = true}), 6000,
+              {.compiler = "clang-19", .flags = {"-DTINY_SCALAR"}});
+}
+
+TEST(RenderC, NoCompilerWarns) {
+  const std::string file = testing::TempDir() + "/tiny_warns_" + std::to_string(getpid()) + ".c";
+  const std::string text = render_c_unit(programs(7000, 12, {.steps = 50}));
+  std::ofstream(file) << text;
+  for (const char* compiler : {"gcc", "clang-19"})
+    for (const char* form : {"-march=native", "-DTINY_SCALAR", "-march=x86-64"}) {
+#if !defined(__x86_64__)
+      if (std::string(form).starts_with("-march")) continue;
+#endif
+      const std::string command = std::string(compiler) + " -std=c11 -Wall -Wextra -Wpedantic " +
+                                  "-Werror -fsyntax-only " + form + " " + file;
+      EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    }
+  std::remove(file.c_str());
+}
+
 TEST(RenderC, LaneCountsNeedNotBePowersOfTwo) {
   expect_same(programs(4000, 10, {.steps = 40, .lanes_max = 24, .odd_lanes = true}), 4000, {});
 }
@@ -70,9 +97,9 @@ TEST(RenderC, TheNegatedFmaKeepsTheSignOfZero) {
   EXPECT_EQ(std::bit_cast<uint32_t>(value), 0x80000000u);
 }
 
-TEST(RenderC, TheTextStandsAlone) {
+TEST(RenderC, TheTextNeedsHeadersOfTheCompilerAlone) {
   for (uint64_t seed = 0; seed < 20; ++seed)
-    EXPECT_EQ(render_c(random_linear(seed)).text.find("#include"), std::string::npos);
+    EXPECT_EQ(render_c(random_linear(seed)).text.find("#include \""), std::string::npos);
 }
 
 TEST(RenderC, ASumReadsLikeC) {
@@ -94,13 +121,14 @@ TEST(RenderC, ASumReadsLikeC) {
   const std::string text = render_c(p).text;
   EXPECT_NE(text.find(R"(/* sum */
 void sum(const struct KernelArgs *args) {
+  (void)args;
   const address p0 = (address)args->buffers[0];
   const address p1 = (address)args->buffers[1];
   const f32x4 v2 = splat_f32x4(0.0f);
   f32x4 acc5 = v2;
   for (i64 k6 = 0ll; k6 < 64ll; k6 += 4) {
-    const f32x4 v7 = load_f32x4(p0 + k6 * 4);
-    const f32x4 v8 = acc5 + v7;
+    const f32x4 v7 = load_f32x4(p0 + (address)k6 * 4);
+    const f32x4 v8 = add_f32x4(acc5, v7);
     acc5 = v8;
   }
   const f32 v11 = fold_add_f32x4(acc5);

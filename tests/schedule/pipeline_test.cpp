@@ -10,8 +10,10 @@
 #include <set>
 #include <string>
 
+#include "autograd/gradient.h"
 #include "engine/compile.h"
 #include "tensor/activation.h"
+#include "tensor/alias.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
@@ -19,6 +21,7 @@
 #include "tensor/matmul.h"
 #include "tensor/movement.h"
 #include "tensor/quantization.h"
+#include "tensor/recurrence.h"
 #include "tensor/reduce.h"
 #include "tensor/window.h"
 #include "tests/reference/reference.h"
@@ -45,8 +48,9 @@ TEST(GraphPasses, WhatEachNeedsStandsBeforeIt) {
 }
 
 // Those with a case below.
-const Names kCases{"onehot_to_gather", "rewrite_scales", "rewrite_zero_points",
-                   "rewrite_winograd", "fuse_products",  "split_reductions"};
+const Names kCases{"same_results",   "drop_aliases",        "onehot_to_gather",
+                   "rewrite_scales", "rewrite_zero_points", "rewrite_winograd",
+                   "fuse_products",  "split_reductions"};
 
 TEST(GraphPasses, WhatRunsWithoutAProgramHasACase) {
   Names always;
@@ -138,6 +142,44 @@ class GraphPassCase : public ::testing::Test {
 
 Tensor widened(const Tensor& t, DType via) {
   return cast(cast(t * number(t, 8), via), kInt32);
+}
+
+TEST_F(GraphPassCase, AliasesForGradientsAreTheirValues) {
+  expect("drop_aliases", {4, 6},
+         [&](const Tensor& x) { return detach(recompute(x * x) + detach(x)) * x; });
+}
+
+// The steps' gradient reads the states that the loss reads too.
+TEST_F(GraphPassCase, AResultOfALoopIsStoredOnce) {
+  const auto with_gradient = [&](const Tensor& x) {
+    const Recurrence r{4, {{x, 0, false}}, {full(context_, kFloat32, {3}, 0)}, {}};
+    const Tensor y = recur(context_, r, [](const RecurrenceStep& now) {
+                       const Tensor h = tanh(now.state[0] + now.inputs[0]);
+                       return RecurrenceResult{{h}, {h}};
+                     }).outputs[0];
+    const Tensor losses[] = {sum(y * y, {0, 1})}, by[] = {x};
+    return gradients(losses, {}, by)[0] + y;
+  };
+  const auto by_hand = [](const Tensor& x) {
+    std::vector<Tensor> h, slopes(4);
+    for (int64_t t = 0; t < 4; ++t) {
+      const Tensor now = slice_axis(x, 0, t, t + 1);
+      h.push_back(tanh(h.empty() ? now : h.back() + now));
+    }
+    for (size_t t = 4; t-- > 0;) {
+      const Tensor reached = number(x, 2) * h[t];
+      slopes[t] = (t < 3 ? reached + slopes[t + 1] : reached) * (number(x, 1) - h[t] * h[t]);
+    }
+    return concat(slopes, 0) + concat(h, 0);
+  };
+  const testing::Floats want = testing::floats_of(by_hand(values({4, 3})));
+  for (const bool in_program : {false, true}) {
+    changed();
+    const testing::Floats got =
+        in_program ? of_program({4, 3}, with_gradient) : realized({4, 3}, with_gradient);
+    EXPECT_TRUE(changed().contains("same_results"));
+    for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-5) << i;
+  }
 }
 
 TEST_F(GraphPassCase, AProductWithAMaskIsARead) {

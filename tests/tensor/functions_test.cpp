@@ -12,8 +12,11 @@
 #include "base/text.h"
 #include "engine/backend.h"
 #include "engine/context.h"
+#include "nn/initialize.h"
 #include "tensor/activation.h"
+#include "tensor/alias.h"
 #include "tensor/create.h"
+#include "tensor/ctc.h"
 #include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/joining.h"
@@ -572,6 +575,40 @@ Case case_nll_loss(const Maker& make) {
             return -x.at({i[0], static_cast<int64_t>(target.at(i))});
           })};
 }
+// Of all ways to go through 4 steps, those that leave the labels without repetitions and blanks.
+double probability_of(const Array& log_probability, int64_t batch, const Ints& labels,
+                      int64_t steps) {
+  double total = 0;
+  for (int64_t way = 0; way < 81; ++way) {
+    Ints spelled;
+    double here = 0;
+    int64_t rest = way, last = -1;
+    bool is_over = false;
+    for (int64_t t = 0; t < 4; ++t, rest /= 3) {
+      const int64_t label = rest % 3;
+      if (t >= steps) {
+        is_over |= label != 0;  // one way of those that differ behind the end
+        continue;
+      }
+      here += log_probability.at({t, batch, label});
+      if (label != 0 && label != last) spelled.push_back(label);
+      last = label;
+    }
+    if (!is_over && spelled == labels) total += std::exp(here);
+  }
+  return total;
+}
+Case case_ctc_loss(const Maker& make) {
+  const Array x = sample({4, 3, 3});
+  const Array target{{3, 2}, {1, 1, 2, 1, 2, 0}};
+  const CtcOptions options{0, LossReduction::None};
+  return {ctc_loss(make(x), make.ints(target), make.ints({{3}, {4, 3, 2}}),
+                   make.ints({{3}, {2, 2, 1}}), options),
+          {{3},
+           {-std::log(probability_of(x, 0, {1, 1}, 4)), -std::log(probability_of(x, 1, {2, 1}, 3)),
+            -std::log(probability_of(x, 2, {2}, 2))}},
+          1e-5};
+}
 Case case_mse_loss(const Maker& make) {
   const Array x = sample({2, 3}, 1), y = sample({2, 3}, 2);
   return {mse_loss(make(x), make(y), LossReduction::Mean),
@@ -710,9 +747,56 @@ Case case_random_permutation(const Maker& make) {
   });
   return {random_permutation(key(make), 5), {{5}, order}};
 }
+Case case_initialize(const Maker& make) {
+  return {initialize(key(make), {Initial::Constant, 3}, kFloat32, {2, 2}), {{2, 2}, {3, 3, 3, 3}}};
+}
 Case case_random_bernoulli(const Maker& make) {
   return {random_bernoulli(key(make), full(make.context(), kFloat32, {2, 4}, 0.5)),
           of_bits({2, 4}, [](uint32_t b) { return fraction_of(b) < 0.5; })};
+}
+// Where the distribution's values up to each, by the normal one, meet the uniform number.
+double normal_at(double share, double low, double high) {
+  const auto below = [](double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; };
+  const double wanted = below(low) + share * (below(high) - below(low));
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (below(middle) < wanted ? low : high) = middle;
+  }
+  return low;
+}
+Case case_random_truncated_normal(const Maker& make) {
+  return {random_truncated_normal(key(make), kFloat32, {40}, -1.5, 3),
+          of_bits({40}, [](uint32_t b) { return normal_at(fraction_of(b), -1.5, 3); }), 2e-6};
+}
+// Shares of a line of all weights, one behind the other.
+Case case_random_multinomial(const Maker& make) {
+  const Array weights{{2, 4}, {0, 2, 1, 5, 0.5, 0, 0, 0.25}};
+  const Array u = of_bits({2, 6}, fraction_of);
+  return {random_multinomial(key(make), make(weights), 6, true),
+          generate({2, 6}, [&](const Ints& i) {
+            const int64_t row = i[0];
+            double all = 0;
+            for (int64_t k = 0; k < 4; ++k) all += weights.at({row, k});
+            double rest = u.at(i) * all;
+            int64_t place = 0;
+            while (rest >= weights.at({row, place})) rest -= weights.at({row, place++});
+            return static_cast<double>(place);
+          })};
+}
+Case case_dropout(const Maker& make) {
+  const Array x = sample({3, 4}), u = of_bits({3, 4}, fraction_of);
+  return {dropout(key(make), make(x), 0.375),
+          generate({3, 4}, [&](const Ints& i) { return u.at(i) < 0.625 ? x.at(i) / 0.625 : 0; }),
+          1e-6};
+}
+Case case_detach(const Maker& make) {
+  const Array x = sample({3, 4});
+  return {detach(make(x)), x};
+}
+Case case_recompute(const Maker& make) {
+  const Array x = sample({3, 4});
+  const Tensor a = make(x), kept[] = {a};
+  return {recompute(neg(a), kept), generate({3, 4}, [&](const Ints& i) { return -x.at(i); })};
 }
 
 const std::map<std::string, Function>& cases() {

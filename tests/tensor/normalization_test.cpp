@@ -67,7 +67,7 @@ TEST_P(Normalization, BatchesByGivenStatistics) {
 
 TEST_P(Normalization, BatchesByTheirOwnStatistics) {
   const Array mean = fold(x_, {0, 2, 3}, mean_of), var = fold(x_, {0, 2, 3}, variance_of);
-  const TrainedBatchNorm got =
+  const RunningBatchNorm got =
       batch_norm_training(of(x_), of(scale_), of(bias_), of(mean_), of(var_), kEpsilon, 0.75);
   expect_near(got.y, generate(x_.shape, [&](const Ints& at) {
                 const Ints c{0, at[1], 0, 0};

@@ -5,10 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "tensor/create.h"
+#include "tensor/elementwise.h"
+#include "tensor/movement.h"
+#include "tensor/program.h"
+#include "tensor/run.h"
 #include "tensor/value.h"
 #include "tests/support/context.h"
 #include "tests/support/failure.h"
@@ -84,7 +91,7 @@ TEST_F(RandomTest, IntegersAreAsLikelyAsEachOther) {
   const std::vector<int32_t> x =
       values<int32_t>(random_integers(random_key(context_, 7), kInt32, {70000}, -3, 4));
   std::vector<int> counts(7);
-  for (const int32_t v : x) ++counts.at(static_cast<size_t>(v + 3));
+  for (const int32_t v : x) ++counts.at(static_cast<size_t>(v) + 3);
   for (const int n : counts) EXPECT_NEAR(n, 10000, 400);
   const std::vector<int64_t> wide = values<int64_t>(random_integers(
       random_key(context_, 8), kInt64, {1000}, -(int64_t{1} << 40), int64_t{1} << 40));
@@ -103,6 +110,123 @@ TEST_F(RandomTest, BernoulliIsTrueAsOftenAsItSays) {
   const Tensor p = full(context_, kFloat32, {50000}, 0.3);
   const std::vector<uint8_t> x = values<uint8_t>(random_bernoulli(random_key(context_, 10), p));
   EXPECT_NEAR(std::accumulate(x.begin(), x.end(), 0), 15000, 500);
+}
+
+// Of float64 to its own precision.
+TEST_F(RandomTest, TruncatedNumbersStayWithinTheirBounds) {
+  const std::vector<double> x =
+      values<double>(random_truncated_normal(random_key(context_, 13), kFloat64, {20000}, -0.5, 1));
+  EXPECT_GE(*std::ranges::min_element(x), -0.5);
+  EXPECT_LE(*std::ranges::max_element(x), 1);
+  const std::vector<double> u =
+      values<double>(random_uniform(random_key(context_, 13), kFloat64, {20000}));
+  const auto below = [](double v) { return std::erfc(-v / std::numbers::sqrt2) / 2; };
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_NEAR((below(x[i]) - below(-0.5)) / (below(1) - below(-0.5)), u[i], 1e-14);
+  testing::expect_failure(testing::failure_of([&] {
+                            random_truncated_normal(random_key(context_, 13), kFloat32, {4}, 1, 1);
+                          }),
+                          Status::InvalidArgument, {"from 1 to 1"});
+}
+
+TEST_F(RandomTest, PositionsComeAsOftenAsTheirWeightsSay) {
+  constexpr int64_t kDraws = 40000;
+  const double weights[] = {0, 3, 0, 1, 4, 0};
+  const Tensor one = from_data(context_, kFloat64, {6}, weights, sizeof weights);
+  const std::vector<int64_t> x =
+      values<int64_t>(random_multinomial(random_key(context_, 14), one, kDraws, true));
+  std::vector<int> counts(6);
+  for (const int64_t v : x) ++counts.at(static_cast<size_t>(v));
+  for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(counts[i], weights[i] / 8 * kDraws, 400) << i;
+  // Without replacement: the first of each row as often, none twice, those of weight 0 last.
+  const Tensor rows = expand(one, to_shape({kDraws, 6}));
+  const std::vector<int64_t> orders =
+      values<int64_t>(random_multinomial(random_key(context_, 15), rows, 6, false));
+  std::ranges::fill(counts, 0);
+  for (size_t row = 0; row < orders.size(); row += 6) {
+    ++counts.at(static_cast<size_t>(orders[row]));
+    std::vector<int64_t> order(orders.begin() + static_cast<ptrdiff_t>(row),
+                               orders.begin() + static_cast<ptrdiff_t>(row) + 6);
+    ASSERT_EQ(std::set<int64_t>(order.begin() + 3, order.end()), (std::set<int64_t>{0, 2, 5}));
+    ASSERT_EQ(std::set<int64_t>(order.begin(), order.begin() + 3), (std::set<int64_t>{1, 3, 4}));
+  }
+  for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(counts[i], weights[i] / 8 * kDraws, 400) << i;
+  testing::expect_failure(
+      testing::failure_of([&] { random_multinomial(random_key(context_, 14), one, 7, false); }),
+      Status::InvalidArgument, {"7 positions", "without replacement"});
+}
+
+TEST_F(RandomTest, DropoutKeepsTheMean) {
+  const Tensor x = full(context_, kFloat16, {50000}, 2);
+  const Tensor key = random_key(context_, 16);
+  const std::vector<_Float16> y = values<_Float16>(dropout(key, x, 0.2));
+  double sum = 0;
+  for (const _Float16 v : y) {
+    ASSERT_TRUE(v == 0 || v == 2.5) << static_cast<double>(v);
+    sum += static_cast<double>(v);
+  }
+  EXPECT_NEAR(sum / 50000, 2, 0.02);
+  EXPECT_EQ(values<_Float16>(dropout(key, x, 0)), values<_Float16>(x));
+  EXPECT_EQ(values<_Float16>(dropout(key, x, 1)), std::vector<_Float16>(50000));
+  testing::expect_failure(testing::failure_of([&] { dropout(key, x, 1.5); }),
+                          Status::InvalidArgument, {"1.5", "0 to 1"});
+}
+
+// Large enough that all threads have a share.
+TEST_F(RandomTest, AnyNumberOfThreadsHasTheSameNumbers) {
+  const auto made = [](int64_t threads) {
+    Flags flags = testing::flags_for("cpu");
+    flags.threads = threads;
+    const auto context = make_ref<Context>(flags);
+    const Tensor key = random_key(context, 17);
+    return std::pair{values<float>(random_normal(key, kFloat32, {301, 1000})),
+                     values<float>(dropout(key, full(context, kFloat32, {299, 1000}, 1), 0.5))};
+  };
+  const auto one = made(1);
+  EXPECT_EQ(made(2), one);
+  EXPECT_EQ(made(3), one);
+}
+
+// A key that a program is given, and that its steps may write to.
+TEST_F(RandomTest, ProgramsHaveTheSameNumbers) {
+  const Tensor key = make_placeholder(context_, kUInt32, {2});
+  const std::vector<Tensor> made{random_normal(key, kFloat32, {100}),
+                                 cast(random_permutation(key, 50), kFloat32),
+                                 dropout(key, full(context_, kFloat32, {70}, 1), 0.25)};
+  const auto run = make_ref<TensorRun>(context_, compile_tensors(context_, {{key}}, made));
+  for (const uint64_t seed : {19U, 20U}) {
+    const Tensor now = random_key(context_, seed);
+    run->set_input(0, now);
+    run->execute();
+    const std::vector<Tensor> want{random_normal(now, kFloat32, {100}),
+                                   cast(random_permutation(now, 50), kFloat32),
+                                   dropout(now, full(context_, kFloat32, {70}, 1), 0.25)};
+    for (size_t i = 0; i < want.size(); ++i) {
+      std::vector<float> got(static_cast<size_t>(element_count(want[i])));
+      run->read_output(i, got.data());
+      EXPECT_EQ(got, values<float>(want[i])) << i;
+    }
+  }
+}
+
+// Of Box and Muller's formula in float32, each step rounded correctly.
+TEST_F(RandomTest, NormalNumbersAreWithinTwoUnitsOfTheirFormula) {
+  constexpr int64_t kCount = 50000;
+  const Tensor key = random_key(context_, 18);
+  const std::vector<float> u = values<float>(random_uniform(key, kFloat32, {2 * kCount}));
+  const std::vector<float> got = values<float>(random_normal(key, kFloat32, {kCount}));
+  const auto rounded = [](double v) { return static_cast<float>(v); };
+  double worst = 0;
+  for (size_t i = 0; i < kCount; ++i) {
+    const float angle = u[i] * static_cast<float>(2 * std::numbers::pi);
+    const float logarithm = rounded(std::log(static_cast<double>(1 - u[kCount + i])));
+    const float radius = rounded(std::sqrt(static_cast<double>(-2 * logarithm)));
+    const float want = rounded(std::cos(static_cast<double>(angle))) * radius;
+    const float near = std::abs(want);
+    const double unit = static_cast<double>(std::nextafter(near, INFINITY) - near);
+    worst = std::max(worst, std::abs(static_cast<double>(got[i] - want)) / unit);
+  }
+  EXPECT_LE(worst, 2);
 }
 
 TEST_F(RandomTest, SplitKeysGiveOtherNumbers) {

@@ -342,5 +342,28 @@ class Others(CliTest):
         self.fail("no case is started")
 
 
+class Export(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.model = save_model(self.folder / "the-sum.v2.onnx", [helper.make_node("Add", ["a", "b"], ["sum"])],
+                                [port("a", ["N", 3]), port("b", [3])], [port("sum", ["N", 3])])
+
+    def test_the_files(self):
+        told = self.json("export", self.model, "--c", self.folder / "c", "--dim", "N=1..8")
+        self.assertEqual(told["name"], "the_sum")
+        self.assertEqual([pathlib.Path(f).name for f in told["files"]], ["the_sum.c", "the_sum.h", "the_sum.weights"])
+        self.assertIn("int64_t N; /* 1 to 8 */", (self.folder / "c/the_sum.h").read_text())
+        self.tiny("export", self.model, "--c", self.folder / "c", "--dim", "N=4", "--name", "four")
+        self.assertIn("[4][3]", (self.folder / "c/four.h").read_text())
+
+    def test_what_is_wrong(self):
+        for flags, what in (([], "a: N is free: --dim N=N says it, or --dim N=1..64"), (["--dim", "N=3..2"], "--dim N"),
+                            (["--dim", "M=1..2", "--dim", "N=1"], "no dimension of that name free")):
+            self.assertIn(what, self.json("export", self.model, "--c", "c", *flags, code=2)["error"]["message"])
+        self.json("export", self.model, "--c", "no/such/folder", "--dim", "N=1", code=5)
+        self.assertIn("cannot name functions",
+                      self.json("export", self.model, "--c", "c", "--dim", "N=1", "--name", "1", code=2)["error"]["message"])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -217,7 +217,7 @@ class ExitCodes(CliTest):
         self.json("run", code=2)
         self.tiny(code=2)
         self.tiny("walk", code=2)
-        self.assertIn("run, info, bench, test, devices", self.done.stderr)
+        self.assertIn("run, info, bench, test, export, devices", self.done.stderr)
 
     def test_numbers_have_ranges(self):
         model = self.negation()

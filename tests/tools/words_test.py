@@ -201,7 +201,7 @@ class Text(CliTest):
         self.json("bench", self.negation(), "--runs", "1", "--trace", "no/such/folder/t.json", code=5)
 
     def test_each_commands_help_has_its_own_examples(self):
-        for command in ("run", "info", "bench", "test", "devices"):
+        for command in ("run", "info", "bench", "test", "export", "devices"):
             text = self.tiny(command, "--help")
             self.assertIn(f"  tiny {command}", text.split("Examples:")[1])
         for line in self.tiny("run", "--help").split("Examples:")[1].split("\n"):

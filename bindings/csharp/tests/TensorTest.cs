@@ -159,6 +159,33 @@ static class TensorTest {
           "a line is found");
     Check(optimizer.StateName(1) == "momentum_buffer.0" && optimizer.StateCount() == 3, "what is kept");
     Throws<TinyException>(() => optimizer.Set(0, "momentun", 0.5), "no such setting");
+    var none = context.RandomKey(7).Dropout(x, 1.0);
+    Check(Array.TrueForAll(none.ToArray<float>(), v => v == 0), "all are dropped");
+    var both = (slope * slope).Recompute(new[] {slope}) * slope.Detach();
+    float at = slope.ToArray<float>()[0];
+    Check(Math.Abs(Library.Gradient(new[] {both}, new[] {slope})[0].ToArray<float>()[0] - 2 * at * at) < 1e-4,
+          "a slope past what is detached");
+    var scaler = LossScaler.Create(context, 1024, 2);
+    var scaled = Library.Gradient(new[] {scaler.Scale(slope * slope)}, new[] {slope});
+    Check(Math.Abs(scaler.Unscale(scaled)[0].ToArray<float>()[0] - 2 * at) < 1e-4, "unscaled");
+    Check(scaler.Skip().Cast(Dtype.Float32).ToArray<float>()[0] == 0, "nothing is skipped");
+    var plateau = Plateau.Create(1, 0.5, 0, 0, 0, 0);
+    Check(plateau.Next(1) == 1 && plateau.Next(1) == 0.5, "a rate that falls");
+  }
+
+  static void Layers(Context context) {
+    var module = Module.Create(context, 1);
+    var x = context.RandomKey(2).RandomNormal(Dtype.Float32, new long[] {4, 3});
+    var first = module.Linear("fc", x, 2);
+    Check(module.Linear("fc", x, 2).ToArray<float>().AsSpan().SequenceEqual<float>(first.ToArray<float>()), "the same layer");
+    Check(module.ParameterCount == 2 && module.ParameterName(0) == "fc.weight", "names of parameters");
+    module.Child("block").BatchNorm("bn", first).ToArray<float>();
+    Check(module.State().Get("block.bn.num_batches_tracked").ToArray<long>()[0] == 1, "running statistics");
+    Throws<TinyException>(() => module.Linear("fc", x, 5), "another shape");
+    var numbers = Generator.Create(context, 7);
+    var one = numbers.Next().RandomUniform(Dtype.Float32, new long[] {3}).ToArray<float>();
+    Check(!one.AsSpan().SequenceEqual<float>(numbers.Next().RandomUniform(Dtype.Float32, new long[] {3}).ToArray<float>()),
+          "keys move on");
   }
 
   static void Errors(Context context) {
@@ -495,6 +522,7 @@ static class TensorTest {
       Operators(context);
       OwnOperators(context);
       Training(context);
+    Layers(context);
       Errors(context);
       Files(context);
       Batches(context);

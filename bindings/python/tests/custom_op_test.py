@@ -85,11 +85,15 @@ class CustomOp(unittest.TestCase):
         def bad(x, fail=0):
             if fail == 1:
                 raise KeyError("lost")
+            if fail == -1:
+                raise KeyboardInterrupt
             return x.astype("float64")
 
         x = self.tensor([1.0])
         with self.assertRaisesRegex(tiny.Error, "KeyError: 'lost'"):
             bad(x, fail=1).tolist()
+        with self.assertRaises(KeyboardInterrupt):
+            bad(x, fail=-1).tolist()
         with self.assertRaisesRegex(tiny.Error, "ZeroDivisionError"):
             bad(x, fail=2)
         with self.assertRaisesRegex(tiny.Error, "float32.*float64"):

@@ -6,7 +6,7 @@ from . import native
 from ._operands import made
 from ._tensor import tensor
 from .methods import export_onnx
-from .native import Model, Tensor, Variable
+from .native import Model, Program, Tensor, Variable
 
 
 def _input(model, index, value):
@@ -82,8 +82,17 @@ def _load(context, source):
     return Model.load_memory(context, source)
 
 
+_export_c_in = Program.export_c
+
+
+def _export_c(self, directory, name):
+    """NAME.c, NAME.h and NAME.weights in `directory` (tiny_program_export_c)."""
+    _export_c_in(self, os.fspath(directory), name)
+
+
 Model.run = _run
 Model.apply = _apply
 Model.placeholders = _placeholders
 Model.export = _export
 Model.load = staticmethod(_load)
+Program.export_c = _export_c

@@ -105,6 +105,12 @@ pub const TINY_FLAG_ALLOW_UNUSED: _bindgen_ty_3 = 512;
 pub const TINY_FLAG_PARTIAL: _bindgen_ty_3 = 1024;
 pub const TINY_FLAG_SHUFFLE: _bindgen_ty_3 = 2048;
 pub const TINY_FLAG_DROP_LAST: _bindgen_ty_3 = 4096;
+pub const TINY_FLAG_NO_BIAS: _bindgen_ty_3 = 8192;
+pub const TINY_FLAG_NO_AFFINE: _bindgen_ty_3 = 16384;
+pub const TINY_FLAG_BIDIRECTIONAL: _bindgen_ty_3 = 32768;
+pub const TINY_FLAG_BATCH_FIRST: _bindgen_ty_3 = 65536;
+pub const TINY_FLAG_CAUSAL: _bindgen_ty_3 = 131072;
+pub const TINY_FLAG_ZERO_INFINITY: _bindgen_ty_3 = 262144;
 pub type _bindgen_ty_3 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -1247,6 +1253,18 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_ctc_loss(
+        log_probability: *const tiny_tensor,
+        target: *const tiny_tensor,
+        input_lengths: *const tiny_tensor,
+        target_lengths: *const tiny_tensor,
+        blank: i64,
+        reduction: tiny_reduction,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_gradient(
         losses: *const *mut tiny_tensor,
         loss_count: usize,
@@ -1257,6 +1275,17 @@ extern "C" {
         flags: tiny_flags,
         gradients: *mut *mut tiny_tensor,
         count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_detach(a: *const tiny_tensor, out: *mut *mut tiny_tensor) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_recompute(
+        a: *const tiny_tensor,
+        kept: *const *mut tiny_tensor,
+        count: usize,
+        out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 extern "C" {
@@ -1274,6 +1303,59 @@ extern "C" {
         most: f64,
         clipped: *mut *mut tiny_tensor,
         clipped_count: usize,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_loss_scaler {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_loss_scaler_create(
+        context: *mut tiny_context,
+        factor: f64,
+        interval: i64,
+        out: *mut *mut tiny_loss_scaler,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loss_scaler_retain(scaler: *mut tiny_loss_scaler);
+}
+extern "C" {
+    pub fn tiny_loss_scaler_release(scaler: *mut tiny_loss_scaler);
+}
+extern "C" {
+    pub fn tiny_loss_scaler_scale(
+        scaler: *mut tiny_loss_scaler,
+        loss: *const tiny_tensor,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loss_scaler_unscale(
+        scaler: *mut tiny_loss_scaler,
+        gradients: *const *mut tiny_tensor,
+        count: usize,
+        unscaled: *mut *mut tiny_tensor,
+        unscaled_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loss_scaler_skip(
+        scaler: *mut tiny_loss_scaler,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loss_scaler_factor(
+        scaler: *mut tiny_loss_scaler,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_loss_scaler_good_steps(
+        scaler: *mut tiny_loss_scaler,
+        out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
 extern "C" {
@@ -1322,6 +1404,49 @@ extern "C" {
         divisor: f64,
         final_divisor: f64,
         rate: *mut f64,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_plateau {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_plateau_create(
+        rate: f64,
+        factor: f64,
+        patience: i64,
+        threshold: f64,
+        cooldown: i64,
+        least: f64,
+        out: *mut *mut tiny_plateau,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_plateau_retain(plateau: *mut tiny_plateau);
+}
+extern "C" {
+    pub fn tiny_plateau_release(plateau: *mut tiny_plateau);
+}
+extern "C" {
+    pub fn tiny_plateau_next(
+        plateau: *mut tiny_plateau,
+        metric: f64,
+        rate: *mut f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_plateau_set(
+        plateau: *mut tiny_plateau,
+        name: *const ::std::os::raw::c_char,
+        value: f64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_plateau_get(
+        plateau: *const tiny_plateau,
+        name: *const ::std::os::raw::c_char,
+        value: *mut f64,
     ) -> tiny_status;
 }
 #[repr(C)]
@@ -1472,6 +1597,314 @@ extern "C" {
     pub fn tiny_random_bernoulli(
         key: *const tiny_tensor,
         p: *const tiny_tensor,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_truncated_normal(
+        key: *const tiny_tensor,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        low: f64,
+        high: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_random_multinomial(
+        key: *const tiny_tensor,
+        weights: *const tiny_tensor,
+        count: i64,
+        replacement: i32,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_dropout(
+        key: *const tiny_tensor,
+        x: *const tiny_tensor,
+        p: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_generator {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_generator_create(
+        context: *mut tiny_context,
+        seed: i64,
+        out: *mut *mut tiny_generator,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_generator_retain(generator: *mut tiny_generator);
+}
+extern "C" {
+    pub fn tiny_generator_release(generator: *mut tiny_generator);
+}
+extern "C" {
+    pub fn tiny_generator_next(
+        generator: *mut tiny_generator,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_generator_state(
+        generator: *mut tiny_generator,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+pub type tiny_initial = i32;
+pub const TINY_INITIAL_CONSTANT: _bindgen_ty_12 = 0;
+pub const TINY_INITIAL_UNIFORM: _bindgen_ty_12 = 1;
+pub const TINY_INITIAL_NORMAL: _bindgen_ty_12 = 2;
+pub const TINY_INITIAL_TRUNCATED_NORMAL: _bindgen_ty_12 = 3;
+pub const TINY_INITIAL_XAVIER_UNIFORM: _bindgen_ty_12 = 4;
+pub const TINY_INITIAL_XAVIER_NORMAL: _bindgen_ty_12 = 5;
+pub const TINY_INITIAL_KAIMING_UNIFORM: _bindgen_ty_12 = 6;
+pub const TINY_INITIAL_KAIMING_NORMAL: _bindgen_ty_12 = 7;
+pub const TINY_INITIAL_ORTHOGONAL: _bindgen_ty_12 = 8;
+pub const TINY_INITIAL_DIRAC: _bindgen_ty_12 = 9;
+pub const TINY_INITIAL_SPARSE: _bindgen_ty_12 = 10;
+pub type _bindgen_ty_12 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn tiny_initialize(
+        key: *const tiny_tensor,
+        initial: tiny_initial,
+        a: f64,
+        b: f64,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct tiny_module {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn tiny_module_create(
+        context: *mut tiny_context,
+        seed: i64,
+        out: *mut *mut tiny_module,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_retain(module: *mut tiny_module);
+}
+extern "C" {
+    pub fn tiny_module_release(module: *mut tiny_module);
+}
+extern "C" {
+    pub fn tiny_module_child(
+        module: *const tiny_module,
+        name: *const ::std::os::raw::c_char,
+        out: *mut *mut tiny_module,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_set_training(module: *mut tiny_module, training: i32) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_is_training(module: *const tiny_module, out: *mut i32) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_set_dtype(module: *mut tiny_module, dtype: tiny_dtype) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_generator(
+        module: *const tiny_module,
+        out: *mut *mut tiny_generator,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_parameter(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        dims: *const i64,
+        ndim: usize,
+        initial: tiny_initial,
+        a: f64,
+        b: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_buffer(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        dtype: tiny_dtype,
+        dims: *const i64,
+        ndim: usize,
+        value: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_parameter_count(module: *const tiny_module, out: *mut usize) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_parameter_name(
+        module: *const tiny_module,
+        index: usize,
+        out: *mut *const ::std::os::raw::c_char,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_parameter_at(
+        module: *const tiny_module,
+        index: usize,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_state(
+        module: *const tiny_module,
+        out: *mut *mut tiny_archive,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_linear(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        x: *const tiny_tensor,
+        features: i64,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_conv(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        x: *const tiny_tensor,
+        channels: i64,
+        window: *const tiny_window,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_conv_transpose(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        x: *const tiny_tensor,
+        channels: i64,
+        window: *const tiny_window,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_embedding(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        index: *const tiny_tensor,
+        count: i64,
+        size: i64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_batch_norm(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        x: *const tiny_tensor,
+        momentum: f64,
+        epsilon: f64,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_layer_norm(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        x: *const tiny_tensor,
+        axis: i64,
+        epsilon: f64,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_rms_norm(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        x: *const tiny_tensor,
+        axis: i64,
+        epsilon: f64,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_group_norm(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        x: *const tiny_tensor,
+        groups: i64,
+        epsilon: f64,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_instance_norm(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        x: *const tiny_tensor,
+        epsilon: f64,
+        flags: tiny_flags,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_dropout(
+        module: *const tiny_module,
+        x: *const tiny_tensor,
+        p: f64,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+pub type tiny_recurrent_kind = i32;
+pub const TINY_RECURRENT_KIND_RNN: _bindgen_ty_13 = 0;
+pub const TINY_RECURRENT_KIND_GRU: _bindgen_ty_13 = 1;
+pub const TINY_RECURRENT_KIND_LSTM: _bindgen_ty_13 = 2;
+pub type _bindgen_ty_13 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn tiny_module_recurrent(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        kind: tiny_recurrent_kind,
+        x: *const tiny_tensor,
+        hidden: i64,
+        layers: i64,
+        dropout: f64,
+        flags: tiny_flags,
+        h: *const tiny_tensor,
+        c: *const tiny_tensor,
+        outputs: *mut *mut tiny_tensor,
+        output_count: usize,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_module_attention(
+        module: *mut tiny_module,
+        name: *const ::std::os::raw::c_char,
+        query: *const tiny_tensor,
+        key: *const tiny_tensor,
+        value: *const tiny_tensor,
+        heads: i64,
+        dropout: f64,
+        flags: tiny_flags,
+        mask: *const tiny_tensor,
         out: *mut *mut tiny_tensor,
     ) -> tiny_status;
 }
@@ -1676,12 +2109,12 @@ extern "C" {
     ) -> tiny_status;
 }
 pub type tiny_kind = i32;
-pub const TINY_KIND_TENSOR: _bindgen_ty_12 = 0;
-pub const TINY_KIND_SEQUENCE: _bindgen_ty_12 = 1;
-pub const TINY_KIND_OPTIONAL: _bindgen_ty_12 = 2;
-pub const TINY_KIND_MAP: _bindgen_ty_12 = 3;
-pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_12 = 4;
-pub type _bindgen_ty_12 = ::std::os::raw::c_uint;
+pub const TINY_KIND_TENSOR: _bindgen_ty_14 = 0;
+pub const TINY_KIND_SEQUENCE: _bindgen_ty_14 = 1;
+pub const TINY_KIND_OPTIONAL: _bindgen_ty_14 = 2;
+pub const TINY_KIND_MAP: _bindgen_ty_14 = 3;
+pub const TINY_KIND_SPARSE_TENSOR: _bindgen_ty_14 = 4;
+pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn tiny_model_input_kind(
         model: *const tiny_model,
@@ -1940,6 +2373,13 @@ extern "C" {
         index: usize,
         stage: *const ::std::os::raw::c_char,
         out: *mut *mut tiny_report,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_program_export_c(
+        program: *const tiny_program,
+        directory: *const ::std::os::raw::c_char,
+        name: *const ::std::os::raw::c_char,
     ) -> tiny_status;
 }
 extern "C" {

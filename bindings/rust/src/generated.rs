@@ -234,6 +234,46 @@ impl OptimizerKind {
 
 /// Any number is a valid value: a newer library may have more of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Initial(pub i32);
+
+impl Initial {
+    /// a
+    pub const CONSTANT: Initial = Initial(ffi::TINY_INITIAL_CONSTANT as i32);
+    /// from a to b
+    pub const UNIFORM: Initial = Initial(ffi::TINY_INITIAL_UNIFORM as i32);
+    /// mean a, deviation b
+    pub const NORMAL: Initial = Initial(ffi::TINY_INITIAL_NORMAL as i32);
+    /// the same, within two deviations
+    pub const TRUNCATED_NORMAL: Initial = Initial(ffi::TINY_INITIAL_TRUNCATED_NORMAL as i32);
+    /// gain a
+    pub const XAVIER_UNIFORM: Initial = Initial(ffi::TINY_INITIAL_XAVIER_UNIFORM as i32);
+    /// gain a
+    pub const XAVIER_NORMAL: Initial = Initial(ffi::TINY_INITIAL_XAVIER_NORMAL as i32);
+    /// negative slope a; b: 0 by the inputs (fan_in), 1 by the outputs
+    pub const KAIMING_UNIFORM: Initial = Initial(ffi::TINY_INITIAL_KAIMING_UNIFORM as i32);
+    /// the same
+    pub const KAIMING_NORMAL: Initial = Initial(ffi::TINY_INITIAL_KAIMING_NORMAL as i32);
+    /// gain a
+    pub const ORTHOGONAL: Initial = Initial(ffi::TINY_INITIAL_ORTHOGONAL as i32);
+    /// of a groups
+    pub const DIRAC: Initial = Initial(ffi::TINY_INITIAL_DIRAC as i32);
+    /// a share a of each column is 0, the others normal with deviation b
+    pub const SPARSE: Initial = Initial(ffi::TINY_INITIAL_SPARSE as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RecurrentKind(pub i32);
+
+impl RecurrentKind {
+    /// of tanh
+    pub const RNN: RecurrentKind = RecurrentKind(ffi::TINY_RECURRENT_KIND_RNN as i32);
+    pub const GRU: RecurrentKind = RecurrentKind(ffi::TINY_RECURRENT_KIND_GRU as i32);
+    pub const LSTM: RecurrentKind = RecurrentKind(ffi::TINY_RECURRENT_KIND_LSTM as i32);
+}
+
+/// Any number is a valid value: a newer library may have more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Kind(pub i32);
 
 impl Kind {
@@ -1362,10 +1402,10 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
-    /// Of what a sigmoid makes probabilities of.  Targets that are 1 weigh `positive_weight`, which broadcasts and may be NULL.
-    pub fn binary_cross_entropy_with_logits(&self, target: &Tensor, positive_weight: &Tensor, reduction: Reduction) -> Result<Tensor> {
+    /// Of what a sigmoid makes probabilities of.  Targets that are 1 weigh `positive_weight` (may be NULL), which broadcasts.
+    pub fn binary_cross_entropy_with_logits(&self, target: &Tensor, positive_weight: Option<&Tensor>, reduction: Reduction) -> Result<Tensor> {
         let mut out = ptr::null_mut();
-        check(unsafe { ffi::tiny_binary_cross_entropy_with_logits(self.raw.as_ptr(), target.raw.as_ptr(), positive_weight.raw.as_ptr(), reduction.0, &mut out) })?;
+        check(unsafe { ffi::tiny_binary_cross_entropy_with_logits(self.raw.as_ptr(), target.raw.as_ptr(), positive_weight.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), reduction.0, &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -1373,6 +1413,28 @@ impl Tensor {
     pub fn kl_div(&self, target: &Tensor, log_target: bool, reduction: Reduction) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_kl_div(self.raw.as_ptr(), target.raw.as_ptr(), log_target as i32, reduction.0, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Connectionist temporal classification: -log of the probability that the steps spell the target, blanks and repetitions left out.  log_probability is \[steps, batch, classes\], `target` integers \[batch, labels\], of which the first target_lengths\[b\] count, as do the first input_lengths\[b\] of the steps.  Each loss of a mean is divided by its target's length first.  Takes TINY_FLAG_ZERO_INFINITY.
+    pub fn ctc_loss(&self, target: &Tensor, input_lengths: &Tensor, target_lengths: &Tensor, blank: i64, reduction: Reduction, zero_infinity: bool) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_ctc_loss(self.raw.as_ptr(), target.raw.as_ptr(), input_lengths.raw.as_ptr(), target_lengths.raw.as_ptr(), blank, reduction.0, flags(&[(zero_infinity, 262144)]), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`.
+    pub fn detach(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_detach(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the value is kept (checkpointing).  What is computed again begins at the tensors of `kept`, of which `a` is made (`kept` may be NULL with count 0), at other such values, at memory, and at results of recurrences and of the caller's operators.  Values and gradients are the same but for rounding.
+    pub fn recompute(&self, kept: &[&Tensor]) -> Result<Tensor> {
+        let kept_raw: Vec<_> = kept.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_recompute(self.raw.as_ptr(), kept_raw.as_ptr() as *const _, kept_raw.len(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -1425,6 +1487,36 @@ impl Tensor {
     pub fn random_bernoulli(&self, p: &Tensor) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_random_bernoulli(self.raw.as_ptr(), p.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Normally distributed as tiny_random_normal, of those from `low` to `high`.
+    pub fn random_truncated_normal(&self, dtype: Dtype, dims: &[i64], low: f64, high: f64) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_truncated_normal(self.raw.as_ptr(), dtype.0, pointer(Some(dims)), dims_count, low, high, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// `count` positions along the last axis of `weights`, int64 \[.., count\], each as likely as its weight's share: floats, none below 0, not all 0.  Every position may come again if replacement != 0; otherwise none does, those of weight 0 are last, and `count` is at most the size of the axis.
+    pub fn random_multinomial(&self, weights: &Tensor, count: i64, replacement: bool) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_multinomial(self.raw.as_ptr(), weights.raw.as_ptr(), count, replacement as i32, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Floats `x`, of which each is 0 with probability `p`, 0 to 1, and else over 1 - p: of the training of a network.
+    pub fn dropout(&self, x: &Tensor, p: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_dropout(self.raw.as_ptr(), x.raw.as_ptr(), p, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Floats of this shape; the same for the same key.
+    pub fn initialize(&self, initial: Initial, a: f64, b: f64, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_initialize(self.raw.as_ptr(), initial.0, a, b, dtype.0, pointer(Some(dims)), dims_count, &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 }
@@ -1812,6 +1904,139 @@ impl Clone for Loader {
     }
 }
 
+pub struct LossScaler {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_loss_scaler>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for LossScaler {}
+unsafe impl Sync for LossScaler {}
+
+impl LossScaler {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_loss_scaler, context: Context) -> LossScaler {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        LossScaler { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The factor begins at `factor` and is doubled after `interval` steps in a row whose gradients were finite; others halve it.  It is kept in tensors, which a program reads and writes.
+    pub fn create(context: &Context, factor: f64, interval: i64) -> Result<LossScaler> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loss_scaler_create(context.raw.as_ptr(), factor, interval, &mut out) })?;
+        Ok(LossScaler::from_raw(out, context.clone()))
+    }
+
+    /// The loss times the factor, of at least 32 bits.
+    pub fn scale(&self, loss: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loss_scaler_scale(self.raw.as_ptr(), loss.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The gradients of a scaled loss as those of the loss, of at least 32 bits; `unscaled_count` is the number of `gradients`.  The factor of the next step is a pending write (tiny_assign).
+    pub fn unscale(&self, gradients: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let gradients_raw: Vec<_> = gradients.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut unscaled = vec![ptr::null_mut(); gradients.len()];
+        check(unsafe { ffi::tiny_loss_scaler_unscale(self.raw.as_ptr(), gradients_raw.as_ptr() as *const _, gradients_raw.len(), unscaled.as_mut_ptr(), unscaled.len()) })?;
+        Ok(unscaled.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
+    }
+
+    /// Of the gradients that were unscaled last, a bool scalar for tiny_optimizer_step: whether some element is not finite.
+    pub fn skip(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loss_scaler_skip(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The state, to be saved and put back (tiny_assign): the factor, a float32 scalar, and how many steps in a row were finite since it changed, an int64 scalar.
+    pub fn factor(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loss_scaler_factor(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    pub fn good_steps(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_loss_scaler_good_steps(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+}
+
+impl Drop for LossScaler {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_loss_scaler_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for LossScaler {
+    /// Another reference to the same object.
+    fn clone(&self) -> LossScaler {
+        unsafe { ffi::tiny_loss_scaler_retain(self.raw.as_ptr()) }
+        LossScaler::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Plateau {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_plateau>,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Plateau {}
+unsafe impl Sync for Plateau {}
+
+impl Plateau {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_plateau) -> Plateau {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Plateau { raw }
+    }
+
+    /// A rate that is multiplied by `factor`, below 1, after more than `patience` steps whose metric was not below the best one by a share `threshold` of it; then `cooldown` steps do not count.  It stays at `least`.
+    pub fn create(rate: f64, factor: f64, patience: i64, threshold: f64, cooldown: i64, least: f64) -> Result<Plateau> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_plateau_create(rate, factor, patience, threshold, cooldown, least, &mut out) })?;
+        Ok(Plateau::from_raw(out))
+    }
+
+    /// The rate after a step with this metric.
+    pub fn next(&self, metric: f64) -> Result<f64> {
+        let mut rate: f64 = 0.0;
+        check(unsafe { ffi::tiny_plateau_next(self.raw.as_ptr(), metric, &mut rate) })?;
+        Ok(rate)
+    }
+
+    /// The state, to be saved and put back: "rate", "best", "bad_steps" and "cooling", the steps that will not count.
+    pub fn set(&self, name: &str, value: f64) -> Result<()> {
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_plateau_set(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
+        Ok(())
+    }
+
+    pub fn get(&self, name: &str) -> Result<f64> {
+        let name = c_text(Some(name))?;
+        let mut value: f64 = 0.0;
+        check(unsafe { ffi::tiny_plateau_get(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut value) })?;
+        Ok(value)
+    }
+}
+
+impl Drop for Plateau {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_plateau_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Plateau {
+    /// Another reference to the same object.
+    fn clone(&self) -> Plateau {
+        unsafe { ffi::tiny_plateau_retain(self.raw.as_ptr()) }
+        Plateau::from_raw(self.raw.as_ptr())
+    }
+}
+
 pub struct Optimizer {
     pub(crate) raw: ptr::NonNull<ffi::tiny_optimizer>,
     pub(crate) context: Context,
@@ -1846,7 +2071,7 @@ impl Optimizer {
         Ok(group)
     }
 
-    /// Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps"; of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first step, which is made of them.
+    /// Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps"; of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first step, which is made of them.
     pub fn set(&self, group: i64, name: &str, value: f64) -> Result<()> {
         let name = c_text(Some(name))?;
         check(unsafe { ffi::tiny_optimizer_set(self.raw.as_ptr(), group, name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
@@ -1874,7 +2099,7 @@ impl Optimizer {
         Ok(())
     }
 
-    /// What the next step is made of beside the parameters, to be saved and put back (tiny_assign): "lr.0" of the first group, "step" where their number matters, "exp_avg.3" of the fourth parameter, "master.3".  Settings are as they will be from now on; names live as long as the optimiser.
+    /// What the next step is made of beside the parameters, to be saved and put back (tiny_assign): "lr.0" of the first group, "step" where their number matters, "exp_avg.3" of the fourth parameter, "master.3", "ema.3".  Settings are as they will be from now on; names live as long as the optimiser.
     pub fn state_count(&self) -> Result<usize> {
         let mut out: usize = 0;
         check(unsafe { ffi::tiny_optimizer_state_count(self.raw.as_ptr(), &mut out) })?;
@@ -1905,6 +2130,274 @@ impl Clone for Optimizer {
     fn clone(&self) -> Optimizer {
         unsafe { ffi::tiny_optimizer_retain(self.raw.as_ptr()) }
         Optimizer::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Generator {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_generator>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Generator {}
+unsafe impl Sync for Generator {}
+
+impl Generator {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_generator, context: Context) -> Generator {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Generator { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// a source of keys that moves on with every run
+    pub fn create(context: &Context, seed: i64) -> Result<Generator> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_generator_create(context.raw.as_ptr(), seed, &mut out) })?;
+        Ok(Generator::from_raw(out, context.clone()))
+    }
+
+    /// A key that no other call gave.  Whenever something that was made of keys is computed, all keys of the generator become others: each run of a program has its own numbers, and those that the same steps have without a program.
+    pub fn next(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_generator_next(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// What the next keys are made of, uint32 \[3\], to be saved and put back (tiny_assign).
+    pub fn state(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_generator_state(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_generator_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Generator {
+    /// Another reference to the same object.
+    fn clone(&self) -> Generator {
+        unsafe { ffi::tiny_generator_retain(self.raw.as_ptr()) }
+        Generator::from_raw(self.raw.as_ptr(), self.context.clone())
+    }
+}
+
+pub struct Module {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_module>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Module {}
+unsafe impl Sync for Module {}
+
+impl Module {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_module, context: Context) -> Module {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Module { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The root of a tree, in training.  What parameters begin with depends on `seed` and their names alone.
+    pub fn create(context: &Context, seed: i64) -> Result<Module> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_create(context.raw.as_ptr(), seed, &mut out) })?;
+        Ok(Module::from_raw(out, context.clone()))
+    }
+
+    /// The place `name` below: what is made there has names that begin with it and a dot.
+    pub fn child(&self, name: &str) -> Result<Module> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_child(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
+        Ok(Module::from_raw(out, self.context.clone()))
+    }
+
+    /// Whether layers of the whole tree are built for training, training != 0, or for use: dropout does nothing then, and tiny_module_batch_norm takes the running statistics.
+    pub fn set_training(&self, training: bool) -> Result<()> {
+        check(unsafe { ffi::tiny_module_set_training(self.raw.as_ptr(), training as i32) })?;
+        Ok(())
+    }
+
+    pub fn is_training(&self) -> Result<i32> {
+        let mut out: i32 = 0;
+        check(unsafe { ffi::tiny_module_is_training(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// What parameters that are made from now on are of: floats; TINY_FLOAT32 if nothing is said.
+    pub fn set_dtype(&self, dtype: Dtype) -> Result<()> {
+        check(unsafe { ffi::tiny_module_set_dtype(self.raw.as_ptr(), dtype.0) })?;
+        Ok(())
+    }
+
+    /// Where the tree's random numbers come from, in a child too.
+    pub fn generator(&self) -> Result<Generator> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_generator(self.raw.as_ptr(), &mut out) })?;
+        Ok(Generator::from_raw(out, self.context.clone()))
+    }
+
+    /// The parameter `name`, made with these values if it is not there yet.
+    pub fn parameter(&self, name: &str, dims: &[i64], initial: Initial, a: f64, b: f64) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_parameter(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), pointer(Some(dims)), dims_count, initial.0, a, b, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The same for what optimisers leave alone: each element begins with `value`.
+    pub fn buffer(&self, name: &str, dtype: Dtype, dims: &[i64], value: f64) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let dims_count = count(&[Some(dims)])?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_buffer(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), dtype.0, pointer(Some(dims)), dims_count, value, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The parameters at this place and below it, in the order in which they were made, for tiny_gradient and tiny_optimizer_add.  Their names from the root on live as long as the tree.
+    pub fn parameter_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_module_parameter_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn parameter_name(&self, index: usize) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_module_parameter_name(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    pub fn parameter_at(&self, index: usize) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_parameter_at(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The state dictionary: parameters and buffers at this place and below it, by their names from there on.
+    pub fn state(&self) -> Result<Archive> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_state(self.raw.as_ptr(), &mut out) })?;
+        Ok(Archive::from_raw(out, self.context.clone()))
+    }
+
+    /// x \[.., inputs\] times the transpose of weight \[features, inputs\], plus bias \[features\].  Takes TINY_FLAG_NO_BIAS.
+    pub fn linear(&self, name: &str, x: &Tensor, features: i64, no_bias: bool) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_linear(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), x.raw.as_ptr(), features, flags(&[(no_bias, 8192)]), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// tiny_conv to so many `channels`; the window says the kernel.  Takes TINY_FLAG_NO_BIAS.
+    pub fn conv(&self, name: &str, x: &Tensor, channels: i64, window: &Window, no_bias: bool) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_conv(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), x.raw.as_ptr(), channels, window.raw.as_ptr(), flags(&[(no_bias, 8192)]), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The same with tiny_conv_transpose.  Takes TINY_FLAG_NO_BIAS.
+    pub fn conv_transpose(&self, name: &str, x: &Tensor, channels: i64, window: &Window, no_bias: bool) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_conv_transpose(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), x.raw.as_ptr(), channels, window.raw.as_ptr(), flags(&[(no_bias, 8192)]), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The row of weight \[count, size\] that each index says.
+    pub fn embedding(&self, name: &str, index: &Tensor, count: i64, size: i64) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_embedding(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), index.raw.as_ptr(), count, size, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// In training by the statistics of x over all axes but 1; the running ones go towards them by `momentum` whenever the result is computed.  Takes TINY_FLAG_NO_AFFINE.
+    pub fn batch_norm(&self, name: &str, x: &Tensor, momentum: f64, epsilon: f64, no_affine: bool) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_batch_norm(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), x.raw.as_ptr(), momentum, epsilon, flags(&[(no_affine, 16384)]), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// Over the axes from `axis` on.  Takes TINY_FLAG_NO_AFFINE.
+    pub fn layer_norm(&self, name: &str, x: &Tensor, axis: i64, epsilon: f64, no_affine: bool) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_layer_norm(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), x.raw.as_ptr(), axis, epsilon, flags(&[(no_affine, 16384)]), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// The same by the mean square alone, without a bias.  Takes TINY_FLAG_NO_AFFINE.
+    pub fn rms_norm(&self, name: &str, x: &Tensor, axis: i64, epsilon: f64, no_affine: bool) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_rms_norm(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), x.raw.as_ptr(), axis, epsilon, flags(&[(no_affine, 16384)]), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// tiny_group_norm with its scale and bias.  Takes TINY_FLAG_NO_AFFINE.
+    pub fn group_norm(&self, name: &str, x: &Tensor, groups: i64, epsilon: f64, no_affine: bool) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_group_norm(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), x.raw.as_ptr(), groups, epsilon, flags(&[(no_affine, 16384)]), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// tiny_instance_norm with its scale and bias.  Takes TINY_FLAG_NO_AFFINE.
+    pub fn instance_norm(&self, name: &str, x: &Tensor, epsilon: f64, no_affine: bool) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_instance_norm(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), x.raw.as_ptr(), epsilon, flags(&[(no_affine, 16384)]), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// In training each element is 0 with the probability p, the others are divided by 1 - p.
+    pub fn dropout(&self, x: &Tensor, p: f64) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_dropout(self.raw.as_ptr(), x.raw.as_ptr(), p, &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// `layers` layers of `hidden` elements along x \[steps, batch, inputs\], `dropout` in training between each two.  Outputs: y \[steps, batch, directions * hidden\]; the last states \[layers * directions, batch, hidden\]; those of an LSTM's cells.  It begins with the states `h` (may be NULL: zeros) and, of an LSTM, `c` (may be NULL with h).  Takes TINY_FLAG_NO_BIAS, TINY_FLAG_BIDIRECTIONAL and TINY_FLAG_BATCH_FIRST.
+    pub fn recurrent(&self, name: &str, kind: RecurrentKind, x: &Tensor, hidden: i64, layers: i64, dropout: f64, no_bias: bool, bidirectional: bool, batch_first: bool, h: Option<&Tensor>, c: Option<&Tensor>, output_count: usize) -> Result<Vec<Tensor>> {
+        let name = c_text(Some(name))?;
+        let mut outputs = vec![ptr::null_mut(); output_count];
+        check(unsafe { ffi::tiny_module_recurrent(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), kind.0, x.raw.as_ptr(), hidden, layers, dropout, flags(&[(no_bias, 8192), (bidirectional, 32768), (batch_first, 65536)]), h.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), c.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), outputs.as_mut_ptr(), outputs.len()) })?;
+        Ok(outputs.into_iter().map(|o| Tensor::from_raw(o, self.context.clone())).collect())
+    }
+
+    /// Attention of `heads` heads for query \[batch, queries, size\], key and value \[batch, keys, ..\], with projections before and after.  `mask` (may be NULL) broadcasts to \[batch, heads, queries, keys\]: bools, true where a query may look, or numbers that are added; `dropout` of the weights in training.  Takes TINY_FLAG_NO_BIAS and TINY_FLAG_CAUSAL.
+    pub fn attention(&self, name: &str, query: &Tensor, key: &Tensor, value: &Tensor, heads: i64, dropout: f64, no_bias: bool, causal: bool, mask: Option<&Tensor>) -> Result<Tensor> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_module_attention(self.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), query.raw.as_ptr(), key.raw.as_ptr(), value.raw.as_ptr(), heads, dropout, flags(&[(no_bias, 8192), (causal, 131072)]), mask.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_module_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Module {
+    /// Another reference to the same object.
+    fn clone(&self) -> Module {
+        unsafe { ffi::tiny_module_retain(self.raw.as_ptr()) }
+        Module::from_raw(self.raw.as_ptr(), self.context.clone())
     }
 }
 
@@ -2198,6 +2691,14 @@ impl Program {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_program_kernel_source(self.raw.as_ptr(), index, stage.as_ref().map_or(ptr::null(), |t| t.as_ptr()), &mut out) })?;
         Ok(Report::from_raw(out))
+    }
+
+    /// The program as C11 in three files of `directory`, which is made unless it is there: NAME.c, NAME.h and NAME.weights. They need no library but libm; NAME.h declares NAME_run and says what it takes: the inputs, outputs and variables as members of a structure, memory that the caller gives, and a function of the caller's that runs pieces on threads.  It keeps nothing between calls; what the program writes in place is a state, which the caller has.  Kernels are those that the context has compiled, with vectors as long as its isa's; with gcc and clang for the same processor they give the same bits, and elsewhere too.  A building call.  TINY_ERROR_INVALID_ARGUMENT unless `name` is an identifier of C; TINY_ERROR_UNSUPPORTED for a program that calls an operator of the caller's, for kernels whose structure the context does not have because their code came from the disk cache (compile with the option cache = 0), and in a build without the export.  Since 0.3.
+    pub fn export_c(&self, directory: &str, name: &str) -> Result<()> {
+        let directory = c_text(Some(directory))?;
+        let name = c_text(Some(name))?;
+        check(unsafe { ffi::tiny_program_export_c(self.raw.as_ptr(), directory.as_ref().map_or(ptr::null(), |t| t.as_ptr()), name.as_ref().map_or(ptr::null(), |t| t.as_ptr())) })?;
+        Ok(())
     }
 
     /// Seconds spent on importing and scheduling, on code generation, and on values computed once.

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "render/c/helpers.h"
+#include "render/c/natives.h"
 #include "render/c/types.h"
 
 namespace tiny::c {
@@ -35,6 +36,19 @@ constexpr const char* kBFloatOfFloat =
     "  return (bf16)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);\n"
     "}";
 
+// What gcc 12 must pass through, since it converts integers by lanes where they become more than
+// twice or less than half as wide; nothing where there is one step.
+DType middle_of(DType from, DType to) {
+  if (!from.is_int() || !(to.is_int() || to.is_float()) || to.is_narrow_float()) return to;
+  if (to.is_float()) return from.bits() < 32 ? kInt32.with_lanes(from.lanes) : to;
+  if (to.bits() > 2 * from.bits()) {
+    if (from.is_signed()) return (from.bits() == 8 ? kInt16 : kInt32).with_lanes(from.lanes);
+    return (from.bits() == 8 ? kUInt16 : kUInt32).with_lanes(from.lanes);
+  }
+  if (2 * to.bits() >= from.bits()) return to;
+  return (from.bits() == 64 ? kInt32 : kInt16).with_lanes(from.lanes);
+}
+
 bool is_half(DType dtype) {
   return dtype.is_narrow_float();
 }
@@ -47,7 +61,7 @@ void Helpers::bits_of_float() {
     write(
         "INLINE u32 bits_of_f32(f32 x) {\n"
         "  u32 bits;\n"
-        "  __builtin_memcpy(&bits, &x, sizeof bits);\n"
+        "  memcpy(&bits, &x, sizeof bits);\n"
         "  return bits;\n"
         "}");
 }
@@ -95,26 +109,73 @@ std::string Helpers::scalar_cast(DType from, DType to) {
 std::string Helpers::cast(DType from, DType to) {
   if (from.lanes == 1) return scalar_cast(from, to);
   if (from == to) return "";
-  // A lane of a mask is 0 or -1.
-  const std::string lane =
-      cat(scalar_cast(from.element(), to.element()), from.is_bool() ? "(a[l] & 1)" : "(a[l])");
-  return by_lane(cat(type(to), "_of_", type(from)), to, cat(type(from), " a"),
-                 cat(to.is_bool() ? "-" : "", lane));
+  if (to.is_bool())  // a mask as wide as the lanes
+    return by_lane(cat("mask_of_", type(from)), mask_of(from), cat(type(from), " a"),
+                   cat("-", scalar_cast(from.element(), kBool), "(AT(a, l))"));
+  const std::string t = type(to), f = type(from), name = cat(t, "_of_", f);
+  if (const DType middle = middle_of(from, to); middle != to) {
+    const std::string inner = cast(from, middle), outer = cast(middle, to);
+    const std::string steps =
+        fill("INLINE $0 $1($2 a) { return $3($4(a)); }", {t, name, f, outer, inner});
+    if (first(name)) write_native(native_cast(from, to), name, t, cat(f, " a"), steps);
+    return name;
+  }
+  const std::string lane = cat(scalar_cast(from.element(), to.element()), "(AT(a, l))");
+  const std::string otherwise = lanes_text(name, to, cat(f, " a"), lane);
+  if (from.is_float() && !is_half(from) && to.is_int()) return saturated(name, from, to, otherwise);
+  Natives natives = native_cast(from, to);
+  if (!is_half(from) && !is_half(to))
+    natives.push_back({"1", cat("__builtin_convertvector(a, ", t, ")")});
+  if (first(name)) write_native(natives, name, t, cat(f, " a"), otherwise);
+  return name;
+}
+
+// What is outside is converted as 0 and chosen afterwards; so is NaN.
+std::string Helpers::saturated(const std::string& name, DType from, DType to,
+                               const std::string& lanes) {
+  const std::string t = type(to), f = type(from), m = type(mask_of(from));
+  const std::string suffix = from.scalar == ScalarType::Float32 ? "f" : "";
+  const std::string high = cat("0x1p", to.bits() - (to.is_signed() ? 1 : 0), suffix);
+  const std::string low = to.is_signed() ? "-" + high : "0";
+  const std::string most = splat(to), choose = where(to);
+  const std::string above = resize_mask(mask_of(from), mask_of(to));
+  const DType direct = to.bits() < 32 ? kInt32.with_lanes(to.lanes) : to;
+  const std::string converted = type(direct), narrow = cast(direct, to);
+  if (!first(name)) return name;
+  const std::string portable = fill(
+                                   "INLINE $0 $1($2 a) {\n"
+                                   "  const $3 inside = ($3)((a > $4) & (a < $5));\n"
+                                   "  const $2 kept = ($2)(($3)a & inside);\n"
+                                   "  const $0 numbers = $6(__builtin_convertvector(kept, $7));\n",
+                                   {t, name, f, m, low, high, narrow, converted}) +
+                               fill(
+                                   "  const $0 r = $1($2(($3)(a >= $4)), $5($6), numbers);\n"
+                                   "  return $1($2(($3)(a <= $7)), $5($8), r);\n"
+                                   "}",
+                                   {t, choose, above, m, high, most, literal(to, highest_bits(to)),
+                                    low, literal(to, lowest_bits(to))});
+  write_native(native_cast(from, to), name, t, cat(f, " a"),
+               cat("#ifdef VECTORS\n", portable, "\n#else\n", lanes, "\n#endif"));
+  return name;
+}
+
+std::string Helpers::cast_of_mask(DType mask, DType to) {
+  return by_lane(cat(type(to), "_of_bools_", type(mask)), to, cat(type(mask), " a"),
+                 cat(scalar_cast(kBool, to.element()), "((b8)(AT(a, l) & 1))"));
 }
 
 std::string Helpers::bitcast(DType from, DType to) {
   if (from == to) return "";
   if (from.is_bool() || to.is_bool()) return cast(from, to);
-  if (from.lanes > 1) return cat("(", type(to), ")");
-  const std::string name = cat(type_name(to), "_bits_of_", type_name(from));
+  const std::string t = type(to), f = type(from), name = cat(t, "_bits_of_", f);
   if (first(name))
     write(
         fill("INLINE $0 $1($2 x) {\n"
              "  $0 r;\n"
-             "  __builtin_memcpy(&r, &x, sizeof r);\n"
+             "  memcpy(&r, &x, sizeof r);\n"
              "  return r;\n"
              "}",
-             {type_name(to), name, type_name(from)}));
+             {t, name, f}));
   return name;
 }
 

@@ -1,6 +1,10 @@
 // The static functions and type definitions that a translation unit needs, written when first asked
 // for.  Each method returns the name of a function that does the op on such operands;
 // docs/semantics.md says what they compute.
+//
+// Whoever renders gives vectors of bools as masks: their dtype is that of their lanes (mask_of).
+// Everything is written twice where it must be: with GNU vectors, and lane by lane for compilers
+// that have none (preamble.h).
 #pragma once
 
 #include <set>
@@ -9,6 +13,7 @@
 #include "ir/dot.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "render/c/natives.h"
 
 namespace tiny::c {
 
@@ -25,22 +30,33 @@ class Helpers {
   // The expression of an elementwise op other than Where, Cast and Bitcast.
   std::string arithmetic(Op op, DType operand, const std::string& a, const std::string& b = "",
                          const std::string& c = "");
-  std::string dot(DotKind kind, DType sum);   // (words, words, sum)
-  std::string where(DType dtype);             // (condition, a, b)
-  std::string cast(DType from, DType to);     // (x)
-  std::string bitcast(DType from, DType to);  // (x)
-  std::string splat(DType dtype);             // (x)
-  std::string ramp(DType dtype);              // (first, step)
-  std::string lane_range(DType dtype);        // (low, high)
-  std::string fold(Op op, DType dtype);       // (vector)
-  std::string check(DType condition);         // (status word, condition, number, position)
+  // The same of masks.
+  std::string mask_arithmetic(Op op, DType mask, const std::string& a, const std::string& b = "");
+  std::string dot(DotKind kind, DType sum);        // (words, words, sum)
+  std::string where(DType dtype);                  // (mask_of(dtype), a, b)
+  std::string cast(DType from, DType to);          // (x); of bools, one lane
+  std::string bitcast(DType from, DType to);       // (x)
+  std::string resize_mask(DType from, DType to);   // (mask)
+  std::string cast_of_mask(DType mask, DType to);  // (mask), to numbers
+  std::string splat(DType dtype);                  // (x)
+  std::string ramp(DType dtype);                   // (first, step)
+  std::string lane_range(DType mask);              // (low, high)
+  std::string fold(Op op, DType dtype);            // (vector)
+  std::string fold_of_mask(Op op, DType mask);     // (mask)
+  std::string check();                             // (status word, b8, number, position)
+  std::string check_of_mask(DType mask);           // the same
   // A constant, with what it needs.
   std::string constant(DType dtype, uint64_t bits);
 
   // (address [, stride in bytes] [, mask]), (address, indices [, mask]), and for stores the value
-  // after the address.
+  // after the address.  The mask is mask_of(dtype); of bools, value and mask are of bytes.
   std::string load(DType dtype, bool strided, bool masked);
   std::string store(DType dtype, bool strided, bool masked);
+  // Of adjacent lanes: (address [, value], mask).
+  std::string adjacent_masked(bool is_load, DType dtype);
+  // Of every second lane: (address [, mask]), where `has_second_lanes` says so.
+  std::string load_second_lanes(DType dtype, bool masked);
+  static bool has_second_lanes(DType dtype, bool masked);
   std::string gather(DType dtype, bool masked);
   std::string scatter(DType dtype, bool masked);
 
@@ -48,25 +64,41 @@ class Helpers {
   // True the first time: the caller then writes the definition.
   bool first(const std::string& name) { return known_.insert(name).second; }
   void write(const std::string& definition) { text_ += definition + "\n"; }
+  // A definition for GNU vectors, and one that does without.
+  void write_both(const std::string& with_vectors, const std::string& without);
 
+  // The instruction where there is one, else the portable text.
+  void write_native(const Natives& natives, const std::string& name, const std::string& type,
+                    const std::string& parameters, const std::string& otherwise);
+
+  std::string infix(Op op, DType dtype);
   std::string scalar_function(Op op, DType dtype);
   std::string flip_sign(DType dtype);
   std::string scalar_cast(DType from, DType to);
   std::string half_cast(DType from, DType to);
+  std::string saturated(const std::string& name, DType from, DType to, const std::string& lanes);
   void bits_of_float();
   std::string vector_function(Op op, DType dtype);
   std::string vector_shift(Op op, DType dtype);
-  // A function whose result's lane l is the expression `lane`, where `condition` holds, else 0.
+  std::string vector_maximum(Op op, DType dtype);
+  std::string complement(DType dtype);
+  // The text of a function whose result's lane l is the expression `lane`, where `condition` holds,
+  // else 0.
+  std::string lanes_text(const std::string& name, DType result, const std::string& parameters,
+                         const std::string& lane, const std::string& condition = "",
+                         const std::string& before = "");
+  // The same, written if it is not known; its name.
   std::string by_lane(const std::string& name, DType result, const std::string& parameters,
                       const std::string& lane, const std::string& condition = "",
                       const std::string& before = "");
-  std::string each_lane(const std::string& name, DType dtype, int operands,
-                        const std::string& function);
+  std::string each_lane_text(const std::string& name, DType dtype, int operands,
+                             const std::string& function);
   std::string lane_access(const std::string& name, DType dtype, const std::string& value,
                           const std::string& where, const std::string& place, bool masked);
   std::string load_now(DType dtype);
   std::string comparison(Op op, DType operand);
-  std::string mask_expression(Op op, const std::string& a, const std::string& b);
+  std::string halving(const std::string& name, DType dtype, const std::string& half,
+                      const std::string& step, const std::string& last);
 
   std::set<std::string> known_;
   std::string text_;

@@ -6,109 +6,173 @@
 // reads all lanes.
 #include "base/text.h"
 #include "render/c/helpers.h"
+#include "render/c/natives.h"
 #include "render/c/types.h"
 
 namespace tiny::c {
 namespace {
 
-// A bool in memory is 0 or 1, a lane of a mask 0 or -1.
-const char* sign(DType dtype) {
-  return dtype.is_bool() ? "-" : "";
+// A vector of bools has the type of its bytes, but not their form in memory.
+std::string access_name(DType dtype) {
+  return dtype.is_bool() && dtype.lanes > 1 ? cat("b8x", dtype.lanes) : type_name(dtype);
 }
 
 }  // namespace
 
 std::string Helpers::load(DType dtype, bool strided, bool masked) {
   const std::string t = type(dtype);
-  if (dtype.lanes == 1) {
-    const std::string name = cat("load_", t);
-    if (first(name))
-      write(
-          fill("INLINE $0 $1(address p) {\n"
-               "  $0 x;\n"
-               "  __builtin_memcpy(&x, (const void *)p, sizeof x);\n"
-               "  return x;\n"
-               "}",
-               {t, name}));
-    return name;
-  }
-  if (!strided && !masked) {
-    const std::string name = cat("load_", t);
-    if (first(name))
-      write(
-          fill("INLINE $0 $1(address p) {\n"
-               "  $0 x$2;\n"
-               "  __builtin_memcpy(&x, (const void *)p, $3);\n"
-               "  return $4x;\n"
-               "}",
-               {t, name, padded_lanes(dtype) > dtype.lanes ? " = {0}" : "",
-                std::to_string(dtype.lanes * dtype.bytes()), sign(dtype)}));
-    return name;
-  }
-  return lane_access(cat(masked ? "load_masked_" : "load_strided_", t), dtype, "", ", i64 stride",
-                     "p + l * stride", masked);
+  if (dtype.lanes > 1 && (strided || masked))
+    return lane_access(cat(masked ? "load_masked_" : "load_strided_", access_name(dtype)), dtype,
+                       "", ", i64 stride", "p + (address)l * (address)stride", masked);
+  const std::string name = cat("load_", access_name(dtype));
+  if (dtype.lanes > 1 && dtype.is_bool())
+    return by_lane(name, dtype, "address p", "-bytes[l]", "",
+                   fill("  b8 bytes[$0];\n  memcpy(bytes, (const void *)p, sizeof bytes);\n",
+                        {std::to_string(dtype.lanes)}));
+  if (first(name))
+    write(
+        fill("INLINE $0 $1(address p) {\n"
+             "  $0 x$2;\n"
+             "  memcpy(&x, (const void *)p, $3);\n"
+             "  return x;\n"
+             "}",
+             {t, name, padded_lanes(dtype) > dtype.lanes ? cat(" = ", splat(dtype), "(0)") : "",
+              std::to_string(dtype.lanes * dtype.bytes())}));
+  return name;
 }
 
 std::string Helpers::store(DType dtype, bool strided, bool masked) {
   const std::string t = type(dtype);
-  if (dtype.lanes == 1 || (!strided && !masked)) {
-    const std::string name = cat("store_", t);
-    const bool mask = dtype.is_bool() && dtype.lanes > 1;
-    if (first(name))
-      write(fill(
-          "INLINE void $0(address p, $1 x) {\n"
-          "$2"
-          "  __builtin_memcpy((void *)p, &x, $3);\n"
-          "}",
-          {name, t, mask ? "  x = x & 1;\n" : "", std::to_string(dtype.lanes * dtype.bytes())}));
-    return name;
-  }
-  return lane_access(cat(masked ? "store_masked_" : "store_strided_", t), dtype, cat(", ", t, " x"),
-                     ", i64 stride", "p + l * stride", masked);
+  if (dtype.lanes > 1 && (strided || masked))
+    return lane_access(cat(masked ? "store_masked_" : "store_strided_", access_name(dtype)), dtype,
+                       cat(", ", t, " x"), ", i64 stride", "p + (address)l * (address)stride",
+                       masked);
+  const std::string name = cat("store_", access_name(dtype));
+  const std::string bytes = std::to_string(dtype.lanes * dtype.bytes());
+  if (!first(name)) return name;
+  if (dtype.lanes > 1 && dtype.is_bool())
+    write(
+        fill("INLINE void $0(address p, $1 x) {\n"
+             "  b8 bytes[$2];\n"
+             "  for (int l = 0; l < $2; ++l) bytes[l] = (b8)(AT(x, l) & 1);\n"
+             "  memcpy((void *)p, bytes, $2);\n"
+             "}",
+             {name, t, bytes}));
+  else
+    write(fill("INLINE void $0(address p, $1 x) { memcpy((void *)p, &x, $2); }", {name, t, bytes}));
+  return name;
 }
 
 std::string Helpers::gather(DType dtype, bool masked) {
-  const std::string t = type(dtype), index = type(kInt64.with_lanes(dtype.lanes));
-  return lane_access(cat(masked ? "gather_masked_" : "gather_", t), dtype, "",
-                     cat(", ", index, " index"), cat("p + index[l] * ", dtype.bytes()), masked);
+  const std::string index = type(kInt64.with_lanes(dtype.lanes));
+  return lane_access(cat(masked ? "gather_masked_" : "gather_", access_name(dtype)), dtype, "",
+                     cat(", ", index, " index"), cat("p + (address)AT(index, l) * ", dtype.bytes()),
+                     masked);
 }
 
 std::string Helpers::scatter(DType dtype, bool masked) {
   const std::string t = type(dtype), index = type(kInt64.with_lanes(dtype.lanes));
-  return lane_access(cat(masked ? "scatter_masked_" : "scatter_", t), dtype, cat(", ", t, " x"),
-                     cat(", ", index, " index"), cat("p + index[l] * ", dtype.bytes()), masked);
+  return lane_access(cat(masked ? "scatter_masked_" : "scatter_", access_name(dtype)), dtype,
+                     cat(", ", t, " x"), cat(", ", index, " index"),
+                     cat("p + (address)AT(index, l) * ", dtype.bytes()), masked);
 }
 
 // One lane after the other: a load if there is no value parameter.
 std::string Helpers::lane_access(const std::string& name, DType dtype, const std::string& value,
                                  const std::string& where, const std::string& place, bool masked) {
-  const bool is_load = value.empty();
-  std::string parameters = cat(value, where);
-  if (masked) parameters += cat(", ", type(kBool.with_lanes(dtype.lanes)), " mask");
+  const bool is_load = value.empty(), is_bool = dtype.is_bool();
+  std::string parameters = cat("address p", value, where);
+  if (masked) parameters += cat(", ", type(mask_of(dtype)), " mask");
   const std::string lane = !is_load ? store(dtype.element(), false, false)
                            : masked ? load_now(dtype.element())
                                     : load(dtype.element(), false, false);
-  const std::string condition = masked ? "if (mask[l]) " : "";
+  const std::string condition = masked ? "if (AT(mask, l)) " : "";
+  std::string text;
   if (is_load)
-    return by_lane(name, dtype, cat("address p", parameters),
-                   cat(sign(dtype), lane, "(", place, ")"), condition);
+    text = lanes_text(name, dtype, parameters, cat(is_bool ? "-" : "", lane, "(", place, ")"),
+                      condition);
+  else
+    text = fill(
+        "INLINE void $0($1) {\n"
+        "  for (int l = 0; l < $2; ++l)\n"
+        "    $3$4($5, $6);\n"
+        "}",
+        {name, parameters, std::to_string(dtype.lanes), condition, lane, place,
+         is_bool ? "(b8)(AT(x, l) & 1)" : "AT(x, l)"});
+  if (first(name)) write(text);
+  return name;
+}
+
+std::string Helpers::adjacent_masked(bool is_load, DType dtype) {
+  const std::string t = type(dtype), m = type(mask_of(dtype));
+  const std::string name = cat(is_load ? "load_lanes_" : "store_lanes_", access_name(dtype));
+  const std::string lanes = is_load ? load(dtype, false, true) : store(dtype, false, true);
+  const std::string parameters = cat("address p, ", is_load ? "" : cat(t, " x, "), m, " mask");
+  const std::string bytes = std::to_string(dtype.bytes());
+  const std::string otherwise = is_load ? fill("INLINE $0 $1($2) { return $3(p, $4, mask); }",
+                                               {t, name, parameters, lanes, bytes})
+                                        : fill("INLINE void $0($1) { $2(p, x, $3, mask); }",
+                                               {name, parameters, lanes, bytes});
   if (first(name))
-    write(
-        fill("INLINE void $0(address p$1) {\n"
-             "  for (int l = 0; l < $2; ++l)\n"
-             "    $3$4($5, $6x[l]);\n"
-             "}",
-             {name, parameters, std::to_string(dtype.lanes), condition, lane, place, sign(dtype)}));
+    write_native(native_masked(is_load, dtype), name, is_load ? t : "void", parameters, otherwise);
+  return name;
+}
+
+bool Helpers::has_second_lanes(DType dtype, bool masked) {
+  if (dtype.is_bool() || padded_lanes(dtype) != dtype.lanes || dtype.lanes < 4) return false;
+  return !masked || !native_masked(true, dtype).empty();
+}
+
+// Every second lane: of two vectors, of which the other lanes are left out.  Without a mask the
+// second one begins an element early, so that nothing behind the last lane is read.
+std::string Helpers::load_second_lanes(DType dtype, bool masked) {
+  const std::string t = type(dtype), m = type(mask_of(dtype)),
+                    bytes = std::to_string(dtype.bytes());
+  const std::string name = cat(masked ? "load_masked_2_" : "load_strided_2_", access_name(dtype));
+  const std::string lanes = load(dtype, true, masked);
+  const std::string adjacent = masked ? adjacent_masked(true, dtype) : load(dtype, false, false);
+  if (!first(name)) return name;
+  const auto n = dtype.lanes;
+  std::string low, high, evens;
+  for (int64_t l = 0; l < n; ++l) {
+    low += cat(", ", l % 2 == 0 ? l / 2 : n);
+    high += cat(", ", l % 2 == 0 ? n / 2 + l / 2 : n);
+    evens += cat(", ", 2 * l < n || masked ? 2 * l : 2 * l + 1);
+  }
+  const std::string parameters = masked ? cat("address p, ", m, " mask") : std::string("address p");
+  const std::string with =
+      masked ? fill(
+                   "  const $0 none = {0};\n"
+                   "  const $1 a = $2(p, __builtin_shufflevector(mask, none$3));\n"
+                   "  const $1 b = $2(p + sizeof a, __builtin_shufflevector(mask, none$4));\n",
+                   {m, t, adjacent, low, high})
+             : fill("  const $0 a = $1(p), b = $1(p + sizeof a - $2);\n", {t, adjacent, bytes});
+  write(
+      fill("#if defined(SHUFFLES)$0\n"
+           "INLINE $1 $2($3) {\n"
+           "$4"
+           "  return __builtin_shufflevector(a, b$5);\n"
+           "}\n"
+           "#else\n"
+           "INLINE $1 $2($3) { return $6(p, 2 * $7$8); }\n"
+           "#endif",
+           {masked ? cat(" && ", native_masked(true, dtype)[0].guard) : std::string(), t, name,
+            parameters, with, evens, lanes, bytes, masked ? ", mask" : ""}));
   return name;
 }
 
 std::string Helpers::load_now(DType dtype) {
   const std::string t = type(dtype), name = cat("load_now_", t);
+  const std::string otherwise = load(dtype, false, false);
   if (first(name))
     write(
-        fill("typedef $0 anywhere_$0 __attribute__((aligned(1), may_alias));\n"
-             "INLINE $0 $1(address p) { return *(const volatile anywhere_$0 *)p; }",
-             {t, name}));
+        fill("#if defined(__GNUC__)\n"
+             "ANYWHERE($0)\n"
+             "INLINE $0 $1(address p) { return *(const volatile anywhere_$0 *)p; }\n"
+             "#else\n"
+             "INLINE $0 $1(address p) { return $2(p); }\n"
+             "#endif",
+             {t, name, otherwise}));
   return name;
 }
 

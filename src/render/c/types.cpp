@@ -41,7 +41,51 @@ std::string signed_literal(int64_t value, int64_t bits) {
   return cat("(", value, suffix, ")");
 }
 
+// "trunc_div" of "TruncDiv".
+std::string lower(const char* name) {
+  std::string out;
+  for (const char* p = name; *p; ++p) {
+    const bool upper = *p >= 'A' && *p <= 'Z';
+    if (upper && p != name) out += '_';
+    out += upper ? static_cast<char>(*p - 'A' + 'a') : *p;
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string word_of(Op op) {
+  return lower(info(op).name);
+}
+
+const char* symbol_of(Op op) {
+  switch (op) {
+    case Op::Add:
+      return "+";
+    case Op::Sub:
+      return "-";
+    case Op::Mul:
+      return "*";
+    case Op::Div:
+      return "/";
+    case Op::And:
+      return "&";
+    case Op::Or:
+      return "|";
+    case Op::Xor:
+      return "^";
+    case Op::Less:
+      return "<";
+    case Op::LessEqual:
+      return "<=";
+    case Op::Equal:
+      return "==";
+    case Op::NotEqual:
+      return "!=";
+    default:
+      return nullptr;
+  }
+}
 
 int64_t padded_lanes(DType dtype) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint32_t>(dtype.lanes)));
@@ -51,7 +95,7 @@ std::string type_name(DType dtype) {
   const char* one = "";
   switch (dtype.scalar) {
     case ScalarType::Bool:
-      one = dtype.lanes == 1 ? "b8" : "m8";
+      one = dtype.lanes == 1 ? "b8" : "i8";
       break;
     case ScalarType::Int8:
       one = "i8";
@@ -99,13 +143,31 @@ std::string type_name(DType dtype) {
   return dtype.lanes == 1 ? std::string(one) : cat(one, "x", dtype.lanes);
 }
 
+DType unsigned_of(DType dtype) {
+  const int64_t bits = dtype.bits();
+  return (bits == 8    ? kUInt8
+          : bits == 16 ? kUInt16
+          : bits == 32 ? kUInt32
+                       : kUInt64)
+      .with_lanes(dtype.lanes);
+}
+
+DType mask_of(DType dtype) {
+  const int64_t bits = dtype.bits();
+  return (bits == 8    ? kInt8
+          : bits == 16 ? kInt16
+          : bits == 32 ? kInt32
+                       : kInt64)
+      .with_lanes(dtype.lanes);
+}
+
 std::string literal(DType dtype, uint64_t bits) {
   switch (dtype.scalar) {
     case ScalarType::Float32:
-      return float_literal(std::bit_cast<float>(static_cast<uint32_t>(bits)), bits, "f",
-                           "__builtin_inff()", "f32_of_bits", "u");
+      return float_literal(std::bit_cast<float>(static_cast<uint32_t>(bits)), bits, "f", "INFINITY",
+                           "f32_of_bits", "u");
     case ScalarType::Float64:
-      return float_literal(std::bit_cast<double>(bits), bits, "", "__builtin_inf()", "f64_of_bits",
+      return float_literal(std::bit_cast<double>(bits), bits, "", "(f64)INFINITY", "f64_of_bits",
                            "ull");
     case ScalarType::Float16:
     case ScalarType::BFloat16:

@@ -1,0 +1,20 @@
+#include "tensor/alias.h"
+
+#include <vector>
+
+#include "shape/shape.h"
+#include "tensor/elementwise.h"
+
+namespace tiny {
+
+Tensor detach(const Tensor& a) {
+  return a.with(make_alias(a.node(), AliasKind::Detached));
+}
+
+Tensor recompute(const Tensor& a, std::span<const Tensor> kept) {
+  std::vector<UOp> begins;
+  for (const Tensor& k : kept) begins.push_back(k.node());
+  return a.with(make_alias(contiguous(a).node(), AliasKind::Recomputed, begins));
+}
+
+}  // namespace tiny
