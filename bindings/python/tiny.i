@@ -118,11 +118,35 @@ static void watch_no_more(void) {
     sigaction(SIGINT, &watch.before, NULL);
 }
 
+/* What a signal's handler has raised in a function of Python's that the library called
+   (KeyboardInterrupt, SystemExit: no Exception): it ends the library's call, which raises it. */
+static struct {
+  PyObject *type, *value, *trace;
+} kept;
+
+static int keep_interrupt(void) {
+  if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_Exception) ||
+      PyThread_get_thread_ident() != main_thread)
+    return 0;
+  Py_XDECREF(kept.type);
+  Py_XDECREF(kept.value);
+  Py_XDECREF(kept.trace);
+  PyErr_Fetch(&kept.type, &kept.value, &kept.trace);
+  return 1;
+}
+
+static void raise_kept(void) {
+  if (kept.type == NULL || PyThread_get_thread_ident() != main_thread) return;
+  PyErr_Restore(kept.type, kept.value, kept.trace);
+  kept.type = kept.value = kept.trace = NULL;
+}
+
 /* Not 0: a handler has raised, and the exception is this thread's. */
 static int32_t poll_signals(void) {
   PyGILState_STATE state;
   int failed;
   if (PyThread_get_thread_ident() != main_thread) return 0;
+  if (kept.type != NULL) return 1;
   if (watch.is_on && !watch.came) return 0;
   if (!Py_IsInitialized() || _Py_IsFinalizing()) return 1;
   if (!watch.is_on) watch_interrupt();
@@ -141,6 +165,7 @@ static int32_t poll_signals(void) {
 %typemap(out) tiny_status {
   if (watch.is_on) watch_no_more();
   /* A signal's handler may have raised meanwhile. */
+  raise_kept();
   if ($1 != TINY_OK || PyErr_Occurred()) {
     if (!PyErr_Occurred()) raise_status($1);
     SWIG_fail;
@@ -324,7 +349,7 @@ static int enter(inside *python) {
 
 /* An exception of the function has nobody to catch it: it is told as those of __del__ are. */
 static void leave(inside *python, PyObject *function) {
-  if (PyErr_Occurred()) PyErr_WriteUnraisable(function);
+  if (!keep_interrupt() && PyErr_Occurred()) PyErr_WriteUnraisable(function);
   PyErr_Restore(python->type, python->value, python->trace);
   PyGILState_Release(python->state);
 }
@@ -436,6 +461,7 @@ static int32_t call_progress(void *user, const char *what, int64_t done, int64_t
 static tiny_status call_failed(tiny_custom_call *call) {
   PyObject *type, *value, *trace, *text = NULL, *number = NULL;
   tiny_status status = TINY_ERROR_INVALID_ARGUMENT;
+  if (keep_interrupt()) return TINY_ERROR_CANCELLED;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   if (value != NULL && error_class != NULL && PyObject_IsInstance(value, error_class) == 1)

@@ -151,6 +151,16 @@ class Ending(unittest.TestCase):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(1)
 
+    def test_ctrl_c_in_a_function_that_is_called(self):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        for functions in ({"poll": interrupt}, {"progress": interrupt}, {"log": interrupt, "debug": 2}):
+            with Unraisable() as seen, self.assertRaises(KeyboardInterrupt):
+                long_sum(tiny.Context(cache=0, **functions)).item()
+            self.assertEqual(seen, [], functions)
+        self.assertEqual(total(tiny.Context(), 10), 45)
+
     def test_ctrl_c_ends_waiting_for_another_thread(self):
         for own_poll in (False, True):
             context = tiny.Context(poll=lambda: False) if own_poll else tiny.Context()
