@@ -16,14 +16,17 @@ import models
 import regret
 import sharing
 import sizes
+import train
 from report import missed
 
 PARTS = {"kernels": kernels.run, "models": models.run, "compile": compiling.run,
          "sharing": sharing.run, "sizes": sizes.run, "ladder": ladder.run,
-         "joins": joins.run, "batches": batches.run, "regret": regret.run}  # fmt: skip
+         "joins": joins.run, "batches": batches.run, "train": train.run,
+         "regret": regret.run}  # fmt: skip
 TITLES = {"kernels": "Kernels", "models": "Models", "compile": "Compiling and replaying",
           "sharing": "Sharing the machine", "sizes": "Run-time sizes", "ladder": "The ladder",
-          "joins": "Joins", "batches": "Batches", "regret": "Regret"}  # fmt: skip
+          "joins": "Joins", "batches": "Batches", "train": "Training steps",
+          "regret": "Regret"}  # fmt: skip
 FIGURES = "## Figures\n"  # what is below it in a document is made by --write
 QUICK_DURATION = 0.1
 
@@ -86,7 +89,7 @@ def main():
     texts = [f"{result['date'][:10]}, {result['cpu']}, `{result['command']}`, "
              f"revision {result['revision']}\n"]
     print(texts[0])
-    left_out = {"regret"} | ({"ladder", "joins", "batches"} if arguments.quick else set())
+    left_out = {"regret"} | ({"ladder", "joins", "batches", "train"} if arguments.quick else set())
     everything = [name for name in PARTS if name not in left_out]
     for name in everything if arguments.part == "all" else [arguments.part]:
         result[name], text = PARTS[name](arguments)
