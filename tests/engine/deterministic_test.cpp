@@ -1,6 +1,7 @@
 // The option "deterministic": the same bits with any number of threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "autograd/gradient.h"
@@ -156,20 +157,27 @@ class RandomGraph : public testing::Choices {
         return below(2) ? relu(y) : y - mean(y, {0, 2, 3}, true);
       }
       case 1: {
-        const int64_t steps = size_between(1, 11);
-        const Tensor x = given({size_between(1, 9), steps}, by);
-        return softmax(matmul(x, given({steps, size_between(1, 9)}, by)), below(2));
+        const int64_t steps = size_between(8, 12);
+        const int64_t rows = fitting(size_between(1, 8), steps);
+        const int64_t columns = fitting(size_between(1, 8), steps);
+        const Tensor x = given({rows, steps}, by);
+        return softmax(matmul(x, given({steps, columns}, by)), below(2));
       }
       case 2: {
-        const int64_t width = size_between(1, 12);
-        const Tensor x = given({size_between(1, 9), width}, by);
+        const int64_t width = size_between(1, 10), rows = fitting(size_between(16, 10), width);
+        const Tensor x = given({rows, width}, by);
         return layer_norm(x, given({width}, by), given({width}, by));
       }
       default: {
-        const Tensor x = given({size_between(1, 5), size_between(1, 7), size_between(1, 7)}, by);
+        const int64_t columns = size_between(1, 10), rows = size_between(1, 10);
+        const Tensor x = given({fitting(size_between(1, 8), rows * columns), rows, columns}, by);
         return sum(exp(x), {below(3)}) * mean(x, {0, 1, 2});
       }
     }
+  }
+  // At most `rows`, of so many elements each, that tests have the time for.
+  static int64_t fitting(int64_t rows, int64_t elements) {
+    return std::clamp<int64_t>((int64_t{1} << 20) / elements, 1, rows);
   }
 
   Ref<Context> context_;
