@@ -53,10 +53,13 @@ Code to_code(Rendered rendered) {
   return code;
 }
 
+// What is measured is never twice the same, and other choices are other bits.
 void check_deterministic(const Flags& flags) {
-  require(flags.deterministic == 0 || flags.beam == 0, Status::InvalidArgument,
-          "options deterministic=1 and beam=", flags.beam,
-          ": a search chooses by time, and other choices are other bits");
+  if (flags.deterministic == 0) return;
+  require(flags.beam == 0, Status::InvalidArgument, "options deterministic=1 and beam=", flags.beam,
+          ": a search chooses by time");
+  require(flags.processor != "measure", Status::InvalidArgument,
+          "options deterministic=1 and processor=measure: choices would follow what is measured");
 }
 
 // Those that give what the products and sums would, and the others where they are allowed.
@@ -150,7 +153,8 @@ class CpuBackend : public Backend {
         assumed_cores(flags, flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores);
     if (flags.processor == "measure")
       static_cast<Rates&>(machine_) = measure_speeds(*this, machine_, StopSignal());
-    else if (flags.processor == "auto" && !find_processor(facts.vendor, facts.family, facts.model))
+    else if (flags.processor == "auto" && flags.deterministic == 0 &&
+             !find_processor(facts.vendor, facts.family, facts.model))
       static_cast<Rates&>(machine_) = cached_speeds(*this, machine_, facts.brand, flags);
   }
   Device& device() override { return *device_; }

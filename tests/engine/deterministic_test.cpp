@@ -18,6 +18,7 @@
 #include "tensor/window.h"
 #include "tests/support/context.h"
 #include "tests/support/environment.h"
+#include "tests/support/failure.h"
 #include "tests/support/random_kernels.h"
 #include "tests/support/tensors.h"
 
@@ -194,11 +195,16 @@ TEST(Deterministic, RandomGraphs) {
   }
 }
 
-TEST(Deterministic, AndASearchByTimeExcludeEachOther) {
-  Flags flags = testing::flags_for("cpu");
-  flags.deterministic = 1;
-  flags.beam = 2;
-  EXPECT_THROW(make_ref<Context>(flags), Error);
+TEST(Deterministic, NothingIsChosenByTime) {
+  Flags searching = testing::flags_for("cpu");
+  searching.deterministic = 1;
+  Flags measuring = searching;
+  searching.beam = 2;
+  measuring.processor = "measure";
+  testing::expect_failure(testing::failure_of([&] { make_ref<Context>(searching); }),
+                          Status::InvalidArgument, {"deterministic", "beam=2"});
+  testing::expect_failure(testing::failure_of([&] { make_ref<Context>(measuring); }),
+                          Status::InvalidArgument, {"deterministic", "processor=measure"});
 }
 
 }  // namespace
