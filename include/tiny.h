@@ -211,10 +211,11 @@ typedef struct tiny_cancel tiny_cancel;   /* ends work early */
 
 TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
-/* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "debug" (0..7), "beam", "noopt",
-   "spec", "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see
-   tiny_model_load), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large
-   buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the
+/* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "deterministic" (1: results are the
+   same bits with any number of threads, on one machine; not with "beam"), "debug" (0..7), "beam", "noopt", "spec",
+   "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load),
+   "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and
+   whose memory waits for the next ones; 268435456 if not set, and never more beside the
    buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others
    on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each
    TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers, of files that are read into memory and

@@ -25,7 +25,7 @@ std::string info_json(tiny::Context& context) {
   tiny::JsonWriter json;
   json.begin_object().key("device").text(context.device().name());
   json.key("isa").text(target.isa == tiny::Isa::Generic ? "" : target.name);
-  json.key("threads").integer(target.cores);
+  json.key("threads").integer(context.backend().threads());
   json.key("memory_limit").integer(context.flags().memory_limit);
   json.key("memory_used").integer(context.device().memory().used());
   json.key("memory_kept").integer(context.device().kept_bytes());

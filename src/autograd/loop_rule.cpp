@@ -83,6 +83,7 @@ class LoopRule {
     for (const UOp& u : body_.outside())
       if (changes_(u)) shared_.push_back(u);
     find_changing_steps();
+    find_unread_states();
   }
 
   std::vector<std::pair<UOp, UOp>> run() {
@@ -104,6 +105,7 @@ class LoopRule {
         r.is_backwards.push_back(scan_part(step).reverse ? 0 : 1);
     }
     for (const UOp& u : shared_) r.state.push_back(zeros_of(u));
+    for (const size_t k : unread_) r.state.push_back(tensor(reached_.states[k]));
     const RecurrenceResult made =
         recur(context_, r, [&](const RecurrenceStep& now) { return step_back(now); });
     std::vector<std::pair<UOp, UOp>> given;
@@ -141,6 +143,16 @@ class LoopRule {
     }
   }
   bool is_changing(const UOp& step) const { return changing_.contains(step.node()); }
+
+  // States that no step reads: what reached the last one is the last step's alone.
+  void find_unread_states() {
+    for (size_t k = 0; k < body_.loop().states; ++k) {
+      const bool is_read = std::ranges::any_of(body_.steps(), [&](const UOp& step) {
+        return scan_part(step).kind == Kind::State && scan_part(step).index == k;
+      });
+      if (!is_read && reached_.states[k]) unread_.push_back(k);
+    }
+  }
 
   Tensor tensor(const UOp& node) const { return Tensor(context_, node); }
   Tensor zeros_of(const UOp& u) const { return full(context_, u.dtype(), shape_of(u), 0); }
@@ -241,6 +253,9 @@ class LoopRule {
       if (is_changing(step) && scan_part(step).kind == Kind::State)
         backward.reach(values[loop.outputs + scan_part(step).index],
                        Adjoint(now.state[state++].node()));
+    for (size_t i = 0; i < unread_.size(); ++i)
+      backward.reach(values[loop.outputs + unread_[i]],
+                     Adjoint(now.state[state + shared_.size() + i].node()));
     backward.run();
     RecurrenceResult out;
     for (size_t i = 0; i < steps; ++i) {
@@ -255,6 +270,8 @@ class LoopRule {
       const Tensor& sum = now.state[state++];
       out.state.push_back(slope ? add(sum, tensor(slope)) : sum);
     }
+    for (; state < now.state.size(); ++state)  // the steps before have none of it
+      out.state.push_back(zeros_of(now.state[state].node()));
     return out;
   }
 
@@ -262,8 +279,9 @@ class LoopRule {
   Body body_;
   const LoopAdjoints& reached_;
   const Changes& changes_;
-  std::vector<UOp> shared_;  // outside of the steps, of what is asked for
-  NodeSet changing_;         // of the body's steps
+  std::vector<UOp> shared_;     // outside of the steps, of what is asked for
+  NodeSet changing_;            // of the body's steps
+  std::vector<size_t> unread_;  // states of which something reached the last
   std::vector<Sequence> history_;
   std::vector<size_t> upstream_;  // outputs that something reached
 };

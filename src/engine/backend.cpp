@@ -53,6 +53,15 @@ Code to_code(Rendered rendered) {
   return code;
 }
 
+// What is measured is never twice the same, and other choices are other bits.
+void check_deterministic(const Flags& flags) {
+  if (flags.deterministic == 0) return;
+  require(flags.beam == 0, Status::InvalidArgument, "options deterministic=1 and beam=", flags.beam,
+          ": a search chooses by time");
+  require(flags.processor != "measure", Status::InvalidArgument,
+          "options deterministic=1 and processor=measure: choices would follow what is measured");
+}
+
 // Those that give what the products and sums would, and the others where they are allowed.
 DotSet allowed(DotSet dots, const Flags& flags) {
   return flags.bf16_dots != 0 ? dots : static_cast<DotSet>(dots & kIntegerDots);
@@ -80,6 +89,15 @@ class InterpreterBackend : public Backend {
   std::unique_ptr<Device> device_;
   Machine machine_;
 };
+
+// How many cores choices assume where results must not depend on how many there are: sums are cut
+// into as many parts with one thread as with any other number.
+constexpr int32_t kDeterministicCores = 2;
+
+// The cores that choices assume, where kernels run on so many threads.
+int32_t assumed_cores(const Flags& flags, int32_t threads) {
+  return flags.deterministic != 0 ? kDeterministicCores : threads;
+}
 
 // What the processor can do, and what that takes, as data for the choices and codegen.
 Machine cpu_machine(const CpuFacts& facts, CpuIsa isa, const Flags& flags) {
@@ -131,10 +149,12 @@ class CpuBackend : public Backend {
       : device_(make_cpu_device({static_cast<int>(flags.threads), flags.perf_map != 0,
                                  flags.memory_kept, flags.threads_of_caller})),
         machine_(cpu_machine(facts, isa, flags)) {
-    machine_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores;
+    machine_.cores =
+        assumed_cores(flags, flags.threads > 0 ? static_cast<int32_t>(flags.threads) : facts.cores);
     if (flags.processor == "measure")
       static_cast<Rates&>(machine_) = measure_speeds(*this, machine_, StopSignal());
-    else if (flags.processor == "auto" && !find_processor(facts.vendor, facts.family, facts.model))
+    else if (flags.processor == "auto" && flags.deterministic == 0 &&
+             !find_processor(facts.vendor, facts.family, facts.model))
       static_cast<Rates&>(machine_) = cached_speeds(*this, machine_, facts.brand, flags);
   }
   Device& device() override { return *device_; }
@@ -197,7 +217,8 @@ class NullBackend : public Backend {
     if (const Processor* p = find_processor(flags.processor)) imitate(*p, machine_);
     require(limit_isa(CpuIsa::Avx512, flags.isa) != CpuIsa::None, Status::InvalidArgument,
             "device null makes machine code: isa \"", flags.isa, "\" has none");
-    machine_.cores = flags.threads > 0 ? static_cast<int32_t>(flags.threads) : 1;
+    machine_.cores =
+        assumed_cores(flags, flags.threads > 0 ? static_cast<int32_t>(flags.threads) : 1);
   }
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
@@ -233,6 +254,11 @@ std::string kind_of_device(const std::string& device) {
 
 }  // namespace
 
+int Backend::threads() {
+  const ThreadPool* pool = device().threads();
+  return pool ? pool->workers() : 1;
+}
+
 std::vector<LoadedKernel> Backend::load(std::span<const Code> codes, const StopSignal& stop) {
   std::vector<LoadedKernel> loaded;
   std::vector<Ref<Executable>> executables = device().load(codes, stop);
@@ -244,6 +270,7 @@ std::vector<LoadedKernel> Backend::load(std::span<const Code> codes, const StopS
 std::unique_ptr<Backend> make_backend(const Flags& flags) {
   const std::string device = kind_of_device(flags.device);
   check_processor(flags);
+  check_deterministic(flags);
   if (device == "c") {
     require(has_c_renderer(), Status::Unsupported, "the device \"c\": ", kNoC);
     return std::make_unique<CBackend>(flags);

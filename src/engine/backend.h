@@ -25,7 +25,11 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual Device& device() = 0;
+  // What choices assume; its cores are the device's threads, unless results are the same bits with
+  // any number of them.
   virtual const Machine& machine() const = 0;
+  // That work for the device, the caller's included.
+  int threads();
   const Target& target() const { return machine(); }
   // The code of a batch.  Interpretable: for when `load` has refused the other.
   enum class Form : uint8_t { Best, Interpretable };

@@ -105,9 +105,10 @@ void Observer::opened(Backend& backend) const {
                    info.isas.empty() ? "" : ", ", join(info.isas, " ").c_str(),
                    info.available ? "" : (" (not available: " + info.reason + ")").c_str());
   const Machine& t = backend.machine();
+  const int threads = backend.threads();
   text += cat("chosen: ", backend.device().name(), " (TINY_DEVICE=", flags_.device, "), code for ",
               t.name, " (TINY_ISA=", flags_.isa, "), ", t.vector_bytes, "-byte vectors, ",
-              t.vector_registers, " of them, ", t.cores, t.cores == 1 ? " thread" : " threads",
+              t.vector_registers, " of them, ", threads, threads == 1 ? " thread" : " threads",
               " (TINY_THREADS=", flags_.threads, "), L1 ", t.l1_bytes >> 10, " KB, L2 ",
               t.l2_bytes >> 10, " KB, L3 ", t.l3_bytes >> 10, " KB\n");
   text += cat(

@@ -8,7 +8,8 @@ namespace tiny {
 
 // Keys are threefry2x32 of the seed at (step, number of the key within the step).  A step ends when
 // something that was made of its keys is computed, so that a program that is run again has other
-// numbers in each run, and those of the same steps without a program.
+// numbers in each run, and those of the same steps without a program.  The first key of step n is
+// that of tinygrad's Tensor.rand after n words (docs/semantics.md).
 class Generator : public RefCounted {
  public:
   Generator(const Ref<Context>& context, uint64_t seed);

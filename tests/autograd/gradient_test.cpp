@@ -205,6 +205,38 @@ TEST_F(GradientTest, OfStatesThatBeginWithNumbers) {
   }
 }
 
+// The last value of such a state is the last step's: of what that sees, of weights alone, of the
+// other state; beside an output that is the same value, and without.
+TEST_F(GradientTest, OfStatesThatNoStepReads) {
+  for (const bool reverse : {false, true})
+    for (const bool shown : {false, true}) {
+      const auto cell = [&](const std::vector<Tensor>& in) {
+        const Recurrence r{4, {{in[0], 0, reverse}}, {in[1], in[1], in[1]}, {reverse}};
+        const RecurrenceResult made = recur(context_, r, [&](const RecurrenceStep& now) {
+          const Tensor a = tanh(now.state[0] * in[2] + now.inputs[0]);
+          const Tensor b = sin(now.inputs[0]) * in[2] + now.state[0];
+          return RecurrenceResult{{shown ? b : a}, {a, b, in[1] * in[2]}};
+        });
+        const Tensor last = made.state[1] * made.state[2];
+        return shown ? made.outputs[0] * last : last;
+      };
+      check(cell, {point({4, 2, 3}), point({2, 3}), point({3})});
+    }
+}
+
+// No step reads anything but its input.
+TEST_F(GradientTest, OfTheLastOfASequence) {
+  const auto last = [&](const std::vector<Tensor>& in) {
+    const Recurrence r{4, {{in[0], 0, false}}, {in[1]}, {}};
+    return recur(context_, r,
+                 [&](const RecurrenceStep& now) {
+                   return RecurrenceResult{{}, {now.inputs[0] * in[1]}};
+                 })
+        .state[0];
+  };
+  check(last, {point({4, 3}), point({3})});
+}
+
 // The second loop reads the weights in two forms, of which one is made of the other.
 TEST_F(GradientTest, OfGradientsOfRecurrences) {
   check(

@@ -73,7 +73,7 @@ TEST_F(MeasureSpeeds, StoresPassTheCachesFromWhereThatClearlyWins) {
 }
 
 TEST_F(MeasureSpeeds, IsDoneOnceForAllProcesses) {
-  const auto backend = make_backend(flags("auto"));
+  const auto backend = make_backend(flags("zen5"));
   const Machine plain = avx2_machine();
   const Rates first = cached_speeds(*backend, plain, "Some Processor", flags("auto"));
   EXPECT_NE(first.memory_bandwidth, plain.memory_bandwidth);
@@ -99,7 +99,7 @@ TEST_F(MeasureSpeeds, IsLeftOutWhereNothingCanBeKept) {
 }
 
 TEST_F(MeasureSpeeds, ADamagedRecordIsMadeAnew) {
-  const auto backend = make_backend(flags("auto"));
+  const auto backend = make_backend(flags("zen5"));
   const Machine plain = avx2_machine();
   cached_speeds(*backend, plain, "Some Processor", flags("auto"));
   ASSERT_EQ(files().size(), 1U);

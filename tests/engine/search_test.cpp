@@ -45,6 +45,7 @@ class SearchTest : public ::testing::Test {
     f.spec = 0;  // what is verified is not taken from disk
     f.debug = 1;
     f.log = {listen, nullptr};
+    f.processor = "zen5";  // the speeds of one that is not known are a file of their own
     f.cache_dir = folder_.string();
     f.beam = 2;
     return f;

@@ -172,6 +172,40 @@ TEST_F(LayersTest, GeneratorsMoveOnWithEachRun) {
   EXPECT_EQ(get(step(again)), one_by_one[1]);
 }
 
+// Tensor.manual_seed(seed), then Tensor.rand one after the other, of tinygrad 0.14.0: its seed is
+// the second word behind that of its first device, its counter the words that were drawn before.
+TEST_F(LayersTest, GeneratorsHaveTinygradsNumbers) {
+  constexpr uint32_t kFirstDevice = 347607321;  // the last word of SHA-256 of four zero bytes
+  Generator g(context_, 0);
+  const auto key_at = [&](uint32_t seed, uint32_t drawn) {
+    const uint32_t words[] = {kFirstDevice, seed, drawn};
+    Tensor state = g.state();
+    assign(state, from_data(context_, kUInt32, {3}, words, sizeof words));
+    return g.next();
+  };
+  const auto rand = [&](uint32_t seed, uint32_t drawn, DType dtype, const Ints& shape) {
+    Tensor wide = cast(random_uniform(key_at(seed, drawn), dtype, shape), kFloat64);
+    std::vector<double> out(static_cast<size_t>(element_count(wide)));
+    read(wide, out.data(), std::ssize(out) * 8);
+    return out;
+  };
+  using Numbers = std::vector<double>;
+  Generator first(context_, (uint64_t{1337} << 32) | kFirstDevice);
+  const Numbers five{0x1.cc405p-1, 0x1.9bceep-3, 0x1.0e23a4p-1, 0x1.ce478p-3, 0x1.dbe5ap-4};
+  EXPECT_EQ(get(random_uniform(first.next(), kFloat32, {5})), Floats(five.begin(), five.end()));
+  EXPECT_EQ(rand(1337, 0, kFloat32, {5}), five);
+  EXPECT_EQ(rand(1337, 5, kFloat32, {2, 3}), (Numbers{0x1.184dp-5, 0x1.515fdp-3, 0x1.314fp-5,
+                                                      0x1.c3552p-1, 0x1.86273p-3, 0x1.b31cap-2}));
+  EXPECT_EQ(rand(42, 0, kFloat16, {3}), (Numbers{0x1.66p-3, 0x1.828p-1, 0x1.7ep-2}));
+  EXPECT_EQ(rand(42, 2, kFloat64, {3}),
+            (Numbers{0x1.02569f3ba76c4p-2, 0x1.4d1ddb8970336p-1, 0x1.aa9f6345ec8aep-1}));
+  EXPECT_EQ(rand(42, 8, kBFloat16, {3}), (Numbers{0x1.bp-1, 0x1.ap-1, 0x1.ep-2}));
+  // Tensor.randn: cosines and logarithms may differ in the last bits.
+  const Floats normal = get(random_normal(key_at(42, 10), kFloat32, {4}));
+  const Floats wanted{-0x1.b251dep-3F, 0x1.42ad1p-1F, 0x1.410b3ep+0F, 0x1.4d40a8p-1F};
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(normal[i], wanted[i], 3e-7) << i;
+}
+
 TEST_F(LayersTest, InitialValuesHaveTheirDeviations) {
   const Tensor key = random_key(context_, 3);
   const auto deviation = [&](const Initialization& how, const Ints& shape) {

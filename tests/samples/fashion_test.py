@@ -1,6 +1,7 @@
 """The sample that trains on Fashion-MNIST: it learns, goes on where it stopped, and its model runs elsewhere."""
 
 import gzip
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,6 +17,7 @@ except ImportError as missing:
 
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")  # of Debian's dataset-fashion-mnist
 PICTURES = 6000  # of the training set, so that it takes seconds
+FEW = 400  # pictures whose training is compared between numbers of threads
 LEARNT = 0.78  # after two epochs of them; guessing gives 0.1
 
 
@@ -23,9 +25,10 @@ def images(name, header):
     return numpy.frombuffer(gzip.decompress((DATA / f"{name}-ubyte.gz").read_bytes()), numpy.uint8, offset=header)
 
 
-def train(program, folder, epochs):
+def train(program, folder, epochs, pictures=PICTURES, threads=0):
     folder.mkdir(exist_ok=True)
-    told = subprocess.run([program, DATA, folder, str(epochs), str(PICTURES)], check=True, capture_output=True, text=True)
+    told = subprocess.run([program, DATA, folder, str(epochs), str(pictures)], check=True, capture_output=True, text=True,
+                          env=os.environ | {"TINY_THREADS": str(threads)})
     return told.stdout.splitlines()
 
 
@@ -43,6 +46,11 @@ def main(program):
         assert train(program, folder / "parts", 2) == told[1:]
         states = [(folder / part / "checkpoint.safetensors").read_bytes() for part in ("whole", "parts")]
         assert states[0] == states[1]
+        # Any number of threads makes the same bits.
+        for threads in (1, 2, 3):
+            train(program, folder / f"threads{threads}", 2, FEW, threads)
+        states = {(folder / f"threads{n}/checkpoint.safetensors").read_bytes() for n in (1, 2, 3)}
+        assert len(states) == 1
         # The exported model is as good in onnxruntime.
         path = folder / "whole/fashion.onnx"
         assert path.stat().st_size <= 400_000, path.stat()
