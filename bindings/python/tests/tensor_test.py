@@ -76,6 +76,16 @@ class Arithmetic(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, text):
                 mistake()
 
+    def test_what_is_assigned_is_not_what_equal_tensors_are(self):
+        """Equal expressions are one node; a write to the memory of one value is of that tensor alone."""
+        w = tiny.tensor([0.0, 1.0])
+        for make in (lambda: w.context.full("float32", [2], 1), lambda: w.context.arange("float32", 2), lambda: w.exp()):
+            wanted, first = make().tolist(), make()
+            tiny.realize([first])
+            first.assign(7.0)
+            tiny.realize([first])
+            self.assertEqual((first.tolist(), make().tolist()), ([7.0, 7.0], wanted))
+
     def test_every_operation_of_a_family_is_a_method(self):
         for family in (tiny.UnaryOp, tiny.BinaryOp, tiny.CompareOp, tiny.ReduceOp):
             for member in family:

@@ -71,8 +71,8 @@ class Guards:
                 self._place(f"{name}[{i}]", lambda i=i: value[i] if i < len(value) else _GONE, part)
         elif isinstance(value, dict):
             self._mapping(name, value, lambda key: f"{name}[{key!r}]")
-        elif hasattr(value, "guarded"):  # a TinyJit, which is its function here
-            self._visit(name, value.guarded())
+        elif type(value).__module__ == "tiny._jit":  # a TinyJit, which is its function here
+            self._visit(name, value.fxn)
         elif isinstance(value, types.FunctionType):
             self._function(name, value)
         elif isinstance(value, types.MethodType):

@@ -150,10 +150,6 @@ class TinyJit:
         self._programs = []  # (shape, program)
         self._called = False
 
-    def guarded(self):
-        """What replays depend on."""
-        return self.fxn
-
     @property
     def captured(self):
         """The program that was captured last; None if there is none."""

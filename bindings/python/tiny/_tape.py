@@ -90,5 +90,7 @@ def read(tensor):
                        "return the tensor and read it outside")
     own = leaves(tensor)
     if own and native.Tensor.training and CUT not in own and not tensor.__dict__.get("_requires_grad"):
-        return native.tiny_reshape(tensor, (list(tensor.shape),))
+        other = native.tiny_detach(tensor)
+        other.context = tensor.context
+        return other
     return tensor
