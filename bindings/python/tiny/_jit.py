@@ -6,6 +6,7 @@ calls execute that.  What would make a replay another thing than a call is an er
 shapes and constants, attributes and globals that changed (_guards.py), elements that are read on the way.
 """
 
+import contextlib
 import functools
 import types
 
@@ -86,17 +87,21 @@ class _Capture:
     def __init__(self, placeholders):
         self.inputs = {id(one) for one in placeholders}
         self.targets = {}
-        self.before = {}  # id: (a tensor that is written, a value that it has had)
         self.gradients = {}  # id: (a leaf, its gradient)
 
     def before_write(self, tensor):
+        """A tensor is about to be assigned to."""
         if id(tensor) in self.inputs:
             raise JitError("TinyJit: the function assigns to an argument, which a program does not write; return the "
                            "new value, or let the function reach the tensor in another way than as an argument")
-        self.before.setdefault(id(tensor), (tensor, tensor.contiguous() if hasattr(tensor, "context") else None))
 
     def written(self, tensor):
+        """It has been."""
         self.targets.setdefault(id(tensor), tensor)
+
+    def written_tensors(self):
+        """One that knows its context first, by which a program is made."""
+        return sorted(self.targets.values(), key=lambda tensor: not hasattr(tensor, "context"))
 
     def before_gradient(self, tensor):
         """A gradient is about to be set."""
@@ -208,7 +213,7 @@ class TinyJit:
             self._check(guards)
             return self._compiled(capture, guards, inputs, result, found)
         except BaseException:
-            self._restore(capture)
+            self._drop_writes(capture, inputs)
             raise
         finally:
             capture.undo_gradients()
@@ -224,7 +229,7 @@ class TinyJit:
                            f"{changed}. Tensors are changed with assign()")
 
     def _compiled(self, capture, guards, inputs, result, found):
-        targets = sorted(capture.targets.values(), key=lambda tensor: not hasattr(tensor, "context"))
+        targets = capture.written_tensors()
         written = {id(tensor): tensor for tensor in targets}
         outputs, places = [], []
         for tensor in found:
@@ -239,11 +244,13 @@ class TinyJit:
         return _Program(Run.create(program), guards, _replaced(result, _Place), places, targets)
 
     @staticmethod
-    def _restore(capture):
-        """A capture that ends early leaves what it was to write as it was."""
-        for tensor, value in capture.before.values():
-            if value is not None:
-                tensor.assign(value)
+    def _drop_writes(capture, inputs):
+        """A capture that ends early leaves tensors as they were: its writes become those of a program that never
+        runs."""
+        targets = capture.written_tensors()
+        if targets and hasattr(targets[0], "context"):
+            with contextlib.suppress(RuntimeError):  # what ends the capture is told
+                Program.compile(inputs, targets)
 
 
 def function(fxn=None, **options):

@@ -125,8 +125,8 @@ def _add(self, parameters) -> int:
 def _step(self, gradients, skip=None) -> None:
     """Writes new values to all parameters, pending: see tiny_optimizer_step."""
     if _tape.State.capture is not None:
-        for written in (*self._written, *(self.state(i) for i in range(self.state_count()))):
-            _tape.State.capture.before_write(written)
+        for parameter in self._written:
+            _tape.State.capture.before_write(parameter)
     _plain_step(self, gradients, skip)
     _tape.written(*self._written)
 
