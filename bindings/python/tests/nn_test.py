@@ -1,8 +1,9 @@
 """tiny.nn beside PyTorch: layers with their gradients, optimisers, states; backward() and training loops."""
 
-import contextlib
 import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -370,6 +371,14 @@ class Gradients(unittest.TestCase):
             tiny.helpers.Context(BEAM=2)
 
 
+class Harmful:
+    """What a pickle can be made of."""
+    path = "/nowhere/at/all"
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
 class States(unittest.TestCase):
     class Net:
         def __init__(self):
@@ -394,6 +403,37 @@ class States(unittest.TestCase):
             nn.state.load_state_dict(b, nn.state.safe_load(path))
         self.assertEqual(a(x).tolist(), b(x).tolist())
 
+    @needs_torch
+    def test_files_of_torch(self):
+        module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+        strided = torch.arange(12).reshape(3, 4).T[1:3]
+        kept = {"model": module.state_dict(), "epoch": 3, "parts": [module[0].weight, strided],
+                "types": [torch.ones(2, dtype=dtype) for dtype in (torch.float16, torch.bfloat16, torch.bool, torch.int8)],
+                "none": torch.zeros(0, 2)}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "state.pt")
+            torch.save(kept, path)
+            found = nn.state.torch_load(path)
+            self.assertEqual((found["epoch"], list(found["model"])), (3, list(kept["model"])))
+            for name, value in kept["model"].items():
+                self.assertEqual(found["model"][name].tolist(), value.tolist())
+            self.assertEqual(found["parts"][1].tolist(), strided.tolist())
+            self.assertEqual([one.dtype for one in found["types"]], [tiny.float16, tiny.bfloat16, tiny.bool, tiny.int8])
+            self.assertEqual(found["none"].shape, (0, 2))
+            layer = nn.Linear(3, 4)
+            nn.state.load_state_dict(layer, {"weight": found["model"]["0.weight"], "bias": found["model"]["0.bias"]})
+            self.assertEqual(layer.weight.tolist(), module[0].weight.tolist())
+            torch.save(module, path)  # the module itself: classes
+            with self.assertRaisesRegex(ValueError, "wants torch.nn.modules.container.Sequential.*nothing of a file is exe"):
+                nn.state.torch_load(path)
+            torch.save({"call": Harmful()}, path)
+            with self.assertRaisesRegex(ValueError, "wants (posix|os).mkdir"):
+                nn.state.torch_load(path)
+            self.assertFalse(os.path.exists(Harmful.path))
+            pathlib.Path(path).write_bytes(b"no archive")
+            with self.assertRaisesRegex(ValueError, "no zip archive"):
+                nn.state.torch_load(path)
+
     def test_strictness(self):
         net = self.Net()
         before = net.head["fc"].bias.tolist()
@@ -408,6 +448,29 @@ class States(unittest.TestCase):
         state["head.fc.bias"] = Tensor([1.0])
         with self.assertRaisesRegex(tiny.Error, "head.fc.bias"):
             nn.state.load_state_dict(net, state, strict=False)
+
+
+class WithoutNumPy(unittest.TestCase):
+    def test_a_step(self):
+        program = """
+import sys
+sys.modules["numpy"] = None  # importing it fails
+from tiny import Tensor, TinyJit, nn
+layer = nn.Linear(4, 2)
+optimizer = nn.optim.Adam(nn.state.get_parameters(layer), lr=0.1)
+x, y = Tensor.randn(8, 4), Tensor([0, 1] * 4)
+@TinyJit
+@Tensor.train()
+def step(x):
+    optimizer.zero_grad()
+    loss = layer(x).sparse_categorical_crossentropy(y).backward()
+    optimizer.step()
+    return loss
+losses = [step(x).item() for _ in range(30)]
+assert losses[-1] < losses[0], losses
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 if __name__ == "__main__":
