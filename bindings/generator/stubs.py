@@ -142,7 +142,8 @@ def member_stub(name, member, typed):
 def unshadowed(stub, members):
     """The stub with builtins.int for int where the class has a member of that name."""
     tree = ast.parse(stub)
-    shadowed = [node for definition in ast.walk(tree) if isinstance(definition, (ast.FunctionDef, ast.arg, ast.AnnAssign))
+    kinds = (ast.FunctionDef, ast.arg, ast.AnnAssign)
+    shadowed = [node for definition in ast.walk(tree) if isinstance(definition, kinds)
                 for annotation in (getattr(definition, "returns", None), getattr(definition, "annotation", None))
                 if annotation for node in ast.walk(annotation)
                 if isinstance(node, ast.Name) and node.id in members and hasattr(builtins, node.id)]

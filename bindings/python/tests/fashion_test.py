@@ -56,7 +56,8 @@ class Fashion(unittest.TestCase):
             if i % 10 == 9:
                 accuracies.append(get_test_acc().item())
             losses.append(loss.item())
-            t.set_description(f"loss: {losses[-1]:6.2f} test_accuracy: {colored(f'{(accuracies or [0])[-1]:5.2f}', 'green')}%")
+            accuracy = colored(f"{accuracies[-1]:5.2f}" if accuracies else "?", "green")
+            t.set_description(f"loss: {losses[-1]:6.2f} test_accuracy: {accuracy}%")
         self.assertGreater(GlobalCounters.kernel_count, 0)
         self.assertGreater(losses[0], 2)
         self.assertLess(sum(losses[-10:]) / 10, 0.8)

@@ -79,7 +79,8 @@ class Arithmetic(unittest.TestCase):
     def test_what_is_assigned_is_not_what_equal_tensors_are(self):
         """Equal expressions are one node; a write to the memory of one value is of that tensor alone."""
         w = tiny.tensor([0.0, 1.0])
-        for make in (lambda: w.context.full("float32", [2], 1), lambda: w.context.arange("float32", 2), lambda: w.exp()):
+        c = w.context
+        for make in (lambda: c.full("float32", [2], 1), lambda: c.arange("float32", 2), lambda: w.exp()):
             wanted, first = make().tolist(), make()
             tiny.realize([first])
             first.assign(7.0)

@@ -22,7 +22,7 @@ def spread(dims):
 def check_device(device):
     """Tensors of this package are the host's."""
     if device is not None and str(device).partition(":")[0].lower() not in ("cpu", "c", "interp"):
-        raise ValueError(f"device {device!r}: tensors are on the CPU; a Context(device=..) chooses how kernels run there")
+        raise ValueError(f"device {device!r}: tensors are on the CPU; Context(device=..) chooses how kernels run there")
 
 
 def finish(made, dtype=None, device=None, requires_grad=None):

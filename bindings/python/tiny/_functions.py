@@ -41,8 +41,8 @@ def _extreme(name, reduce):
             raise TypeError(f"{name}({b}) may name an axis or a number: write {name}(axis={b}) or {name}imum({b})")
         return elementwise(self, b)
     extreme.__name__, extreme.__qualname__ = name, f"Tensor.{name}"
-    extreme.__doc__ = (f"x.{name}(axis=.., keepdim=..) folds axes (all, if none is said); x.{name}(b), of a tensor or a "
-                       "float, compares elements.")
+    extreme.__doc__ = (f"x.{name}(axis=.., keepdim=..) folds axes (all, if none is said); x.{name}(b), of a tensor or "
+                       "a float, compares elements.")
     return extreme, elementwise
 
 

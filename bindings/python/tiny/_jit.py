@@ -109,8 +109,8 @@ class _Capture:
 
     def reads_gradient(self, tensor):
         if id(tensor) not in self.gradients:
-            raise JitError("TinyJit: a gradient from before the call is used, and gradients do not go on from replay to "
-                           "replay; call zero_grad() in the function first")
+            raise JitError("TinyJit: a gradient from before the call is used, and gradients do not go on from replay "
+                           "to replay; call zero_grad() in the function first")
 
     def undo_gradients(self):
         for tensor, gradient in self.gradients.values():
@@ -182,8 +182,8 @@ class TinyJit:
                     return program(tensors)
         if len(self._programs) >= MOST:
             why = changed or f"its arguments were {[one for one in shape if one not in self._programs[-1][0]]}"
-            raise JitError(f"TinyJit: {MOST} programs of {self.__name__} are captured, and this call needs another: {why}. "
-                           "What changes from call to call is to be a tensor that is passed, or assigned to")
+            raise JitError(f"TinyJit: {MOST} programs of {self.__name__} are captured, and this call needs another: "
+                           f"{why}. What changes from call to call is to be a tensor that is passed, or assigned to")
         program = self._capture(args, kwargs, tensors)
         self._programs.append((shape, program))
         return program(tensors)

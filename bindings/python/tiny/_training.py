@@ -66,8 +66,8 @@ def _backward(self, gradient=None) -> Tensor:
     change of it.  Before this is computed, and before what it was made of is assigned to."""
     found = _tape.leaves(self)
     if _tape.CUT in found:
-        raise RuntimeError("backward(): this tensor, or one that it was made of, was computed already, and has no graph "
-                           "to go back through; call backward() once, and before realize()")
+        raise RuntimeError("backward(): this tensor, or one that it was made of, was computed already, and has no "
+                           "graph to go back through; call backward() once, and before realize()")
     if not found:
         raise RuntimeError("backward(): this was made of no tensor that requires gradients (requires_grad=True, or "
                            "given to an optimiser)")

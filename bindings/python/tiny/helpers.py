@@ -28,7 +28,7 @@ def Context(**settings):
     """`with Context(TRAINING=1):`, or as a decorator: Tensor.training is so within."""
     other = set(settings) - {"TRAINING"}
     if other or not settings:
-        raise ValueError(f"Context({', '.join(sorted(other))}): known is TRAINING; a tiny.Context has settings of its own")
+        raise ValueError(f"Context({', '.join(sorted(other))}): known is TRAINING; tiny.Context is something else")
     return train(bool(settings["TRAINING"]))
 
 

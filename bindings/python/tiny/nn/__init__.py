@@ -107,8 +107,8 @@ class ConvTranspose2d(Conv2d):
 def ConvTranspose1d(in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, dilation=1,
                     groups=1, bias=True) -> ConvTranspose2d:
     """ConvTranspose2d over one axis."""
-    return ConvTranspose2d(in_channels, out_channels, _kernel(kernel_size, 1), stride, padding, output_padding, dilation,
-                           groups, bias)
+    return ConvTranspose2d(in_channels, out_channels, _kernel(kernel_size, 1), stride, padding, output_padding,
+                           dilation, groups, bias)
 
 
 class BatchNorm:

@@ -1,7 +1,7 @@
 """Files of torch.save, read without executing anything.
 
-Such a file is a zip archive of one pickle and of the elements of each storage.  The unpickler knows by name what a state
-dictionary is made of and refuses all else: no class or function that the file names is imported or called.
+Such a file is a zip archive of one pickle and of the elements of each storage.  The unpickler knows by name what a
+state dictionary is made of and refuses all else: no class or function that the file names is imported or called.
 """
 
 import collections
@@ -59,7 +59,7 @@ class _Unpickler(pickle.Unpickler):
 
 def torch_load(path) -> dict:
     """What torch.save wrote: a state dictionary, or nested dicts, lists, tuples, numbers and texts with tensors.  In
-    its zip format (PyTorch 1.6 and newer); ValueError for what is none, and for anything that would have to be called."""
+    its zip format (PyTorch 1.6 and newer); ValueError for what is none, and for what would have to be called."""
     if not zipfile.is_zipfile(path):
         raise ValueError(f"torch_load: {path} is no zip archive, as torch.save makes them since PyTorch 1.6")
     with zipfile.ZipFile(path) as archive:

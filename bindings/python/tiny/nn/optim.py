@@ -61,7 +61,7 @@ class Optimizer:
             one.grad = None
 
     def schedule_step(self) -> list[Tensor]:
-        """One step, not computed: the tensors to be realised for it.  Parameters without a gradient stay as they are."""
+        """One step, not computed: the tensors to be realised for it.  Parameters without a gradient stay."""
         if not Tensor.training:
             raise RuntimeError("step(): Tensor.training is false: dropout and batch norm did not train; "
                                "`with Tensor.train():` around the step, or Tensor.training = True")
