@@ -1,5 +1,7 @@
 """TinyJit: what is replayed is what a call would do, to the bit, and what could not be is an error or made anew."""
 
+import gc
+import os
 import unittest
 
 import tiny
@@ -48,6 +50,37 @@ class Steps(unittest.TestCase):
             self.assertEqual(plain[1], captured[1])
             self.assertEqual(plain[2], captured[2])  # the random numbers that come next
             self.assertEqual(len(set(plain[0])), len(plain[0]))
+
+    @unittest.skipUnless(os.path.exists("/proc/self/statm"), "no /proc")
+    def test_many_steps_keep_no_memory(self):
+        """Nor is anything left to the collector of cycles."""
+        def resident():
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * 4096
+        for jit, count in ((True, 3000), (False, 100)):
+            net = [nn.Linear(8, 16), nn.BatchNorm(16), Tensor.relu, lambda x: x.dropout(0.2), nn.Linear(16, 3)]
+            optimizer = nn.optim.Adam(nn.state.get_parameters(net))
+            x, y = Tensor.randn(32, 8).realize(), Tensor.randint(32, high=3).realize()
+
+            @Tensor.train()
+            def step():
+                optimizer.zero_grad()
+                loss = x.sequential(net).sparse_categorical_crossentropy(y).backward()
+                optimizer.step()
+                return loss
+            step = TinyJit(step) if jit else step
+            for _ in range(50):
+                step()
+            gc.collect()
+            gc.disable()
+            try:
+                before = resident()
+                for _ in range(count):
+                    step().item()
+                self.assertLess(resident() - before, 1 << 20)
+                self.assertLess(gc.collect(), 100)
+            finally:
+                gc.enable()
 
     def test_a_rate_that_changes(self):
         w = Tensor([1.0, 2.0]).realize()

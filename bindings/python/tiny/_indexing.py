@@ -24,7 +24,7 @@ def _positions(context, part):
 
 
 def _index(self, key) -> Tensor:
-    """Integers, slices, ..., None, and tensors or lists of positions, as NumPy takes them.  One out of range is an
+    """Integers, slices, ..., None, and tensors or lists of positions, as PyTorch takes them.  One out of range is an
     error when the value is computed."""
     parts = key if isinstance(key, tuple) else (key,)
     found = [_positions(self.context, part) for part in parts]
@@ -33,24 +33,13 @@ def _index(self, key) -> Tensor:
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > self.rank:
         raise IndexError(f"{used} indices for shape {list(self.shape)}")
-    # First what slices do, with the axes of positions left whole; an integer beside positions is one of them.
+    # First what slices and integers do, with the axes of positions left whole.
     parts, found = _without_ellipsis(parts, found, self.rank - used)
-    plain = tuple(slice(None) if one is not None or _is_integer(part) else part for part, one in zip(parts, found))
-    sliced = _basic(self, plain)
-    axes, places = [], []
-    for axis, (part, one) in enumerate(zip(parts, found)):
-        if one is None and _is_integer(part):
-            one = tensor(part.__index__(), context=self.context)
-        if one is not None:
-            axes.append(axis)
-            places.append(one)
-    if len(axes) == 1:
-        return sliced.gather(places[0], axes[0])
-    return _joint(sliced, axes, places)
-
-
-def _is_integer(part):
-    return part is not None and not isinstance(part, (slice, Tensor)) and is_dimension(part)
+    sliced = _basic(self, tuple(part if one is None else slice(None) for part, one in zip(parts, found)))
+    left = [one for part, one in zip(parts, found) if one is not None or part is None or isinstance(part, slice)]
+    axes = [axis for axis, one in enumerate(left) if one is not None]
+    places = [left[axis] for axis in axes]
+    return sliced.gather(places[0], axes[0]) if len(axes) == 1 else _joint(sliced, axes, places)
 
 
 def _without_ellipsis(parts, found, missing):

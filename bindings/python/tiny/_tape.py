@@ -68,10 +68,11 @@ def realize(tensors):
     if State.capture is not None:
         return
     tensors = list({id(tensor): tensor for tensor in tensors}.values())
+    for tensor in tensors:  # what fails is not tried again with each step
+        pending.pop(id(tensor), None)
     if tensors:
         native.tiny_realize(tensors)
     for tensor in tensors:
-        pending.pop(id(tensor), None)
         computed(tensor)
 
 
