@@ -160,6 +160,8 @@ class Beside(unittest.TestCase):
         self.same(x.gelu(), f.gelu(self.t))
         self.same(x.gelu("tanh"), f.gelu(self.t, approximate="tanh"))
         self.same(x.quick_gelu(), self.t * torch.sigmoid(1.702 * self.t))
+        self.both(lambda x: x.masked_fill(x > 0, 2.0), lambda x: x.to("cpu"))
+        self.assertEqual((x.size(), x.size(-1), x.element_size(), x.half().nbytes()), ((4, 3, 6), 6, 4, 144))
         self.assertEqual((x.swish().shape, x.is_floating_point(), x.long().dtype), ((4, 3, 6), True, tiny.int64))
 
     def test_positions(self):

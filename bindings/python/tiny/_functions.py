@@ -6,10 +6,10 @@ cannot (x.max(1)), the call is an error.
 
 import math
 
-from ._creation import FLOATS
+from ._creation import FLOATS, check_device
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
-from .methods import Dtype, Reduction
+from .methods import Dtype, Reduction, dtype_size
 from .native import Tensor
 
 
@@ -124,6 +124,32 @@ def gelu(self, approximate=False) -> Tensor:
 def lerp(self, end, weight) -> Tensor:
     """On the way to `end`, as far as `weight` says, 1 being there."""
     return self + (end - self) * weight
+
+
+def masked_fill(self, mask, value) -> Tensor:
+    """`value` where the mask is true."""
+    return mask.where(value, self)
+
+
+def size(self, dim=None):
+    """The shape, or the size of an axis."""
+    return self.shape if dim is None else self.shape[axis_of(self, dim)]
+
+
+def element_size(self) -> int:
+    """Bytes of an element."""
+    return dtype_size(self.dtype)
+
+
+def nbytes(self) -> int:
+    """Bytes of all elements."""
+    return self.numel * dtype_size(self.dtype)
+
+
+def to(self, device) -> Tensor:
+    """On a device: tensors are on the CPU, which is the only one that may be said."""
+    check_device(device)
+    return self
 
 
 def _identity_of(self, dtype):
@@ -307,8 +333,9 @@ for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_los
     _loss(_name)
 _unary_functions()
 for _function in (var, std, var_mean, std_mean, clip, gelu, lerp, gather, one_hot, linear, sequential, layernorm,
-                  batchnorm, scaled_dot_product_attention, conv2d, conv_transpose2d, max_pool2d, avg_pool2d,
-                  sparse_categorical_crossentropy, binary_crossentropy, binary_crossentropy_logits):
+                  batchnorm, masked_fill, size, element_size, nbytes, to, scaled_dot_product_attention, conv2d,
+                  conv_transpose2d, max_pool2d, avg_pool2d, sparse_categorical_crossentropy, binary_crossentropy,
+                  binary_crossentropy_logits):
     setattr(Tensor, _function.__name__, _function)
 Tensor.clamp = clip
 Tensor.dot = Tensor.matmul
