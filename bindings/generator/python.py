@@ -13,6 +13,9 @@ from ._dimension import number
 from ._operands import dtype as dtype_, first, lists, made, operand, whole
 '''
 
+# What no gradient goes through, and gradients themselves.
+UNTRACED = ("tiny_detach", "tiny_gradient")
+
 
 def identifier(name):
     return name + "_" if keyword.iskeyword(name) else name
@@ -60,6 +63,14 @@ def source(call):
     return None
 
 
+def traced(call):
+    """The tensors that a tensor is made of, by the names of the arguments: gradients reach them."""
+    if call.function in UNTRACED or any(result.type != "tiny_tensor" for result in call.results):
+        return []
+    names = ["self"] if call.has_receiver and call.owner == "tiny_tensor" else []
+    return names + [identifier(argument.name) for argument in call.arguments if argument.type == "tiny_tensor"]
+
+
 def signature(call):
     """Parameters, those with a default last: what may be NULL is None, a flag is False."""
     required, optional = [], []
@@ -92,10 +103,11 @@ def function(call):
         raw = f"whole(lambda capacity: {raw})"
     if len(kinds) > 1:
         raw = f"tuple({raw})"
+    tensors = "".join(f", {operand}" for operand in traced(call))
     if kinds == ["object"] and source(call):
-        raw = f"made({source(call)}, {raw})"
+        raw = f"made({source(call)}, {raw}{tensors})"
     if kinds == ["objects"] and source(call):
-        raw = f"[made({source(call)}, result) for result in {raw}]"
+        raw = f"[made({source(call)}, result{tensors}) for result in {raw}]"
     doc = (call.doc or call.function).replace("\\", "\\\\").replace('"""', "'''")
     lines = [f"def {local}({', '.join(parts)}):", f'    """{doc}"""', f"    return {raw}"]
     if not owner:

@@ -6,6 +6,7 @@ source says.
 """
 
 import ast
+import builtins
 import inspect
 
 from model import camel, value_name
@@ -13,9 +14,13 @@ from python import identifier
 
 HEAD = '''"""Made from include/tiny.h and the package's modules by bindings/generate.py."""
 
+import builtins
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
+
+from . import dtypes as dtypes, helpers as helpers, nn as nn, state as state
 
 Buffer = Any  # an object of the buffer protocol
 Whole = int | Dim | Variable  # a number, or a dimension that each run has a value of
@@ -24,6 +29,7 @@ SWIG = ("thisown", "__swig_destroy__", "__repr__")  # what SWIG adds, of no use 
 FLOATS = ("double", "float")
 # What the package makes dimensions of that are numbers in the header.
 DIMENSIONS = {"Tensor": {"shape": "@property\ndef shape(self) -> tuple[int | Dim, ...]: ..."},
+              "TinyJit": {"captured": "@property\ndef captured(self) -> Any: ..."},
               "Variable": {"dim": "@property\ndef dim(self) -> Dim: ..."},
               "Dim": {"number": "number: int"}}
 
@@ -86,8 +92,10 @@ def call_stub(call):
 def text_of(annotation):
     if annotation is inspect.Parameter.empty:
         return "Any"
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", None) if \
-        not hasattr(annotation, "__args__") else str(annotation).replace("tiny.native.", "")
+    if isinstance(annotation, str):
+        return annotation
+    name = "None" if annotation is None else getattr(annotation, "__name__", None)
+    return name if not hasattr(annotation, "__args__") else str(annotation).replace("tiny.native.", "")
 
 
 def parameter_text(parameter):
@@ -116,16 +124,36 @@ def names_of(stub):
 
 def member_stub(name, member, typed):
     """The stub of a class's member; None for what is no method or property of ours."""
-    mark, function = "", member
+    mark, function, setter = "", member, ""
     if isinstance(member, property):
         mark, function = "@property\n", member.fget
+        if member.fset and inspect.isfunction(function):
+            setter = f"\n@{name}.setter\ndef {name}(self, value: Any) -> None: ..."
     elif isinstance(member, staticmethod):
         mark, function = "@staticmethod\n", member.__func__
     if not inspect.isfunction(function):
         return None
-    if typed and names_of(typed) == list(inspect.signature(function).parameters):
-        return typed
-    return mark + signature(name, function)
+    if typed and names_of(typed) == list(inspect.signature(function).parameters) and (
+            inspect.signature(function).return_annotation is inspect.Parameter.empty):
+        return typed + setter
+    return mark + signature(name, function) + setter
+
+
+def unshadowed(stub, members):
+    """The stub with builtins.int for int where the class has a member of that name."""
+    tree = ast.parse(stub)
+    kinds = (ast.FunctionDef, ast.arg, ast.AnnAssign)
+    shadowed = [node for definition in ast.walk(tree) if isinstance(definition, kinds)
+                for annotation in (getattr(definition, "returns", None), getattr(definition, "annotation", None))
+                if annotation for node in ast.walk(annotation)
+                if isinstance(node, ast.Name) and node.id in members and hasattr(builtins, node.id)]
+    if not shadowed:
+        return stub
+    for node in shadowed:
+        node.id = f"builtins.{node.id}"
+    comment = stub.partition("  #")[2]
+    text = ast.unparse(tree).replace(":\n    ...", ": ...")
+    return text + (f"  #{comment}" if comment else "")
 
 
 def operators(tables):
@@ -141,7 +169,9 @@ def operators(tables):
 
 def class_stub(kind, typed, special):
     name = kind.__name__
-    rows = {} if name == "Context" else {"context": "context: Context"}
+    rows = {} if name == "Context" or not kind.__module__.endswith("native") else {"context": "context: Context"}
+    if name == "Tensor":
+        rows["training"] = "training: bool"
     for member, value in vars(kind).items():
         if member in special:
             rows[member] = special[member]
@@ -149,8 +179,10 @@ def class_stub(kind, typed, special):
             stub = member_stub(member, value, typed.get(member))
             if stub:
                 rows[member] = stub
+    rows = {member: unshadowed(stub, rows) for member, stub in rows.items()}
     body = "\n".join("    " + line for stub in rows.values() for line in stub.splitlines())
-    return f"class {name}:\n{body}"
+    base = f"({kind.__base__.__name__})" if issubclass(kind, Exception) else ""
+    return f"class {name}{base}:\n{body or '    ...'}"
 
 
 def emit(model):
@@ -178,5 +210,7 @@ def emit(model):
         elif inspect.isclass(value):
             parts.append(class_stub(value, {}, DIMENSIONS.get(name, {})))
         else:
-            parts.append(f"{name}: {type(value).__name__}")
+            module = type(value).__module__.partition("tiny.")[2]
+            inside = module + "." if module in ("helpers", "nn") else ""
+            parts.append(f"{name}: {inside}{type(value).__name__}")
     return "\n\n".join(parts) + "\n"

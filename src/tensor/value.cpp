@@ -97,6 +97,9 @@ void realize(std::span<Tensor* const> tensors) {
   realize(tensors.front()->context(), wanted.nodes);
   for (size_t i = 0; i < wanted.cells.size(); ++i)
     if (!wanted.cells[i]->owns_memory()) rebind(*wanted.cells[i], wanted.nodes[i]);
+  // Nobody keeps the expression that was computed: an equal one that is built after a write to this
+  // memory would be the same node, with what was written.
+  for (const Tensor* t : tensors) t->node();
 }
 
 std::string schedule_json(std::span<Tensor* const> tensors) {

@@ -334,6 +334,21 @@ TEST_P(Writes, AFailedValueIsWrittenOnceOnly) {
   EXPECT_EQ(get(a), (Floats{1, 2, 3, 4}));
 }
 
+// Equal expressions are one node, which may not stand for memory that was written.
+TEST_P(Writes, WhatEqualsAnOldValueIsNotWhatWasWritten) {
+  const Tensor source = make({0, 0, 0});
+  const auto ones = [&] { return full(context_, kFloat32, {3}, 1); };
+  for (const bool is_number : {true, false}) {
+    const auto build = [&] { return is_number ? ones() : add(mul(source, source), ones()); };
+    Tensor t = build();
+    realize_all({&t});
+    assign(t, make({7, 8, 9}));
+    realize_all({&t});
+    EXPECT_EQ(get(t), (Floats{7, 8, 9}));
+    EXPECT_EQ(get(build()), (Floats{1, 1, 1}));
+  }
+}
+
 TEST_P(Writes, ATensorFilledWithOneNumberGetsMemoryOfItsOwn) {
   Tensor zeros = full(context_, kFloat32, {4}, 0);
   const Tensor others = full(context_, kFloat32, {4}, 0);

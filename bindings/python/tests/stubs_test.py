@@ -49,8 +49,8 @@ class Stubs(unittest.TestCase):
                     continue
                 wanted = [p.name for p in inspect.signature(real[member]).parameters.values()]
                 arguments = declaration.args
-                given = [a.arg for a in arguments.args + arguments.kwonlyargs]
-                given += [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
+                given = [*arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg]
+                given = [argument.arg for argument in given if argument]
                 if not member.startswith("__"):
                     self.assertEqual(given, wanted, f"{name}.{member}")
                     count += 1

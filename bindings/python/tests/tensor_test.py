@@ -68,13 +68,24 @@ class Arithmetic(unittest.TestCase):
         a = tiny.tensor([[1.0, 2.0]])
         for mistake, text in ((lambda: tiny.tensor("abc"), "a buffer is wanted, not str"),
                               (lambda: tiny.tensor(None), "a buffer is wanted, not NoneType"),
-                              (lambda: a[[0]], "an index is an integer.*not list"),
+                              (lambda: a[[0.5]], "an index is an integer.*not list of float32"),
                               (lambda: a[a > 1], "an index is an integer.*not Tensor.*where"),
                               (lambda: a[1.5], "an index is an integer.*not float"),
-                              (lambda: a.mean(axis=0), r"Tensor\.mean\(\) got an unexpected keyword"),
+                              (lambda: a.mean(colour=0), r"Tensor\.mean\(\) got an unexpected keyword"),
                               (lambda: a.avg_pool(2, colour=3), r"Tensor\.avg_pool\(\) got an unexpected keyword")):
             with self.assertRaisesRegex(TypeError, text):
                 mistake()
+
+    def test_what_is_assigned_is_not_what_equal_tensors_are(self):
+        """Equal expressions are one node; a write to the memory of one value is of that tensor alone."""
+        w = tiny.tensor([0.0, 1.0])
+        c = w.context
+        for make in (lambda: c.full("float32", [2], 1), lambda: c.arange("float32", 2), lambda: w.exp()):
+            wanted, first = make().tolist(), make()
+            tiny.realize([first])
+            first.assign(7.0)
+            tiny.realize([first])
+            self.assertEqual((first.tolist(), make().tolist()), ([7.0, 7.0], wanted))
 
     def test_every_operation_of_a_family_is_a_method(self):
         for family in (tiny.UnaryOp, tiny.BinaryOp, tiny.CompareOp, tiny.ReduceOp):

@@ -1,6 +1,6 @@
 """What the generated methods do to arguments before the raw function sees them, and to results."""
 
-from . import native
+from . import _tape, native
 from ._dimension import Dim, is_dimension, number
 
 
@@ -10,10 +10,12 @@ def whole(call):
     return values if count <= 16 else call(count)[0]
 
 
-def made(source, result):
-    """The result of a call, which remembers the context that it lives in."""
+def made(source, result, *operands):
+    """The result of a call, which remembers the context that it lives in, and what it was made of."""
     if source is not None:
         result.context = source.context
+    if operands:
+        _tape.trace(result, operands)
     return result
 
 

@@ -55,5 +55,5 @@ def op(name, *inputs, outputs=1, domain="", opset=0, context=None, **attributes)
     text = json.dumps({key: _encoded(value) for key, value in attributes.items()})
     operands = [_given(context, value) for value in inputs]
     results = native.tiny_op(context, domain, name, opset, operands, text, outputs)
-    results = [made(context, result) for result in results]
+    results = [made(context, result, inputs) for result in results]
     return results[0] if outputs == 1 else results

@@ -8,7 +8,7 @@ import os
 import threading
 
 from . import native
-from . import _dimension
+from . import _dimension, _tape
 from ._dimension import Dim
 from ._operands import dtype as dtype_of_name, is_array
 from .methods import Dtype
@@ -90,6 +90,9 @@ def _dtype_of(view):
 
 def from_buffer(data, dtype=None, shape=None, context=None) -> Tensor:
     """A tensor with a copy of any object of the buffer protocol, its strides honoured."""
+    if _tape.State.capture is not None:
+        raise _tape.JitError("an array becomes a tensor while TinyJit captures: the program would have its elements as "
+                             "they are now; pass a tensor as an argument")
     try:
         view = memoryview(data)
     except TypeError:
@@ -321,7 +324,7 @@ def _attach():
     Tensor.__int__ = lambda self: int(self.item())
     Tensor.__array_priority__ = 1000  # NumPy leaves array + tensor to the tensor
     Tensor.__array__ = lambda self, dtype=None, copy=None: (
-        _numpy(self) if dtype is None else _numpy(self).astype(dtype))
+        self.numpy() if dtype is None else self.numpy().astype(dtype))
     Tensor.__dlpack__ = _dlpack
     Tensor.__dlpack_device__ = lambda self: _CPU
     Tensor.memoryview = _memoryview

@@ -1,0 +1,333 @@
+"""TinyJit: what is replayed is what a call would do, to the bit, and what could not be is an error or made anew."""
+
+import gc
+import os
+import unittest
+
+import tiny
+from tiny import JitError, Tensor, TinyJit, nn
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+class Net:
+    def __init__(self):
+        self.layers = [nn.Conv2d(1, 4, 3), Tensor.relu, nn.BatchNorm(4), Tensor.max_pool2d, lambda x: x.flatten(1),
+                       nn.Linear(36, 16), Tensor.tanh, lambda x: x.dropout(0.3), nn.Linear(16, 3)]
+
+    def __call__(self, x):
+        return x.sequential(self.layers)
+
+
+class Steps(unittest.TestCase):
+    """A training step with random rows, dropout and running statistics, captured and not."""
+
+    def trained(self, jit, make, count=6):
+        Tensor.manual_seed(11)
+        net = Net()
+        optimizer = make(nn.state.get_parameters(net))
+        x, y = Tensor.rand(64, 1, 8, 8).realize(), Tensor.randint(64, high=3).realize()
+
+        @Tensor.train()
+        def step():
+            optimizer.zero_grad()
+            rows = Tensor.randint(16, high=64)
+            loss = net(x[rows]).sparse_categorical_crossentropy(y[rows]).backward()
+            optimizer.step()
+            return loss
+        step = TinyJit(step) if jit else step
+        losses = [step().item() for _ in range(count)]
+        state = {name: value.tolist() for name, value in nn.state.get_state_dict(net).items()}
+        return losses, state, Tensor.rand(3).tolist()
+
+    def test_the_same_to_the_bit(self):
+        for make in (nn.optim.Adam, lambda p: nn.optim.SGD(p, 0.1, 0.9, nesterov=True), nn.optim.LAMB):
+            plain, captured = (self.trained(jit, make) for jit in (False, True))
+            self.assertEqual(plain[0], captured[0])
+            self.assertEqual(plain[1], captured[1])
+            self.assertEqual(plain[2], captured[2])  # the random numbers that come next
+            self.assertEqual(len(set(plain[0])), len(plain[0]))
+
+    @unittest.skipUnless(os.path.exists("/proc/self/statm"), "no /proc")
+    def test_many_steps_keep_no_memory(self):
+        """Nor is anything left to the collector of cycles."""
+        def resident():
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * 4096
+        for jit, count in ((True, 3000), (False, 100)):
+            net = [nn.Linear(8, 16), nn.BatchNorm(16), Tensor.relu, lambda x: x.dropout(0.2), nn.Linear(16, 3)]
+            optimizer = nn.optim.Adam(nn.state.get_parameters(net))
+            x, y = Tensor.randn(32, 8).realize(), Tensor.randint(32, high=3).realize()
+
+            @Tensor.train()
+            def step():
+                optimizer.zero_grad()
+                loss = x.sequential(net).sparse_categorical_crossentropy(y).backward()
+                optimizer.step()
+                return loss
+            step = TinyJit(step) if jit else step
+            for _ in range(50):
+                step()
+            gc.collect()
+            gc.disable()
+            try:
+                before = resident()
+                for _ in range(count):
+                    step().item()
+                self.assertLess(resident() - before, 1 << 20)
+                self.assertLess(gc.collect(), 100)
+            finally:
+                gc.enable()
+
+    def test_a_rate_that_changes(self):
+        w = Tensor([1.0, 2.0]).realize()
+        optimizer = nn.optim.SGD([w], lr=0.5)
+
+        @TinyJit
+        @Tensor.train()
+        def step():
+            optimizer.zero_grad()
+            loss = w.sum().backward()
+            return loss.realize(*optimizer.schedule_step())
+        for _ in range(3):
+            step()
+        self.assertEqual(w.tolist(), [-0.5, 0.5])
+        optimizer.lr = 0.25
+        step()
+        optimizer.lr.assign(0.125)
+        step()
+        self.assertEqual(w.tolist(), [-0.875, 0.125])
+        self.assertEqual(step.captured and len(step._programs), 1)
+
+
+class Calls(unittest.TestCase):
+    def test_results_are_their_own(self):
+        @TinyJit
+        def double(x):
+            return {"y": [x * 2, None], "x": x}
+        results = [double(Tensor([float(i)])) for i in range(5)]
+        self.assertEqual([result["y"][0].item() for result in results], [0, 2, 4, 6, 8])
+        self.assertEqual([result["x"].item() for result in results], [0, 1, 2, 3, 4])
+        self.assertEqual((double.cnt, len(double._programs)), (5, 1))
+        double.reset()
+        self.assertIsNone(double.captured)
+
+    def test_inputs(self):
+        @TinyJit
+        def total(parts, scale, *, more):
+            return parts[0] * scale + parts[1] + more["m"]
+        for i in range(4):
+            a, b, m = Tensor([1.0 * i]), Tensor([10.0]), Tensor([100.0])
+            self.assertEqual(total([a, b], 2, more={"m": m}).item(), 110 + 2 * i)
+            self.assertEqual(total([a, a], 2, more={"m": a}).item(), 4 * i)  # the same one several times
+        self.assertEqual(len(total._programs), 1)
+        self.assertEqual(total([a, b], 3, more={"m": m}).item(), 119)  # a number that changed has a program of its own
+        self.assertEqual(total([Tensor([1.0, 2.0]), b], 3, more={"m": m}).tolist(), [113, 116])
+        self.assertEqual(total([a, b], 2, more={"m": m}).item(), 116)
+        self.assertEqual(len(total._programs), 3)
+
+    def test_methods_and_captures_within(self):
+        inner = TinyJit(lambda x: x + 1)
+
+        class Model:
+            def __init__(self, scale):
+                self.scale = Tensor([scale])
+
+            @TinyJit
+            def run(self, x):
+                return inner(x) * self.scale
+        a, b = Model(2.0), Model(3.0)
+        for i in range(4):
+            x = Tensor([float(i)])
+            self.assertEqual((a.run(x).item(), b.run(x).item()), (2 * (i + 1), 3 * (i + 1)))
+        self.assertEqual(len(Model.run._programs), 2)
+
+    def test_state_goes_on(self):
+        total = Tensor([0.0])
+
+        @TinyJit
+        def add(x):
+            total.assign(total + x)
+            return total
+        for i in range(5):
+            self.assertIs(add(Tensor([1.0 + i])), total)
+        self.assertEqual(total.item(), 15)
+        total.assign(100.0)
+        self.assertEqual(add(Tensor([1.0])).item(), 101)
+
+    def test_random_numbers_are_new_ones(self):
+        @TinyJit
+        def draw():
+            return Tensor.rand(2)
+        Tensor.manual_seed(3)
+        captured = [draw().tolist() for _ in range(5)]
+        Tensor.manual_seed(3)
+        self.assertEqual(captured, [Tensor.rand(2).tolist() for _ in range(5)])
+        Tensor.manual_seed(3)
+        self.assertEqual(draw().tolist(), captured[0])
+
+
+SCALE = 2.0
+
+
+class Layer:
+    def __init__(self):
+        self.weight, self.factor, self.parts = Tensor([1.0]), 1.0, [Tensor([0.0])]
+
+    def __call__(self, x):
+        return x * self.weight * self.factor * SCALE + self.parts[-1]
+
+
+class Stale(unittest.TestCase):
+    """What a program would go on with as it was."""
+
+    def test_what_changed_outside(self):
+        global SCALE
+        layer, rate = Layer(), [1.0]
+        run = TinyJit(lambda x: layer(x) * rate[0])
+
+        def check():
+            x = Tensor([3.0])
+            self.assertEqual(run(x).item(), (layer(x) * rate[0]).item())
+        for _ in range(3):
+            check()
+        self.assertEqual(len(run._programs), 1)
+        layer.factor = 5.0
+        check()
+        layer.weight = Tensor([7.0])  # in another's place
+        check()
+        layer.parts.append(Tensor([9.0]))
+        check()
+        rate[0] = 0.5
+        check()
+        try:
+            SCALE = 3.0
+            check()
+        finally:
+            SCALE = 2.0
+        self.assertEqual(len(run._programs), 6)
+        layer.weight.assign(Tensor([8.0]))  # its elements are no constant
+        check()
+
+        @TinyJit
+        def mode(x):
+            return x.dropout(0.999)
+        x = Tensor.ones(50)
+        for _ in range(3):
+            self.assertEqual(sum(mode(x).tolist()), 50)
+        with Tensor.train():
+            self.assertNotEqual(sum(mode(x).tolist()), 50)
+
+    def test_a_layer_that_is_frozen(self):
+        w, v = Tensor([1.0], requires_grad=True), Tensor([1.0], requires_grad=True)
+        optimizer = nn.optim.SGD([w, v], lr=0.5)
+
+        @TinyJit
+        @Tensor.train()
+        def step():
+            optimizer.zero_grad()
+            loss = (w + v).sum().backward()
+            optimizer.step()
+            return loss
+        for _ in range(3):
+            step()
+        self.assertEqual((w.item(), v.item()), (-0.5, -0.5))
+        v.requires_grad = False
+        step()
+        self.assertEqual((w.item(), v.item()), (-1.0, -0.5))
+
+    def fails(self, text, function, *arguments, first=True):
+        """The first call runs the function; the second one captures it."""
+        jit = TinyJit(function)
+        if first:
+            jit(*arguments)
+        with self.assertRaisesRegex(JitError, text):
+            jit(*arguments)
+        self.assertIsNone(tiny._tape.State.capture)
+
+    def test_what_is_refused(self):
+        x, holder, count = Tensor([1.0]), Layer(), []
+        self.fails("elements are read", lambda x: x * (2 if x.item() > 0 else 3), x)
+        self.fails("elements are read", lambda x: x * holder.weight.tolist()[0], x)
+        self.fails("is of type float; what a program gives", lambda x: 1.0, x, first=False)
+        self.fails("assigns to an argument", lambda x: x.assign(x + 1), x)
+        self.fails("nothing to run", lambda x: None, x)
+        self.fails("would not seed again", lambda x: (Tensor.manual_seed(1), x * Tensor.rand(1))[1], x)
+        self.fails("the length of count was 1 and is 2", lambda x: (count.append(1), x * 2)[1], x)
+
+        def keep(x):
+            holder.factor = x * 2
+            return x
+        self.fails("holder.factor was another tensor .* and is another tensor", keep, x)
+        if numpy is not None:
+            array = numpy.ones(1, "float32")
+            self.fails("args.0. is an array", lambda a: Tensor(a) * 2, array, first=False)
+            self.fails("an array becomes a tensor", lambda x: x * array, x)
+            self.fails("an array becomes a tensor", lambda x: x * Tensor(array), x)
+
+    def test_constants_of_every_call(self):
+        @TinyJit
+        def scaled(x, n):
+            return x * n
+        x = Tensor([2.0])
+        for n in range(17):
+            self.assertEqual(scaled(x, n).item(), 2 * n)
+        with self.assertRaisesRegex(JitError, "16 programs of scaled.*is to be a tensor that is passed"):
+            scaled(x, 17)
+
+    def test_gradients_stay_inside(self):
+        w = Tensor([2.0], requires_grad=True)
+
+        @TinyJit
+        def slope(x):
+            w.grad = None
+            (w * w * x).sum().backward()
+            return w.grad * 1
+        for i in range(4):
+            self.assertEqual(slope(Tensor([float(i)])).item(), 4 * i)
+        (w * 3).sum().backward()
+        before = w.grad
+        self.assertEqual(slope(Tensor([1.0])).item(), 4)
+        self.assertIs(w.grad, before)
+        self.fails("a gradient from before the call", lambda x: (w * x).sum().backward(), Tensor([1.0]))
+
+    def test_a_capture_that_fails_leaves_what_was(self):
+        w = Tensor([1.0, 2.0], requires_grad=True).realize()
+        optimizer = nn.optim.SGD([w], lr=0.5, momentum=0.5)
+
+        @TinyJit
+        @Tensor.train()
+        def step(x, fail):
+            optimizer.zero_grad()
+            loss = (w * x).sum().backward()
+            optimizer.step()
+            if fail:
+                raise ValueError("on the way")
+            return loss
+        x = Tensor([1.0, 1.0])
+        step(x, False)
+        self.assertEqual((w.tolist(), optimizer.b[0].tolist()), ([0.5, 1.5], [1.0, 1.0]))
+        with self.assertRaisesRegex(ValueError, "on the way"):
+            step(x, True)
+        self.assertEqual((w.tolist(), optimizer.b[0].tolist()), ([0.5, 1.5], [1.0, 1.0]))
+        step(x, False)
+        self.assertEqual(w.tolist(), [-0.25, 0.75])
+
+    def test_an_input_that_the_program_writes(self):
+        w = Tensor([1.0, 2.0])
+
+        @TinyJit
+        def grow(x):
+            w.assign(w + x)
+            return w.sum()
+        self.assertEqual(grow(Tensor([1.0, 1.0])).item(), 5)
+        self.assertEqual(grow(Tensor([1.0, 1.0])).item(), 7)
+        with self.assertRaisesRegex(tiny.Error, "memory is that of a tensor which the program writes: pass a copy"):
+            grow(w)
+
+
+if __name__ == "__main__":
+    unittest.main()

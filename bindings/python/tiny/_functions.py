@@ -1,0 +1,346 @@
+"""Reductions, functions of networks and losses as tinygrad and PyTorch spell them: x.max(axis=1), x.max_pool2d().
+
+Where the package has a name already, what it does stays, and arguments tell which of the two is meant; where they
+cannot (x.max(1)), the call is an error.
+"""
+
+import math
+
+from ._creation import FLOATS, check_device
+from ._movement import axis_of, flatten, only
+from ._operands import dtype as dtype_of_name
+from .methods import Dtype, Reduction, dtype_size
+from .native import Tensor
+
+
+# ---- Reductions
+
+def _reduction(name):
+    plain = getattr(Tensor, name)
+
+    def reduce(self, axes=None, keepdims=None, *, axis=None, keepdim=None, dtype=None) -> Tensor:
+        along = only(name, axes=axes, axis=axis)
+        source = self if dtype is None else self.cast(dtype)
+        made = plain(source, along, bool(only(name, keepdims=keepdims, keepdim=keepdim)))
+        return made if dtype is None or made.dtype == dtype_of_name(dtype) else made.cast(dtype)
+    reduce.__name__, reduce.__qualname__, reduce.__doc__ = name, f"Tensor.{name}", plain.__doc__
+    return reduce
+
+
+def _extreme(name, reduce):
+    elementwise = getattr(Tensor, name)
+
+    def extreme(self, b=None, *, axis=None, keepdim=None) -> Tensor:
+        if b is None:
+            return reduce(self, axis, keepdim)
+        if isinstance(b, (tuple, list)) and axis is None:
+            return reduce(self, b, keepdim)
+        if axis is not None or keepdim is not None:
+            raise TypeError(f"{name}: an operand and an axis; elements are compared, or an axis is folded")
+        if isinstance(b, int):
+            raise TypeError(f"{name}({b}) may name an axis or a number: write {name}(axis={b}) or {name}imum({b})")
+        return elementwise(self, b)
+    extreme.__name__, extreme.__qualname__ = name, f"Tensor.{name}"
+    extreme.__doc__ = (f"x.{name}(axis=.., keepdim=..) folds axes (all, if none is said); x.{name}(b), of a tensor or "
+                       "a float, compares elements.")
+    return extreme, elementwise
+
+
+def _position(name):
+    plain = getattr(Tensor, name)
+
+    def position(self, axis=None, keepdims=None, last=False, *, keepdim=None) -> Tensor:
+        keep = bool(only(name, keepdims=keepdims, keepdim=keepdim))
+        if axis is not None:
+            return plain(self, axis, keep, last)
+        found = plain(flatten(self), 0, False, last)
+        return found.reshape([1] * self.rank) if keep else found
+    position.__name__, position.__qualname__ = name, f"Tensor.{name}"
+    position.__doc__ = plain.__doc__ + "  Without an axis it is that among all elements in a row."
+    return position
+
+
+def var(self, axis=None, keepdim=False, correction=1) -> Tensor:
+    """The mean squared distance from the mean; `correction` is taken from the count it divides by."""
+    return self.variance(axis, correction, keepdim)
+
+
+def std(self, axis=None, keepdim=False, correction=1) -> Tensor:
+    """The root of var()."""
+    return var(self, axis, keepdim, correction).sqrt()
+
+
+def var_mean(self, axis=None, keepdim=False, correction=1) -> tuple:
+    """var() and mean()."""
+    return var(self, axis, keepdim, correction), self.mean(axis, keepdim)
+
+
+def std_mean(self, axis=None, keepdim=False, correction=1) -> tuple:
+    """std() and mean()."""
+    return std(self, axis, keepdim, correction), self.mean(axis, keepdim)
+
+
+# ---- Elementwise
+
+def _same(name, doc, function):
+    def method(self) -> Tensor:
+        return function(self)
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", doc
+    setattr(Tensor, name, method)
+
+
+def _unary_functions():
+    for name, doc, function in (
+            ("swish", "x * sigmoid(x).", Tensor.silu),
+            ("relu6", "Kept between 0 and 6.", lambda x: x.clip(0, 6)),
+            ("hardswish", "x * relu6(x + 3) / 6.", lambda x: x * (x + 3).clip(0, 6) / 6),
+            ("hardsigmoid", "x / 6 + 1/2, kept between 0 and 1.", lambda x: (x / 6 + 0.5).clip(0, 1)),
+            ("quick_gelu", "x * sigmoid(1.702 * x).", lambda x: x * (x * 1.702).sigmoid()),
+            ("mish", "x * tanh(softplus(x)).", lambda x: x * x.softplus().tanh()),
+            ("softsign", "x / (1 + |x|).", lambda x: x / (x.abs() + 1)),
+            ("logsigmoid", "log(sigmoid(x)).", lambda x: -(-x).softplus()),
+            ("exp2", "2 to the power of x.", lambda x: (x * math.log(2)).exp()),
+            ("log2", "The logarithm to the base 2.", lambda x: x.log() / math.log(2)),
+            ("log10", "The logarithm to the base 10.", lambda x: x.log() / math.log(10)),
+            ("tan", "sin(x) / cos(x).", lambda x: x.sin() / x.cos()),
+            ("isnan", "A bool: whether it is no number.", Tensor.is_nan),
+            ("isinf", "A bool: whether it is infinite.", lambda x: x.abs() == math.inf),
+            ("logical_not", "A bool: whether it is 0.", lambda x: x == 0)):
+        _same(name, doc, function)
+
+
+def clip(self, low=None, high=None, *, min_=None, max_=None) -> Tensor:
+    """Kept between two numbers or tensors, of which one may be left out."""
+    return _clip(self, only("clip", low=low, min_=min_), only("clip", high=high, max_=max_))
+
+
+def gelu(self, approximate=False) -> Tensor:
+    """x * Phi(x), by erf; by tanh if `approximate` is true or "tanh"."""
+    if isinstance(approximate, str) and approximate not in ("none", "tanh"):
+        raise ValueError(f"gelu: approximate={approximate!r}; known: none, tanh")
+    return _gelu(self, approximate not in (False, "none"))
+
+
+def lerp(self, end, weight) -> Tensor:
+    """On the way to `end`, as far as `weight` says, 1 being there."""
+    return self + (end - self) * weight
+
+
+def masked_fill(self, mask, value) -> Tensor:
+    """`value` where the mask is true."""
+    return mask.where(value, self)
+
+
+def size(self, dim=None):
+    """The shape, or the size of an axis."""
+    return self.shape if dim is None else self.shape[axis_of(self, dim)]
+
+
+def element_size(self) -> int:
+    """Bytes of an element."""
+    return dtype_size(self.dtype)
+
+
+def nbytes(self) -> int:
+    """Bytes of all elements."""
+    return self.numel * dtype_size(self.dtype)
+
+
+def to(self, device) -> Tensor:
+    """On a device: tensors are on the CPU, which is the only one that may be said."""
+    check_device(device)
+    return self
+
+
+def _identity_of(self, dtype):
+    return self if self.dtype == dtype else self.cast(dtype)
+
+
+# ---- Positions
+
+def gather(self, index, axis=0, *, dim=None) -> Tensor:
+    """x.gather(dim, index), of an axis and positions of as many axes: out[i][j] = x[i][index[i][j]] along it.
+    x.gather(index, axis), of positions and an axis: whole parts, as numpy.take."""
+    if isinstance(axis, Tensor) or dim is not None:
+        places, along = (index, dim) if dim is not None else (axis, index)
+        return self.take_along_axis(places, along)
+    return _take(self, index, axis)
+
+
+def one_hot(self, num_classes=None, on=1, off=0, axis=-1, *, depth=None) -> Tensor:
+    """A new axis with `on` at the index and `off` elsewhere; int64 if nothing else is said."""
+    count = only("one_hot", num_classes=num_classes, depth=depth)
+    if count is None:
+        raise TypeError("one_hot: the number of classes is wanted")
+    return _one_hot(self, count, on, off, axis)
+
+
+# ---- Layers
+
+def linear(self, weight, bias=None) -> Tensor:
+    """x @ weight + bias."""
+    made = self.matmul(weight) if weight.rank > 1 else self * weight
+    return made if bias is None else made + bias
+
+
+def sequential(self, ll) -> Tensor:
+    """The functions one after the other."""
+    made = self
+    for function in ll:
+        made = function(made)
+    return made
+
+
+def layernorm(self, axis=-1, eps=1e-5) -> Tensor:
+    """(x - mean) / sqrt(variance + eps) over an axis, or over the last ones that a tuple says."""
+    axes = sorted(axis_of(self, one) for one in ([axis] if isinstance(axis, int) else axis))
+    if axes != list(range(self.rank - len(axes), self.rank)):
+        mean = self.mean(axes, True)
+        return (self - mean) * (self.variance(axes, 0, True) + eps).rsqrt()
+    return self.layer_norm(axis=axes[0], epsilon=eps)
+
+
+def batchnorm(self, weight, bias, mean, invstd, axis=1) -> Tensor:
+    """(x - mean) * invstd * weight + bias, with a number of each for the elements of the axes; None for none."""
+    axes = [axis_of(self, one) for one in ([axis] if isinstance(axis, int) else axis)]
+    shape = [size if i in axes else 1 for i, size in enumerate(self.shape)]
+    made = (self - mean.reshape(shape))
+    made = made * (weight.reshape(shape) if weight is not None else 1)
+    made = made * (invstd.reshape(shape) if math.prod(invstd.shape) == math.prod(shape) else invstd)
+    return made if bias is None else made + bias.reshape(shape)
+
+
+def scaled_dot_product_attention(self, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
+                                 enable_gqa=False) -> Tensor:
+    """softmax(query @ key.T / sqrt(size)) @ value.  `attn_mask`: bools, true where a query may look, or numbers that
+    are added; `dropout_p` of the weights while Tensor.training is true; `enable_gqa`: heads of key and value serve
+    several of the query."""
+    if is_causal and attn_mask is not None:
+        raise ValueError("scaled_dot_product_attention: is_causal, or a mask, not both")
+    if enable_gqa:
+        many = self.shape[-3] // key.shape[-3]
+        key, value = (part.repeat_interleave(many, dim=-3) for part in (key, value))
+    scores = self.matmul(key.transpose(-2, -1)) * (1 / math.sqrt(self.shape[-1]))
+    if is_causal:
+        attn_mask = self.context.full(Dtype.BOOL, [self.shape[-2], key.shape[-2]], 1).tril()
+    if attn_mask is not None and attn_mask.dtype == Dtype.BOOL:
+        scores = attn_mask.where(scores, -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    return scores.softmax(-1).dropout(dropout_p).matmul(value)
+
+
+# ---- Windows
+
+def _padding(padding, axes):
+    """Of one number, one for each axis, or pairs in one list, the last axis first."""
+    if isinstance(padding, int):
+        return padding
+    padding = list(padding)
+    if len(padding) == axes:
+        return padding
+    if len(padding) != 2 * axes:
+        raise ValueError(f"padding {padding}: one number, {axes} of them, or {2 * axes} are wanted")
+    return list(zip(padding[::2], padding[1::2]))[::-1]
+
+
+def conv2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0) -> Tensor:
+    """Cross-correlation over as many axes as the weight [out, in / groups, kernel..] has.  `padding`: a number, one for
+    each axis, or pairs from the last axis on."""
+    axes = weight.rank - 2
+    return self.conv(weight, bias, groups=groups, strides=stride, dilations=dilation, padding=_padding(padding, axes))
+
+
+def conv_transpose2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, output_padding=0) -> Tensor:
+    """The transpose of conv2d, with a weight [in, out / groups, kernel..]."""
+    axes = weight.rank - 2
+    return self.conv_transpose(weight, bias, groups=groups, strides=stride, dilations=dilation,
+                               padding=_padding(padding, axes), output_padding=output_padding)
+
+
+def _pool(self, kernel_size, stride, dilation, padding, ceil_mode):
+    kernel = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
+    return {"kernel": kernel, "strides": kernel if stride is None else stride, "dilations": dilation,
+            "padding": _padding(padding, len(kernel)), "ceil_mode": ceil_mode}
+
+
+def max_pool2d(self, kernel_size=(2, 2), stride=None, dilation=1, padding=0, ceil_mode=False, return_indices=False):
+    """The greatest value of each window over the last axes; with `return_indices` also where it is."""
+    said = _pool(self, kernel_size, stride, dilation, padding, ceil_mode)
+    values = self.max_pool(**said)
+    return (values, self.max_pool_indices(**said)) if return_indices else values
+
+
+def avg_pool2d(self, kernel_size=(2, 2), stride=None, dilation=1, padding=0, ceil_mode=False,
+               count_include_pad=True) -> Tensor:
+    """The mean of each window over the last axes."""
+    said = _pool(self, kernel_size, stride, dilation, padding, ceil_mode)
+    return self.avg_pool(count_include_pad=count_include_pad, **said)
+
+
+# ---- Losses
+
+def reduction_of(reduction):
+    """A member of Reduction, of its name too."""
+    if not isinstance(reduction, str):
+        return reduction
+    if reduction.upper() not in Reduction.__members__:
+        raise ValueError(f"reduction {reduction!r}; known: mean, sum, none")
+    return Reduction[reduction.upper()]
+
+
+def _loss(name):
+    plain = getattr(Tensor, name)
+
+    def loss(self, *arguments, reduction=None, **keywords) -> Tensor:
+        arguments = list(arguments)
+        if reduction is None and arguments and isinstance(arguments[-1], str):
+            reduction = arguments.pop()
+        said = {} if reduction is None else {"reduction": reduction_of(reduction)}
+        return plain(self, *arguments, **keywords, **said)
+    loss.__name__, loss.__qualname__, loss.__doc__ = name, f"Tensor.{name}", plain.__doc__
+    loss.__wrapped__ = plain
+    setattr(Tensor, name, loss)
+
+
+def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.0, reduction="mean") -> Tensor:
+    """Cross entropy of logits along the last axis, with classes for targets."""
+    logits = self.reshape([-1, self.shape[-1]])
+    kind = reduction_of(reduction)
+    made = logits.cross_entropy(flatten(Y), ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=kind)
+    return made.reshape(Y.shape) if kind == Reduction.NONE else made
+
+
+def binary_crossentropy(self, Y, reduction="mean") -> Tensor:
+    """Of probabilities."""
+    return self.binary_cross_entropy(Y, reduction=reduction)
+
+
+def binary_crossentropy_logits(self, Y, reduction="mean", pos_weight=None) -> Tensor:
+    """Of what a sigmoid makes probabilities of."""
+    return self.binary_cross_entropy_with_logits(Y, pos_weight, reduction=reduction)
+
+
+_clip, _gelu, _take, _one_hot = Tensor.clip, Tensor.gelu, Tensor.gather, Tensor.one_hot
+for _name in ("sum", "prod", "mean", "any", "all", "logsumexp"):
+    setattr(Tensor, _name, _reduction(_name))
+Tensor.max, Tensor.maximum = _extreme("max", Tensor.reduce_max)
+Tensor.min, Tensor.minimum = _extreme("min", Tensor.reduce_min)
+for _name in ("argmax", "argmin"):
+    setattr(Tensor, _name, _position(_name))
+for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
+              "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "ctc_loss"):
+    _loss(_name)
+_unary_functions()
+for _function in (var, std, var_mean, std_mean, clip, gelu, lerp, gather, one_hot, linear, sequential, layernorm,
+                  batchnorm, masked_fill, size, element_size, nbytes, to, scaled_dot_product_attention, conv2d,
+                  conv_transpose2d, max_pool2d, avg_pool2d, sparse_categorical_crossentropy, binary_crossentropy,
+                  binary_crossentropy_logits):
+    setattr(Tensor, _function.__name__, _function)
+Tensor.clamp = clip
+Tensor.dot = Tensor.matmul
+for _name, _dtype in (("float", Dtype.FLOAT32), ("half", Dtype.FLOAT16), ("int", Dtype.INT32), ("long", Dtype.INT64),
+                      ("short", Dtype.INT16), ("double", Dtype.FLOAT64), ("bool", Dtype.BOOL)):
+    _same(_name, f"Cast to {_dtype.name.lower()}.", lambda self, dtype=_dtype: _identity_of(self, dtype))
+_same("bfloat16", "Cast to bfloat16.", lambda self: _identity_of(self, Dtype.BFLOAT16))
+Tensor.is_floating_point = lambda self: self.dtype in FLOATS

@@ -1,0 +1,205 @@
+"""Movement as tinygrad and PyTorch spell it: x.reshape(2, -1), x.transpose(0, 1), x.pad((1, 1, 0, 0)), x.T."""
+
+import math
+
+from . import native
+from ._creation import spread
+from ._dimension import is_dimension
+from .methods import concat, stack
+from .native import Tensor
+
+_reshape, _permute, _expand, _flip = Tensor.reshape, Tensor.permute, Tensor.expand, Tensor.flip
+_pad, _tile, _split = Tensor.pad, Tensor.tile, Tensor.split
+_squeeze, _unsqueeze = Tensor.squeeze, Tensor.unsqueeze
+
+
+def axis_of(tensor, axis, more=0):
+    """The axis as a number from 0 on, of a shape with `more` axes besides."""
+    rank = tensor.rank + more
+    if not -max(rank, 1) <= axis < max(rank, 1):
+        raise IndexError(f"axis {axis} of shape {list(tensor.shape)}")
+    return axis % max(rank, 1)
+
+
+def only(call, **said):
+    """The one of two names for an argument that was said."""
+    given = {name: value for name, value in said.items() if value is not None}
+    if len(given) > 1:
+        raise TypeError(f"{call}: {' and '.join(given)} name the same argument")
+    return next(iter(given.values()), None)
+
+
+def _dims(call, dims, *named):
+    """Dimensions one by one, as one sequence, or by a name."""
+    found = [list(value) if not is_dimension(value) else [value] for value in named if value is not None]
+    if len(found) + bool(dims) != 1:
+        raise TypeError(f"{call}: dimensions are wanted once")
+    return found[0] if found else spread(dims)
+
+
+def reshape(self, *shape, dims=None) -> Tensor:
+    """The same elements in another shape, of which one dimension may be -1: what is left over; None: as it is."""
+    wanted = _dims("reshape", shape, dims) if shape or dims is not None else []
+    return _reshape(self, [self.shape[i] if size is None else size for i, size in enumerate(wanted)])
+
+
+def permute(self, *order, axes=None) -> Tensor:
+    """The result's axis k is this tensor's axis order[k]."""
+    return _permute(self, _dims("permute", order, axes))
+
+
+def expand(self, *shape, dims=None) -> Tensor:
+    """Repeats axes of size 1; missing leading axes are added; -1 and None keep a size."""
+    return _expand(self, [-1 if size is None else size for size in _dims("expand", shape, dims)])
+
+
+def flip(self, *axis, axes=None) -> Tensor:
+    """Reverses the axes."""
+    return _flip(self, _dims("flip", axis, axes))
+
+
+def repeat(self, *repeats) -> Tensor:
+    """The whole of each axis so many times; missing leading axes are added."""
+    times = spread(repeats)
+    if len(times) < self.rank:
+        raise ValueError(f"repeat: {times} for shape {list(self.shape)}: a number for each axis is wanted")
+    return _tile(reshape(self, [1] * (len(times) - self.rank) + list(self.shape)), times)
+
+
+def transpose(self, dim0=1, dim1=0) -> Tensor:
+    """Two axes change places."""
+    order = list(range(self.rank))
+    a, b = axis_of(self, dim0), axis_of(self, dim1)
+    order[a], order[b] = b, a
+    return _permute(self, order)
+
+
+def _transposed(self) -> Tensor:
+    """A matrix with its axes exchanged."""
+    return self if self.rank < 2 else transpose(self)
+
+
+def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
+    """The axes from one to another as one."""
+    first, last = axis_of(self, start_dim), axis_of(self, end_dim)
+    sizes = list(self.shape)
+    return _reshape(self, sizes[:first] + [math.prod(sizes[first:last + 1])] + sizes[last + 1:])
+
+
+def unflatten(self, dim, sizes) -> Tensor:
+    """An axis as several."""
+    axis = axis_of(self, dim)
+    return _reshape(self, [*self.shape[:axis], *sizes, *self.shape[axis + 1:]])
+
+
+def squeeze(self, axes=None, dim=None) -> Tensor:
+    """Without the axes of size 1, or without those that are said."""
+    found = only("squeeze", axes=axes, dim=dim)
+    return _squeeze(self) if found is None else _squeeze(self, found)
+
+
+def unsqueeze(self, axes=None, dim=None) -> Tensor:
+    """With axes of size 1 at these places of the result."""
+    found = only("unsqueeze", axes=axes, dim=dim)
+    if found is None:
+        raise TypeError("unsqueeze: a place is wanted")
+    return _unsqueeze(self, found)
+
+
+def cat(self, *others, dim=0) -> Tensor:
+    """The tensors one after the other along an axis; Tensor.cat(a, b), a.cat(b) and Tensor.cat([a, b])."""
+    return concat([*(self if isinstance(self, (list, tuple)) else [self]), *others], dim)
+
+
+def stack_(self, *others, dim=0) -> Tensor:
+    """The tensors side by side along a new axis; Tensor.stack(a, b), a.stack(b) and Tensor.stack([a, b])."""
+    return stack([*(self if isinstance(self, (list, tuple)) else [self]), *others], dim)
+
+
+def split(self, axis=None, sizes=None, dim=None) -> list[Tensor]:
+    """Parts along an axis.  split(sizes, dim=0): a size for each, or one for all of which the last may be smaller;
+    split(axis, sizes) with a list of sizes."""
+    if axis is not None and sizes is not None and is_dimension(axis) and not is_dimension(sizes):
+        return _split(self, axis, sizes)
+    if axis is None:
+        axis, sizes = sizes, None
+    along = only("split", dim=dim, axis=sizes)
+    along = axis_of(self, 0 if along is None else along)
+    if is_dimension(axis):
+        if axis < 1:
+            raise ValueError(f"split: parts of size {axis}")
+        size = self.shape[along]
+        axis = [min(axis, size - at) for at in range(0, size, axis)] or [0]
+    return _split(self, along, axis)
+
+
+def chunk(self, chunks, dim=0) -> list[Tensor]:
+    """At most so many parts of one size; the last may be smaller."""
+    if chunks < 1:
+        raise ValueError(f"chunk: {chunks} parts")
+    return split(self, max(1, -(-self.shape[axis_of(self, dim)] // chunks)), dim=dim)
+
+
+def _sides(padding, rank):
+    """[(before, after)] of each axis, of what tinygrad and PyTorch take: pairs from the last axis on in one list of
+    numbers, or a pair (or None) for each axis."""
+    padding = list(padding)
+    if all(is_dimension(number) for number in padding):
+        if len(padding) % 2 or len(padding) > 2 * rank:
+            raise ValueError(f"pad: {padding} for {rank} axes: pairs of numbers are wanted, the last axis first")
+        pairs = list(zip(padding[::2], padding[1::2]))
+        return [(0, 0)] * (rank - len(pairs)) + pairs[::-1]
+    if len(padding) != rank:
+        raise ValueError(f"pad: {len(padding)} pairs for {rank} axes")
+    return [(0, 0) if pair is None else tuple(pair) for pair in padding]
+
+
+def pad(self, before, after=None, value=0, mode="constant") -> Tensor:
+    """pad((left, right, top, bottom)) and pad(((top, bottom), (left, right))) add elements `value` around axes;
+    pad(before, after) with a list of each.  Negative numbers take away."""
+    if mode != "constant":
+        raise ValueError(f"pad: mode {mode!r}: known is constant; tiny.op('Pad', ..) has others")
+    if isinstance(after, str):
+        raise TypeError("pad: say mode= by its name")
+    if after is not None:
+        return _pad(self, before, after, value)
+    sides = _sides(before, self.rank)
+    return _pad(self, [side[0] for side in sides], [side[1] for side in sides], value)
+
+
+def shrink(self, arg) -> Tensor:
+    """Of each axis the elements from one position to another; None: all."""
+    found = [(0, size) if part is None else part for part, size in zip(arg, self.shape)]
+    if len(found) != self.rank or len(arg) != self.rank:
+        raise ValueError(f"shrink: {len(arg)} ranges for shape {list(self.shape)}")
+    return self.slice([begin for begin, _ in found], [end for _, end in found])
+
+
+def roll(self, shifts, dims) -> Tensor:
+    """Each axis moved on, what goes over the end to its begin."""
+    made = self
+    for shift, dim in zip(*([value] if is_dimension(value) else value for value in (shifts, dims))):
+        axis = axis_of(self, dim)
+        size = self.shape[axis]
+        shift = shift % size if size else 0
+        if shift:
+            made = concat(_split(made, axis, [size - shift, shift])[::-1], axis)
+    return made
+
+
+def repeat_interleave(self, repeats, dim=None) -> Tensor:
+    """Each element of an axis (of all, flattened) so many times."""
+    made, dim = (flatten(self), 0) if dim is None else (self, dim)
+    axis = axis_of(made, dim)
+    sizes = list(made.shape)
+    spread_out = _expand(_unsqueeze(made, [axis + 1]), [*sizes[:axis + 1], repeats, *sizes[axis + 1:]])
+    return flatten(spread_out, axis, axis + 1)
+
+
+for _function in (reshape, permute, expand, flip, repeat, transpose, flatten, unflatten, squeeze, unsqueeze, cat, split,
+                  chunk, pad, shrink, roll, repeat_interleave):
+    setattr(Tensor, _function.__name__, _function)
+Tensor.view = reshape
+Tensor.stack = stack_
+Tensor.T = property(_transposed)
+Tensor.ndim = property(lambda self: native.tiny_tensor_rank(self))

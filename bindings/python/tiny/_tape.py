@@ -1,0 +1,97 @@
+"""What tensors were made of that requires gradients, and what is noted while a step is captured.
+
+A tensor knows the leaves (tensors whose `requires_grad` is true) that it was built of; backward() asks the engine for
+the gradients of those.  A value that is computed has no graph any more (tiny_gradient): what is built on it afterwards
+is marked with CUT, so that a gradient that would lack a part is an error, never a smaller number.
+"""
+
+import weakref
+
+from . import native
+
+CUT = object()  # among leaves: the graph ends at a value that was computed
+_NONE = frozenset()
+_FLOATS = frozenset(range(10, 14))  # TINY_FLOAT16 to TINY_FLOAT64
+
+
+class State:
+    capture = None  # the program that is being captured (TinyJit)
+
+
+pending = {}  # id: reference, of tensors with writes that nothing has computed yet
+
+
+class JitError(RuntimeError):
+    """What a captured program would do otherwise than the function that it was captured from."""
+
+
+def leaves(tensor):
+    """The leaves that the tensor was built of; a leaf is its own."""
+    held = tensor.__dict__
+    return frozenset((tensor,)) if held.get("_requires_grad") else held.get("_leaves", _NONE)
+
+
+def trace(result, operands):
+    """Notes for a result what its operands were built of; only floats have gradients."""
+    found = _NONE
+    for operand in operands:
+        if isinstance(operand, (list, tuple)):
+            for one in operand:
+                if isinstance(one, native.Tensor) and one is not None:
+                    found = _joined(found, leaves(one))
+        elif isinstance(operand, native.Tensor):
+            found = _joined(found, leaves(operand))
+    if found and native.tiny_tensor_dtype(result) in _FLOATS:
+        result._leaves = found
+
+
+def _joined(a, b):
+    return a if b is a or not b else b if not a else a | b
+
+
+def written(tensor, *others):
+    """The tensor has a pending write: whoever computes a step computes it too."""
+    for one in (tensor, *others):
+        if State.capture is not None:
+            State.capture.written(one)
+        else:
+            pending[id(one)] = weakref.ref(one, lambda _, key=id(one): pending.pop(key, None))
+
+
+def waiting():
+    """The tensors with pending writes."""
+    return [tensor for tensor in (reference() for reference in list(pending.values())) if tensor is not None]
+
+
+def realize(tensors):
+    """Computes the tensors now; while a step is captured, whenever the program runs."""
+    if State.capture is not None:
+        return
+    tensors = list({id(tensor): tensor for tensor in tensors}.values())
+    for tensor in tensors:  # what fails is not tried again with each step
+        pending.pop(id(tensor), None)
+    if tensors:
+        native.tiny_realize(tensors)
+    for tensor in tensors:
+        computed(tensor)
+
+
+def computed(tensor):
+    held = tensor.__dict__
+    held["_has_memory"] = True
+    if held.get("_leaves") and not held.get("_requires_grad"):
+        tensor._leaves = held["_leaves"] | {CUT}
+
+
+def read(tensor):
+    """What to read the elements from: the tensor, or while its graph is wanted for backward() another of the same
+    value, which leaves the graph as it is."""
+    if State.capture is not None:
+        raise JitError("elements are read while TinyJit captures: the program would have them as they are now; "
+                       "return the tensor and read it outside")
+    own = leaves(tensor)
+    if own and native.Tensor.training and CUT not in own and not tensor.__dict__.get("_requires_grad"):
+        other = native.tiny_detach(tensor)
+        other.context = tensor.context
+        return other
+    return tensor
