@@ -154,6 +154,7 @@ class Reader {
         throw file_failure(file.path.empty() ? text : file.path, "no such file");
       read_file(file);
     }
+    read_pictures();
     return complete();
   }
 
@@ -174,11 +175,27 @@ class Reader {
     if (is_archive(file.path)) return read_archive(file);
     const size_t index = place_of(file);
     if (!is_picture(file.path)) return add(index, load(index, file.path), file.path);
-    PictureInput picture =
-        load_picture(file.path, model_.inputs()[index].dtype, shapes_.known(index), flags_.picture);
-    add(index, std::move(picture.array), file.path);
-    found_[index]->picture = std::move(picture.steps);
-    found_[index]->steps = std::move(picture.text);
+    add_pictures(index, {file.path}, file.path);
+  }
+
+  void read_pictures() {
+    const std::vector<std::string>& paths = flags_.pictures;
+    if (paths.empty()) return;
+    for (const std::string& path : paths) {
+      if (!is_file(path)) throw file_failure(path, "no such file");
+      if (!is_picture(path))
+        throw usage_failure(path + " is no picture; did you mean --input " + path + "?");
+    }
+    const std::string more = " and " + std::to_string(paths.size() - 1) + " more";
+    add_pictures(first_missing(paths[0]), paths, paths[0] + (paths.size() > 1 ? more : ""));
+  }
+
+  void add_pictures(size_t index, const std::vector<std::string>& paths,
+                    const std::string& source) {
+    PictureInput made =
+        load_pictures(paths, model_.inputs()[index].dtype, shapes_.known(index), flags_.picture);
+    add(index, std::move(made.array), source);
+    found_[index]->pictures = std::move(made.steps);
   }
 
   size_t place_of(const FileArgument& file) const {
@@ -225,7 +242,7 @@ class Reader {
   void add(size_t index, Array array, const std::string& source) {
     shapes_.accept(index, array, source);
     array.name = model_.inputs()[index].name;
-    found_[index] = Input{std::move(array), source, {}, {}};
+    found_[index] = Input{std::move(array), source, {}};
   }
 
   std::vector<Input> complete() {
@@ -242,7 +259,7 @@ class Reader {
         const Port& port = model_.inputs()[i];
         Array array = zeros(port.name, port.dtype, shapes_.chosen(i));
         synthesise(array, flags_.synth, common_.seed, i);
-        found_[i] = Input{std::move(array), flags_.synth, {}, {}};
+        found_[i] = Input{std::move(array), flags_.synth, {}};
       }
       inputs.push_back(std::move(*found_[i]));
     }

@@ -12,17 +12,17 @@
 namespace tiny::cli {
 
 struct InputFlags {
-  std::vector<std::string> files;  // [NAME=]FILE[:MEMBER]
-  std::string data;                // the folder of a test data set
-  std::string synth;               // "" : a missing input is an error
+  std::vector<std::string> files;     // [NAME=]FILE[:MEMBER]
+  std::vector<std::string> pictures;  // of the first input that no file is for, as a batch
+  std::string data;                   // the folder of a test data set
+  std::string synth;                  // "" : a missing input is an error
   PictureFlags picture;
 };
 
 struct Input {
   Array array;
-  std::string source;  // a path, or the kind of synthesis
-  Json picture;        // how a picture became the array; null for what was none
-  std::string steps;   // the same for people
+  std::string source;                  // a path, or the kind of synthesis
+  std::vector<PictureSteps> pictures;  // which became the array, if any did
 };
 
 // One input for each of the model's, in its order.

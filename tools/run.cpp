@@ -111,10 +111,26 @@ Json inputs_json(const std::vector<Input>& inputs) {
     Json entry = Json::object();
     entry.set("name", input.array.name).set("dtype", tiny_dtype_name(input.array.dtype));
     entry.set("shape", Json::integers(input.array.shape)).set("source", input.source);
-    if (input.picture.kind() != Json::Kind::Null) entry.set("picture", input.picture);
+    if (input.pictures.size() == 1) entry.set("picture", input.pictures[0].json);
+    if (input.pictures.size() > 1) {
+      Json pictures = Json::array();
+      for (PictureSteps picture : input.pictures)
+        pictures.push(picture.json.set("file", picture.path));
+      entry.set("pictures", pictures);
+    }
     list.push(entry);
   }
   return list;
+}
+
+// How the pictures of an input were made to fit; once, if it was the same for all.
+std::string steps_text(const std::vector<PictureSteps>& pictures) {
+  const auto is_other = [&](const PictureSteps& each) { return each.text != pictures[0].text; };
+  if (std::none_of(pictures.begin(), pictures.end(), is_other))
+    return pictures.empty() ? "" : "       " + pictures[0].text + "\n";
+  std::string text;
+  for (const PictureSteps& each : pictures) text += "       " + each.path + ": " + each.text + "\n";
+  return text;
 }
 
 // The report's "model".
@@ -184,7 +200,7 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
                    std::to_string(place.threads) + "\n";
     for (const Input& input : inputs)
       outcome.text += "input  " + columns.text(input.array) + "  " + input.source + "\n" +
-                      (input.steps.empty() ? "" : "       " + input.steps + "\n");
+                      steps_text(input.pictures);
   }
   Json list = Json::array();
   std::vector<Array> kept;
@@ -194,7 +210,8 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
     const bool is_shown = is_chosen(chosen, index);
     OutputReport report;
     if (is_shown) report_values(outputs[index], flags, columns, report);
-    if (is_shown) report_top(outputs[index], flags, labels, report);
+    if (is_shown && !report_pictures(outputs[index], flags, labels, report))
+      report_top(outputs[index], flags, labels, report);
     report_comparisons(outputs[index], index, flags, expected, report);
     if (wrong.empty()) wrong = report.mismatch;
     if (!is_shown) continue;
