@@ -119,7 +119,7 @@ class Tensor : public Handle<tiny_tensor, tiny_tensor_retain, tiny_tensor_releas
   }
   Tensor sum(const Shape& axes = {}) const { return reduce(TINY_SUM, axes); }
   Tensor mean(const Shape& axes = {}) const { return reduce(TINY_MEAN, axes); }
-  Tensor argmax(int64_t axis) const { return of(tiny_argmax, get(), axis, 0); }
+  Tensor argmax(int64_t axis) const { return of(tiny_argmax, get(), axis, tiny_flags{}); }
   void assign(const Tensor& value) { check(tiny_assign(get(), value.get())); }
 
   // A number beside a tensor, whose dtype it takes if that can hold it.
@@ -255,7 +255,7 @@ class Module : public Handle<tiny_module, tiny_module_retain, tiny_module_releas
     return Tensor::of(tiny_module_linear, get(), name, x.get(), features, flags);
   }
   Tensor batch_norm(const char* name, const Tensor& x) const {
-    return Tensor::of(tiny_module_batch_norm, get(), name, x.get(), 0.1, 1e-5, 0);
+    return Tensor::of(tiny_module_batch_norm, get(), name, x.get(), 0.1, 1e-5, tiny_flags{});
   }
   Tensor dropout(const Tensor& x, double p) const {
     return Tensor::of(tiny_module_dropout, get(), x.get(), p);
@@ -288,7 +288,7 @@ class Loader : public Handle<tiny_loader, tiny_loader_retain, tiny_loader_releas
  public:
   Loader(std::span<const Tensor> arrays, int64_t batch, int64_t seed, tiny_flags flags)
       : Handle(make<tiny_loader*>(tiny_loader_create, pointers(arrays).data(), arrays.size(), batch,
-                                  seed, 2, flags)) {}
+                                  seed, size_t{2}, flags)) {}
   // The number of rows; 0 at the end of the epoch.
   int64_t next() { return make<int64_t>(tiny_loader_next, get()); }
   Tensor operator[](size_t index) const { return Tensor::of(tiny_loader_tensor, get(), index); }
