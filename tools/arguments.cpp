@@ -129,10 +129,10 @@ void add_tolerance(CLI::App& app, Tolerance& tolerance) {
 void add_run(CLI::App& app, Arguments& all) {
   RunFlags& flags = all.run;
   app.add_option("MODEL", flags.model, "An ONNX file")->required();
-  app.add_option(
-         "PICTURE", flags.input.pictures,
-         "Pictures, as one batch, for the first input that no --input is for; a table has the "
-         "--top K classes (1) of each")
+  app.add_option("PICTURE", flags.input.pictures,
+                 "Pictures, as many at once as the model takes, for the first input that no "
+                 "--input is for; a table has the "
+                 "--top K classes (1) of each")
       ->type_name("");
   add_inputs(app, flags.input, all);
   add_list(app, "--expect", flags.expect,

@@ -145,7 +145,7 @@ class Reader {
     found_.resize(model.inputs().size());
   }
 
-  std::vector<Input> read() {
+  std::vector<std::vector<Input>> read() {
     const Phase phase("reading inputs");
     if (!flags_.data.empty()) read_data();
     for (const std::string& text : flags_.files) {
@@ -154,8 +154,8 @@ class Reader {
         throw file_failure(file.path.empty() ? text : file.path, "no such file");
       read_file(file);
     }
-    read_pictures();
-    return complete();
+    if (flags_.pictures.empty()) return {complete()};
+    return read_pictures();
   }
 
  private:
@@ -178,16 +178,26 @@ class Reader {
     add_pictures(index, {file.path}, file.path);
   }
 
-  void read_pictures() {
+  std::vector<std::vector<Input>> read_pictures() {
     const std::vector<std::string>& paths = flags_.pictures;
-    if (paths.empty()) return;
     for (const std::string& path : paths) {
       if (!is_file(path)) throw file_failure(path, "no such file");
       if (!is_picture(path))
         throw usage_failure(path + " is no picture; did you mean --input " + path + "?");
     }
-    const std::string more = " and " + std::to_string(paths.size() - 1) + " more";
-    add_pictures(first_missing(paths[0]), paths, paths[0] + (paths.size() > 1 ? more : ""));
+    const size_t index = first_missing(paths[0]);
+    const auto at_once = static_cast<ptrdiff_t>(pictures_at_once(
+        paths, model_.inputs()[index].dtype, shapes_.known(index), flags_.picture));
+    const std::vector<std::optional<Input>> others = found_;
+    std::vector<std::vector<Input>> runs;
+    for (auto at = paths.begin(); at != paths.end();) {
+      const auto end = at + std::min(at_once, paths.end() - at);
+      found_ = others;
+      add_pictures(index, {at, end}, first_and_more(*at, static_cast<size_t>(end - at)));
+      at = end;
+      runs.push_back(complete());
+    }
+    return runs;
   }
 
   void add_pictures(size_t index, const std::vector<std::string>& paths,
@@ -278,6 +288,13 @@ class Reader {
 
 std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
                                const InputFlags& flags, const CommonFlags& common) {
+  return Reader(context, model, flags, common).read().front();
+}
+
+std::vector<std::vector<Input>> read_inputs_of_runs(const Context& context,
+                                                    const LoadedModel& model,
+                                                    const InputFlags& flags,
+                                                    const CommonFlags& common) {
   return Reader(context, model, flags, common).read();
 }
 
@@ -292,6 +309,10 @@ std::vector<int64_t> known_shape(const LoadedModel& model, const CommonFlags& co
 
 void check_shapes(const LoadedModel& model, const CommonFlags& common) {
   const Shapes checked(model, common);
+}
+
+std::string first_and_more(const std::string& first, size_t count) {
+  return count == 1 ? first : first + " and " + std::to_string(count - 1) + " more";
 }
 
 std::vector<Array*> arrays_of(std::vector<Input>& inputs) {

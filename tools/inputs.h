@@ -28,10 +28,17 @@ struct Input {
 // One input for each of the model's, in its order.
 std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
                                const InputFlags& flags, const CommonFlags& common);
+// The same for each run: several for more pictures than the model takes at once.
+std::vector<std::vector<Input>> read_inputs_of_runs(const Context& context,
+                                                    const LoadedModel& model,
+                                                    const InputFlags& flags,
+                                                    const CommonFlags& common);
 // The shape of an input as far as the model and the flags say it: -1 is still free.
 std::vector<int64_t> known_shape(const LoadedModel& model, const CommonFlags& common, size_t input);
 // Wrong usage if --dim or --shape names what the model has not, or does not fit it.
 void check_shapes(const LoadedModel& model, const CommonFlags& common);
+// "a.png and 9 more", of so many files.
+std::string first_and_more(const std::string& first, size_t count);
 // They stay those of the inputs.
 std::vector<Array*> arrays_of(std::vector<Input>& inputs);
 

@@ -288,6 +288,14 @@ bool is_picture(const std::string& path) {
   return std::find(kEndings.begin(), kEndings.end(), ending(path)) != kEndings.end();
 }
 
+size_t pictures_at_once(const std::vector<std::string>& paths, tiny_dtype dtype,
+                        const std::vector<int64_t>& shape, const PictureFlags& flags) {
+  const Axes axes = axes_of(paths[0], dtype, shape, flags.channels_last);
+  if (!axes.batch) return 1;
+  const int64_t said = shape[*axes.batch];
+  return said < 0 ? paths.size() : static_cast<size_t>(std::max<int64_t>(said, 1));
+}
+
 PictureInput load_pictures(const std::vector<std::string>& paths, tiny_dtype dtype,
                            const std::vector<int64_t>& shape, const PictureFlags& flags) {
   const Axes axes = axes_of(paths[0], dtype, shape, flags.channels_last);

@@ -42,6 +42,9 @@ struct PictureInput {
 };
 
 bool is_picture(const std::string& path);
+// How many of the pictures such an input takes at once, one at least: all, unless it says how many.
+size_t pictures_at_once(const std::vector<std::string>& paths, tiny_dtype dtype,
+                        const std::vector<int64_t>& shape, const PictureFlags& flags);
 // Pictures, at least one, as a batch for an input of this dtype and shape: [N,C,H,W], [C,H,W] of
 // one picture, or [N,H,W] of grey ones.  -1: as many as there are; the preset's size, or the first
 // picture's own.

@@ -8,6 +8,7 @@ STEPS (500), and then what the network writes.  Exit status: 0 done, 1 something
 
 import pathlib
 import random
+import re
 import sys
 import time
 
@@ -20,7 +21,8 @@ BATCH, RATE, SEED = 32, 1e-3, 1
 def read(paths):
     root = pathlib.Path(__file__).resolve().parents[2]
     paths = paths or [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
-    return "".join(pathlib.Path(path).read_text(encoding="utf-8") for path in paths)
+    text = "".join(pathlib.Path(path).read_text(encoding="utf-8") for path in paths)
+    return re.sub(" +", " ", text)  # tables are mostly spaces
 
 
 def gpt(module, tokens, characters):

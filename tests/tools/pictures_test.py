@@ -157,10 +157,30 @@ class Batches(CliTest):
         rows = self.json("run", self.means([3, 4, 6], [1, 2]), *self.colours("red"))["outputs"][0]["pictures"]
         self.assertEqual([entry["index"] for entry in rows[0]["top"]], [0])
 
+    def test_a_model_that_takes_some_at_once(self):
+        paths = self.colours("green", "grey", "red", "red")
+        want = [[0, 1, 0], [128 / 255] * 3, [1, 0, 0], [1, 0, 0]]
+        for shape, axes, seen in (([1, 3, 4, 6], [2, 3], [4, 3, 4, 6]), ([2, 3, 4, 6], [2, 3], [4, 3, 4, 6]),
+                                  ([3, 4, 6], [1, 2], [3, 4, 6])):
+            result = self.json("run", self.means(shape, axes), *paths, "--save", "y.npy")
+            numpy.testing.assert_allclose(numpy.load(self.folder / "y.npy"), want, rtol=1e-6)
+            self.assertEqual(result["inputs"][0]["source"], f"{paths[0]} and 3 more")
+            self.assertEqual(result["inputs"][0]["shape"], seen)
+            rows = result["outputs"][0]["pictures"]
+            self.assertEqual([row["file"] for row in rows], list(map(str, paths)))
+            self.assertEqual([row["top"][0]["index"] for row in rows], [1, 0, 0, 0])
+
     def test_wrong_usage(self):
-        paths = self.colours("green", "red")
-        error = self.json("run", self.means([1, 3, 4, 6], [2, 3]), *paths, code=5)["error"]
-        self.assertIn("2 pictures for an input of one", error["message"])
+        paths = self.colours("green", "red", "grey")
+        error = self.json("run", self.means([2, 3, 4, 6], [2, 3]), *paths, code=5)["error"]
+        self.assertIn("one picture for an input of 2", error["message"])
+        error = self.json("run", self.means([2, 3, 4, 6], [0, 2, 3]), *paths, paths[0], code=2)["error"]
+        self.assertIn("output y has no row for each picture", error["message"])
+        small = png(self.folder / "small.png", numpy.zeros((2, 2, 3)))
+        model = save_model(self.folder / "identity.onnx", [helper.make_node("Identity", ["x"], ["y"])],
+                           [port("x", [1, 3, None, None])], [port("y", [1, 3, None, None])])
+        error = self.json("run", model, paths[0], small, code=2)["error"]
+        self.assertIn("[1,3,4,6] and [1,3,2,2]", error["message"])
         error = self.json("run", self.means(["N", 3, 4, 6], [2, 3]), "x.npy", code=5)["error"]
         self.assertIn("x.npy: no such file", error["message"])
         error = self.json("run", self.means(["N", 3, 4, 6], [2, 3]), self.npy("x.npy", [1]), code=2)["error"]
