@@ -2,8 +2,8 @@
 
 Usage: train_gpt.py [STEPS [FILE..]]
 
-Without files it reads README.md and docs/.  Prints the loss (in nats a character) every 50 of the
-STEPS (500), and then what the network writes.  Exit status: 0 done, 1 something failed, 2 wrong usage.
+Without files it reads README.md and docs/.  Prints the mean loss (in nats a character) of every 50
+of the STEPS (500), and then what the network writes.  Exit status: 0 done, 1 something failed, 2 wrong usage.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ import time
 import tiny
 
 LAYERS, WIDTH, HEADS, LENGTH = 4, 128, 4, 64  # LENGTH characters are seen at once
-BATCH, RATE, SEED = 32, 1e-3, 1
+BATCH, RATE, SEED = 32, 4e-3, 1
 
 
 def read(paths):
@@ -98,14 +98,15 @@ def main(steps, paths):
     print(f"{len(text)} characters, {len(letters)} different ones; {trainer.size} parameters")
 
     places = random.Random(SEED)
-    start, timed = time.monotonic(), 0
+    losses, start = [], time.monotonic()  # since the last line
     for step in range(1, steps + 1):
-        rate = RATE * min(1, step / 20)  # it warms up
-        loss = trainer.step([places.randrange(len(text) - LENGTH) for _ in range(BATCH)], rate)
+        # The rate warms up and cools down.
+        rate = min(RATE * step / 20, tiny.rate_cosine(RATE, step, steps, RATE / 10))
+        losses.append(trainer.step([places.randrange(len(text) - LENGTH) for _ in range(BATCH)], rate))
         if step == 1 or step % 50 == 0 or step == steps:
-            now = time.monotonic()
-            print(f"step {step}: loss {loss:.4f}, {(now - start) / (step - timed) * 1e3:.0f} ms a step", flush=True)
-            start, timed = now, step
+            pace = (time.monotonic() - start) / len(losses) * 1e3
+            print(f"step {step}: loss {sum(losses) / len(losses):.4f}, {pace:.0f} ms a step", flush=True)
+            losses, start = [], time.monotonic()
 
     module.set_training(False)
     written = Writer(context, module, len(letters)).write([number["\n"]], 300)
