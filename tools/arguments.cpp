@@ -129,6 +129,11 @@ void add_tolerance(CLI::App& app, Tolerance& tolerance) {
 void add_run(CLI::App& app, Arguments& all) {
   RunFlags& flags = all.run;
   app.add_option("MODEL", flags.model, "An ONNX file")->required();
+  app.add_option("PICTURE", flags.input.pictures,
+                 "Pictures, as many at once as the model takes, for the first input that no "
+                 "--input is for; a table has the "
+                 "--top K classes (1) of each")
+      ->type_name("");
   add_inputs(app, flags.input, all);
   add_list(app, "--expect", flags.expect,
            "[NAME=]FILE[:MEMBER] that an output must equal; may be repeated");
@@ -229,6 +234,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", "Run a model once; show, compare and save its outputs", add_run,
      R"(  tiny run resnet.onnx --input cat.png --preset imagenet --top 5 --labels imagenet.txt
+  tiny run resnet.onnx photos/*.jpg --preset imagenet --labels imagenet.txt
   tiny run yolo.onnx --input images=street.jpg --preset yolo --save boxes.npy
   tiny run model.onnx --input x=x.npy --expect y=y.npy --json
   tiny run model.onnx --input x=batch.safetensors:images.0 --times

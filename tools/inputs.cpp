@@ -145,7 +145,7 @@ class Reader {
     found_.resize(model.inputs().size());
   }
 
-  std::vector<Input> read() {
+  std::vector<std::vector<Input>> read() {
     const Phase phase("reading inputs");
     if (!flags_.data.empty()) read_data();
     for (const std::string& text : flags_.files) {
@@ -154,7 +154,8 @@ class Reader {
         throw file_failure(file.path.empty() ? text : file.path, "no such file");
       read_file(file);
     }
-    return complete();
+    if (flags_.pictures.empty()) return {complete()};
+    return read_pictures();
   }
 
  private:
@@ -174,11 +175,37 @@ class Reader {
     if (is_archive(file.path)) return read_archive(file);
     const size_t index = place_of(file);
     if (!is_picture(file.path)) return add(index, load(index, file.path), file.path);
-    PictureInput picture =
-        load_picture(file.path, model_.inputs()[index].dtype, shapes_.known(index), flags_.picture);
-    add(index, std::move(picture.array), file.path);
-    found_[index]->picture = std::move(picture.steps);
-    found_[index]->steps = std::move(picture.text);
+    add_pictures(index, {file.path}, file.path);
+  }
+
+  std::vector<std::vector<Input>> read_pictures() {
+    const std::vector<std::string>& paths = flags_.pictures;
+    for (const std::string& path : paths) {
+      if (!is_file(path)) throw file_failure(path, "no such file");
+      if (!is_picture(path))
+        throw usage_failure(path + " is no picture; did you mean --input " + path + "?");
+    }
+    const size_t index = first_missing(paths[0]);
+    const auto at_once = static_cast<ptrdiff_t>(pictures_at_once(
+        paths, model_.inputs()[index].dtype, shapes_.known(index), flags_.picture));
+    const std::vector<std::optional<Input>> others = found_;
+    std::vector<std::vector<Input>> runs;
+    for (auto at = paths.begin(); at != paths.end();) {
+      const auto end = at + std::min(at_once, paths.end() - at);
+      found_ = others;
+      add_pictures(index, {at, end}, first_and_more(*at, static_cast<size_t>(end - at)));
+      at = end;
+      runs.push_back(complete());
+    }
+    return runs;
+  }
+
+  void add_pictures(size_t index, const std::vector<std::string>& paths,
+                    const std::string& source) {
+    PictureInput made =
+        load_pictures(paths, model_.inputs()[index].dtype, shapes_.known(index), flags_.picture);
+    add(index, std::move(made.array), source);
+    found_[index]->pictures = std::move(made.steps);
   }
 
   size_t place_of(const FileArgument& file) const {
@@ -225,7 +252,7 @@ class Reader {
   void add(size_t index, Array array, const std::string& source) {
     shapes_.accept(index, array, source);
     array.name = model_.inputs()[index].name;
-    found_[index] = Input{std::move(array), source, {}, {}};
+    found_[index] = Input{std::move(array), source, {}};
   }
 
   std::vector<Input> complete() {
@@ -242,7 +269,7 @@ class Reader {
         const Port& port = model_.inputs()[i];
         Array array = zeros(port.name, port.dtype, shapes_.chosen(i));
         synthesise(array, flags_.synth, common_.seed, i);
-        found_[i] = Input{std::move(array), flags_.synth, {}, {}};
+        found_[i] = Input{std::move(array), flags_.synth, {}};
       }
       inputs.push_back(std::move(*found_[i]));
     }
@@ -261,6 +288,13 @@ class Reader {
 
 std::vector<Input> read_inputs(const Context& context, const LoadedModel& model,
                                const InputFlags& flags, const CommonFlags& common) {
+  return Reader(context, model, flags, common).read().front();
+}
+
+std::vector<std::vector<Input>> read_inputs_of_runs(const Context& context,
+                                                    const LoadedModel& model,
+                                                    const InputFlags& flags,
+                                                    const CommonFlags& common) {
   return Reader(context, model, flags, common).read();
 }
 
@@ -275,6 +309,10 @@ std::vector<int64_t> known_shape(const LoadedModel& model, const CommonFlags& co
 
 void check_shapes(const LoadedModel& model, const CommonFlags& common) {
   const Shapes checked(model, common);
+}
+
+std::string first_and_more(const std::string& first, size_t count) {
+  return count == 1 ? first : first + " and " + std::to_string(count - 1) + " more";
 }
 
 std::vector<Array*> arrays_of(std::vector<Input>& inputs) {

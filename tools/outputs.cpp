@@ -28,6 +28,26 @@ std::string values_text(const Array& array) {
   return text + "\n";
 }
 
+std::string percent(const Probabilities& shares, const Ranked& ranked) {
+  return fixed(shares.values[ranked.index] * 100, 2) + "%";
+}
+
+void set_top(const std::vector<Ranked>& largest, const std::optional<Probabilities>& shares,
+             Json& report) {
+  Json list = Json::array(), percents = Json::array();
+  for (const Ranked& ranked : largest) {
+    Json entry = Json::object();
+    entry.set("index", ranked.index);
+    entry.set("label", ranked.label.empty() ? Json() : Json(ranked.label));
+    list.push(entry.set("value", ranked.value));
+    if (shares) percents.push(shares->values[ranked.index] * 100);
+  }
+  report.set("top", list);
+  if (!shares) return;
+  report.set("top_percent", percents);
+  report.set("top_percent_of", shares->is_softmax ? "softmax" : "values");
+}
+
 std::string top_heading(size_t count, const std::optional<Probabilities>& shares) {
   std::string text = "    the " + std::to_string(count) + " largest";
   if (shares) text += shares->is_softmax ? "; percentages are their softmax" : ", as percentages";
@@ -70,27 +90,50 @@ void report_top(const Array& array, const RunFlags& flags, const std::vector<std
     if (all_labelled) label_width = std::max(label_width, width_of(ranked.label));
     value_width = std::max(value_width, ranked.value.text().size());
   }
-  Json list = Json::array(), percents = Json::array();
   size_t rank = 0;
   report.text += top_heading(largest.size(), shares);
   for (const Ranked& ranked : largest) {
-    Json entry = Json::object();
-    entry.set("index", ranked.index);
-    entry.set("label", ranked.label.empty() ? Json() : Json(ranked.label));
-    list.push(entry.set("value", ranked.value));
     report.text += right(std::to_string(++rank), 4) + " " + right(std::to_string(ranked.index), 6) +
                    " " + left(ranked.label.empty() ? "-" : ranked.label, label_width) + " " +
                    right(ranked.value.text(), value_width);
-    if (shares) {
-      percents.push(shares->values[ranked.index] * 100);
-      report.text += " " + right(fixed(shares->values[ranked.index] * 100, 2) + "%", 7);
-    }
+    if (shares) report.text += " " + right(percent(*shares, ranked), 7);
     report.text += "\n";
   }
-  report.json.set("top", list);
-  if (!shares) return;
-  report.json.set("top_percent", percents);
-  report.json.set("top_percent_of", shares->is_softmax ? "softmax" : "values");
+  set_top(largest, shares, report.json);
+}
+
+bool report_pictures(const Array& array, const RunFlags& flags,
+                     const std::vector<std::string>& labels, OutputReport& report) {
+  const std::vector<std::string>& paths = flags.input.pictures;
+  const bool has_rows =
+      !array.shape.empty() && array.shape[0] == static_cast<int64_t>(paths.size());
+  if (paths.empty() || (!has_rows && paths.size() > 1)) return false;
+  const size_t count = array.count() / paths.size(), bytes = array.bytes.size() / paths.size();
+  const auto dims = array.shape.begin() + has_rows;
+  if (count < 2 || *std::max_element(dims, array.shape.end()) != static_cast<int64_t>(count))
+    return false;
+  std::vector<std::vector<std::string>> rows{{"picture", "class", "value"}};
+  Json list = Json::array();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const auto begin = array.bytes.begin() + static_cast<ptrdiff_t>(i * bytes);
+    const Array row{array.name,
+                    array.dtype,
+                    {static_cast<int64_t>(count)},
+                    {begin, begin + static_cast<ptrdiff_t>(bytes)}};
+    const auto largest = top(row, static_cast<size_t>(std::max<int64_t>(flags.top, 1)), labels);
+    const std::optional<Probabilities> shares = probabilities(row);
+    if (shares) rows[0][2] = shares->is_softmax ? "softmax" : "probability";
+    for (const Ranked& ranked : largest)
+      rows.push_back({&ranked == &largest[0] ? paths[i] : "",
+                      ranked.label.empty() ? std::to_string(ranked.index) : ranked.label,
+                      shares ? percent(*shares, ranked) : ranked.value.text()});
+    Json entry = Json::object();
+    set_top(largest, shares, entry.set("file", paths[i]));
+    list.push(entry);
+  }
+  report.text += table(rows, "    ");
+  report.json.set("pictures", list);
+  return true;
 }
 
 }  // namespace tiny::cli

@@ -35,4 +35,9 @@ void report_values(const Array& array, const RunFlags& flags, const Columns& col
 void report_top(const Array& array, const RunFlags& flags, const std::vector<std::string>& labels,
                 OutputReport& report);
 
+// The --top largest (1) of the row of each picture as a table; false if the output has no such
+// rows.
+bool report_pictures(const Array& array, const RunFlags& flags,
+                     const std::vector<std::string>& labels, OutputReport& report);
+
 }  // namespace tiny::cli

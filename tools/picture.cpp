@@ -253,9 +253,10 @@ std::string text_of(const Pixels& in, const Placement& placed, const Levels& lev
   return text + ", " + levels_text(levels) + ", " + (flags.channels_last ? "nhwc" : "nchw");
 }
 
-// Which axes of an input are a picture's.
+// Which axes of an input are what of pictures.
 struct Axes {
-  size_t channels, height, width;
+  std::optional<size_t> batch, channels;  // one picture; grey
+  size_t height, width;
 };
 
 Axes axes_of(const std::string& path, tiny_dtype dtype, const std::vector<int64_t>& shape,
@@ -263,19 +264,20 @@ Axes axes_of(const std::string& path, tiny_dtype dtype, const std::vector<int64_
   const size_t rank = shape.size();
   if (rank != 3 && rank != 4)
     throw file_failure(path, "a picture cannot be an input " + describe(dtype, shape));
-  if (rank == 4 && shape[0] > 1)
-    throw file_failure(path, "one picture for an input of " + std::to_string(shape[0]));
   const size_t first = rank - 3;
-  const Axes last_axes{first + 2, first, first + 1}, first_axes{first, first + 1, first + 2};
-  const Axes axes = channels_last ? last_axes : first_axes;
   const auto is_channels = [&](size_t axis) {
-    return shape[axis] < 0 || shape[axis] == 1 || shape[axis] == 3 || shape[axis] == 4;
+    // A model leaves the number of pictures free rather than that of channels.
+    return (shape[axis] < 0 && rank == 4) || shape[axis] == 1 || shape[axis] == 3 ||
+           shape[axis] == 4;
   };
-  if (is_channels(axes.channels)) return axes;
-  const bool other_fits = is_channels(channels_last ? first_axes.channels : last_axes.channels);
+  const size_t channels = channels_last ? first + 2 : first;
+  const size_t height = channels_last ? first : first + 1;
+  const std::optional<size_t> batch = rank == 4 ? std::optional<size_t>(0) : std::nullopt;
+  if (is_channels(channels)) return {batch, channels, height, height + 1};
+  if (rank == 3 && shape[0] < 0) return {0, std::nullopt, 1, 2};
   throw file_failure(
-      path, "an input of " + std::to_string(shape[axes.channels]) + " channels is no picture" +
-                (other_fits
+      path, "an input of " + std::to_string(shape[channels]) + " channels is no picture" +
+                (is_channels(channels_last ? first : first + 2)
                      ? std::string("; did you mean --layout ") + (channels_last ? "nchw?" : "nhwc?")
                      : ""));
 }
@@ -286,37 +288,62 @@ bool is_picture(const std::string& path) {
   return std::find(kEndings.begin(), kEndings.end(), ending(path)) != kEndings.end();
 }
 
-PictureInput load_picture(const std::string& path, tiny_dtype dtype,
-                          const std::vector<int64_t>& shape, const PictureFlags& flags) {
-  const Axes axes = axes_of(path, dtype, shape, flags.channels_last);
-  const int64_t channels = shape[axes.channels] < 0 ? 3 : shape[axes.channels];
-  const Levels levels = levels_of(flags, dtype, channels);
-  const Pixels whole = decode(path, channels);
-  const auto side = [&](size_t axis, int64_t own) {
-    if (shape[axis] >= 0) return shape[axis];
-    const Preset* preset = preset_of(flags);
-    return preset != nullptr ? preset->side : own;
-  };
-  const int64_t height = side(axes.height, whole.height), width = side(axes.width, whole.width);
-  if (height == 0 || width == 0) throw file_failure(path, "the input has no pixels");
-  const Placement placed = place(whole, height, width, flags);
-  const Pixels pixels = fitted(whole, placed, flags);
+size_t pictures_at_once(const std::vector<std::string>& paths, tiny_dtype dtype,
+                        const std::vector<int64_t>& shape, const PictureFlags& flags) {
+  const Axes axes = axes_of(paths[0], dtype, shape, flags.channels_last);
+  if (!axes.batch) return 1;
+  const int64_t said = shape[*axes.batch];
+  return said < 0 ? paths.size() : static_cast<size_t>(std::max<int64_t>(said, 1));
+}
 
-  std::vector<int64_t> full(shape.size(), 1);
-  full[axes.channels] = channels;
-  full[axes.height] = height;
-  full[axes.width] = width;
-  PictureInput input{zeros(path, dtype, full), steps_of(whole, placed, levels, flags),
-                     text_of(whole, placed, levels, flags)};
-  for (int64_t pixel = 0; pixel < height * width; ++pixel) {
-    for (int64_t channel = 0; channel < channels; ++channel) {
-      const double value =
-          levels.value(pixels.values[static_cast<size_t>(pixel * channels + channel)],
-                       static_cast<size_t>(channel));
-      const int64_t index =
-          flags.channels_last ? pixel * channels + channel : channel * height * width + pixel;
-      input.array.put(static_cast<size_t>(index), is_float(dtype) ? value : std::nearbyint(value));
+PictureInput load_pictures(const std::vector<std::string>& paths, tiny_dtype dtype,
+                           const std::vector<int64_t>& shape, const PictureFlags& flags) {
+  const Axes axes = axes_of(paths[0], dtype, shape, flags.channels_last);
+  const auto count = static_cast<int64_t>(paths.size());
+  const int64_t wanted = !axes.batch ? 1 : shape[*axes.batch] < 0 ? count : shape[*axes.batch];
+  if (wanted != count)
+    throw file_failure(paths[0],
+                       (count == 1 ? "one picture" : std::to_string(count) + " pictures") +
+                           " for an input of " + (wanted == 1 ? "one" : std::to_string(wanted)));
+  const int64_t channels = !axes.channels              ? 1
+                           : shape[*axes.channels] < 0 ? 3
+                                                       : shape[*axes.channels];
+  const Levels levels = levels_of(flags, dtype, channels);
+  std::vector<int64_t> full(shape);
+  PictureInput input;
+  int64_t at = 0;
+  for (const std::string& path : paths) {
+    const Pixels whole = decode(path, channels);
+    if (input.steps.empty()) {
+      const Preset* preset = preset_of(flags);
+      const auto side = [&](size_t axis, int64_t own) {
+        return shape[axis] >= 0 ? shape[axis] : preset != nullptr ? preset->side : own;
+      };
+      full[axes.height] = side(axes.height, whole.height);
+      full[axes.width] = side(axes.width, whole.width);
+      if (axes.channels) full[*axes.channels] = channels;
+      if (axes.batch) full[*axes.batch] = count;
+      if (full[axes.height] == 0 || full[axes.width] == 0)
+        throw file_failure(path, "the input has no pixels");
+      input.array = zeros(path, dtype, full);
     }
+    const int64_t height = full[axes.height], width = full[axes.width];
+    const Placement placed = place(whole, height, width, flags);
+    const Pixels pixels = fitted(whole, placed, flags);
+    input.steps.push_back(
+        {path, steps_of(whole, placed, levels, flags), text_of(whole, placed, levels, flags)});
+    for (int64_t pixel = 0; pixel < height * width; ++pixel) {
+      for (int64_t channel = 0; channel < channels; ++channel) {
+        const double value =
+            levels.value(pixels.values[static_cast<size_t>(pixel * channels + channel)],
+                         static_cast<size_t>(channel));
+        const int64_t index =
+            flags.channels_last ? pixel * channels + channel : channel * height * width + pixel;
+        input.array.put(static_cast<size_t>(at + index),
+                        is_float(dtype) ? value : std::nearbyint(value));
+      }
+    }
+    at += height * width * channels;
   }
   return input;
 }

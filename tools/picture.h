@@ -29,17 +29,27 @@ struct PictureFlags {
   std::vector<double> std;        // the same; 1
 };
 
-struct PictureInput {
-  Array array;
-  Json steps;        // what was done, for the report
+// How a picture became a part of an input.
+struct PictureSteps {
+  std::string path;
+  Json json;         // what was done, for the report
   std::string text;  // the same for people
 };
 
+struct PictureInput {
+  Array array;
+  std::vector<PictureSteps> steps;  // of each picture
+};
+
 bool is_picture(const std::string& path);
-// A picture for an input of this dtype and shape ([N,C,H,W] or [C,H,W]; -1: the preset's size, or
-// the picture's own).
-PictureInput load_picture(const std::string& path, tiny_dtype dtype,
-                          const std::vector<int64_t>& shape, const PictureFlags& flags);
+// How many of the pictures such an input takes at once, one at least: all, unless it says how many.
+size_t pictures_at_once(const std::vector<std::string>& paths, tiny_dtype dtype,
+                        const std::vector<int64_t>& shape, const PictureFlags& flags);
+// Pictures, at least one, as a batch for an input of this dtype and shape: [N,C,H,W], [C,H,W] of
+// one picture, or [N,H,W] of grey ones.  -1: as many as there are; the preset's size, or the first
+// picture's own.
+PictureInput load_pictures(const std::vector<std::string>& paths, tiny_dtype dtype,
+                           const std::vector<int64_t>& shape, const PictureFlags& flags);
 
 struct Pixels {
   int64_t height, width, channels;

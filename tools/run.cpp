@@ -111,10 +111,26 @@ Json inputs_json(const std::vector<Input>& inputs) {
     Json entry = Json::object();
     entry.set("name", input.array.name).set("dtype", tiny_dtype_name(input.array.dtype));
     entry.set("shape", Json::integers(input.array.shape)).set("source", input.source);
-    if (input.picture.kind() != Json::Kind::Null) entry.set("picture", input.picture);
+    if (input.pictures.size() == 1) entry.set("picture", input.pictures[0].json);
+    if (input.pictures.size() > 1) {
+      Json pictures = Json::array();
+      for (PictureSteps picture : input.pictures)
+        pictures.push(picture.json.set("file", picture.path));
+      entry.set("pictures", pictures);
+    }
     list.push(entry);
   }
   return list;
+}
+
+// How the pictures of an input were made to fit; once, if it was the same for all.
+std::string steps_text(const std::vector<PictureSteps>& pictures) {
+  const auto is_other = [&](const PictureSteps& each) { return each.text != pictures[0].text; };
+  if (std::none_of(pictures.begin(), pictures.end(), is_other))
+    return pictures.empty() ? "" : "       " + pictures[0].text + "\n";
+  std::string text;
+  for (const PictureSteps& each : pictures) text += "       " + each.path + ": " + each.text + "\n";
+  return text;
 }
 
 // The report's "model".
@@ -151,6 +167,42 @@ std::string closing_text(const Json& times, const Json& kernels, const Json& mem
          figures_text("memory", memory, [](const Json& size) { return bytes_text(size.number()); });
 }
 
+// Outputs of a run of so many pictures, whose first axis is theirs.
+std::vector<Array> with_rows(std::vector<Array> outputs, size_t pictures) {
+  for (Array& array : outputs) {
+    if (!array.shape.empty() && array.shape[0] == static_cast<int64_t>(pictures)) continue;
+    if (pictures > 1)
+      throw usage_failure("output " + array.name + " has no row for each picture: give " +
+                          std::to_string(pictures) + " pictures");
+    array.shape.insert(array.shape.begin(), 1);
+  }
+  return outputs;
+}
+
+// Appends what the next pictures came to; their other inputs are the same.
+void append_run(std::vector<Input>& inputs, std::vector<Array>& outputs,
+                const std::vector<Input>& next_inputs, const std::vector<Array>& next_outputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<PictureSteps>& pictures = inputs[i].pictures;
+    if (pictures.empty()) continue;
+    const Input& next = next_inputs[i];
+    pictures.insert(pictures.end(), next.pictures.begin(), next.pictures.end());
+    inputs[i].source = first_and_more(pictures[0].path, pictures.size());
+    if (inputs[i].array.shape.size() == 4) inputs[i].array.shape[0] += next.array.shape[0];
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Array& array = outputs[i];
+    const Array& next = next_outputs[i];
+    if (!std::equal(array.shape.begin() + 1, array.shape.end(), next.shape.begin() + 1,
+                    next.shape.end()))
+      throw usage_failure("output " + array.name +
+                          " has another shape for each picture: " + shape_text(array.shape) +
+                          " and " + shape_text(next.shape) + "; give them one at a time");
+    array.shape[0] += next.shape[0];
+    array.bytes.insert(array.bytes.end(), next.bytes.begin(), next.bytes.end());
+  }
+}
+
 }  // namespace
 
 Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
@@ -162,13 +214,21 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
   model.read_ports();
   const std::vector<size_t> chosen = chosen_outputs(model, flags);
   if (!flags.save.empty()) check_target(flags.save, chosen.size());
-  std::vector<Input> inputs = read_inputs(context, model, flags.input, common);
+  std::vector<std::vector<Input>> runs = read_inputs_of_runs(context, model, flags.input, common);
   const std::vector<Expected> expected = read_expected(model, flags, chosen);
+  std::vector<Input>& inputs = runs[0];
   Session session(context, model, arrays_of(inputs));
   const auto start = Clock::now();
   session.execute();
   const double first_run_ms = ms_since(start);
   std::vector<Array> outputs = session.read_outputs();
+  const size_t at_once = flags.input.pictures.size() / runs.size();
+  if (runs.size() > 1) outputs = with_rows(std::move(outputs), at_once);
+  for (size_t i = 1; i < runs.size(); ++i) {
+    Session next(context, model, arrays_of(runs[i]));  // which finds the program of the first
+    next.execute();
+    append_run(inputs, outputs, runs[i], with_rows(next.read_outputs(), at_once));
+  }
 
   Outcome outcome;
   outcome.body.set("model", about_model(model, common))
@@ -184,7 +244,7 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
                    std::to_string(place.threads) + "\n";
     for (const Input& input : inputs)
       outcome.text += "input  " + columns.text(input.array) + "  " + input.source + "\n" +
-                      (input.steps.empty() ? "" : "       " + input.steps + "\n");
+                      steps_text(input.pictures);
   }
   Json list = Json::array();
   std::vector<Array> kept;
@@ -194,7 +254,8 @@ Outcome run_command(const RunFlags& flags, const CommonFlags& common) {
     const bool is_shown = is_chosen(chosen, index);
     OutputReport report;
     if (is_shown) report_values(outputs[index], flags, columns, report);
-    if (is_shown) report_top(outputs[index], flags, labels, report);
+    if (is_shown && !report_pictures(outputs[index], flags, labels, report))
+      report_top(outputs[index], flags, labels, report);
     report_comparisons(outputs[index], index, flags, expected, report);
     if (wrong.empty()) wrong = report.mismatch;
     if (!is_shown) continue;

@@ -9,7 +9,9 @@
 #include "tensor/activation.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
+#include "tensor/indexing.h"
 #include "tensor/matmul.h"
+#include "tensor/movement.h"
 #include "tensor/reduce.h"
 #include "tensor/value.h"
 #include "tests/reference/reference.h"
@@ -101,6 +103,48 @@ TEST(SplitReductions, AResultIsComputedOnce) {
   const int64_t launches = context->counters().launches;
   EXPECT_EQ(testing::floats_of(total), before);
   EXPECT_EQ(context->counters().launches, launches);
+}
+
+// The parts of these long sums stand in their destination, beside what it holds before.
+TEST(SplitReductions, WhatIsTakenOverIsReadBeforeItIsWritten) {
+  for (const Ints& rows : {Ints{64}, Ints{1, 64}, Ints{8, 8}, Ints{64, 1}}) {
+    const auto network = [](const Tensor& x) {
+      const Ref<Context>& c = x.context_ref();
+      const Tensor wide = matmul(x, permute(data(c, {512, 128}), {1, 0}));
+      return sum(add(x, matmul(wide, permute(data(c, {128, 512}), {1, 0}))), {-1}, false);
+    };
+    Ints shape = rows;
+    shape.push_back(128);
+    const Ref<Context> context = with_threads(2);
+    const Tensor table = data(context, {64, 128});
+    Tensor index = reshape(arange(context, kInt64, 64), to_shape(rows));
+    Tensor* const all[] = {&index};
+    realize(all);
+    // The rows of a table are a kernel's result, whose memory the sum may have.
+    const Floats got = testing::floats_of(network(gather(table, index)));
+    const Floats want = testing::floats_of(network(data(context, shape)));
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1) << i;
+  }
+}
+
+TEST(SplitReductions, WhatIsUpdatedIsReadBeforeItIsWritten) {
+  for (const Ints& seen : {Ints{64, 128}, Ints{8, 8, 128}, Ints{64, 2, 64}, Ints{8192}}) {
+    const auto next = [&](const Tensor& x) {
+      const Ref<Context>& c = x.context_ref();
+      const Tensor product = matmul(data(c, {64, 1024}), data(c, {1024, 128}));
+      return reshape(add(reshape(x, to_shape(seen)), reshape(product, to_shape(seen))), {64, 128});
+    };
+    const Ref<Context> context = with_threads(2);
+    Tensor x = exp(data(context, {64, 128}));
+    Tensor* const all[] = {&x};
+    realize(all);
+    const Floats want =
+        testing::floats_of(next(testing::floats(context, testing::floats_of(x), {64, 128})));
+    assign(x, next(x));
+    const Floats got = testing::floats_of(x);
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-2) << i;
+  }
 }
 
 TEST(SplitReductions, WhatIsWrittenIsReadInPieces) {

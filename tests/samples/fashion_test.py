@@ -16,6 +16,7 @@ except ImportError as missing:
     sys.exit(77)
 
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")  # of Debian's dataset-fashion-mnist
+KEPT = pathlib.Path(__file__).resolve().parents[2] / "samples/fashion"
 PICTURES = 6000  # of the training set, so that it takes seconds
 FEW = 400  # pictures whose training is compared between numbers of threads
 LEARNT = 0.78  # after two epochs of them; guessing gives 0.1
@@ -32,12 +33,23 @@ def train(program, folder, epochs, pictures=PICTURES, threads=0):
     return told.stdout.splitlines()
 
 
+def check_pictures(folder):
+    """samples/fashion is what its script makes."""
+    subprocess.run([sys.executable, "-B", KEPT / "make_pictures.py", DATA, folder], check=True)
+    names = sorted(path.name for path in folder.iterdir())
+    assert len(names) == 11 and set(names) <= {path.name for path in KEPT.iterdir()}, names
+    for name in names:
+        assert (folder / name).read_bytes() == (KEPT / name).read_bytes(), name
+
+
 def main(program):
     if not DATA.is_dir():
         print(f"skipped: there is no {DATA}")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        (folder / "pictures").mkdir()
+        check_pictures(folder / "pictures")
         told = train(program, folder / "whole", 2)
         accuracy = float(told[-1].split()[-1])
         assert accuracy > LEARNT, told

@@ -105,5 +105,90 @@ class Presets(CliTest):
         self.assertIn("did you mean --layout nhwc?", error["message"])
 
 
+class Batches(CliTest):
+    """Pictures behind the model, one batch of them, a row of the output for each."""
+
+    def means(self, shape, axes, dtype=TensorProto.FLOAT):
+        """y = the means over the axes."""
+        return save_model(self.folder / "means.onnx",
+                          [helper.make_node("ReduceMean", ["x"], ["y"], axes=axes, keepdims=0)],
+                          [port("x", shape, dtype)], [port("y", [None] * (len(shape) - len(axes)), dtype)])
+
+    def colours(self, *names):
+        """Pictures that are all of one colour."""
+        channels = {"red": (255, 0, 0), "green": (0, 255, 0), "grey": (128, 128, 128)}
+        return [png(self.folder / f"{name}.png", numpy.full((4, 6, 3), channels[name])) for name in names]
+
+    def test_each_picture_has_its_row(self):
+        (self.folder / "labels.txt").write_text("red\ngreen\nblue\n")
+        paths = self.colours("green", "red")
+        flags = ["run", self.means(["N", 3, 4, 6], [2, 3]), *paths, "--labels", "labels.txt"]
+        result = self.json(*flags, "--top", "2")
+        rows = result["outputs"][0]["pictures"]
+        self.assertEqual([row["file"] for row in rows], list(map(str, paths)))
+        self.assertEqual([[entry["label"] for entry in row["top"]] for row in rows],
+                         [["green", "red"], ["red", "green"]])
+        self.assertEqual(rows[0]["top_percent"], [100, 0])
+        self.assertEqual(result["inputs"][0]["source"], f"{paths[0]} and 1 more")
+        self.assertEqual([told["file"] for told in result["inputs"][0]["pictures"]], list(map(str, paths)))
+        width = len(str(paths[0]))
+        self.assertEqual(self.tiny(*flags, "--print", "none").splitlines(),
+                         [f"    {'picture':{width}}  class  probability",
+                          f"    {paths[0]}  green      100.00%",
+                          f"    {str(paths[1]):{width}}  red        100.00%"])
+
+    def test_percentages_are_of_each_row(self):
+        paths = self.colours("green", "grey")
+        rows = self.json("run", self.means([2, 3, 4, 6], [2, 3]), *paths, "--scale", "1")["outputs"][0]["pictures"]
+        self.assertEqual([row["top_percent_of"] for row in rows], ["softmax", "softmax"])
+        numpy.testing.assert_allclose([row["top_percent"][0] for row in rows], [100, 100 / 3], rtol=1e-5)
+
+    def test_grey_pictures_without_an_axis_of_channels(self):
+        pixels = [numpy.full((4, 6), 9), numpy.arange(24).reshape(4, 6)]
+        paths = [png(self.folder / f"{i}.png", each) for i, each in enumerate(pixels)]
+        model = save_model(self.folder / "identity.onnx", [helper.make_node("Identity", ["x"], ["y"])],
+                           [port("x", ["N", 4, 6], TensorProto.UINT8)], [port("y", ["N", 4, 6], TensorProto.UINT8)])
+        self.json("run", model, *paths, "--save", "y.npy")
+        numpy.testing.assert_array_equal(numpy.load(self.folder / "y.npy"), pixels)
+        self.json("run", model, "--input", paths[1], "--save", "y.npy")
+        numpy.testing.assert_array_equal(numpy.load(self.folder / "y.npy"), pixels[1:])
+
+    def test_one_picture_for_an_input_of_one(self):
+        rows = self.json("run", self.means([3, 4, 6], [1, 2]), *self.colours("red"))["outputs"][0]["pictures"]
+        self.assertEqual([entry["index"] for entry in rows[0]["top"]], [0])
+
+    def test_a_model_that_takes_some_at_once(self):
+        paths = self.colours("green", "grey", "red", "red")
+        want = [[0, 1, 0], [128 / 255] * 3, [1, 0, 0], [1, 0, 0]]
+        for shape, axes, seen in (([1, 3, 4, 6], [2, 3], [4, 3, 4, 6]), ([2, 3, 4, 6], [2, 3], [4, 3, 4, 6]),
+                                  ([3, 4, 6], [1, 2], [3, 4, 6])):
+            result = self.json("run", self.means(shape, axes), *paths, "--save", "y.npy")
+            numpy.testing.assert_allclose(numpy.load(self.folder / "y.npy"), want, rtol=1e-6)
+            self.assertEqual(result["inputs"][0]["source"], f"{paths[0]} and 3 more")
+            self.assertEqual(result["inputs"][0]["shape"], seen)
+            rows = result["outputs"][0]["pictures"]
+            self.assertEqual([row["file"] for row in rows], list(map(str, paths)))
+            self.assertEqual([row["top"][0]["index"] for row in rows], [1, 0, 0, 0])
+
+    def test_wrong_usage(self):
+        paths = self.colours("green", "red", "grey")
+        error = self.json("run", self.means([2, 3, 4, 6], [2, 3]), *paths, code=5)["error"]
+        self.assertIn("one picture for an input of 2", error["message"])
+        error = self.json("run", self.means([2, 3, 4, 6], [0, 2, 3]), *paths, paths[0], code=2)["error"]
+        self.assertIn("output y has no row for each picture", error["message"])
+        small = png(self.folder / "small.png", numpy.zeros((2, 2, 3)))
+        model = save_model(self.folder / "identity.onnx", [helper.make_node("Identity", ["x"], ["y"])],
+                           [port("x", [1, 3, None, None])], [port("y", [1, 3, None, None])])
+        error = self.json("run", model, paths[0], small, code=2)["error"]
+        self.assertIn("[1,3,4,6] and [1,3,2,2]", error["message"])
+        error = self.json("run", self.means(["N", 3, 4, 6], [2, 3]), "x.npy", code=5)["error"]
+        self.assertIn("x.npy: no such file", error["message"])
+        error = self.json("run", self.means(["N", 3, 4, 6], [2, 3]), self.npy("x.npy", [1]), code=2)["error"]
+        self.assertIn("did you mean --input", error["message"])
+        model = self.means(["N", 3, 4, 6], [2, 3])
+        error = self.json("run", model, paths[0], "--input", paths[1], code=2)["error"]
+        self.assertIn("all are given", error["message"])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -66,13 +66,24 @@ bool has_many_parts(const UOp& reduce, std::span<const UOp> outer, std::span<con
          steps_of(outer) > kPartsMax && steps_of(inner) < static_cast<double>(kPartSteps) / 4;
 }
 
-// A load of what is stored last would see a partial sum if both are one buffer.
+// The indices of an access, whose first is source `first`, but for those of axes of one element.
+std::vector<UOp> indices_of(const UOp& access, size_t first) {
+  const Ints& shape = access.view_arg().shape;
+  std::vector<UOp> indices;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1) indices.emplace_back(access.src(first + i));
+  return indices;
+}
+
+// A load of what is stored last would see a partial sum if both are one buffer: one that the store
+// updates, in whatever view, or one that it takes over (engine/reuse.h), at the place of the store
+// but for axes of one element.
 bool may_read_destination(const UOp& store) {
   const UOp value = store.src(1);
-  const std::span<const UOp> place = store.src().subspan(2);
+  const std::vector<UOp> place = indices_of(store, 2);
   for (const UOp& u : topological({&value, 1}))
-    if (u.op() == Op::Load && u.src().size() == place.size() + 1 &&
-        std::equal(place.begin(), place.end(), u.src().begin() + 1))
+    if (u.op() == Op::Load &&
+        (u.src(0).int_arg() == store.src(0).int_arg() || indices_of(u, 1) == place))
       return true;
   return false;
 }
