@@ -183,7 +183,8 @@ class Reader {
     for (const std::string& path : paths) {
       if (!is_file(path)) throw file_failure(path, "no such file");
       if (!is_picture(path))
-        throw usage_failure(path + " is no picture; did you mean --input " + path + "?");
+        throw usage_failure(
+            std::string(path).append(" is no picture; did you mean --input ").append(path) + "?");
     }
     const size_t index = first_missing(paths[0]);
     const auto at_once = static_cast<ptrdiff_t>(pictures_at_once(
