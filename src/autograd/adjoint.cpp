@@ -223,8 +223,9 @@ Adjoint Adjoint::padded(const Shape& before, const Shape& after) const {
 }
 
 Adjoint Adjoint::expanded(const Shape& shape) const {
-  const Shape to = with_sums(shape);
-  return each([&](const UOp& f) { return make_expand(f, to); });
+  // As for times().
+  if (sums_ > 0) return Adjoint(make_expand(total(), shape));
+  return each([&](const UOp& f) { return make_expand(f, shape); });
 }
 
 Adjoint Adjoint::summed(const Ints& axes) const {

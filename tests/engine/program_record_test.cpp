@@ -41,6 +41,7 @@ class ProgramRecordTest : public ::testing::Test {
     f.spec = 0;  // what is verified is not taken from disk
     f.debug = 0;
     f.cache_dir = folder_.string();
+    f.processor = "zen5";  // the speeds of one that is not known are a file of their own
     return f;
   }
 
