@@ -223,8 +223,8 @@ Adjoint Adjoint::padded(const Shape& before, const Shape& after) const {
 }
 
 Adjoint Adjoint::expanded(const Shape& shape) const {
-  // As for times().
-  if (sums_ > 0) return Adjoint(make_expand(total(), shape));
+  // What is summed or chosen is so once, not once for each that it goes to.
+  if (sums_ > 0 || !chosen_.empty()) return Adjoint(make_expand(total(), shape));
   return each([&](const UOp& f) { return make_expand(f, shape); });
 }
 

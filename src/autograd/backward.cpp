@@ -64,6 +64,7 @@ UOp Backward::of(const UOp& target) const {
 void Backward::run() {
   for (size_t i = order_.size(); i-- > 0;) {
     const UOp& node = order_[i];
+    join_slices(node);
     if (node.op() == Op::ScanStore) leave_loop(node);
     const bool is_end = reach_ == Reach::ToTargets && targets_.contains(node.node());
     const bool is_on_the_way = depends_[node.id()] && reached_[node.id()] && !is_end;
@@ -77,7 +78,7 @@ void Backward::run() {
       note_scan(node);
     } else if (is_on_the_way && is_alias(node, AliasKind::Recomputed)) {
       leave_segment(node);
-    } else if (is_on_the_way) {
+    } else if (is_on_the_way && !keep_slice(node)) {
       go_down(node);
     }
   }
@@ -100,6 +101,52 @@ UOp logistic_of(const UOp& node) {
 }
 
 }  // namespace
+
+// Whether the node is a slice along one axis, of what its adjoint is kept for.
+bool Backward::keep_slice(const UOp& shrink) {
+  if (shrink.op() != Op::Shrink || !changes(shrink.src(0))) return false;
+  const Shape& all = shape_of(shrink.src(0));
+  const Shape& part = shape_of(shrink);
+  Slice slice{.shrink = shrink};
+  size_t cut = 0;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (!(all[i] == part[i])) slice.axis = i, ++cut;
+  const Dim begin = movement_dims(shrink)[slice.axis];
+  if (cut != 1 || !all[slice.axis].is_const() || !part[slice.axis].is_const() || !begin.is_const())
+    return false;
+  slice.begin = begin.value();
+  slice.end = slice.begin + part[slice.axis].value();
+  slices_[shrink.src(0).node()].push_back(slice);
+  return true;
+}
+
+// Slices that are all of the value stand side by side; padded and added each would be computed for
+// the places of the others too.
+void Backward::join_slices(const UOp& node) {
+  const auto found = slices_.find(node.node());
+  if (found == slices_.end()) return;
+  std::vector<Slice> slices = std::move(found->second);
+  slices_.erase(found);
+  std::ranges::stable_sort(slices, {}, [](const Slice& s) { return std::pair(s.axis, s.begin); });
+  const Shape& shape = shape_of(node);
+  for (size_t first = 0; first < slices.size();) {
+    const size_t axis = slices[first].axis;
+    std::vector<UOp> parts;
+    int64_t end = 0;
+    size_t next = first;
+    for (; next < slices.size() && slices[next].axis == axis && slices[next].begin == end; ++next) {
+      parts.push_back(reached_[slices[next].shrink.id()].total());
+      end = slices[next].end;
+    }
+    const OriginScope origin(slices[first].shrink);
+    if (parts.size() > 1 && shape[axis].is(end)) {
+      reach(node, Adjoint(make_concat(parts, static_cast<int64_t>(axis))));
+      first = next;
+    } else {
+      go_down(slices[first++].shrink);
+    }
+  }
+}
 
 void Backward::go_down(const UOp& node) {
   // By its value y the slope is y (y - 1): a number also where exp(z) is beyond all numbers.

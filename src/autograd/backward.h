@@ -39,6 +39,8 @@ class Backward {
     return node.dtype().is_float() && node.id() < depends_.size() && depends_[node.id()];
   }
   void go_down(const UOp& node);
+  bool keep_slice(const UOp& shrink);
+  void join_slices(const UOp& node);
   void leave_segment(const UOp& alias);
   void leave_call(const UOp& result);
   void note_scan(const UOp& scan);
@@ -50,6 +52,14 @@ class Backward {
   std::vector<bool> depends_;
   NodeSet targets_;
   std::vector<Adjoint> reached_;
+  // What reached slices of a value along one axis, until all that read it were seen.
+  struct Slice {
+    size_t axis = 0;
+    int64_t begin = 0;
+    int64_t end = 0;
+    UOp shrink;
+  };
+  std::unordered_map<const Node*, std::vector<Slice>> slices_;
   std::unordered_map<const RefCounted*, Loop> loops_;
   // Of each call of the host: its first result in the order, and what reached its outputs.
   struct Call {
