@@ -174,7 +174,7 @@ def resnet_tiny(m, x, y):
     for i, width in enumerate(RESNET_WIDTHS):
         h = m.batch_norm(f"{i}.n1", conv(f"{i}.c1", h, width).max_pool(2, strides=2)).gelu()
         h = h + m.batch_norm(f"{i}.n2", conv(f"{i}.c2", h, width)).gelu()
-    return m.linear("head", h.max(axes=[2, 3]), 10, no_bias=True).cross_entropy(y)
+    return m.linear("head", h.max(axis=(2, 3)), 10, no_bias=True).cross_entropy(y)
 
 
 def resnet_torch(p, x, y):

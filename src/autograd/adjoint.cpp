@@ -167,6 +167,27 @@ Adjoint Adjoint::as(DType dtype) const {
   return out;
 }
 
+std::vector<UOp> Adjoint::distinct_factors() const {
+  std::vector<UOp> out;
+  for (const UOp& f : factors_) {
+    std::vector<bool> same;
+    for (size_t i = 0; i < shape_of(f).size(); ++i) same.push_back(repeats(f, i));
+    out.push_back(first_along(f, same));
+  }
+  return out;
+}
+
+Adjoint Adjoint::over_steps(std::span<const UOp> factors) const {
+  Adjoint out;
+  for (size_t i = 0; i < factors_.size(); ++i) {
+    Shape shape = shape_of(factors_[i]);
+    shape.insert(shape.begin(), shape_of(factors[i]).front());
+    out.factors_.push_back(make_expand(factors[i], shape));
+  }
+  out.sums_ = sums_ + 1;
+  return out;
+}
+
 Shape Adjoint::with_sums(const Shape& shape) const {
   const Shape& all = shape_of(factors_.front());
   Shape out(all.begin(), all.begin() + static_cast<ptrdiff_t>(sums_));

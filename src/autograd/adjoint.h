@@ -34,6 +34,12 @@ class Adjoint {
   Adjoint where(const UOp& chosen) const;
   Adjoint as(DType dtype) const;
 
+  // Of one step of many, as a product: its factors, once along axes along which they repeat; and
+  // the adjoint that the sum over all steps is, from these of all, [steps, ..].
+  bool is_product() const { return chosen_.empty(); }
+  std::vector<UOp> distinct_factors() const;
+  Adjoint over_steps(std::span<const UOp> factors) const;
+
   // Movement of the value.
   Adjoint reshaped(const Shape& shape) const;
   Adjoint permuted(const Ints& axes) const;

@@ -56,8 +56,13 @@ void Backward::reach(const UOp& node, Adjoint adjoint) {
 }
 
 UOp Backward::of(const UOp& target) const {
-  if (target.id() >= reached_.size() || !reached_[target.id()]) return UOp();
-  return reached_[target.id()].total();
+  const Adjoint& reached = adjoint_of(target);
+  return reached ? reached.total() : UOp();
+}
+
+const Adjoint& Backward::adjoint_of(const UOp& target) const {
+  static const Adjoint nothing;
+  return target.id() < reached_.size() ? reached_[target.id()] : nothing;
 }
 
 // Every user of a node comes before it: what reaches it is complete.
@@ -217,7 +222,7 @@ void Backward::leave_loop(const UOp& store) {
   const LoopAdjoints upstream{loop.outputs, loop.states};
   const auto changes_here = [&](const UOp& u) { return changes(u); };
   for (auto& [source, adjoint] : loop_adjoints(context_, loop.scan, upstream, changes_here))
-    reach(source, Adjoint(adjoint));
+    reach(source, std::move(adjoint));
 }
 
 }  // namespace tiny

@@ -24,8 +24,10 @@ class Backward {
   // Of a loss, before the walk.
   void reach(const UOp& node, Adjoint adjoint);
   void run();
+  const Ref<Context>& context() const { return context_; }
   // What reached a target; no node if nothing did.
   UOp of(const UOp& target) const;
+  const Adjoint& adjoint_of(const UOp& target) const;
 
  private:
   // What reached the results of one loop: by output, and by state.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autograd/backward.h"
+#include "autograd/shared_adjoints.h"
 #include "base/error.h"
 #include "ir/build.h"
 #include "ir/node_map.h"
@@ -81,34 +82,20 @@ class LoopRule {
            const Changes& changes)
       : context_(context), body_(scan), reached_(reached), changes_(changes) {
     for (const UOp& u : body_.outside())
-      if (changes_(u)) shared_.push_back(u);
+      if (changes_(u)) shared_.add(u);
     find_changing_steps();
     find_unread_states();
   }
 
-  std::vector<std::pair<UOp, UOp>> run() {
-    const ScanLoop& loop = body_.loop();
-    Recurrence r;
-    r.steps = loop.count;
+  std::vector<std::pair<UOp, Adjoint>> run() {
     find_history();
-    for (const UOp& step : body_.steps()) r.sequences.push_back(seen_by(step));
-    for (size_t i = 0; i < loop.outputs; ++i) {
-      if (!reached_.outputs[i]) continue;
-      upstream_.push_back(i);
-      r.sequences.push_back({tensor(reached_.outputs[i]), 0, !scan_part(body_.store(i)).reverse});
-    }
-    for (const UOp& step : body_.steps()) {
-      if (!is_changing(step)) continue;
-      if (scan_part(step).kind == Kind::State)
-        r.state.push_back(last_of(step));
-      else
-        r.is_backwards.push_back(scan_part(step).reverse ? 0 : 1);
-    }
-    for (const UOp& u : shared_) r.state.push_back(zeros_of(u));
-    for (const size_t k : unread_) r.state.push_back(tensor(reached_.states[k]));
-    const RecurrenceResult made =
-        recur(context_, r, [&](const RecurrenceStep& now) { return step_back(now); });
-    std::vector<std::pair<UOp, UOp>> given;
+    for (size_t i = 0; i < body_.loop().outputs; ++i)
+      if (reached_.outputs[i]) upstream_.push_back(i);
+    const auto step = [&](const RecurrenceStep& now) { return step_back(now); };
+    if (!shared_.is_empty()) recur_as_loop(context_, steps_back(), step);
+    is_planned_ = true;
+    const RecurrenceResult made = recur(context_, steps_back(), step);
+    std::vector<std::pair<UOp, Adjoint>> given;
     size_t output = 0, state = 0;
     for (const UOp& step : body_.steps()) {
       if (!is_changing(step)) continue;
@@ -116,11 +103,35 @@ class LoopRule {
           scan_part(step).kind == Kind::State ? made.state[state++] : made.outputs[output++];
       given.emplace_back(step.src(0), make_reshape(all.node(), shape_of(step.src(0))));
     }
-    for (const UOp& u : shared_) given.emplace_back(u, made.state[state++].node());
+    for (size_t i = 0; i < shared_.size(); ++i)
+      given.emplace_back(shared_.node(i), shared_.is_state(i) ? Adjoint(made.state[state++].node())
+                                                              : shared_.after(i, made.outputs));
     return given;
   }
 
  private:
+  // The loop, from the last step on.
+  Recurrence steps_back() const {
+    const ScanLoop& loop = body_.loop();
+    Recurrence r;
+    r.steps = loop.count;
+    for (const UOp& step : body_.steps()) r.sequences.push_back(seen_by(step));
+    for (const size_t i : upstream_)
+      r.sequences.push_back({tensor(reached_.outputs[i]), 0, !scan_part(body_.store(i)).reverse});
+    for (const UOp& step : body_.steps()) {
+      if (!is_changing(step)) continue;
+      if (scan_part(step).kind == Kind::State)
+        r.state.push_back(last_of(step));
+      else
+        r.is_backwards.push_back(scan_part(step).reverse ? 0 : 1);
+    }
+    r.is_backwards.resize(r.is_backwards.size() + shared_.kept());
+    for (size_t i = 0; i < shared_.size(); ++i)
+      if (shared_.is_state(i)) r.state.push_back(zeros_of(shared_.node(i)));
+    for (const size_t k : unread_) r.state.push_back(tensor(reached_.states[k]));
+    return r;
+  }
+
   // A state changes if what it begins with does, or what a step makes of it: by what the step sees,
   // by other states too, however many steps later.
   void find_changing_steps() {
@@ -131,7 +142,7 @@ class LoopRule {
       const auto moves = [&](const UOp& u) {
         return moved.contains(u.node()) || changing_.contains(u.node());
       };
-      for (const UOp& u : shared_) moved.insert(u.node());
+      for (size_t i = 0; i < shared_.size(); ++i) moved.insert(shared_.node(i).node());
       for (const UOp& u : body_.inside())
         if (u.dtype().is_float() && std::ranges::any_of(u.src(), moves)) moved.insert(u.node());
       for (const UOp& step : body_.steps()) {
@@ -244,7 +255,11 @@ class LoopRule {
     std::vector<UOp> targets;
     for (size_t i = 0; i < steps; ++i)
       if (is_changing(body_.steps()[i])) targets.push_back(seen[i].node());
-    targets.insert(targets.end(), shared_.begin(), shared_.end());
+    size_t states = 0;  // of sums
+    for (size_t i = 0; i < shared_.size(); ++i) {
+      targets.push_back(shared_.node(i));
+      states += shared_.is_state(i) ? 1 : 0;
+    }
     Backward backward(context_, values, targets, Backward::Reach::ToTargets);
     for (size_t i = 0; i < upstream_.size(); ++i)
       backward.reach(values[upstream_[i]], Adjoint(now.inputs[steps + i].node()));
@@ -255,7 +270,7 @@ class LoopRule {
                        Adjoint(now.state[state++].node()));
     for (size_t i = 0; i < unread_.size(); ++i)
       backward.reach(values[loop.outputs + unread_[i]],
-                     Adjoint(now.state[state + shared_.size() + i].node()));
+                     Adjoint(now.state[state + states + i].node()));
     backward.run();
     RecurrenceResult out;
     for (size_t i = 0; i < steps; ++i) {
@@ -265,11 +280,16 @@ class LoopRule {
       auto& list = scan_part(step).kind == Kind::State ? out.state : out.outputs;
       list.push_back(slope ? tensor(slope) : zeros_of(step));
     }
-    for (const UOp& u : shared_) {
-      const UOp slope = backward.of(u);
+    for (size_t i = 0; i < shared_.size(); ++i) {
+      if (!shared_.is_state(i)) continue;
+      const UOp slope = backward.of(shared_.node(i));
       const Tensor& sum = now.state[state++];
       out.state.push_back(slope ? add(sum, tensor(slope)) : sum);
     }
+    if (is_planned_)
+      shared_.keep(backward, out.outputs);
+    else
+      shared_.plan(backward);
     for (; state < now.state.size(); ++state)  // the steps before have none of it
       out.state.push_back(zeros_of(now.state[state].node()));
     return out;
@@ -279,7 +299,8 @@ class LoopRule {
   Body body_;
   const LoopAdjoints& reached_;
   const Changes& changes_;
-  std::vector<UOp> shared_;     // outside of the steps, of what is asked for
+  SharedAdjoints shared_;  // outside of the steps, of what is asked for
+  bool is_planned_ = false;
   NodeSet changing_;            // of the body's steps
   std::vector<size_t> unread_;  // states of which something reached the last
   std::vector<Sequence> history_;
@@ -288,9 +309,9 @@ class LoopRule {
 
 }  // namespace
 
-std::vector<std::pair<UOp, UOp>> loop_adjoints(const Ref<Context>& context, const UOp& scan,
-                                               const LoopAdjoints& reached,
-                                               const Changes& changes) {
+std::vector<std::pair<UOp, Adjoint>> loop_adjoints(const Ref<Context>& context, const UOp& scan,
+                                                   const LoopAdjoints& reached,
+                                                   const Changes& changes) {
   const ScanLoop& loop = *scan_part(scan).loop;
   require(!loop.is_counted && !loop.is_branch, Status::Unsupported, "a gradient through ",
           loop.is_branch ? "a branch" : "a loop whose steps are counted", " by the run");

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/adjoint.h"
 #include "engine/context.h"
 #include "ir/uop.h"
 
@@ -21,8 +22,8 @@ struct LoopAdjoints {
 // of: its sequences, the states before its first step, and what is the same in all steps.  Of
 // these, those that `changes` says.  Error{Unsupported} for a loop whose steps the run counts, and
 // for a branch.
-std::vector<std::pair<UOp, UOp>> loop_adjoints(const Ref<Context>& context, const UOp& scan,
-                                               const LoopAdjoints& reached,
-                                               const std::function<bool(const UOp&)>& changes);
+std::vector<std::pair<UOp, Adjoint>> loop_adjoints(const Ref<Context>& context, const UOp& scan,
+                                                   const LoopAdjoints& reached,
+                                                   const std::function<bool(const UOp&)>& changes);
 
 }  // namespace tiny
