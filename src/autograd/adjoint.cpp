@@ -244,9 +244,8 @@ Adjoint Adjoint::padded(const Shape& before, const Shape& after) const {
 }
 
 Adjoint Adjoint::expanded(const Shape& shape) const {
-  // What is summed or chosen is so once, not once for each that it goes to.
-  if (sums_ > 0 || !chosen_.empty()) return Adjoint(make_expand(total(), shape));
-  return each([&](const UOp& f) { return make_expand(f, shape); });
+  // What it is made of is computed once, not once for each that it goes to.
+  return Adjoint(make_expand(total(), shape));
 }
 
 Adjoint Adjoint::summed(const Ints& axes) const {

@@ -251,18 +251,44 @@ class Lowering {
     return where(all_of(graph_, frame.more), value, graph_.constant_bits(value.dtype(), 0));
   }
 
-  // A load is zero where an index leaves its axis: a condition that one does not is left out.
+  // A load is zero where an index leaves its axis, and what is chosen where not: a condition that
+  // holds wherever it is not zero anyway is left out.
   void leave_out_checked(const UOp& value, std::vector<UOp>& conditions) {
-    if (conditions.empty() || value.op() != Op::Load) return;
-    const Ints& shape = value.view_arg().shape;
-    for (size_t i = 0; i < shape.size() && !conditions.empty(); ++i) {
-      if (shape[i] == kSymbolicDim) return;
-      const UOp& index = value.src(1 + i);
-      const UOp is_inside[] = {simplify_(less_equal(graph_.integer(0), index)),
-                               simplify_(less(index, graph_.integer(shape[i])))};
-      std::erase_if(conditions,
-                    [&](const UOp& c) { return c == is_inside[0] || c == is_inside[1]; });
+    if (conditions.empty()) return;
+    std::vector<UOp> rooms;  // not negative where the value is not zero anyway
+    UOp load = value;
+    for (; load.op() == Op::Where && is_zero(load.src(2)); load = UOp(load.src(1)))
+      add_rooms(load.src(0), rooms);
+    if (load.op() != Op::Load) return;
+    const Ints& shape = load.view_arg().shape;
+    size_t symbolic = 1 + shape.size();  // the source that is the next symbolic size
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const UOp& index = load.src(1 + i);
+      const UOp size =
+          shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph_.integer(shape[i]);
+      rooms.push_back(index);
+      rooms.push_back(simplify_(sub(sub(size, index), graph_.integer(1))));
     }
+    std::erase_if(conditions, [&](const UOp& c) {
+      std::vector<UOp> asked;
+      return add_rooms(c, asked) && std::ranges::all_of(asked, [&](const UOp& room) {
+               return prove_nonnegative(room, rooms);
+             });
+    });
+  }
+
+  static bool is_zero(const UOp& u) { return u.is_const() && u.const_bits() == 0; }
+
+  // What is not negative where comparisons of indices all hold; false: there is more to it.
+  bool add_rooms(const UOp& condition, std::vector<UOp>& to) {
+    if (condition.op() == Op::And)
+      return add_rooms(condition.src(0), to) && add_rooms(condition.src(1), to);
+    const bool is_less = condition.op() == Op::Less;
+    if ((!is_less && condition.op() != Op::LessEqual) || condition.src(0).dtype() != kInt64)
+      return false;
+    const UOp room = sub(condition.src(1), condition.src(0));
+    to.push_back(simplify_(is_less ? sub(room, graph_.integer(1)) : room));
+    return true;
   }
 
   // The conditions of a pad say the same once more.
