@@ -154,6 +154,32 @@ TEST_F(GradientTest, OfMovement) {
   check([](const auto& in) { return as_strided(in[0] * in[0], {3, 3}, {2, 1}, 1); }, {point({9})});
 }
 
+// Slices that are all of a value, more than that, and less; of slices, and along two axes.
+TEST_F(GradientTest, OfSlices) {
+  const auto part = [](const Tensor& x, int64_t axis, int64_t from, int64_t to) {
+    return slice_axis(x, axis, from, to);
+  };
+  check([&](const auto& in) { return sin(part(in[0], 1, 0, 2)) * part(in[0], 1, 2, 4); },
+        {point({3, 4})});
+  check([&](const auto& in) { return sin(part(in[0], 0, 0, 3)) * part(in[0], 0, 1, 4); },
+        {point({4, 2})});
+  check([&](const auto& in) { return sin(part(in[0], 0, 0, 1)) * part(in[0], 0, 2, 3); },
+        {point({4, 2})});
+  check(
+      [&](const auto& in) {
+        const Tensor half = part(in[0], 0, 0, 2), rest = part(in[0], 0, 2, 4);
+        const Tensor quarter = part(half, 1, 0, 2) * part(half, 1, 2, 4);
+        return quarter * part(rest, 1, 1, 3);
+      },
+      {point({4, 4})});
+  check(
+      [&](const auto& in) {
+        const Tensor across = part(in[0], 1, 0, 2) * exp(part(in[0], 1, 2, 4));
+        return part(in[0], 0, 0, 2) * part(in[0], 0, 2, 4) * permute(across, {1, 0});
+      },
+      {point({4, 4})});
+}
+
 TEST_F(GradientTest, OfIndexing) {
   const int64_t rows[] = {2, 0, 2, 1}, flat[] = {3, 1, 3, 0, 2, 2};
   const Tensor index = from_data(context_, kInt64, {4}, rows, 32);
