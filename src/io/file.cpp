@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "base/checked.h"
@@ -165,11 +166,10 @@ class Replacement {
 
  private:
   void open_instead_of(const struct stat& old) {
-    char* real = realpath(path_.c_str(), nullptr);  // a link stays one
-    if (!real) return;
-    const std::string target = real;
-    std::free(real);
-    open_beside(target, &old);
+    const auto release = [](char* text) { std::free(text); };
+    // A link stays one.
+    const std::unique_ptr<char, decltype(release)> real(realpath(path_.c_str(), nullptr));
+    if (real) open_beside(real.get(), &old);
   }
   // Leaves no descriptor where the folder takes no other file.
   void open_beside(const std::string& target, const struct stat* old) {
