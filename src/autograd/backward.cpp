@@ -56,13 +56,12 @@ void Backward::reach(const UOp& node, Adjoint adjoint) {
 }
 
 UOp Backward::of(const UOp& target) const {
-  const Adjoint& reached = adjoint_of(target);
+  const Adjoint reached = adjoint_of(target);
   return reached ? reached.total() : UOp();
 }
 
-const Adjoint& Backward::adjoint_of(const UOp& target) const {
-  static const Adjoint nothing;
-  return target.id() < reached_.size() ? reached_[target.id()] : nothing;
+Adjoint Backward::adjoint_of(const UOp& target) const {
+  return target.id() < reached_.size() ? reached_[target.id()] : Adjoint();
 }
 
 // Every user of a node comes before it: what reaches it is complete.

@@ -27,7 +27,7 @@ class Backward {
   const Ref<Context>& context() const { return context_; }
   // What reached a target; no node if nothing did.
   UOp of(const UOp& target) const;
-  const Adjoint& adjoint_of(const UOp& target) const;
+  Adjoint adjoint_of(const UOp& target) const;
 
  private:
   // What reached the results of one loop: by output, and by state.

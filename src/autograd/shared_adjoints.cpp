@@ -2,24 +2,26 @@
 
 #include <algorithm>
 
-#include "ir/node_map.h"
 #include "shape/shape.h"
 
 namespace tiny {
 
 void SharedAdjoints::plan(const Backward& step) {
-  NodeSet kept;
+  std::vector<UOp> kept;
+  const auto is_kept = [&](const UOp& f) { return std::ranges::find(kept, f) != kept.end(); };
   for (Sum& sum : sums_) {
-    const Adjoint& reached = step.adjoint_of(sum.node);
+    const Adjoint reached = step.adjoint_of(sum.node);
     if (!reached || !reached.is_product()) continue;
     double more = 0;
     const std::vector<UOp> factors = reached.distinct_factors();
-    for (const UOp& f : factors) more += kept.contains(f.node()) ? 0 : elements_at_most(f);
+    for (const UOp& f : factors) more += is_kept(f) ? 0 : elements_at_most(f);
     // A state is read and written in each step, a factor written and read once.
     sum.is_after = more <= elements_at_most(sum.node);
     if (!sum.is_after) continue;
-    for (const UOp& f : factors) kept_ += kept.insert(f.node()) ? 1 : 0;
+    for (const UOp& f : factors)
+      if (!is_kept(f)) kept.push_back(f);
   }
+  kept_ = kept.size();
 }
 
 void SharedAdjoints::keep(const Backward& step, std::vector<Tensor>& outputs) {

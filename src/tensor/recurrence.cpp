@@ -57,6 +57,8 @@ bool has_scans(const std::vector<UOp>& values, const ScanLoop* loop) {
 // The nodes of the outputs, then of the states; none where these are not what a loop carries.
 std::optional<std::vector<UOp>> values_of(const RecurrenceResult& made, const Recurrence& r) {
   invariant(made.state.size() == r.state.size(), "a step makes a new state of the one before");
+  invariant(r.is_backwards.empty() || r.is_backwards.size() == made.outputs.size(),
+            "each output has its direction");
   std::vector<UOp> values;
   for (const Tensor& output : made.outputs) values.push_back(output.node());
   for (size_t i = 0; i < r.state.size(); ++i) {
