@@ -255,9 +255,10 @@ class Spec {
         return;
       }
       case Op::Winograd: {
-        const Ints& arg = argument<Ints>("a transform has its part and the results of a tile");
-        return law(arg.size() == 2 && arg[0] >= 0 && arg[0] <= 2 && (arg[1] == 2 || arg[1] == 4),
-                   "the transform is one of input, filter and output, of 2 or 4 results");
+        const Ints& arg = argument<Ints>("a transform has its part, results and taps of a tile");
+        law(arg.size() == 3 && arg[0] >= 0 && arg[0] <= 4, "the transform is a known part");
+        return law((arg[2] == 3 && (arg[1] == 2 || arg[1] == 4)) || (arg[2] == 5 && arg[1] == 4),
+                   "tiles are of F(2, 3), F(4, 3) or F(4, 5)");
       }
       case Op::Gather:
         law(u.src(1).dtype().is_int(), "an index is an integer");

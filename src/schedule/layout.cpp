@@ -106,7 +106,8 @@ class LayoutChoice {
       node = UOp(node.src(0));
     }
     if (node.op() != Op::Winograd) return 0;
-    return winograd_transform(node).part == WinogradPart::Output ? 0 : 2;
+    const WinogradPart part = winograd_transform(node).part;
+    return part == WinogradPart::Output || part == WinogradPart::FilterSlopes ? 0 : 2;
   }
 
   // Elements to leave out after each plane, so that planes start in sets of their own: their

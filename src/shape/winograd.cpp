@@ -9,7 +9,6 @@ namespace tiny {
 
 namespace {
 
-constexpr int64_t kTaps = 3;
 constexpr size_t kNumbersResults = SIZE_MAX;
 
 // By axes of the node: those of its source.
@@ -18,17 +17,26 @@ constexpr std::array<size_t, 4> kBelowFilter{kNumbersResults, kNumbersResults, 2
 constexpr std::array<size_t, 6> kBelowOutput{2, 3, kNumbersResults, 4, kNumbersResults, 5};
 
 std::span<const size_t> axes_below(WinogradPart part) {
-  if (part == WinogradPart::Filter) return kBelowFilter;
-  return part == WinogradPart::Input ? kBelowInput : kBelowOutput;
+  switch (part) {
+    case WinogradPart::Filter:
+    case WinogradPart::FilterSlopes:
+      return kBelowFilter;
+    case WinogradPart::Output:
+      return kBelowOutput;
+    default:
+      return kBelowInput;
+  }
 }
 
 }  // namespace
 
 int64_t WinogradTransform::operands() const {
-  return part == WinogradPart::Filter ? kTaps : tile.points();
+  if (part == WinogradPart::Filter) return tile.taps;
+  return part == WinogradPart::Slopes ? tile.outputs : tile.points();
 }
 
 int64_t WinogradTransform::results() const {
+  if (part == WinogradPart::FilterSlopes) return tile.taps;
   return part == WinogradPart::Output ? tile.outputs : tile.points();
 }
 
@@ -43,6 +51,7 @@ std::vector<UOp> WinogradTransform::operand_index(const std::vector<UOp>& index,
   const int64_t m = tile.outputs;
   switch (part) {
     case WinogradPart::Input:
+    case WinogradPart::Slopes:  // which stay within their tile
       return {index[2],
               add(index[3], row / m),
               graph.integer(row % m),
@@ -50,6 +59,7 @@ std::vector<UOp> WinogradTransform::operand_index(const std::vector<UOp>& index,
               graph.integer(column % m),
               index[5]};
     case WinogradPart::Filter:
+    case WinogradPart::FilterSlopes:
       return {graph.integer(row), graph.integer(column), index[2], index[3]};
     case WinogradPart::Output:
       return {graph.integer(row), graph.integer(column), index[0], index[1], index[3], index[5]};
@@ -65,19 +75,21 @@ std::optional<size_t> WinogradTransform::axis_below(size_t axis) const {
 UOp make_winograd(const UOp& x, WinogradPart part, WinogradTile tile) {
   const Shape& shape = shape_of(x);
   const auto is_size = [&](size_t axis, int64_t n) { return shape[axis].is(n); };
-  invariant(shape.size() == (part == WinogradPart::Filter ? 4 : 6), "a transform has its axes");
-  if (part == WinogradPart::Input)
+  const bool is_filter = part == WinogradPart::Filter || part == WinogradPart::FilterSlopes;
+  invariant(shape.size() == (is_filter ? 4 : 6), "a transform has its axes");
+  const WinogradTransform transform{part, tile};
+  if (part == WinogradPart::Input || part == WinogradPart::Slopes)
     invariant(is_size(2, tile.outputs) && is_size(4, tile.outputs), "the input comes in tiles");
   else
     for (const size_t axis : {size_t{0}, size_t{1}})
-      invariant(is_size(axis, part == WinogradPart::Filter ? kTaps : tile.points()),
-                "the outermost axes number taps, or points");
-  return x.graph().make(Op::Winograd, {x}, Ints{static_cast<int64_t>(part), tile.outputs});
+      invariant(is_size(axis, transform.operands()), "the outermost axes number taps, or points");
+  return x.graph().make(Op::Winograd, {x},
+                        Ints{static_cast<int64_t>(part), tile.outputs, tile.taps});
 }
 
 WinogradTransform winograd_transform(const UOp& node) {
   const Ints& arg = node.ints();
-  return {static_cast<WinogradPart>(arg[0]), {arg[1]}};
+  return {static_cast<WinogradPart>(arg[0]), {arg[1], arg[2]}};
 }
 
 Shape winograd_shape(const UOp& node) {
@@ -87,7 +99,10 @@ Shape winograd_shape(const UOp& node) {
   switch (transform.part) {
     case WinogradPart::Input:
       return {n, n, x[0], x[1] - 1, x[3] - 1, x[5]};
+    case WinogradPart::Slopes:
+      return {n, n, x[0], x[1], x[3], x[5]};
     case WinogradPart::Filter:
+    case WinogradPart::FilterSlopes:
       return {n, n, x[2], x[3]};
     case WinogradPart::Output:
       return {x[2], x[3], n, x[4], n, x[5]};

@@ -1,13 +1,18 @@
 // The transforms of a convolution that is computed in tiles (Winograd), a node each.
 //
-// A tile has m x m results of a filter with 3 x 3 taps and p x p points, p = m + 2.  With B, G and
-// A the matrices of F(m, 3):
+// A tile has m x m results of a filter with r x r taps and p x p points, p = m + r - 1.  With B, G
+// and A the matrices of F(m, r):
 //
 //   Input   d [n, rows + 1, m, columns + 1, m, c]  ->  [p, p, n, rows, columns, c]     B^T d B
-//   Filter  g [3, 3, out, in]                      ->  [p, p, out, in]                 G g G^T
+//   Filter  g [r, r, out, in]                      ->  [p, p, out, in]                 G g G^T
 //   Output  M [p, p, n, rows, columns, c]          ->  [n, rows, m, columns, m, c]     A^T M A
 //
-// The input's tiles overlap: each goes on into what lies behind and below it.
+// and for the sums of the same products over all tiles, a filter's gradient:
+//
+//   Slopes        y [n, rows, m, columns, m, c]    ->  [p, p, n, rows, columns, c]     A y A^T
+//   FilterSlopes  U [p, p, out, in]                ->  [r, r, out, in]                 G^T U G
+//
+// The input's tiles overlap: each goes on into what lies behind and below it, so that r - 1 <= m.
 #pragma once
 
 #include <array>
@@ -20,13 +25,17 @@
 
 namespace tiny {
 
-// Points of a tile along one axis: `outputs` of them make as many results of a filter with 3 taps.
+// Points of a tile along one axis: with so many taps they make so many results.
 struct WinogradTile {
-  int64_t outputs = 4;  // 2 or 4
-  int64_t points() const { return outputs + 2; }
+  int64_t outputs = 4;
+  int64_t taps = 3;
+  int64_t points() const { return outputs + taps - 1; }
+  bool operator==(const WinogradTile&) const = default;
 };
+// Those that there are transforms of: F(2, 3), F(4, 3) and F(4, 5).
+inline constexpr WinogradTile kWinogradTiles[] = {{2, 3}, {4, 3}, {4, 5}};
 
-enum class WinogradPart : uint8_t { Input, Filter, Output };
+enum class WinogradPart : uint8_t { Input, Filter, Output, Slopes, FilterSlopes };
 
 struct WinogradTransform {
   WinogradPart part = WinogradPart::Input;

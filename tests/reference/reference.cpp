@@ -236,27 +236,58 @@ Values reduced(const UOp& node, const Ints& shape, const Values& x) {
   return out;
 }
 
-// The matrices of Winograd's F(2, 3) and F(4, 3), by what they transform: a row for each result.
+// The matrices of Winograd's F(m, r), by what they transform: a row for each result.  By
+// interpolation at 0, 1, -1, 2, -2, 1/2, -1/2, as many as there are points but one, and infinity.
 using Matrix = std::vector<std::vector<double>>;
-const Matrix& matrix_of(const WinogradTransform& transform) {
-  static const Matrix matrices[3][2] = {
-      {{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-       {{4, 0, -5, 0, 1, 0},
-        {0, -4, -4, 1, 1, 0},
-        {0, 4, -4, -1, 1, 0},
-        {0, -2, -1, 2, 1, 0},
-        {0, 2, -1, -2, 1, 0},
-        {0, 4, 0, -5, 0, 1}}},
-      {{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
-       {{1. / 4, 0, 0},
-        {-1. / 6, -1. / 6, -1. / 6},
-        {-1. / 6, 1. / 6, -1. / 6},
-        {1. / 24, 1. / 12, 1. / 6},
-        {1. / 24, -1. / 12, 1. / 6},
-        {0, 0, 1}}},
-      {{{1, 1, 1, 0}, {0, 1, -1, -1}},
-       {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}}};
-  return matrices[static_cast<size_t>(transform.part)][transform.tile.outputs == 4 ? 1 : 0];
+
+// [points, n]: the powers of each point, and at infinity the highest alone.
+Matrix powers_of_points(size_t points, size_t n, const std::vector<double>& at) {
+  Matrix out(points, std::vector<double>(n));
+  for (size_t i = 0; i < points; ++i)
+    for (size_t k = 0; k < n; ++k)
+      out[i][k] = i + 1 < points ? std::pow(at[i], static_cast<double>(k)) : k + 1 == n ? 1 : 0;
+  return out;
+}
+
+Matrix turned(const Matrix& m) {
+  Matrix out(m.front().size(), std::vector<double>(m.size()));
+  for (size_t i = 0; i < m.size(); ++i)
+    for (size_t k = 0; k < m[i].size(); ++k) out[k][i] = m[i][k];
+  return out;
+}
+
+Matrix matrix_of(const WinogradTransform& transform) {
+  const auto points = static_cast<size_t>(transform.tile.points());
+  std::vector<double> at{0, 1, -1, 2, -2, 0.5, -0.5};
+  at.resize(points - 1);
+  Matrix of_input(points, std::vector<double>(points));
+  std::vector<double> scale(points, 1);  // what each row's polynomial is at its point
+  for (size_t i = 0; i < points; ++i) {
+    of_input[i][0] = 1;
+    for (size_t l = 0; l < at.size(); ++l) {
+      if (l == i) continue;
+      for (size_t k = points; k-- > 0;)
+        of_input[i][k] = (k > 0 ? of_input[i][k - 1] : 0) - at[l] * of_input[i][k];
+      if (i < at.size()) scale[i] *= at[i] - at[l];
+    }
+  }
+  const auto outputs = static_cast<size_t>(transform.tile.outputs);
+  Matrix filter = powers_of_points(points, static_cast<size_t>(transform.tile.taps), at);
+  for (size_t i = 0; i < points; ++i)
+    for (double& f : filter[i]) f /= scale[i];
+  switch (transform.part) {
+    case WinogradPart::Input:
+      return of_input;
+    case WinogradPart::Filter:
+      return filter;
+    case WinogradPart::Output:
+      return turned(powers_of_points(points, outputs, at));
+    case WinogradPart::Slopes:
+      return powers_of_points(points, outputs, at);
+    case WinogradPart::FilterSlopes:
+      return turned(filter);
+  }
+  return {};
 }
 
 // Where an operand of the tile is of which an element is a result.
@@ -264,8 +295,10 @@ Ints operand_place(const WinogradTransform& transform, const Ints& at, int64_t i
   const int64_t m = transform.tile.outputs;
   switch (transform.part) {
     case WinogradPart::Input:
+    case WinogradPart::Slopes:
       return {at[2], at[3] + i / m, i % m, at[4] + j / m, j % m, at[5]};
     case WinogradPart::Filter:
+    case WinogradPart::FilterSlopes:
       return {i, j, at[2], at[3]};
     default:
       return {i, j, at[0], at[1], at[3], at[5]};
@@ -275,7 +308,7 @@ Ints operand_place(const WinogradTransform& transform, const Ints& at, int64_t i
 // M x M^T of each tile.
 Values transformed(const UOp& node, const Ints& shape, const Values& x) {
   const WinogradTransform transform = winograd_transform(node);
-  const Matrix& matrix = matrix_of(transform);
+  const Matrix matrix = matrix_of(transform);
   const bool is_output = transform.part == WinogradPart::Output;
   Values out = make(x.dtype, shape);
   for (size_t k = 0; k < out.size(); ++k) {

@@ -19,7 +19,7 @@ namespace {
 // Rows of a square of bytes, which are unpacked in pieces of 16 bytes.
 constexpr int64_t kByteRows = 16;
 // Choices by position that are unrolled together.
-constexpr int64_t kChoicesMax = 36;
+constexpr int64_t kChoicesMax = 64;
 constexpr int64_t kVectorsOfTurn = 4;  // of a loop over what is stored
 constexpr double kLanesMax = 40;       // what lanes may cost that are worth having
 

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "ir/affine.h"
 #include "ir/build.h"
-#include "rules/symbolic.h"
 #include "schedule/decide.h"
+#include "schedule/rewrite/winograd_match.h"
 #include "schedule/rewrite/winograd_tiles.h"
 #include "schedule/schedule.h"
 #include "shape/movement_axis.h"
@@ -20,170 +21,12 @@ namespace tiny {
 
 namespace {
 
-constexpr int64_t kTaps = 3;
 // The cost model.  Shares of the target's rates that kernels reach, and what tiles must gain.
 constexpr double kSumRate = 0.8;
 constexpr double kStreamRate = 0.6;
 constexpr double kGainMin = 1.2;
 constexpr int64_t kLanesMin = 8;
-constexpr double kFilterOps = 6;  // additions and products for one point of a transformed filter
-// How far movement is followed.
-constexpr int kStepsMax = 64;
-
-// A pair of axes: of the product, and of the input that the product's operand is a view of.
-struct AxisPair {
-  size_t product = 0;
-  size_t input = 0;
-};
-
-// An axis of the input that windows of three taps slide along.
-struct Window {
-  size_t input = 0;
-  size_t place = 0;  // axes of the product
-  size_t tap = 0;
-  int64_t first = 0;  // the input's position of the first tap of the first window
-};
-
-struct Convolution {
-  UOp input;
-  UOp filter;
-  std::array<Window, 2> windows;
-  std::vector<AxisPair> batch;
-  std::vector<AxisPair> channels;  // reduced
-  std::vector<size_t> outputs;     // axes of the product that the input repeats along
-  bool filter_varies = false;
-};
-
-class Matcher {
- public:
-  Matcher(const UOp& reduce, const std::vector<uint8_t>& is_constant)
-      : product_(reduce.src(0)), shape_(shape_of(product_)), is_constant_(is_constant) {
-    is_reduced_.resize(shape_.size());
-    for (int64_t axis : reduce.reduce_arg().axes) is_reduced_[static_cast<size_t>(axis)] = true;
-  }
-
-  std::optional<Convolution> run() {
-    if (!all_const(shape_) || !(product_.dtype() == kFloat32)) return std::nullopt;
-    const auto taps = [&](size_t axis) { return is_reduced_[axis] && shape_[axis].is(kTaps); };
-    int count = 0;
-    for (size_t i = 0; i < shape_.size(); ++i) {
-      if (shape_[i].is(0)) return std::nullopt;
-      count += taps(i) ? 1 : 0;
-    }
-    if (count < 2) return std::nullopt;
-    for (const size_t side : {size_t{1}, size_t{0}}) {
-      const std::optional<UOp> stored = stored_filter(product_.src(side));
-      auto found = stored ? match(product_.src(1 - side), product_.src(side)) : std::nullopt;
-      if (!found) continue;
-      found->filter_varies = !is_constant(*stored);
-      return found;
-    }
-    return std::nullopt;
-  }
-
- private:
-  // What movement alone makes the operand of, if that is in memory; none if it is computed.
-  static std::optional<UOp> stored_filter(UOp node) {
-    for (int step = 0; step < kStepsMax && !has_memory(node) && node.op() != Op::After; ++step) {
-      if (node.op() == Op::Contiguous) return node;
-      if (!has(node.op(), kMovement)) return std::nullopt;
-      node = UOp(node.src(0));
-    }
-    return node;
-  }
-  bool is_constant(const UOp& stored) const {
-    return stored.id() < is_constant_.size() && is_constant_[stored.id()];
-  }
-
-  // Follows the movement of `data` down to the last value of which it is windows.
-  std::optional<Convolution> match(const UOp& data, const UOp& filter) {
-    Graph& graph = data.graph();
-    std::vector<UOp> index;
-    for (size_t i = 0; i < shape_.size(); ++i) {
-      ranges_.push_back(graph.make(Op::Range, {shape_[i].uop(graph)}, static_cast<int64_t>(i)));
-      index.push_back(shape_[i].is(1) ? graph.integer(0) : ranges_[i]);
-    }
-    std::optional<Convolution> found;
-    UOp node = data;
-    for (int step = 0; step < kStepsMax; ++step) {
-      if (auto here = match_input(node, index)) found = std::move(here);
-      if (has_memory(node) || !has(node.op(), kMovement) || node.op() == Op::AsStrided ||
-          node.src().size() != 1)
-        break;
-      std::vector<UOp> conditions;
-      index = apply_movement_op(node, index, conditions);
-      for (UOp& e : index) e = simplify_(e);
-      if (!conditions.empty()) break;
-      node = UOp(node.src(0));
-    }
-    ranges_.clear();
-    if (!found || !matches(filter, *found)) return std::nullopt;
-    found->filter = filter;
-    return found;
-  }
-
-  std::optional<size_t> axis_of(const UOp& atom) const {
-    const auto at = std::ranges::find(ranges_, atom);
-    if (at == ranges_.end()) return std::nullopt;
-    return static_cast<size_t>(at - ranges_.begin());
-  }
-
-  // The roles of the input's axes, if every index is a range or the sum of a place and a tap.
-  std::optional<Convolution> match_input(const UOp& input, const std::vector<UOp>& index) {
-    const Shape& shape = shape_of(input);
-    Convolution out;
-    size_t windows = 0;
-    std::vector<bool> used(shape_.size());
-    const auto take = [&](size_t axis) {
-      const bool fresh = !used[axis];
-      used[axis] = true;
-      return fresh;
-    };
-    for (size_t i = 0; i < index.size(); ++i) {
-      const auto sum = affine(index[i]);
-      if (!sum || !shape[i].is_const()) return std::nullopt;
-      if (shape[i].is(1) && sum->terms.empty()) continue;
-      std::vector<size_t> axes;
-      for (const AffineTerm& term : sum->terms) {
-        const auto axis = axis_of(term.atom);
-        if (!axis || term.coefficient != 1 || !take(*axis)) return std::nullopt;
-        axes.push_back(*axis);
-      }
-      if (axes.size() == 1 && sum->constant == 0 && shape[i] == shape_[axes[0]]) {
-        (is_reduced_[axes[0]] ? out.channels : out.batch).push_back({axes[0], i});
-        continue;
-      }
-      if (axes.size() != 2 || windows == 2 || sum->constant < 0) return std::nullopt;
-      if (is_reduced_[axes[0]]) std::swap(axes[0], axes[1]);
-      if (is_reduced_[axes[0]] || !is_reduced_[axes[1]] || !shape_[axes[1]].is(kTaps))
-        return std::nullopt;
-      out.windows[windows++] = {i, axes[0], axes[1], sum->constant};
-    }
-    if (windows != 2) return std::nullopt;
-    for (size_t i = 0; i < shape_.size(); ++i) {
-      if (used[i] || shape_[i].is(1)) continue;
-      if (is_reduced_[i]) return std::nullopt;
-      out.outputs.push_back(i);
-    }
-    out.input = input;
-    return out;
-  }
-
-  // The same filter serves all places and all of the batch.
-  bool matches(const UOp& filter, const Convolution& c) const {
-    for (const Window& w : c.windows)
-      if (!repeats(filter, w.place)) return false;
-    return std::ranges::all_of(c.batch,
-                               [&](const AxisPair& a) { return repeats(filter, a.product); });
-  }
-
-  UOp product_;
-  Shape shape_;
-  const std::vector<uint8_t>& is_constant_;
-  std::vector<bool> is_reduced_;
-  std::vector<UOp> ranges_;
-  IndexSimplifier simplify_;
-};
+constexpr double kFilterOps = 2;  // additions and products a tap for a point of its filter
 
 ConvolutionSize size_of(const Convolution& c, const Shape& shape) {
   const auto count = [&](const auto& axes, auto axis_of) {
@@ -198,6 +41,7 @@ ConvolutionSize size_of(const Convolution& c, const Shape& shape) {
   size.columns = shape[c.windows[1].place].value();
   size.channels_in = count(c.channels, paired);
   size.channels_out = count(c.outputs, [](size_t a) { return a; });
+  size.taps = c.taps;
   size.filter_varies = c.filter_varies;
   return size;
 }
@@ -242,7 +86,7 @@ UOp input_of(const Convolution& c, const ConvolutionSize& size, WinogradTile til
     placed[axis] = true;
   };
   for (const AxisPair& a : c.batch) place(a.input);
-  for (const Window& w : c.windows) place(w.input);
+  for (const WindowAxis& w : c.windows) place(w.input);
   for (const AxisPair& a : c.channels) place(a.input);
   for (size_t i = 0; i < placed.size(); ++i)
     if (!placed[i]) order.push_back(static_cast<int64_t>(i));
@@ -276,44 +120,61 @@ Convolution with_channels_innermost(Convolution c) {
   return c;
 }
 
-// The filter as [3, 3, channels out, channels in].
-UOp filter_of(const Convolution& c, const Shape& shape, const ConvolutionSize& size) {
-  std::vector<bool> kept(shape.size());
+// An operand of the product as [sizes], made of these of its axes; it repeats along the others.
+UOp cut_to(const UOp& operand, const std::vector<size_t>& axes, const Ints& sizes) {
+  const size_t rank = shape_of(operand).size();
+  std::vector<bool> repeats(rank, true);
   Ints order;
-  const auto keep = [&](size_t axis) {
+  for (const size_t axis : axes) {
     order.push_back(static_cast<int64_t>(axis));
-    kept[axis] = true;
-  };
-  for (const Window& w : c.windows) keep(w.tap);
-  for (size_t axis : c.outputs) keep(axis);
-  for (const AxisPair& a : c.channels) keep(a.product);
-  Shape end = shape;
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (!kept[i]) {
-      end[i] = 1;
-      order.push_back(static_cast<int64_t>(i));
-    }
-  const UOp cut = make_shrink(c.filter, Shape(shape.size(), Dim(0)), end);
-  return make_reshape(make_permute(cut, order),
-                      {kTaps, kTaps, size.channels_out, size.channels_in});
+    repeats[axis] = false;
+  }
+  for (size_t i = 0; i < rank; ++i)
+    if (repeats[i]) order.push_back(static_cast<int64_t>(i));
+  return make_reshape(make_permute(first_along(operand, repeats), order), to_shape(sizes));
 }
 
-// [n, rows, columns, out], cut to size, as the sum had it.
-UOp placed_output(const UOp& y, const Convolution& c, const UOp& reduce,
-                  const ConvolutionSize& size) {
-  const Shape& shape = shape_of(reduce.src(0));
-  const UOp cut =
-      make_shrink(y, Shape(4, Dim(0)), {size.batch, size.rows, size.columns, size.channels_out});
-  std::vector<size_t> axes;  // of the product, in the order that `cut` has them
+// The axes of the product along which batch and places, or taps and channels lie.
+std::vector<size_t> axes_of_places(const Convolution& c) {
+  std::vector<size_t> axes;
   for (const AxisPair& a : c.batch) axes.push_back(a.product);
-  for (const Window& w : c.windows) axes.push_back(w.place);
+  for (const WindowAxis& w : c.windows) axes.push_back(w.place);
   axes.insert(axes.end(), c.outputs.begin(), c.outputs.end());
+  return axes;
+}
+std::vector<size_t> axes_of_filter(const Convolution& c) {
+  std::vector<size_t> axes;
+  for (const WindowAxis& w : c.windows) axes.push_back(w.tap);
+  axes.insert(axes.end(), c.outputs.begin(), c.outputs.end());
+  for (const AxisPair& a : c.channels) axes.push_back(a.product);
+  return axes;
+}
+
+// [taps, taps, out, in], whose first tap is the first of the input's places.
+UOp turned_filter(const UOp& filter, const Convolution& c) {
+  Ints axes;
+  for (size_t i = 0; i < 2; ++i)
+    if (c.windows[i].is_flipped) axes.push_back(static_cast<int64_t>(i));
+  return axes.empty() ? filter : make_flip(filter, axes);
+}
+
+// What reached the places as [n, rows, columns, out], whole tiles of it.
+UOp slopes_of(const Convolution& c, const ConvolutionSize& size, WinogradTile tile) {
+  const UOp y =
+      cut_to(c.other, axes_of_places(c), {size.batch, size.rows, size.columns, size.channels_out});
+  const auto rest = [&](int64_t n) { return ceil_div(n, tile.outputs) * tile.outputs - n; };
+  return make_pad(y, Shape(4, Dim(0)), {0, rest(size.rows), rest(size.columns), 0});
+}
+
+// `value`, whose axes are these of the product, as the sum had it: one element along the others.
+UOp placed(const UOp& value, const std::vector<size_t>& axes, const UOp& reduce) {
+  const Shape& shape = shape_of(reduce.src(0));
   Shape sizes;
-  for (size_t axis : axes) sizes.push_back(shape[axis]);
+  for (const size_t axis : axes) sizes.push_back(shape[axis]);
   Ints order(axes.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+  std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, {}, [&](int64_t i) { return axes[static_cast<size_t>(i)]; });
-  return make_reshape(make_permute(make_reshape(cut, sizes), order), shape_of(reduce));
+  return make_reshape(make_permute(make_reshape(value, sizes), order), shape_of(reduce));
 }
 
 // `x` as a sum over an axis of one element: what the scheduler does not compute twice.
@@ -325,17 +186,34 @@ UOp kept_whole(const UOp& x) {
   return make_reshape(make_reduce(make_reshape(x, longer), Op::Add, {last}), shape);
 }
 
-// The sum computed in tiles.
-UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
-  const Shape& shape = shape_of(reduce.src(0));
-  const ConvolutionSize size = size_of(c, shape);
+// The convolution computed in tiles.
+UOp convolved_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
+  const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
   Graph& graph = reduce.graph();
   const auto stored = [&](const UOp& x) { return graph.make(Op::Contiguous, {x}); };
+  const UOp filter =
+      cut_to(c.other, axes_of_filter(c), {c.taps, c.taps, size.channels_out, size.channels_in});
   const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
-  const UOp u = stored(winograd_filter(filter_of(c, shape, size), tile));
+  const UOp u = stored(winograd_filter(turned_filter(filter, c), tile));
   const UOp m = stored(winograd_product(v, u));
-  // A sum as before, over axes that now have one element.
-  const UOp y = placed_output(winograd_output(m, tile), c, reduce, size);
+  const UOp y = make_shrink(winograd_output(m, tile), Shape(4, Dim(0)),
+                            {size.batch, size.rows, size.columns, size.channels_out});
+  return placed(y, axes_of_places(c), reduce);
+}
+
+// The filter's gradient computed in tiles: of the convolution's input as that has it.
+UOp filter_gradient_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
+  const ConvolutionSize size = size_of(c, shape_of(reduce.src(0)));
+  const UOp v = kept_whole(winograd_input(input_of(c, size, tile), tile));
+  const UOp s = kept_whole(winograd_slopes(slopes_of(c, size, tile), tile));
+  const UOp sums = reduce.graph().make(Op::Contiguous, {winograd_slope_product(s, v)});
+  return placed(turned_filter(winograd_filter_slopes(sums, tile), c), axes_of_filter(c), reduce);
+}
+
+// A sum as before, over axes that now have one element.
+UOp computed_in_tiles(const UOp& reduce, const Convolution& c, WinogradTile tile) {
+  const UOp y = c.is_gradient ? filter_gradient_in_tiles(reduce, c, tile)
+                              : convolved_in_tiles(reduce, c, tile);
   return make_reduce(y, Op::Add, reduce.reduce_arg().axes);
 }
 
@@ -353,20 +231,25 @@ double busy(double rows) {
   return std::min(1.0, rows / 6);
 }
 
-// Of U = G g G^T in the run: each point adds up few of the nine taps, and is stored.
-double filter_seconds(double filters, double points, const Machine& target) {
-  return filters * points * kFilterOps / target.fma_rate +
-         saved_seconds(4 * filters * (points + kTaps * kTaps), target) + target.launch_seconds;
+// Of U = G g G^T in the run: each point adds up few of the taps, and is stored.
+double filter_seconds(double filters, double points, double taps, const Machine& target) {
+  return filters * points * kFilterOps * std::sqrt(taps) / target.fma_rate +
+         saved_seconds(4 * filters * (points + taps), target) + target.launch_seconds;
+}
+
+double taps_of(const ConvolutionSize& size) {
+  return static_cast<double>(size.taps * size.taps);
 }
 
 double direct_seconds(const ConvolutionSize& size, const Machine& target) {
   const auto places = static_cast<double>(size.batch * size.rows * size.columns);
-  const double filter = 9 * static_cast<double>(size.channels_in * size.channels_out);
+  const double filter = taps_of(size) * static_cast<double>(size.channels_in * size.channels_out);
   return std::max(places * filter / (target.fma_rate * kSumRate), constant_seconds(filter, target));
 }
 
-double tiled_seconds(const ConvolutionSize& size, int64_t m, const Machine& target) {
-  const auto points = static_cast<double>((m + 2) * (m + 2));
+double tiled_seconds(const ConvolutionSize& size, WinogradTile tile, const Machine& target) {
+  const int64_t m = tile.outputs;
+  const auto points = static_cast<double>(tile.points() * tile.points());
   const auto tiles =
       static_cast<double>(size.batch * ceil_div(size.rows, m) * ceil_div(size.columns, m));
   const auto in = static_cast<double>(size.channels_in);
@@ -374,7 +257,8 @@ double tiled_seconds(const ConvolutionSize& size, int64_t m, const Machine& targ
   const double product = points * tiles * in * out / (target.fma_rate * kSumRate * busy(tiles));
   // Both intermediate values are written and read.
   const double bytes = 4 * points * tiles * (in + out);
-  const double filter = size.filter_varies ? filter_seconds(in * out, points, target) : 0;
+  const double filter =
+      size.filter_varies ? filter_seconds(in * out, points, taps_of(size), target) : 0;
   return std::max(product, constant_seconds(points * in * out, target)) +
          saved_seconds(bytes, target) + target.launch_seconds + filter;
 }
@@ -389,15 +273,16 @@ WinogradUse winograd_use(std::string_view text) {
   return WinogradUse::WhereFaster;
 }
 
-int64_t winograd_tile(const ConvolutionSize& size, const Machine& target, double extra_seconds) {
-  if (target.lanes(kFloat32) < kLanesMin) return 0;
-  if (std::min(size.channels_in, size.channels_out) < target.lanes(kFloat32)) return 0;
-  const double direct = direct_seconds(size, target);
-  int64_t best = 0;
-  double least = direct / kGainMin;
-  for (const int64_t m : {2, 4}) {
-    const double seconds = tiled_seconds(size, m, target) + extra_seconds;
-    if (seconds < least) best = m, least = seconds;
+std::optional<WinogradTile> winograd_tile(const ConvolutionSize& size, const Machine& target,
+                                          double extra_seconds) {
+  if (target.lanes(kFloat32) < kLanesMin) return std::nullopt;
+  if (std::min(size.channels_in, size.channels_out) < target.lanes(kFloat32)) return std::nullopt;
+  std::optional<WinogradTile> best;
+  double least = direct_seconds(size, target) / kGainMin;
+  for (const WinogradTile& tile : kWinogradTiles) {
+    if (tile.taps != size.taps) continue;
+    const double seconds = tiled_seconds(size, tile, target) + extra_seconds;
+    if (seconds < least) best = tile, least = seconds;
   }
   return best;
 }
@@ -410,11 +295,11 @@ ChangedGraph rewrite_winograd(std::span<const UOp> roots, const Machine& target,
     if (has_memory(node) || now.op() != Op::ReduceAxis || now.reduce_arg().op != Op::Add ||
         now.src(0).op() != Op::Mul || has_memory(now) || has_memory(now.src(0)))
       return now;
-    const auto c = Matcher(now, is_constant).run();
+    const auto c = find_convolution(now, is_constant);
     if (!c) return now;
-    int64_t m = winograd_tile(size_of(*c, shape_of(now.src(0))), target, extra_seconds);
-    if (m == 0 && use == WinogradUse::WhereLegal) m = 4;
-    return m == 0 ? now : computed_in_tiles(now, with_channels_innermost(*c), {m});
+    auto tile = winograd_tile(size_of(*c, shape_of(now.src(0))), target, extra_seconds);
+    if (!tile && use == WinogradUse::WhereLegal) tile = WinogradTile{4, c->taps};
+    return tile ? computed_in_tiles(now, with_channels_innermost(*c), *tile) : now;
   });
 }
 

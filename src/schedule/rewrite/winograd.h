@@ -1,10 +1,18 @@
-// Convolutions with 3x3 filters computed with fewer multiplications (Winograd).
+// Convolutions with filters of 3x3 and 5x5 taps computed with fewer multiplications (Winograd), and
+// the gradients of such filters.
 //
-// The output is cut into tiles of m x m; with p = m + 2, B, G and A the matrices of F(m, 3):
+// The output is cut into tiles of m x m; with r taps, p = m + r - 1, B, G and A the matrices of
+// F(m, r):
 //
 //   V [p, p, tiles, channels in]     =  B^T d B    elementwise over views of the input
 //   M [p, p, tiles, channels out]    =  V * U      a batch of matrix products, U = G g G^T
 //   Y [tiles, m, m, channels out]    =  A^T M A    elementwise, with all that follows
+//
+// and where the sum is over places, of what reached them (y) with the input, by the same V:
+//
+//   S [p, p, tiles, channels out]    =  A y A^T    elementwise
+//   D [p, p, channels out, in]       =  S^T V      a batch of matrix products
+//   the filter's gradient            =  G^T D G
 //
 // An input that is in memory with its channels apart is laid out with these innermost first: each
 // of its elements is read for several tiles. A convolution is recognised by the indices of its
@@ -13,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -20,6 +29,7 @@
 #include "cost/machine.h"
 #include "ir/uop.h"
 #include "schedule/rewrite/changed_graph.h"
+#include "shape/winograd.h"
 
 namespace tiny {
 
@@ -35,12 +45,14 @@ struct ConvolutionSize {
   int64_t columns = 1;
   int64_t channels_in = 1;
   int64_t channels_out = 1;
+  int64_t taps = 3;            // along both axes
   bool filter_varies = false;  // from run to run
 };
 
-// The m of the tiles that are expected to be fastest on the target; 0: the sum as it stands.
+// The tiles that are expected to be fastest on the target; none: the sum as it stands.
 // `extra_seconds`: what tiles cost a run beyond the kernels' own time.
-int64_t winograd_tile(const ConvolutionSize& size, const Machine& target, double extra_seconds = 0);
+std::optional<WinogradTile> winograd_tile(const ConvolutionSize& size, const Machine& target,
+                                          double extra_seconds = 0);
 
 // `roots` with every sum of that kind replaced that `use` allows.  `is_constant` says by id which
 // nodes with memory hold what never changes.

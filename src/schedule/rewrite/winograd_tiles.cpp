@@ -12,14 +12,18 @@ UOp viewed(const UOp& x, const Shape& narrow, const Shape& shape) {
   return make_expand(make_reshape(x, narrow), shape);
 }
 
+// [n, rows, columns, c] with whole tiles along rows and columns apart.
+UOp in_tiles(const UOp& x, int64_t outputs) {
+  const Ints size = const_dims(shape_of(x));
+  invariant(size[1] % outputs == 0 && size[2] % outputs == 0, "whole tiles");
+  return make_reshape(x,
+                      {size[0], size[1] / outputs, outputs, size[2] / outputs, outputs, size[3]});
+}
+
 }  // namespace
 
 UOp winograd_input(const UOp& x, WinogradTile tile) {
-  const Ints size = const_dims(shape_of(x));
-  const int64_t m = tile.outputs;
-  invariant(size[1] % m == 0 && size[2] % m == 0, "whole tiles");
-  const UOp tiles = make_reshape(x, {size[0], size[1] / m, m, size[2] / m, m, size[3]});
-  return make_winograd(tiles, WinogradPart::Input, tile);
+  return make_winograd(in_tiles(x, tile.outputs), WinogradPart::Input, tile);
 }
 
 UOp winograd_filter(const UOp& w, WinogradTile tile) {
@@ -41,6 +45,24 @@ UOp winograd_output(const UOp& m, WinogradTile tile) {
   const int64_t n = tile.outputs;
   return make_reshape(make_winograd(m, WinogradPart::Output, tile),
                       {size[2], size[3] * n, size[4] * n, size[5]});
+}
+
+UOp winograd_slopes(const UOp& y, WinogradTile tile) {
+  return make_winograd(in_tiles(y, tile.outputs), WinogradPart::Slopes, tile);
+}
+
+UOp winograd_slope_product(const UOp& s, const UOp& v) {
+  const Ints tiles = const_dims(shape_of(v));
+  const int64_t p = tiles[0], count = tiles[2] * tiles[3] * tiles[4], in = tiles[5];
+  const int64_t out = shape_of(s)[5].value();
+  const Shape all{p, p, count, out, in};
+  const UOp left = viewed(s, {p, p, count, out, 1}, all);
+  const UOp right = viewed(v, {p, p, count, 1, in}, all);
+  return make_reshape(make_reduce(mul(left, right), Op::Add, {2}), {p, p, out, in});
+}
+
+UOp winograd_filter_slopes(const UOp& sums, WinogradTile tile) {
+  return make_winograd(sums, WinogradPart::FilterSlopes, tile);
 }
 
 }  // namespace tiny

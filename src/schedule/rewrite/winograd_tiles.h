@@ -10,7 +10,7 @@ namespace tiny {
 //   ->  [points, points, n, tiles of rows, tiles of columns, c]
 UOp winograd_input(const UOp& x, WinogradTile tile);
 
-// w [3, 3, out, in]  ->  [points, points, out, in]; factors come last
+// w [taps, taps, out, in]  ->  [points, points, out, in]; factors come last
 UOp winograd_filter(const UOp& w, WinogradTile tile);
 
 // The two, multiplied and summed over the channels  ->  [points, points, n, .., .., out]
@@ -18,5 +18,13 @@ UOp winograd_product(const UOp& v, const UOp& u);
 
 // That  ->  [n, outputs * tiles of rows, outputs * tiles of columns, out]
 UOp winograd_output(const UOp& m, WinogradTile tile);
+
+// Of a filter's gradient.  What reached the output, [n, outputs * tiles of rows, .., out]
+//   ->  [points, points, n, tiles of rows, tiles of columns, out]
+UOp winograd_slopes(const UOp& y, WinogradTile tile);
+// That and the transformed input, multiplied and summed over all tiles -> [points, points, out, in]
+UOp winograd_slope_product(const UOp& s, const UOp& v);
+// That  ->  [taps, taps, out, in]
+UOp winograd_filter_slopes(const UOp& sums, WinogradTile tile);
 
 }  // namespace tiny

@@ -40,10 +40,13 @@ bool has_options(const std::string& list, std::initializer_list<const char*> wan
 
 class ChoiceTest : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { use("auto"); }
+  // A context with this setting of convolutions in tiles.
+  void use(const char* wino) {
     Flags flags = testing::flags_for("null");
     flags.cache = 0;
     flags.threads = 1;
+    flags.wino = wino;
     context_ = make_ref<Context>(flags);
   }
   Tensor constant(const Ints& shape) {
@@ -454,6 +457,7 @@ TEST_F(ChoiceTest, TilesAreOfPlacesThatAreStoredSideBySide) {
 // The steps of a window along which a tile's rows lie are side by side: rows share what they load,
 // of which registers hold as much as there are, and what padding leaves out is known.
 TEST_F(ChoiceTest, RowsAlongAWindowHaveItsStepsSideBySide) {
+  use("0");
   const auto list = [&](int64_t height, int64_t width, int64_t size, int64_t channels) {
     const Tensor x = make_placeholder(context_, kFloat32, {1, 64, height, width});
     Window window;

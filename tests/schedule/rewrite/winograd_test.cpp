@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <random>
 
+#include "autograd/gradient.h"
+#include "base/text.h"
 #include "codegen/pipeline.h"
 #include "engine/compile.h"
 #include "schedule/rewrite/pack_constants.h"
@@ -42,6 +45,12 @@ double sum_of_filter(const Tensor& w) {
     most = std::max(most, sum);
   }
   return most;
+}
+
+// 0: none.
+int64_t outputs_of(const ConvolutionSize& size, const Machine& target) {
+  const auto tile = winograd_tile(size, target);
+  return tile ? tile->outputs : 0;
 }
 
 class Winograd : public ::testing::Test {
@@ -120,15 +129,55 @@ TEST_F(Winograd, TilesHaveTheValuesOfTheSum) {
   }
 }
 
+TEST_F(Winograd, TilesOfFiveTapsHaveTheValuesOfTheSum) {
+  for (const int64_t size : {6, 8, 13})
+    for (const int64_t zeros : {0, 2, 3})
+      expect_same_values(
+          conv(data({2, 3, size, 9}), values({4, 3, 5, 5}), Tensor(), padded(zeros, zeros)), 75);
+}
+
+// Of the input, a convolution with the filter turned; of the filter, a sum over all tiles.
+TEST_F(Winograd, GradientsHaveTheValuesOfTheSum) {
+  for (const int64_t taps : {3, 5})
+    for (const int64_t size : {6, 9})
+      for (const int64_t zeros : {0, 1}) {
+        const Tensor x = values({2, 3, size, size + 1}), w = values({4, 3, taps, taps});
+        const Tensor y = conv(x, w, Tensor(), padded(zeros, zeros));
+        const Tensor losses[] = {y}, upstreams[] = {values(const_dims(y.shape()))}, by[] = {x, w};
+        for (const Tensor& slope : gradients(losses, upstreams, by)) {
+          SCOPED_TRACE(cat(taps, " taps, ", size, ", zeros ", zeros));
+          expect_same_values(slope, 4.0 * static_cast<double>(size * size));
+        }
+      }
+}
+
+TEST_F(Winograd, AFilterAndItsGradientShareTheTransformedInput) {
+  const Tensor x = data({2, 16, 12, 12}), w = values({16, 16, 3, 3});
+  const Tensor losses[] = {conv(x, w, Tensor(), padded(1, 1))}, by[] = {w};
+  const Tensor slope = gradients(losses, {{values({2, 16, 12, 12})}}, by)[0];
+  std::vector<uint8_t> is_constant(x.graph().id_limit());
+  const UOp roots[] = {losses[0].node(), slope.node()};
+  const ChangedGraph all =
+      rewrite_winograd(roots, avx512_machine(), is_constant, WinogradUse::WhereLegal);
+  std::map<WinogradPart, int> parts;
+  for (const UOp& u : topological(all.roots))
+    if (u.op() == Op::Winograd) ++parts[winograd_transform(u).part];
+  EXPECT_EQ(parts, (std::map<WinogradPart, int>{{WinogradPart::Input, 1},
+                                                {WinogradPart::Filter, 1},
+                                                {WinogradPart::Output, 1},
+                                                {WinogradPart::Slopes, 1},
+                                                {WinogradPart::FilterSlopes, 1}}));
+}
+
 // The transforms with tiles of each size, without the choice.
 TEST_F(Winograd, BothSizesOfTilesMakeTheConvolution) {
   const Tensor w = values({5, 3, 3, 3});
   for (const int64_t m : {2, 4}) {
     const Tensor x = data({2, 3, 3 * m, 2 * m});
     const reference::Values want = reference::evaluate(conv(x, w, Tensor(), {}).node());
-    const UOp v = winograd_input(make_permute(x.node(), {0, 2, 3, 1}), {m});
-    const UOp u = winograd_filter(make_permute(w.node(), {2, 3, 0, 1}), {m});
-    const UOp y = winograd_output(winograd_product(v, u), {m});
+    const UOp v = winograd_input(make_permute(x.node(), {0, 2, 3, 1}), {m, 3});
+    const UOp u = winograd_filter(make_permute(w.node(), {2, 3, 0, 1}), {m, 3});
+    const UOp y = winograd_output(winograd_product(v, u), {m, 3});
     ASSERT_EQ(shape_of(y), (Shape{Dim(2), Dim(2 * m), Dim(m), Dim(5)}));
     const reference::Values got = reference::evaluate(make_permute(y, {0, 3, 1, 2}));
     for (int64_t i = 0; i < std::ssize(got.real); ++i) {
@@ -141,17 +190,19 @@ TEST_F(Winograd, BothSizesOfTilesMakeTheConvolution) {
   }
 }
 
-// What kernels make of each of the three, beside the oracle's products with its matrix.
+// What kernels make of each part, beside the oracle's products with its matrix.
 TEST_F(Winograd, TransformsHaveTheValuesOfTheirMatrices) {
-  for (const int64_t m : {2, 4}) {
-    const int64_t p = m + 2;
+  for (const WinogradTile& tile : kWinogradTiles) {
+    const int64_t m = tile.outputs, r = tile.taps, p = tile.points();
     const std::vector<std::pair<WinogradPart, Ints>> parts{
         {WinogradPart::Input, {2, 4, m, 3, m, 5}},
-        {WinogradPart::Filter, {3, 3, 4, 5}},
-        {WinogradPart::Output, {p, p, 2, 3, 2, 5}}};
+        {WinogradPart::Filter, {r, r, 4, 5}},
+        {WinogradPart::Output, {p, p, 2, 3, 2, 5}},
+        {WinogradPart::Slopes, {2, 3, m, 2, m, 5}},
+        {WinogradPart::FilterSlopes, {p, p, 4, 5}}};
     for (const auto& [part, shape] : parts) {
       const auto of = [&](const Tensor& x) {
-        return Tensor(context_, make_winograd(x.node(), part, {m}));
+        return Tensor(context_, make_winograd(x.node(), part, tile));
       };
       const Tensor data = values(shape);
       const UOp input = make_input(*context_, kFloat32, element_count(data));
@@ -160,7 +211,8 @@ TEST_F(Winograd, TransformsHaveTheValuesOfTheirMatrices) {
       EXPECT_EQ(to_shape(want.shape), shape_of(whole.node()));
       const Computed got = computed(input, data, whole);
       for (size_t i = 0; i < want.size(); ++i)
-        ASSERT_NEAR(got.values[i], want.real[i], want.error[i]) << "tiles of " << m << ", " << i;
+        ASSERT_NEAR(got.values[i], want.real[i], want.error[i])
+            << "tiles of " << m << " by " << r << " taps, " << i;
     }
   }
 }
@@ -196,7 +248,9 @@ TEST_F(Winograd, WhatIsNotThatKindOfSumStays) {
   EXPECT_FALSE(is_changed(conv(x, w, Tensor(), one_way)));
   EXPECT_FALSE(is_changed(conv(x, w, Tensor(), dilated)));
   EXPECT_FALSE(is_changed(conv(x, data({8, 8, 3, 3}), Tensor(), {}))) << "no constant";
-  EXPECT_FALSE(is_changed(conv(x, values({8, 8, 5, 5}), Tensor(), {})));
+  EXPECT_TRUE(is_changed(conv(x, values({8, 8, 5, 5}), Tensor(), {})));
+  EXPECT_FALSE(is_changed(conv(data({1, 8, 16, 16}), values({8, 8, 7, 7}), Tensor(), {})));
+  EXPECT_FALSE(is_changed(conv(x, values({8, 8, 3, 5}), Tensor(), {})));
   EXPECT_FALSE(is_changed(conv(x, values({8, 8, 1, 3}), Tensor(), {})));
   EXPECT_FALSE(is_changed(conv(x, values({8, 4, 3, 3}), Tensor(), Window().with_groups(2))))
       << "groups";
@@ -311,7 +365,7 @@ TEST_F(Winograd, TilesAtTheEdgesShareTheCodeOfTheOthers) {
 TEST_F(Winograd, AutoTakesTilesWhereTheyAreExpectedToBeFaster) {
   const Machine target = avx512_machine();
   const auto tile = [&](int64_t in, int64_t out, int64_t size) {
-    return winograd_tile({1, size, size, in, out}, target);
+    return outputs_of({1, size, size, in, out}, target);
   };
   for (const auto& [in, out, size] : std::vector<std::array<int64_t, 3>>{{64, 64, 56},
                                                                          {128, 128, 28},
@@ -335,9 +389,9 @@ TEST_F(Winograd, AutoTakesTilesWhereTheyAreExpectedToBeFaster) {
   EXPECT_EQ(tile(3, 64, 224), 0) << "few channels in";
   EXPECT_EQ(tile(64, 3, 224), 0) << "few channels out";
   EXPECT_EQ(tile(64, 64, 1), 0) << "a tile is mostly waste";
-  EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, Machine(generic_target())), 0) << "no lanes";
-  EXPECT_EQ(winograd_tile({1, 56, 56, 64, 64}, avx2_machine()), 4);
-  EXPECT_EQ(winograd_tile({8, 7, 7, 512, 512}, target), 4) << "a batch shares the filters";
+  EXPECT_EQ(outputs_of({1, 56, 56, 64, 64}, Machine(generic_target())), 0) << "no lanes";
+  EXPECT_EQ(outputs_of({1, 56, 56, 64, 64}, avx2_machine()), 4);
+  EXPECT_EQ(outputs_of({8, 7, 7, 512, 512}, target), 4) << "a batch shares the filters";
 }
 
 // Planes whose distance is a multiple of 4 KB would fall into the same sets of a cache.
