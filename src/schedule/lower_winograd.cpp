@@ -98,8 +98,11 @@ Values at_points(const Values& x, int64_t points) {
   for (size_t i = 1; i + 1 < static_cast<size_t>(points); i += 2) {
     const double a = finite_points(points)[i];
     Polynomial even(x.size()), odd(x.size());
-    for (size_t k = 0; k < x.size(); ++k)
-      (k % 2 == 0 ? even : odd)[k] = std::pow(a * a, static_cast<double>(k / 2));
+    double power = 1;  // of a * a
+    for (size_t k = 0; k < x.size(); ++k) {
+      (k % 2 == 0 ? even : odd)[k] = power;
+      if (k % 2 == 1) power *= a * a;
+    }
     add_pair(even, odd, a, x, out);
   }
   out.push_back(x.back());
