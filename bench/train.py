@@ -47,7 +47,7 @@ class TinyStep:
         count = module.parameter_count
         parameters = [module.parameter_at(i) for i in range(count)]
         if folder:
-            self.store(module, folder)
+            self.started += self.store(module, folder)  # no part of a step
         optimizer = tiny.Optimizer.create(self.context, tiny.OptimizerKind[network.optimizer])
         optimizer.add(parameters)
         optimizer.set(0, "lr", network.rate)
@@ -67,9 +67,11 @@ class TinyStep:
     def store(module, folder):
         import numpy
 
+        start = time.perf_counter()
         state = module.state()
         names = [state.name(i) for i in range(state.count)]
         numpy.savez(folder / "parameters.npz", **{name: state.get(name).numpy() for name in names})
+        return time.perf_counter() - start
 
     def step(self):
         self.run.execute()
