@@ -1,0 +1,6 @@
+"""How calls are read that NumPy, PyTorch and tinygrad read differently."""
+
+
+class Reading:
+    """`tinygrad` is set by tiny.compat.install(): such a call does what tinygrad does.  Otherwise it raises."""
+    tinygrad = False

@@ -1,0 +1,51 @@
+"""Programs written for tinygrad run on tiny: `import tinygrad` and what is below it resolve to this package.
+
+    python -m tiny.compat PROGRAM.py ARGS         or, in a program of one's own, before it imports tinygrad:
+    import tiny.compat; tiny.compat.install()
+
+The modules of `tiny.compat.tinygrad` stand where tinygrad has its own.  A name that tinygrad has and that is not here
+can be imported, so that a program which only mentions it runs, and raises NotImplementedError when it is used.
+"""
+
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+
+from .._reading import Reading
+
+_HERE = f"{__name__}.tinygrad"
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """`tinygrad.nn.state` is `tiny.compat.tinygrad.nn.state`, the same module under a second name."""
+
+    def find_spec(self, fullname, path, target=None):
+        if fullname != "tinygrad" and not fullname.startswith("tinygrad."):
+            return None
+        real = _HERE + fullname[len("tinygrad"):]
+        try:
+            found = importlib.util.find_spec(real)
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, origin=real,
+                                               is_package=found.submodule_search_locations is not None)
+
+    def create_module(self, spec):
+        return importlib.import_module(spec.origin)
+
+    def exec_module(self, module):
+        """It was executed under its own name."""
+
+
+def install() -> None:
+    """From now on `import tinygrad` is this package, and calls that can be read in two ways are read as tinygrad does,
+    in the whole process.  Before tinygrad itself is imported."""
+    other = sys.modules.get("tinygrad")
+    if other is not None and not other.__name__.startswith(_HERE):
+        raise RuntimeError("tiny.compat.install(): tinygrad itself is imported already")
+    Reading.tinygrad = True
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())

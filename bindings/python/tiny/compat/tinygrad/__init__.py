@@ -1,0 +1,6 @@
+"""What `import tinygrad` gives."""
+
+from ... import JitError, TinyJit, function, nn  # noqa: F401
+from ...native import Tensor, Variable  # noqa: F401
+from ... import dtypes  # noqa: F401
+from ...helpers import Context, GlobalCounters, getenv  # noqa: F401

@@ -1,0 +1,71 @@
+"""tinygrad's tests on tiny, through tiny.compat: a row for each file, and each failure with what it says.
+
+usage: run_tinygrad CHECKOUT [FILE[::TEST] | -k TEXT | ..]     the checkout is read, never written to
+"""
+
+import collections
+import os
+import sys
+
+import pytest
+
+FILES = """test/backend/test_ops.py test/test_tiny.py test/unit/test_indexing.py test/backend/test_nn.py
+test/backend/test_optim.py test/backend/test_tensor.py test/backend/test_symbolic_ops.py
+test/backend/test_tensor_variable.py test/unit/test_randomness.py test/backend/test_randomness.py
+test/backend/test_setitem.py test/backend/test_dtype.py test/backend/test_dtype_alu.py test/unit/test_dtype_spec.py
+test/null/test_dtype_spec.py test/unit/test_gradient.py test/null/test_gradient.py test/unit/test_jit.py
+test/backend/test_jit.py test/unit/test_jit_cases.py test/unit/test_jit_footguns.py test/unit/test_assign.py
+test/unit/test_function.py test/unit/test_disk_tensor.py test/unit/test_tar.py test/unit/test_gguf.py
+test/testextra/test_lr_scheduler.py""".split()
+
+
+class Table:
+    """pytest's plugin that keeps what became of each test."""
+
+    def __init__(self):
+        self.outcomes = collections.defaultdict(dict)
+        self.causes = {}
+
+    def pytest_runtest_logreport(self, report):
+        name = report.nodeid.partition("::")
+        if report.when == "call" or report.outcome != "passed":
+            if self.outcomes[name[0]].get(name[2]) != "failed":
+                self.outcomes[name[0]][name[2]] = report.outcome
+            if report.failed:
+                crash = getattr(report.longrepr, "reprcrash", None)
+                self.causes[report.nodeid] = crash.message.splitlines()[0] if crash else str(report.longrepr)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.outcomes[report.nodeid]["(import)"] = "failed"
+            self.causes[report.nodeid] = str(report.longrepr).splitlines()[-1]
+
+    def show(self):
+        for cause in sorted(self.causes):
+            print(f"{cause}\n    {self.causes[cause][:300]}")
+        print(f"\n{'file':48} passed failed skipped")
+        for file, tests in self.outcomes.items():
+            if not tests:
+                continue
+            counts = collections.Counter(tests.values())
+            print(f"{file:48} {counts['passed']:6} {counts['failed']:6} {counts['skipped']:7}")
+
+
+def main(arguments):
+    if not arguments or not os.path.isdir(os.path.join(arguments[0], "test")):
+        print(__doc__, file=sys.stderr)
+        return 2
+    os.chdir(arguments[0])
+    sys.path.insert(0, os.getcwd())
+    import tiny.compat
+    tiny.compat.install()
+    table = Table()
+    status = pytest.main(["--noconftest", "-q", "--no-header", "--tb=short", "-p", "no:cacheprovider",
+                          "-W", "ignore::DeprecationWarning", "--show-capture=no", "--no-summary",
+                          *(arguments[1:] or FILES)], plugins=[table])
+    table.show()
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
