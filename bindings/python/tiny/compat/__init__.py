@@ -18,20 +18,22 @@ _HERE = f"{__name__}.tinygrad"
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """`tinygrad.nn.state` is `tiny.compat.tinygrad.nn.state`, the same module under a second name."""
+    """`tinygrad.dtype` is `tiny.compat.tinygrad.dtype`, the same module under a second name; `tinygrad.nn.state`, which
+    is not there, is `tiny.nn.state`."""
 
     def find_spec(self, fullname, path, target=None):
         if fullname != "tinygrad" and not fullname.startswith("tinygrad."):
             return None
-        real = _HERE + fullname[len("tinygrad"):]
-        try:
-            found = importlib.util.find_spec(real)
-        except ModuleNotFoundError:
-            found = None
-        if found is None:
-            return None
-        return importlib.util.spec_from_loader(fullname, self, origin=real,
-                                               is_package=found.submodule_search_locations is not None)
+        for package in (_HERE, "tiny"):
+            real = package + fullname[len("tinygrad"):]
+            try:
+                found = importlib.util.find_spec(real)
+            except ModuleNotFoundError:
+                continue
+            if found is not None:
+                return importlib.util.spec_from_loader(fullname, self, origin=real,
+                                                       is_package=found.submodule_search_locations is not None)
+        return None
 
     def create_module(self, spec):
         return importlib.import_module(spec.origin)
