@@ -1,10 +1,9 @@
 """What programs in tinygrad's style take from its helpers."""
 
-import json
 import os
 import sys
 
-from ._tensor import default_context
+from ._counters import GlobalCounters  # noqa: F401
 from ._training import train
 
 
@@ -68,29 +67,3 @@ def tqdm(iterable, desc="", disable=False, unit="it", total=None) -> _Progress:
 def trange(n, **options) -> _Progress:
     """tqdm(range(n))."""
     return tqdm(range(n), **options)
-
-
-class _Counters:
-    """What the default context did since reset(): kernels that ran, and bytes of memory now."""
-
-    def __init__(self):
-        self._before = 0
-
-    @staticmethod
-    def _launched():
-        return json.loads(default_context().counters().text())["kernels"]["launched"]
-
-    def reset(self):
-        """Counts from 0 again."""
-        self._before = self._launched()
-
-    @property
-    def kernel_count(self) -> int:
-        return self._launched() - self._before
-
-    @property
-    def mem_used(self) -> int:
-        return json.loads(default_context().info().text())["memory_used"]
-
-
-GlobalCounters = _Counters()
