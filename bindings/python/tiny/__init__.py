@@ -40,7 +40,8 @@ from ._tensor import (  # noqa: E402,F401  operators
     default_context, from_buffer, from_dlpack, tensor, wrap)
 
 from . import dtypes, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
-from . import _elementwise, _arrangement, _running, _places, _matrices, _resizing  # noqa: E402,F401
+from . import _elementwise, _arrangement, _running, _places, _matrices  # noqa: E402,F401
+from . import _decompositions, _hashing, _resizing  # noqa: E402,F401
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401

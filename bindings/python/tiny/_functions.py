@@ -359,6 +359,15 @@ def _loss(name):
     setattr(Tensor, name, loss)
 
 
+def cross_entropy(self, Y, *arguments, **keywords) -> Tensor:
+    """Cross entropy of logits [batch, classes, ..], or [classes] of one, with targets that are classes, or probabilities
+    in the logits' shape.  See tiny_cross_entropy."""
+    if self.ndim != 1:
+        return _cross_entropy(self, Y, *arguments, **keywords)
+    made = _cross_entropy(self.unsqueeze(0), Y.unsqueeze(0), *arguments, **keywords)
+    return made.reshape([])
+
+
 def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.0, reduction="mean") -> Tensor:
     """Cross entropy of logits along the last axis, with classes for targets."""
     logits = self.reshape([-1, self.shape[-1]])
@@ -389,8 +398,9 @@ for _name in ("argmax", "argmin"):
 for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
               "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "ctc_loss"):
     _loss(_name)
+_cross_entropy = Tensor.cross_entropy
 _unary_functions()
-for _function in (var, std, var_mean, std_mean, clip, gelu, gather, one_hot, linear, sequential, layernorm,
+for _function in (cross_entropy, var, std, var_mean, std_mean, clip, gelu, gather, one_hot, linear, sequential, layernorm,
                   batchnorm, masked_fill, size, element_size, nbytes, to, scaled_dot_product_attention, conv2d,
                   softmin, normalize, conv_transpose2d, max_pool2d, avg_pool2d, sparse_categorical_crossentropy, binary_crossentropy,
                   binary_crossentropy_logits):
