@@ -20,7 +20,9 @@ PAUSE = 0.005  # before a turn, where threads may spin on after the last one
 LENGTHS = (32, 128)
 LARGE = ("bert_base_17", "bert_base_23")  # models of a free length, one row each
 QUICK = ("squeezenet", "mobilenet_v2", "transformer", "magika", "bert_base_17 at 32")
-VOCABULARY = 1000  # token numbers stay below: make_models.py's
+VOCABULARY = 100  # token numbers and positions stay below: the least table of tests/peers/make_models.py's
+# Sums in another order round a value of eight bits to its neighbour now and then: tests/peers/models_test.py's.
+TOLERANCES = {"resnet_int8": 1e-2}
 
 
 def found(folder):
@@ -72,7 +74,10 @@ def measure(path, seconds, threads, length):
     contenders = [tiny.contender(session, reference), reference,
                   timing.fma_limit(tiny.operations, threads)]  # fmt: skip
     pause = PAUSE if threads > 1 else 0.0
-    figures, dropped = timing.measure(contenders, seconds, TURN, pause)
+    # By one thread: onnxruntime's ScatterND on several loses updates of equal indices.
+    right = peers.session_of(str(path), 1).run(None, arrays) if threads > 1 else None
+    tolerance = TOLERANCES.get(path.parent.name, timing.TOLERANCE)
+    figures, dropped = timing.measure(contenders, seconds, TURN, pause, tolerance, right)
     return {"flops": tiny.operations, "bytes": 0, "threads": threads, "contenders": figures,
             "notes": dropped, **tiny.about}  # fmt: skip
 

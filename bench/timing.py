@@ -75,11 +75,12 @@ def difference(ours, theirs):
     return worst
 
 
-def check(contenders, tolerance=TOLERANCE):
-    """Errors against the first peer; tiny's must be small, and a peer's that is not leaves the row."""
-    reference = next(c for c in contenders if c.kind == "peer" and c.result)
-    reference.call()
-    right = reference.result()
+def check(contenders, tolerance=TOLERANCE, right=None):
+    """Errors against `right`, or the first peer; tiny's must be small, and a peer's that is not leaves the row."""
+    if right is None:
+        reference = next(c for c in contenders if c.kind == "peer" and c.result)
+        reference.call()
+        right = reference.result()
     kept, errors, dropped = [], {}, []
     for contender in contenders:
         if contender.before:
@@ -112,9 +113,9 @@ def take_turn(contender, turn, pause, samples):
             return
 
 
-def measure(contenders, seconds, turn, pause=0.0, tolerance=TOLERANCE):
+def measure(contenders, seconds, turn, pause=0.0, tolerance=TOLERANCE, right=None):
     """The "contenders" of a row and what was left out, after a comparison of results."""
-    contenders, errors, dropped = check(contenders, tolerance)
+    contenders, errors, dropped = check(contenders, tolerance, right)
     samples = {c.name: [] for c in contenders}
     start, rounds = time.perf_counter(), 0
     while rounds < LEAST_ROUNDS or time.perf_counter() - start < seconds:
