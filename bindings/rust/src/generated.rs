@@ -360,7 +360,7 @@ impl Context {
         Ok(Report::from_raw(out))
     }
 
-    /// Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion"; another is an error that lists them.  Programs that are compiled stay as they are; after the last three, what is computed is compiled anew.  A building call.  Since 0.3.
+    /// Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion", "default_int", "default_float", "weak_results"; another is an error that lists them.  Programs that are compiled stay as they are; after the last three, what is computed is compiled anew.  A building call.  Since 0.3.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_context_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
@@ -541,6 +541,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, context.clone()))
     }
 
+    /// In a context with the option "weak_results", of what follows from bare numbers alone: TINY_WEAK_INT or TINY_WEAK_FLOAT.  It is computed and stored as the option "default_int" or "default_float" says; tiny_cast gives it that dtype, and to these two makes it weak.
     pub fn dtype(&self) -> Result<Dtype> {
         let mut out = 0i32;
         check(unsafe { ffi::tiny_tensor_dtype(self.raw.as_ptr(), &mut out) })?;
