@@ -20,6 +20,7 @@ LETTERS = {Dtype.BOOL: "?", Dtype.INT8: "b", Dtype.INT16: "h", Dtype.INT32: "i",
 SAME_SIZE = {"l": "q", "L": "Q", "n": "q", "N": "Q", "c": "B"}  # of 64-bit Unix
 
 _default = None
+_changed = {}  # options that were set before there was one, or since
 _lock = threading.Lock()
 
 
@@ -29,7 +30,17 @@ def default_context() -> Context:
     with _lock:
         if _default is None:
             _default = Context()
+            for option, value in _changed.items():
+                _default.set_int(option, value)
         return _default
+
+
+def change_default(option, value):
+    """Sets an option of the default context, now or when it is made."""
+    with _lock:
+        _changed[option] = value
+        if _default is not None:
+            _default.set_int(option, value)
 
 
 def _drop_default():
