@@ -1,11 +1,12 @@
 """The operators of onnxruntime's own (com.microsoft) against onnxruntime, in small models of one node each.
 
-    TINY_CLI=build/release/tools/tiny contributed_test.py [PATTERN]
+    TINY_CLI=build/release/tools/tiny contributed_test.py [PATTERN] [--save FOLDER]
 
 Each case runs on machine code (one thread and two) and in the interpreter, under TINY_SPEC=1, with fixed sizes
-and with free ones.
+and with free ones. --save writes the cases as the onnx package has its own, and runs none.
 """
 
+import argparse
 import os
 import pathlib
 import re
@@ -19,6 +20,7 @@ try:
     import contributed_attention
     import contributed_layout
     import contributed_quantized
+    from case_folder import save_case
     from contributed_case import QUANTISED, Case, floats, integers, random
 except ImportError as missing:
     print(f"skipped: this interpreter lacks {missing.name}; scripts/setup.sh makes one that has it")
@@ -174,8 +176,16 @@ def check(case, folder):
 
 
 def main():
-    pattern = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("pattern", nargs="?", default="")
+    arguments.add_argument("--save", type=pathlib.Path)
+    given = arguments.parse_args()
+    pattern = re.compile(given.pattern)
     cases = [case for make in CASES for case in make() if pattern.search(case.name)]
+    if given.save:
+        for case in cases:
+            save_case(given.save / case.name, case.model(False).SerializeToString(), case.given())
+        return 0
     failures = []
     for case in cases:
         with tempfile.TemporaryDirectory() as folder:
