@@ -160,9 +160,22 @@ def element_size(self) -> int:
     return dtype_size(self.dtype)
 
 
-def nbytes(self) -> int:
+class Count(int):
+    """A number that is also given when it is called: x.numel as in tiny, x.numel() as in PyTorch."""
+
+    def __call__(self) -> int:
+        return int(self)
+
+
+def _numel(self) -> Count:
+    """How many elements it has."""
+    count = _count_of(self)
+    return Count(count) if type(count) is int else count
+
+
+def _nbytes(self) -> Count:
     """Bytes of all elements."""
-    return self.numel * dtype_size(self.dtype)
+    return Count(_count_of(self) * dtype_size(self.dtype))
 
 
 def to(self, device) -> Tensor:
@@ -401,11 +414,13 @@ for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_los
 _cross_entropy = Tensor.cross_entropy
 _unary_functions()
 for _function in (cross_entropy, var, std, var_mean, std_mean, clip, gelu, gather, one_hot, linear, sequential, layernorm,
-                  batchnorm, masked_fill, size, element_size, nbytes, to, scaled_dot_product_attention, conv2d,
+                  batchnorm, masked_fill, size, element_size, to, scaled_dot_product_attention, conv2d,
                   softmin, normalize, conv_transpose2d, max_pool2d, avg_pool2d, sparse_categorical_crossentropy, binary_crossentropy,
                   binary_crossentropy_logits):
     setattr(Tensor, _function.__name__, _function)
 Tensor.clamp = clip
+_count_of = Tensor.numel.fget
+Tensor.numel, Tensor.nbytes = property(_numel), property(_nbytes)
 Tensor.dot = Tensor.matmul
 for _name, _dtype in (("float", Dtype.FLOAT32), ("half", Dtype.FLOAT16), ("int", Dtype.INT32), ("long", Dtype.INT64),
                       ("short", Dtype.INT16), ("double", Dtype.FLOAT64), ("bool", Dtype.BOOL)):
