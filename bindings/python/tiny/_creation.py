@@ -1,8 +1,10 @@
 """Tensors made by the class: Tensor([1, 2]), Tensor.zeros(2, 3), Tensor.arange(4)."""
 
 import math
+import os
 
 from ._dimension import is_dimension
+from ._disk import OnDisk, is_disk, make, open_path
 from ._operands import dtype as dtype_of_name
 from ._tensor import default_context, tensor
 from .methods import Dtype
@@ -37,7 +39,10 @@ def finish(made, dtype=None, device=None, requires_grad=None):
 
 def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=None):
     """Of a number, nested lists, bytes, or a buffer such as NumPy's arrays, which is copied; None: no elements.
-    Floats become float32, integers int64; arrays keep their type."""
+    Floats become float32, integers int64; arrays keep their type.  Of a Path: what the file has, see tiny._disk."""
+    if isinstance(data, os.PathLike):
+        _of_file(self, data, device, dtype)
+        return
     if isinstance(data, Tensor):
         raise TypeError("Tensor(tensor): a tensor is one already; cast() gives it another dtype")
     made = finish(tensor([] if data is None else data, dtype, context), device=device)
@@ -46,6 +51,16 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
     self._has_memory = True
     if requires_grad is not None:
         self.requires_grad = requires_grad
+
+
+def _of_file(self, path, device, dtype):
+    """Tensor(Path): the bytes of a file, on disk unless another device is said."""
+    made = open_path(path, None if dtype is None else dtype_of_name(dtype))
+    if device is not None and not is_disk(device):
+        made = made.to(device)
+    self.__dict__.update(made.__dict__)
+    if isinstance(made, OnDisk):
+        self.__class__ = OnDisk
 
 
 def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context=None) -> Tensor:
@@ -68,7 +83,9 @@ def ones(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
 
 
 def empty(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Of any elements: they are zeros."""
+    """Of any elements: they are zeros.  On "disk:PATH" the first ones of the file, which is made if it is not there."""
+    if is_disk(device):
+        return make(device, spread(shape), Dtype.FLOAT32 if dtype is None else dtype_of_name(dtype))
     return zeros(*shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
