@@ -45,6 +45,8 @@ from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401
 from .helpers import GlobalCounters  # noqa: E402,F401
 
-globals().update({member.name.lower(): member for member in methods.Dtype})
+from ._dtype import DType, numbered as _numbered  # noqa: E402
+
+globals().update({member.name.lower(): _numbered(int(member)) for member in methods.Dtype})
 
 __version__ = native.tiny_version()

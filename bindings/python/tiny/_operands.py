@@ -2,6 +2,7 @@
 
 from . import _tape, native
 from ._dimension import Dim, is_dimension, number
+from ._dtype import of
 
 
 def whole(call):
@@ -25,15 +26,8 @@ def is_array(value):
 
 
 def dtype(value):
-    """A dtype as its number, of its name and of NumPy's types too."""
-    from .methods import Dtype
-    if isinstance(value, int):
-        return value
-    name = value if isinstance(value, str) else getattr(value, "__name__", getattr(value, "name", None))
-    known = {member.name.lower(): member for member in Dtype}
-    if name not in known:
-        raise TypeError(f"dtype is {value!r}; known: {', '.join(known)}")
-    return known[name]
+    """A dtype as its number, of its name and of NumPy's and PyTorch's types too."""
+    return value if isinstance(value, int) else of(value)
 
 
 def operand(source, value):
