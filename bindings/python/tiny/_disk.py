@@ -27,11 +27,12 @@ class NotOnDisk(NotImplementedError, AssertionError):
 
 
 class File:
-    """A file's bytes as memory, `size` of them.  With `least` the file is made, or made longer, to have so many."""
+    """A file's bytes as memory, `size` of them.  With `least` the file is made, or made longer, to have so many.  With
+    `private` it is only read: a tensor that is assigned to gets memory of its own."""
 
-    def __init__(self, path, least=None, writable=True):
+    def __init__(self, path, least=None, private=False):
         self.path = os.path.abspath(path)
-        self.writable = writable
+        self.private, self.writable = private, not private
         handle = self._open(os.O_CREAT if least is not None else 0)
         try:
             self.size = os.fstat(handle).st_size
@@ -91,10 +92,10 @@ def place(file, start, dtype, shape) -> Tensor:
     return made
 
 
-def open_path(path, dtype=None) -> Tensor:
+def open_path(path, dtype=None, private=False) -> Tensor:
     """All of a file, uint8 if nothing else is said: as many elements as it has whole."""
     dtype = Dtype.UINT8 if dtype is None else dtype
-    file = File(path)
+    file = File(path, private=private)
     return place(file, 0, dtype, (file.size // dtype_size(dtype),))
 
 
@@ -189,6 +190,9 @@ class OnDisk(Tensor):
 
     def assign(self, value) -> Tensor:
         """Writes the elements to the file."""
+        if self._file.private:
+            self.__class__ = Tensor
+            return self.assign(value)
         if not self._file.writable:
             raise PermissionError(f"{self._file.path} can only be read")
         if not isinstance(value, Tensor):

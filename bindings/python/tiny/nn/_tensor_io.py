@@ -2,11 +2,12 @@
 
 import io
 import os
-import pathlib
 import tarfile
 import zipfile
 import zlib
 
+from .._disk import open_path
+from .._reading import Reading
 from ..methods import Dtype
 from ..native import Tensor
 
@@ -50,8 +51,8 @@ def bytes_of(t, begin, end):
 
 
 def opened(t):
-    """A tensor of bytes as it is; of a path, the file's."""
-    return t if isinstance(t, Tensor) else Tensor(pathlib.Path(t))
+    """A tensor of bytes as it is; of a path, the file's, which assignments leave alone (but of programs of tinygrad's)."""
+    return t if isinstance(t, Tensor) else open_path(t, private=not Reading.tinygrad)
 
 
 def reader(t):

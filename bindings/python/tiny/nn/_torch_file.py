@@ -287,10 +287,12 @@ def torch_load(fn) -> dict:
     try:
         if head[:4] == b"PK\3\4":
             found = _of_zip(t)
-        elif head[257:262] == b"ustar" or (head[:1] != b"\x80" and len(head) == 512):
+        elif head[257:262] == b"ustar":
             found = _of_tar(t)
-        else:
+        elif head[:1] == b"\x80":
             found = _of_stream(t)
+        else:
+            raise ValueError("it is no zip archive, no tar and no pickle, as torch.save makes them")
         return _Finished()(found)
     except (*_BROKEN, zipfile.BadZipFile, tarfile.TarError) as error:
         text = str(error) or type(error).__name__

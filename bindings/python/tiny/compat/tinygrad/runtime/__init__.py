@@ -1,0 +1,1 @@
+"""The inner names of tinygrad.runtime that programs import."""
