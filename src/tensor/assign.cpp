@@ -82,6 +82,8 @@ void assign(Tensor& target, const Tensor& value) {
           "a value of shape ", value.shape(), " does not broadcast to the shape ", target.shape(),
           " that it is assigned to");
   if (product(view.shape).is(0)) return;
+  // What is written in place is often assigned to where it is once more: `x[1] += 2` in Python.
+  if (value.cell() == target.cell() && value.view() == view) return;
   require(!overlaps_itself(view), Status::InvalidArgument, "elements of the tensor of shape ",
           view.shape, " with strides ", view.strides,
           " share memory: which of them is assigned is not defined");

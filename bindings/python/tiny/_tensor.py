@@ -3,7 +3,6 @@ buffers, operators, indexing, NumPy and memoryviews."""
 
 import atexit
 import contextlib
-import operator
 import os
 import threading
 
@@ -214,54 +213,6 @@ def _item(self):
     return self.reshape([1]).tolist()[0]
 
 
-def _index(self, key) -> Tensor:
-    """Integers, slices, ... and None, as NumPy takes them."""
-    key = key if isinstance(key, tuple) else (key,)
-    used = sum(part is not None and part is not Ellipsis for part in key)
-    shape = self.shape
-    if used > len(shape):
-        raise IndexError(f"{used} indices for shape {list(shape)}")
-    if key.count(Ellipsis) > 1:
-        raise IndexError("one ellipsis at most")
-    if Ellipsis not in key:
-        key += (Ellipsis,)
-    begin, end, step, kept = [], [], [], []
-    for part in key:
-        axis = len(begin)
-        if part is None:
-            kept.append(1)
-        elif part is Ellipsis:
-            for size in shape[axis:axis + len(shape) - used]:
-                begin, end, step = begin + [0], end + [size], step + [1]
-                kept.append(size)
-        elif isinstance(shape[axis], Dim):  # of each run
-            if part != slice(None):
-                raise IndexError(f"axis {axis} of shape {list(shape)} has a size that runs bind: slice() takes it")
-            begin, end, step = begin + [0], end + [shape[axis]], step + [1]
-            kept.append(shape[axis])
-        elif isinstance(part, slice):
-            first, last, by = part.indices(shape[axis])
-            count = len(range(first, last, by))
-            if count == 0:
-                first, last, by = 0, 0, 1
-            elif last < 0:
-                last = -shape[axis] - 1  # before the first element, in the header's terms
-            begin, end, step = begin + [first], end + [last], step + [by]
-            kept.append(count)
-        else:
-            try:
-                at = operator.index(part)
-            except TypeError:
-                raise TypeError(f"an index is an integer, a slice, ... or None, not {type(part).__name__}; gather() "
-                                "takes places, where() takes masks") from None
-            if not -shape[axis] <= at < shape[axis]:
-                raise IndexError(f"index {at} of axis {axis}, which has size {shape[axis]}")
-            at %= shape[axis]
-            begin, end, step = begin + [at], end + [at + 1], step + [1]
-    sliced = self.slice(begin, end, step) if shape else self
-    return sliced if sliced.shape == tuple(kept) else sliced.reshape(kept)
-
-
 def _repr(self) -> str:
     return f"<tiny.Tensor {list(self.shape)} {getattr(self.dtype, 'name', self.dtype).lower()}>"
 
@@ -316,7 +267,6 @@ def _attach():
     Variable.dim = property(lambda self: Dim(self.context, native.tiny_variable_dim(self)))
     Tensor.shape = property(_dimension.shape)
     Tensor.__hash__ = object.__hash__
-    Tensor.__getitem__ = _index
     Tensor.__repr__ = _repr
     Tensor.__bool__ = _bool
     Tensor.__len__ = _length
