@@ -973,6 +973,9 @@ TINY_API tiny_status tiny_random_key(tiny_context *context, int64_t seed, tiny_t
 TINY_API tiny_status tiny_random_split(const tiny_tensor *key, int64_t count, tiny_tensor **out);
 /* `count` uint32, all as likely as each other: those of JAX's threefry_2x32 at 0, 1, .. */
 TINY_API tiny_status tiny_random_bits(const tiny_tensor *key, int64_t count, tiny_tensor **out);
+/* The generator's block at each of `counters`, uint32 [2, ..], whose two words stand along axis 0, as those of the result
+   do.  At one counter, [2], it is a key, which has nothing to do with those at others.  Since 0.3. */
+TINY_API tiny_status tiny_random_at(const tiny_tensor *key, const tiny_tensor *counters, tiny_tensor **out);
 /* Floats of at least 0 and below 1. */
 TINY_API tiny_status tiny_random_uniform(const tiny_tensor *key, tiny_dtype dtype, const int64_t *dims, size_t ndim,
                                          tiny_tensor **out);

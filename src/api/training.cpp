@@ -61,6 +61,11 @@ tiny_status tiny_random_bits(const tiny_tensor* key, int64_t count, tiny_tensor*
                  [&] { return tiny::random_bits(key->value, count); });
 }
 
+tiny_status tiny_random_at(const tiny_tensor* key, const tiny_tensor* counters, tiny_tensor** out) {
+  return produce(__func__, out, {{key, "key"}, {counters, "counters"}},
+                 [&] { return tiny::random_at(key->value, counters->value); });
+}
+
 tiny_status tiny_random_uniform(const tiny_tensor* key, tiny_dtype dtype, const int64_t* dims,
                                 size_t ndim, tiny_tensor** out) {
   return produce(__func__, out, {{key, "key"}}, [&] {

@@ -387,6 +387,9 @@ Outputs case_random_split(Operands& o) {
 Outputs case_random_bits(Operands& o) {
   return MADE(tiny_random_bits, o.key(), 5);
 }
+Outputs case_random_at(Operands& o) {
+  return MADE(tiny_random_at, o.key(), o.key());
+}
 Outputs case_random_uniform(Operands& o) {
   return MADE(tiny_random_uniform, o.key(), TINY_FLOAT32, kTwos, 2);
 }

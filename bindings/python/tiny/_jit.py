@@ -88,6 +88,7 @@ class _Capture:
         self.inputs = {id(one) for one in placeholders}
         self.targets = {}
         self.gradients = {}  # id: (a leaf, its gradient)
+        self.draws = {}  # id of a source of random numbers: Draws
 
     def before_write(self, tensor):
         """A tensor is about to be assigned to."""
@@ -120,15 +121,25 @@ class _Capture:
 class _Program:
     """A captured call: the program, and how what it returns is made of its outputs."""
 
-    def __init__(self, run, guards, result, outputs, kept):
+    def __init__(self, run, guards, result, outputs, kept, draws):
         self.run, self.guards, self.result = run, guards, result
         self.outputs = outputs  # for each tensor that is returned the tensor that is written, or an output's number
         self.kept = kept
+        self.draws = draws
 
     def __call__(self, tensors):
         for i, tensor in enumerate(tensors):
             self.run.set_input(i, tensor)
-        self.run.execute()
+        for one in self.draws:
+            one.begin()
+        try:
+            self.run.execute()
+        except BaseException:
+            for one in self.draws:
+                one.fail()
+            raise
+        for one in self.draws:
+            one.end()
         made = iter([self.run.output_tensor(one) if isinstance(one, int) else one for one in self.outputs])
         return _replaced(self.result, lambda: next(made), _Place)
 
@@ -241,7 +252,8 @@ class TinyJit:
         if not any(hasattr(tensor, "context") for tensor in (*outputs, *targets)):
             raise JitError(f"TinyJit: {self.__name__} returns no tensor and assigns to none: there is nothing to run")
         program = Program.compile(inputs, [*outputs, *targets])
-        return _Program(Run.create(program), guards, _replaced(result, _Place), places, targets)
+        return _Program(Run.create(program), guards, _replaced(result, _Place), places, targets,
+                        list(capture.draws.values()))
 
     @staticmethod
     def _drop_writes(capture, inputs):

@@ -4,3 +4,7 @@
 class Reading:
     """`tinygrad` is set by tiny.compat.install(): such a call does what tinygrad does.  Otherwise it raises."""
     tinygrad = False
+
+
+class WrongArgument(ValueError, AssertionError):
+    """A ValueError that programs written for tinygrad, where it is an assertion, catch as what they know."""

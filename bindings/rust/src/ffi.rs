@@ -1558,6 +1558,13 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_random_at(
+        key: *const tiny_tensor,
+        counters: *const tiny_tensor,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_random_uniform(
         key: *const tiny_tensor,
         dtype: tiny_dtype,

@@ -1452,6 +1452,13 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// The generator's block at each of `counters`, uint32 \[2, ..\], whose two words stand along axis 0, as those of the result do.  At one counter, \[2\], it is a key, which has nothing to do with those at others.  Since 0.3.
+    pub fn random_at(&self, counters: &Tensor) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_random_at(self.raw.as_ptr(), counters.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
     /// Floats of at least 0 and below 1.
     pub fn random_uniform(&self, dtype: Dtype, dims: &[i64]) -> Result<Tensor> {
         let dims_count = count(&[Some(dims)])?;
