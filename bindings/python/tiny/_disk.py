@@ -64,11 +64,12 @@ class File:
                              f"{self.size} bytes")
         context = context or default_context()
         part = memoryview(self.memory)[start:start + count * size]
-        if count and start % size == 0 and len(shape) <= _AXES:
-            made = native.tiny_wrap_buffer(context, dtype, part.cast(_LETTERS[size], shape))
-            made.context = context
-            return made
-        return Tensor.from_data(context, dtype, list(shape), part)
+        if not count or len(shape) > _AXES:
+            return Tensor.from_data(context, dtype, list(shape), part)
+        part = part if start % size == 0 else memoryview(bytearray(part))
+        made = native.tiny_wrap_buffer(context, dtype, part.cast(_LETTERS[size], shape))
+        made.context = context
+        return made
 
 
 def is_disk(device):
@@ -127,7 +128,9 @@ def _placed(source, made):
     """What a view of a tensor on disk is: on disk too."""
     if isinstance(made, (list, tuple)):
         return type(made)(_placed(source, one) for one in made)
-    if made is source or source._copied and made.numel:
+    if made.__class__ is OnDisk:
+        return made
+    if source._copied and made.numel:
         return _again(source, made)
     packed = not made.numel or _is_packed(made.shape, made.strides)
     if not packed and Reading.tinygrad:
@@ -141,7 +144,7 @@ def _placed(source, made):
 
 def _again(source, made):
     """Of a copy, where a view is a place in the file only if it can be found again."""
-    if made is source or not _is_packed(made.shape, made.strides):
+    if not _is_packed(made.shape, made.strides):
         return made
     start = source._start + made.offset * dtype_size(made.dtype)
     return place(source._file, start, made.dtype, made.shape)
