@@ -30,7 +30,7 @@ def _name(t, fn):
 def _header(t, name):
     """Where the elements begin, and what the header says of them."""
     size = t.shape[0]
-    length = int.from_bytes(bytes_of(t, 0, min(8, size)), "little")
+    length = int.from_bytes(bytes_of(t, 0, 8), "little")
     if size < 8 or length > size - 8 or length > _MOST:
         raise ValueError(f"safe_load: {name}: a header of {length} bytes is in none of its {size} bytes")
     try:

@@ -43,8 +43,9 @@ class TensorIO(io.RawIOBase):
 
 
 def bytes_of(t, begin, end):
-    """A part of a tensor of bytes."""
-    content = bytearray(end - begin)
+    """A part of a tensor of bytes; what lies outside of it is left out."""
+    begin, end = max(begin, 0), min(end, t.shape[0])
+    content = bytearray(max(0, end - begin))
     if content:
         t[begin:end].read(content)
     return content
@@ -77,7 +78,7 @@ def tar_extract(fn: "Tensor | str | os.PathLike") -> dict[str, Tensor]:
 def _unpacked(t, entry):
     """A file of a .zip; its header, which lies before it, says where it begins."""
     begin = entry.header_offset
-    header = bytes_of(t, min(begin, t.shape[0]), min(begin + _LOCAL_HEADER, t.shape[0]))
+    header = bytes_of(t, begin, begin + _LOCAL_HEADER)
     if len(header) < _LOCAL_HEADER or header[:4] != b"PK\3\4":
         raise zipfile.BadZipFile(f"zip_extract: {entry.filename!r} has no header at byte {begin}")
     begin += _LOCAL_HEADER + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")

@@ -25,7 +25,7 @@ _NEVER = [code[0] for code in (pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.BYT
                                pickle.READONLY_BUFFER, pickle.FROZENSET, pickle.ADDITEMS, pickle.EMPTY_SET)]
 _MAGIC = 0x1950A86A20F9469CFC6C
 _BROKEN = (pickle.UnpicklingError, EOFError, KeyError, AttributeError, TypeError, IndexError, ValueError, OverflowError,
-           MemoryError, RecursionError, struct.error, UnicodeDecodeError, NotImplementedError)
+           MemoryError, RuntimeError, struct.error)
 
 
 class _Storage:
@@ -269,7 +269,7 @@ def _of_stream(t):
     keys = _Unpickler(file, _no_storage).load()
     begin = file.tell()
     for key in keys:  # their elements, behind their numbers
-        count, = struct.unpack("<q", bytes_of(t, begin, min(begin + 8, t.shape[0])))
+        count, = struct.unpack("<q", bytes_of(t, begin, begin + 8))
         end = begin + 8 + count * dtype_size(storages[key].dtype)
         if not begin + 8 <= end <= t.shape[0]:
             raise EOFError(f"a storage of {count} elements")
@@ -283,7 +283,7 @@ def torch_load(fn) -> dict:
     path, or a tensor of the file's bytes.  ValueError for what is none, and for what would have to be called."""
     t = opened(fn)
     name = "the tensor" if fn is t else fn
-    head = bytes(bytes_of(t, 0, min(512, t.shape[0])))
+    head = bytes(bytes_of(t, 0, 512))
     try:
         if head[:4] == b"PK\3\4":
             found = _of_zip(t)
