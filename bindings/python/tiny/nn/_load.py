@@ -44,8 +44,8 @@ def _replaced(model, state, strict, consume, realize):
         new = state[name]
         if one.shape != new.shape:
             if {one.shape, new.shape} != {(), (1,)}:
-                raise ValueError(f"load_state_dict: Shape mismatch in layer `{name}`: {list(one.shape)} in the model, "
-                                 f"{list(new.shape)} in the state")
+                raise ValueError(f"load_state_dict: Shape mismatch in layer `{name}`: Expected shape {one.shape}, "
+                                 f"but found {new.shape} in state dict.")
             new = new.reshape(one.shape)
         one.replace(new.to(one.device))
         if realize:

@@ -192,16 +192,15 @@ def _size_of(n, ggml_type):
 
 
 def ggml_data_to_tensor(t, n, ggml_type) -> Tensor:
-    """The first `n` elements of a tensor of bytes that ggml has in this format, by its number: float32 [blocks, elements],
-    or of a format that is a type itself, [n] of that."""
+    """The first `n` elements, [n], of a tensor of bytes that ggml has in this format, by its number: float32, or what a
+    format that is a type itself says."""
     size = _size_of(n, ggml_type)
     if n < 0 or size > t.shape[0]:
         raise ValueError(f"ggml_data_to_tensor: {n} elements of type {ggml_type} are {size} bytes, of {t.shape[0]}")
     if ggml_type in _NATIVE:
         return _off_disk(t[:size].bitcast(_NATIVE[ggml_type]))
     function, elements, block = _BLOCKS[ggml_type]
-    made = function(_off_disk(t[:size].reshape([n // elements, block])))
-    return made.reshape([n // elements, elements])
+    return function(_off_disk(t[:size].reshape([n // elements, block]))).reshape([n])
 
 
 # ---- The file
