@@ -8,6 +8,8 @@ shapes and constants, attributes and globals that changed (_guards.py), elements
 
 import contextlib
 import functools
+import json
+import sys
 import types
 
 from . import _tape
@@ -252,8 +254,15 @@ class TinyJit:
         if not any(hasattr(tensor, "context") for tensor in (*outputs, *targets)):
             raise JitError(f"TinyJit: {self.__name__} returns no tensor and assigns to none: there is nothing to run")
         program = Program.compile(inputs, [*outputs, *targets])
+        self._tell(next(tensor.context for tensor in (*outputs, *targets) if hasattr(tensor, "context")), program)
         return _Program(Run.create(program), guards, _replaced(result, _Place), places, targets,
                         list(capture.draws.values()))
+
+    @staticmethod
+    def _tell(context, program):
+        """The line of DEBUG=1."""
+        if json.loads(context.info().text())["debug"] >= 1:
+            print(f"jit execs {program.kernel_count} kernels", file=sys.stderr)
 
     @staticmethod
     def _drop_writes(capture, inputs):
