@@ -40,6 +40,7 @@ from ._tensor import (  # noqa: E402,F401  operators
     default_context, from_buffer, from_dlpack, tensor, wrap)
 
 from . import dtypes, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
+from . import _variables  # noqa: E402,F401  Variable's
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401
