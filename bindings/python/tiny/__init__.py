@@ -44,7 +44,8 @@ from . import _variables  # noqa: E402,F401  Variable's
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401
-from .helpers import GlobalCounters  # noqa: E402,F401
+from .helpers import GlobalCounters, fetch, getenv  # noqa: E402,F401
+from ._devices import Device  # noqa: E402,F401
 
 from ._dtype import DType, numbered as _numbered  # noqa: E402
 
