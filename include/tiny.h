@@ -282,9 +282,13 @@ TINY_API void tiny_context_release(tiny_context *context);
    assigned by then has any elements: it may be read, and assigned again. */
 TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel *cancel);
 /* What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of
-   its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept
-   for later ones), "cache_dir" ("": no disk cache). */
+   its pool, the caller's included), "debug", "memory_limit", "memory_used" (bytes of buffers now), "memory_kept"
+   (bytes kept for later ones), "cache_dir" ("": no disk cache). */
 TINY_API tiny_status tiny_context_info(tiny_context *context, tiny_report **out);
+/* Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion"; another is
+   an error that lists them.  Programs that are compiled stay as they are; after the last three, what is computed is
+   compiled anew.  A building call.  Since 0.3. */
+TINY_API tiny_status tiny_context_set_int(tiny_context *context, const char *key, int64_t value);
 
 /* ---- Cancelling ------------------------------------------------------------------------------ */
 
@@ -670,7 +674,7 @@ TINY_API void tiny_report_release(tiny_report *report);
 /* ---- Looking inside --------------------------------------------------------------------------- */
 
 /* The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":[{"name",
-   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations","bytes",
+   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations","bytes","stores",
    "buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
 TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
 /* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted",
@@ -681,6 +685,74 @@ TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, ti
    have destroyed what something still reads.  With the option "profile" at 2, "profile":[{"name","launches","seconds",
    "operations","bytes","options","scalar","computes"}] is what the launches of each kernel took, in all. */
 TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **out);
+/* Sums over all launches of kernels since the context was made, those of programs' runs too: how many, the operations
+   and bytes of their buffers as tiny_program_kernels counts them, and the seconds of those that were timed (by
+   tiny_run_set_timed, or the option "debug" from 2 on).  `memory_used` is the bytes of all buffers now.  A few loads:
+   for any thread, waits for nobody.  Since 0.3. */
+TINY_API tiny_status tiny_context_totals(tiny_context *context, int64_t *launches, double *operations, double *bytes,
+                                         double *seconds, int64_t *memory_used);
+
+/* Nodes: the graph behind tensors, and of kernels, to look at and to build.  A node is an operation, an element type,
+   an argument and sources, never changes, and is interned: equal fields are one node of a context.  Since 0.3. */
+typedef struct tiny_node tiny_node;
+
+/* The operations that nodes may have, as a JSON array in the order of the engine's table: "name" ("Add"), "symbol",
+   "arity" (null: any number), "result" (whose dtype it has: "declared", "first", "last" source, "bool", "void"),
+   "weight" (what an element costs, in instructions), "traits" ("elementwise", "commutative", "associative", "float",
+   "int", "logic", "movement", "effect", "transcendental"), "stages" ("tensor", "kernel", "linear": which of its
+   representations may hold it).  Unstable: names may change, be added and go. */
+TINY_API tiny_status tiny_ops(tiny_report **out);
+/* The value of the tensor now: before it is computed what it will be computed of, afterwards a view of memory. */
+TINY_API tiny_status tiny_tensor_node(const tiny_tensor *tensor, tiny_node **out);
+TINY_API void tiny_node_retain(tiny_node *node);
+TINY_API void tiny_node_release(tiny_node *node);
+/* A new owner of the context that the node lives in. */
+TINY_API tiny_status tiny_node_context(const tiny_node *node, tiny_context **out);
+/* Equal for two handles if they are of one node; of a node that is gone another may have it. */
+TINY_API tiny_status tiny_node_id(const tiny_node *node, int64_t *out);
+/* The operation's name in tiny_ops.  Lives as long as the library. */
+TINY_API tiny_status tiny_node_op(const tiny_node *node, const char **out);
+/* 0 for a node without a value, such as a kernel's store. */
+TINY_API tiny_status tiny_node_dtype(const tiny_node *node, tiny_dtype *out);
+/* As JSON: a number or bool of a constant ("nan", "inf", "-inf"), a number or a list of integers of most operations
+   (null in the place of what a source gives), {"name","min","max"} of a variable, {"op","axes"} of a reduction,
+   {"shape","strides","offset"} of a view, null where there is none. */
+TINY_API tiny_status tiny_node_argument(const tiny_node *node, tiny_report **out);
+TINY_API tiny_status tiny_node_source_count(const tiny_node *node, size_t *out);
+TINY_API tiny_status tiny_node_source(const tiny_node *node, size_t index, tiny_node **out);
+/* 1 if the node is of the tensor graph, where nodes have shapes, else 0. */
+TINY_API tiny_status tiny_node_has_shape(const tiny_node *node, int32_t *out);
+/* As tiny_tensor_shape; TINY_ERROR_INVALID_ARGUMENT for a node without. */
+TINY_API tiny_status tiny_node_shape(const tiny_node *node, int64_t *dims, size_t capacity, size_t *rank);
+/* 1 if its elements are in memory, so that it is read and not computed, else 0. */
+TINY_API tiny_status tiny_node_in_memory(const tiny_node *node, int32_t *out);
+/* Numbers that an integer (or bool: 0, 1) is not below and not above, by what its operands can be; INT64_MIN and
+   INT64_MAX where there is no bound.  64-bit arithmetic is taken not to overflow. */
+TINY_API tiny_status tiny_node_range(const tiny_node *node, int64_t *min, int64_t *max);
+/* An expression as text, "((a * 4) + b)".  TINY_ERROR_LIMIT for one of more than 400 nodes. */
+TINY_API tiny_status tiny_node_text(const tiny_node *node, tiny_report **out);
+/* The expression rewritten by the engine's rules for indices: 64-bit arithmetic is taken not to overflow.
+   TINY_ERROR_INVALID_ARGUMENT for what depends on tensors. */
+TINY_API tiny_status tiny_node_simplify(const tiny_node *node, tiny_node **out);
+/* Constants, of an integer type or bool and of a float type. */
+TINY_API tiny_status tiny_node_integer(tiny_context *context, tiny_dtype dtype, int64_t value, tiny_node **out);
+TINY_API tiny_status tiny_node_float(tiny_context *context, tiny_dtype dtype, double value, tiny_node **out);
+/* A 64-bit integer from `min` to `max`; one with the same name and range is the same. */
+TINY_API tiny_status tiny_node_variable(tiny_context *context, const char *name, int64_t min, int64_t max,
+                                        tiny_node **out);
+/* An elementwise operation, as it is, without rewriting.  `dtype` is what a Cast or Bitcast makes and may be 0
+   otherwise; operands have one dtype (a choice's condition is a bool) and, in the tensor graph, one shape. */
+TINY_API tiny_status tiny_node_make(tiny_context *context, const char *op, tiny_dtype dtype, tiny_node *const *sources,
+                                    size_t count, tiny_node **out);
+/* The node with other sources, each of the dtype (and shape) of that which it replaces, and all else the same. */
+TINY_API tiny_status tiny_node_with_sources(const tiny_node *node, tiny_node *const *sources, size_t count,
+                                            tiny_node **out);
+/* A tensor of the node's value.  TINY_ERROR_INVALID_ARGUMENT, which says why, for what is none: a kernel's. */
+TINY_API tiny_status tiny_node_tensor(const tiny_node *node, tiny_tensor **out);
+/* Store `store` of kernel `kernel` of tiny_schedule(tensors), which says how many each has ("stores"), as the scheduler
+   made it: loads, reductions and what is computed of them, before the kernel is optimised. */
+TINY_API tiny_status tiny_schedule_store(tiny_tensor *const *tensors, size_t count, size_t kernel, size_t store,
+                                         tiny_node **out);
 
 /* ---- Files of tensors ------------------------------------------------------------------------- */
 

@@ -420,6 +420,13 @@ std::vector<const CompiledKernel*> KernelCache::load_files(std::span<const std::
 }
 
 // Keeps what this call asked for; of the rest a quarter more than must go.
+void KernelCache::forget() {
+  entries_.clear();
+  files_.clear();
+  lists_.clear();
+  told_ = false;
+}
+
 void KernelCache::forget_oldest() {
   const auto limit = static_cast<size_t>(std::max<int64_t>(flags_.cache_kernels, 0));
   if (entries_.size() <= limit) return;

@@ -81,6 +81,12 @@ std::string c_function(const LinearProgram& program) {
 
 Observer::Observer(const Flags& flags) : flags_(flags), begin_(seconds_now()) {
   watch_.count = flags.track_match_stats != 0;
+  set_level(flags.debug);
+}
+
+void Observer::set_level(int64_t level) {
+  level_.store(level, std::memory_order_relaxed);
+  watch_.trace = {};
   if (tells(7))
     watch_.trace = [this](const RewriteStep& step) { tell("rewrite " + to_string(step) + "\n"); };
 }
@@ -281,16 +287,17 @@ void Observer::launched(const KernelInfo& kernel, const std::vector<std::string>
   if (!tells(2)) return;
   const double seconds = end - start;
   const std::lock_guard lock(mutex_);
-  ++launches_;
-  seconds_ += seconds;
-  operations_ += operations;
-  bytes_ += bytes;
+  ++told_.launches;
+  told_.seconds += seconds;
+  told_.operations += operations;
+  told_.bytes += bytes;
   const std::string names = computed_text(computes);
   std::string line = format(
       "*** %s %6lld %-32s arg %2zu mem %8.3f MB tm %10.2f us/%10.2f ms "
       "(%8.2f GFLOPS %7.2f GB/s)%s",
-      device.c_str(), static_cast<long long>(launches_), kernel.name.c_str(), kernel.params.size(),
-      bytes / 1e6, seconds * 1e6, seconds_ * 1e3, rate(operations, seconds), rate(bytes, seconds),
+      device.c_str(), static_cast<long long>(told_.launches), kernel.name.c_str(),
+      kernel.params.size(), bytes / 1e6, seconds * 1e6, told_.seconds * 1e3,
+      rate(operations, seconds), rate(bytes, seconds),
       kernel.interpreted ? " interpreted"
       : kernel.scalar    ? " scalar"
                          : "");
@@ -315,8 +322,9 @@ void Observer::put_profile(JsonWriter& json) {
 
 std::string Observer::averages() const {
   return format("avg: %8.2f GFLOPS %8.2f GB/s   total: %lld kernels %8.3f GOPS %8.3f GB %8.2f ms\n",
-                rate(operations_, seconds_), rate(bytes_, seconds_),
-                static_cast<long long>(launches_), operations_ / 1e9, bytes_ / 1e9, seconds_ * 1e3);
+                rate(told_.operations, told_.seconds), rate(told_.bytes, told_.seconds),
+                static_cast<long long>(told_.launches), told_.operations / 1e9, told_.bytes / 1e9,
+                told_.seconds * 1e3);
 }
 
 std::string Observer::trace_json() const {
@@ -350,7 +358,7 @@ void Observer::write_file(const char* what, const char* ending, const std::strin
 void Observer::finish() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(finished_, true)) return;
-  if (tells(2) && launches_ > 0) tell(averages());
+  if (tells(2) && told_.launches > 0) tell(averages());
   if (tells(1) && compiles_.on_disk == 0)  // whose structure nobody has seen
     for (const std::string& name : compiles_.lists_left)
       tell(cat("tiny: no kernel was named ", name, ", for which opts has a list\n"));

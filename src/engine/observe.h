@@ -71,7 +71,10 @@ class Observer {
  public:
   explicit Observer(const Flags& flags);
 
-  bool tells(int level) const { return flags_.debug >= level; }
+  int64_t level() const { return level_.load(std::memory_order_relaxed); }
+  bool tells(int least) const { return level() >= least; }
+  // The setting `debug` has changed.
+  void set_level(int64_t level);
   void tell(const std::string& text) const;  // in one piece
   // Seconds since the context began.
   double now() const;
@@ -103,7 +106,7 @@ class Observer {
   void span(const char* category, std::string name, double start, double end,
             std::string arguments = {});
   // Whether launches must be timed.
-  bool times_launches() const { return flags_.debug >= 2 || flags_.profile != 0; }
+  bool times_launches() const { return tells(2) || flags_.profile != 0; }
   // `computes`: whose work it does.
   void launched(const KernelInfo& kernel, const std::vector<std::string>& computes,
                 std::span<const int64_t> variables, const std::string& device, double start,
@@ -135,11 +138,18 @@ class Observer {
     double operations = 0;
     double bytes = 0;
   };
+  struct Totals {
+    int64_t launches = 0;
+    double seconds = 0;
+    double operations = 0;
+    double bytes = 0;
+  };
   void write_file(const char* what, const char* ending, const std::string& text) const;
   std::string trace_json() const;
   std::string averages() const;
 
   const Flags& flags_;
+  std::atomic<int64_t> level_{0};  // read by runs while a building call changes it
   double begin_ = 0;
   RewriteWatch watch_;
   CompileCounts compiles_;
@@ -151,10 +161,7 @@ class Observer {
   int64_t spans_left_out_ = 0;
   std::vector<KernelTime> kernels_;              // in the order of their first launches
   std::map<std::string, size_t> kernel_places_;  // by name
-  int64_t launches_ = 0;
-  double seconds_ = 0;
-  double operations_ = 0;
-  double bytes_ = 0;
+  Totals told_;                                  // of the launches that were told
 };
 
 }  // namespace tiny

@@ -106,6 +106,10 @@ std::string schedule_json(std::span<Tensor* const> tensors) {
   return schedule_json(tensors.front()->context(), wanted_of(tensors).nodes);
 }
 
+UOp scheduled_store(std::span<Tensor* const> tensors, size_t kernel, size_t store) {
+  return scheduled_store(tensors.front()->context(), wanted_of(tensors).nodes, kernel, store);
+}
+
 void read(Tensor& tensor, void* data, int64_t bytes) {
   numbers(tensor.shape());
   const int64_t want = element_count(tensor) * tensor.dtype().bytes();

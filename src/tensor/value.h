@@ -47,5 +47,6 @@ Ints strides_of(const Tensor& tensor);
 
 // The kernels that realize() would launch (engine/records.h); nothing runs.
 std::string schedule_json(std::span<Tensor* const> tensors);
+UOp scheduled_store(std::span<Tensor* const> tensors, size_t kernel, size_t store);
 
 }  // namespace tiny

@@ -8,6 +8,8 @@ shapes and constants, attributes and globals that changed (_guards.py), elements
 
 import contextlib
 import functools
+import json
+import sys
 import types
 
 from . import _tape, methods
@@ -250,9 +252,10 @@ class TinyJit:
         gradients = self._gradients(capture, guards, outputs)
         if not any(hasattr(tensor, "context") for tensor in (*outputs, *targets)):
             raise JitError(f"TinyJit: {self._name} returns no tensor and assigns to none: there is nothing to run")
-        run = methods.Run.create(methods.Program.compile(inputs, [*outputs, *targets]))
+        compiled = methods.Program.compile(inputs, [*outputs, *targets])
+        self._tell(next(tensor.context for tensor in (*outputs, *targets) if hasattr(tensor, "context")), compiled)
         nest = _replaced(result, lambda _: _Place(), lambda value: isinstance(value, Tensor))
-        program = Program(run, guards, nest, places)
+        program = Program(methods.Run.create(compiled), guards, nest, places)
         program.draws, program.gradients, program.kept = list(capture.draws.values()), gradients, targets
         program.written_inputs = list(capture.written_inputs.items())
         program.shapes = {number: shape for number, shape in enumerate(map(symbolic_shape, outputs)) if shape is not None}
@@ -273,6 +276,12 @@ class TinyJit:
         for tensor, before in capture.gradients_read():
             guards.add("a gradient", lambda tensor=tensor: tensor.__dict__.get("_gradient"), before)
         return made
+
+    @staticmethod
+    def _tell(context, program):
+        """The line of DEBUG=1."""
+        if json.loads(context.info().text())["debug"] >= 1:
+            print(f"jit execs {program.kernel_count} kernels", file=sys.stderr)
 
     @staticmethod
     def _drop_writes(capture, inputs):

@@ -1,7 +1,6 @@
 """What programs in tinygrad's style take from its helpers."""
 
-import json
-
+from ._counters import GlobalCounters  # noqa: F401
 from ._fetch import cache_dir, fetch  # noqa: F401
 from ._progress import tqdm, trange  # noqa: F401
 from ._sequences import (  # noqa: F401
@@ -11,36 +10,9 @@ from ._sequences import (  # noqa: F401
     to_tuple, unwrap)
 from ._settings import *  # noqa: F401,F403  ContextVar, and each setting by its name
 from ._settings import Context, ContextVar, Target, getenv  # noqa: F401
-from ._tensor import default_context
 from ._text import (  # noqa: F401
     ansilen, ansipad, ansistrip, colored, colorize_float, pluralize, size_to_str, strip_parens, time_to_str,
     to_function_name, word_wrap)
 from ._timing import (  # noqa: F401
     ProfileEvent, ProfilePointEvent, ProfileRangeEvent, Profiling, Timing, cpu_events, cpu_profile, disable_gc,
     perf_counter_us, profile_marker)
-
-
-class _Counters:
-    """What the default context did since reset(): kernels that ran, and bytes of memory now."""
-
-    def __init__(self):
-        self._before = 0
-
-    @staticmethod
-    def _launched():
-        return json.loads(default_context().counters().text())["kernels"]["launched"]
-
-    def reset(self):
-        """Counts from 0 again."""
-        self._before = self._launched()
-
-    @property
-    def kernel_count(self) -> int:
-        return self._launched() - self._before
-
-    @property
-    def mem_used(self) -> int:
-        return json.loads(default_context().info().text())["memory_used"]
-
-
-GlobalCounters = _Counters()

@@ -353,11 +353,18 @@ impl Context {
         Ok(())
     }
 
-    /// What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of its pool, the caller's included), "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept for later ones), "cache_dir" ("": no disk cache).
+    /// What the context's options came to, as one JSON object: "device", "isa" ("" where there is none), "threads" (of its pool, the caller's included), "debug", "memory_limit", "memory_used" (bytes of buffers now), "memory_kept" (bytes kept for later ones), "cache_dir" ("": no disk cache).
     pub fn info(&self) -> Result<Report> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_info(self.raw.as_ptr(), &mut out) })?;
         Ok(Report::from_raw(out))
+    }
+
+    /// Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion"; another is an error that lists them.  Programs that are compiled stay as they are; after the last three, what is computed is compiled anew.  A building call.  Since 0.3.
+    pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
+        let key = c_text(Some(key))?;
+        check(unsafe { ffi::tiny_context_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
+        Ok(())
     }
 
     /// A tensor without dimensions that holds `value`.  A scalar is weak: combined with a tensor it takes the tensor's dtype, unless only a float can hold it (docs/semantics.md).
@@ -394,6 +401,17 @@ impl Context {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_context_counters(self.raw.as_ptr(), &mut out) })?;
         Ok(Report::from_raw(out))
+    }
+
+    /// Sums over all launches of kernels since the context was made, those of programs' runs too: how many, the operations and bytes of their buffers as tiny_program_kernels counts them, and the seconds of those that were timed (by tiny_run_set_timed, or the option "debug" from 2 on).  `memory_used` is the bytes of all buffers now.  A few loads: for any thread, waits for nobody.  Since 0.3.
+    pub fn totals(&self) -> Result<(i64, f64, f64, f64, i64)> {
+        let mut launches: i64 = 0;
+        let mut operations: f64 = 0.0;
+        let mut bytes: f64 = 0.0;
+        let mut seconds: f64 = 0.0;
+        let mut memory_used: i64 = 0;
+        check(unsafe { ffi::tiny_context_totals(self.raw.as_ptr(), &mut launches, &mut operations, &mut bytes, &mut seconds, &mut memory_used) })?;
+        Ok((launches, operations, bytes, seconds, memory_used))
     }
 
     /// One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the standard's, "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest that is known).  docs/ONNX.md lists the operators and what is left out of them. An element of `inputs` may be NULL: that input is left out.  Numbers (tiny_scalar_float) take the dtype of what they meet.  Elements that decide shapes (those of Reshape, axes, pads, k) are read now: TINY_ERROR_UNSUPPORTED if they depend on a placeholder. `attributes` (may be NULL: none) is a JSON object: {"axis": -1, "mode": "linear", "pads": \[0, 1\], "value": {"dtype": "float32", "shape": \[2\], "data": \[1.5, 2\]}}.  An integer stands for a float, true and false for 1 and 0, "inf", "-inf" and "nan" for these floats, a dtype's name ("float32") for its number, and null for an attribute that is left out.  One that the operator does not look at is TINY_ERROR_INVALID_ARGUMENT. `outputs` receives the operator's first `output_count` outputs, not computed.  Operators whose attributes are graphs (If, Loop, Scan), and those that take or make sequences, are TINY_ERROR_UNSUPPORTED.
@@ -1340,6 +1358,13 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// The value of the tensor now: before it is computed what it will be computed of, afterwards a view of memory.
+    pub fn node(&self) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_tensor_node(self.raw.as_ptr(), &mut out) })?;
+        Ok(Node::from_raw(out, self.context.clone()))
+    }
+
     /// By the ending of `path`: .npy, .pb (an ONNX TensorProto), .safetensors, or what data sets come in: -ubyte or .idx (MNIST's format), .bin (the binary version of CIFAR), and .pkl, .pickle, .meta or no ending at all (a Python pickle, such as CIFAR's, of a dict of NumPy arrays, lists of integers and texts; nothing is executed, what it cannot be without is TINY_ERROR_UNSUPPORTED).  Any of them may be compressed, with .gz behind it.  What has several tensors is TINY_ERROR_INVALID_ARGUMENT here, with their names.  Data sets and .gz are since 0.3, and not written.
     pub fn load(context: &Context, path: &str) -> Result<Tensor> {
         let path = c_text(Some(path))?;
@@ -1724,6 +1749,175 @@ impl Clone for Window {
     fn clone(&self) -> Window {
         unsafe { ffi::tiny_window_retain(self.raw.as_ptr()) }
         Window::from_raw(self.raw.as_ptr())
+    }
+}
+
+pub struct Node {
+    pub(crate) raw: ptr::NonNull<ffi::tiny_node>,
+    pub(crate) context: Context,
+}
+
+// The library's calls wait for each other where they must.
+unsafe impl Send for Node {}
+unsafe impl Sync for Node {}
+
+impl Node {
+    pub(crate) fn from_raw(raw: *mut ffi::tiny_node, context: Context) -> Node {
+        let raw = ptr::NonNull::new(raw).expect("the library gave no handle");
+        Node { raw, context }
+    }
+    /// The context that this lives in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Equal for two handles if they are of one node; of a node that is gone another may have it.
+    pub fn id(&self) -> Result<i64> {
+        let mut out: i64 = 0;
+        check(unsafe { ffi::tiny_node_id(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// The operation's name in tiny_ops.  Lives as long as the library.
+    pub fn op(&self) -> Result<Option<String>> {
+        let mut out = ptr::null();
+        check(unsafe { ffi::tiny_node_op(self.raw.as_ptr(), &mut out) })?;
+        Ok(unsafe { text(out) })
+    }
+
+    /// 0 for a node without a value, such as a kernel's store.
+    pub fn dtype(&self) -> Result<Dtype> {
+        let mut out = 0i32;
+        check(unsafe { ffi::tiny_node_dtype(self.raw.as_ptr(), &mut out) })?;
+        Ok(Dtype(out))
+    }
+
+    /// As JSON: a number or bool of a constant ("nan", "inf", "-inf"), a number or a list of integers of most operations (null in the place of what a source gives), {"name","min","max"} of a variable, {"op","axes"} of a reduction, {"shape","strides","offset"} of a view, null where there is none.
+    pub fn argument(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_argument(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    pub fn source_count(&self) -> Result<usize> {
+        let mut out: usize = 0;
+        check(unsafe { ffi::tiny_node_source_count(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    pub fn source(&self, index: usize) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_source(self.raw.as_ptr(), index, &mut out) })?;
+        Ok(Node::from_raw(out, self.context.clone()))
+    }
+
+    /// 1 if the node is of the tensor graph, where nodes have shapes, else 0.
+    pub fn has_shape(&self) -> Result<i32> {
+        let mut out: i32 = 0;
+        check(unsafe { ffi::tiny_node_has_shape(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// As tiny_tensor_shape; TINY_ERROR_INVALID_ARGUMENT for a node without.
+    pub fn shape(&self) -> Result<Vec<i64>> {
+        let mut dims_count = 0usize;
+        let mut dims: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_node_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        if dims_count > dims.len() {
+            dims.resize(dims_count, Default::default());
+            check(unsafe { ffi::tiny_node_shape(self.raw.as_ptr(), dims.as_mut_ptr(), dims.len(), &mut dims_count) })?;
+        }
+        dims.truncate(dims_count);
+        Ok(dims)
+    }
+
+    /// 1 if its elements are in memory, so that it is read and not computed, else 0.
+    pub fn in_memory(&self) -> Result<i32> {
+        let mut out: i32 = 0;
+        check(unsafe { ffi::tiny_node_in_memory(self.raw.as_ptr(), &mut out) })?;
+        Ok(out)
+    }
+
+    /// Numbers that an integer (or bool: 0, 1) is not below and not above, by what its operands can be; INT64_MIN and INT64_MAX where there is no bound.  64-bit arithmetic is taken not to overflow.
+    pub fn range(&self) -> Result<(i64, i64)> {
+        let mut min: i64 = 0;
+        let mut max: i64 = 0;
+        check(unsafe { ffi::tiny_node_range(self.raw.as_ptr(), &mut min, &mut max) })?;
+        Ok((min, max))
+    }
+
+    /// An expression as text, "((a * 4) + b)".  TINY_ERROR_LIMIT for one of more than 400 nodes.
+    pub fn text(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_text(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
+    }
+
+    /// The expression rewritten by the engine's rules for indices: 64-bit arithmetic is taken not to overflow. TINY_ERROR_INVALID_ARGUMENT for what depends on tensors.
+    pub fn simplify(&self) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_simplify(self.raw.as_ptr(), &mut out) })?;
+        Ok(Node::from_raw(out, self.context.clone()))
+    }
+
+    /// Constants, of an integer type or bool and of a float type.
+    pub fn integer(context: &Context, dtype: Dtype, value: i64) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_integer(context.raw.as_ptr(), dtype.0, value, &mut out) })?;
+        Ok(Node::from_raw(out, context.clone()))
+    }
+
+    pub fn float(context: &Context, dtype: Dtype, value: f64) -> Result<Node> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_float(context.raw.as_ptr(), dtype.0, value, &mut out) })?;
+        Ok(Node::from_raw(out, context.clone()))
+    }
+
+    /// A 64-bit integer from `min` to `max`; one with the same name and range is the same.
+    pub fn variable(context: &Context, name: &str, min: i64, max: i64) -> Result<Node> {
+        let name = c_text(Some(name))?;
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_variable(context.raw.as_ptr(), name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), min, max, &mut out) })?;
+        Ok(Node::from_raw(out, context.clone()))
+    }
+
+    /// An elementwise operation, as it is, without rewriting.  `dtype` is what a Cast or Bitcast makes and may be 0 otherwise; operands have one dtype (a choice's condition is a bool) and, in the tensor graph, one shape.
+    pub fn make(context: &Context, op: &str, dtype: Dtype, sources: &[&Node]) -> Result<Node> {
+        crate::support::at_least_one(sources.len())?;
+        let op = c_text(Some(op))?;
+        let sources_raw: Vec<_> = sources.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_make(context.raw.as_ptr(), op.as_ref().map_or(ptr::null(), |t| t.as_ptr()), dtype.0, sources_raw.as_ptr() as *const _, sources_raw.len(), &mut out) })?;
+        Ok(Node::from_raw(out, context.clone()))
+    }
+
+    /// The node with other sources, each of the dtype (and shape) of that which it replaces, and all else the same.
+    pub fn with_sources(&self, sources: &[&Node]) -> Result<Node> {
+        let sources_raw: Vec<_> = sources.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_with_sources(self.raw.as_ptr(), sources_raw.as_ptr() as *const _, sources_raw.len(), &mut out) })?;
+        Ok(Node::from_raw(out, self.context.clone()))
+    }
+
+    /// A tensor of the node's value.  TINY_ERROR_INVALID_ARGUMENT, which says why, for what is none: a kernel's.
+    pub fn tensor(&self) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_node_tensor(self.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        unsafe { ffi::tiny_node_release(self.raw.as_ptr()) }
+    }
+}
+
+impl Clone for Node {
+    /// Another reference to the same object.
+    fn clone(&self) -> Node {
+        unsafe { ffi::tiny_node_retain(self.raw.as_ptr()) }
+        Node::from_raw(self.raw.as_ptr(), self.context.clone())
     }
 }
 
@@ -3007,13 +3201,29 @@ pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
     Ok(Tensor::from_raw(out, tensors[0].context.clone()))
 }
 
-/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "computes" (see tiny_program_kernels),"ranges":\[{"range","size","kind","reduced"}\],"options","operations","bytes", "buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
+/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "computes" (see tiny_program_kernels),"ranges":\[{"range","size","kind","reduced"}\],"options","operations","bytes","stores", "buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
 pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     crate::support::at_least_one(tensors.len())?;
     let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
     let mut out = ptr::null_mut();
     check(unsafe { ffi::tiny_schedule(tensors_raw.as_ptr() as *const _, tensors_raw.len(), &mut out) })?;
     Ok(Report::from_raw(out))
+}
+
+/// The operations that nodes may have, as a JSON array in the order of the engine's table: "name" ("Add"), "symbol", "arity" (null: any number), "result" (whose dtype it has: "declared", "first", "last" source, "bool", "void"), "weight" (what an element costs, in instructions), "traits" ("elementwise", "commutative", "associative", "float", "int", "logic", "movement", "effect", "transcendental"), "stages" ("tensor", "kernel", "linear": which of its representations may hold it).  Unstable: names may change, be added and go.
+pub fn ops() -> Result<Report> {
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_ops(&mut out) })?;
+    Ok(Report::from_raw(out))
+}
+
+/// Store `store` of kernel `kernel` of tiny_schedule(tensors), which says how many each has ("stores"), as the scheduler made it: loads, reductions and what is computed of them, before the kernel is optimised.
+pub fn schedule_store(tensors: &[&Tensor], kernel: usize, store: usize) -> Result<Node> {
+    crate::support::at_least_one(tensors.len())?;
+    let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+    let mut out = ptr::null_mut();
+    check(unsafe { ffi::tiny_schedule_store(tensors_raw.as_ptr() as *const _, tensors_raw.len(), kernel, store, &mut out) })?;
+    Ok(Node::from_raw(out, tensors[0].context.clone()))
 }
 
 /// The gradients of losses by the tensors `wrt`: gradients\[i\] has the shape and dtype of wrt\[i\]; `count` is the number of `wrt`. It is the sum over all losses, each element weighed by the same element of its upstream, of what the loss changes by for a change of the element of wrt\[i\].  `upstream` may be NULL: ones, for losses of one element; or it has a tensor for each loss, of its shape.  Nothing has to be marked before and nothing is kept: what is differentiated is the graph that the losses are made of now, so a loss that was computed already (tiny_realize, tiny_tensor_read) has none. A tensor of `wrt` is a value that the losses were built of; what was assigned to it since is another value.  The gradients are graphs like any other: they can be part of a program, and be differentiated again. docs/semantics.md says what the slope is where there is none (equal elements of a maximum, |0|). A tensor that no loss depends on is TINY_ERROR_INVALID_ARGUMENT; with TINY_FLAG_ALLOW_UNUSED its gradient is 0. Loops and branches whose count or choice the run computes are TINY_ERROR_UNSUPPORTED.
