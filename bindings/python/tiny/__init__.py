@@ -39,7 +39,8 @@ from ._operator import op  # noqa: E402,F401
 from ._tensor import (  # noqa: E402,F401  operators
     default_context, from_buffer, from_dlpack, tensor, wrap)
 
-from . import dtypes, _random, _movement, _functions, _indexing, _training, _bitcast  # noqa: E402,F401  Tensor's methods
+from . import dtypes, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
+from . import _bitcast, _variables  # noqa: E402,F401  and Variable's
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401
