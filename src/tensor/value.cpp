@@ -21,7 +21,8 @@ Ints numbers(const Shape& shape) {
   return const_dims(shape);
 }
 
-// Whether the value has memory, in whatever order its elements are there.
+}  // namespace
+
 bool has_value(const UOp& node) {
   UOp base = node;
   while (!storage_of(base)) {
@@ -33,6 +34,8 @@ bool has_value(const UOp& node) {
   stored[base.id()] = 1;
   return as_view(node, stored).has_value();
 }
+
+namespace {
 
 // What to compute so that the cell's elements are in memory, row-major.
 UOp whole_value(const UOp& node) {

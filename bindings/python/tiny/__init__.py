@@ -44,13 +44,15 @@ from ._tensor import (  # noqa: E402,F401  operators
 from ._data import from_blob, meshgrid  # noqa: E402,F401
 
 from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
-from . import _bitcast, _variables  # noqa: E402,F401  and Variable's
+from . import _variables  # noqa: E402,F401  Variable's
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401
 from .helpers import GlobalCounters, fetch, getenv  # noqa: E402,F401
 from ._devices import Device  # noqa: E402,F401
+from ._inside import lazy as __getattr__  # noqa: E402,F401  tiny.UOp, Tensor.uop
 
+from . import _bitcast  # noqa: E402,F401  Tensor.bitcast to another size
 from ._dtype import DType, numbered as _numbered  # noqa: E402
 
 globals().update({member.name.lower(): _numbered(int(member)) for member in methods.Dtype})

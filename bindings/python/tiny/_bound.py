@@ -144,5 +144,14 @@ def carry(source, result):
         result._dims = dims
 
 
+def known(given, missing, size, found):
+    """A bound of a slice, which was found to be this number, as it follows from variables."""
+    given = missing if given is None else given
+    if isinstance(given, int) and given < 0:
+        given = size + given
+    return given if type(given) is Bound and given == found else found
+
+
 def is_made_of(values):
+    """Whether variables have a part in one of them."""
     return any(type(value) is Bound for value in values)
