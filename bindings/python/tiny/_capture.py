@@ -6,6 +6,7 @@ from . import _dimension, _tape, native
 from ._bound import Bound, set_variables, sized
 from ._reading import Reading
 from ._tape import Inside, JitError
+from .methods import Run
 from .native import Tensor
 
 
@@ -93,8 +94,9 @@ class Capture:
 class Program:
     """A captured call: what is executed, and how what the function did is made of it."""
 
-    def __init__(self, run, guards, result, outputs):
-        self.run, self.guards, self.result = run, guards, result
+    def __init__(self, compiled, guards, result, outputs):
+        self.compiled, self.guards, self.result = compiled, guards, result
+        self.run = Run.create(compiled)
         self.outputs = outputs  # for each tensor that is returned the tensor that is written, or an output's number
         self.draws = []  # of random numbers
         self.gradients = []  # (tensor or the number of an input, an output's number or what stands for the gradient)

@@ -255,7 +255,7 @@ class TinyJit:
         compiled = methods.Program.compile(inputs, [*outputs, *targets])
         self._tell(next(tensor.context for tensor in (*outputs, *targets) if hasattr(tensor, "context")), compiled)
         nest = _replaced(result, lambda _: _Place(), lambda value: isinstance(value, Tensor))
-        program = Program(methods.Run.create(compiled), guards, nest, places)
+        program = Program(compiled, guards, nest, places)
         program.draws, program.gradients, program.kept = list(capture.draws.values()), gradients, targets
         program.written_inputs = list(capture.written_inputs.items())
         program.shapes = {number: shape for number, shape in enumerate(map(symbolic_shape, outputs)) if shape is not None}

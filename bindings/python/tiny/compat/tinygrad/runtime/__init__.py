@@ -1,1 +1,1 @@
-"""The inner names of tinygrad.runtime that programs import."""
+"""What of tinygrad's runtime programs import."""
