@@ -53,7 +53,7 @@ from ._devices import Device  # noqa: E402,F401
 from . import _screens  # noqa: E402,F401  DEBUG while a program runs
 from ._inside import lazy as __getattr__  # noqa: E402,F401  tiny.UOp, Tensor.uop
 
-from . import _bitcast  # noqa: E402,F401  Tensor.bitcast to another size
+from . import _bitcast, _rebinding  # noqa: E402,F401  Tensor.bitcast to another size, Tensor.replace
 from ._dtype import DType, numbered as _numbered  # noqa: E402
 
 globals().update({member.name.lower(): _numbered(int(member)) for member in methods.Dtype})

@@ -35,6 +35,8 @@ def finish(made, dtype=None, device=None, requires_grad=None):
     check_device(device)
     if dtype is not None and dtype_of_name(dtype) != made.dtype:
         made = made.cast(dtype)
+    if Reading.tinygrad:
+        _tape.note(made)
     if requires_grad is not None:
         made.requires_grad = requires_grad
     return made
