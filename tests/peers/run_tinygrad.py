@@ -1,6 +1,7 @@
 """tinygrad's tests on tiny, through tiny.compat: a row for each file, and each failure with what it says.
 
 usage: run_tinygrad CHECKOUT [FILE[::TEST] | -k TEXT | ..]     the checkout is read, never written to
+       run_tinygrad CHECKOUT --programs [TEXT ..]              its example programs, those that have the text in their path
 """
 
 import atexit
@@ -79,6 +80,9 @@ def main(arguments):
     if not arguments or not os.path.isdir(os.path.join(arguments[0], "test")):
         print(__doc__, file=sys.stderr)
         return 2
+    if arguments[1:2] == ["--programs"]:
+        import tinygrad_programs
+        return tinygrad_programs.main(os.path.abspath(arguments[0]), arguments[2:])
     os.chdir(arguments[0])
     sys.path.insert(0, os.getcwd())
     offer_pictures()
