@@ -6,7 +6,7 @@ import os
 import threading
 
 from . import native
-from . import _dimension
+from . import _dimension, _dtype
 from ._data import LETTERS, from_buffer, from_dlpack, tensor, wrap  # noqa: F401  from here on
 from ._dimension import Dim
 from ._operands import is_array
@@ -73,6 +73,7 @@ def _new_context(self, **options):
             native.tiny_options_set_int(settings, key, value)
     self.this = native.tiny_context_create(settings).this
     self.this.own(True)
+    _dtype.configure(self)
 
 
 Context.__init__ = _new_context
