@@ -25,7 +25,7 @@ bool is_kept(const UOp& node) {
     case Op::Copy:
       return true;
     case Op::Alias:
-      return alias_kind(node) != AliasKind::Detached;
+      return alias_kind(node) != AliasKind::Detached && !is_bound(node);
     default:
       return false;
   }

@@ -119,7 +119,7 @@ def ones(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
 def empty(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
     """Of any elements: they are zeros.  On "disk:PATH" the first ones of the file, which is made if it is not there."""
     if is_disk(device):
-        return make(device, spread(shape), Dtype.FLOAT32 if dtype is None else dtype_of_name(dtype))
+        return make(device, spread(shape), default_float() if dtype is None else dtype_of_name(dtype))
     return zeros(*shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
