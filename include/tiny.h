@@ -930,6 +930,11 @@ TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count
                                    size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
                                    tiny_flags flags, tiny_tensor **gradients, size_t count);
 
+/* Which of `others` the tensor is made of, those that gradients do not reach among them: their positions in `others`, in
+   order; writes min(found, capacity), and `found` gets how many there are.  Since 0.3. */
+TINY_API tiny_status tiny_made_of(const tiny_tensor *tensor, tiny_tensor *const *others, size_t other_count,
+                                  int64_t *positions, size_t capacity, size_t *found);
+
 /* The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`. */
 TINY_API tiny_status tiny_detach(const tiny_tensor *a, tiny_tensor **out);
 /* The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the
@@ -1020,11 +1025,13 @@ TINY_API void tiny_optimizer_release(tiny_optimizer *optimizer);
 TINY_API tiny_status tiny_optimizer_add(tiny_optimizer *optimizer, tiny_tensor *const *parameters, size_t count,
                                         int64_t *group);
 /* Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps";
-   of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
-   "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum",
-   "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state
-   keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of
-   compiled programs too; the others before the first step, which is made of them. */
+   of SGD "momentum", "dampening", "nesterov", "classic" (1: the momentum is that of steps, which had their rate, not of
+   gradients; 0 if nothing is set); of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
+   "momentum", "nesterov", "trust", "classic" (1 if nothing is set); of Muon "momentum", "nesterov", "ns_steps", and
+   "ns_a", "ns_b", "ns_c", the coefficients of these; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay",
+   "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state keeps an average of each parameter
+   over the steps.  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first
+   step, which is made of them. */
 TINY_API tiny_status tiny_optimizer_set(tiny_optimizer *optimizer, int64_t group, const char *name, double value);
 TINY_API tiny_status tiny_optimizer_get(const tiny_optimizer *optimizer, int64_t group, const char *name,
                                         double *value);

@@ -7,6 +7,7 @@ cannot (x.max(1)), the call is an error.
 import math
 
 from ._creation import FLOATS, check_device
+from ._disk import is_disk, written
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
 from ._reading import Reading, WrongArgument
@@ -179,7 +180,9 @@ def _nbytes(self) -> Count:
 
 
 def to(self, device) -> Tensor:
-    """On a device: tensors are on the CPU, which is the only one that may be said."""
+    """On a device: tensors are on the CPU, which is the only one that may be said, or written to "disk:PATH"."""
+    if is_disk(device):
+        return written(self, device)
     check_device(device)
     return self
 

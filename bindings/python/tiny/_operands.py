@@ -3,6 +3,7 @@
 from . import _tape, native
 from ._dimension import Dim, is_dimension, number
 from ._dtype import of
+from ._bound import carry
 
 
 def whole(call):
@@ -15,6 +16,8 @@ def made(source, result, *operands):
     """The result of a call, which remembers the context that it lives in, and what it was made of."""
     if source is not None:
         result.context = source.context
+        if "_dims" in source.__dict__ and operands:
+            carry(source, result)
     if operands:
         _tape.trace(result, operands)
     return result

@@ -8,6 +8,7 @@ is marked with CUT, so that a gradient that would lack a part is an error, never
 import weakref
 
 from . import native
+from ._reading import Reading
 
 CUT = object()  # among leaves: the graph ends at a value that was computed
 _NONE = frozenset()
@@ -18,11 +19,19 @@ class State:
     capture = None  # the program that is being captured (TinyJit)
 
 
+alive = {}  # id: reference, of all tensors, while calls are read as tinygrad does
 pending = {}  # id: reference, of tensors with writes that nothing has computed yet
 
 
 class JitError(RuntimeError):
     """What a captured program would do otherwise than the function that it was captured from."""
+
+
+class Inside:
+    """In a gradient's place: what reading it says."""
+
+    def __init__(self, text):
+        self.text = text
 
 
 def leaves(tensor):
@@ -31,8 +40,28 @@ def leaves(tensor):
     return frozenset((tensor,)) if held.get("_requires_grad") else held.get("_leaves", _NONE)
 
 
+def note(tensor):
+    """backward() may be asked for its gradient: in tinygrad's reading that of every tensor."""
+    key = id(tensor)
+    alive[key] = weakref.KeyedRef(tensor, _forget, key)
+
+
+def _forget(reference):
+    alive.pop(reference.key, None)
+
+
+def living():
+    """The tensors that were noted."""
+    return [tensor for tensor in (reference() for reference in list(alive.values())) if tensor is not None]
+
+
 def trace(result, operands):
     """Notes for a result what its operands were built of; only floats have gradients."""
+    if Reading.tinygrad:
+        note(result)
+        return
+    if native.Tensor.no_grad:
+        return
     found = _NONE
     for operand in operands:
         if isinstance(operand, (list, tuple)):

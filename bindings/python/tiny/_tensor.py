@@ -120,7 +120,7 @@ def _attach():
         setattr(Tensor, f"__{name}__", _operator(getattr(Tensor, method)))
     for name, method in UNARY.items():
         setattr(Tensor, f"__{name}__", getattr(Tensor, method))
-    Variable.dim = property(lambda self: Dim(self.context, native.tiny_variable_dim(self)))
+    Variable.dim = property(lambda self: Dim(self.context, _dimension.number(self)))
     Tensor.shape = property(_dimension.shape)
     Tensor.__hash__ = object.__hash__
 

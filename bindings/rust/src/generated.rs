@@ -1456,6 +1456,20 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// Which of `others` the tensor is made of, those that gradients do not reach among them: their positions in `others`, in order; writes min(found, capacity), and `found` gets how many there are.  Since 0.3.
+    pub fn made_of(&self, others: &[&Tensor]) -> Result<Vec<i64>> {
+        let others_raw: Vec<_> = others.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut positions_count = 0usize;
+        let mut positions: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_made_of(self.raw.as_ptr(), others_raw.as_ptr() as *const _, others_raw.len(), positions.as_mut_ptr(), positions.len(), &mut positions_count) })?;
+        if positions_count > positions.len() {
+            positions.resize(positions_count, Default::default());
+            check(unsafe { ffi::tiny_made_of(self.raw.as_ptr(), others_raw.as_ptr() as *const _, others_raw.len(), positions.as_mut_ptr(), positions.len(), &mut positions_count) })?;
+        }
+        positions.truncate(positions_count);
+        Ok(positions)
+    }
+
     /// The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`.
     pub fn detach(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
@@ -2280,7 +2294,7 @@ impl Optimizer {
         Ok(group)
     }
 
-    /// Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps"; of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first step, which is made of them.
+    /// Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps"; of SGD "momentum", "dampening", "nesterov", "classic" (1: the momentum is that of steps, which had their rate, not of gradients; 0 if nothing is set); of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS "momentum", "nesterov", "trust", "classic" (1 if nothing is set); of Muon "momentum", "nesterov", "ns_steps", and "ns_a", "ns_b", "ns_c", the coefficients of these; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first step, which is made of them.
     pub fn set(&self, group: i64, name: &str, value: f64) -> Result<()> {
         let name = c_text(Some(name))?;
         check(unsafe { ffi::tiny_optimizer_set(self.raw.as_ptr(), group, name.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
