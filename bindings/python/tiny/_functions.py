@@ -302,7 +302,7 @@ def scaled_dot_product_attention(self, key, value, attn_mask=None, dropout_p=0.0
 
 # ---- Windows
 
-def sides_ofsides_of_padding(padding, axes):
+def sides_of_padding(padding, axes):
     """[(before, after)] of each axis, of one number, one for each axis, or pairs in one list, the last axis first."""
     padding = [padding] * axes if isinstance(padding, int) else list(padding)
     if len(padding) == axes:
@@ -320,7 +320,8 @@ def conv2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, d
         self, weight = self.cast(dtype), weight.cast(dtype)
         bias = None if bias is None else bias.cast(dtype)
     axes = weight.rank - 2
-    return self.conv(weight, bias, groups=groups, strides=stride, dilations=dilation, padding=sides_of_padding(padding, axes))
+    return self.conv(weight, bias, groups=groups, strides=stride, dilations=dilation,
+                     padding=sides_of_padding(padding, axes))
 
 
 def conv_transpose2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, output_padding=0) -> Tensor:
