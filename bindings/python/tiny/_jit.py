@@ -10,7 +10,6 @@ import contextlib
 import functools
 import json
 import sys
-import types
 
 from . import _tape, methods
 from ._bound import Bound
@@ -118,6 +117,13 @@ def _returned(value, found, name="the result"):
         raise JitError(f"TinyJit: {name} is of type {type(value).__name__}; what a program gives is tensors, and None")
 
 
+class _Method(functools.partial):
+    """A TinyJit as a method of an object."""
+
+    def __getattr__(self, name):
+        return getattr(self.func.__self__, name)
+
+
 class TinyJit:
     """@TinyJit: the function's tensors as one program.  Arguments are tensors, in lists, tuples and dicts too, and
     variables with values (Variable.bind), which a program takes anew with each call, and anything else, of which a
@@ -153,7 +159,7 @@ class TinyJit:
         return self._programs[-1][1] if self._programs else None
 
     def __get__(self, instance, owner=None):
-        return self if instance is None else types.MethodType(self, instance)
+        return self if instance is None else _Method(self.__call__, instance)
 
     def __call__(self, *args, **kwargs):
         if _tape.State.capture is not None:  # part of another's program

@@ -92,8 +92,7 @@ def _upstream(self, given):
     if given is None:
         return [self.ones_like()] if self.shape else []
     if Reading.tinygrad and given.shape != self.shape:
-        given = given.expand(self.shape) if given.numel == 1 else given
-        given = given.reshape(self.shape)
+        given = given.reshape([]).expand(self.shape) if given.numel == 1 else given.reshape(self.shape)
     return [given]
 
 

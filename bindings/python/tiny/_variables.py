@@ -7,7 +7,7 @@ from ._bound import Bound
 from ._reading import WrongArgument
 from .native import Variable
 
-_LEAST = 1  # of tiny_variable_create; a variable that may be less is one of tiny.h's less a number
+_LEAST, _MOST = 1, 1 << 40  # of tiny_variable_create; a variable that may be less is one of tiny.h's less a number
 
 
 def _new_variable(self, name, min_val, max_val, dtype=None, context=None):
@@ -18,7 +18,7 @@ def _new_variable(self, name, min_val, max_val, dtype=None, context=None):
         raise ValueError(f"Variable {name!r} from {min_val!r} to {max_val!r}: two whole numbers, the lesser one first")
     context = context or default_context()
     shift = max(0, _LEAST - min_val)
-    most = max(max_val + shift, min_val + shift + 1)  # two values at least
+    most = min(max(max_val + shift, min_val + shift + 1), _MOST)  # two values at least; programs have no more
     self.this = native.tiny_variable_create(context, name, min_val + shift, most).this
     self.context, self._shift, self._limits, self.dtype = context, shift, (min_val, max_val), dtype
 
