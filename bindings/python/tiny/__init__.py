@@ -50,6 +50,7 @@ from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401
 from .helpers import GlobalCounters, fetch, getenv  # noqa: E402,F401
 from ._devices import Device  # noqa: E402,F401
+from . import _screens  # noqa: E402,F401  DEBUG while a program runs
 from ._inside import lazy as __getattr__  # noqa: E402,F401  tiny.UOp, Tensor.uop
 
 from ._dtype import DType, numbered as _numbered  # noqa: E402

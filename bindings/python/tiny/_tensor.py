@@ -6,13 +6,14 @@ import os
 import threading
 
 from . import native
-from . import _dimension
+from . import _dimension, _dtype
 from ._data import LETTERS, from_buffer, from_dlpack, tensor, wrap  # noqa: F401  from here on
 from ._dimension import Dim
 from ._operands import is_array
 from .native import Context, Tensor, Variable
 
 _default = None
+_changed = {}  # options that were set before there was one, or since
 _lock = threading.Lock()
 
 
@@ -22,7 +23,17 @@ def default_context() -> Context:
     with _lock:
         if _default is None:
             _default = Context()
+            for option, value in _changed.items():
+                _default.set_int(option, value)
         return _default
+
+
+def change_default(option, value):
+    """Sets an option of the default context, now or when it is made."""
+    with _lock:
+        _changed[option] = value
+        if _default is not None:
+            _default.set_int(option, value)
 
 
 def _drop_default():
@@ -62,6 +73,7 @@ def _new_context(self, **options):
             native.tiny_options_set_int(settings, key, value)
     self.this = native.tiny_context_create(settings).this
     self.this.own(True)
+    _dtype.configure(self)
 
 
 Context.__init__ = _new_context
