@@ -177,5 +177,5 @@ Tensor.realize = _realize
 Tensor.assign = _assign
 Tensor.train = staticmethod(train)
 Optimizer.add, Optimizer.step = _add, _step
-for _name in ("read", "data", "numpy", "tolist", "memoryview", "__dlpack__"):
+for _name in ("read", "data_ptr", "numpy", "tolist", "memoryview", "__dlpack__"):
     setattr(Tensor, _name, _reading(_name))
