@@ -927,6 +927,11 @@ TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count
                                    size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
                                    tiny_flags flags, tiny_tensor **gradients, size_t count);
 
+/* Which of `others` the tensor is made of, those that gradients do not reach among them: their positions in `others`, in
+   order; writes min(found, capacity), and `found` gets how many there are.  Since 0.3. */
+TINY_API tiny_status tiny_made_of(const tiny_tensor *tensor, tiny_tensor *const *others, size_t other_count,
+                                  int64_t *positions, size_t capacity, size_t *found);
+
 /* The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`. */
 TINY_API tiny_status tiny_detach(const tiny_tensor *a, tiny_tensor **out);
 /* The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the
@@ -1372,7 +1377,7 @@ TINY_API tiny_status tiny_export_onnx(tiny_tensor *const *inputs, size_t input_c
 
 typedef struct tiny_variable tiny_variable; /* a size from a range, given anew to every run */
 
-/* A whole number from `min` to `max`, 1 <= min < max; `name` is for messages, and tells it from a program's other
+/* A whole number from `min` to `max`, 0 <= min < max; `name` is for messages, and tells it from a program's other
    variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts. */
 TINY_API tiny_status tiny_variable_create(tiny_context *context, const char *name, int64_t min, int64_t max,
                                           tiny_variable **out);

@@ -44,11 +44,14 @@ from ._tensor import (  # noqa: E402,F401  operators
 from ._data import from_blob, meshgrid  # noqa: E402,F401
 
 from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
+from . import _sharding, _variables  # noqa: E402,F401  Tensor.shard, Variable
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401
 from .helpers import GlobalCounters, fetch, getenv  # noqa: E402,F401
 from ._devices import Device  # noqa: E402,F401
+from . import _screens  # noqa: E402,F401  DEBUG while a program runs
+from ._inside import lazy as __getattr__  # noqa: E402,F401  tiny.UOp, Tensor.uop
 
 from ._dtype import DType, numbered as _numbered  # noqa: E402
 

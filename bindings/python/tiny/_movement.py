@@ -3,6 +3,7 @@
 import math
 
 from . import native
+from ._bound import sized
 from ._creation import spread
 from ._dimension import is_dimension
 from .methods import concat, stack
@@ -40,7 +41,8 @@ def _dims(call, dims, *named):
 def reshape(self, *shape, dims=None) -> Tensor:
     """The same elements in another shape, of which one dimension may be -1: what is left over; None: as it is."""
     wanted = _dims("reshape", shape, dims) if shape or dims is not None else []
-    return _reshape(self, [self.shape[i] if size is None else size for i, size in enumerate(wanted)])
+    wanted = [self.shape[i] if size is None else size for i, size in enumerate(wanted)]
+    return sized(_reshape(self, wanted), wanted)
 
 
 def permute(self, *order, axes=None) -> Tensor:
@@ -50,7 +52,8 @@ def permute(self, *order, axes=None) -> Tensor:
 
 def expand(self, *shape, dims=None) -> Tensor:
     """Repeats axes of size 1; missing leading axes are added; -1 and None keep a size."""
-    return _expand(self, [-1 if size is None else size for size in _dims("expand", shape, dims)])
+    wanted = [-1 if size is None else size for size in _dims("expand", shape, dims)]
+    return sized(_expand(self, wanted), wanted)
 
 
 def flip(self, *axis, axes=None) -> Tensor:
@@ -179,7 +182,8 @@ def shrink(self, arg) -> Tensor:
     found = [(0, size) if part is None else part for part, size in zip(arg, self.shape)]
     if len(found) != self.rank or len(arg) != self.rank:
         raise ValueError(f"shrink: {len(arg)} ranges for shape {list(self.shape)}")
-    return self.slice([begin for begin, _ in found], [end for _, end in found])
+    return sized(self.slice([begin for begin, _ in found], [end for _, end in found]),
+                 [end - begin for begin, end in found])
 
 
 def roll(self, shifts, dims) -> Tensor:

@@ -1,8 +1,10 @@
 """What the generated methods do to arguments before the raw function sees them, and to results."""
 
 from . import _tape, native
+from ._bound import carry
 from ._dimension import Dim, is_dimension, number
 from ._dtype import of
+from ._reading import Reading
 
 
 def whole(call):
@@ -15,7 +17,12 @@ def made(source, result, *operands):
     """The result of a call, which remembers the context that it lives in, and what it was made of."""
     if source is not None:
         result.context = source.context
-    if operands:
+        if "_dims" in source.__dict__ and operands:
+            carry(source, result)
+    if Reading.tinygrad:
+        if type(result) is native.Tensor:
+            _tape.note(result)
+    elif operands:
         _tape.trace(result, operands)
     return result
 

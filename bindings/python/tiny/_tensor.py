@@ -13,6 +13,7 @@ from ._operands import is_array
 from .native import Context, Tensor, Variable
 
 _default = None
+_changed = {}  # options that were set before there was one, or since
 _lock = threading.Lock()
 
 
@@ -22,7 +23,17 @@ def default_context() -> Context:
     with _lock:
         if _default is None:
             _default = Context()
+            for option, value in _changed.items():
+                _default.set_int(option, value)
         return _default
+
+
+def change_default(option, value):
+    """Sets an option of the default context, now or when it is made."""
+    with _lock:
+        _changed[option] = value
+        if _default is not None:
+            _default.set_int(option, value)
 
 
 def _drop_default():
@@ -109,7 +120,7 @@ def _attach():
         setattr(Tensor, f"__{name}__", _operator(getattr(Tensor, method)))
     for name, method in UNARY.items():
         setattr(Tensor, f"__{name}__", getattr(Tensor, method))
-    Variable.dim = property(lambda self: Dim(self.context, native.tiny_variable_dim(self)))
+    Variable.dim = property(lambda self: Dim(self.context, _dimension.number(self)))
     Tensor.shape = property(_dimension.shape)
     Tensor.__hash__ = object.__hash__
 
