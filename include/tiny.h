@@ -286,9 +286,10 @@ TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel 
    its pool, the caller's included), "debug", "memory_limit", "memory_used" (bytes of buffers now), "memory_kept"
    (bytes kept for later ones), "cache_dir" ("": no disk cache). */
 TINY_API tiny_status tiny_context_info(tiny_context *context, tiny_report **out);
-/* Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion"; another is
-   an error that lists them.  Programs that are compiled stay as they are; after the last three, what is computed is
-   compiled anew.  A building call.  Since 0.3. */
+/* Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion",
+   "default_int", "default_float", "weak_results"; another is an error that lists them.  Programs that are compiled
+   stay as they are; after "beam", "noopt" and "fusion", what is computed is compiled anew.  A building call.  Since
+   0.3. */
 TINY_API tiny_status tiny_context_set_int(tiny_context *context, const char *key, int64_t value);
 
 /* ---- Cancelling ------------------------------------------------------------------------------ */
@@ -331,7 +332,12 @@ TINY_API void tiny_tensor_release(tiny_tensor *tensor);
 
 /* The context that the tensor lives in; release it. */
 TINY_API tiny_status tiny_tensor_context(const tiny_tensor *tensor, tiny_context **out);
+/* In a context with the option "weak_results", of what follows from bare numbers alone: TINY_WEAK_INT or
+   TINY_WEAK_FLOAT.  It is computed and stored as the option "default_int" or "default_float" says; tiny_cast gives it
+   that dtype, and to these two makes it weak. */
 TINY_API tiny_status tiny_tensor_dtype(const tiny_tensor *tensor, tiny_dtype *out);
+#define TINY_WEAK_INT (-1)
+#define TINY_WEAK_FLOAT (-2)
 TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
 /* Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on variables is
    the number that stands for it. */
@@ -691,7 +697,7 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
    tiny_run_set_timed, or the option "debug" from 2 on).  `memory_used` is the bytes of all buffers now.  A few loads:
    for any thread, waits for nobody.  Since 0.3. */
 TINY_API tiny_status tiny_context_totals(tiny_context *context, int64_t *launches, double *operations, double *bytes,
-                                         double *seconds, int64_t *memory_used);
+                                         double *timed_seconds, int64_t *memory_used);
 
 /* With the option "viz" at 1, what the context has kept of its work, as JSON, for programs that show it: "graphs" that
    were computed or compiled, with what each pass over them left; "kernels" as the scheduler made them, after each pass,

@@ -14,12 +14,12 @@ namespace tiny {
 namespace {
 
 Tensor as_float(const Tensor& a) {
-  return cast(a, float_dtype(a.dtype()));
+  return cast(a, float_dtype(a));
 }
 
 // What a composition is computed in, so that 16-bit floats round once.
 Tensor as_wide(const Tensor& a) {
-  return cast(a, accumulator_dtype(float_dtype(a.dtype())));
+  return cast(a, accumulator_dtype(float_dtype(a)));
 }
 
 Tensor times(const Tensor& a, double factor) {
@@ -35,7 +35,7 @@ Tensor is_negative(const Tensor& a) {
 }
 
 Tensor rounded_like(const Tensor& result, const Tensor& a) {
-  return cast(result, float_dtype(a.dtype()));
+  return cast(result, float_dtype(a));
 }
 
 }  // namespace

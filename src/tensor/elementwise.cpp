@@ -20,7 +20,7 @@ Tensor apply(Op op, const Tensor& a) {
 
 // A function of floats.
 Tensor apply_float(Op op, const Tensor& a) {
-  return a.with(elementwise(op, {as_dtype(a, float_dtype(a.dtype()))}));
+  return a.with(elementwise(op, {as_dtype(a, float_dtype(a))}));
 }
 
 // Rounding: integers are round.
@@ -128,13 +128,13 @@ Tensor erf(const Tensor& a) {
   return apply_float(Op::Erf, a);
 }
 Tensor reciprocal(const Tensor& a) {
-  return div(number(cast(a, float_dtype(a.dtype())), 1), a);
+  return div(number(cast(a, float_dtype(a)), 1), a);
 }
 Tensor rsqrt(const Tensor& a) {
   return reciprocal(sqrt(a));
 }
 Tensor sigmoid(const Tensor& a) {
-  const Tensor e = exp(neg(cast(a, float_dtype(a.dtype()))));
+  const Tensor e = exp(neg(cast(a, float_dtype(a))));
   return reciprocal(add(number(e, 1), e));
 }
 Tensor relu(const Tensor& a) {
@@ -165,7 +165,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 Tensor div(const Tensor& a, const Tensor& b) {
   const Tensor operands[] = {a, b};
-  Meeting m = meet_as(operands, float_dtype(common_dtype(operands)));
+  Meeting m = meet_as(operands, float_dtype(a.context(), common_dtype(operands)));
   return a.with(elementwise(Op::Div, std::move(m.nodes)));
 }
 Tensor floor_div(const Tensor& a, const Tensor& b) {

@@ -86,7 +86,7 @@ Tensor atanh_of(const Tensor& a) {
 using Function = Tensor(const Tensor&);
 
 Tensor in_wide(Function* function, const Tensor& a) {
-  const DType result = float_dtype(a.dtype());
+  const DType result = float_dtype(a);
   const DType wide = accumulator_dtype(result);
   return cast(function(cast(a, wide)), result);
 }

@@ -23,6 +23,9 @@ class Error(RuntimeError):
         self.status = status
         self.name = native.tiny_status_name(status)
 
+    def __reduce__(self):
+        return type(self), (self.status, str(self))
+
 
 native.tiny_set_error_class(Error)
 native.tiny_set_main_thread(_threading.main_thread().ident)
@@ -38,8 +41,9 @@ from ._dimension import Dim  # noqa: E402,F401  n + 1
 from ._operator import op  # noqa: E402,F401
 from ._tensor import (  # noqa: E402,F401  operators
     default_context, from_buffer, from_dlpack, tensor, wrap)
+from ._data import from_blob, meshgrid  # noqa: E402,F401
 
-from . import dtypes, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
+from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401

@@ -79,6 +79,13 @@ def _transposed(self) -> Tensor:
     return self if self.rank < 2 else transpose(self)
 
 
+def _matrices_transposed(self) -> Tensor:
+    """The last two axes exchanged."""
+    if self.rank < 2:
+        raise ValueError(f"mT: matrices are wanted, not shape {list(self.shape)}")
+    return transpose(self, -2, -1)
+
+
 def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
     """The axes from one to another as one."""
     first, last = axis_of(self, start_dim), axis_of(self, end_dim)
@@ -202,4 +209,5 @@ for _function in (reshape, permute, expand, flip, repeat, transpose, flatten, un
 Tensor.view = reshape
 Tensor.stack = stack_
 Tensor.T = property(_transposed)
+Tensor.mT = property(_matrices_transposed)
 Tensor.ndim = property(lambda self: native.tiny_tensor_rank(self))

@@ -6,6 +6,8 @@ pub const TINY_VERSION_MAJOR: u32 = 0;
 pub const TINY_VERSION_MINOR: u32 = 3;
 pub const TINY_VERSION_PATCH: u32 = 0;
 pub const TINY_ABI_VERSION: u32 = 3;
+pub const TINY_WEAK_INT: i32 = -1;
+pub const TINY_WEAK_FLOAT: i32 = -2;
 pub type __int32_t = ::std::os::raw::c_int;
 pub type __uint32_t = ::std::os::raw::c_uint;
 pub type __int64_t = ::std::os::raw::c_long;
@@ -1020,7 +1022,7 @@ extern "C" {
         launches: *mut i64,
         operations: *mut f64,
         bytes: *mut f64,
-        seconds: *mut f64,
+        timed_seconds: *mut f64,
         memory_used: *mut i64,
     ) -> tiny_status;
 }

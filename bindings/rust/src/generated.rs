@@ -360,7 +360,7 @@ impl Context {
         Ok(Report::from_raw(out))
     }
 
-    /// Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion"; another is an error that lists them.  Programs that are compiled stay as they are; after the last three, what is computed is compiled anew.  A building call.  Since 0.3.
+    /// Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion", "default_int", "default_float", "weak_results"; another is an error that lists them.  Programs that are compiled stay as they are; after "beam", "noopt" and "fusion", what is computed is compiled anew.  A building call.  Since 0.3.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_context_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
@@ -408,10 +408,10 @@ impl Context {
         let mut launches: i64 = 0;
         let mut operations: f64 = 0.0;
         let mut bytes: f64 = 0.0;
-        let mut seconds: f64 = 0.0;
+        let mut timed_seconds: f64 = 0.0;
         let mut memory_used: i64 = 0;
-        check(unsafe { ffi::tiny_context_totals(self.raw.as_ptr(), &mut launches, &mut operations, &mut bytes, &mut seconds, &mut memory_used) })?;
-        Ok((launches, operations, bytes, seconds, memory_used))
+        check(unsafe { ffi::tiny_context_totals(self.raw.as_ptr(), &mut launches, &mut operations, &mut bytes, &mut timed_seconds, &mut memory_used) })?;
+        Ok((launches, operations, bytes, timed_seconds, memory_used))
     }
 
     /// With the option "viz" at 1, what the context has kept of its work, as JSON, for programs that show it: "graphs" that were computed or compiled, with what each pass over them left; "kernels" as the scheduler made them, after each pass, with the rules that fired, their loops and code; "programs", lists of kernels and their buffers; "traceEvents", when what ran, in Chrome's format.  Unstable: what is in it changes with the engine.  A building call.  Since 0.3.
@@ -548,6 +548,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, context.clone()))
     }
 
+    /// In a context with the option "weak_results", of what follows from bare numbers alone: TINY_WEAK_INT or TINY_WEAK_FLOAT.  It is computed and stored as the option "default_int" or "default_float" says; tiny_cast gives it that dtype, and to these two makes it weak.
     pub fn dtype(&self) -> Result<Dtype> {
         let mut out = 0i32;
         check(unsafe { ffi::tiny_tensor_dtype(self.raw.as_ptr(), &mut out) })?;
