@@ -637,6 +637,9 @@ TINY_API tiny_status tiny_conv(const tiny_tensor *x, const tiny_tensor *weight, 
    SAME.  `bias` may be NULL, `window` may be NULL. */
 TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
                                          const tiny_window *window, tiny_tensor **out);
+/* What lies in each window over the last axes of x, as many as the window has: out[.., o1, .., k1, ..] is
+   x[.., o1 * stride1 + k1 * dilation1, ..] for every window that fits, with zeros where it is padded.  A view. */
+TINY_API tiny_status tiny_windows(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
 /* The greatest value of each window over the last axes of x, as many as the window has, or with
    TINY_LAYOUT_CHANNELS_LAST those before the last.  Padding counts for nothing. */
 TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);

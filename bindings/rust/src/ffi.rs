@@ -915,6 +915,13 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_windows(
+        x: *const tiny_tensor,
+        window: *const tiny_window,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_max_pool(
         x: *const tiny_tensor,
         window: *const tiny_window,

@@ -1303,6 +1303,13 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// What lies in each window over the last axes of x, as many as the window has: out\[.., o1, .., k1, ..\] is x\[.., o1 * stride1 + k1 * dilation1, ..\] for every window that fits, with zeros where it is padded.  A view.
+    pub fn windows(&self, window: &Window) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_windows(self.raw.as_ptr(), window.raw.as_ptr(), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
     /// The greatest value of each window over the last axes of x, as many as the window has, or with TINY_LAYOUT_CHANNELS_LAST those before the last.  Padding counts for nothing.
     pub fn max_pool(&self, window: &Window) -> Result<Tensor> {
         let mut out = ptr::null_mut();
