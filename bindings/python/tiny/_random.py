@@ -12,7 +12,7 @@ from ._operands import dtype as dtype_of_name
 from ._random_source import Source
 from ._reading import Reading, WrongArgument
 from ._tensor import default_context
-from .methods import Dtype
+from .methods import Dtype, stack
 from .native import Tensor
 
 def source(context) -> Source:
@@ -118,27 +118,28 @@ def normal(*shape, mean=0.0, std=1.0, dtype=None, device=None, requires_grad=Non
 
 def scaled_uniform(*shape, requires_grad=None, **options) -> Tensor:
     """From -1 to 1 over the root of the number of elements."""
-    drawn = uniform(*shape, low=-1.0, high=1.0, **options)
-    return finish(drawn * math.prod(spread(shape)) ** -0.5, None, None, requires_grad)
+    dims = _dims("scaled_uniform", shape)
+    drawn = uniform(dims, low=-1.0, high=1.0, **options)
+    return finish(drawn * math.prod(dims) ** -0.5, None, None, requires_grad)
 
 
 def glorot_uniform(*shape, **options) -> Tensor:
     """Uniformly distributed, as far as the numbers of inputs and outputs say (Glorot and Bengio 2010)."""
-    dims = spread(shape)
+    dims = _dims("glorot_uniform", shape)
     bound = (6 / (dims[0] + math.prod(dims[1:]))) ** 0.5
     return uniform(dims, low=-bound, high=bound, **options)
 
 
 def kaiming_uniform(*shape, a=0.01, **options) -> Tensor:
     """Uniformly distributed by the number of inputs, for rectifiers of slope `a` below 0 (He et al. 2015)."""
-    dims = spread(shape)
+    dims = _dims("kaiming_uniform", shape)
     bound = (6 / (1 + a ** 2) / math.prod(dims[1:])) ** 0.5
     return uniform(dims, low=-bound, high=bound, **options)
 
 
 def kaiming_normal(*shape, a=0.01, **options) -> Tensor:
     """Normally distributed by the number of inputs, for rectifiers of slope `a` below 0 (He et al. 2015)."""
-    dims = spread(shape)
+    dims = _dims("kaiming_normal", shape)
     return normal(dims, std=(2 / (1 + a ** 2) / math.prod(dims[1:])) ** 0.5, **options)
 
 
@@ -211,6 +212,11 @@ def _dropout(self, x=None, p=None) -> Tensor:
     return stays.where(self, 0) / (1 - p)
 
 
+def _threefry_random_bits(key, counts0, counts1) -> Tensor:
+    """The first and then the second words of the key's blocks at counters, whose first and second words these are."""
+    return key.random_at(stack([counts0, counts1], 0)).reshape([-1])
+
+
 class _Counters(dict):
     """Tensor._device_rng_counters, of which programs ask how many words a device has drawn."""
 
@@ -219,7 +225,7 @@ class _Counters(dict):
 
 
 for _function in (manual_seed, rand, randn, randint, uniform, normal, scaled_uniform, glorot_uniform, kaiming_uniform,
-                  kaiming_normal, randperm):
+                  kaiming_normal, randperm, _threefry_random_bits):
     setattr(Tensor, _function.__name__, staticmethod(_function))
 Tensor.rand_like = _rand_like
 Tensor.randn_like = _randn_like
