@@ -70,8 +70,8 @@ Tensor Tensor::viewed(UOp node, View view) const {
 
 namespace {
 
-// A view whose begin variables decide: the memory as an array, by the strides, of which it is a part
-// along each axis.
+// A view whose begin variables decide: the memory as an array, by the strides, of which it is a
+// part along each axis.
 UOp part_of_memory(const UOp& flat, const View& view) {
   std::vector<size_t> axes;
   for (size_t i = 0; i < view.shape.size(); ++i)
