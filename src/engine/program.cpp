@@ -323,7 +323,7 @@ void Run::execute(const StopSignal& stop) {
   const auto begin = std::chrono::steady_clock::now();
   execute_parts(stop, [&](const LaunchPart& part) {
     const size_t count = part.end - part.first;
-    p.device->counts().launches.fetch_add(static_cast<int64_t>(count), std::memory_order_relaxed);
+    count_launches(part);
     if (is_timed)
       execute_timed(part.first, part.end, begin, stop);
     else
@@ -337,6 +337,23 @@ void Run::execute(const StopSignal& stop) {
   if (status_ != 0)
     throw Error(Status::Index, cat("an index read from data is out of range, at position ",
                                    check_position(status_), " of the index tensor"));
+}
+
+// In the device's counts, before they run.
+void Run::count_launches(const LaunchPart& part) {
+  const Program& p = *program_;
+  double operations = 0, bytes = 0;
+  for (size_t i = part.first; i < part.end; ++i) {
+    const LaunchFigures of =
+        launch_figures(p.tape[list().order[i].entry].info, launches_[i].variables);
+    operations += of.operations;
+    bytes += of.bytes;
+  }
+  DeviceCounts& counts = p.device->counts();
+  const auto count = static_cast<int64_t>(part.end - part.first);
+  counts.launches.fetch_add(count, std::memory_order_relaxed);
+  counts.operations.fetch_add(operations, std::memory_order_relaxed);
+  counts.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 template <class T>
@@ -385,6 +402,7 @@ void Run::execute_timed(size_t first, size_t end, std::chrono::steady_clock::tim
     stop.check_known();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    p.device->counts().seconds.fetch_add(seconds, std::memory_order_relaxed);
     const uint32_t entry = list().order[i].entry;
     if (timing_.is_on)
       timing_.launches.push_back(

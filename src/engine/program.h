@@ -213,6 +213,7 @@ class Run : public RefCounted {
   void execute_parts(const StopSignal& stop, const Part& execute);
   template <class Part>
   void execute_counted(const LaunchPart& part, const StopSignal& stop, const Part& execute);
+  void count_launches(const LaunchPart& part);
   template <class T>
   T value_in(uint32_t slot) const;
   void execute_timed(size_t first, size_t end, std::chrono::steady_clock::time_point begin,

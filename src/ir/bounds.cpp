@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "ir/build.h"
 
 namespace tiny {
 
@@ -293,6 +294,11 @@ Interval bounds(const UOp& u) {
     return {0, std::max<int64_t>(u.src(0).const_int() - 1, 0)};
   BoundsCache cache;
   return cache.of(u);
+}
+
+UOp slack_of(const UOp& comparison) {
+  const UOp slack = sub(comparison.src(1), comparison.src(0));
+  return comparison.op() == Op::Less ? add(slack, -1) : slack;
 }
 
 }  // namespace tiny

@@ -44,6 +44,10 @@ class BoundsCache {
 
 Interval bounds(const UOp& u);
 
+// What is not negative where a comparison of int64 expressions (Less, LessEqual) holds, and
+// negative where it does not.
+UOp slack_of(const UOp& comparison);
+
 // Whether `e` >= 0 follows from the intervals and from `facts`, expressions known to be >= 0: e, or
 // a positive multiple of it, is a sum of positive multiples of facts and something whose interval
 // is not negative.  That a Range is below its size is always a fact; Min, Max and Where are split

@@ -18,6 +18,7 @@
 #include "schedule/accesses.h"
 #include "schedule/kernel_ranges.h"
 #include "schedule/lower_winograd.h"
+#include "schedule/pad_conditions.h"
 #include "shape/shape.h"
 
 namespace tiny {
@@ -246,69 +247,10 @@ class Lowering {
     }
     const UOp value = at(node.src(0), frame.below);
     if (!value) return value;
-    leave_out_checked(value, frame.more);
-    if (frame.more.empty() || zero_outside(node, value, *frame.below)) return value;
+    leave_out_checked(value, frame.more, simplify_);
+    if (frame.more.empty() || is_zero_outside(shape_of(node.src(0)), value, *frame.below))
+      return value;
     return where(all_of(graph_, frame.more), value, graph_.constant_bits(value.dtype(), 0));
-  }
-
-  // A load is zero where an index leaves its axis, and what is chosen where not: a condition that
-  // holds wherever it is not zero anyway is left out.
-  void leave_out_checked(const UOp& value, std::vector<UOp>& conditions) {
-    if (conditions.empty()) return;
-    std::vector<UOp> rooms;  // not negative where the value is not zero anyway
-    UOp load = value;
-    for (; load.op() == Op::Where && is_zero(load.src(2)); load = UOp(load.src(1)))
-      add_rooms(load.src(0), rooms);
-    if (load.op() != Op::Load) return;
-    const Ints& shape = load.view_arg().shape;
-    size_t symbolic = 1 + shape.size();  // the source that is the next symbolic size
-    for (size_t i = 0; i < shape.size(); ++i) {
-      const UOp& index = load.src(1 + i);
-      const UOp size =
-          shape[i] == kSymbolicDim ? UOp(load.src(symbolic++)) : graph_.integer(shape[i]);
-      rooms.push_back(index);
-      rooms.push_back(simplify_(sub(sub(size, index), graph_.integer(1))));
-    }
-    std::erase_if(conditions, [&](const UOp& c) {
-      std::vector<UOp> asked;
-      return add_rooms(c, asked) && std::ranges::all_of(asked, [&](const UOp& room) {
-               return prove_nonnegative(room, rooms);
-             });
-    });
-  }
-
-  static bool is_zero(const UOp& u) { return u.is_const() && u.const_bits() == 0; }
-
-  // What is not negative where comparisons of indices all hold; false: there is more to it.
-  bool add_rooms(const UOp& condition, std::vector<UOp>& to) {
-    if (condition.op() == Op::And)
-      return add_rooms(condition.src(0), to) && add_rooms(condition.src(1), to);
-    const bool is_less = condition.op() == Op::Less;
-    if ((!is_less && condition.op() != Op::LessEqual) || condition.src(0).dtype() != kInt64)
-      return false;
-    const UOp room = sub(condition.src(1), condition.src(0));
-    to.push_back(simplify_(is_less ? sub(room, graph_.integer(1)) : room));
-    return true;
-  }
-
-  // The conditions of a pad say the same once more.
-  bool zero_outside(const UOp& pad, const UOp& value, const std::vector<UOp>& below) const {
-    if (value.op() != Op::Load) return false;
-    const ViewArg& view = value.view_arg();
-    const Shape& shape = shape_of(pad.src(0));
-    // An axis that the load has not is one whose index is in range anyway.
-    size_t axis = 0;
-    size_t symbolic = 1 + view.shape.size();  // the source that is the next symbolic size
-    for (size_t i = 0; i < shape.size(); ++i) {
-      const bool is_of_run = axis < view.shape.size() && view.shape[axis] == kSymbolicDim;
-      const bool same =
-          axis < view.shape.size() && value.src(1 + axis) == below[i] &&
-          (is_of_run ? shape[i].uop(graph_) == value.src(symbolic) : shape[i].is(view.shape[axis]));
-      if (!same && !is_in_range(below[i], shape[i])) return false;
-      axis += same ? 1 : 0;
-      symbolic += same && is_of_run ? 1 : 0;
-    }
-    return axis == view.shape.size();
   }
 
   // A version that was written whole: the value that was written, whatever its shape.

@@ -59,12 +59,10 @@ bool compares_indices(const UOp& node) {
          is_index(node.src(1));
 }
 
-const UOp& Conditions::room_of(const UOp& comparison) {
-  UOp& room = rooms_[comparison.node()];
-  if (room) return room;
-  room = sub(comparison.src(1), comparison.src(0));
-  if (comparison.op() == Op::Less) room = add(room, -1);
-  return room;
+const UOp& Conditions::slack(const UOp& comparison) {
+  UOp& slack = slacks_[comparison.node()];
+  if (!slack) slack = slack_of(comparison);
+  return slack;
 }
 
 // What must hold for an access to be in range: an index is not negative, and below its axis's size.
@@ -102,7 +100,7 @@ const std::vector<UOp>& Conditions::below(const UOp& node) {
     for (const UOp& u : topological(from, is_filled ? is_closed : is_stage)) {
       if (u.op() == Op::Load)
         for (const UOp& e : below(u)) add_once(e, all);
-      if (compares_indices(u)) add_once(room_of(u), all);
+      if (compares_indices(u)) add_once(slack(u), all);
       if (is_stage(u) || (is_filled && is_closed(u) && !is_window(u))) work.push_back(u);
     }
   }
@@ -174,7 +172,7 @@ std::vector<UOp> Conditions::of_window(const Task& task) {
       const UOp condition = work.back();
       work.pop_back();
       if (condition.op() == Op::And) work.insert(work.end(), {condition.src(0), condition.src(1)});
-      if (compares_indices(condition)) all.push_back(room_of(condition));
+      if (compares_indices(condition)) all.push_back(slack(condition));
     }
   }
   return all;

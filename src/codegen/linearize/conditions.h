@@ -23,7 +23,7 @@ class Conditions {
   Conditions(LoopNest& nest, Prover& prover) : nest_(nest), prover_(prover) {}
 
   // What is not negative where a comparison of indices holds.
-  const UOp& room_of(const UOp& comparison);
+  const UOp& slack(const UOp& comparison);
   // The conditions of loads, and of comparisons of indices, that `node` is computed from; those
   // that the sizes alone prove are left out, and those of windows that a stage is filled with: its
   // loops would hold all that is made of the stage once for each edge of them.
@@ -61,7 +61,7 @@ class Conditions {
 
   LoopNest& nest_;
   Prover& prover_;
-  std::unordered_map<const Node*, UOp> rooms_;  // of a comparison of indices
+  std::unordered_map<const Node*, UOp> slacks_;  // of a comparison of indices
   std::unordered_map<const Node*, std::vector<UOp>> below_;
   std::unordered_map<const Node*, std::vector<UOp>> void_outside_;
   std::unordered_map<const Node*, TaskFacts> task_facts_;

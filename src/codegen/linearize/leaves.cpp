@@ -33,7 +33,7 @@ bool KernelLeaves::index_cast(const UOp& node, LinearId* out) {
 
 bool KernelLeaves::index_comparison(const UOp& node, LinearId* out) {
   if (!compares_indices(node)) return false;
-  const UOp e = conditions_.room_of(node);
+  const UOp e = conditions_.slack(node);
   const int64_t lanes = nest_.lanes_of(node);
   // Across lanes they are ranges of lanes, not vectors of 64-bit integers.
   if (lanes == 1 && !prover_.proven(e) && !prover_.impossible(e)) return false;

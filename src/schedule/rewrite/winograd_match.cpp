@@ -155,8 +155,7 @@ class Matcher {
     return std::ranges::all_of(conditions, [&](const UOp& c) {
       if (c.is_const()) return c.const_bits() != 0;
       if (c.op() != Op::Less && c.op() != Op::LessEqual) return false;
-      const UOp room = sub(c.src(1), c.src(0));
-      return prove_nonnegative(simplify_(c.op() == Op::Less ? add(room, -1) : room), inside);
+      return prove_nonnegative(simplify_(slack_of(c)), inside);
     });
   }
 
