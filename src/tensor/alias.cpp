@@ -8,7 +8,8 @@
 namespace tiny {
 
 Tensor detach(const Tensor& a) {
-  return a.with(make_alias(a.node(), AliasKind::Detached));
+  UOp node = make_alias(a.node(), AliasKind::Detached);
+  return a.cell()->owns_memory() ? a.detached(std::move(node)) : a.with(std::move(node));
 }
 
 Tensor recompute(const Tensor& a, std::span<const Tensor> kept) {

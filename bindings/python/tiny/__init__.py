@@ -13,19 +13,7 @@ import os as _os
 import threading as _threading
 
 from . import native
-
-
-class Error(RuntimeError):
-    """A call failed: `status` is the number in tiny.h, `name` its name, the text is the engine's."""
-
-    def __init__(self, status, message):
-        super().__init__(message or native.tiny_status_name(status))
-        self.status = status
-        self.name = native.tiny_status_name(status)
-
-    def __reduce__(self):
-        return type(self), (self.status, str(self))
-
+from ._error import Error
 
 native.tiny_set_error_class(Error)
 native.tiny_set_main_thread(_threading.main_thread().ident)

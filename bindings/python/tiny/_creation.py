@@ -18,7 +18,7 @@ FLOATS = (Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.FLOAT64)
 
 def spread(dims):
     """f(2, 3), f((2, 3)) and f(2) name dimensions alike."""
-    if len(dims) == 1 and not is_dimension(dims[0]):
+    if len(dims) == 1 and not is_dimension(dims[0]) and hasattr(dims[0], "__iter__"):
         dims = tuple(dims[0])
     for size in dims:
         if size is not None and not is_dimension(size):
@@ -61,6 +61,8 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
         nothing = 0.0 if Reading.tinygrad else []
         found = tensor(nothing if data is None else data, dtype, context)
         self._is_number = isinstance(data, (bool, int, float))
+        if Reading.tinygrad and found.dtype.is_float and not self._is_number:
+            self._is_fresh = True  # not computed yet, as tinygrad sees it
     made = finish(found, dtype, device)
     self.this = made.this
     self.context = made.context

@@ -10,5 +10,9 @@ class WrongArgument(ValueError, AssertionError):
     """A ValueError that programs written for tinygrad, where it is an assertion, catch as what they know."""
 
 
+class NoFit(TypeError, RuntimeError):
+    """A TypeError that programs written for PyTorch and tinygrad catch as what they know."""
+
+
 class NoFloat(TypeError, RuntimeError):
     """A TypeError that programs written for tinygrad catch as what they know."""
