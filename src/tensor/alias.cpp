@@ -4,12 +4,13 @@
 
 #include "shape/shape.h"
 #include "tensor/elementwise.h"
+#include "tensor/value.h"
 
 namespace tiny {
 
 Tensor detach(const Tensor& a) {
   UOp node = make_alias(a.node(), AliasKind::Detached);
-  return a.cell()->owns_memory() ? a.detached(std::move(node)) : a.with(std::move(node));
+  return has_value(a.cell()->node()) ? a.detached(std::move(node)) : a.with(std::move(node));
 }
 
 Tensor recompute(const Tensor& a, std::span<const Tensor> kept) {

@@ -7,7 +7,7 @@ from ._bound import sized
 from ._dimension import Dim, is_dimension, number
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
 from ._operands import dtype as dtype_of_name
-from ._reading import Reading
+from ._reading import NoSize, Reading
 from ._tensor import default_context, tensor
 from .methods import Dtype
 from .native import Tensor, Variable
@@ -22,8 +22,7 @@ def spread(dims):
         dims = tuple(dims[0])
     for size in dims:
         if size is not None and not is_dimension(size):
-            kind = RuntimeError if Reading.tinygrad else TypeError
-            raise kind(f"shape must be ints, or dimensions of runs; got {size!r}")
+            raise NoSize(f"shape must be ints, or dimensions of runs; got {size!r}")
     return list(dims)
 
 

@@ -35,5 +35,6 @@ class NoMemoryError(Error, MemoryError):
     """Memory that there is not."""
 
 
-_KINDS = {"TINY_ERROR_SHAPE": ShapeError, "TINY_ERROR_DTYPE": DTypeError, "TINY_ERROR_INDEX": PositionError,
-          "TINY_ERROR_OUT_OF_MEMORY": NoMemoryError}
+_KINDS = {"SHAPE": ShapeError, "DTYPE": DTypeError, "INDEX": PositionError, "OUT_OF_MEMORY": NoMemoryError}
+for _kind in (Error, *_KINDS.values()):
+    _kind.__module__ = "tiny"

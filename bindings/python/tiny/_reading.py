@@ -10,6 +10,10 @@ class WrongArgument(ValueError, AssertionError):
     """A ValueError that programs written for tinygrad, where it is an assertion, catch as what they know."""
 
 
+class NoSize(TypeError, ValueError, RuntimeError):
+    """What stands in the place of a size and is none; each library has its own name for that."""
+
+
 class NoFit(TypeError, RuntimeError):
     """A TypeError that programs written for PyTorch and tinygrad catch as what they know."""
 
