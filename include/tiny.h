@@ -213,7 +213,8 @@ TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
 /* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "deterministic" (1: results are the
    same bits with any number of threads, on one machine; not with "beam"), "debug" (0..7), "beam", "noopt", "spec",
-   "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load),
+   "viz" (1: see tiny_context_record), "cache" (0: no disk cache), "map_files" (0: files are read into memory, not
+   mapped; see tiny_model_load),
    "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and
    whose memory waits for the next ones; 268435456 if not set, and never more beside the
    buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others
@@ -636,6 +637,9 @@ TINY_API tiny_status tiny_conv(const tiny_tensor *x, const tiny_tensor *weight, 
    SAME.  `bias` may be NULL, `window` may be NULL. */
 TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
                                          const tiny_window *window, tiny_tensor **out);
+/* What lies in each window over the last axes of x, as many as the window has: out[.., o1, .., k1, ..] is
+   x[.., o1 * stride1 + k1 * dilation1, ..] for every window that fits, with zeros where it is padded.  A view. */
+TINY_API tiny_status tiny_windows(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
 /* The greatest value of each window over the last axes of x, as many as the window has, or with
    TINY_LAYOUT_CHANNELS_LAST those before the last.  Padding counts for nothing. */
 TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
@@ -680,8 +684,8 @@ TINY_API void tiny_report_release(tiny_report *report);
 /* ---- Looking inside --------------------------------------------------------------------------- */
 
 /* The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":[{"name",
-   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations","bytes","stores",
-   "buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
+   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations",
+   "bytes","stores","buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
 TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
 /* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted",
    "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":
@@ -697,6 +701,12 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
    for any thread, waits for nobody.  Since 0.3. */
 TINY_API tiny_status tiny_context_totals(tiny_context *context, int64_t *launches, double *operations, double *bytes,
                                          double *timed_seconds, int64_t *memory_used);
+
+/* With the option "viz" at 1, what the context has kept of its work, as JSON, for programs that show it: "graphs" that
+   were computed or compiled, with what each pass over them left; "kernels" as the scheduler made them, after each pass,
+   with the rules that fired, their loops and code; "programs", lists of kernels and their buffers; "traceEvents", when
+   what ran, in Chrome's format.  Unstable: what is in it changes with the engine.  A building call.  Since 0.3. */
+TINY_API tiny_status tiny_context_record(tiny_context *context, tiny_report **out);
 
 /* Nodes: the graph behind tensors, and of kernels, to look at and to build.  A node is an operation, an element type,
    an argument and sources, never changes, and is interned: equal fields are one node of a context.  Since 0.3. */
@@ -1022,11 +1032,13 @@ TINY_API void tiny_optimizer_release(tiny_optimizer *optimizer);
 TINY_API tiny_status tiny_optimizer_add(tiny_optimizer *optimizer, tiny_tensor *const *parameters, size_t count,
                                         int64_t *group);
 /* Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps";
-   of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
-   "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum",
-   "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state
-   keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of
-   compiled programs too; the others before the first step, which is made of them. */
+   of SGD "momentum", "dampening", "nesterov", "classic" (1: the momentum is that of steps, which had their rate, not of
+   gradients; 0 if nothing is set); of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
+   "momentum", "nesterov", "trust", "classic" (1 if nothing is set); of Muon "momentum", "nesterov", "ns_steps", and
+   "ns_a", "ns_b", "ns_c", the coefficients of these; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay",
+   "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state keeps an average of each parameter
+   over the steps.  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first
+   step, which is made of them. */
 TINY_API tiny_status tiny_optimizer_set(tiny_optimizer *optimizer, int64_t group, const char *name, double value);
 TINY_API tiny_status tiny_optimizer_get(const tiny_optimizer *optimizer, int64_t group, const char *name,
                                         double *value);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/build.h"
 #include "rules/constant_power.h"
+#include "tensor/corner.h"
 #include "tensor/create.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
@@ -138,7 +139,7 @@ Tensor sigmoid(const Tensor& a) {
   return reciprocal(add(number(e, 1), e));
 }
 Tensor relu(const Tensor& a) {
-  return maximum(a, number(a, 0));
+  return with_corner(maximum(a, number(a, 0)), Corner::Open);
 }
 Tensor sign(const Tensor& a) {
   const Tensor zero = number(a, 0);
@@ -256,6 +257,19 @@ Tensor maximum(const Tensor& a, const Tensor& b) {
 }
 Tensor minimum(const Tensor& a, const Tensor& b) {
   return apply(Op::Min, a, b);
+}
+Tensor with_corner(const Tensor& extremum, Corner corner) {
+  const UOp& node = extremum.node();
+  if (!node.dtype().is_float() || (node.op() != Op::Max && node.op() != Op::Min)) return extremum;
+  for (const size_t i : {size_t{1}, size_t{0}}) {
+    UOp number = node.src(i);
+    while (has(number.op(), kMovement) && !is_bound(number)) number = UOp(number.src(0));
+    if (!number.is_const()) continue;
+    const UOp bound = make_bound(node.src(i), corner);
+    return extremum.with(i == 1 ? elementwise(node.op(), {node.src(0), bound})
+                                : elementwise(node.op(), {bound, node.src(1)}));
+  }
+  return extremum;
 }
 Tensor bit_and(const Tensor& a, const Tensor& b) {
   return apply_bits(Op::And, a, b, "and", true);

@@ -1,10 +1,12 @@
 """Tensors made by the class: Tensor([1, 2]), Tensor.zeros(2, 3), Tensor.arange(4)."""
 
 import math
+import os
 
 from . import _tape, native
-from ._bound import sized
+from ._bound import Bound, sized
 from ._dimension import Dim, is_dimension, number
+from ._disk import OnDisk, is_disk, make, open_path
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
 from ._operands import dtype as dtype_of_name
 from ._reading import NoSize, Reading
@@ -37,6 +39,8 @@ def finish(made, dtype=None, device=None, requires_grad=None):
     check_device(device)
     if dtype is not None and dtype_of_name(dtype) != made.dtype:
         made = made.cast(dtype)
+    if Reading.tinygrad:
+        _tape.note(made)
     if requires_grad is not None:
         made.requires_grad = requires_grad
     return made
@@ -51,13 +55,18 @@ def _of_dimension(value):
 
 def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=None):
     """Of a number, nested lists, bytes, or a buffer such as NumPy's arrays, which is copied; None: no elements.
-    Floats become float32, integers int64; arrays keep their type."""
+    Floats become float32, integers int64; arrays keep their type.  Of a Path: what the file has, see tiny._disk."""
+    if isinstance(data, os.PathLike):
+        _of_file(self, data, device, dtype)
+        return
     if isinstance(data, Tensor):
         raise TypeError("Tensor(tensor): a tensor is one already; cast() gives it another dtype")
     if isinstance(data, (Dim, Variable)):
         found = _of_dimension(data)
     else:
         nothing = 0.0 if Reading.tinygrad else []
+        if type(data) is Bound and dtype is None and not -1 << 31 <= data < 1 << 31:
+            dtype = Dtype.INT64
         found = tensor(nothing if data is None else data, dtype, context)
         self._is_number = isinstance(data, (bool, int, float))
         if Reading.tinygrad and found.dtype.is_float and not self._is_number:
@@ -72,12 +81,22 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
         self.requires_grad = requires_grad
 
 
+def _of_file(self, path, device, dtype):
+    """Tensor(Path): the bytes of a file, on disk unless another device is said."""
+    made = open_path(path, None if dtype is None else dtype_of_name(dtype))
+    if device is not None and not is_disk(device):
+        made = made.to(device)
+    self.__dict__.update(made.__dict__)
+    if isinstance(made, OnDisk):
+        self.__class__ = OnDisk
+
+
 _EXACT = 1 << 53  # integers up to here are doubles, too
 
 
-def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context=None) -> Tensor:
+def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context=None, buffer=True) -> Tensor:
     """Every element `fill_value`, a number or a tensor of one: dtypes.default_float of a float, default_int of an integer,
-    unless `dtype` says otherwise."""
+    unless `dtype` says otherwise.  `buffer` changes nothing: what has to be in memory is the schedule's to decide."""
     sizes = spread((shape,))
     if isinstance(fill_value, Tensor):
         return finish(fill_value.reshape([1] * len(sizes)).expand(sizes).contiguous(), dtype, device, requires_grad)
@@ -90,18 +109,20 @@ def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context
     return finish(made, None, device, requires_grad)
 
 
-def zeros(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
+def zeros(*shape, dtype=None, device=None, requires_grad=None, buffer=True) -> Tensor:
     """Zeros, of dtypes.default_float if nothing else is said."""
     return full(spread(shape), 0.0, dtype, device, requires_grad)
 
 
-def ones(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
+def ones(*shape, dtype=None, device=None, requires_grad=None, buffer=True) -> Tensor:
     """Ones, of dtypes.default_float if nothing else is said."""
     return full(spread(shape), 1.0, dtype, device, requires_grad)
 
 
 def empty(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Of any elements: they are zeros."""
+    """Of any elements: they are zeros.  On "disk:PATH" the first ones of the file, which is made if it is not there."""
+    if is_disk(device):
+        return make(device, spread(shape), default_float() if dtype is None else dtype_of_name(dtype))
     return zeros(*shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 

@@ -915,6 +915,13 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_windows(
+        x: *const tiny_tensor,
+        window: *const tiny_window,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_max_pool(
         x: *const tiny_tensor,
         window: *const tiny_window,
@@ -1024,6 +1031,12 @@ extern "C" {
         bytes: *mut f64,
         timed_seconds: *mut f64,
         memory_used: *mut i64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_context_record(
+        context: *mut tiny_context,
+        out: *mut *mut tiny_report,
     ) -> tiny_status;
 }
 #[repr(C)]
