@@ -112,7 +112,7 @@ def _parts_of(key, context):
                              "tensor of the positions")
     parts = [_classified(part, context) for part in (key if isinstance(key, tuple) else (key,))]
     if sum(part is Ellipsis for part in parts) > 1:
-        raise IndexError("one ellipsis at most")
+        raise IndexError("a single ellipsis at most is wanted")
     return parts
 
 
@@ -131,7 +131,7 @@ class _Cut:
         self.source, self.shape = source, source.shape
         used = sum(map(_axes_of, parts))
         if used > len(self.shape):
-            raise IndexError(f"{used} indices for shape {list(self.shape)}")
+            raise IndexError(f"too many indices: {used} for shape {list(self.shape)}")
         self.begin, self.end, self.step = [], [], []
         self.kept = []  # of each axis of the view the axis that it was; None of a new one
         self.places = []  # (axis of the view, positions)
@@ -174,7 +174,7 @@ class _Cut:
         size = self.shape[axis]
         if isinstance(at, int) and isinstance(size, int):
             if not -size <= at < size:
-                raise IndexError(f"index {at} of axis {axis}, which has size {size}")
+                raise IndexError(f"index {at} is out of bounds of axis {axis}, which has size {size}")
             at %= size
         elif isinstance(at, int) and at < 0:
             at = at + size
