@@ -1382,7 +1382,7 @@ TINY_API tiny_status tiny_export_onnx(tiny_tensor *const *inputs, size_t input_c
 
 typedef struct tiny_variable tiny_variable; /* a size from a range, given anew to every run */
 
-/* A whole number from `min` to `max`, 1 <= min < max; `name` is for messages, and tells it from a program's other
+/* A whole number from `min` to `max`, 0 <= min < max; `name` is for messages, and tells it from a program's other
    variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts. */
 TINY_API tiny_status tiny_variable_create(tiny_context *context, const char *name, int64_t min, int64_t max,
                                           tiny_variable **out);

@@ -37,13 +37,14 @@ bool has_value(const UOp& node) {
 
 namespace {
 
-// What to compute so that the cell's elements are in memory, row-major.
+// What to compute so that the cell's elements are in memory, row-major.  A constant's node is
+// everyone's: it never names memory, which could be written to.
 UOp whole_value(const UOp& node) {
   UOp base = node;
   while (base.op() == Op::Reshape) base = UOp(base.src(0));
   const bool other_order =
       has(base.op(), kMovement) && base.op() != Op::Pad && !repeats_elements(base);
-  return other_order ? node.graph().make(Op::Contiguous, {node}) : node;
+  return other_order || base.is_const() ? node.graph().make(Op::Contiguous, {node}) : node;
 }
 
 // Lets the cell name the memory that holds its computed value.

@@ -45,7 +45,7 @@ from ._data import from_blob, meshgrid  # noqa: E402,F401
 
 from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
 from . import _elementwise, _arrangement, _running, _places, _matrices, _resizing  # noqa: E402,F401
-from . import _variables  # noqa: E402,F401  Variable's
+from . import _sharding, _variables  # noqa: E402,F401  Tensor.shard, Variable
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401

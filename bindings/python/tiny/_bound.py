@@ -82,7 +82,7 @@ def _calculated(function):
     def forwards(self, other):
         if isinstance(other, (Dim, Variable)):
             return function(self.dim, other)
-        value = function(int(self), other)
+        value = function(int(self), int(other) if isinstance(other, int) else other)
         if type(value) is not int or not isinstance(other, int):
             return value
         return _of(value, function(self.dim, other.dim if isinstance(other, Bound) else int(other)), self, other)
@@ -90,7 +90,7 @@ def _calculated(function):
     def backwards(self, other):
         if isinstance(other, (Dim, Variable)):
             return function(other, self.dim)
-        value = function(other, int(self))
+        value = function(int(other) if isinstance(other, int) else other, int(self))
         return _of(value, function(int(other), self.dim), self) if type(value) is int else value
     return forwards, backwards
 

@@ -146,10 +146,10 @@ class InputItself:
         self.at = at
 
 
-def placeholder(tensor):
+def placeholder(tensor, by_value):
     """(the input of a program, what the function gets for it): another tensor, which it may assign to."""
     context = tensor.context
-    dims = [size.dim if type(size) is Bound else size for size in tensor.shape]
+    dims = [size.dim if type(size) is Bound and not by_value else size for size in tensor.shape]
     entry = context.input(tensor.dtype, dims)
     given = native.tiny_detach(entry)
     given.context = context
@@ -159,9 +159,10 @@ def placeholder(tensor):
     return entry, given
 
 
-def described(tensor):
+def described(tensor, by_value):
     """What tells tensors apart that need programs of their own."""
-    return int(tensor.dtype), tuple(_dimension_of(size) for size in tensor.shape)
+    sizes = tensor.shape
+    return int(tensor.dtype), tuple(map(int, sizes) if by_value else map(_dimension_of, sizes))
 
 
 def _dimension_of(size):

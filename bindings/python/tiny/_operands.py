@@ -1,9 +1,10 @@
 """What the generated methods do to arguments before the raw function sees them, and to results."""
 
 from . import _tape, native
+from ._bound import carry
 from ._dimension import Dim, is_dimension, number
 from ._dtype import of
-from ._bound import carry
+from ._reading import Reading
 
 
 def whole(call):
@@ -18,7 +19,10 @@ def made(source, result, *operands):
         result.context = source.context
         if "_dims" in source.__dict__ and operands:
             carry(source, result)
-    if operands:
+    if Reading.tinygrad:
+        if type(result) is native.Tensor:
+            _tape.note(result)
+    elif operands:
         _tape.trace(result, operands)
     return result
 

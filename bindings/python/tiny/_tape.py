@@ -8,7 +8,6 @@ is marked with CUT, so that a gradient that would lack a part is an error, never
 import weakref
 
 from . import native
-from ._reading import Reading
 
 CUT = object()  # among leaves: the graph ends at a value that was computed
 _NONE = frozenset()
@@ -57,9 +56,6 @@ def living():
 
 def trace(result, operands):
     """Notes for a result what its operands were built of; only floats have gradients."""
-    if Reading.tinygrad:
-        note(result)
-        return
     if native.Tensor.no_grad:
         return
     found = _NONE

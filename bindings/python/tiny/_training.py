@@ -92,8 +92,7 @@ def _upstream(self, given):
     if given is None:
         return [self.ones_like()] if self.shape else []
     if Reading.tinygrad and given.shape != self.shape:
-        given = given.expand(self.shape) if given.numel == 1 else given
-        given = given.reshape(self.shape)
+        given = given.reshape([]).expand(self.shape) if given.numel == 1 else given.reshape(self.shape)
     return [given]
 
 
@@ -175,11 +174,18 @@ _plain_assign = Tensor.assign
 def _assign(self, value) -> Tensor:
     """From now on this, and every tensor that shares its elements, has `value` there, which broadcasts; what was built
     of it before keeps the old elements.  Written when work runs that needs it."""
+    if Reading.tinygrad and isinstance(value, Tensor) and value.dtype != self.dtype and not value.__dict__.get("_is_number"):
+        raise RuntimeError(f"assign dtype mismatch: {value.dtype!r} to a tensor of {self.dtype!r}; cast() it")
     if _tape.State.capture is not None:
         _tape.State.capture.before_write(self)
     _plain_assign(self, value)
     self._has_memory = True
     _tape.written(self)
+    return self
+
+
+def _contiguous_backward(self) -> Tensor:
+    """This.  Where a gradient is stored, and whether, is the schedule's to decide."""
     return self
 
 
@@ -259,6 +265,7 @@ Tensor.backward = _backward
 Tensor.gradient = _gradient
 Tensor.realize = _realize
 Tensor.assign = _assign
+Tensor.contiguous_backward = _contiguous_backward
 Tensor.train = staticmethod(train)
 Tensor.inference_mode = staticmethod(inference_mode)
 Optimizer.add, Optimizer.step = _add, _step

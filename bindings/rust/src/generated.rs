@@ -3093,7 +3093,7 @@ impl Variable {
         &self.context
     }
 
-    /// A whole number from `min` to `max`, 1 \<= min \< max; `name` is for messages, and tells it from a program's other variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts.
+    /// A whole number from `min` to `max`, 0 \<= min \< max; `name` is for messages, and tells it from a program's other variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts.
     pub fn create(context: &Context, name: &str, min: i64, max: i64) -> Result<Variable> {
         let name = c_text(Some(name))?;
         let mut out = ptr::null_mut();
