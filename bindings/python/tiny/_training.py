@@ -269,5 +269,5 @@ Tensor.contiguous_backward = _contiguous_backward
 Tensor.train = staticmethod(train)
 Tensor.inference_mode = staticmethod(inference_mode)
 Optimizer.add, Optimizer.step = _add, _step
-for _name in ("read", "data", "numpy", "tolist", "memoryview", "__dlpack__"):
+for _name in ("read", "data_ptr", "numpy", "tolist", "memoryview", "__dlpack__"):
     setattr(Tensor, _name, _reading(_name))

@@ -33,6 +33,16 @@ def _memoryview(self) -> memoryview:
     return content.cast(kind.fmt) if 0 in shape else content.cast(kind.fmt, shape)  # it has no empty shapes
 
 
+def _data(self) -> memoryview:
+    """memoryview()."""
+    return self.memoryview()
+
+
+def _data_ptr(self) -> int:
+    """The address of the elements in the tensor's own memory, computed now; see tiny_tensor_data."""
+    return native.tiny_tensor_data(self)
+
+
 def _bfloat16_of_numpy():
     """ml_dtypes' type, or None without that package."""
     try:
@@ -305,8 +315,8 @@ for _name, _function in (("__bool__", _bool), ("__len__", _length), ("__iter__",
                          ("__repr__", _repr), ("__dlpack__", _dlpack), ("__array__", _array),
                          ("__array_ufunc__", _array_ufunc), ("__reduce_ex__", _reduce), ("__deepcopy__", _deepcopy),
                          ("__copy__", lambda self: self.reshape(list(self.shape))),
-                         ("memoryview", _memoryview), ("numpy", _numpy), ("tolist", _tolist), ("item", _item),
-                         ("clone", _clone), ("__float__", lambda self: float(self.item())),
+                         ("memoryview", _memoryview), ("data", _data), ("data_ptr", _data_ptr), ("numpy", _numpy),
+                         ("tolist", _tolist), ("item", _item), ("clone", _clone), ("__float__", lambda self: float(self.item())),
                          ("__int__", lambda self: int(self.item())), ("__complex__", lambda self: complex(self.item())),
                          ("__pos__", lambda self: self),
                          ("__divmod__", lambda self, other: (self // other, self % other)),
