@@ -289,7 +289,7 @@ def scaled_dot_product_attention(self, key, value, attn_mask=None, dropout_p=0.0
 
 # ---- Windows
 
-def sides_ofsides_of_padding(padding, axes):
+def sides_of_padding(padding, axes):
     """[(before, after)] of each axis, of one number, one for each axis, or pairs in one list, the last axis first."""
     padding = [padding] * axes if isinstance(padding, int) else list(padding)
     if len(padding) == axes:
