@@ -213,7 +213,8 @@ TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
 /* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "deterministic" (1: results are the
    same bits with any number of threads, on one machine; not with "beam"), "debug" (0..7), "beam", "noopt", "spec",
-   "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load),
+   "viz" (1: see tiny_context_record), "cache" (0: no disk cache), "map_files" (0: files are read into memory, not
+   mapped; see tiny_model_load),
    "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and
    whose memory waits for the next ones; 268435456 if not set, and never more beside the
    buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others
@@ -683,8 +684,8 @@ TINY_API void tiny_report_release(tiny_report *report);
 /* ---- Looking inside --------------------------------------------------------------------------- */
 
 /* The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":[{"name",
-   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations","bytes","stores",
-   "buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
+   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations",
+   "bytes","stores","buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
 TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
 /* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted",
    "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":
@@ -700,6 +701,12 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
    for any thread, waits for nobody.  Since 0.3. */
 TINY_API tiny_status tiny_context_totals(tiny_context *context, int64_t *launches, double *operations, double *bytes,
                                          double *timed_seconds, int64_t *memory_used);
+
+/* With the option "viz" at 1, what the context has kept of its work, as JSON, for programs that show it: "graphs" that
+   were computed or compiled, with what each pass over them left; "kernels" as the scheduler made them, after each pass,
+   with the rules that fired, their loops and code; "programs", lists of kernels and their buffers; "traceEvents", when
+   what ran, in Chrome's format.  Unstable: what is in it changes with the engine.  A building call.  Since 0.3. */
+TINY_API tiny_status tiny_context_record(tiny_context *context, tiny_report **out);
 
 /* Nodes: the graph behind tensors, and of kernels, to look at and to build.  A node is an operation, an element type,
    an argument and sources, never changes, and is interned: equal fields are one node of a context.  Since 0.3. */

@@ -3,6 +3,7 @@
 
 #include "autograd/rule_functions.h"
 #include "ir/build.h"
+#include "shape/bound.h"
 #include "shape/movement_axis.h"
 #include "tensor/movement.h"
 
@@ -107,7 +108,7 @@ void of_pow(Step& step) {
 // What an extremum's source gets of its slope where it is equal to the other one.
 static double share_of_equal(const UOp& other) {
   if (!is_bound(other)) return 0.5;
-  return alias_kind(other) == AliasKind::ClosedBound ? 1 : 0;
+  return corner_of(other) == Corner::Closed ? 1 : 0;
 }
 
 // To the one that it is; of equals half to each, but for bounds: relu's slope at 0 is 0, and clip's

@@ -5,6 +5,7 @@
 #include "ir/node_map.h"
 #include "schedule/scans.h"
 #include "schedule/schedule.h"
+#include "shape/bound.h"
 #include "shape/shape.h"
 
 namespace tiny {

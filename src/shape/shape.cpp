@@ -513,12 +513,6 @@ AliasKind alias_kind(const UOp& node) {
   return static_cast<AliasKind>(node.ints().front());
 }
 
-bool is_bound(const UOp& node) {
-  if (node.op() != Op::Alias) return false;
-  const AliasKind kind = alias_kind(node);
-  return kind == AliasKind::OpenBound || kind == AliasKind::ClosedBound;
-}
-
 UOp make_iota(Graph& graph, const Dim& count, DType dtype) {
   return graph.make(Op::Iota, {count.uop(graph)}, {}, dtype);
 }

@@ -117,13 +117,9 @@ enum class AliasKind : uint8_t {
   Detached,    // no gradient goes through it
   Recomputed,  // its gradient computes again what it is made of, from the sources behind the value
   Later,       // read when the sources behind the value have been stored
-  // A number that an extremum is kept at; what is equal to it has
-  OpenBound,    // no slope, as what is beyond
-  ClosedBound,  // its slope, as what is within
 };
 UOp make_alias(const UOp& x, AliasKind kind, std::span<const UOp> others = {});
 AliasKind alias_kind(const UOp& node);
-bool is_bound(const UOp& node);
 UOp make_iota(Graph& graph, const Dim& count, DType dtype);
 UOp make_reduce(const UOp& x, Op op, const Ints& axes);  // keeps the axes, with size 1
 UOp make_gather(const UOp& data, const UOp& index, int64_t axis);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tensor/corner.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
 #include "tensor/movement.h"

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/build.h"
 #include "rules/constant_power.h"
+#include "tensor/corner.h"
 #include "tensor/create.h"
 #include "tensor/movement.h"
 #include "tensor/promotion.h"
@@ -264,8 +265,7 @@ Tensor with_corner(const Tensor& extremum, Corner corner) {
     UOp number = node.src(i);
     while (has(number.op(), kMovement) && !is_bound(number)) number = UOp(number.src(0));
     if (!number.is_const()) continue;
-    const auto kind = corner == Corner::Open ? AliasKind::OpenBound : AliasKind::ClosedBound;
-    const UOp bound = make_alias(node.src(i), kind);
+    const UOp bound = make_bound(node.src(i), corner);
     return extremum.with(i == 1 ? elementwise(node.op(), {node.src(0), bound})
                                 : elementwise(node.op(), {bound, node.src(1)}));
   }

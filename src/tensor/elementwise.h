@@ -38,9 +38,6 @@ Tensor trunc_mod(const Tensor& a, const Tensor& b);  // the sign of the dividend
 Tensor pow(const Tensor& a, const Tensor& b);        // integers wrap
 Tensor maximum(const Tensor& a, const Tensor& b);    // NaN if either is NaN
 Tensor minimum(const Tensor& a, const Tensor& b);
-// The slope of an extremum where it meets a number, which is half otherwise; of floats.
-enum class Corner : uint8_t { Open, Closed };  // none; whole
-Tensor with_corner(const Tensor& extremum, Corner corner);
 Tensor bit_and(const Tensor& a, const Tensor& b);  // logical on bool
 Tensor bit_or(const Tensor& a, const Tensor& b);
 Tensor bit_xor(const Tensor& a, const Tensor& b);

@@ -14,9 +14,6 @@ namespace tiny {
 
 namespace {
 
-// Levels up to which the walk is written out; a longer one is a loop.
-constexpr int64_t kLevelsWritten = 8;
-
 template <class T>
 Tensor table(const Tensor& x, DType dtype, std::span<const T> values) {
   const auto count = static_cast<int64_t>(values.size());
@@ -156,14 +153,14 @@ Tensor forest_leaves(const Tensor& x, const Forest& forest) {
   const Dim rows = x.shape()[0];
   Tensor node = expand(unsqueeze(table<int64_t>(x, kInt64, roots), {0}),
                        {rows, static_cast<int64_t>(roots.size())});
-  if (levels > kLevelsWritten)
-    return recur(x.context_ref(),
+  // Written out, the levels would become one kernel that walks one row after the other.
+  if (levels > 0)
+    node = recur(x.context_ref(),
                  {.steps = levels, .sequences = {}, .state = {node}, .is_backwards = {}},
                  [&](const RecurrenceStep& s) {
                    return RecurrenceResult{{}, {next_nodes(x, tables, s.state[0])}};
                  })
-        .state[0];
-  for (int64_t i = 0; i < levels; ++i) node = next_nodes(x, tables, node);
+               .state[0];
   return node;
 }
 

@@ -39,7 +39,7 @@ class Trees : public ::testing::Test {
 };
 
 TEST_F(Trees, LeadRowsToTheirLeaves) {
-  for (const int levels : {3, 12}) {  // written out, and a loop
+  for (const int levels : {3, 12}) {
     const Tensor x = floats(context_, {-1, 1.5, 0, 100}, {4, 1});
     EXPECT_EQ(ints_of(forest_leaves(x, chain(levels))), (Ints{1, 5, 1, 2 * levels}));
   }

@@ -13,19 +13,7 @@ import os as _os
 import threading as _threading
 
 from . import native
-
-
-class Error(RuntimeError):
-    """A call failed: `status` is the number in tiny.h, `name` its name, the text is the engine's."""
-
-    def __init__(self, status, message):
-        super().__init__(message or native.tiny_status_name(status))
-        self.status = status
-        self.name = native.tiny_status_name(status)
-
-    def __reduce__(self):
-        return type(self), (self.status, str(self))
-
+from ._errors import Error  # noqa: F401
 
 native.tiny_set_error_class(Error)
 native.tiny_set_main_thread(_threading.main_thread().ident)
@@ -44,8 +32,9 @@ from ._tensor import (  # noqa: E402,F401  operators
 from ._data import from_blob, meshgrid  # noqa: E402,F401
 
 from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
-from . import _elementwise, _arrangement, _running, _places, _matrices, _resizing  # noqa: E402,F401
 from . import _sharding, _variables  # noqa: E402,F401  Tensor.shard, Variable
+from . import _elementwise, _arrangement, _running, _places, _matrices  # noqa: E402,F401
+from . import _decompositions, _hashing, _resizing  # noqa: E402,F401
 from . import nn  # noqa: E402,F401
 from ._jit import JitError, TinyJit, function  # noqa: E402,F401
 from . import helpers  # noqa: E402,F401

@@ -105,7 +105,13 @@ class Program:
         self.shapes = {}  # of outputs that depend on variables: number: dimensions
         self._known = {}  # names of variables
 
+    def free_intermediates(self):
+        """Lets go of the memory between kernels; the next call takes it again."""
+        self.run = None
+
     def __call__(self, tensors, bindings):
+        if self.run is None:
+            self.run, self._known = Run.create(self.compiled), {}
         run = self.run
         for i, tensor in enumerate(tensors):
             run.set_input(i, tensor)

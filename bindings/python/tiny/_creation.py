@@ -4,7 +4,7 @@ import math
 import os
 
 from . import _tape, native
-from ._bound import sized
+from ._bound import Bound, sized
 from ._dimension import Dim, is_dimension, number
 from ._disk import OnDisk, is_disk, make, open_path
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
@@ -66,6 +66,8 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
         found = _of_dimension(data)
     else:
         nothing = 0.0 if Reading.tinygrad else []
+        if type(data) is Bound and dtype is None and not -1 << 31 <= data < 1 << 31:
+            dtype = Dtype.INT64
         found = tensor(nothing if data is None else data, dtype, context)
         self._is_number = isinstance(data, (bool, int, float))
     made = finish(found, dtype, device)
@@ -91,9 +93,9 @@ def _of_file(self, path, device, dtype):
 _EXACT = 1 << 53  # integers up to here are doubles, too
 
 
-def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context=None) -> Tensor:
+def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context=None, buffer=True) -> Tensor:
     """Every element `fill_value`, a number or a tensor of one: dtypes.default_float of a float, default_int of an integer,
-    unless `dtype` says otherwise."""
+    unless `dtype` says otherwise.  `buffer` changes nothing: what has to be in memory is the schedule's to decide."""
     sizes = spread((shape,))
     if isinstance(fill_value, Tensor):
         return finish(fill_value.reshape([1] * len(sizes)).expand(sizes).contiguous(), dtype, device, requires_grad)
@@ -106,12 +108,12 @@ def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context
     return finish(made, None, device, requires_grad)
 
 
-def zeros(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
+def zeros(*shape, dtype=None, device=None, requires_grad=None, buffer=True) -> Tensor:
     """Zeros, of dtypes.default_float if nothing else is said."""
     return full(spread(shape), 0.0, dtype, device, requires_grad)
 
 
-def ones(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
+def ones(*shape, dtype=None, device=None, requires_grad=None, buffer=True) -> Tensor:
     """Ones, of dtypes.default_float if nothing else is said."""
     return full(spread(shape), 1.0, dtype, device, requires_grad)
 

@@ -161,9 +161,22 @@ def element_size(self) -> int:
     return dtype_size(self.dtype)
 
 
-def nbytes(self) -> int:
+class Count(int):
+    """A number that is also given when it is called: x.numel as in tiny, x.numel() as in PyTorch."""
+
+    def __call__(self) -> int:
+        return int(self)
+
+
+def _numel(self) -> Count:
+    """How many elements it has."""
+    count = _count_of(self)
+    return Count(count) if type(count) is int else count
+
+
+def _nbytes(self) -> Count:
     """Bytes of all elements."""
-    return self.numel * dtype_size(self.dtype)
+    return Count(_count_of(self) * dtype_size(self.dtype))
 
 
 def to(self, device) -> Tensor:
@@ -307,7 +320,8 @@ def conv2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, d
         self, weight = self.cast(dtype), weight.cast(dtype)
         bias = None if bias is None else bias.cast(dtype)
     axes = weight.rank - 2
-    return self.conv(weight, bias, groups=groups, strides=stride, dilations=dilation, padding=sides_of_padding(padding, axes))
+    return self.conv(weight, bias, groups=groups, strides=stride, dilations=dilation,
+                     padding=sides_of_padding(padding, axes))
 
 
 def conv_transpose2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, output_padding=0) -> Tensor:
@@ -362,6 +376,15 @@ def _loss(name):
     setattr(Tensor, name, loss)
 
 
+def cross_entropy(self, Y, *arguments, **keywords) -> Tensor:
+    """Cross entropy of logits [batch, classes, ..], or [classes] of one, with targets that are classes, or probabilities
+    in the logits' shape.  See tiny_cross_entropy."""
+    if self.ndim != 1:
+        return _cross_entropy(self, Y, *arguments, **keywords)
+    made = _cross_entropy(self.unsqueeze(0), Y.unsqueeze(0), *arguments, **keywords)
+    return made.reshape([])
+
+
 def sparse_categorical_crossentropy(self, Y, ignore_index=-1, label_smoothing=0.0, reduction="mean") -> Tensor:
     """Cross entropy of logits along the last axis, with classes for targets."""
     logits = self.reshape([-1, self.shape[-1]])
@@ -392,13 +415,16 @@ for _name in ("argmax", "argmin"):
 for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
               "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "ctc_loss"):
     _loss(_name)
+_cross_entropy = Tensor.cross_entropy
 _unary_functions()
-for _function in (var, std, var_mean, std_mean, clip, gelu, gather, one_hot, linear, sequential, layernorm,
-                  batchnorm, masked_fill, size, element_size, nbytes, to, scaled_dot_product_attention, conv2d,
+for _function in (cross_entropy, var, std, var_mean, std_mean, clip, gelu, gather, one_hot, linear, sequential, layernorm,
+                  batchnorm, masked_fill, size, element_size, to, scaled_dot_product_attention, conv2d,
                   softmin, normalize, conv_transpose2d, max_pool2d, avg_pool2d, sparse_categorical_crossentropy, binary_crossentropy,
                   binary_crossentropy_logits):
     setattr(Tensor, _function.__name__, _function)
 Tensor.clamp = clip
+_count_of = Tensor.numel.fget
+Tensor.numel, Tensor.nbytes = property(_numel), property(_nbytes)
 Tensor.dot = Tensor.matmul
 for _name, _dtype in (("float", Dtype.FLOAT32), ("half", Dtype.FLOAT16), ("int", Dtype.INT32), ("long", Dtype.INT64),
                       ("short", Dtype.INT16), ("double", Dtype.FLOAT64), ("bool", Dtype.BOOL)):

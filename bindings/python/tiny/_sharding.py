@@ -7,7 +7,7 @@ from .native import Tensor
 
 
 def _shard(self, devices, axis=None) -> Tensor:
-    """Spread over devices, along an axis, or a copy for each: it is this tensor, which all of them reach."""
+    """From now on it is spread over devices, along an axis, or each has a copy: it stays where all of them reach it."""
     devices = (devices,) if isinstance(devices, str) else tuple(devices)
     if not devices:
         raise ValueError("shard: no devices")
@@ -20,6 +20,11 @@ def _shard(self, devices, axis=None) -> Tensor:
     return self
 
 
+def _sharded(self, devices, axis=None) -> Tensor:
+    """Spread over devices, along an axis, or a copy for each: the same value, which all of them reach."""
+    return _shard(self, devices, axis).contiguous()
+
+
 def _shard_like(self, other) -> Tensor:
     """Spread as another tensor is."""
     if not isinstance(other, Tensor):
@@ -27,5 +32,5 @@ def _shard_like(self, other) -> Tensor:
     return self
 
 
-Tensor.shard = Tensor.shard_ = _shard
+Tensor.shard, Tensor.shard_ = _sharded, _shard
 Tensor.shard_like = _shard_like

@@ -39,13 +39,17 @@ def change_default(option, value):
 def _drop_default():
     """At exit: what a context tells at its end (DEBUG=2, PROFILE=1) it tells when it is released."""
     global _default
+    viz = os.environ.get("VIZ", "")
+    if _default is not None and viz.isdecimal() and int(viz) > 0 and "TINY_VIZ" not in os.environ:
+        from . import viz
+        viz.at_exit()
     _default = None
 
 
 atexit.register(_drop_default)
 
 # DEBUG=2, NOOPT=1, ..: the names that people know from elsewhere, where TINY_* does not speak.
-_BARE_NAMES = ("DEBUG", "BEAM", "NOOPT", "GRAPH", "GRAPHUOPS", "PROFILE", "TRACK_MATCH_STATS")
+_BARE_NAMES = ("DEBUG", "BEAM", "NOOPT", "GRAPH", "GRAPHUOPS", "PROFILE", "TRACK_MATCH_STATS", "VIZ")
 
 
 def _set_bare_names(settings):

@@ -1033,6 +1033,12 @@ extern "C" {
         memory_used: *mut i64,
     ) -> tiny_status;
 }
+extern "C" {
+    pub fn tiny_context_record(
+        context: *mut tiny_context,
+        out: *mut *mut tiny_report,
+    ) -> tiny_status;
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct tiny_node {
