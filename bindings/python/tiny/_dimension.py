@@ -5,7 +5,6 @@ import operator
 from . import native
 from .native import Variable
 
-_RANK_MAX = 16  # TINY_RANK_MAX
 _DIM_MAX = 1 << 40  # sizes and positions are not beyond; what is stands for a dimension
 
 
@@ -57,12 +56,6 @@ def number(value):
 def dim(context, value):
     """A number of tiny.h's: a size as it is, what stands for a dimension as a Dim."""
     return Dim(context, value) if value < -_DIM_MAX else value
-
-
-def shape(tensor):
-    """The sizes of the axes; one that depends on variables is a Dim."""
-    sizes, _ = native.tiny_tensor_shape(tensor, _RANK_MAX)
-    return sizes if min(sizes, default=0) >= 0 else tuple(dim(tensor.context, size) for size in sizes)
 
 
 def _calculated(function):
