@@ -921,6 +921,11 @@ TINY_API tiny_status tiny_gradient(tiny_tensor *const *losses, size_t loss_count
                                    size_t wrt_count, tiny_tensor *const *upstream, size_t upstream_count,
                                    tiny_flags flags, tiny_tensor **gradients, size_t count);
 
+/* Which of `others` the tensor is made of, those that gradients do not reach among them: their positions in `others`, in
+   order; writes min(found, capacity), and `found` gets how many there are.  Since 0.3. */
+TINY_API tiny_status tiny_made_of(const tiny_tensor *tensor, tiny_tensor *const *others, size_t other_count,
+                                  int64_t *positions, size_t capacity, size_t *found);
+
 /* The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`. */
 TINY_API tiny_status tiny_detach(const tiny_tensor *a, tiny_tensor **out);
 /* The same value, whose gradient computes again what it is made of: between the forward and the backward pass only the

@@ -177,6 +177,7 @@ def class_stub(kind, typed, special):
     rows = {} if name == "Context" or not kind.__module__.endswith("native") else {"context": "context: Context"}
     if name == "Tensor":
         rows["training"] = "training: bool"
+        rows["no_grad"] = "no_grad: bool"
     for member, value in vars(kind).items():
         if member in special:
             rows[member] = special[member]

@@ -3,14 +3,21 @@
    Tensors, floats and ints are dealt with here, without a frame of Python's; for anything else the
    package's functions are called (tiny_set_hooks). */
 
-static struct {
-  PyObject *operand;   /* (source, value): a tensor of what is no tensor, float or int */
-  PyObject *operator_; /* (name, left, right) where one is no tensor, float or int */
-  PyObject *numbers;   /* (value): the list of integers of what is no list and no tuple */
-  PyObject *number;    /* (value): the integer that stands for a dimension */
-  PyObject *dimension; /* (context, number): what stands for a dimension */
-} hooks;
-static PyObject *name_leaves, *name_requires_grad, *name_context;
+#define HOOKS(HOOK)                                                                       \
+  HOOK(operand)   /* (source, value): a tensor of what is no tensor, float or int */      \
+  HOOK(operator)  /* (name, left, right) where one is no tensor, float or int */          \
+  HOOK(numbers)   /* (value): the list of integers of what is no list and no tuple */     \
+  HOOK(number)    /* (value): the integer that stands for a dimension */                  \
+  HOOK(dimension) /* (context, number): what stands for a dimension */                    \
+  HOOK(carry)     /* (source, result): one of the same shape remembers `_dims`, too */    \
+  HOOK(note)      /* (result): its gradient may be asked for, as tinygrad reads calls */  \
+  HOOK(reading)   /* the class whose attribute `tinygrad` says whether calls are so read */
+#define HOOK(NAME) hook_##NAME,
+enum { HOOKS(HOOK) hook_count };
+#undef HOOK
+static PyObject *hooks[hook_count];
+static PyObject *name_leaves, *name_requires_grad, *name_context, *name_dims, *name_tinygrad,
+    *name_no_grad;
 
 /* What a call has left: -1, an exception is set.  A signal's handler may have raised meanwhile. */
 static int check_status(tiny_status status) {
@@ -60,19 +67,42 @@ static int join_leaves(PyObject **leaves, PyObject *operand) {
   return both == NULL ? -1 : 0;
 }
 
+/* Whether an attribute is true; -1: an exception is set. */
+static int is_set(PyObject *object, PyObject *name) {
+  PyObject *value = PyObject_GetAttr(object, name);
+  const int is_true = value == NULL ? -1 : value == Py_False ? 0 : PyObject_IsTrue(value);
+  Py_XDECREF(value);
+  return is_true;
+}
+
+static int call_hook(int hook, PyObject *first, PyObject *second) {
+  PyObject *result = PyObject_CallFunctionObjArgs(hooks[hook], first, second, NULL);
+  Py_XDECREF(result);
+  return result == NULL ? -1 : 0;
+}
+
 /* Notes for a result what its operands were built of; only floats have gradients. */
 static int trace(PyObject *result, PyObject *const *operands, Py_ssize_t count) {
   PyObject *leaves = NULL;
   tiny_dtype dtype = 0;
-  int failed = 0;
+  int failed = 0, all = is_set(hooks[hook_reading], name_tinygrad);
+  if (all != 0) return all < 0 ? -1 : call_hook(hook_note, result, NULL);
   for (Py_ssize_t i = 0; i < count && !failed; ++i) failed = join_leaves(&leaves, operands[i]);
   if (!failed && leaves != NULL) {
+    const int none = is_set((PyObject *)types[kind_tiny_tensor], name_no_grad);
     tiny_tensor_dtype((tiny_tensor *)pointer_of(result), &dtype);
-    if (dtype >= TINY_FLOAT16 && dtype <= TINY_FLOAT64)
+    failed = none < 0 ? -1 : 0;
+    if (none == 0 && dtype >= TINY_FLOAT16 && dtype <= TINY_FLOAT64)
       failed = PyObject_SetAttr(result, name_leaves, leaves);
   }
   Py_XDECREF(leaves);
   return failed;
+}
+
+/* What a tensor remembers of sizes that follow from variables with values (_bound.py); borrowed. */
+static PyObject *dims_of(PyObject *tensor) {
+  PyObject *dict = is_handle(kind_tiny_tensor, tensor) ? ((handle *)tensor)->dict : NULL;
+  return dict == NULL ? NULL : PyDict_GetItemWithError(dict, name_dims);
 }
 
 /* ---- Operands and results ---- */
@@ -96,7 +126,7 @@ static PyObject *operand_of(PyObject *source, PyObject *value) {
   if (is_handle(kind_tiny_tensor, value) || value == Py_None) return Py_NewRef(value);
   if (PyLong_CheckExact(value)) integer = PyLong_AsLongLongAndOverflow(value, &overflows);
   if ((!PyFloat_CheckExact(value) && !PyLong_CheckExact(value)) || overflows)
-    return PyObject_CallFunctionObjArgs(hooks.operand, source, value, NULL);
+    return PyObject_CallFunctionObjArgs(hooks[hook_operand], source, value, NULL);
   context = context_of(source);
   if (context == NULL) return NULL;
   if (!is_handle(kind_tiny_context, context)) {
@@ -128,7 +158,10 @@ static PyObject *made_of(tiny_status status, tiny_tensor *made, PyObject *const 
   result = new_handle(kind_tiny_tensor, made);
   if (result == NULL || result == Py_None) return result;
   ((handle *)result)->context = Py_XNewRef(((handle *)operands[0])->context);
-  if (trace(result, operands, count) != 0) Py_CLEAR(result);
+  for (Py_ssize_t i = 0; result != NULL && i < count; ++i)
+    if (dims_of(operands[i]) != NULL && call_hook(hook_carry, operands[i], result) != 0)
+      Py_CLEAR(result);
+  if (result != NULL && trace(result, operands, count) != 0) Py_CLEAR(result);
   return result;
 }
 
@@ -142,6 +175,8 @@ static PyObject *native_made(PyObject *module, PyObject *const *arguments, Py_ss
     PyObject *context = context_of(arguments[0]);
     int failed = context == NULL;
     if (!failed) failed = PyObject_SetAttr(result, name_context, context);
+    if (!failed && count > 2 && dims_of(arguments[0]) != NULL)
+      failed = call_hook(hook_carry, arguments[0], result);
     Py_XDECREF(context);
     if (failed) return NULL;
   }
@@ -165,13 +200,14 @@ static PyObject *native_shape(PyObject *module, PyObject *tensor) {
   if (find_pointer(kind_tiny_tensor, tensor, &pointer, "shape", 1) != 0 ||
       check_status(tiny_tensor_shape((tiny_tensor *)pointer, dims, TINY_RANK_MAX, &rank)) != 0)
     return NULL;
+  if (dims_of(tensor) != NULL) return Py_NewRef(dims_of(tensor));
   shape = PyTuple_New((Py_ssize_t)rank);
   for (size_t i = 0; shape != NULL && i < rank; ++i) {
     PyObject *size = PyLong_FromLongLong(dims[i]);
     if (size != NULL && dims[i] < 0) {
       PyObject *context = context_of(tensor);
       Py_SETREF(size, context == NULL ? NULL
-                                      : PyObject_CallFunctionObjArgs(hooks.dimension, context, size, NULL));
+                                      : PyObject_CallFunctionObjArgs(hooks[hook_dimension], context, size, NULL));
       Py_XDECREF(context);
     }
     if (size == NULL)
@@ -189,7 +225,7 @@ static PyObject *native_shape(PyObject *module, PyObject *tensor) {
 static int64_t *integers_of(PyObject *sequence, size_t *count) {
   PyObject *list = PyList_CheckExact(sequence) || PyTuple_CheckExact(sequence)
                        ? Py_NewRef(sequence)
-                       : PyObject_CallFunctionObjArgs(hooks.numbers, sequence, NULL);
+                       : PyObject_CallFunctionObjArgs(hooks[hook_numbers], sequence, NULL);
   int64_t *values;
   Py_ssize_t length;
   if (list == NULL) return NULL;
@@ -198,7 +234,7 @@ static int64_t *integers_of(PyObject *sequence, size_t *count) {
   if (values == NULL) PyErr_NoMemory();
   for (Py_ssize_t i = 0; values != NULL && i < length; ++i) {
     PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(list, i));
-    if (!PyIndex_Check(item)) Py_SETREF(item, PyObject_CallFunctionObjArgs(hooks.number, item, NULL));
+    if (!PyIndex_Check(item)) Py_SETREF(item, PyObject_CallFunctionObjArgs(hooks[hook_number], item, NULL));
     if (item != NULL && !PyLong_Check(item)) Py_SETREF(item, PyNumber_Index(item));
     values[i] = item == NULL ? -1 : PyLong_AsLongLong(item);
     Py_XDECREF(item);
@@ -259,7 +295,7 @@ static PyObject *operate(const char *name, binary_call call, int32_t op, PyObjec
   tiny_tensor *made = NULL;
   tiny_status status;
   if ((!has_left && !is_plain(left)) || (!has_right && !is_plain(right)))
-    return PyObject_CallFunction(hooks.operator_, "sOO", name, left, right);
+    return PyObject_CallFunction(hooks[hook_operator], "sOO", name, left, right);
   operands[0] = has_left ? Py_NewRef(left) : operand_of(right, left);
   operands[1] = has_right ? Py_NewRef(right) : operand_of(left, right);
   if (operands[0] != NULL && operands[1] != NULL) {
@@ -335,15 +371,15 @@ static const PyType_Slot tensor_slots[] = {
 
 /* ---- Members of the module beside tiny.h's functions ---- */
 
-static PyObject *native_set_hooks(PyObject *module, PyObject *arguments) {
-  PyObject *operand, *operator_, *numbers, *number, *dimension;
-  if (!PyArg_ParseTuple(arguments, "OOOOO", &operand, &operator_, &numbers, &number, &dimension))
-    return NULL;
-  Py_XSETREF(hooks.operand, Py_NewRef(operand));
-  Py_XSETREF(hooks.operator_, Py_NewRef(operator_));
-  Py_XSETREF(hooks.numbers, Py_NewRef(numbers));
-  Py_XSETREF(hooks.number, Py_NewRef(number));
-  Py_XSETREF(hooks.dimension, Py_NewRef(dimension));
+static PyObject *native_set_hooks(PyObject *module, PyObject *functions) {
+#define HOOK(NAME) #NAME,
+  static const char *const names[] = {HOOKS(HOOK)};
+#undef HOOK
+  for (int i = 0; i < hook_count; ++i) {
+    PyObject *hook = PyMapping_GetItemString(functions, names[i]);
+    if (hook == NULL) return NULL;
+    Py_XSETREF(hooks[i], hook);
+  }
   Py_RETURN_NONE;
 }
 
@@ -353,14 +389,19 @@ static PyMethodDef native_functions[] = {
     {"operand", (PyCFunction)(void (*)(void))native_operand, METH_FASTCALL,
      "operand(source, value): a tensor as it is, a number as a weak scalar of the source's context."},
     {"shape", native_shape, METH_O, "shape(tensor): the sizes of the axes."},
-    {"set_hooks", native_set_hooks, METH_VARARGS, 
-     "set_hooks(operand, operator, numbers, number, dimension)."},
+    {"set_hooks", native_set_hooks, METH_O, "set_hooks(functions): by their names."},
     {NULL}};
 
 static int add_members(PyObject *module) {
-  name_leaves = PyUnicode_InternFromString("_leaves");
-  name_requires_grad = PyUnicode_InternFromString("_requires_grad");
-  name_context = PyUnicode_InternFromString("context");
-  if (name_leaves == NULL || name_requires_grad == NULL || name_context == NULL) return -1;
+  static const struct {
+    PyObject **name;
+    const char *text;
+  } names[] = {{&name_leaves, "_leaves"},   {&name_requires_grad, "_requires_grad"},
+               {&name_context, "context"},  {&name_dims, "_dims"},
+               {&name_tinygrad, "tinygrad"}, {&name_no_grad, "no_grad"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    *names[i].name = PyUnicode_InternFromString(names[i].text);
+    if (*names[i].name == NULL) return -1;
+  }
   return add_types(module, tensor_slots) != 0 ? -1 : PyModule_AddFunctions(module, native_functions);
 }

@@ -19,7 +19,6 @@
 #include "ir/bounds.h"
 #include "ir/spec.h"
 #include "rules/symbolic.h"
-#include "schedule/schedule.h"
 #include "shape/shape.h"
 #include "tensor/value.h"
 
@@ -371,7 +370,7 @@ tiny_status tiny_node_shape(const tiny_node* node, int64_t* dims, size_t capacit
 
 tiny_status tiny_node_in_memory(const tiny_node* node, int32_t* out) {
   return ask(__func__, node, out,
-             [](const UOp& u) -> int32_t { return tiny::has_memory(u) ? 1 : 0; });
+             [](const UOp& u) -> int32_t { return tiny::has_value(u) ? 1 : 0; });
 }
 
 tiny_status tiny_node_range(const tiny_node* node, int64_t* min, int64_t* max) {

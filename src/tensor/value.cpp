@@ -21,7 +21,8 @@ Ints numbers(const Shape& shape) {
   return const_dims(shape);
 }
 
-// Whether the value has memory, in whatever order its elements are there.
+}  // namespace
+
 bool has_value(const UOp& node) {
   UOp base = node;
   while (!storage_of(base)) {
@@ -34,13 +35,16 @@ bool has_value(const UOp& node) {
   return as_view(node, stored).has_value();
 }
 
-// What to compute so that the cell's elements are in memory, row-major.
+namespace {
+
+// What to compute so that the cell's elements are in memory, row-major.  A constant's node is
+// everyone's: it never names memory, which could be written to.
 UOp whole_value(const UOp& node) {
   UOp base = node;
   while (base.op() == Op::Reshape) base = UOp(base.src(0));
   const bool other_order =
       has(base.op(), kMovement) && base.op() != Op::Pad && !repeats_elements(base);
-  return other_order ? node.graph().make(Op::Contiguous, {node}) : node;
+  return other_order || base.is_const() ? node.graph().make(Op::Contiguous, {node}) : node;
 }
 
 // Lets the cell name the memory that holds its computed value.

@@ -312,7 +312,7 @@ class DLPack(unittest.TestCase):
     def test_what_cannot_be_is_refused(self):
         ours = tiny.tensor([1.0])
         self.assertEqual(ours.__dlpack_device__(), (1, 0))
-        for wrong in ({}, {"max_version": (1, 0), "dl_device": (2, 0)},
+        for wrong in ({"dl_device": (2, 0)}, {"max_version": (1, 0), "dl_device": (2, 0)},
                       {"max_version": (1, 0), "stream": 1}):
             with self.assertRaises(BufferError):
                 ours.__dlpack__(**wrong)

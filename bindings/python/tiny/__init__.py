@@ -23,6 +23,9 @@ class Error(RuntimeError):
         self.status = status
         self.name = native.tiny_status_name(status)
 
+    def __reduce__(self):
+        return type(self), (self.status, str(self))
+
 
 native.tiny_set_error_class(Error)
 native.tiny_set_main_thread(_threading.main_thread().ident)
@@ -35,8 +38,10 @@ from ._archive import load, save  # noqa: E402,F401  Archive is a mapping
 from ._dimension import Dim  # noqa: E402,F401  n + 1
 from ._tensor import (  # noqa: E402,F401  operators
     default_context, from_buffer, from_dlpack, tensor, wrap)
+from ._data import from_blob, meshgrid  # noqa: E402,F401
 
-from . import dtypes, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
+from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
+from . import _variables, _inside  # noqa: E402,F401  Variable's; Tensor.uop
 
 from ._dtype import DType, numbered as _numbered  # noqa: E402
 
@@ -52,7 +57,7 @@ _LATER = {
 
 def __getattr__(name):
     if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _inside.lazy(name)
     import importlib
     module = importlib.import_module(f"{__name__}.{_LATER[name]}")
     globals()[name] = found = module if name == _LATER[name] else getattr(module, name)

@@ -2,11 +2,14 @@
 
 import math
 
-from ._dimension import is_dimension
+from . import _tape, native
+from ._bound import sized
+from ._dimension import Dim, is_dimension, number
 from ._operands import dtype as dtype_of_name
+from ._reading import Reading
 from ._tensor import default_context, tensor
 from .methods import Dtype
-from .native import Tensor
+from .native import Tensor, Variable
 
 # What the methods that one gets for granted from a list of numbers need.
 FLOATS = (Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.FLOAT64)
@@ -35,15 +38,29 @@ def finish(made, dtype=None, device=None, requires_grad=None):
     return made
 
 
+def _of_dimension(value):
+    """A scalar that is the dimension in each run of a program."""
+    scalar = native.tiny_scalar_int(value.context, number(value))
+    scalar.context = value.context
+    return scalar.cast(Dtype.INT64)
+
+
 def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=None):
     """Of a number, nested lists, bytes, or a buffer such as NumPy's arrays, which is copied; None: no elements.
     Floats become float32, integers int64; arrays keep their type."""
     if isinstance(data, Tensor):
         raise TypeError("Tensor(tensor): a tensor is one already; cast() gives it another dtype")
-    made = finish(tensor([] if data is None else data, dtype, context), device=device)
+    if isinstance(data, (Dim, Variable)):
+        found = _of_dimension(data)
+    else:
+        found = tensor([] if data is None else data, dtype, context)
+        self._is_number = isinstance(data, (bool, int, float))
+    made = finish(found, dtype, device)
     self.this = made.this
     self.context = made.context
     self._has_memory = True
+    if Reading.tinygrad:
+        _tape.note(self)
     if requires_grad is not None:
         self.requires_grad = requires_grad
 
@@ -53,7 +70,8 @@ def full(shape, fill_value, dtype=None, device=None, requires_grad=None, context
     if dtype is None:
         dtype = (Dtype.BOOL if isinstance(fill_value, bool) else
                  Dtype.INT64 if isinstance(fill_value, int) else Dtype.FLOAT32)
-    made = (context or default_context()).full(dtype, spread((shape,)), fill_value)
+    dims = spread((shape,))
+    made = sized((context or default_context()).full(dtype, dims, fill_value), dims)
     return finish(made, None, device, requires_grad)
 
 

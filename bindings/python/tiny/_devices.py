@@ -36,6 +36,8 @@ class Compiled:
     renderer   what kernels can be made of
     """
 
+    graph = None  # programs are one batch as they are
+
     def __init__(self, name):
         self.device = name
         self.renderer = Renderer()

@@ -49,13 +49,19 @@ def number(value):
     if isinstance(value, Dim):
         return value.number
     if isinstance(value, Variable):
-        return native.tiny_variable_dim(value)
+        found, shift = native.tiny_variable_dim(value), value.__dict__.get("_shift")
+        return native.tiny_dim_sub(value.context, found, shift) if shift else found
     return operator.index(value) if hasattr(value, "__index__") else value
 
 
 def dim(context, value):
     """A number of tiny.h's: a size as it is, what stands for a dimension as a Dim."""
     return Dim(context, value) if value < -_DIM_MAX else value
+
+
+def shape(tensor):
+    """The sizes of the axes; one that depends on variables is a Dim, or, if they have values, an int that knows it."""
+    return native.shape(tensor)
 
 
 def _calculated(function):

@@ -45,6 +45,10 @@ class Guards:
         for name, root in roots:
             self._visit(name, root)
 
+    def add(self, name, read, was):
+        """One more place."""
+        self.places.append((name, read, was))
+
     def changed(self):
         """The first place that holds something else now, as a text; None if there is none."""
         for name, read, was in self.places:

@@ -11,6 +11,7 @@ import operator
 import weakref
 
 from . import _tape, native
+from ._bound import is_made_of, known, sized
 from ._dimension import Dim
 from ._dtype import weakfloat, weakint
 from ._operands import made, operand
@@ -192,6 +193,8 @@ class _Cut:
         first, last, by = part.indices(size)
         if len(range(first, last, by)) == 0:
             first, last, by = 0, 0, 1
+        elif by == 1:
+            first, last = known(part.start, 0, size, first), known(part.stop, size, size, last)
         elif last < 0:
             last = -size - 1  # before the first element, in the header's terms
         self.is_cut = (first, last, by) != (0, size, 1) or self.is_cut
@@ -219,6 +222,8 @@ class _Cut:
     def view(self):
         """The tensor as far as this goes; itself if nothing changes."""
         sliced = self.source.slice(self.begin, self.end, self.step) if self.is_cut else self.source
+        if self.is_cut and (is_made_of(self.begin) or is_made_of(self.end)):
+            sized(sliced, [end - begin if by == 1 else None for begin, end, by in zip(self.begin, self.end, self.step)])
         if not self.is_new:
             return sliced
         sizes = sliced.shape

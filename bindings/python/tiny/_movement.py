@@ -3,6 +3,7 @@
 import math
 
 from . import native
+from ._bound import sized
 from ._creation import spread
 from ._dimension import is_dimension
 from .methods import concat, stack
@@ -40,7 +41,8 @@ def _dims(call, dims, *named):
 def reshape(self, *shape, dims=None) -> Tensor:
     """The same elements in another shape, of which one dimension may be -1: what is left over; None: as it is."""
     wanted = _dims("reshape", shape, dims) if shape or dims is not None else []
-    return _reshape(self, [self.shape[i] if size is None else size for i, size in enumerate(wanted)])
+    wanted = [self.shape[i] if size is None else size for i, size in enumerate(wanted)]
+    return sized(_reshape(self, wanted), wanted)
 
 
 def permute(self, *order, axes=None) -> Tensor:
@@ -50,7 +52,8 @@ def permute(self, *order, axes=None) -> Tensor:
 
 def expand(self, *shape, dims=None) -> Tensor:
     """Repeats axes of size 1; missing leading axes are added; -1 and None keep a size."""
-    return _expand(self, [-1 if size is None else size for size in _dims("expand", shape, dims)])
+    wanted = [-1 if size is None else size for size in _dims("expand", shape, dims)]
+    return sized(_expand(self, wanted), wanted)
 
 
 def flip(self, *axis, axes=None) -> Tensor:
@@ -77,6 +80,13 @@ def transpose(self, dim0=1, dim1=0) -> Tensor:
 def _transposed(self) -> Tensor:
     """A matrix with its axes exchanged."""
     return self if self.rank < 2 else transpose(self)
+
+
+def _matrices_transposed(self) -> Tensor:
+    """The last two axes exchanged."""
+    if self.rank < 2:
+        raise ValueError(f"mT: matrices are wanted, not shape {list(self.shape)}")
+    return transpose(self, -2, -1)
 
 
 def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
@@ -172,7 +182,8 @@ def shrink(self, arg) -> Tensor:
     found = [(0, size) if part is None else part for part, size in zip(arg, self.shape)]
     if len(found) != self.rank or len(arg) != self.rank:
         raise ValueError(f"shrink: {len(arg)} ranges for shape {list(self.shape)}")
-    return self.slice([begin for begin, _ in found], [end for _, end in found])
+    return sized(self.slice([begin for begin, _ in found], [end for _, end in found]),
+                 [end - begin for begin, end in found])
 
 
 def roll(self, shifts, dims) -> Tensor:
@@ -202,4 +213,5 @@ for _function in (reshape, permute, expand, flip, repeat, transpose, flatten, un
 Tensor.view = reshape
 Tensor.stack = stack_
 Tensor.T = property(_transposed)
+Tensor.mT = property(_matrices_transposed)
 Tensor.ndim = property(lambda self: native.tiny_tensor_rank(self))

@@ -1,8 +1,10 @@
 """What the generated methods do to arguments before the raw function sees them, and to results."""
 
-from . import native
+from . import _tape, native
+from ._bound import carry
 from ._dimension import Dim, dim, is_dimension, number
 from ._dtype import of
+from ._reading import Reading
 from .native import made, operand
 
 
@@ -62,4 +64,5 @@ def _is_operand(value):
     return isinstance(value, (int, float, Dim, native.Variable)) or hasattr(value, "__index__") or is_array(value)
 
 
-native.set_hooks(_operand, _operate, _numbers, number, dim)
+native.set_hooks({"operand": _operand, "operator": _operate, "numbers": _numbers, "number": number, "dimension": dim,
+                  "carry": carry, "note": _tape.note, "reading": Reading})

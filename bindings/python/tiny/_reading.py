@@ -8,3 +8,7 @@ class Reading:
 
 class WrongArgument(ValueError, AssertionError):
     """A ValueError that programs written for tinygrad, where it is an assertion, catch as what they know."""
+
+
+class NoFloat(TypeError, RuntimeError):
+    """A TypeError that programs written for tinygrad catch as what they know."""

@@ -1418,6 +1418,16 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_made_of(
+        tensor: *const tiny_tensor,
+        others: *const *mut tiny_tensor,
+        other_count: usize,
+        positions: *mut i64,
+        capacity: usize,
+        found: *mut usize,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_detach(a: *const tiny_tensor, out: *mut *mut tiny_tensor) -> tiny_status;
 }
 extern "C" {

@@ -1448,6 +1448,20 @@ impl Tensor {
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
+    /// Which of `others` the tensor is made of, those that gradients do not reach among them: their positions in `others`, in order; writes min(found, capacity), and `found` gets how many there are.  Since 0.3.
+    pub fn made_of(&self, others: &[&Tensor]) -> Result<Vec<i64>> {
+        let others_raw: Vec<_> = others.iter().map(|o| o.raw.as_ptr() as *const _).collect();
+        let mut positions_count = 0usize;
+        let mut positions: Vec<i64> = vec![0; GUESS];
+        check(unsafe { ffi::tiny_made_of(self.raw.as_ptr(), others_raw.as_ptr() as *const _, others_raw.len(), positions.as_mut_ptr(), positions.len(), &mut positions_count) })?;
+        if positions_count > positions.len() {
+            positions.resize(positions_count, Default::default());
+            check(unsafe { ffi::tiny_made_of(self.raw.as_ptr(), others_raw.as_ptr() as *const _, others_raw.len(), positions.as_mut_ptr(), positions.len(), &mut positions_count) })?;
+        }
+        positions.truncate(positions_count);
+        Ok(positions)
+    }
+
     /// The same value, through which no gradient goes: by tiny_gradient it is made of nothing, and can be one of `wrt`.
     pub fn detach(&self) -> Result<Tensor> {
         let mut out = ptr::null_mut();
