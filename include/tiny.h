@@ -690,7 +690,7 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
    tiny_run_set_timed, or the option "debug" from 2 on).  `memory_used` is the bytes of all buffers now.  A few loads:
    for any thread, waits for nobody.  Since 0.3. */
 TINY_API tiny_status tiny_context_totals(tiny_context *context, int64_t *launches, double *operations, double *bytes,
-                                         double *seconds, int64_t *memory_used);
+                                         double *timed_seconds, int64_t *memory_used);
 
 /* Nodes: the graph behind tensors, and of kernels, to look at and to build.  A node is an operation, an element type,
    an argument and sources, never changes, and is interned: equal fields are one node of a context.  Since 0.3. */

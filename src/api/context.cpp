@@ -196,18 +196,18 @@ tiny_status tiny_context_counters(tiny_context* context, tiny_report** out) {
 }
 
 tiny_status tiny_context_totals(tiny_context* context, int64_t* launches, double* operations,
-                                double* bytes, double* seconds, int64_t* memory_used) {
-  const bool has_all = launches && operations && bytes && seconds && memory_used;
+                                double* bytes, double* timed_seconds, int64_t* memory_used) {
+  const bool has_all = launches && operations && bytes && timed_seconds && memory_used;
   if (!has_all) return tiny::fail(__func__, tiny::Status::InvalidArgument, "an out is NULL");
   *launches = *memory_used = 0;
-  *operations = *bytes = *seconds = 0;
+  *operations = *bytes = *timed_seconds = 0;
   return tiny::guarded(__func__, [&] {
     tiny::Device& device = tiny::required(context, "context").core->device();
     const tiny::DeviceCounts& counts = device.counts();
     *launches = counts.launches.load(std::memory_order_relaxed);
     *operations = counts.operations.load(std::memory_order_relaxed);
     *bytes = counts.bytes.load(std::memory_order_relaxed);
-    *seconds = counts.seconds.load(std::memory_order_relaxed);
+    *timed_seconds = counts.seconds.load(std::memory_order_relaxed);
     *memory_used = device.memory().used();
   });
 }

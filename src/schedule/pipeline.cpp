@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "schedule/rewrite/drop_aliases.h"
-#include "schedule/rewrite/factor_sums.h"
 #include "schedule/rewrite/form_fma.h"
 #include "schedule/rewrite/onehot.h"
 #include "schedule/rewrite/own_buffers.h"
@@ -94,10 +93,6 @@ ChangedGraph results_once(Roots roots, const Context&) {
   return same_results(roots);
 }
 
-ChangedGraph sums_factored(Roots roots, const Context&) {
-  return factor_sums(roots);
-}
-
 ChangedGraph onehot(Roots roots, const Context&) {
   return onehot_to_gather(roots);
 }
@@ -123,8 +118,6 @@ constexpr GraphPass kGraphPasses[] = {
    "before results get buffers"},
   {"onehot_to_gather", kGraph, kAlways, is_reduction, onehot, {},
    "before outputs get buffers: a mask that is an output too would be read from its buffer, and not be seen"},
-  {"factor_sums", kGraph, kAlways, is_sum_of_products, sums_factored, {"onehot_to_gather"},
-   "after masks became positions, before all that looks at a product's axes"},
   {"in_own_buffers", kGraph, kPrograms, any_node, own_buffers, {"onehot_to_gather"},
    "before what depends on which values have memory"},
   {"rewrite_scales", kGraph, kAlways, is_widening, scales, {},

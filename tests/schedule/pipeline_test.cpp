@@ -48,9 +48,9 @@ TEST(GraphPasses, WhatEachNeedsStandsBeforeIt) {
 }
 
 // Those with a case below.
-const Names kCases{"same_results",     "drop_aliases",   "onehot_to_gather",
-                   "factor_sums",      "rewrite_scales", "rewrite_zero_points",
-                   "rewrite_winograd", "fuse_products",  "split_reductions"};
+const Names kCases{"same_results",   "drop_aliases",        "onehot_to_gather",
+                   "rewrite_scales", "rewrite_zero_points", "rewrite_winograd",
+                   "fuse_products",  "split_reductions"};
 
 TEST(GraphPasses, WhatRunsWithoutAProgramHasACase) {
   Names always;
@@ -187,14 +187,6 @@ TEST_F(GraphPassCase, AProductWithAMaskIsARead) {
   expect("onehot_to_gather", {4}, [&](const Tensor& x) {
     const Tensor index = cast(abs(x) * number(x, 6.4), kInt64);
     return matmul(one_hot(index, 5, number(x, 1), number(x, 0)), table);
-  });
-}
-
-TEST_F(GraphPassCase, RowsAreSummedBeforeTheirProduct) {
-  const Tensor w = values({6, 5});
-  expect("factor_sums", {32, 6}, [&](const Tensor& x) {
-    const Shape all{32, 6, 5};
-    return sum(expand(reshape(x, {32, 6, 1}), all) * expand(reshape(w, {1, 6, 5}), all), {0, 1});
   });
 }
 

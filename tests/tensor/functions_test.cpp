@@ -717,6 +717,10 @@ Case case_random_key(const Maker& make) {
 Case case_random_bits(const Maker& make) {
   return {random_bits(key(make), 7), of_bits({7}, [](uint32_t b) { return b; })};
 }
+Case case_random_at(const Maker& make) {
+  const Tensor counters = cast(reshape(arange(make.context(), kInt64, 6), {2, 3}), kUInt32);
+  return {random_at(key(make), counters), of_bits({2, 3}, [](uint32_t b) { return b; })};
+}
 Case case_random_split(const Maker& make) {
   return {split_key(key(make), 3), of_bits({3, 2}, [](uint32_t b) { return b; })};
 }

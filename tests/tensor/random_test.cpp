@@ -52,7 +52,8 @@ TEST_F(RandomTest, TheBlockHasItsKnownAnswers) {
 // Random123's again, and what bits are made of.
 TEST_F(RandomTest, ABlockIsHadAtAnyCounter) {
   const Tensor at = reshape(words({0x243f6a88, 0, 1, 0x85a308d3, 10, 11}), {2, 3});
-  const std::vector<uint32_t> made = values<uint32_t>(random_at(words({0x13198a2e, 0x03707344}), at));
+  const std::vector<uint32_t> made =
+      values<uint32_t>(random_at(words({0x13198a2e, 0x03707344}), at));
   EXPECT_EQ(made[0], 0xc4923a9cU);
   EXPECT_EQ(made[3], 0x483df7a0U);
   const std::vector<uint32_t> bits =

@@ -1020,7 +1020,7 @@ extern "C" {
         launches: *mut i64,
         operations: *mut f64,
         bytes: *mut f64,
-        seconds: *mut f64,
+        timed_seconds: *mut f64,
         memory_used: *mut i64,
     ) -> tiny_status;
 }

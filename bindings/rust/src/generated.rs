@@ -408,10 +408,10 @@ impl Context {
         let mut launches: i64 = 0;
         let mut operations: f64 = 0.0;
         let mut bytes: f64 = 0.0;
-        let mut seconds: f64 = 0.0;
+        let mut timed_seconds: f64 = 0.0;
         let mut memory_used: i64 = 0;
-        check(unsafe { ffi::tiny_context_totals(self.raw.as_ptr(), &mut launches, &mut operations, &mut bytes, &mut seconds, &mut memory_used) })?;
-        Ok((launches, operations, bytes, seconds, memory_used))
+        check(unsafe { ffi::tiny_context_totals(self.raw.as_ptr(), &mut launches, &mut operations, &mut bytes, &mut timed_seconds, &mut memory_used) })?;
+        Ok((launches, operations, bytes, timed_seconds, memory_used))
     }
 
     /// One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the standard's, "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest that is known).  docs/ONNX.md lists the operators and what is left out of them. An element of `inputs` may be NULL: that input is left out.  Numbers (tiny_scalar_float) take the dtype of what they meet.  Elements that decide shapes (those of Reshape, axes, pads, k) are read now: TINY_ERROR_UNSUPPORTED if they depend on a placeholder. `attributes` (may be NULL: none) is a JSON object: {"axis": -1, "mode": "linear", "pads": \[0, 1\], "value": {"dtype": "float32", "shape": \[2\], "data": \[1.5, 2\]}}.  An integer stands for a float, true and false for 1 and 0, "inf", "-inf" and "nan" for these floats, a dtype's name ("float32") for its number, and null for an attribute that is left out.  One that the operator does not look at is TINY_ERROR_INVALID_ARGUMENT. `outputs` receives the operator's first `output_count` outputs, not computed.  Operators whose attributes are graphs (If, Loop, Scan), and those that take or make sequences, are TINY_ERROR_UNSUPPORTED.

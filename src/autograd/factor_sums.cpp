@@ -1,4 +1,4 @@
-#include "schedule/rewrite/factor_sums.h"
+#include "autograd/factor_sums.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ir/build.h"
-#include "schedule/schedule.h"
 #include "shape/movement_axis.h"
 #include "shape/shape.h"
 
@@ -16,11 +15,6 @@ namespace {
 
 // How many times fewer steps are worth one more value in memory.
 constexpr double kFewer = 4;
-
-bool is_sum_of_products(const UOp& u) {
-  return u.op() == Op::ReduceAxis && !has_memory(u) && u.reduce_arg().op == Op::Add &&
-         u.src(0).op() == Op::Mul && !has_memory(u.src(0)) && all_const(shape_of(u.src(0)));
-}
 
 // One factor, as the sum sees it.
 struct Factor {
@@ -43,8 +37,12 @@ UOp summed(const Factor& factor, const std::vector<bool>& gone, const Shape& inn
                      inner);
 }
 
-UOp factored(const UOp& reduce) {
-  const UOp& product = reduce.src(0);
+}  // namespace
+
+UOp with_factors_summed(const UOp& sum) {
+  if (sum.op() != Op::ReduceAxis || sum.src(0).op() != Op::Mul || !all_const(shape_of(sum.src(0))))
+    return sum;
+  const UOp& product = sum.src(0);
   const Shape& shape = shape_of(product);
   std::array<Factor, 2> factors;
   for (size_t k = 0; k < 2; ++k) {
@@ -54,7 +52,7 @@ UOp factored(const UOp& reduce) {
   }
   Shape inner = shape;
   std::vector<bool> gone(shape.size());
-  for (const int64_t axis : reduce.reduce_arg().axes) {
+  for (const int64_t axis : sum.reduce_arg().axes) {
     const auto i = static_cast<size_t>(axis);
     if (shape[i].is(1) || factors[0].same[i] == factors[1].same[i]) continue;
     factors[factors[0].same[i] ? 1 : 0].summed.push_back(axis);
@@ -64,17 +62,9 @@ UOp factored(const UOp& reduce) {
   double steps = elements_but(shape, gone);
   for (const Factor& f : factors)
     if (!f.summed.empty()) steps += elements_but(shape, f.same);
-  if (steps * kFewer > elements_but(shape, std::vector<bool>(shape.size()))) return reduce;
+  if (steps * kFewer > elements_but(shape, std::vector<bool>(shape.size()))) return sum;
   const UOp product_of_sums = mul(summed(factors[0], gone, inner), summed(factors[1], gone, inner));
-  return make_reduce(product_of_sums, Op::Add, reduce.reduce_arg().axes);
-}
-
-}  // namespace
-
-ChangedGraph factor_sums(std::span<const UOp> roots) {
-  return rebuild_with_origins(roots, has_memory, [](const UOp& node, const UOp& now) {
-    return has_memory(node) || !is_sum_of_products(now) ? now : factored(now);
-  });
+  return make_reduce(product_of_sums, Op::Add, sum.reduce_arg().axes);
 }
 
 }  // namespace tiny
