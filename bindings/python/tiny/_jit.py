@@ -16,6 +16,7 @@ from ._bound import Bound
 from ._capture import Capture, InputItself, Program, described, is_replaced, placeholder, symbolic_shape
 from ._guards import Guards
 from ._reading import Reading
+from ._settings import settings
 from ._tape import JitError
 from .native import Tensor
 
@@ -170,7 +171,7 @@ class TinyJit:
         if Reading.tinygrad:
             call.check_as_tinygrad()
         self.cnt += 1
-        if not self._called:
+        if not self._called or not settings["JIT"]:
             return self._first(call)
         changed = None
         for known, program in self._programs:
