@@ -213,7 +213,8 @@ TINY_API tiny_status tiny_options_create(tiny_options **out);
 TINY_API void tiny_options_release(tiny_options *options); /* NULL is a no-op, as for every release */
 /* Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "deterministic" (1: results are the
    same bits with any number of threads, on one machine; not with "beam"), "debug" (0..7), "beam", "noopt", "spec",
-   "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load),
+   "viz" (1: see tiny_context_record), "cache" (0: no disk cache), "map_files" (0: files are read into memory, not
+   mapped; see tiny_model_load),
    "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and
    whose memory waits for the next ones; 268435456 if not set, and never more beside the
    buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others
@@ -285,9 +286,10 @@ TINY_API tiny_status tiny_context_set_cancel(tiny_context *context, tiny_cancel 
    its pool, the caller's included), "debug", "memory_limit", "memory_used" (bytes of buffers now), "memory_kept"
    (bytes kept for later ones), "cache_dir" ("": no disk cache). */
 TINY_API tiny_status tiny_context_info(tiny_context *context, tiny_report **out);
-/* Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion"; another is
-   an error that lists them.  Programs that are compiled stay as they are; after the last three, what is computed is
-   compiled anew.  A building call.  Since 0.3. */
+/* Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion",
+   "default_int", "default_float", "weak_results"; another is an error that lists them.  Programs that are compiled
+   stay as they are; after "beam", "noopt" and "fusion", what is computed is compiled anew.  A building call.  Since
+   0.3. */
 TINY_API tiny_status tiny_context_set_int(tiny_context *context, const char *key, int64_t value);
 
 /* ---- Cancelling ------------------------------------------------------------------------------ */
@@ -330,7 +332,12 @@ TINY_API void tiny_tensor_release(tiny_tensor *tensor);
 
 /* The context that the tensor lives in; release it. */
 TINY_API tiny_status tiny_tensor_context(const tiny_tensor *tensor, tiny_context **out);
+/* In a context with the option "weak_results", of what follows from bare numbers alone: TINY_WEAK_INT or
+   TINY_WEAK_FLOAT.  It is computed and stored as the option "default_int" or "default_float" says; tiny_cast gives it
+   that dtype, and to these two makes it weak. */
 TINY_API tiny_status tiny_tensor_dtype(const tiny_tensor *tensor, tiny_dtype *out);
+#define TINY_WEAK_INT (-1)
+#define TINY_WEAK_FLOAT (-2)
 TINY_API tiny_status tiny_tensor_rank(const tiny_tensor *tensor, size_t *out);
 /* Writes min(rank, capacity) dimensions; `rank` gets their full number.  A dimension that depends on variables is
    the number that stands for it. */
@@ -630,6 +637,9 @@ TINY_API tiny_status tiny_conv(const tiny_tensor *x, const tiny_tensor *weight, 
    SAME.  `bias` may be NULL, `window` may be NULL. */
 TINY_API tiny_status tiny_conv_transpose(const tiny_tensor *x, const tiny_tensor *weight, const tiny_tensor *bias,
                                          const tiny_window *window, tiny_tensor **out);
+/* What lies in each window over the last axes of x, as many as the window has: out[.., o1, .., k1, ..] is
+   x[.., o1 * stride1 + k1 * dilation1, ..] for every window that fits, with zeros where it is padded.  A view. */
+TINY_API tiny_status tiny_windows(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
 /* The greatest value of each window over the last axes of x, as many as the window has, or with
    TINY_LAYOUT_CHANNELS_LAST those before the last.  Padding counts for nothing. */
 TINY_API tiny_status tiny_max_pool(const tiny_tensor *x, const tiny_window *window, tiny_tensor **out);
@@ -674,8 +684,8 @@ TINY_API void tiny_report_release(tiny_report *report);
 /* ---- Looking inside --------------------------------------------------------------------------- */
 
 /* The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":[{"name",
-   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations","bytes","stores",
-   "buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
+   "computes" (see tiny_program_kernels),"ranges":[{"range","size","kind","reduced"}],"options","operations",
+   "bytes","stores","buffers":[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}]}]} */
 TINY_API tiny_status tiny_schedule(tiny_tensor *const *tensors, size_t count, tiny_report **out);
 /* What the context did since it was made: {"kernels":{"launched","compiled","cached","interpreted",
    "launched_interpreted"},"memory":{"allocations","allocated_bytes"},"copies":{"count","bytes"},"compile_seconds":
@@ -691,6 +701,12 @@ TINY_API tiny_status tiny_context_counters(tiny_context *context, tiny_report **
    for any thread, waits for nobody.  Since 0.3. */
 TINY_API tiny_status tiny_context_totals(tiny_context *context, int64_t *launches, double *operations, double *bytes,
                                          double *timed_seconds, int64_t *memory_used);
+
+/* With the option "viz" at 1, what the context has kept of its work, as JSON, for programs that show it: "graphs" that
+   were computed or compiled, with what each pass over them left; "kernels" as the scheduler made them, after each pass,
+   with the rules that fired, their loops and code; "programs", lists of kernels and their buffers; "traceEvents", when
+   what ran, in Chrome's format.  Unstable: what is in it changes with the engine.  A building call.  Since 0.3. */
+TINY_API tiny_status tiny_context_record(tiny_context *context, tiny_report **out);
 
 /* Nodes: the graph behind tensors, and of kernels, to look at and to build.  A node is an operation, an element type,
    an argument and sources, never changes, and is interned: equal fields are one node of a context.  Since 0.3. */
@@ -1371,7 +1387,7 @@ TINY_API tiny_status tiny_export_onnx(tiny_tensor *const *inputs, size_t input_c
 
 typedef struct tiny_variable tiny_variable; /* a size from a range, given anew to every run */
 
-/* A whole number from `min` to `max`, 1 <= min < max; `name` is for messages, and tells it from a program's other
+/* A whole number from `min` to `max`, 0 <= min < max; `name` is for messages, and tells it from a program's other
    variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts. */
 TINY_API tiny_status tiny_variable_create(tiny_context *context, const char *name, int64_t min, int64_t max,
                                           tiny_variable **out);

@@ -81,11 +81,16 @@ static int call_hook(int hook, PyObject *first, PyObject *second) {
   return result == NULL ? -1 : 0;
 }
 
+/* Whether calls are read as tinygrad reads them; -1: an exception is set. */
+static int is_tinygrad(void) {
+  return is_set(hooks[hook_reading], name_tinygrad);
+}
+
 /* Notes for a result what its operands were built of; only floats have gradients. */
 static int trace(PyObject *result, PyObject *const *operands, Py_ssize_t count) {
   PyObject *leaves = NULL;
   tiny_dtype dtype = 0;
-  int failed = 0, all = is_set(hooks[hook_reading], name_tinygrad);
+  int failed = 0, all = is_tinygrad();
   if (all != 0) return all < 0 ? -1 : call_hook(hook_note, result, NULL);
   for (Py_ssize_t i = 0; i < count && !failed; ++i) failed = join_leaves(&leaves, operands[i]);
   if (!failed && leaves != NULL) {
@@ -180,9 +185,7 @@ static PyObject *native_made(PyObject *module, PyObject *const *arguments, Py_ss
     Py_XDECREF(context);
     if (failed) return NULL;
   }
-  if (count > 2 && is_handle(kind_tiny_tensor, result) &&
-      trace(result, arguments + 2, count - 2) != 0)
-    return NULL;
+  if (is_handle(kind_tiny_tensor, result) && trace(result, arguments + 2, count - 2) != 0) return NULL;
   return Py_NewRef(result);
 }
 

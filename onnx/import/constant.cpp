@@ -107,6 +107,7 @@ constexpr Row kRows[] = {
     {"Range",           11, kNow, import_range, kEveryOperand},
     {"EyeLike",         9,  kNow, import_eye_like},
     {"Trilu",           14, kNow, import_trilu, operand(1)},
+    {"Trilu",           1,  1,    import_trilu, operand(1), nullptr, kContributed},
 };
 // clang-format on
 

@@ -49,6 +49,8 @@ constexpr Row kRows[] = {
     {"DequantizeLinear",      10, kNow, import_dequantize},
     {"DynamicQuantizeLinear", 11, kNow, import_dynamic_quantize},
     {"QLinearMatMul",         10, kNow, import_qlinear_matmul},
+    {"QuantizeLinear",        1,  1,    import_quantize, 0, nullptr, kContributed},
+    {"DequantizeLinear",      1,  1,    import_dequantize, 0, nullptr, kContributed},
 };
 // clang-format on
 

@@ -212,6 +212,13 @@ tiny_status tiny_context_totals(tiny_context* context, int64_t* launches, double
   });
 }
 
+tiny_status tiny_context_record(tiny_context* context, tiny_report** out) {
+  if (!out) return tiny::fail(__func__, tiny::Status::InvalidArgument, "out is NULL");
+  *out = nullptr;
+  return tiny::act(__func__, context,
+                   [&] { *out = new tiny_report(context->core->observer().record()); });
+}
+
 tiny_status tiny_context_set_int(tiny_context* context, const char* key, int64_t value) {
   return tiny::act(__func__, context,
                    [&] { context->core->set(&tiny::required(key, "key"), value); });

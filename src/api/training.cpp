@@ -2,6 +2,7 @@
 #include "api/boundary.h"
 #include "autograd/gradient.h"
 #include "tensor/alias.h"
+#include "tensor/promotion.h"
 #include "tensor/random.h"
 
 using tiny::numbers;
@@ -51,7 +52,8 @@ tiny_status tiny_made_of(const tiny_tensor* tensor, tiny_tensor* const* others, 
 }
 
 tiny_status tiny_detach(const tiny_tensor* a, tiny_tensor** out) {
-  return produce(__func__, out, {{a, "a"}}, [&] { return tiny::detach(a->value); });
+  return produce(__func__, out, {{a, "a"}},
+                 [&] { return tiny::weak_like(tiny::detach(a->value), {&a->value, 1}); });
 }
 
 tiny_status tiny_recompute(const tiny_tensor* a, tiny_tensor* const* kept, size_t count,

@@ -52,10 +52,15 @@ struct Changeable {
   int64_t Flags::* value;
   bool decides_code;  // what was compiled before is not what would be now
 };
-constexpr Changeable kChangeable[] = {
-    {"debug", &Flags::debug, false},         {"graph", &Flags::graph, false},
-    {"graphuops", &Flags::graphuops, false}, {"beam", &Flags::beam, true},
-    {"noopt", &Flags::noopt, true},          {"fusion", &Flags::fusion, true}};
+constexpr Changeable kChangeable[] = {{"debug", &Flags::debug, false},
+                                      {"graph", &Flags::graph, false},
+                                      {"graphuops", &Flags::graphuops, false},
+                                      {"beam", &Flags::beam, true},
+                                      {"noopt", &Flags::noopt, true},
+                                      {"fusion", &Flags::fusion, true},
+                                      {"default_int", &Flags::default_int, false},
+                                      {"default_float", &Flags::default_float, false},
+                                      {"weak_results", &Flags::weak_results, false}};
 
 }  // namespace
 
@@ -75,6 +80,14 @@ void Context::set(std::string_view key, int64_t value) {
   if (!found->decides_code) return;
   kernels_->forget();
   plans_->clear();
+}
+
+DType Context::default_int() const {
+  return *dtype_numbered(static_cast<int32_t>(flags_.default_int));
+}
+
+DType Context::default_float() const {
+  return *dtype_numbered(static_cast<int32_t>(flags_.default_float));
 }
 
 Device& Context::device() {

@@ -131,8 +131,8 @@ DiskCache::DiskCache(const Flags& flags, std::string_view target_key)
 void DiskCache::open(const Flags& flags) {
   tell_ = flags.debug >= 1;
   is_on_.store(false);
-  const bool watched =
-      flags.spec != 0 || flags.debug >= 3 || flags.graphuops != 0 || flags.track_match_stats != 0;
+  const bool watched = flags.spec != 0 || flags.debug >= 3 || flags.graphuops != 0 ||
+                       flags.track_match_stats != 0 || flags.viz != 0;
   if (flags.cache == 0 || watched) return;
   const std::string build = build_id();
   const std::string folder = flags.cache_dir.empty() ? standard_folder() : flags.cache_dir;

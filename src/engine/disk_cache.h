@@ -50,7 +50,7 @@ using DiskBundle = std::map<std::string_view, std::string_view>;
 class DiskCache {
  public:
   // Off if the flags say so, if they ask to see compilation (spec, debug from 3 on,
-  // graphuops, track_match_stats), if the build
+  // graphuops, track_match_stats, viz), if the build
   // has no identity, or if the folder cannot be used; told at debug 1.
   DiskCache(const Flags& flags, std::string_view target_key);
   // By other flags from now on; within a building call.

@@ -264,7 +264,7 @@ std::vector<LinearProgram> KernelCache::lower(std::span<Fresh* const> all) {
       stop_.step("compile", all[i]->entry->kernel.name, so_far, count);
     made[i]->run(backend_.machine());
     observer_.span("compile", made[i]->result.program.name, begin, observer_.now());
-    if (flags_.graphuops == 0) made[i]->shrink();
+    if (flags_.graphuops == 0 && flags_.viz == 0) made[i]->shrink();
     ++done;
   };
   if (count > 0) stop_.step("compile", all.front()->entry->kernel.name, 0, count);

@@ -71,7 +71,8 @@ void own_memory(const Tensor& target, bool keeps) {
 void assign(Tensor& target, const Tensor& value) {
   const Tensor both[] = {target, value};
   require_one_context(both);
-  require(!target.weak(), Status::InvalidArgument, "a scalar is a number, not memory to assign to");
+  require(!target.is_number(), Status::InvalidArgument,
+          "a scalar is a number, not memory to assign to");
   const DType met = common_dtype(both);
   require(met == target.dtype(), Status::DType, "a value of ", value.dtype(),
           " is assigned to a tensor of ", target.dtype(), ", but the two promote to ", met);

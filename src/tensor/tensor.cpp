@@ -28,15 +28,21 @@ Tensor Tensor::of_memory(Ref<Context> context, const UOp& buffer, const View& vi
 Tensor Tensor::weak_int(Ref<Context> context, const Dim& value) {
   const UOp node = value.uop(context->graph());
   Tensor t(std::move(context), node);
-  t.weak_ = true;
+  t.weak_ = t.is_number_ = true;
   return t;
 }
 
 Tensor Tensor::weak_float(Ref<Context> context, double value) {
   const UOp node = context->graph().constant(kFloat32, value);
   Tensor t(std::move(context), node);
-  t.weak_ = true;
+  t.weak_ = t.is_number_ = true;
   t.weak_value_ = value;
+  return t;
+}
+
+Tensor Tensor::as_weak() const {
+  Tensor t = *this;
+  t.weak_ = true;
   return t;
 }
 
@@ -55,7 +61,7 @@ Tensor Tensor::moved(UOp node, Op op, const Shape& parameters) const {
 
 Tensor Tensor::viewed(UOp node, View view) const {
   Tensor t = *this;
-  t.weak_ = false;
+  t.weak_ = t.is_number_ = false;
   t.view_ = std::move(view);
   t.node_ = std::move(node);
   t.seen_ = cell_->node();

@@ -132,7 +132,7 @@ void read(Tensor& tensor, void* data, int64_t bytes) {
 }
 
 Ref<Storage> writable_memory(Tensor& tensor) {
-  require(!tensor.weak(), Status::InvalidArgument, "a scalar is a number, not memory to write to");
+  require(!tensor.is_number(), Status::InvalidArgument, "a scalar is a number, not memory to write to");
   numbers(tensor.shape());
   const View& view = tensor.view();
   require(all_const(view.strides) && view.offset.is_const() &&
@@ -168,7 +168,7 @@ bool lies_as_viewed(const Tensor& tensor) {
 }  // namespace
 
 Elements elements_of(Tensor& tensor) {
-  require(!tensor.weak(), Status::InvalidArgument,
+  require(!tensor.is_number(), Status::InvalidArgument,
           "a scalar is a number and has no memory: use a tensor of one element");
   numbers(tensor.shape());
   if (product(tensor.shape()).is(0)) return {};

@@ -231,5 +231,34 @@ TEST_F(Nodes, TotalsCountEveryLaunch) {
   EXPECT_TRUE(error_has("the setting isa is fixed once a context is made")) << tiny_last_error();
 }
 
+TEST(Record, KeepsWhatWasDone) {
+  tiny_options* options = nullptr;
+  tiny_context* context = nullptr;
+  ASSERT_EQ(tiny_options_create(&options), TINY_OK);
+  ASSERT_EQ(tiny_options_set_string(options, "device", "interp"), TINY_OK);
+  for (const int64_t viz : {0, 1}) {
+    ASSERT_EQ(tiny_options_set_int(options, "viz", viz), TINY_OK);
+    ASSERT_EQ(tiny_context_create(options, &context), TINY_OK);
+    const int64_t dims[] = {6, 5}, axis = 0;
+    tiny_tensor *ones = nullptr, *sum = nullptr;
+    ASSERT_EQ(tiny_full(context, TINY_FLOAT32, dims, 2, 1, &ones), TINY_OK);
+    ASSERT_EQ(tiny_reduce(TINY_SUM, ones, &axis, 1, 0, &sum), TINY_OK);
+    ASSERT_EQ(tiny_realize(&sum, 1), TINY_OK);
+    tiny_report* report = nullptr;
+    const tiny_status status = tiny_context_record(context, &report);
+    EXPECT_EQ(status, viz ? TINY_OK : TINY_ERROR_INVALID_ARGUMENT);
+    const std::string text = report ? tiny_report_text(report) : "";
+    for (const char* part :
+         {"\"graphs\":[{", "\"passes\":[{\"name\":\"decompose\"", "\"rewrites\":[", "\"nest\":\"",
+          "\"c\":\"void ", "\"traceEvents\":[{", "\"cat\":\"launch\""})
+      EXPECT_EQ(text.find(part) != std::string::npos, viz == 1) << part;
+    tiny_report_release(report);
+    tiny_tensor_release(sum);
+    tiny_tensor_release(ones);
+    tiny_context_release(context);
+  }
+  tiny_options_release(options);
+}
+
 }  // namespace
 }  // namespace tiny

@@ -307,6 +307,10 @@ Outputs case_conv_transpose(Operands& o) {
   return MADE(tiny_conv_transpose, o.floats({1, 2, 3, 3}), o.floats({2, 2, 2, 2}), o.floats({2}),
               w.window);
 }
+Outputs case_windows(Operands& o) {
+  const Windows w;
+  return MADE(tiny_windows, o.floats({1, 2, 4, 4}), w.window);
+}
 Outputs case_max_pool(Operands& o) {
   const Windows w;
   return MADE(tiny_max_pool, o.floats({1, 2, 4, 4}), w.window);

@@ -76,6 +76,35 @@ class Kinds(unittest.TestCase):
             dtypes.default_float = dtypes.default_int = None
 
 
+class Weak(unittest.TestCase):
+    """What numbers become in a context that says it."""
+
+    def test_defaults_of_a_context(self):
+        c = tiny.Context(default_int=4, default_float=10, cache=0)
+        ints, bools = tiny.tensor([1, 2], "int8", context=c), tiny.tensor([True], context=c)
+        self.assertEqual([(bools + 3).dtype, (ints + 3).dtype, (ints + 2.5).dtype, (ints / 2).dtype, ints.exp().dtype],
+                         ["int32", "int8", "float16", "float16", "float16"])
+        self.assertEqual((tiny.tensor([2 ** 40], context=c) + 2 ** 40).tolist(), [2 ** 41])
+
+    def test_results_that_give_way(self):
+        c = tiny.Context(weak_results=1, cache=0)
+        ints, halves = tiny.tensor([1, 2], "int8", context=c), tiny.tensor([1.0], "float16", context=c)
+        both = ints + 2.5
+        self.assertIs(both.dtype, dtypes.weakfloat)
+        self.assertEqual((both.numpy().dtype, both.tolist()), (tiny.float32, [3.5, 4.5]))
+        for weak in (both, both.exp(), both.reshape(2, 1), both[:1], -both, (ints > 1).where(both, 1), both.contiguous()):
+            self.assertIs(weak.dtype, dtypes.weakfloat)
+            self.assertIs((weak + halves).dtype, tiny.float16)
+        self.assertIs((tiny.tensor([True], context=c) + 1).dtype, dtypes.weakint)
+        self.assertEqual([both.sum().dtype, (ints + 1).dtype, (both > 1).dtype, (ints / ints).dtype, both.cast("float64").dtype],
+                         ["float32", "int8", "bool", "float32", "float64"])
+        self.assertIs((tiny.tensor([1], "int64", context=c) + tiny.tensor([1], "uint64", context=c)).dtype, dtypes.weakfloat)
+
+    def test_truths_are_no_numbers(self):
+        self.assertEqual((Tensor([True]) + True).dtype, tiny.bool)
+        self.assertEqual((Tensor([1], dtype="int8") * True).dtype, tiny.int8)
+
+
 class Rounding(unittest.TestCase):
     NUMBERS = [0.0, -0.0, 1.0, 1.1, 0.3, 448.0, 463.9, 464.0, 1e6, -240.1, 57344.0, 61439.0, 2.0 ** -9, 2.0 ** -10, 3 * 2.0 ** -11,
                1e-9, math.pi, -1234.5, 65504.0, 65520.0, math.inf, -math.inf]

@@ -50,6 +50,13 @@ class Screens(unittest.TestCase):
         self.assertRegex(told(program, DEBUG="1"), r"(?m)^jit execs \d+ kernels$")
         self.assertEqual(told(program), "")
 
+    def test_a_part_of_a_program(self):
+        program = ("from tinygrad import Tensor, Context, GlobalCounters\nx = Tensor.ones(8).contiguous().realize()\n"
+                   "(x + 1).realize()\nGlobalCounters.reset()\nwith Context(DEBUG=2): (x + 2).realize()\n"
+                   "assert GlobalCounters.time_sum_s > 0\n(x * 3).realize()")
+        self.assertEqual(len(told(program).splitlines()), 1)
+        self.assertRegex(told(program), LAUNCH)
+
     def test_a_search_is_told(self):
         screen = told("import tiny; (tiny.Tensor.rand(32, 32) @ tiny.Tensor.rand(32, 32)).numpy()", False, BEAM="1",
                       DEBUG="1")

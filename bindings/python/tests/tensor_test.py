@@ -168,8 +168,8 @@ class Memory(unittest.TestCase):
         run.set_input(0, tiny.tensor([1.0, 2.0]))
         run.execute()
         self.assertEqual(buffer.tolist(), [3, 6])
-        self.assertEqual(y.data, buffer.buffer_info()[0])
-        self.assertEqual(ctypes.c_float.from_address(y.flip(0).data).value, 6)
+        self.assertEqual(y.data_ptr(), buffer.buffer_info()[0])
+        self.assertEqual(ctypes.c_float.from_address(y.flip(0).data_ptr()).value, 6)
         self.assertEqual((y.flip(0).offset, y.device), (1, context_device(context)))
         run.set_output(0, None)
         run.set_input(0, y)
@@ -254,7 +254,7 @@ class DLPack(unittest.TestCase):
         for dtype in ("?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", "f", "d"):
             source = numpy.arange(6).astype(dtype).reshape(2, 3)
             made = tiny.from_dlpack(source)
-            self.assertEqual(made.data, source.ctypes.data)
+            self.assertEqual(made.data_ptr(), source.ctypes.data)
             back = numpy.from_dlpack(made)
             self.assertEqual((back.dtype, back.ctypes.data), (source.dtype, source.ctypes.data))
             numpy.testing.assert_array_equal(back, source)
@@ -262,7 +262,7 @@ class DLPack(unittest.TestCase):
     def test_strides_of_any_sign_survive(self):
         source = numpy.arange(24, dtype=numpy.int32).reshape(2, 3, 4)[::-1, 1:, ::-2]
         made = tiny.from_dlpack(source)
-        self.assertEqual(made.data, source.ctypes.data)
+        self.assertEqual(made.data_ptr(), source.ctypes.data)
         numpy.testing.assert_array_equal((made + 1).numpy(), source + 1)
         numpy.testing.assert_array_equal(numpy.from_dlpack(made), source)
         ours = tiny.tensor([[1, 2, 3], [4, 5, 6]]) * 2

@@ -89,7 +89,7 @@ class OutOf(unittest.TestCase):
         a = Tensor([[1.0, 2.0], [3.0, 4.5]])
         self.assertTrue(numpy.array(a).flags.owndata)
         self.assertEqual(numpy.asarray(a, "float64").dtype, "float64")
-        self.assertEqual(numpy.asarray(a, copy=False).ctypes.data, a.data)
+        self.assertEqual(numpy.asarray(a, copy=False).ctypes.data, a.data_ptr())
         with self.assertRaises(ValueError):
             numpy.asarray(a, "float64", copy=False)
         numpy.testing.assert_array_equal(numpy.asarray(a.T), a.numpy().T)

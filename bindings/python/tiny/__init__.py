@@ -41,7 +41,10 @@ from ._tensor import (  # noqa: E402,F401  operators
 from ._data import from_blob, meshgrid  # noqa: E402,F401
 
 from . import dtypes, _values, _random, _movement, _functions, _indexing, _training  # noqa: E402,F401  Tensor's methods
-from . import _variables, _inside  # noqa: E402,F401  Variable's; Tensor.uop
+from . import _sharding, _variables  # noqa: E402,F401  Tensor.shard, Variable
+from . import _elementwise, _arrangement, _running, _places, _matrices  # noqa: E402,F401
+from . import _decompositions, _hashing, _resizing  # noqa: E402,F401
+from . import _inside, _screens  # noqa: E402,F401  Tensor.uop; DEBUG while a program runs
 
 from ._dtype import DType, numbered as _numbered  # noqa: E402
 

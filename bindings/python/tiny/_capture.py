@@ -105,7 +105,13 @@ class Program:
         self.shapes = {}  # of outputs that depend on variables: number: dimensions
         self._known = {}  # names of variables
 
+    def free_intermediates(self):
+        """Lets go of the memory between kernels; the next call takes it again."""
+        self.run = None
+
     def __call__(self, tensors, bindings):
+        if self.run is None:
+            self.run, self._known = Run.create(self.compiled), {}
         run = self.run
         for i, tensor in enumerate(tensors):
             native.tiny_run_set_input(run, i, tensor)
@@ -152,10 +158,10 @@ class InputItself:
         self.at = at
 
 
-def placeholder(tensor):
+def placeholder(tensor, by_value):
     """(the input of a program, what the function gets for it): another tensor, which it may assign to."""
     context = tensor.context
-    dims = [size.dim if type(size) is Bound else size for size in tensor.shape]
+    dims = [size.dim if type(size) is Bound and not by_value else size for size in tensor.shape]
     entry = context.input(tensor.dtype, dims)
     given = native.tiny_detach(entry)
     given.context = context
@@ -165,9 +171,10 @@ def placeholder(tensor):
     return entry, given
 
 
-def described(tensor):
+def described(tensor, by_value):
     """What tells tensors apart that need programs of their own."""
-    return int(tensor.dtype), tuple(_dimension_of(size) for size in tensor.shape)
+    sizes = tensor.shape
+    return int(tensor.dtype), tuple(map(int, sizes) if by_value else map(_dimension_of, sizes))
 
 
 def _dimension_of(size):

@@ -193,8 +193,12 @@ def tensor(data, dtype=None, context=None) -> Tensor:
     (dtypes.default_float, default_int); arrays keep their type, and `dtype` converts.  The bytes of `bytes` are elements
     of `dtype`, uint8 if nothing is said."""
     if isinstance(data, (bool, int, float)) and not hasattr(data, "dtype"):
+        if Reading.tinygrad and (dtype is None or of(dtype) in _WEAK) and not isinstance(data, bool):
+            return _number(data, dtype, context)
         kind = of(dtype) if dtype is not None else _natural([data])
         return Tensor.from_data(context or _default_context(), kind, [], _packed([data], kind))
+    if dtype is not None and of(dtype) in _WEAK:
+        raise RuntimeError(f"a tensor of {of(dtype)} has no elements of its own: it is a number")
     if isinstance(data, range):
         data = list(data)
     if isinstance(data, (list, tuple)):
@@ -206,6 +210,21 @@ def tensor(data, dtype=None, context=None) -> Tensor:
         return from_buffer(data, kind, [len(data) // kind.itemsize], context)
     made = _of_foreign(data, context)
     return made if dtype is None or of(dtype) == made.dtype else made.cast(dtype)
+
+
+_WEAK = (_dtype.weakint, _dtype.weakfloat)
+
+
+def _number(data, dtype, context):
+    """A number as tinygrad has it: it takes the type of what it meets."""
+    context = context or _default_context()
+    kind = _dtype.of_python(data) if dtype is None else of(dtype)
+    if kind is _dtype.weakfloat:
+        made = native.tiny_scalar_float(context, float(data))
+    else:
+        made = native.tiny_scalar_int(context, int(data))
+    made.context = context
+    return made
 
 
 def _of_foreign(data, context):

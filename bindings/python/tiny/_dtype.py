@@ -1,6 +1,7 @@
 """Element types as objects: tiny.float32 has a name, a size and bounds, and is equal to what others call the same."""
 
 import functools
+import weakref
 
 from . import native
 from ._reading import Reading
@@ -227,6 +228,10 @@ class Defaults:
     """What Python's numbers become where nothing else says it; None: as the reading has it.  See dtypes.default_float."""
     float = None
     int = None
+    told = weakref.WeakKeyDictionary()  # what contexts were told last
+
+
+_AS_THE_ENGINE = (_kinds["float32"], _kinds["int64"], False)
 
 
 def default_float():
@@ -244,6 +249,7 @@ def set_default_float(kind):
     if kind is not None and not of(kind).is_float:
         raise ValueError(f"dtypes.default_float: {of(kind)} is no float")
     Defaults.float = None if kind is None else of(kind)
+    tell_contexts()
 
 
 def set_default_int(kind):
@@ -251,6 +257,25 @@ def set_default_int(kind):
     if kind is not None and not of(kind).is_int:
         raise ValueError(f"dtypes.default_int: {of(kind)} is no integer type")
     Defaults.int = None if kind is None else of(kind)
+    tell_contexts()
+
+
+def configure(context):
+    """The context's numbers become what these say, now and when that changes."""
+    said = (default_float(), default_int(), Reading.tinygrad)
+    before = Defaults.told.get(context, _AS_THE_ENGINE)
+    Defaults.told[context] = said
+    if said == before:
+        return
+    for key, value in (("default_float", said[0]), ("default_int", said[1]), ("weak_results", said[2])):
+        if key == "weak_results" or value in supported:
+            native.tiny_context_set_int(context, key, int(value))
+
+
+def tell_contexts():
+    """Those that are here already."""
+    for context in list(Defaults.told):
+        configure(context)
 
 
 def strong(kind):

@@ -26,8 +26,8 @@ MOST = 16  # programs of one function
 class _Call:
     """The arguments of a call: its tensors, the values of its variables, and what else tells two calls apart."""
 
-    def __init__(self, args, kwargs):
-        self.args, self.kwargs = args, dict(sorted(kwargs.items()))
+    def __init__(self, args, kwargs, by_value=False):
+        self.args, self.kwargs, self.by_value = args, dict(sorted(kwargs.items())), by_value
         self.tensors, self.bindings = [], {}
         self.inputs, self.constants = [], [("Tensor.training", bool, Tensor.training)]
         self._flat("args", args)
@@ -40,7 +40,7 @@ class _Call:
     def _flat(self, name, value):
         if isinstance(value, Tensor):
             self.tensors.append(value)
-            self.inputs.append((name, *described(value)))
+            self.inputs.append((name, *described(value, self.by_value)))
             for size in value.__dict__.get("_dims", ()):
                 self._bind(size)
         elif isinstance(value, (list, tuple)):
@@ -51,7 +51,7 @@ class _Call:
             self.constants.append((name, dict, tuple(value)))
             for key, part in value.items():
                 self._flat(f"{name}[{key!r}]", part)
-        elif type(value) is Bound:
+        elif type(value) is Bound and not self.by_value:
             self.inputs.append((name, repr(value.dim), *value.dim.range))
             self._bind(value)
         elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
@@ -63,7 +63,7 @@ class _Call:
 
     def _bind(self, number):
         for name, binding in getattr(number, "bindings", {}).items():
-            if self.bindings.setdefault(name, binding)[1] != binding[1]:
+            if not self.by_value and self.bindings.setdefault(name, binding)[1] != binding[1]:
                 raise JitError(f"TinyJit: the variable {name!r} is {self.bindings[name][1]} and {binding[1]} in one call")
 
     def check_as_tinygrad(self):
@@ -156,6 +156,7 @@ class TinyJit:
         self._programs = []  # (key of a call, program)
         self._described = {}  # what native.describe() says of a call: the program that replayed it last
         self._called = False
+        self._by_value = False  # of variables: a program for each, since there cannot be one for all
 
     @property
     def captured(self):
@@ -182,7 +183,7 @@ class TinyJit:
             if Reading.tinygrad:
                 raise JitError("having TinyJit inside another TinyJit is not supported by tinygrad")
             return self.fxn(*args, **kwargs)
-        call = _Call(args, kwargs)
+        call = _Call(args, kwargs, self._by_value)
         if Reading.tinygrad:
             call.check_as_tinygrad()
         self.cnt += 1
@@ -197,7 +198,15 @@ class TinyJit:
                         self._described[what[0]] = program
                     return self._replayed(program, call.tensors, call.bindings)
         self._check_another(call, changed)
-        program = self._capture(call)
+        try:
+            program = self._capture(call)
+        except RuntimeError as error:
+            # What the engine cannot do for all values of a variable: a program for each.
+            if self._by_value or not call.bindings or "depends on the free dimension" not in str(error):
+                raise
+            self._by_value = True
+            call = _Call(args, kwargs, True)
+            program = self._capture(call)
         self._programs.append((call.key, program))
         return self._replayed(program, call.tensors, call.bindings)
 
@@ -213,7 +222,7 @@ class TinyJit:
 
     def _check_another(self, call, changed):
         """Whether the call may have another program."""
-        if Reading.tinygrad and self._programs and self._programs[0][0][0] != call.inputs:
+        if Reading.tinygrad and not self._by_value and self._programs and self._programs[0][0][0] != call.inputs:
             raise JitError(f"TinyJit: args mismatch: {self._name} was captured with {self._programs[0][0][0]}, and is "
                            f"called with {call.inputs}")
         if len(self._programs) >= MOST:
@@ -239,14 +248,16 @@ class TinyJit:
         guards = Guards([(self._name, self.fxn), *_parts("args", call.args), *_parts("kwargs", call.kwargs)])
         # What is computed now is memory for the program, and what is pending now would be its write of each run.
         _tape.realize([*call.tensors, *guards.tensors.values(), *_tape.waiting()])
-        pairs = [placeholder(tensor) for tensor in call.tensors]
+        pairs = [placeholder(tensor, call.by_value) for tensor in call.tensors]
         inputs, given = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         capture = _tape.State.capture = Capture(given)
         try:
             rest = iter(given)
 
             def take(value):
-                return value.dim if type(value) is Bound else next(rest)
+                if type(value) is Bound:
+                    return int(value) if call.by_value else value.dim
+                return next(rest)
             result = self.fxn(*_replaced(call.args, take), **_replaced(call.kwargs, take))
             found = []
             _returned(result, found)

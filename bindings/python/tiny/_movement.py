@@ -6,6 +6,8 @@ from . import native
 from ._bound import sized
 from ._creation import spread
 from ._dimension import is_dimension
+from ._operator import op
+from ._reading import Reading, WrongArgument
 from .methods import concat, stack
 from .native import Tensor
 
@@ -105,6 +107,12 @@ def unflatten(self, dim, sizes) -> Tensor:
 def squeeze(self, axes=None, dim=None) -> Tensor:
     """Without the axes of size 1, or without those that are said."""
     found = only("squeeze", axes=axes, dim=dim)
+    if Reading.tinygrad and found is not None:  # an axis that is longer stays
+        if not self.ndim:
+            axis_of(self, found)
+            return self
+        found = [axis for axis in [axis_of(self, one) for one in ([found] if is_dimension(found) else found)]
+                 if self.shape[axis] == 1]
     return _squeeze(self) if found is None else _squeeze(self, found)
 
 
@@ -164,16 +172,42 @@ def _sides(padding, rank):
     return [(0, 0) if pair is None else tuple(pair) for pair in padding]
 
 
-def pad(self, before, after=None, value=0, mode="constant") -> Tensor:
-    """pad((left, right, top, bottom)) and pad(((top, bottom), (left, right))) add elements `value` around axes;
-    pad(before, after) with a list of each.  Negative numbers take away."""
-    if mode != "constant":
-        raise ValueError(f"pad: mode {mode!r}: known is constant; tiny.op('Pad', ..) has others")
+# What beyond the ends is like, by the names of PyTorch and tinygrad, and as ONNX has them.
+_PADDINGS = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def _pad_with_elements(self, sides, mode):
+    """Of elements that are there.  What a negative number takes away does not come back: circular axes are shrunk
+    first, the others last."""
+    less = [(min(before, 0), min(after, 0)) for before, after in sides]
+    more = [(max(before, 0), max(after, 0)) for before, after in sides]
+    made = _pad(self, *map(list, zip(*less))) if mode == "circular" else self
+    for axis, (size, (before, after)) in enumerate(zip(made.shape, more)):
+        most = size - 1 if mode == "reflect" else size if mode == "circular" else math.inf
+        if max(before, after) > most:
+            raise WrongArgument(f"pad: ({before}, {after}) of axis {axis} of shape {list(self.shape)}: mode {mode!r} has "
+                                f"{most} elements for either side")
+    made = op("Pad", made, [side[0] for side in more] + [side[1] for side in more], mode=_PADDINGS[mode])
+    return made if mode == "circular" else _pad(made, *map(list, zip(*less)))
+
+
+def pad(self, before=None, after=None, value=0, mode="constant", *, padding=None) -> Tensor:
+    """pad((left, right, top, bottom)) and pad(((top, bottom), (left, right))) add elements around axes: `value`, or of
+    the tensor itself in mode "reflect", "replicate" or "circular"; pad(before, after) with a list of each.  Negative
+    numbers take away."""
     if isinstance(after, str):
-        raise TypeError("pad: say mode= by its name")
+        after, mode = None, after
+    if mode != "constant" and mode not in _PADDINGS:
+        raise NotImplementedError(f"pad: mode={mode!r}; known: 'constant', {', '.join(map(repr, _PADDINGS))}")
+    before = only("pad", before=before, padding=padding)
     if after is not None:
-        return _pad(self, before, after, value)
-    sides = _sides(before, self.rank)
+        sides = list(zip(before, after))
+    elif before is None:
+        raise TypeError("pad: numbers of elements are wanted")
+    else:
+        sides = _sides(before, self.rank)
+    if mode != "constant":
+        return _pad_with_elements(self, sides, mode)
     return _pad(self, [side[0] for side in sides], [side[1] for side in sides], value)
 
 
@@ -186,18 +220,6 @@ def shrink(self, arg) -> Tensor:
                  [end - begin for begin, end in found])
 
 
-def roll(self, shifts, dims) -> Tensor:
-    """Each axis moved on, what goes over the end to its begin."""
-    made = self
-    for shift, dim in zip(*([value] if is_dimension(value) else value for value in (shifts, dims))):
-        axis = axis_of(self, dim)
-        size = self.shape[axis]
-        shift = shift % size if size else 0
-        if shift:
-            made = concat(_split(made, axis, [size - shift, shift])[::-1], axis)
-    return made
-
-
 def repeat_interleave(self, repeats, dim=None) -> Tensor:
     """Each element of an axis (of all, flattened) so many times."""
     made, dim = (flatten(self), 0) if dim is None else (self, dim)
@@ -208,7 +230,7 @@ def repeat_interleave(self, repeats, dim=None) -> Tensor:
 
 
 for _function in (reshape, permute, expand, flip, repeat, transpose, flatten, unflatten, squeeze, unsqueeze, cat, split,
-                  chunk, pad, shrink, roll, repeat_interleave):
+                  chunk, pad, shrink, repeat_interleave):
     setattr(Tensor, _function.__name__, _function)
 Tensor.view = reshape
 Tensor.stack = stack_

@@ -30,6 +30,8 @@ def _operand(source, value):
         from ._tensor import from_buffer
         return from_buffer(value, context=source.context)
     value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, bool):  # which changes no dtype
+        return native.tiny_full(source.context, 1, ((),), float(value))
     if isinstance(value, (Dim, native.Variable)):
         return native.tiny_scalar_int(source.context, number(value))
     if hasattr(value, "__index__"):

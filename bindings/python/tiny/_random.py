@@ -12,7 +12,7 @@ from ._operands import dtype as dtype_of_name
 from ._random_source import Source
 from ._reading import Reading, WrongArgument
 from ._tensor import default_context
-from .methods import Dtype
+from .methods import Dtype, stack
 from .native import Tensor
 
 def source(context) -> Source:
@@ -211,6 +211,11 @@ def _dropout(self, x=None, p=None) -> Tensor:
     return stays.where(self, 0) / (1 - p)
 
 
+def _threefry_random_bits(key, counts0, counts1) -> Tensor:
+    """The first and then the second words of the key's blocks at counters, whose first and second words these are."""
+    return key.random_at(stack([counts0, counts1], 0)).reshape([-1])
+
+
 class _Counters(dict):
     """Tensor._device_rng_counters, of which programs ask how many words a device has drawn."""
 
@@ -219,7 +224,7 @@ class _Counters(dict):
 
 
 for _function in (manual_seed, rand, randn, randint, uniform, normal, scaled_uniform, glorot_uniform, kaiming_uniform,
-                  kaiming_normal, randperm):
+                  kaiming_normal, randperm, _threefry_random_bits):
     setattr(Tensor, _function.__name__, staticmethod(_function))
 Tensor.rand_like = _rand_like
 Tensor.randn_like = _randn_like

@@ -6,8 +6,9 @@ class Reading:
     tinygrad = False
 
 
-class WrongArgument(ValueError, AssertionError):
-    """A ValueError that programs written for tinygrad, where it is an assertion, catch as what they know."""
+class WrongArgument(ValueError, RuntimeError, AssertionError):
+    """A ValueError, as NumPy raises, that programs written for PyTorch, where it is a RuntimeError, and for tinygrad,
+    where it may be an assertion, catch as what they know."""
 
 
 class NoFloat(TypeError, RuntimeError):

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import os
 
+from . import _dtype
 from .native import Tensor
 
 
@@ -180,8 +181,11 @@ _NUMBERS = {"DEBUG": 0, "BEAM": 0, "NOOPT": 0, "IMAGE": 0, "FLOAT16": 0, "OPENPI
             "VIZ": 0, "SPEC": 1, "CHECK_OOB": 0, "PCONTIG": 0, "DEBUG_RANGEIFY": 0, "TUPLE_ORDER": 1, "CCACHE": 1,
             "ALLOW_TF32": 0, "SCACHE": 1, "USE_ATOMICS": 0, "DISALLOW_BROADCAST": 0, "PROFILE": 0,
             "NUM_CPU_THREADS": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1}
-_TEXTS = {"EMULATED_DTYPES": "", "DEFAULT_FLOAT": "float32", "DEFAULT_INT": "int32"}
+_TEXTS = {"EMULATED_DTYPES": ""}
 settings = {key: ContextVar(key, default) for key, default in {**_NUMBERS, **_TEXTS}.items()}
+# A dtype or its name; "": as the reading has it.
+settings["DEFAULT_FLOAT"] = ContextVar("DEFAULT_FLOAT", "", lambda kind: _dtype.set_default_float(kind or None))
+settings["DEFAULT_INT"] = ContextVar("DEFAULT_INT", "", lambda kind: _dtype.set_default_int(kind or None))
 settings["PARALLEL"] = ContextVar("PARALLEL", settings["NUM_CPU_THREADS"].value)
 settings["USE_TC"] = settings["TC"]
 globals().update(settings)

@@ -6,12 +6,13 @@ import os
 import threading
 
 from . import native
-from . import _dimension
+from . import _dimension, _dtype
 from ._data import LETTERS, from_buffer, from_dlpack, tensor, wrap  # noqa: F401  from here on
 from ._dimension import Dim
 from .native import Context, Tensor, Variable
 
 _default = None
+_changed = {}  # options that were set before there was one, or since
 _lock = threading.Lock()
 
 
@@ -21,19 +22,33 @@ def default_context() -> Context:
     with _lock:
         if _default is None:
             _default = Context()
+            for option, value in _changed.items():
+                _default.set_int(option, value)
         return _default
+
+
+def change_default(option, value):
+    """Sets an option of the default context, now or when it is made."""
+    with _lock:
+        _changed[option] = value
+        if _default is not None:
+            _default.set_int(option, value)
 
 
 def _drop_default():
     """At exit: what a context tells at its end (DEBUG=2, PROFILE=1) it tells when it is released."""
     global _default
+    viz = os.environ.get("VIZ", "")
+    if _default is not None and viz.isdecimal() and int(viz) > 0 and "TINY_VIZ" not in os.environ:
+        from . import viz
+        viz.at_exit()
     _default = None
 
 
 atexit.register(_drop_default)
 
 # DEBUG=2, NOOPT=1, ..: the names that people know from elsewhere, where TINY_* does not speak.
-_BARE_NAMES = ("DEBUG", "BEAM", "NOOPT", "GRAPH", "GRAPHUOPS", "PROFILE", "TRACK_MATCH_STATS")
+_BARE_NAMES = ("DEBUG", "BEAM", "NOOPT", "GRAPH", "GRAPHUOPS", "PROFILE", "TRACK_MATCH_STATS", "VIZ")
 
 
 def _set_bare_names(settings):
@@ -60,6 +75,7 @@ def _new_context(self, **options):
         else:
             native.tiny_options_set_int(settings, key, value)
     self.this = native.tiny_context_create(settings)
+    _dtype.configure(self)
 
 
 Context.__init__ = _new_context

@@ -168,17 +168,36 @@ def _realize(self, *others) -> Tensor:
     return self
 
 
-_plain_assign = Tensor.assign
+_plain_assign, _plain_bitcast = Tensor.assign, Tensor.bitcast
+
+
+def _bitcast(self, dtype) -> Tensor:
+    """The same bits as another dtype of the same size; assign() to it writes there."""
+    made = _plain_bitcast(self, dtype)
+    made._bits_of = self
+    return made
 
 
 def _assign(self, value) -> Tensor:
     """From now on this, and every tensor that shares its elements, has `value` there, which broadcasts; what was built
     of it before keeps the old elements.  Written when work runs that needs it."""
+    if Reading.tinygrad and isinstance(value, Tensor) and value.dtype != self.dtype and not value.__dict__.get("_is_number"):
+        raise RuntimeError(f"assign dtype mismatch: {value.dtype!r} to a tensor of {self.dtype!r}; cast() it")
+    base = self.__dict__.get("_bits_of")
+    if base is not None:  # written where the bits are
+        made = value if isinstance(value, Tensor) else self.full_like(value)
+        base.assign(_plain_bitcast(made.expand(self.shape), base.dtype))
+        return self
     if _tape.State.capture is not None:
         _tape.State.capture.before_write(self)
     _plain_assign(self, value)
     self._has_memory = True
     _tape.written(self)
+    return self
+
+
+def _contiguous_backward(self) -> Tensor:
+    """This.  Where a gradient is stored, and whether, is the schedule's to decide."""
     return self
 
 
@@ -258,8 +277,10 @@ Tensor.backward = _backward
 Tensor.gradient = _gradient
 Tensor.realize = _realize
 Tensor.assign = _assign
+Tensor.bitcast = _bitcast
+Tensor.contiguous_backward = _contiguous_backward
 Tensor.train = staticmethod(train)
 Tensor.inference_mode = staticmethod(inference_mode)
 Optimizer.add, Optimizer.step = _add, _step
-for _name in ("read", "data", "numpy", "tolist", "memoryview", "__dlpack__"):
+for _name in ("read", "data_ptr", "numpy", "tolist", "memoryview", "__dlpack__"):
     setattr(Tensor, _name, _reading(_name))

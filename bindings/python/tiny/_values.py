@@ -3,11 +3,17 @@
 import math
 
 from . import _tape, native
-from ._dtype import of
+from ._dtype import numbered, of, strong
 from ._reading import Reading
 from .native import Tensor
 
 _CPU = (1, 0)  # DLPack's device
+
+
+def _strong(self):
+    """A tensor that has a size of elements: what is weak as it is stored."""
+    kind = native.tiny_tensor_dtype(self)
+    return self if kind > 0 else self.cast(strong(numbered(kind)))
 
 
 def _content(self):
@@ -19,11 +25,22 @@ def _content(self):
 
 def _memoryview(self) -> memoryview:
     """The elements, computed and copied row-major, as a memoryview of the tensor's shape."""
+    self = _strong(self)
     kind, shape = self.dtype, self.shape
     if kind.fmt in (None, "e"):
         raise TypeError(f"memoryview has no {kind}; cast the tensor first")
     content = memoryview(_content(self))
     return content.cast(kind.fmt) if 0 in shape else content.cast(kind.fmt, shape)  # it has no empty shapes
+
+
+def _data(self) -> memoryview:
+    """memoryview()."""
+    return self.memoryview()
+
+
+def _data_ptr(self) -> int:
+    """The address of the elements in the tensor's own memory, computed now; see tiny_tensor_data."""
+    return native.tiny_tensor_data(self)
 
 
 def _bfloat16_of_numpy():
@@ -39,6 +56,7 @@ def _numpy(self):
     """The elements, computed and copied, as a NumPy array.  bfloat16 is ml_dtypes' type, and float32 if that package is
     not there."""
     import numpy
+    self = _strong(self)
     kind = self.dtype
     if kind.fmt is None:
         kind = None if Reading.tinygrad else _bfloat16_of_numpy()
@@ -53,6 +71,7 @@ def _numpy(self):
 
 def _tolist(self):
     """The elements as nested lists of Python's numbers."""
+    self = _strong(self)
     content = (self.cast("float32") if self.dtype.fmt in (None, "e") else self).memoryview()
     if 0 not in self.shape:
         return content.tolist()
@@ -191,6 +210,7 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     that other values have, too, is copied then."""
     if stream is not None or (dl_device is not None and tuple(dl_device) != _CPU):
         raise BufferError("the memory is the CPU's, which has no streams")
+    self = _strong(self)
     if copy:
         self = Tensor.from_data(self.context, self.dtype, self.shape, _content(self))
     if max_version is not None and max_version[0] >= 1:
@@ -264,6 +284,7 @@ def _restored(kind, shape, content, requires_grad):
 
 def _reduce(self, protocol):
     """The elements, computed; the context that it lives in is that of who reads it."""
+    self = _strong(self)
     content = _content(_tape.read(self))
     if protocol >= 5:
         import pickle
@@ -274,7 +295,7 @@ def _reduce(self, protocol):
 
 def _clone(self, device=None) -> Tensor:
     """The same value in memory of its own; gradients go through to this."""
-    made = self.contiguous()
+    made = _strong(self).contiguous()
     return made if device is None else made.to(device)
 
 
@@ -294,8 +315,8 @@ for _name, _function in (("__bool__", _bool), ("__len__", _length), ("__iter__",
                          ("__repr__", _repr), ("__dlpack__", _dlpack), ("__array__", _array),
                          ("__array_ufunc__", _array_ufunc), ("__reduce_ex__", _reduce), ("__deepcopy__", _deepcopy),
                          ("__copy__", lambda self: self.reshape(list(self.shape))),
-                         ("memoryview", _memoryview), ("numpy", _numpy), ("tolist", _tolist), ("item", _item),
-                         ("clone", _clone), ("__float__", lambda self: float(self.item())),
+                         ("memoryview", _memoryview), ("data", _data), ("data_ptr", _data_ptr), ("numpy", _numpy),
+                         ("tolist", _tolist), ("item", _item), ("clone", _clone), ("__float__", lambda self: float(self.item())),
                          ("__int__", lambda self: int(self.item())), ("__complex__", lambda self: complex(self.item())),
                          ("__pos__", lambda self: self),
                          ("__divmod__", lambda self, other: (self // other, self % other)),

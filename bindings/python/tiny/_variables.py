@@ -7,7 +7,7 @@ from ._bound import Bound
 from ._reading import WrongArgument
 from .native import Variable
 
-_LEAST, _MOST = 1, 1 << 40  # of tiny_variable_create; a variable that may be less is one of tiny.h's less a number
+_LEAST, _MOST = 0, 1 << 40  # of tiny_variable_create; a variable that may be less is one of tiny.h's less a number
 
 
 def _new_variable(self, name, min_val, max_val, dtype=None, context=None):
@@ -19,8 +19,10 @@ def _new_variable(self, name, min_val, max_val, dtype=None, context=None):
     context = context or default_context()
     shift = max(0, _LEAST - min_val)
     most = min(max(max_val + shift, min_val + shift + 1), _MOST)  # two values at least; programs have no more
-    self.this = native.tiny_variable_create(context, name, min_val + shift, most).this
-    self.context, self._shift, self._limits, self.dtype = context, shift, (min_val, max_val), dtype
+    spelt = f"({name}+{shift})" if shift else name  # in expressions
+    self.this = native.tiny_variable_create(context, spelt, min_val + shift, most).this
+    self.context, self.dtype = context, dtype
+    self._shift, self._limits, self._name = shift, (min_val, max_val), name
 
 
 def _bind(self, value) -> Bound:
@@ -36,10 +38,11 @@ def _no_value(self):
     raise RuntimeError(f"the variable {self.name!r} is unbound: it has no value")
 
 
-_plain_range = Variable.range
+_plain_range, _plain_name = Variable.range, Variable.name
 Variable.__init__ = _new_variable
 Variable.bind = _bind
 Variable.range = property(lambda self: self.__dict__.get("_limits") or tuple(_plain_range.fget(self)))
+Variable.name = property(lambda self: self.__dict__.get("_name") or _plain_name.fget(self))
 Variable.vmin = property(lambda self: self.range[0])
 Variable.vmax = property(lambda self: self.range[1])
 Variable.expr = property(lambda self: self.name)

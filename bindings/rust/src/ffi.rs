@@ -6,6 +6,8 @@ pub const TINY_VERSION_MAJOR: u32 = 0;
 pub const TINY_VERSION_MINOR: u32 = 3;
 pub const TINY_VERSION_PATCH: u32 = 0;
 pub const TINY_ABI_VERSION: u32 = 3;
+pub const TINY_WEAK_INT: i32 = -1;
+pub const TINY_WEAK_FLOAT: i32 = -2;
 pub type __int32_t = ::std::os::raw::c_int;
 pub type __uint32_t = ::std::os::raw::c_uint;
 pub type __int64_t = ::std::os::raw::c_long;
@@ -913,6 +915,13 @@ extern "C" {
     ) -> tiny_status;
 }
 extern "C" {
+    pub fn tiny_windows(
+        x: *const tiny_tensor,
+        window: *const tiny_window,
+        out: *mut *mut tiny_tensor,
+    ) -> tiny_status;
+}
+extern "C" {
     pub fn tiny_max_pool(
         x: *const tiny_tensor,
         window: *const tiny_window,
@@ -1022,6 +1031,12 @@ extern "C" {
         bytes: *mut f64,
         timed_seconds: *mut f64,
         memory_used: *mut i64,
+    ) -> tiny_status;
+}
+extern "C" {
+    pub fn tiny_context_record(
+        context: *mut tiny_context,
+        out: *mut *mut tiny_report,
     ) -> tiny_status;
 }
 #[repr(C)]

@@ -304,7 +304,7 @@ impl Options {
         Ok(Options::from_raw(out))
     }
 
-    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "deterministic" (1: results are the same bits with any number of threads, on one machine; not with "beam"), "debug" (0..7), "beam", "noopt", "spec", "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers, of files that are read into memory and of tables made while building), "time_limit" (milliseconds of a call, its wait for others, compiling and executing together; it ends within milliseconds, also in a kernel; of a wait the shorter of it and "busy_timeout"), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
+    /// Keys: "threads" (0: as many as the affinity mask and the cgroup quota allow), "deterministic" (1: results are the same bits with any number of threads, on one machine; not with "beam"), "debug" (0..7), "beam", "noopt", "spec", "viz" (1: see tiny_context_record), "cache" (0: no disk cache), "map_files" (0: files are read into memory, not mapped; see tiny_model_load), "cache_kernels" (compiled kernels that the context keeps), "memory_kept" (bytes of large buffers that are gone and whose memory waits for the next ones; 268435456 if not set, and never more beside the buffers in use than have been in use at once), "busy_timeout" (milliseconds that a building call waits for others on the context before it is TINY_ERROR_BUSY; 0: without end).  Limits, 0 for none or the default, each TINY_ERROR_LIMIT when it is reached: "memory_limit" (bytes of all buffers, of files that are read into memory and of tables made while building), "time_limit" (milliseconds of a call, its wait for others, compiling and executing together; it ends within milliseconds, also in a kernel; of a wait the shorter of it and "busy_timeout"), "node_limit", "depth_limit", "file_limit" (nodes, nesting and bytes of a model file).  An unknown key is an error that lists the known.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_options_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
@@ -360,7 +360,7 @@ impl Context {
         Ok(Report::from_raw(out))
     }
 
-    /// Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion"; another is an error that lists them.  Programs that are compiled stay as they are; after the last three, what is computed is compiled anew.  A building call.  Since 0.3.
+    /// Changes an option of a context that is in use: "debug", "graph", "graphuops", "beam", "noopt", "fusion", "default_int", "default_float", "weak_results"; another is an error that lists them.  Programs that are compiled stay as they are; after "beam", "noopt" and "fusion", what is computed is compiled anew.  A building call.  Since 0.3.
     pub fn set_int(&self, key: &str, value: i64) -> Result<()> {
         let key = c_text(Some(key))?;
         check(unsafe { ffi::tiny_context_set_int(self.raw.as_ptr(), key.as_ref().map_or(ptr::null(), |t| t.as_ptr()), value) })?;
@@ -412,6 +412,13 @@ impl Context {
         let mut memory_used: i64 = 0;
         check(unsafe { ffi::tiny_context_totals(self.raw.as_ptr(), &mut launches, &mut operations, &mut bytes, &mut timed_seconds, &mut memory_used) })?;
         Ok((launches, operations, bytes, timed_seconds, memory_used))
+    }
+
+    /// With the option "viz" at 1, what the context has kept of its work, as JSON, for programs that show it: "graphs" that were computed or compiled, with what each pass over them left; "kernels" as the scheduler made them, after each pass, with the rules that fired, their loops and code; "programs", lists of kernels and their buffers; "traceEvents", when what ran, in Chrome's format.  Unstable: what is in it changes with the engine.  A building call.  Since 0.3.
+    pub fn record(&self) -> Result<Report> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_context_record(self.raw.as_ptr(), &mut out) })?;
+        Ok(Report::from_raw(out))
     }
 
     /// One operator of ONNX, as models have them, applied to tensors: `op` ("TopK") of `domain` (may be NULL: the standard's, "" and "ai.onnx" too) with the meaning of version `opset` of the domain's operator set (0: the newest that is known).  docs/ONNX.md lists the operators and what is left out of them. An element of `inputs` may be NULL: that input is left out.  Numbers (tiny_scalar_float) take the dtype of what they meet.  Elements that decide shapes (those of Reshape, axes, pads, k) are read now: TINY_ERROR_UNSUPPORTED if they depend on a placeholder. `attributes` (may be NULL: none) is a JSON object: {"axis": -1, "mode": "linear", "pads": \[0, 1\], "value": {"dtype": "float32", "shape": \[2\], "data": \[1.5, 2\]}}.  An integer stands for a float, true and false for 1 and 0, "inf", "-inf" and "nan" for these floats, a dtype's name ("float32") for its number, and null for an attribute that is left out.  One that the operator does not look at is TINY_ERROR_INVALID_ARGUMENT. `outputs` receives the operator's first `output_count` outputs, not computed.  Operators whose attributes are graphs (If, Loop, Scan), and those that take or make sequences, are TINY_ERROR_UNSUPPORTED.
@@ -541,6 +548,7 @@ impl Tensor {
         Ok(Tensor::from_raw(out, context.clone()))
     }
 
+    /// In a context with the option "weak_results", of what follows from bare numbers alone: TINY_WEAK_INT or TINY_WEAK_FLOAT.  It is computed and stored as the option "default_int" or "default_float" says; tiny_cast gives it that dtype, and to these two makes it weak.
     pub fn dtype(&self) -> Result<Dtype> {
         let mut out = 0i32;
         check(unsafe { ffi::tiny_tensor_dtype(self.raw.as_ptr(), &mut out) })?;
@@ -1292,6 +1300,13 @@ impl Tensor {
     pub fn conv_transpose(&self, weight: &Tensor, bias: Option<&Tensor>, window: Option<&Window>) -> Result<Tensor> {
         let mut out = ptr::null_mut();
         check(unsafe { ffi::tiny_conv_transpose(self.raw.as_ptr(), weight.raw.as_ptr(), bias.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), window.map_or(ptr::null_mut(), |o| o.raw.as_ptr()), &mut out) })?;
+        Ok(Tensor::from_raw(out, self.context.clone()))
+    }
+
+    /// What lies in each window over the last axes of x, as many as the window has: out\[.., o1, .., k1, ..\] is x\[.., o1 * stride1 + k1 * dilation1, ..\] for every window that fits, with zeros where it is padded.  A view.
+    pub fn windows(&self, window: &Window) -> Result<Tensor> {
+        let mut out = ptr::null_mut();
+        check(unsafe { ffi::tiny_windows(self.raw.as_ptr(), window.raw.as_ptr(), &mut out) })?;
         Ok(Tensor::from_raw(out, self.context.clone()))
     }
 
@@ -3085,7 +3100,7 @@ impl Variable {
         &self.context
     }
 
-    /// A whole number from `min` to `max`, 1 \<= min \< max; `name` is for messages, and tells it from a program's other variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts.
+    /// A whole number from `min` to `max`, 0 \<= min \< max; `name` is for messages, and tells it from a program's other variables: one with the same name and range is the same.  From 2 on it is known to be no size that broadcasts.
     pub fn create(context: &Context, name: &str, min: i64, max: i64) -> Result<Variable> {
         let name = c_text(Some(name))?;
         let mut out = ptr::null_mut();
@@ -3201,7 +3216,7 @@ pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
     Ok(Tensor::from_raw(out, tensors[0].context.clone()))
 }
 
-/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "computes" (see tiny_program_kernels),"ranges":\[{"range","size","kind","reduced"}\],"options","operations","bytes","stores", "buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
+/// The kernels that computing `tensors` now would run, in order; nothing runs.  {"kernels":\[{"name", "computes" (see tiny_program_kernels),"ranges":\[{"range","size","kind","reduced"}\],"options","operations", "bytes","stores","buffers":\[{"access" ("read","write","update"),"dtype","bytes","buffer","kind"}\]}\]}
 pub fn schedule(tensors: &[&Tensor]) -> Result<Report> {
     crate::support::at_least_one(tensors.len())?;
     let tensors_raw: Vec<_> = tensors.iter().map(|o| o.raw.as_ptr() as *const _).collect();

@@ -14,6 +14,7 @@ import sys
 import types
 
 from ._absent import names_of
+from .._dtype import tell_contexts
 from .._reading import Reading
 
 _HERE = f"{__name__}.tinygrad"
@@ -63,5 +64,6 @@ def install() -> None:
     if other is not None and not other.__name__.startswith(_HERE):
         raise RuntimeError("tiny.compat.install(): tinygrad itself is imported already")
     Reading.tinygrad = True
+    tell_contexts()
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

@@ -117,6 +117,12 @@ class UOp:
         """An int64 from `min_val` to `max_val`, both among its values."""
         return wrap(Node.variable(default_context(), name, min_val, max_val))
 
+    def bind(self, value):
+        """A variable with a value, as Variable.bind() gives it."""
+        if self.op is not Ops.VARIABLE:
+            raise ValueError(f"bind: {self!r} is no variable")
+        return native.Variable(*self.arg).bind(value)
+
     # ---- What it is
 
     @property
