@@ -13,19 +13,7 @@ import os as _os
 import threading as _threading
 
 from . import native
-
-
-class Error(RuntimeError):
-    """A call failed: `status` is the number in tiny.h, `name` its name, the text is the engine's."""
-
-    def __init__(self, status, message):
-        super().__init__(message or native.tiny_status_name(status))
-        self.status = status
-        self.name = native.tiny_status_name(status)
-
-    def __reduce__(self):
-        return type(self), (self.status, str(self))
-
+from ._errors import Error  # noqa: F401
 
 native.tiny_set_error_class(Error)
 native.tiny_set_main_thread(_threading.main_thread().ident)
@@ -46,6 +34,7 @@ from . import _elementwise, _arrangement, _running, _places, _matrices  # noqa: 
 from . import _decompositions, _hashing, _resizing  # noqa: E402,F401
 from . import _inside, _screens  # noqa: E402,F401  Tensor.uop; DEBUG while a program runs
 
+from . import _bitcast, _rebinding  # noqa: E402,F401  Tensor.bitcast to another size, Tensor.replace
 from ._dtype import DType, numbered as _numbered  # noqa: E402
 
 globals().update({member.name.lower(): _numbered(int(member)) for member in methods.Dtype})
