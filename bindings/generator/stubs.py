@@ -8,6 +8,7 @@ source says.
 import ast
 import builtins
 import inspect
+import types
 
 from model import camel, value_name
 from python import identifier
@@ -29,7 +30,7 @@ Buffer = Any  # an object of the buffer protocol
 DTypeLike = Any  # an element type, its name, or NumPy's or PyTorch's
 Whole = int | Dim | Variable  # a number, or a dimension that each run has a value of
 '''
-SWIG = ("thisown", "__swig_destroy__", "__repr__")  # what SWIG adds, of no use to a reader
+C_MEMBERS = (types.WrapperDescriptorType, types.BuiltinFunctionType, types.GetSetDescriptorType)  # of the handle
 FLOATS = ("double", "float")
 # What the package makes dimensions of that are numbers in the header.
 DIMENSIONS = {"Tensor": {"shape": "@property\ndef shape(self) -> tuple[int | Dim, ...]: ...",
@@ -161,15 +162,18 @@ def unshadowed(stub, members):
     return text + (f"  #{comment}" if comment else "")
 
 
-def operators(tables):
+BINARY = "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()
+
+
+def operators():
     """{name: stub} of the operators, which take numbers too."""
-    rows = {f"__{name}__": "self, other: Tensor | Whole | float" for name in tables.OPERATORS}
-    rows.update({f"__r{name}__": "self, other: Whole | float" for name in tables.OPERATORS})
-    rows.update({f"__{name}__": "self" for name in tables.UNARY})
+    rows = {f"__{name}__": "self, other: Tensor | Whole | float" for name in BINARY}
+    rows.update({f"__r{name}__": "self, other: Whole | float" for name in BINARY})
+    rows.update({f"__{name}__": "self" for name in ("neg", "abs", "invert")})
     stubs = {name: f"def {name}({parameters}) -> Tensor: ..." for name, parameters in rows.items()}
     # Types say that == gives a bool; here it gives a tensor, as the others do.
     compared = "(self, other: Tensor | Whole | float) -> Tensor: ...  # type: ignore"
-    return {**stubs, **{f"__{name}__": f"def __{name}__{compared}" for name in tables.COMPARISONS}}
+    return {**stubs, **{f"__{name}__": f"def __{name}__{compared}" for name in ("lt", "le", "gt", "ge", "eq", "ne")}}
 
 
 def class_stub(kind, typed, special):
@@ -181,7 +185,8 @@ def class_stub(kind, typed, special):
     for member, value in vars(kind).items():
         if member in special:
             rows[member] = special[member]
-        elif member not in SWIG and (not member.startswith("_") or member.startswith("__")):
+        elif member != "__repr__" and not isinstance(value, C_MEMBERS) and (
+                not member.startswith("_") or member.startswith("__")):
             stub = member_stub(member, value, typed.get(member))
             if stub:
                 rows[member] = stub
@@ -193,7 +198,6 @@ def class_stub(kind, typed, special):
 
 def emit(model):
     import tiny
-    from tiny import _tensor
 
     calls = {}
     for call in model.calls:
@@ -205,10 +209,11 @@ def emit(model):
         values = "\n".join(f"    {identifier(value_name(e, name))} = {number}" for name, number, _ in e.values)
         parts.append(f"class {camel(e.name)}(enum.IntEnum):\n{values}")
     for name in map(camel, model.objects):
-        special = {**(operators(_tensor) if name == "Tensor" else {}), **DIMENSIONS.get(name, {})}
+        special = {**(operators() if name == "Tensor" else {}), **DIMENSIONS.get(name, {})}
         parts.append(class_stub(getattr(tiny, name), calls.get(name, {}), special))
     told = {"Error", *map(camel, (*model.enumerations, *model.objects))}
-    for name, value in vars(tiny).items():
+    for name in dir(tiny):
+        value = getattr(tiny, name)
         if name.startswith("_") or name in told or inspect.ismodule(value):
             continue
         if inspect.isfunction(value):
