@@ -74,16 +74,20 @@ Tensor quantized(const Tensor& scaled, const Tensor& zero, DType to) {
   return cast(minimum(maximum(moved, low), high), to);
 }
 
+Tensor over_scale(const Tensor& x, const QuantizationParameters& p, DType precision) {
+  return cast(x, precision) / cast(spread(p.scale, x, p), precision);
+}
+
 Tensor quantize(const Tensor& x, const QuantizationParameters& p, DType to,
                 std::optional<DType> precision) {
   const DType dtype = precision.value_or(p.scale.dtype());
-  const Tensor scaled = cast(x, dtype) / cast(spread(p.scale, x, p), dtype);
-  return quantized(scaled, p.zero ? spread(p.zero, x, p) : Tensor(), to);
+  return quantized(over_scale(x, p, dtype), p.zero ? spread(p.zero, x, p) : Tensor(), to);
 }
 
 Tensor dequantize(const Tensor& x, const QuantizationParameters& p, DType to) {
-  Tensor centered = cast(x, kInt32);
-  if (p.zero) centered = centered - cast(spread(p.zero, x, p), kInt32);
+  const DType counted = x.dtype().is_float() ? kFloat32 : kInt32;
+  Tensor centered = cast(x, counted);
+  if (p.zero) centered = centered - cast(spread(p.zero, x, p), counted);
   const DType wide = to.bits() < 32 ? kFloat32 : to;
   return cast(cast(centered, wide) * cast(spread(p.scale, x, p), wide), to);
 }

@@ -23,7 +23,9 @@ struct QuantizationParameters {
 // there is none.
 Tensor quantize(const Tensor& x, const QuantizationParameters& parameters, DType to,
                 std::optional<DType> precision = {});
-// (x - zero) * scale, made in float32 at least and rounded once.
+// x / scale in `precision`, before it is rounded.
+Tensor over_scale(const Tensor& x, const QuantizationParameters& parameters, DType precision);
+// (x - zero) * scale, of integers or floats, made in float32 at least and rounded once.
 Tensor dequantize(const Tensor& x, const QuantizationParameters& parameters, DType to);
 
 // Unsigned numbers of `bits` (1, 2, 4 or 8) that stand side by side in the bytes of the last axis,

@@ -44,7 +44,7 @@ def _of_one_element():
                 f"The logarithm to the base {base}.")
     _method("exp2", lambda self: tensor_of(self, 2.0).pow(self), "2 to the power of x.")
     _method("isfinite", lambda self: _isfinite(self), "A bool: whether it is a number and not infinite.")
-    _method("bitwise_not", Tensor.__invert__, "All bits are changed; of bools it is `not`.")
+    _method("bitwise_not", lambda self: ~self, "All bits are changed; of bools it is `not`.")
 
 
 def _in_wide(self, function):

@@ -125,9 +125,17 @@ class _Library(Optimizer):
 
 
 class OptimizerGroup(Optimizer):
-    """Several optimisers as one."""
+    """Several optimisers as one.  The group of the same ones is one object, so that a program that TinyJit captured
+    with it knows it again where a step makes it anew."""
+
+    def __new__(cls, *optimizers):
+        made = super().__new__(cls)
+        known = optimizers[0].__dict__.setdefault("_groups", {}) if optimizers else {}
+        return known.setdefault((cls, *map(id, optimizers)), made)
 
     def __init__(self, *optimizers):
+        if "optimizers" in self.__dict__:
+            return
         self.optimizers = optimizers
         self.params = [one for optimizer in optimizers for one in optimizer.params]
         self.buffers = [one for optimizer in optimizers for one in optimizer.buffers]
