@@ -21,7 +21,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from . import dtypes as dtypes, helpers as helpers, nn as nn, state as state
+from . import dtypes as dtypes, helpers as helpers, nn as nn, state as state, uop as uop
+from .uop import (
+    GroupOp as GroupOp, Ops as Ops, PatternMatcher as PatternMatcher, UOp as UOp, UPat as UPat,
+    graph_rewrite as graph_rewrite)
 
 Buffer = Any  # an object of the buffer protocol
 DTypeLike = Any  # an element type, its name, or NumPy's or PyTorch's
@@ -30,7 +33,8 @@ Whole = int | Dim | Variable  # a number, or a dimension that each run has a val
 C_MEMBERS = (types.WrapperDescriptorType, types.BuiltinFunctionType, types.GetSetDescriptorType)  # of the handle
 FLOATS = ("double", "float")
 # What the package makes dimensions of that are numbers in the header.
-DIMENSIONS = {"Tensor": {"shape": "@property\ndef shape(self) -> tuple[int | Dim, ...]: ..."},
+DIMENSIONS = {"Tensor": {"shape": "@property\ndef shape(self) -> tuple[int | Dim, ...]: ...",
+                         "uop": "@property\ndef uop(self) -> UOp: ..."},
               "TinyJit": {"captured": "@property\ndef captured(self) -> Any: ..."},
               "Variable": {"dim": "@property\ndef dim(self) -> Dim: ..."},
               "Dim": {"number": "number: int"}}

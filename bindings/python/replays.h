@@ -97,9 +97,10 @@ static PyObject *held_in(PyObject *place) {
     case place_entry: return Py_XNewRef(PyDict_GetItemWithError(holder, key));
     case place_item: {
       const Py_ssize_t index = PyLong_AsSsize_t(key);
-      return index < PySequence_Fast_GET_SIZE(holder)
+      if (index >= PyObject_Size(holder)) return NULL;
+      return PyList_Check(holder) || PyTuple_Check(holder)
                  ? Py_NewRef(PySequence_Fast_GET_ITEM(holder, index))
-                 : NULL;
+                 : PySequence_GetItem(holder, index);  /* a deque */
     }
     case place_length: return PyLong_FromSsize_t(PyObject_Size(holder));
     case place_cell: return PyCell_Get(holder);

@@ -5,6 +5,8 @@ place and what it held.  Before a replay the places are looked at again: a numbe
 in another's place, a layer that was added would otherwise be the program's old ones, silently.
 """
 
+import array
+import collections
 import dis
 import enum
 import functools
@@ -16,6 +18,7 @@ from .native import Tensor
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _GONE = object()
+_LOOKED_AT = 1 << 16  # bytes of an array
 _ENTRY, _ITEM, _LENGTH, _CELL, _CALL = range(5)  # of a dictionary, of a list, ..
 
 
@@ -86,10 +89,15 @@ class Guards:
             self.tensors[id(value)] = value
             held = value.__dict__
             self._note(f"{name}.requires_grad", _ENTRY, held, "_requires_grad", held.get("_requires_grad"))
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, (list, tuple, collections.deque)):
             self._note(f"the length of {name}", _LENGTH, value, None, len(value))
             for i in range(len(value)):
                 self._place(f"{name}[{i}]", _ITEM, value, i)
+        elif isinstance(value, (set, frozenset)):
+            was = frozenset(value)
+            self.add(f"whether {name} is the set it was", lambda: value == was, True)
+        elif hasattr(value, "__array_interface__") or isinstance(value, (bytearray, array.array)):
+            self._array(name, value)
         elif isinstance(value, dict):
             self._mapping(name, value, lambda key: f"{name}[{key!r}]")
         elif type(value).__module__ == "tiny._jit":  # a TinyJit, which is its function here
@@ -110,6 +118,14 @@ class Guards:
                     for member, part in list(vars(kind).items()):
                         if isinstance(part, types.FunctionType):
                             self._visit(f"{kind.__name__}.{member}", part)
+
+    def _array(self, name, value):
+        """Elements of a small array; of a large one nobody makes decisions."""
+        view = memoryview(value) if not hasattr(value, "dtype") or value.dtype.kind != "O" else None
+        if view is not None and view.nbytes <= _LOOKED_AT:
+            was = view.tobytes()
+            view.release()
+            self.add(f"whether {name} has the elements it had", lambda: memoryview(value).tobytes() == was, True)
 
     def _mapping(self, name, mapping, spelt):
         self._note(f"the number of entries of {name}", _LENGTH, mapping, None, len(mapping))

@@ -84,6 +84,7 @@ def realize(tensors):
 def computed(tensor):
     held = tensor.__dict__
     held["_has_memory"] = True
+    held.pop("_is_fresh", None)
     if held.get("_leaves") and not held.get("_requires_grad"):
         tensor._leaves = held["_leaves"] | {CUT}
 
