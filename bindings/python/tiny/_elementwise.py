@@ -5,7 +5,6 @@ import math
 from ._operands import operand
 from ._operator import op
 from ._reading import WrongArgument
-from ._tensor import _operator
 from .methods import Dtype
 from .native import Tensor
 
@@ -190,7 +189,6 @@ for _name, _plain in (("bitwise_and", "and_"), ("bitwise_or", "or_"), ("bitwise_
     _reversible(_name)
 Tensor.fmod = Tensor.trunc_mod
 Tensor.pow = pow_
-Tensor.__pow__ = _operator(pow_)
 _of_one_element()
 for _function in (isinf, leaky_relu, hardsigmoid, hardtanh, celu, selu, softplus, div, copysign, logaddexp, isclose,
                   allclose, lerp, usum, uprod):
