@@ -9,7 +9,7 @@ from ._dimension import Dim, is_dimension, number
 from ._disk import OnDisk, is_disk, make, open_path
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
 from ._operands import dtype as dtype_of_name
-from ._reading import Reading
+from ._reading import NoSize, Reading, WrongArgument
 from ._tensor import default_context, tensor
 from .methods import Dtype
 from .native import Tensor, Variable
@@ -20,12 +20,13 @@ FLOATS = (Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.FLOAT64)
 
 def spread(dims):
     """f(2, 3), f((2, 3)) and f(2) name dimensions alike."""
-    if len(dims) == 1 and not is_dimension(dims[0]):
+    if len(dims) == 1 and not is_dimension(dims[0]) and hasattr(dims[0], "__iter__"):
         dims = tuple(dims[0])
+    elif len(dims) > 1 and isinstance(dims[0], (tuple, list)):
+        raise WrongArgument(f"a shape is numbers one by one, or one sequence of them, not {dims}")
     for size in dims:
         if size is not None and not is_dimension(size):
-            kind = RuntimeError if Reading.tinygrad else TypeError
-            raise kind(f"shape must be ints, or dimensions of runs; got {size!r}")
+            raise NoSize(f"shape must be ints, or dimensions of runs; got {size!r}")
     return list(dims)
 
 
@@ -70,6 +71,8 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
             dtype = Dtype.INT64
         found = tensor(nothing if data is None else data, dtype, context)
         self._is_number = isinstance(data, (bool, int, float))
+        if Reading.tinygrad and found.dtype.is_float and not self._is_number:
+            self._is_fresh = True  # not computed yet, as tinygrad sees it
     made = finish(found, dtype, device)
     self.this = made.this
     self.context = made.context

@@ -131,9 +131,12 @@ def _unary_functions():
         _same(name, doc, function)
 
 
-def clip(self, low=None, high=None, *, min_=None, max_=None) -> Tensor:
+def clip(self, low=None, high=None, *, min_=None, max_=None, min=None, max=None) -> Tensor:
     """Kept between two numbers or tensors, of which one may be left out."""
-    return _clip(self, only("clip", low=low, min_=min_), only("clip", high=high, max_=max_))
+    low, high = only("clip", low=low, min_=min_, min=min), only("clip", high=high, max_=max_, max=max)
+    if low is None and high is None:
+        raise WrongArgument("clip: a bound at least is wanted")
+    return _clip(self, low, high)
 
 
 def gelu(self, approximate=None) -> Tensor:
