@@ -162,18 +162,15 @@ def unshadowed(stub, members):
     return text + (f"  #{comment}" if comment else "")
 
 
-BINARY = "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()
-
-
-def operators():
+def operators(tables):
     """{name: stub} of the operators, which take numbers too."""
-    rows = {f"__{name}__": "self, other: Tensor | Whole | float" for name in BINARY}
-    rows.update({f"__r{name}__": "self, other: Whole | float" for name in BINARY})
+    rows = {f"__{name}__": "self, other: Tensor | Whole | float" for name in tables.OPERATORS}
+    rows.update({f"__r{name}__": "self, other: Whole | float" for name in tables.OPERATORS})
     rows.update({f"__{name}__": "self" for name in ("neg", "abs", "invert")})
     stubs = {name: f"def {name}({parameters}) -> Tensor: ..." for name, parameters in rows.items()}
     # Types say that == gives a bool; here it gives a tensor, as the others do.
     compared = "(self, other: Tensor | Whole | float) -> Tensor: ...  # type: ignore"
-    return {**stubs, **{f"__{name}__": f"def __{name}__{compared}" for name in ("lt", "le", "gt", "ge", "eq", "ne")}}
+    return {**stubs, **{f"__{name}__": f"def __{name}__{compared}" for name in tables.COMPARISONS}}
 
 
 def class_stub(kind, typed, special):
@@ -198,6 +195,7 @@ def class_stub(kind, typed, special):
 
 def emit(model):
     import tiny
+    from tiny import _operands
 
     calls = {}
     for call in model.calls:
@@ -209,7 +207,7 @@ def emit(model):
         values = "\n".join(f"    {identifier(value_name(e, name))} = {number}" for name, number, _ in e.values)
         parts.append(f"class {camel(e.name)}(enum.IntEnum):\n{values}")
     for name in map(camel, model.objects):
-        special = {**(operators() if name == "Tensor" else {}), **DIMENSIONS.get(name, {})}
+        special = {**(operators(_operands) if name == "Tensor" else {}), **DIMENSIONS.get(name, {})}
         parts.append(class_stub(getattr(tiny, name), calls.get(name, {}), special))
     told = {"Error", *map(camel, (*model.enumerations, *model.objects))}
     for name in dir(tiny):

@@ -88,6 +88,7 @@ def _of_file(self, path, device, dtype):
     made = open_path(path, None if dtype is None else dtype_of_name(dtype))
     if device is not None and not is_disk(device):
         made = made.to(device)
+    self.this, self.context = made.this, made.context
     self.__dict__.update(made.__dict__)
     if isinstance(made, OnDisk):
         self.__class__ = OnDisk
