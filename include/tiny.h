@@ -1032,11 +1032,13 @@ TINY_API void tiny_optimizer_release(tiny_optimizer *optimizer);
 TINY_API tiny_status tiny_optimizer_add(tiny_optimizer *optimizer, tiny_tensor *const *parameters, size_t count,
                                         int64_t *group);
 /* Settings have the names, meanings and defaults of torch.optim: "lr"; "weight_decay", "maximize" (1 or 0), "eps";
-   of SGD "momentum", "dampening", "nesterov"; of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
-   "momentum", "nesterov", "trust"; of Muon "momentum", "nesterov", "ns_steps"; of RMSprop "alpha", "momentum",
-   "centered"; of Adagrad "lr_decay", "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state
-   keeps an average of each parameter over the steps.  "lr" can be set any time, and holds for runs of
-   compiled programs too; the others before the first step, which is made of them. */
+   of SGD "momentum", "dampening", "nesterov", "classic" (1: the momentum is that of steps, which had their rate, not of
+   gradients; 0 if nothing is set); of Adam, AdamW and LAMB "beta1", "beta2", "amsgrad" (not LAMB's); of LARS
+   "momentum", "nesterov", "trust", "classic" (1 if nothing is set); of Muon "momentum", "nesterov", "ns_steps", and
+   "ns_a", "ns_b", "ns_c", the coefficients of these; of RMSprop "alpha", "momentum", "centered"; of Adagrad "lr_decay",
+   "initial_accumulator_value".  Any of them has "ema_decay", 0 for none: the state keeps an average of each parameter
+   over the steps.  "lr" can be set any time, and holds for runs of compiled programs too; the others before the first
+   step, which is made of them. */
 TINY_API tiny_status tiny_optimizer_set(tiny_optimizer *optimizer, int64_t group, const char *name, double value);
 TINY_API tiny_status tiny_optimizer_get(const tiny_optimizer *optimizer, int64_t group, const char *name,
                                         double *value);

@@ -4,11 +4,13 @@
 
 #include "shape/shape.h"
 #include "tensor/elementwise.h"
+#include "tensor/value.h"
 
 namespace tiny {
 
 Tensor detach(const Tensor& a) {
-  return a.with(make_alias(a.node(), AliasKind::Detached));
+  UOp node = make_alias(a.node(), AliasKind::Detached);
+  return has_value(a.cell()->node()) ? a.detached(std::move(node)) : a.with(std::move(node));
 }
 
 Tensor recompute(const Tensor& a, std::span<const Tensor> kept) {

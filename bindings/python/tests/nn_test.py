@@ -295,8 +295,10 @@ class Optimisers(unittest.TestCase):
             optimizer.step()
         with Tensor.train(), self.assertRaisesRegex(RuntimeError, "no parameter has a gradient"):
             optimizer.step()
-        with self.assertRaisesRegex(ValueError, "classic"):
-            nn.optim.SGD([w], momentum=0.9, classic=True)
+        with self.assertRaisesRegex(ValueError, "that is Muon"):
+            nn.optim.LARS([w], ns_coefficients=(1, 2, 3))
+        with self.assertRaisesRegex(ValueError, "momentum is 0 at least, not -1"):
+            nn.optim.SGD([w], momentum=-1)
 
 
 class Gradients(unittest.TestCase):

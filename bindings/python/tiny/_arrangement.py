@@ -23,24 +23,6 @@ def pad_to(self, *shape, value=0) -> Tensor:
     return pad(self, [(0, 0 if size is None else size - own) for size, own in zip(sizes, self.shape)], value=value)
 
 
-def meshgrid(self, *others, indexing="ij") -> tuple:
-    """The tensors, of one axis at most, each along an axis of its own and repeated along the others'; "xy": the first
-    two axes change places."""
-    if indexing not in ("ij", "xy"):
-        raise WrongArgument(f"meshgrid: indexing={indexing!r}; known: 'ij', 'xy'")
-    tensors = (self, *others)
-    if len(tensors) == 1:
-        return tensors
-    order = list(range(len(tensors)))
-    if indexing == "xy":
-        order[:2] = 1, 0
-    sizes = [0] * len(tensors)
-    for axis, tensor in zip(order, tensors):
-        sizes[axis] = tensor.numel
-    return tuple(tensor.reshape([1] * axis + [-1] + [1] * (len(tensors) - axis - 1)).expand(sizes)
-                 for axis, tensor in zip(order, tensors))
-
-
 def diag(self) -> Tensor:
     """The matrix with these elements on its diagonal and zeros elsewhere."""
     if self.ndim != 1:
@@ -114,7 +96,7 @@ def unfold(self, dim, size, step) -> Tensor:
 # ---- Einstein's notation for axes
 
 def _side(text, formula):
-    """Groups of names, one for each axis: (b c) is a group of two, 1 a group of none, ... is None."""
+    """Groups of names, one for each axis: (b c) is a group of two, 1 a group of none; "..." stands for axes by itself."""
     groups, open_group = [], None
     tokens = text.replace("…", "...").replace("(", " ( ").replace(")", " ) ").replace("...", " ... ").split()
     for token in tokens:
@@ -128,13 +110,17 @@ def _side(text, formula):
         elif open_group is not None:
             open_group.append(token)
         else:
-            groups.append([] if token == "1" else [token])
+            groups.append([] if token == "1" else token if token == "..." else [token])
     if open_group is not None:
         raise _wrong(formula, "brackets do not match")
-    for name in [name for group in groups for name in group]:
+    for name in _names_of(groups):
         if name != "..." and (not name.isidentifier() or name.startswith("_") or name.endswith("_")):
             raise _wrong(formula, f"{name!r} is no name of an axis")
     return groups
+
+
+def _names_of(groups):
+    return [name for group in groups for name in ([group] if group == "..." else group)]
 
 
 def _wrong(formula, what):
@@ -146,7 +132,7 @@ def _with_ellipsis(groups, count):
     names = [f"...{i}" for i in range(count)]
     made = []
     for group in groups:
-        if group == ["..."]:
+        if group == "...":
             made.extend([name] for name in names)
         else:
             made.append([new for name in group for new in (names if name == "..." else [name])])
@@ -154,12 +140,12 @@ def _with_ellipsis(groups, count):
 
 
 def _check_names(formula, left, right, sizes):
-    before, after = ([name for group in side for name in group] for side in (left, right))
+    before, after = _names_of(left), _names_of(right)
     if len(set(before)) != len(before):
         raise _wrong(formula, "a name stands twice before the arrow")
     if sorted(before) != sorted(after):
         raise _wrong(formula, "both sides of the arrow are to have the same names")
-    if any("..." in group and len(group) > 1 for group in left):
+    if any("..." in group for group in left if group != "..."):
         raise _wrong(formula, "... may not stand in brackets before the arrow")
     for name in sizes:
         if name not in before:
@@ -173,7 +159,7 @@ def rearrange(self, formula, **sizes) -> Tensor:
     left, right = (_side(text, formula) for text in formula.split("->"))
     _check_names(formula, left, right, sizes)
     missing = self.ndim - len(left)
-    if ["..."] in left:
+    if "..." in left:
         left, right = (_with_ellipsis(side, missing + 1) for side in (left, right))
     elif missing:
         raise _wrong(formula, f"{len(left)} axes for shape {list(self.shape)}")
@@ -193,7 +179,7 @@ def rearrange(self, formula, **sizes) -> Tensor:
         if math.prod(known) != size:
             raise _wrong(formula, f"({' '.join(group)}) of {known} for an axis of {size} elements")
         shape.extend(known)
-    names = [name for group in left for name in group]
+    names = _names_of(left)
     size_of = dict(zip(names, shape))
     order = [names.index(name) for group in right for name in group]
     made = self.reshape(shape).permute(order) if names else self.reshape(shape)
@@ -201,5 +187,5 @@ def rearrange(self, formula, **sizes) -> Tensor:
 
 
 Tensor._pool = pool
-for _function in (shrink_to, pad_to, meshgrid, diag, diagonal, roll, unfold, rearrange):
+for _function in (shrink_to, pad_to, diag, diagonal, roll, unfold, rearrange):
     setattr(Tensor, _function.__name__, _function)

@@ -1,13 +1,15 @@
 """Tensors made by the class: Tensor([1, 2]), Tensor.zeros(2, 3), Tensor.arange(4)."""
 
 import math
+import os
 
 from . import _tape, native
 from ._bound import Bound, sized
 from ._dimension import Dim, is_dimension, number
+from ._disk import OnDisk, is_disk, make, open_path
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
 from ._operands import dtype as dtype_of_name
-from ._reading import Reading
+from ._reading import NoSize, Reading, WrongArgument
 from ._tensor import default_context, tensor
 from .methods import Dtype
 from .native import Tensor, Variable
@@ -18,12 +20,13 @@ FLOATS = (Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.FLOAT64)
 
 def spread(dims):
     """f(2, 3), f((2, 3)) and f(2) name dimensions alike."""
-    if len(dims) == 1 and not is_dimension(dims[0]):
+    if len(dims) == 1 and not is_dimension(dims[0]) and hasattr(dims[0], "__iter__"):
         dims = tuple(dims[0])
+    elif len(dims) > 1 and isinstance(dims[0], (tuple, list)):
+        raise WrongArgument(f"a shape is numbers one by one, or one sequence of them, not {dims}")
     for size in dims:
         if size is not None and not is_dimension(size):
-            kind = RuntimeError if Reading.tinygrad else TypeError
-            raise kind(f"shape must be ints, or dimensions of runs; got {size!r}")
+            raise NoSize(f"shape must be ints, or dimensions of runs; got {size!r}")
     return list(dims)
 
 
@@ -38,6 +41,8 @@ def finish(made, dtype=None, device=None, requires_grad=None):
     check_device(device)
     if dtype is not None and dtype_of_name(dtype) != made.dtype:
         made = made.cast(dtype)
+    if Reading.tinygrad:
+        _tape.note(made)
     if requires_grad is not None:
         made.requires_grad = requires_grad
     return made
@@ -52,7 +57,10 @@ def _of_dimension(value):
 
 def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=None):
     """Of a number, nested lists, bytes, or a buffer such as NumPy's arrays, which is copied; None: no elements.
-    Floats become float32, integers int64; arrays keep their type."""
+    Floats become float32, integers int64; arrays keep their type.  Of a Path: what the file has, see tiny._disk."""
+    if isinstance(data, os.PathLike):
+        _of_file(self, data, device, dtype)
+        return
     if isinstance(data, Tensor):
         raise TypeError("Tensor(tensor): a tensor is one already; cast() gives it another dtype")
     if isinstance(data, (Dim, Variable)):
@@ -63,6 +71,8 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
             dtype = Dtype.INT64
         found = tensor(nothing if data is None else data, dtype, context)
         self._is_number = isinstance(data, (bool, int, float))
+        if Reading.tinygrad and found.dtype.is_float and not self._is_number:
+            self._is_fresh = True  # not computed yet, as tinygrad sees it
     made = finish(found, dtype, device)
     self.this = made.this
     self.context = made.context
@@ -71,6 +81,17 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
         _tape.note(self)
     if requires_grad is not None:
         self.requires_grad = requires_grad
+
+
+def _of_file(self, path, device, dtype):
+    """Tensor(Path): the bytes of a file, on disk unless another device is said."""
+    made = open_path(path, None if dtype is None else dtype_of_name(dtype))
+    if device is not None and not is_disk(device):
+        made = made.to(device)
+    self.this, self.context = made.this, made.context
+    self.__dict__.update(made.__dict__)
+    if isinstance(made, OnDisk):
+        self.__class__ = OnDisk
 
 
 _EXACT = 1 << 53  # integers up to here are doubles, too
@@ -102,7 +123,9 @@ def ones(*shape, dtype=None, device=None, requires_grad=None, buffer=True) -> Te
 
 
 def empty(*shape, dtype=None, device=None, requires_grad=None) -> Tensor:
-    """Of any elements: they are zeros."""
+    """Of any elements: they are zeros.  On "disk:PATH" the first ones of the file, which is made if it is not there."""
+    if is_disk(device):
+        return make(device, spread(shape), default_float() if dtype is None else dtype_of_name(dtype))
     return zeros(*shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 

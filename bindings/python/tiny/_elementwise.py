@@ -5,6 +5,7 @@ import math
 from ._operands import operand
 from ._operator import op
 from ._reading import WrongArgument
+from ._tensor import _operator
 from .methods import Dtype
 from .native import Tensor
 
@@ -40,7 +41,7 @@ def _of_one_element():
         _method(name, lambda self, operator=operator: op(operator, self), doc)
     _method("exp2", lambda self: tensor_of(self, 2.0).pow(self), "2 to the power of x.")
     _method("isfinite", lambda self: _isfinite(self), "A bool: whether it is a number and not infinite.")
-    _method("bitwise_not", Tensor.__invert__, "All bits are changed; of bools it is `not`.")
+    _method("bitwise_not", lambda self: ~self, "All bits are changed; of bools it is `not`.")
 
 
 def _isfinite(self):
@@ -179,6 +180,7 @@ for _name, _plain in (("bitwise_and", "and_"), ("bitwise_or", "or_"), ("bitwise_
     _reversible(_name)
 Tensor.fmod = Tensor.trunc_mod
 Tensor.pow = pow_
+Tensor.__pow__ = _operator(pow_)
 _of_one_element()
 for _function in (isinf, leaky_relu, hardsigmoid, hardtanh, celu, selu, softplus, div, copysign, logaddexp, isclose,
                   allclose, lerp, usum, uprod):

@@ -7,6 +7,7 @@ cannot (x.max(1)), the call is an error.
 import math
 
 from ._creation import FLOATS, check_device
+from ._disk import is_disk, written
 from ._movement import axis_of, flatten, only
 from ._operands import dtype as dtype_of_name
 from ._reading import Reading, WrongArgument
@@ -130,9 +131,12 @@ def _unary_functions():
         _same(name, doc, function)
 
 
-def clip(self, low=None, high=None, *, min_=None, max_=None) -> Tensor:
+def clip(self, low=None, high=None, *, min_=None, max_=None, min=None, max=None) -> Tensor:
     """Kept between two numbers or tensors, of which one may be left out."""
-    return _clip(self, only("clip", low=low, min_=min_), only("clip", high=high, max_=max_))
+    low, high = only("clip", low=low, min_=min_, min=min), only("clip", high=high, max_=max_, max=max)
+    if low is None and high is None:
+        raise WrongArgument("clip: a bound at least is wanted")
+    return _clip(self, low, high)
 
 
 def gelu(self, approximate=None) -> Tensor:
@@ -160,13 +164,28 @@ def element_size(self) -> int:
     return dtype_size(self.dtype)
 
 
-def nbytes(self) -> int:
+class Count(int):
+    """A number that is also given when it is called: x.numel as in tiny, x.numel() as in PyTorch."""
+
+    def __call__(self) -> int:
+        return int(self)
+
+
+def _numel(self) -> Count:
+    """How many elements it has."""
+    count = _count_of(self)
+    return Count(count) if type(count) is int else count
+
+
+def _nbytes(self) -> Count:
     """Bytes of all elements."""
-    return self.numel * dtype_size(self.dtype)
+    return Count(_count_of(self) * dtype_size(self.dtype))
 
 
 def to(self, device) -> Tensor:
-    """On a device: tensors are on the CPU, which is the only one that may be said."""
+    """On a device: tensors are on the CPU, which is the only one that may be said, or written to "disk:PATH"."""
+    if is_disk(device):
+        return written(self, device)
     check_device(device)
     return self
 
@@ -286,7 +305,7 @@ def scaled_dot_product_attention(self, key, value, attn_mask=None, dropout_p=0.0
 
 # ---- Windows
 
-def sides_ofsides_of_padding(padding, axes):
+def sides_of_padding(padding, axes):
     """[(before, after)] of each axis, of one number, one for each axis, or pairs in one list, the last axis first."""
     padding = [padding] * axes if isinstance(padding, int) else list(padding)
     if len(padding) == axes:
@@ -304,7 +323,8 @@ def conv2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, d
         self, weight = self.cast(dtype), weight.cast(dtype)
         bias = None if bias is None else bias.cast(dtype)
     axes = weight.rank - 2
-    return self.conv(weight, bias, groups=groups, strides=stride, dilations=dilation, padding=sides_of_padding(padding, axes))
+    return self.conv(weight, bias, groups=groups, strides=stride, dilations=dilation,
+                     padding=sides_of_padding(padding, axes))
 
 
 def conv_transpose2d(self, weight, bias=None, groups=1, stride=1, dilation=1, padding=0, output_padding=0) -> Tensor:
@@ -401,11 +421,13 @@ for _name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_los
 _cross_entropy = Tensor.cross_entropy
 _unary_functions()
 for _function in (cross_entropy, var, std, var_mean, std_mean, clip, gelu, gather, one_hot, linear, sequential, layernorm,
-                  batchnorm, masked_fill, size, element_size, nbytes, to, scaled_dot_product_attention, conv2d,
+                  batchnorm, masked_fill, size, element_size, to, scaled_dot_product_attention, conv2d,
                   softmin, normalize, conv_transpose2d, max_pool2d, avg_pool2d, sparse_categorical_crossentropy, binary_crossentropy,
                   binary_crossentropy_logits):
     setattr(Tensor, _function.__name__, _function)
 Tensor.clamp = clip
+_count_of = Tensor.numel.fget
+Tensor.numel, Tensor.nbytes = property(_numel), property(_nbytes)
 Tensor.dot = Tensor.matmul
 for _name, _dtype in (("float", Dtype.FLOAT32), ("half", Dtype.FLOAT16), ("int", Dtype.INT32), ("long", Dtype.INT64),
                       ("short", Dtype.INT16), ("double", Dtype.FLOAT64), ("bool", Dtype.BOOL)):

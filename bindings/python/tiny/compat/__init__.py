@@ -57,6 +57,16 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             module.function = function
 
 
+class _Fallback(_Finder):
+    """`extra.lr_scheduler`, of tinygrad's checkout, is tiny.nn.lr_scheduler where there is no checkout."""
+
+    NAMES = {"extra": f"{__name__}.extra", "extra.lr_scheduler": "tiny.nn.lr_scheduler"}
+
+    def find_spec(self, fullname, path, target=None):
+        real = self.NAMES.get(fullname)
+        return real and importlib.util.spec_from_loader(fullname, self, origin=real, is_package=fullname == "extra")
+
+
 def install() -> None:
     """From now on `import tinygrad` is this package, and calls that can be read in two ways are read as tinygrad does,
     in the whole process.  Before tinygrad itself is imported."""
@@ -67,3 +77,4 @@ def install() -> None:
     tell_contexts()
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+        sys.meta_path.append(_Fallback())
