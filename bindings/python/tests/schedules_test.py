@@ -140,6 +140,21 @@ class Optimisers(unittest.TestCase):
         for found, want in zip(w.tolist()[0], (3 - 0.1 * 0.75 * 0.6, 4 - 0.1 * 0.75 * 0.8)):
             self.assertAlmostEqual(found, want, places=5)
 
+    def test_a_group_that_is_made_in_each_step(self):
+        w, v = Tensor([1.0], requires_grad=True), Tensor([2.0], requires_grad=True)
+        first, second = nn.optim.SGD([w], 0.25), nn.optim.SGD([v], 0.125)
+
+        @TinyJit
+        def step(group):
+            group.zero_grad()
+            loss = (w * w + v * v).sum().backward()
+            return loss.realize(*group.schedule_step())
+        with Tensor.train():
+            losses = [step(nn.optim.OptimizerGroup(first, second)).item() for _ in range(4)]
+        self.assertEqual(losses, [0.25 ** i + 4 * 0.5625 ** i for i in range(4)])
+        self.assertEqual(len(step._programs), 1)
+        self.assertIsNot(nn.optim.OptimizerGroup(first), nn.optim.OptimizerGroup(second))
+
     def test_powers_of_the_betas(self):
         _, optimizer = self.steps(lambda p: nn.optim.Adam(p, b1=0.5, b2=0.25))
         self.assertEqual((optimizer.b1_t.tolist(), optimizer.b2_t.tolist()), ([0.125], [0.015625]))

@@ -9,7 +9,7 @@ from ._dimension import Dim, is_dimension, number
 from ._disk import OnDisk, is_disk, make, open_path
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
 from ._operands import dtype as dtype_of_name
-from ._reading import NoSize, Reading
+from ._reading import NoSize, Reading, WrongArgument
 from ._tensor import default_context, tensor
 from .methods import Dtype
 from .native import Tensor, Variable
@@ -22,6 +22,8 @@ def spread(dims):
     """f(2, 3), f((2, 3)) and f(2) name dimensions alike."""
     if len(dims) == 1 and not is_dimension(dims[0]) and hasattr(dims[0], "__iter__"):
         dims = tuple(dims[0])
+    elif len(dims) > 1 and isinstance(dims[0], (tuple, list)):
+        raise WrongArgument(f"a shape is numbers one by one, or one sequence of them, not {dims}")
     for size in dims:
         if size is not None and not is_dimension(size):
             raise NoSize(f"shape must be ints, or dimensions of runs; got {size!r}")
@@ -89,6 +91,7 @@ def _of_file(self, path, device, dtype):
     made = open_path(path, None if dtype is None else dtype_of_name(dtype))
     if device is not None and not is_disk(device):
         made = made.to(device)
+    self.this, self.context = made.this, made.context
     self.__dict__.update(made.__dict__)
     if isinstance(made, OnDisk):
         self.__class__ = OnDisk

@@ -186,6 +186,8 @@ class _Cut:
         axis = len(self.begin)
         size = self.shape[axis]
         self.kept.append(axis)
+        if Reading.tinygrad and any(isinstance(bound, Tensor) for bound in (part.start, part.stop, part.step)):
+            raise TypeError(f"axis {axis}: a tensor bounds no slice")
         if part.start is None and part.stop is None and part.step in (None, 1):
             self._axis(0, size)
             return

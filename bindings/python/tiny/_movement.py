@@ -40,9 +40,10 @@ def _dims(call, dims, *named):
     return found[0] if found else spread(dims)
 
 
-def reshape(self, *shape, dims=None) -> Tensor:
+def reshape(self, *sizes, dims=None, shape=None) -> Tensor:
     """The same elements in another shape, of which one dimension may be -1: what is left over; None: as it is."""
-    wanted = _dims("reshape", shape, dims) if shape or dims is not None else []
+    named = only("reshape", dims=dims, shape=shape)
+    wanted = _dims("reshape", sizes, named) if sizes or named is not None else []
     wanted = [self.shape[i] if size is None else size for i, size in enumerate(wanted)]
     return sized(_reshape(self, wanted), wanted)
 

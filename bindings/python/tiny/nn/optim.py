@@ -76,7 +76,7 @@ class Optimizer:
         updates, kept = self._step([one for one, _ in pairs], [grad for _, grad in pairs])
         for (one, _), update in zip(pairs, updates):
             one.assign(one.detach() - update)
-        return _once([*kept, *self.params, *self.buffers, *_tape.waiting()])
+        return _once([*_tape.waiting(), *kept, *self.params, *self.buffers])
 
     def _step(self, params, grads):
         raise NotImplementedError(f"{type(self).__name__} has no _step(params, grads)")
@@ -121,13 +121,21 @@ class _Library(Optimizer):
         found = self._gradients()
         self._native.step([one if one is None else one.reshape(view.shape) for one, view in zip(found, self._views)])
         _tape.written(*self.params)
-        return _once([*self.params, *self.buffers, *self._states().values(), *_tape.waiting()])
+        return _once([*_tape.waiting(), *self.params, *self.buffers, *self._states().values()])
 
 
 class OptimizerGroup(Optimizer):
-    """Several optimisers as one."""
+    """Several optimisers as one.  The group of the same ones is one object, so that a program that TinyJit captured
+    with it knows it again where a step makes it anew."""
+
+    def __new__(cls, *optimizers):
+        made = super().__new__(cls)
+        known = optimizers[0].__dict__.setdefault("_groups", {}) if optimizers else {}
+        return known.setdefault((cls, *map(id, optimizers)), made)
 
     def __init__(self, *optimizers):
+        if "optimizers" in self.__dict__:
+            return
         self.optimizers = optimizers
         self.params = [one for optimizer in optimizers for one in optimizer.params]
         self.buffers = [one for optimizer in optimizers for one in optimizer.buffers]
