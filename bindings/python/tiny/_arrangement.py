@@ -67,6 +67,16 @@ def roll(self, shifts, dims=None) -> Tensor:
     return made
 
 
+def _max_shape(self) -> tuple:
+    """The sizes of the axes, of those that runs bind the greatest."""
+    return tuple(size if isinstance(size, int) else size.range[1] for size in self.shape)
+
+
+def max_numel(self) -> int:
+    """How many elements it has at most."""
+    return math.prod(_max_shape(self))
+
+
 # ---- Windows
 
 def pool(self, k_, stride=1, dilation=1) -> Tensor:
@@ -187,5 +197,7 @@ def rearrange(self, formula, **sizes) -> Tensor:
 
 
 Tensor._pool = pool
+Tensor.max_shape = property(_max_shape)
+Tensor.max_numel = max_numel
 for _function in (shrink_to, pad_to, diag, diagonal, roll, unfold, rearrange):
     setattr(Tensor, _function.__name__, _function)

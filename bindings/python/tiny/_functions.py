@@ -230,7 +230,10 @@ def gather(self, index, axis=0, *, dim=None) -> Tensor:
     x.gather(index, axis), of positions and an axis: whole parts, as numpy.take."""
     if isinstance(axis, Tensor) or dim is not None:
         places, along = (index, dim) if dim is not None else (axis, index)
-        return self.take_along_axis(places, along)
+        if not Reading.tinygrad:
+            return self.take_along_axis(places, along)
+        inside = (places >= 0) & (places < self.shape[axis_of(self, along)])
+        return inside.where(self.take_along_axis(inside.where(places, 0), along), 0)
     return _take(self, index, axis)
 
 

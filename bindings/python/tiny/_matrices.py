@@ -49,6 +49,7 @@ def newton_schulz(self, steps, params, eps=1e-7) -> Tensor:
 
 
 _matmul = Tensor.matmul
+Tensor.image_dot, Tensor.image_conv2d = dot, Tensor.conv2d  # for devices with images; here they are the same
 Tensor.einsum = staticmethod(einsum)
 for _function in (dot, matmul, newton_schulz):
     setattr(Tensor, _function.__name__, _function)
