@@ -58,7 +58,7 @@ def first(objects):
 def _operate(name, left, right):
     """An operator of Python's with an operand that is neither a tensor nor a float or an int."""
     other = right if isinstance(left, native.Tensor) else left
-    if not isinstance(other, native.Tensor) and not _is_operand(other):
+    if not isinstance(other, native.Tensor) and not is_operand(other):
         return NotImplemented
     method = getattr(native.Tensor, f"__{name}__")
     if other is right:
@@ -66,7 +66,7 @@ def _operate(name, left, right):
     return method(made(right, operand(right, left)), right)
 
 
-def _is_operand(value):
+def is_operand(value):
     return isinstance(value, (int, float, Dim, native.Variable)) or hasattr(value, "__index__") or is_array(value)
 
 
