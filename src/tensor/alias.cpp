@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "engine/compile.h"
 #include "shape/shape.h"
 #include "tensor/elementwise.h"
 #include "tensor/value.h"
@@ -10,7 +11,11 @@ namespace tiny {
 
 Tensor detach(const Tensor& a) {
   UOp node = make_alias(a.node(), AliasKind::Detached);
-  return has_value(a.cell()->node()) ? a.detached(std::move(node)) : a.with(std::move(node));
+  // An input of programs has its memory in their runs: what is written to its value is another's.
+  UOp base = a.cell()->node();
+  while (base.op() == Op::Reshape) base = UOp(base.src(0));
+  const bool is_memory = has_value(a.cell()->node()) && !is_input(base);
+  return is_memory ? a.detached(std::move(node)) : a.with(std::move(node));
 }
 
 Tensor recompute(const Tensor& a, std::span<const Tensor> kept) {
