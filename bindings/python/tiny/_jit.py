@@ -168,6 +168,8 @@ class TinyJit:
 
     def __call__(self, *args, **kwargs):
         what = None
+        if len(kwargs) > 1:  # in any order
+            kwargs = dict(sorted(kwargs.items()))
         if _tape.State.capture is None and self._called and settings["JIT"]:
             what = native.describe(Tensor.training, args, kwargs)
         if what is not None and not (Reading.tinygrad and _is_refused(what[1])):
