@@ -2,7 +2,7 @@
 
 import math
 
-from ._operands import is_operand, operand
+from ._operands import operand
 from ._operator import op
 from ._reading import WrongArgument
 from .methods import Dtype
@@ -180,10 +180,6 @@ def _folded(made, others, function):
     return made
 
 
-def _power(self, other):
-    return pow_(self, other) if isinstance(other, Tensor) or is_operand(other) else NotImplemented
-
-
 _div, _pow, _softplus, _leaky_relu = Tensor.div, Tensor.pow, Tensor.softplus, Tensor.leaky_relu
 for _name in ("add", "sub", "mul"):
     _reversible(_name)
@@ -193,7 +189,6 @@ for _name, _plain in (("bitwise_and", "and_"), ("bitwise_or", "or_"), ("bitwise_
     _reversible(_name)
 Tensor.fmod = Tensor.trunc_mod
 Tensor.pow = pow_
-Tensor.__pow__ = _power
 _of_one_element()
 for _function in (isinf, leaky_relu, hardsigmoid, hardtanh, celu, selu, softplus, div, copysign, logaddexp, isclose,
                   allclose, lerp, usum, uprod):

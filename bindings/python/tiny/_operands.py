@@ -58,7 +58,7 @@ def first(objects):
 def _operate(name, left, right):
     """An operator of Python's with an operand that is neither a tensor nor a float or an int."""
     other = right if isinstance(left, native.Tensor) else left
-    if not isinstance(other, native.Tensor) and not is_operand(other):
+    if not is_operand(other):
         return NotImplemented
     method = getattr(native.Tensor, f"__{name}__")
     if other is right:
@@ -67,7 +67,9 @@ def _operate(name, left, right):
 
 
 def is_operand(value):
-    return isinstance(value, (int, float, Dim, native.Variable)) or hasattr(value, "__index__") or is_array(value)
+    """Whether an operator takes it beside a tensor."""
+    return (isinstance(value, (native.Tensor, int, float, Dim, native.Variable)) or hasattr(value, "__index__")
+            or is_array(value))
 
 
 native.set_hooks({"operand": _operand, "operator": _operate, "numbers": _numbers, "number": number, "dimension": dim,
