@@ -158,6 +158,10 @@ class TinyJit:
         self._called = False
         self._by_value = False  # of variables: a program for each, since there cannot be one for all
 
+    def __reduce__(self):
+        raise TypeError(f"TinyJit: programs of {self._name} are machine code of this process and cannot be pickled; "
+                        "tiny.export_onnx() and Program.export_c() write a graph and a program to files")
+
     @property
     def captured(self):
         """The program that was captured last; None if there is none."""
