@@ -2,10 +2,9 @@
 
 import math
 
-from ._operands import operand
+from ._operands import as_operator, operand
 from ._operator import op
 from ._reading import WrongArgument
-from ._tensor import _operator
 from .methods import Dtype
 from .native import Tensor
 
@@ -180,7 +179,7 @@ for _name, _plain in (("bitwise_and", "and_"), ("bitwise_or", "or_"), ("bitwise_
     _reversible(_name)
 Tensor.fmod = Tensor.trunc_mod
 Tensor.pow = pow_
-Tensor.__pow__ = _operator(pow_)
+Tensor.__pow__ = as_operator(pow_)
 _of_one_element()
 for _function in (isinf, leaky_relu, hardsigmoid, hardtanh, celu, selu, softplus, div, copysign, logaddexp, isclose,
                   allclose, lerp, usum, uprod):

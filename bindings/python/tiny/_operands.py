@@ -66,6 +66,15 @@ def _operate(name, left, right):
     return method(made(right, operand(right, left)), right)
 
 
+def as_operator(method):
+    """The method for an operator, which leaves what is no operand to that object."""
+    def operate(self, other):
+        if not isinstance(other, native.Tensor) and not _is_operand(other):
+            return NotImplemented
+        return method(self, other)
+    return operate
+
+
 def _is_operand(value):
     return isinstance(value, (int, float, Dim, native.Variable)) or hasattr(value, "__index__") or is_array(value)
 
