@@ -82,7 +82,8 @@ Tensor log1p(const Tensor& a) {
   const Tensor x = as_wide(a);
   const Tensor one = number(x, 1);
   const Tensor u = add(x, one);
-  // What adding 1 has rounded away.  It has no slope: that of log(u) is the function's, of any sign.
+  // What adding 1 has rounded away.  It has no slope: that of log(u) is the function's, of any
+  // sign.
   const Tensor lost = detach(div(sub(sub(u, one), x), u));
   const Tensor infinity = number(x, std::numeric_limits<double>::infinity());
   const Tensor is_end = bit_or(equal(u, number(x, 0)), equal(u, infinity));

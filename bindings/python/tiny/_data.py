@@ -101,9 +101,12 @@ def from_blob(ptr, shape, dtype=None, device=None, requires_grad=None, context=N
 
 # ---- Numbers in lists
 
+_SEQUENCES = (list, tuple, bytes)  # of bytes the numbers are
+
+
 def _flatten(value, shape, depth, flat):
     """Appends the numbers of nested lists to `flat`; `shape` grows on the way down."""
-    if not isinstance(value, (list, tuple)):
+    if not isinstance(value, _SEQUENCES):
         if depth != len(shape):
             raise ValueError("the nested lists have different depths")
         flat.append(value)
@@ -114,7 +117,7 @@ def _flatten(value, shape, depth, flat):
         shape.append(len(value))
     if len(value) != shape[depth]:
         raise ValueError("the nested lists have different lengths")
-    if value and depth + 1 == len(shape) and not any(isinstance(item, (list, tuple)) for item in value):
+    if value and depth + 1 == len(shape) and not any(isinstance(item, _SEQUENCES) for item in value):
         flat.extend(value)
         return
     for item in value:

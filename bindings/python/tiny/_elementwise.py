@@ -2,7 +2,7 @@
 
 import math
 
-from ._operands import as_operator, operand
+from ._operands import operand
 from ._operator import op
 from ._reading import WrongArgument
 from .methods import Dtype
@@ -38,9 +38,19 @@ def _of_one_element():
             ("asinh", "Asinh", "The inverse hyperbolic sine."), ("acosh", "Acosh", "The inverse hyperbolic cosine."),
             ("atanh", "Atanh", "The inverse hyperbolic tangent.")):
         _method(name, lambda self, operator=operator: op(operator, self), doc)
+    for name, base in (("log2", 2), ("log10", 10)):
+        _method(name, lambda self, base=base: _in_wide(self, lambda x: x.log() / math.log(base)),
+                f"The logarithm to the base {base}.")
     _method("exp2", lambda self: tensor_of(self, 2.0).pow(self), "2 to the power of x.")
     _method("isfinite", lambda self: _isfinite(self), "A bool: whether it is a number and not infinite.")
     _method("bitwise_not", lambda self: ~self, "All bits are changed; of bools it is `not`.")
+
+
+def _in_wide(self, function):
+    """16-bit floats in float32, so that steps in between do not round."""
+    if self.dtype not in (Dtype.FLOAT16, Dtype.BFLOAT16):
+        return function(self)
+    return function(self.cast(Dtype.FLOAT32)).cast(self.dtype)
 
 
 def _isfinite(self):
@@ -179,7 +189,6 @@ for _name, _plain in (("bitwise_and", "and_"), ("bitwise_or", "or_"), ("bitwise_
     _reversible(_name)
 Tensor.fmod = Tensor.trunc_mod
 Tensor.pow = pow_
-Tensor.__pow__ = as_operator(pow_)
 _of_one_element()
 for _function in (isinf, leaky_relu, hardsigmoid, hardtanh, celu, selu, softplus, div, copysign, logaddexp, isclose,
                   allclose, lerp, usum, uprod):

@@ -124,8 +124,6 @@ def _unary_functions():
             ("mish", "x * tanh(softplus(x)).", lambda x: x * x.softplus().tanh()),
             ("softsign", "x / (1 + |x|).", lambda x: x / (x.abs() + 1)),
             ("logsigmoid", "log(sigmoid(x)).", lambda x: -(-x).softplus()),
-            ("log2", "The logarithm to the base 2.", lambda x: x.log() / math.log(2)),
-            ("log10", "The logarithm to the base 10.", lambda x: x.log() / math.log(10)),
             ("isnan", "A bool: whether it is no number.", Tensor.is_nan),
             ("logical_not", "A bool: whether it is 0.", lambda x: x == 0)):
         _same(name, doc, function)

@@ -58,7 +58,7 @@ def first(objects):
 def _operate(name, left, right):
     """An operator of Python's with an operand that is neither a tensor nor a float or an int."""
     other = right if isinstance(left, native.Tensor) else left
-    if not isinstance(other, native.Tensor) and not _is_operand(other):
+    if not is_operand(other):
         return NotImplemented
     method = getattr(native.Tensor, f"__{name}__")
     if other is right:
@@ -66,17 +66,10 @@ def _operate(name, left, right):
     return method(made(right, operand(right, left)), right)
 
 
-def as_operator(method):
-    """The method for an operator, which leaves what is no operand to that object."""
-    def operate(self, other):
-        if not isinstance(other, native.Tensor) and not _is_operand(other):
-            return NotImplemented
-        return method(self, other)
-    return operate
-
-
-def _is_operand(value):
-    return isinstance(value, (int, float, Dim, native.Variable)) or hasattr(value, "__index__") or is_array(value)
+def is_operand(value):
+    """Whether an operator takes it beside a tensor."""
+    return (isinstance(value, (native.Tensor, int, float, Dim, native.Variable)) or hasattr(value, "__index__")
+            or is_array(value))
 
 
 native.set_hooks({"operand": _operand, "operator": _operate, "numbers": _numbers, "number": number, "dimension": dim,

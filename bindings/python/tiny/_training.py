@@ -6,7 +6,7 @@ is true.  tinygrad's (Reading): that of every float tensor that is alive and tha
 
 import contextlib
 
-from . import _tape, native
+from . import _bitcast, _tape, native  # noqa: F401  Tensor.bitcast
 from ._creation import FLOATS
 from ._dtype import WEAK, strong
 from ._reading import NoFloat, Reading, WrongArgument
