@@ -30,7 +30,11 @@ def spread(dims):
 
 
 def check_device(device):
-    """Tensors of this package are the host's."""
+    """Tensors of this package are the host's, or those of several devices."""
+    if isinstance(device, (tuple, list)):
+        for one in device:
+            check_device(one)
+        return
     if device is not None and str(device).partition(":")[0].lower() not in ("cpu", "c", "interp"):
         raise ValueError(f"device {device!r}: tensors are on the CPU; Context(device=..) chooses how kernels run there")
 
