@@ -13,6 +13,7 @@ import joins
 import kernels
 import ladder
 import models
+import python
 import regret
 import sharing
 import sizes
@@ -22,11 +23,11 @@ from report import missed
 PARTS = {"kernels": kernels.run, "models": models.run, "compile": compiling.run,
          "sharing": sharing.run, "sizes": sizes.run, "ladder": ladder.run,
          "joins": joins.run, "batches": batches.run, "train": train.run,
-         "regret": regret.run}  # fmt: skip
+         "python": python.run, "regret": regret.run}  # fmt: skip
 TITLES = {"kernels": "Kernels", "models": "Models", "compile": "Compiling and replaying",
           "sharing": "Sharing the machine", "sizes": "Run-time sizes", "ladder": "The ladder",
           "joins": "Joins", "batches": "Batches", "train": "Training steps",
-          "regret": "Regret"}  # fmt: skip
+          "python": "The Python layer", "regret": "Regret"}  # fmt: skip
 FIGURES = "## Figures\n"  # what is below it in a document is made by --write
 QUICK_DURATION = 0.1
 

@@ -1,4 +1,4 @@
-"""The Python methods: one function for each call, attached to SWIG's classes."""
+"""The Python methods: one function for each call, attached to the classes of handles.h."""
 
 import keyword
 
@@ -11,7 +11,8 @@ import enum
 from . import native
 from ._dimension import number
 from ._dtype import numbered
-from ._operands import dtype as dtype_, first, lists, made, operand, whole
+from ._operands import dtype as dtype_, first, whole
+from .native import made, operand
 '''
 
 # What no gradient goes through, and gradients themselves.
@@ -46,7 +47,7 @@ def passed(call, item):
     if item.type == "tiny_dtype":
         return f"dtype_({name})"
     if item.kind == "lists":
-        return f"lists({', '.join(identifier(name) for name in item.names)})"
+        return f"({', '.join(identifier(name) for name in item.names)},)"
     if item.kind == "flags":
         return " | ".join(f"{bit} * bool({identifier(name)})" for name, bit in zip(item.names, item.bits))
     return name

@@ -8,6 +8,7 @@ source says.
 import ast
 import builtins
 import inspect
+import types
 
 from model import camel, value_name
 from python import identifier
@@ -20,16 +21,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from . import dtypes as dtypes, helpers as helpers, nn as nn, state as state
+from . import dtypes as dtypes, helpers as helpers, nn as nn, state as state, uop as uop
+from .uop import (
+    GroupOp as GroupOp, Ops as Ops, PatternMatcher as PatternMatcher, UOp as UOp, UPat as UPat,
+    graph_rewrite as graph_rewrite)
 
 Buffer = Any  # an object of the buffer protocol
 DTypeLike = Any  # an element type, its name, or NumPy's or PyTorch's
 Whole = int | Dim | Variable  # a number, or a dimension that each run has a value of
 '''
-SWIG = ("thisown", "__swig_destroy__", "__repr__")  # what SWIG adds, of no use to a reader
+C_MEMBERS = (types.WrapperDescriptorType, types.BuiltinFunctionType, types.GetSetDescriptorType)  # of the handle
 FLOATS = ("double", "float")
 # What the package makes dimensions of that are numbers in the header.
-DIMENSIONS = {"Tensor": {"shape": "@property\ndef shape(self) -> tuple[int | Dim, ...]: ..."},
+DIMENSIONS = {"Tensor": {"shape": "@property\ndef shape(self) -> tuple[int | Dim, ...]: ...",
+                         "uop": "@property\ndef uop(self) -> UOp: ..."},
               "TinyJit": {"captured": "@property\ndef captured(self) -> Any: ..."},
               "Variable": {"dim": "@property\ndef dim(self) -> Dim: ..."},
               "Dim": {"number": "number: int"}}
@@ -161,7 +166,7 @@ def operators(tables):
     """{name: stub} of the operators, which take numbers too."""
     rows = {f"__{name}__": "self, other: Tensor | Whole | float" for name in tables.OPERATORS}
     rows.update({f"__r{name}__": "self, other: Whole | float" for name in tables.OPERATORS})
-    rows.update({f"__{name}__": "self" for name in tables.UNARY})
+    rows.update({f"__{name}__": "self" for name in ("neg", "abs", "invert")})
     stubs = {name: f"def {name}({parameters}) -> Tensor: ..." for name, parameters in rows.items()}
     # Types say that == gives a bool; here it gives a tensor, as the others do.
     compared = "(self, other: Tensor | Whole | float) -> Tensor: ...  # type: ignore"
@@ -177,7 +182,8 @@ def class_stub(kind, typed, special):
     for member, value in vars(kind).items():
         if member in special:
             rows[member] = special[member]
-        elif member not in SWIG and (not member.startswith("_") or member.startswith("__")):
+        elif member != "__repr__" and not isinstance(value, C_MEMBERS) and (
+                not member.startswith("_") or member.startswith("__")):
             stub = member_stub(member, value, typed.get(member))
             if stub:
                 rows[member] = stub
@@ -189,7 +195,7 @@ def class_stub(kind, typed, special):
 
 def emit(model):
     import tiny
-    from tiny import _tensor
+    from tiny import _operands
 
     calls = {}
     for call in model.calls:
@@ -201,10 +207,11 @@ def emit(model):
         values = "\n".join(f"    {identifier(value_name(e, name))} = {number}" for name, number, _ in e.values)
         parts.append(f"class {camel(e.name)}(enum.IntEnum):\n{values}")
     for name in map(camel, model.objects):
-        special = {**(operators(_tensor) if name == "Tensor" else {}), **DIMENSIONS.get(name, {})}
+        special = {**(operators(_operands) if name == "Tensor" else {}), **DIMENSIONS.get(name, {})}
         parts.append(class_stub(getattr(tiny, name), calls.get(name, {}), special))
     told = {"Error", *map(camel, (*model.enumerations, *model.objects))}
-    for name, value in vars(tiny).items():
+    for name in dir(tiny):
+        value = getattr(tiny, name)
         if name.startswith("_") or name in told or inspect.ismodule(value):
             continue
         if inspect.isfunction(value):

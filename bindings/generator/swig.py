@@ -60,11 +60,19 @@ def applied(model):
     return python, list(dict.fromkeys(csharp))
 
 
+def kinds(model):
+    """C's table of the objects, for Python's types: KIND(type, class, what adds an owner, or NULL)."""
+    functions = {function.name for function in model.header.functions}
+    rows = [f'  KIND({name}, "{camel(name)}", {name + "_retain" if name + "_retain" in functions else "NULL"})'
+            for name in model.objects]
+    return ["%{", "#define HANDLE_KINDS(KIND) \\", " \\\n".join(rows), "%}"]
+
+
 def interface(model):
     """The generated part of both languages' interface files."""
     python, csharp = applied(model)
     return "\n".join(["/* Made from include/tiny.h by bindings/generate.py. */",
                       *(f"TINY_OBJECT({name}, {camel(name)}, {camel(name)}Handle)"
                         for name in model.objects),
-                      "#ifdef SWIGPYTHON", *python, "#endif", "#ifdef SWIGCSHARP", *csharp,
+                      "#ifdef SWIGPYTHON", *kinds(model), *python, "#endif", "#ifdef SWIGCSHARP", *csharp,
                       "#endif", ""])

@@ -1,6 +1,7 @@
 /* The raw Python module: tiny.h as it stands.  Typemaps turn its conventions into Python's: lists
    for (dims, ndim), the buffer protocol for (data, bytes), results for out-parameters, exceptions
-   for statuses, and objects that release their handle.  methods.py makes methods of the functions. */
+   for statuses, and objects that release their handle (handles.h).  methods.py makes methods of the
+   functions; what every operation passes through is in operators.h. */
 %module(package="tiny") native
 %begin %{
 #define PY_SSIZE_T_CLEAN
@@ -17,52 +18,6 @@ static void raise_status(tiny_status status) {
   if (arguments == NULL) return;
   PyErr_SetObject(error_class ? error_class : PyExc_RuntimeError, arguments);
   Py_DECREF(arguments);
-}
-
-/* A new array of the integers of a sequence; *count gets their number.  NULL: an exception is set. */
-static int64_t *integers_of(PyObject *sequence, size_t *count) {
-  PyObject *fast = PySequence_Fast(sequence, "a sequence of integers is wanted");
-  if (fast == NULL) return NULL;
-  Py_ssize_t length = PySequence_Fast_GET_SIZE(fast);
-  int64_t *values = (int64_t *)PyMem_Malloc(sizeof(int64_t) * (size_t)(length + 1));
-  for (Py_ssize_t i = 0; values != NULL && i < length; ++i) {
-    PyObject *index = PyNumber_Index(PySequence_Fast_GET_ITEM(fast, i));
-    values[i] = index ? PyLong_AsLongLong(index) : -1;
-    Py_XDECREF(index);
-    if (PyErr_Occurred()) {
-      PyMem_Free(values);
-      values = NULL;
-    }
-  }
-  if (values == NULL && !PyErr_Occurred()) PyErr_NoMemory();
-  *count = (size_t)length;
-  Py_DECREF(fast);
-  return values;
-}
-
-/* Fills `wanted` arrays that share one count from a tuple of sequences; None gives NULL. */
-static int fill_lists(PyObject *tuple, Py_ssize_t wanted, int64_t **arrays, size_t *count) {
-  int known = 0;
-  *count = 0;
-  if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != wanted) {
-    PyErr_Format(PyExc_TypeError, "a tuple of %zd sequences is wanted", wanted);
-    return -1;
-  }
-  for (Py_ssize_t i = 0; i < wanted; ++i) {
-    PyObject *item = PyTuple_GET_ITEM(tuple, i);
-    size_t length = 0;
-    if (item == Py_None) continue;
-    arrays[i] = integers_of(item, &length);
-    if (arrays[i] == NULL) return -1;
-    if (known && length != *count) {
-      PyErr_Format(PyExc_ValueError, "sequences of one length are wanted, not %zu and %zu", *count,
-                   length);
-      return -1;
-    }
-    known = 1;
-    *count = length;
-  }
-  return 0;
 }
 
 /* The deleter of wrapped buffers; called on any thread, with or without the interpreter's lock. */
@@ -160,16 +115,9 @@ static int32_t poll_signals(void) {
 
 %include <stdint.i>
 %include <typemaps.i>
-
 /* ---- Status ---- */
 %typemap(out) tiny_status {
-  if (watch.is_on) watch_no_more();
-  /* A signal's handler may have raised meanwhile. */
-  raise_kept();
-  if ($1 != TINY_OK || PyErr_Occurred()) {
-    if (!PyErr_Occurred()) raise_status($1);
-    SWIG_fail;
-  }
+  if (check_status($1) != 0) SWIG_fail;
   $result = SWIG_Py_Void();
 }
 
@@ -233,20 +181,20 @@ FILLED(double, PyFloat_FromDouble)
   $result = SWIG_Python_AppendOutput($result, PyLong_FromVoidPtr((void *)address$argnum));
 }
 
-/* ---- Objects: created by an out-parameter, released with the Python object ---- */
+/* ---- Objects: created by an out-parameter, released with the Python object (handles.h) ---- */
 %define TINY_OBJECT(TYPE, NAME, HANDLE)
-%nodefaultctor TYPE;
-%rename(NAME) TYPE;
-struct TYPE {};
-%extend TYPE {
-  ~TYPE() { TYPE##_release($self); }
-}
 %ignore TYPE##_release;
 %ignore TYPE##_retain;
+%typemap(in) TYPE * (void *pointer) {
+  if (find_pointer(kind_##TYPE, $input, &pointer, "$symname", $argnum) != 0) SWIG_fail;
+  $1 = (TYPE *)pointer;
+}
+%apply TYPE * { const TYPE * };
 %typemap(in, numinputs=0) TYPE **out (TYPE *made = NULL) { $1 = &made; }
 %typemap(argout) TYPE **out {
-  $result = SWIG_Python_AppendOutput(
-      $result, SWIG_NewPointerObj(*$1, $descriptor(TYPE *), SWIG_POINTER_OWN));
+  PyObject *object = new_handle(kind_##TYPE, *$1);
+  if (object == NULL) SWIG_fail;
+  $result = SWIG_Python_AppendOutput($result, object);
 }
 %typemap(in) (TYPE **MADE, size_t COUNT) (TYPE **handles = NULL) {
   $2 = PyLong_AsSize_t($input);
@@ -259,9 +207,11 @@ struct TYPE {};
 }
 %typemap(argout) (TYPE **MADE, size_t COUNT) {
   PyObject *list = PyTuple_New((Py_ssize_t)$2);
-  for (size_t i = 0; list != NULL && i < $2; ++i)
-    PyTuple_SET_ITEM(list, (Py_ssize_t)i, SWIG_NewPointerObj(handles$argnum[i], $descriptor(TYPE *),
-                                                             SWIG_POINTER_OWN));
+  for (size_t i = 0; list != NULL && i < $2; ++i) {
+    PyObject *object = new_handle(kind_##TYPE, handles$argnum[i]);
+    if (object == NULL) Py_CLEAR(list);
+    else PyTuple_SET_ITEM(list, (Py_ssize_t)i, object);
+  }
   if (list == NULL) SWIG_fail;
   $result = SWIG_Python_AppendOutput($result, list);
 }
@@ -278,12 +228,10 @@ struct TYPE {};
   }
   for (size_t i = 0; i < $2; ++i) {
     void *pointer = NULL;
-    PyObject *item = PySequence_Fast_GET_ITEM(fast, (Py_ssize_t)i);
     /* None is NULL, which the library takes or names. */
-    if (!SWIG_IsOK(SWIG_ConvertPtr(item, &pointer, $descriptor(TYPE *), 0))) {
-      PyErr_SetString(PyExc_TypeError, "a sequence of NAME objects is wanted");
+    if (find_pointer(kind_##TYPE, PySequence_Fast_GET_ITEM(fast, (Py_ssize_t)i), &pointer,
+                     "$symname", $argnum) != 0)
       SWIG_fail;
-    }
     handles[i] = (TYPE *)pointer;
   }
   $1 = handles;
@@ -295,6 +243,54 @@ struct TYPE {};
 %enddef
 
 %include "tiny_generated.i"
+%{
+#include "handles.h"
+#include "operators.h"
+#include "replays.h"
+#undef SWIG_PYTHON_THREAD_BEGIN_ALLOW
+#undef SWIG_PYTHON_THREAD_END_ALLOW
+#define SWIG_PYTHON_THREAD_BEGIN_ALLOW LEAVE_PYTHON(0)
+#define SWIG_PYTHON_THREAD_END_ALLOW RETURN_TO_PYTHON
+%}
+
+/* Calls that take less than a microsecond: they build one operation, or look into a handle. */
+%define SHORT(NAME)
+%nothread NAME;
+%exception NAME {
+  LEAVE_PYTHON(1)
+  $action
+  RETURN_TO_PYTHON
+}
+%enddef
+SHORT(tiny_unary)
+SHORT(tiny_binary)
+SHORT(tiny_compare)
+SHORT(tiny_where)
+SHORT(tiny_reduce)
+SHORT(tiny_reshape)
+SHORT(tiny_permute)
+SHORT(tiny_expand)
+SHORT(tiny_slice)
+SHORT(tiny_squeeze)
+SHORT(tiny_unsqueeze)
+SHORT(tiny_cast)
+SHORT(tiny_detach)
+SHORT(tiny_scalar_float)
+SHORT(tiny_scalar_int)
+SHORT(tiny_full)
+SHORT(tiny_tensor_dtype)
+SHORT(tiny_tensor_rank)
+SHORT(tiny_tensor_shape)
+SHORT(tiny_tensor_numel)
+SHORT(tiny_tensor_strides)
+SHORT(tiny_tensor_offset)
+SHORT(tiny_dtype_size)
+%init %{
+  if (add_members(m) != 0 || PyModule_AddFunctions(m, replay_functions) != 0) return NULL;
+%}
+%pythoncode %{
+from ._native import *
+%}
 
 %ignore tiny_tensor_wrap; /* below, by the buffer protocol */
 %ignore tiny_options_set_log; /* below, of Python's functions */
@@ -665,9 +661,9 @@ static void drop_old_capsule(PyObject *capsule) {
 static struct DLManagedTensorVersioned *lend(const tiny_tensor *tensor) {
   struct DLManagedTensorVersioned *managed = NULL;
   tiny_status status;
-  Py_BEGIN_ALLOW_THREADS
+  LEAVE_PYTHON(0)
   status = tiny_tensor_to_dlpack(tensor, &managed);
-  Py_END_ALLOW_THREADS
+  RETURN_TO_PYTHON
   if (status != TINY_OK) raise_status(status);
   return status == TINY_OK ? managed : NULL;
 }
@@ -681,9 +677,9 @@ static tiny_status take_old(tiny_context *context, PyObject *capsule, tiny_tenso
   managed->manager_ctx = old;
   managed->deleter = release_of_old;
   managed->tensor = old->tensor;
-  Py_BEGIN_ALLOW_THREADS
+  LEAVE_PYTHON(0)
   status = tiny_tensor_from_dlpack(context, managed, out);
-  Py_END_ALLOW_THREADS
+  RETURN_TO_PYTHON
   if (status == TINY_OK)
     PyCapsule_SetName(capsule, "used_" OLD_CAPSULE);
   else
@@ -746,9 +742,9 @@ tiny_status tiny_from_capsule(tiny_context *context, PyObject *capsule, tiny_ten
     return TINY_ERROR_INVALID_ARGUMENT;
   }
   managed = (struct DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, CAPSULE);
-  Py_BEGIN_ALLOW_THREADS
+  LEAVE_PYTHON(0)
   status = tiny_tensor_from_dlpack(context, managed, out);
-  Py_END_ALLOW_THREADS
+  RETURN_TO_PYTHON
   if (status == TINY_OK) PyCapsule_SetName(capsule, "used_" CAPSULE);
   return status;
 }
@@ -783,10 +779,13 @@ tiny_status tiny_wrap_buffer(tiny_context *context, tiny_dtype dtype, PyObject *
     }
   }
   if (is_empty) lowest = highest = 0;
-  if (status == TINY_OK)
+  if (status == TINY_OK) {
+    LEAVE_PYTHON(1)
     status = tiny_tensor_wrap(context, dtype, dims, strides, (size_t)view->ndim, (char *)view->buf + lowest,
                               (size_t)(highest - lowest + view->itemsize), -lowest / view->itemsize,
                               view->readonly ? TINY_FLAG_READ_ONLY : 0, release_buffer, view, out);
+    RETURN_TO_PYTHON
+  }
   if (status != TINY_OK) {
     PyBuffer_Release(view);
     PyMem_Free(view);
@@ -808,9 +807,9 @@ tiny_status tiny_add_operator(tiny_context *context, const char *domain, const c
   tiny_custom_op_set_infer(op, call_infer);
   tiny_custom_op_set_run(op, call_run);
   if (PyTuple_GET_SIZE(functions) > 2) tiny_custom_op_set_gradient(op, call_gradient);
-  Py_BEGIN_ALLOW_THREADS
+  LEAVE_PYTHON(0)
   status = tiny_context_add_custom_op(context, op);
-  Py_END_ALLOW_THREADS
+  RETURN_TO_PYTHON
   tiny_custom_op_release(op);
   return status;
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "onnx/import/functions.h"
 #include "onnx/import/table.h"
+#include "tensor/elementwise.h"
 #include "tensor/indexing.h"
 #include "tensor/joining.h"
 #include "tensor/movement.h"
@@ -65,12 +66,38 @@ Tensors import_rotary_embedding(Call& c) {
   return {is_flat ? reshape(out, given.shape()) : permute(out, {0, 2, 1, 3})};
 }
 
+// What a graph in an attribute makes of a tensor, whose shape and type stay.
+std::function<Tensor(const Tensor&)> change_of(const Call& c, const char* attribute) {
+  if (!c.has_attribute(attribute)) return {};
+  return [&c, attribute](const Tensor& x) {
+    const Tensors made = c.subgraph(c.graph_attr(attribute), {x});
+    c.check(made.size() == 1 && made[0].shape() == x.shape() && made[0].dtype() == x.dtype(),
+            "the graph ", attribute, " makes other than one tensor of shape ", x.shape(),
+            " and type ", x.dtype());
+    return made[0];
+  };
+}
+
+Tensors import_flex_attention(Call& c) {
+  for (size_t i = 0; i < 3; ++i)
+    c.check(c.in(i).rank() == 4, "input ", i, " has ", c.in(i).rank(), " axes and must have 4");
+  const DType given = c.in(0).dtype();
+  const DType precise = c.dtype_attr("softmax_precision", given == kFloat64 ? kFloat64 : kFloat32);
+  AttentionOptions options;
+  if (c.has_attribute("scale")) options.scale = static_cast<double>(c.real_attr("scale", 0));
+  options.change_scores = change_of(c, "score_mod");
+  options.change_weights = change_of(c, "prob_mod");
+  const auto wide = [&](size_t i) { return cast(c.in(i), precise); };
+  return {cast(scaled_dot_product_attention(wide(0), wide(1), wide(2), options).y, given)};
+}
+
 constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
 constexpr Row kRows[] = {
     {"Attention",       23, kNow, import_attention},
     {"RotaryEmbedding", 23, kNow, import_rotary_embedding},
+    {"FlexAttention",   1,  1,    import_flex_attention, 0, nullptr, "ai.onnx.preview"},
 };
 // clang-format on
 

@@ -218,8 +218,8 @@ DType Call::dtype_attr(const char* name, DType fallback) const {
             "\" names no dtype: \"", text->s, '"');
     return *dtype;
   }
+  if (!has_attribute(name)) return fallback;
   const int64_t type = type_attr(name, 0);
-  if (type == 0) return fallback;
   const TensorTypeInfo* info = tensor_type(type);
   if (info && is_narrow(*info))
     unsupported("the attribute \"", name, "\" has the element type ", info->name,

@@ -77,6 +77,13 @@ Tensors import_upsample_attribute(Call& c) {
   return upsampled(c, {scales.begin(), scales.end()});
 }
 
+// Of pictures [batch, channels, height, width] alone.
+Tensors import_upsample_pictures(Call& c) {
+  c.check(c.in(0).rank() == 4, "it takes pictures; got shape ", c.in(0).shape());
+  return upsampled(c, {1, 1, static_cast<double>(c.real_attr("height_scale", 0)),
+                       static_cast<double>(c.real_attr("width_scale", 0))});
+}
+
 Tensors import_upsample(Call& c) {
   return upsampled(c, c.reals(1));
 }
@@ -89,6 +96,7 @@ constexpr Row kRows[] = {
     {"Pad",           11, kNow, import_pad, operand(1) | operand(3)},
     {"Pad",           1,  1,    import_pad, operand(1), nullptr, kContributed},
     {"CenterCropPad", 18, kNow, import_center_crop_pad, operand(1)},
+    {"Upsample",      1,  6,    import_upsample_pictures},
     {"Upsample",      7,  8,    import_upsample_attribute},
     {"Upsample",      9,  9,    import_upsample, operand(1)},
 };

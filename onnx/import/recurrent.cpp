@@ -136,9 +136,9 @@ constexpr int64_t kNow = kNewestOpset;
 
 // clang-format off
 constexpr Row kRows[] = {
-    {"RNN",  7, kNow, import_recurrent<RecurrentKind::Rnn>},
-    {"GRU",  7, kNow, import_recurrent<RecurrentKind::Gru>},
-    {"LSTM", 7, kNow, import_recurrent<RecurrentKind::Lstm>},
+    {"RNN",  1, kNow, import_recurrent<RecurrentKind::Rnn>},
+    {"GRU",  1, kNow, import_recurrent<RecurrentKind::Gru>},
+    {"LSTM", 1, kNow, import_recurrent<RecurrentKind::Lstm>},
     {"DynamicQuantizeLSTM", 1, 1, import_quantized_lstm, 0, nullptr, kContributed},
 };
 // clang-format on

@@ -156,8 +156,8 @@ void Backward::join_slices(const UOp& node) {
 }
 
 void Backward::go_down(const UOp& node) {
-  // By y = 1 / (1 + exp(z)) the slope is y (y - 1), of exp(z) / (1 + exp(z)) it is y (1 - y): numbers
-  // also where exp(z) is beyond all numbers.
+  // By y = 1 / (1 + exp(z)) the slope is y (y - 1), of exp(z) / (1 + exp(z)) it is y (1 - y):
+  // numbers also where exp(z) is beyond all numbers.
   if (const UOp power = logistic_power(node); power && changes(power.src(0))) {
     const UOp& sum = node.src(1);
     const UOp one = UOp(sum.src(0) == power ? sum.src(1) : sum.src(0));

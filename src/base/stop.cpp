@@ -25,11 +25,10 @@ void StopSignal::begin(int64_t milliseconds, Since since) {
   limit_ = milliseconds;
   reason_.store(Reason::None, std::memory_order_relaxed);
   caller_ = pthread_self();
-  if (limit_ <= 0 && !poll_.ask) return;
-  const int64_t start = now();
-  end_ =
-      (since ? nanoseconds(*since) : start) + std::min(limit_, INT64_MAX / 4'000'000) * 1'000'000;
-  next_poll_ = start + kPollNanoseconds;
+  next_poll_ = 0;  // the first look asks the clock: most calls are over before
+  if (limit_ <= 0) return;
+  end_ = (since ? nanoseconds(*since) : now()) +
+         std::min(limit_, INT64_MAX / 4'000'000) * 1'000'000;
 }
 
 // Asks whoever may end it.
@@ -43,8 +42,9 @@ bool StopSignal::look() const noexcept {
   const int64_t time = now();
   if (limit_ > 0 && time >= end_) return found(Reason::Time);
   if (!poll_.ask || !pthread_equal(caller_, pthread_self()) || time < next_poll_) return false;
-  const bool ends = poll_.ask(poll_.user) != 0;
-  next_poll_ = now() + kPollNanoseconds;
+  const bool is_first = next_poll_ == 0;
+  const bool ends = !is_first && poll_.ask(poll_.user) != 0;
+  next_poll_ = (is_first ? time : now()) + kPollNanoseconds;
   return ends && found(Reason::Poll);
 }
 

@@ -1,5 +1,5 @@
-// A number that an extremum is kept at: relu's 0, clip's ends.  It is an Alias of its own kinds, which
-// gradients see and nothing else; the schedule drops it with the others.
+// A number that an extremum is kept at: relu's 0, clip's ends.  It is an Alias of its own kinds,
+// which gradients see and nothing else; the schedule drops it with the others.
 #pragma once
 
 #include "ir/uop.h"

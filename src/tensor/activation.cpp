@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tensor/alias.h"
 #include "tensor/corner.h"
 #include "tensor/create.h"
 #include "tensor/elementwise.h"
@@ -81,9 +82,13 @@ Tensor log1p(const Tensor& a) {
   const Tensor x = as_wide(a);
   const Tensor one = number(x, 1);
   const Tensor u = add(x, one);
-  const Tensor near = div(mul(log(u), x), sub(u, one));
+  // What adding 1 has rounded away.  It has no slope: that of log(u) is the function's, of any
+  // sign.
+  const Tensor lost = detach(div(sub(sub(u, one), x), u));
   const Tensor infinity = number(x, std::numeric_limits<double>::infinity());
-  return rounded_like(where(equal(u, one), x, where(equal(u, infinity), infinity, near)), a);
+  const Tensor is_end = bit_or(equal(u, number(x, 0)), equal(u, infinity));
+  const Tensor near = sub(log(u), where(is_end, number(x, 0), lost));
+  return rounded_like(where(equal(u, one), x, near), a);
 }
 
 Tensor elu(const Tensor& a, double alpha) {
@@ -161,9 +166,14 @@ Tensor clip(const Tensor& a, const Tensor& low, const Tensor& high) {
 
 namespace {
 
+// Of rows that are shifted by it: the result is the same whatever it is, so that it has no slope.
+Tensor highest_of(const Tensor& x, const Ints& axes) {
+  return detach(max(x, axes, true));
+}
+
 // x - max(x), with 0 for a maximum that is no number to subtract.
 Tensor centred(const Tensor& x, const Ints& axes, Tensor* shift) {
-  const Tensor highest = max(x, axes, true);
+  const Tensor highest = highest_of(x, axes);
   const Tensor infinity = number(x, std::numeric_limits<double>::infinity());
   *shift = where(equal(abs(highest), infinity), number(x, 0), highest);
   return sub(x, *shift);
@@ -173,7 +183,7 @@ Tensor centred(const Tensor& x, const Ints& axes, Tensor* shift) {
 
 Tensor softmax(const Tensor& a, int64_t axis) {
   const Tensor x = as_wide(a);
-  const Tensor e = exp(sub(x, max(x, {axis}, true)));
+  const Tensor e = exp(sub(x, highest_of(x, {axis})));
   // One division a row: the sum is a number from 1 to the row's length, or NaN.
   const Tensor sum = reduce_as_is(e, Op::Add, {axis}, true);
   return rounded_like(mul(e, reciprocal(sum)), a);
@@ -181,7 +191,7 @@ Tensor softmax(const Tensor& a, int64_t axis) {
 
 Tensor log_softmax(const Tensor& a, int64_t axis) {
   const Tensor x = as_wide(a);
-  const Tensor shifted = sub(x, max(x, {axis}, true));
+  const Tensor shifted = sub(x, highest_of(x, {axis}));
   return rounded_like(sub(shifted, log(reduce_as_is(exp(shifted), Op::Add, {axis}, true))), a);
 }
 

@@ -7,7 +7,8 @@
 
 namespace tiny {
 
-// The same value, through which no gradient goes.
+// The same value, through which no gradient goes: of memory a view, so that a write to one is one
+// to both.
 Tensor detach(const Tensor& a);
 // The same value, stored.  A gradient through it computes again what it is made of, instead of
 // reading what the forward pass would have to keep: from `kept` on, from other such values, memory,

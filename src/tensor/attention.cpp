@@ -121,7 +121,9 @@ Attention scaled_dot_product_attention(const Tensor& query, const Tensor& key, c
   scores = masked(scores, options);
   show(AttentionStage::Masked, scores);
   scores = cast(scores, options.softmax_dtype.value_or(scores.dtype()));
-  const Tensor weights = options.sink ? softmax_beside(scores, options.sink) : softmax(scores);
+  if (options.change_scores) scores = options.change_scores(scores);
+  Tensor weights = options.sink ? softmax_beside(scores, options.sink) : softmax(scores);
+  if (options.change_weights) weights = options.change_weights(weights);
   show(AttentionStage::Weights, weights);
   const Tensor y = matmul(weights, cast(repeat_heads(value, repeats), weights.dtype()));
   return {cast(y, query.dtype()), cast(shown, query.dtype())};

@@ -1,6 +1,7 @@
 // Attention, and the position embeddings that go with it.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "tensor/tensor.h"
@@ -23,8 +24,10 @@ struct AttentionOptions {
   // A number for each head, [heads], that takes its share of the softmax as a key without a value
   // would; or none.
   Tensor sink;
-  std::optional<double> scale;         // of the products; none: 1 / sqrt(size)
-  double softcap = 0;                  // above 0: scores become softcap * tanh(scores / softcap)
+  std::optional<double> scale;  // of the products; none: 1 / sqrt(size)
+  double softcap = 0;           // above 0: scores become softcap * tanh(scores / softcap)
+  // What the scores become before the softmax, and its weights after it; or none.
+  std::function<Tensor(const Tensor&)> change_scores, change_weights;
   std::optional<DType> softmax_dtype;  // none: the dtype of the query
   AttentionStage shown = AttentionStage::Scaled;
 };

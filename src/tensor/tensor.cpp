@@ -49,6 +49,7 @@ Tensor Tensor::as_weak() const {
 const UOp& Tensor::node() const& {
   if (cell_ && !(seen_ == cell_->node())) {
     node_ = view_of_memory(cell_->node(), view_);
+    if (is_detached_) node_ = make_alias(node_, AliasKind::Detached);
     seen_ = cell_->node();
   }
   return node_;
@@ -57,6 +58,12 @@ const UOp& Tensor::node() const& {
 Tensor Tensor::moved(UOp node, Op op, const Shape& parameters) const {
   auto view = move_view(view_, op, parameters);
   return view ? viewed(std::move(node), std::move(*view)) : with(std::move(node));
+}
+
+Tensor Tensor::detached(UOp node) const {
+  Tensor t = viewed(std::move(node), view_);
+  t.is_detached_ = true;
+  return t;
 }
 
 Tensor Tensor::viewed(UOp node, View view) const {
@@ -70,8 +77,8 @@ Tensor Tensor::viewed(UOp node, View view) const {
 
 namespace {
 
-// A view whose begin variables decide: the memory as an array, by the strides, of which it is a part
-// along each axis.
+// A view whose begin variables decide: the memory as an array, by the strides, of which it is a
+// part along each axis.
 UOp part_of_memory(const UOp& flat, const View& view) {
   std::vector<size_t> axes;
   for (size_t i = 0; i < view.shape.size(); ++i)

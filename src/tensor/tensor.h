@@ -93,6 +93,9 @@ class Tensor {
   // `node` is this after a movement op: a view of the same cell, or a value of its own where that
   // is no view.
   Tensor moved(UOp node, Op op, const Shape& parameters) const;
+  // `node` is this as a value of its own to gradients, and so are later versions: see
+  // tensor/alias.h.
+  Tensor detached(UOp node) const;
   // `node` is this through another view of the same cell.
   Tensor viewed(UOp node, View view) const;
 
@@ -102,6 +105,7 @@ class Tensor {
   View view_;
   mutable UOp node_;
   mutable UOp seen_;  // the cell's node when node_ was made
+  bool is_detached_ = false;
   bool weak_ = false;
   bool is_number_ = false;
   double weak_value_ = 0;

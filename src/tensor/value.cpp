@@ -132,7 +132,8 @@ void read(Tensor& tensor, void* data, int64_t bytes) {
 }
 
 Ref<Storage> writable_memory(Tensor& tensor) {
-  require(!tensor.is_number(), Status::InvalidArgument, "a scalar is a number, not memory to write to");
+  require(!tensor.is_number(), Status::InvalidArgument,
+          "a scalar is a number, not memory to write to");
   numbers(tensor.shape());
   const View& view = tensor.view();
   require(all_const(view.strides) && view.offset.is_const() &&

@@ -159,10 +159,10 @@ std::string hostile_file(const Corpus& corpus, const Playground& ground, uint64_
   }
 }
 
-// A name in quotes, a byte, or that there is nothing in the file.
+// A name in quotes, a byte, where among a run's indices, or that there is nothing in the file.
 bool names_a_place(const std::string& message) {
-  for (const char* sign :
-       {"\"", " at byte ", "the model file is empty", "operator set", "a model of"})
+  for (const char* sign : {"\"", " at byte ", " at position ", "the model file is empty",
+                           "operator set", "a model of"})
     if (message.find(sign) != std::string::npos) return true;
   return false;
 }

@@ -36,7 +36,8 @@ class Wheel(unittest.TestCase):
             names = wheel.namelist()
             self.assertEqual([name for name in names if "libtiny" in name], ["tiny/libtiny.so.0"])
             self.assertLessEqual({"tiny/__init__.py", "tiny/__init__.pyi", "tiny/py.typed", "tiny/methods.py",
-                                  "tiny/_native.so"}, set(names))
+                                  "tiny/_native.so", "tiny/uop/__init__.py", "tiny/viz/index.html", "tiny/viz/viz.js",
+                                  "tiny/viz/viz.css"}, set(names))
             told = f"tiny_engine-{version()}.dist-info/"
             self.assertIn("MIT License", wheel.read(told + "licenses/LICENSE").decode())
             metadata = wheel.read(told + "METADATA").decode()

@@ -115,7 +115,8 @@ class Reads(unittest.TestCase):
 
     def test_mistakes(self):
         a = Tensor(counted((2, 3, 4)))
-        for key, text in (((2,), "index 2 of axis 0"), ((0, 0, 0, 0), "4 indices"), ((..., ...), "one ellipsis"),
+        for key, text in (((2,), "index 2 is out of bounds of axis 0"), ((0, 0, 0, 0), "too many indices: 4"),
+                          ((..., ...), "single ellipsis"),
                           (0.5, "not float"), ("a", "not str"), (([0, 1], [0, 1, 2]), "do not broadcast"),
                           (Tensor([1.0]), "integers or bools, not float32"), ([True], r"a mask of shape \[1\]"),
                           ([[0, 1], [1, 0]], "one index to NumPy and several"), ([slice(1), 2], "stand in a tuple|in the list"),

@@ -1,5 +1,7 @@
 """TinyJit: what is replayed is what a call would do, to the bit, and what could not be is an error or made anew."""
 
+import array
+import collections
 import gc
 import os
 import unittest
@@ -312,6 +314,20 @@ class Stale(unittest.TestCase):
             self.assertEqual(sum(mode(x).tolist()), 50)
         with Tensor.train():
             self.assertNotEqual(sum(mode(x).tolist()), 50)
+
+    def test_containers_and_arrays(self):
+        queue, names, numbers = collections.deque([1.0]), {1}, array.array("d", [2.0])
+        run = TinyJit(lambda x: x * queue[0] * len(names) * numbers[0])
+
+        def check():
+            self.assertEqual(run(Tensor([3.0])).item(), 3 * queue[0] * len(names) * numbers[0])
+        for _ in range(3):
+            check()
+        for change in (lambda: queue.appendleft(5.0), lambda: names.add(7), lambda: numbers.__setitem__(0, 4.0)):
+            change()
+            check()
+            check()
+        self.assertEqual(len(run._programs), 4)
 
     def test_a_layer_that_is_frozen(self):
         w, v = Tensor([1.0], requires_grad=True), Tensor([1.0], requires_grad=True)

@@ -120,8 +120,8 @@ class Beside(unittest.TestCase):
         self.assertEqual((x.ndim, Tensor([1.0]).T.shape), (3, (1,)))
         with self.assertRaisesRegex(ValueError, "pairs of numbers"):
             x.pad((1, 2, 3))
-        with self.assertRaisesRegex(ValueError, "mode 'reflect'"):
-            x.pad((1, 1), mode="reflect")
+        with self.assertRaisesRegex(ValueError, "mode 'reflect' has 5 elements"):
+            x.pad((6, 1), mode="reflect")
         with self.assertRaisesRegex(IndexError, "axis 3 of shape"):
             x.transpose(0, 3)
 
@@ -188,7 +188,7 @@ class Beside(unittest.TestCase):
             x[Tensor([4])].numpy()
         with self.assertRaisesRegex(IndexError, "NumPy puts .* first"):
             x[1, :, c]
-        with self.assertRaisesRegex(IndexError, "4 indices"):
+        with self.assertRaisesRegex(IndexError, "too many indices: 4"):
             x[r, r, r, r]
 
     def test_writes(self):

@@ -22,11 +22,8 @@ _os.register_at_fork(after_in_child=lambda: native.tiny_set_main_thread(_threadi
 from . import methods  # noqa: E402  attaches the methods
 from .methods import *  # noqa: E402,F401,F403
 from . import _callbacks, _loader, _model, _run, _window  # noqa: E402,F401  Options.set_log, Model.run, Tensor.conv
-from . import state  # noqa: E402,F401
-from ._archive import load, save  # noqa: E402,F401
-from ._custom import CustomOp, Spec, custom_op  # noqa: E402,F401
+from ._archive import load, save  # noqa: E402,F401  Archive is a mapping
 from ._dimension import Dim  # noqa: E402,F401  n + 1
-from ._operator import op  # noqa: E402,F401
 from ._tensor import (  # noqa: E402,F401  operators
     default_context, from_buffer, from_dlpack, tensor, wrap)
 from ._data import from_blob, meshgrid  # noqa: E402,F401
@@ -35,17 +32,33 @@ from . import dtypes, _values, _random, _movement, _functions, _indexing, _train
 from . import _sharding, _variables  # noqa: E402,F401  Tensor.shard, Variable
 from . import _elementwise, _arrangement, _running, _places, _matrices  # noqa: E402,F401
 from . import _decompositions, _hashing, _resizing  # noqa: E402,F401
-from . import nn  # noqa: E402,F401
-from ._jit import JitError, TinyJit, function  # noqa: E402,F401
-from . import helpers  # noqa: E402,F401
-from .helpers import GlobalCounters, fetch, getenv  # noqa: E402,F401
-from ._devices import Device  # noqa: E402,F401
-from . import _screens  # noqa: E402,F401  DEBUG while a program runs
-from ._inside import lazy as __getattr__  # noqa: E402,F401  tiny.UOp, Tensor.uop
+from . import _inside, _screens  # noqa: E402,F401  Tensor.uop; DEBUG while a program runs
 
 from . import _bitcast, _rebinding  # noqa: E402,F401  Tensor.bitcast to another size, Tensor.replace
 from ._dtype import DType, numbered as _numbered  # noqa: E402
 
 globals().update({member.name.lower(): _numbered(int(member)) for member in methods.Dtype})
 
+# Where names are that few programs ask for: an import takes milliseconds without them.
+_LATER = {
+    "CustomOp": "_custom", "Spec": "_custom", "custom_op": "_custom", "Device": "_devices",
+    "GlobalCounters": "_counters", "JitError": "_tape", "TinyJit": "_jit", "fetch": "_fetch", "function": "_jit",
+    "getenv": "_settings", "helpers": "helpers", "nn": "nn", "op": "_operator",
+    "state": "state"}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        return _inside.lazy(name)
+    import importlib
+    module = importlib.import_module(f"{__name__}.{_LATER[name]}")
+    globals()[name] = found = module if name == _LATER[name] else getattr(module, name)
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})
+
+
 __version__ = native.tiny_version()
+__all__ = [_name for _name in __dir__() if not _name.startswith("_")]

@@ -98,7 +98,7 @@ def unfold(self, dim, size, step) -> Tensor:
 def _side(text, formula):
     """Groups of names, one for each axis: (b c) is a group of two, 1 a group of none; "..." stands for axes by itself."""
     groups, open_group = [], None
-    tokens = text.replace("…", "...").replace("(", " ( ").replace(")", " ) ").replace("...", " ... ").split()
+    tokens = text.replace("…", "...").replace("(", " ( ").replace(")", " ) ").split()
     for token in tokens:
         if token == "(" and open_group is None:
             open_group = []

@@ -114,19 +114,13 @@ class Program:
             self.run, self._known = Run.create(self.compiled), {}
         run = self.run
         for i, tensor in enumerate(tensors):
-            run.set_input(i, tensor)
+            native.tiny_run_set_input(run, i, tensor)
         if bindings:
             set_variables(run, bindings, self._known)
-        for one in self.draws:
-            one.begin()
-        try:
-            run.execute()
-        except BaseException:
-            for one in self.draws:
-                one.fail()
-            raise
-        for one in self.draws:
-            one.end()
+        if self.draws:
+            self._execute_with_draws()
+        else:
+            native.tiny_run_execute(run)
         for at, memory in self.written_inputs:
             tensors[at].assign(memory)
             tensors[at].realize()
@@ -135,6 +129,18 @@ class Program:
             owner._gradient = self._output(made, bindings) if isinstance(made, int) else made
         return [self._output(one, bindings) if isinstance(one, int) else
                 tensors[one.at] if isinstance(one, InputItself) else one for one in self.outputs]
+
+    def _execute_with_draws(self):
+        for one in self.draws:
+            one.begin()
+        try:
+            self.run.execute()
+        except BaseException:
+            for one in self.draws:
+                one.fail()
+            raise
+        for one in self.draws:
+            one.end()
 
     def _output(self, number, bindings):
         made = self.run.output_tensor(number)

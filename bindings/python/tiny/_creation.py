@@ -9,7 +9,7 @@ from ._dimension import Dim, is_dimension, number
 from ._disk import OnDisk, is_disk, make, open_path
 from ._dtype import default_float, default_int, of as dtype_of, of_python, strong
 from ._operands import dtype as dtype_of_name
-from ._reading import Reading
+from ._reading import NoSize, Reading, WrongArgument
 from ._tensor import default_context, tensor
 from .methods import Dtype
 from .native import Tensor, Variable
@@ -20,22 +20,24 @@ FLOATS = (Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.FLOAT64)
 
 def spread(dims):
     """f(2, 3), f((2, 3)) and f(2) name dimensions alike."""
-    if len(dims) == 1 and not is_dimension(dims[0]):
+    if len(dims) == 1 and not is_dimension(dims[0]) and hasattr(dims[0], "__iter__"):
         dims = tuple(dims[0])
+    elif len(dims) > 1 and isinstance(dims[0], (tuple, list)):
+        raise WrongArgument(f"a shape is numbers one by one, or one sequence of them, not {dims}")
     for size in dims:
         if size is not None and not is_dimension(size):
-            kind = RuntimeError if Reading.tinygrad else TypeError
-            raise kind(f"shape must be ints, or dimensions of runs; got {size!r}")
+            raise NoSize(f"shape must be ints, or dimensions of runs; got {size!r}")
     return list(dims)
 
 
 def check_device(device):
-    """Tensors of this package are the host's, or those of several devices."""
+    """Tensors of this package are the host's, or those of several devices; so is what tinygrad calls PYTHON."""
     if isinstance(device, (tuple, list)):
         for one in device:
             check_device(one)
         return
-    if device is not None and str(device).partition(":")[0].lower() not in ("cpu", "c", "interp"):
+    known = ("cpu", "c", "interp", "python") if Reading.tinygrad else ("cpu", "c", "interp")
+    if device is not None and str(device).partition(":")[0].lower() not in known:
         raise ValueError(f"device {device!r}: tensors are on the CPU; Context(device=..) chooses how kernels run there")
 
 
@@ -74,6 +76,8 @@ def _new(self, data=None, device=None, dtype=None, requires_grad=None, context=N
             dtype = Dtype.INT64
         found = tensor(nothing if data is None else data, dtype, context)
         self._is_number = isinstance(data, (bool, int, float))
+        if Reading.tinygrad and found.dtype.is_float and not self._is_number:
+            self._is_fresh = True  # not computed yet, as tinygrad sees it
     made = finish(found, dtype, device)
     self.this = made.this
     self.context = made.context
@@ -89,6 +93,7 @@ def _of_file(self, path, device, dtype):
     made = open_path(path, None if dtype is None else dtype_of_name(dtype))
     if device is not None and not is_disk(device):
         made = made.to(device)
+    self.this, self.context = made.this, made.context
     self.__dict__.update(made.__dict__)
     if isinstance(made, OnDisk):
         self.__class__ = OnDisk

@@ -101,9 +101,12 @@ def from_blob(ptr, shape, dtype=None, device=None, requires_grad=None, context=N
 
 # ---- Numbers in lists
 
+_SEQUENCES = (list, tuple, bytes)  # of bytes the numbers are
+
+
 def _flatten(value, shape, depth, flat):
     """Appends the numbers of nested lists to `flat`; `shape` grows on the way down."""
-    if not isinstance(value, (list, tuple)):
+    if not isinstance(value, _SEQUENCES):
         if depth != len(shape):
             raise ValueError("the nested lists have different depths")
         flat.append(value)
@@ -114,7 +117,7 @@ def _flatten(value, shape, depth, flat):
         shape.append(len(value))
     if len(value) != shape[depth]:
         raise ValueError("the nested lists have different lengths")
-    if value and depth + 1 == len(shape) and not any(isinstance(item, (list, tuple)) for item in value):
+    if value and depth + 1 == len(shape) and not any(isinstance(item, _SEQUENCES) for item in value):
         flat.extend(value)
         return
     for item in value:
@@ -147,6 +150,9 @@ def _of_others(kinds):
 
 def _packed(flat, kind):
     """The numbers' bytes as the type has them."""
+    if kind not in _dtype.supported:
+        known = ", ".join(one.name for one in _dtype.supported)
+        raise TypeError(f"tensors of {kind.name} are not supported; known: {known}")
     if kind.name == "bool":
         return bytes(map(bool, flat))
     letter = _AT_ONCE.get(kind.name)
@@ -193,11 +199,11 @@ def tensor(data, dtype=None, context=None) -> Tensor:
     (dtypes.default_float, default_int); arrays keep their type, and `dtype` converts.  The bytes of `bytes` are elements
     of `dtype`, uint8 if nothing is said."""
     if isinstance(data, (bool, int, float)) and not hasattr(data, "dtype"):
-        if Reading.tinygrad and (dtype is None or of(dtype) in _WEAK) and not isinstance(data, bool):
+        if Reading.tinygrad and (dtype is None or of(dtype) in _dtype.WEAK) and not isinstance(data, bool):
             return _number(data, dtype, context)
         kind = of(dtype) if dtype is not None else _natural([data])
         return Tensor.from_data(context or _default_context(), kind, [], _packed([data], kind))
-    if dtype is not None and of(dtype) in _WEAK:
+    if dtype is not None and of(dtype) in _dtype.WEAK:
         raise RuntimeError(f"a tensor of {of(dtype)} has no elements of its own: it is a number")
     if isinstance(data, range):
         data = list(data)
@@ -210,9 +216,6 @@ def tensor(data, dtype=None, context=None) -> Tensor:
         return from_buffer(data, kind, [len(data) // kind.itemsize], context)
     made = _of_foreign(data, context)
     return made if dtype is None or of(dtype) == made.dtype else made.cast(dtype)
-
-
-_WEAK = (_dtype.weakint, _dtype.weakfloat)
 
 
 def _number(data, dtype, context):

@@ -14,9 +14,17 @@ class Compiler:
     """Machine code of kernels; the engine makes it itself."""
 
 
+class _Operations:
+    """Those that kernels have: whichever tensors have, the engine takes apart what a processor lacks."""
+
+    def __contains__(self, op) -> bool:
+        return True
+
+
 class Renderer:
     """What kernels can be made of on a device."""
     device = _HOST
+    code_for_op = _Operations()
     has_local = has_shared = False
     supports_float4 = True
     tensor_cores = ()

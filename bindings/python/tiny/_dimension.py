@@ -5,7 +5,6 @@ import operator
 from . import native
 from .native import Variable
 
-_RANK_MAX = 16  # TINY_RANK_MAX
 _DIM_MAX = 1 << 40  # sizes and positions are not beyond; what is stands for a dimension
 
 
@@ -62,11 +61,7 @@ def dim(context, value):
 
 def shape(tensor):
     """The sizes of the axes; one that depends on variables is a Dim, or, if they have values, an int that knows it."""
-    held = tensor.__dict__.get("_dims")
-    if held is not None:
-        return held
-    sizes, _ = native.tiny_tensor_shape(tensor, _RANK_MAX)
-    return sizes if min(sizes, default=0) >= 0 else tuple(dim(tensor.context, size) for size in sizes)
+    return native.shape(tensor)
 
 
 def _calculated(function):

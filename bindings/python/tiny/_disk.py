@@ -13,7 +13,8 @@ import os
 from . import _tape, native
 from ._dimension import is_dimension
 from ._reading import Reading
-from ._tensor import COMPARISONS, OPERATORS, default_context
+from ._operands import COMPARISONS, OPERATORS
+from ._tensor import default_context
 from .methods import Dtype, dtype_size
 from .native import Tensor
 

@@ -149,6 +149,7 @@ for _place, (_name, _number, _fmt) in enumerate(_ROWS):
     DType._make(_number, _name, _fmt, {14: 10, 15: 10, 16: 11, 17: 11}.get(_number, _place if _place < 9 else _place - 1),
                 _bits)
 
+WEAK = (weakint, weakfloat)
 _by_number = {int(kind): kind for kind in _kinds.values()}
 supported = tuple(_by_number[number] for number in sorted(_by_number) if native.tiny_dtype_supported(number))
 

@@ -38,9 +38,19 @@ def _of_one_element():
             ("asinh", "Asinh", "The inverse hyperbolic sine."), ("acosh", "Acosh", "The inverse hyperbolic cosine."),
             ("atanh", "Atanh", "The inverse hyperbolic tangent.")):
         _method(name, lambda self, operator=operator: op(operator, self), doc)
+    for name, base in (("log2", 2), ("log10", 10)):
+        _method(name, lambda self, base=base: _in_wide(self, lambda x: x.log() / math.log(base)),
+                f"The logarithm to the base {base}.")
     _method("exp2", lambda self: tensor_of(self, 2.0).pow(self), "2 to the power of x.")
     _method("isfinite", lambda self: _isfinite(self), "A bool: whether it is a number and not infinite.")
-    _method("bitwise_not", Tensor.__invert__, "All bits are changed; of bools it is `not`.")
+    _method("bitwise_not", lambda self: ~self, "All bits are changed; of bools it is `not`.")
+
+
+def _in_wide(self, function):
+    """16-bit floats in float32, so that steps in between do not round."""
+    if self.dtype not in (Dtype.FLOAT16, Dtype.BFLOAT16):
+        return function(self)
+    return function(self.cast(Dtype.FLOAT32)).cast(self.dtype)
 
 
 def _isfinite(self):

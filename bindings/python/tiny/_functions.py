@@ -124,16 +124,17 @@ def _unary_functions():
             ("mish", "x * tanh(softplus(x)).", lambda x: x * x.softplus().tanh()),
             ("softsign", "x / (1 + |x|).", lambda x: x / (x.abs() + 1)),
             ("logsigmoid", "log(sigmoid(x)).", lambda x: -(-x).softplus()),
-            ("log2", "The logarithm to the base 2.", lambda x: x.log() / math.log(2)),
-            ("log10", "The logarithm to the base 10.", lambda x: x.log() / math.log(10)),
             ("isnan", "A bool: whether it is no number.", Tensor.is_nan),
             ("logical_not", "A bool: whether it is 0.", lambda x: x == 0)):
         _same(name, doc, function)
 
 
-def clip(self, low=None, high=None, *, min_=None, max_=None) -> Tensor:
+def clip(self, low=None, high=None, *, min_=None, max_=None, min=None, max=None) -> Tensor:
     """Kept between two numbers or tensors, of which one may be left out."""
-    return _clip(self, only("clip", low=low, min_=min_), only("clip", high=high, max_=max_))
+    low, high = only("clip", low=low, min_=min_, min=min), only("clip", high=high, max_=max_, max=max)
+    if low is None and high is None:
+        raise WrongArgument("clip: a bound at least is wanted")
+    return _clip(self, low, high)
 
 
 def gelu(self, approximate=None) -> Tensor:

@@ -5,24 +5,37 @@ place and what it held.  Before a replay the places are looked at again: a numbe
 in another's place, a layer that was added would otherwise be the program's old ones, silently.
 """
 
+import array
+import collections
 import dis
 import enum
 import functools
 import sys
 import types
 
+from . import native
 from .native import Tensor
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _GONE = object()
+_LOOKED_AT = 1 << 16  # bytes of an array
+_ENTRY, _ITEM, _LENGTH, _CELL, _CALL = range(5)  # of a dictionary, of a list, ..
+
+
+def _in_cell(cell, _):
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return _GONE
+
+
+_READ = {_ENTRY: lambda mapping, key: mapping.get(key, _GONE),
+         _ITEM: lambda sequence, index: sequence[index] if index < len(sequence) else _GONE,
+         _LENGTH: lambda holder, _: len(holder), _CELL: _in_cell, _CALL: lambda read, _: read()}
 
 
 def _is_scalar(value):
     return isinstance(value, (*_SCALARS, enum.Enum))
-
-
-def _same(now, was):
-    return now is was or (type(now) is type(was) and _is_scalar(was) and now == was)
 
 
 def _is_walked(kind):
@@ -38,7 +51,8 @@ class Guards:
     """Places with what they held, and the tensors among that."""
 
     def __init__(self, roots):
-        self.places = []  # (what it is called, read, what it held)
+        self.names = []  # what each place is called
+        self.places = []  # (one of _ENTRY to _CALL, holder, key, what it held): held_in() of replays.h
         self.tensors = {}
         self._seen = {}
         self._globals = set()
@@ -47,19 +61,25 @@ class Guards:
 
     def add(self, name, read, was):
         """One more place."""
-        self.places.append((name, read, was))
+        self._note(name, _CALL, read, None, was)
 
     def changed(self):
         """The first place that holds something else now, as a text; None if there is none."""
-        for name, read, was in self.places:
-            now = read()
-            if not _same(now, was):
-                return f"{name} was {_shown(was)} and is {_shown(now)}"
-        return None
+        at = native.first_changed(self.places, _GONE)
+        if at < 0:
+            return None
+        how, holder, key, was = self.places[at]
+        return f"{self.names[at]} was {_shown(was)} and is {_shown(_READ[how](holder, key))}"
 
-    def _place(self, name, read, value):
-        self.places.append((name, read, value))
-        self._visit(name, value)
+    def _note(self, name, how, holder, key, was):
+        self.names.append(name)
+        self.places.append((how, holder, key, was))
+
+    def _place(self, name, how, holder, key):
+        value = _READ[how](holder, key)
+        self._note(name, how, holder, key, value)
+        if value is not _GONE:
+            self._visit(name, value)
 
     def _visit(self, name, value):
         if _is_scalar(value) or isinstance(value, (types.ModuleType, type)) or id(value) in self._seen:
@@ -67,12 +87,17 @@ class Guards:
         self._seen[id(value)] = value  # kept, so that nothing else gets its id
         if isinstance(value, Tensor):
             self.tensors[id(value)] = value
-            self.places.append((f"{name}.requires_grad", lambda: value.__dict__.get("_requires_grad"),
-                                value.__dict__.get("_requires_grad")))
-        elif isinstance(value, (list, tuple)):
-            self.places.append((f"the length of {name}", lambda: len(value), len(value)))
-            for i, part in enumerate(value):
-                self._place(f"{name}[{i}]", lambda i=i: value[i] if i < len(value) else _GONE, part)
+            held = value.__dict__
+            self._note(f"{name}.requires_grad", _ENTRY, held, "_requires_grad", held.get("_requires_grad"))
+        elif isinstance(value, (list, tuple, collections.deque)):
+            self._note(f"the length of {name}", _LENGTH, value, None, len(value))
+            for i in range(len(value)):
+                self._place(f"{name}[{i}]", _ITEM, value, i)
+        elif isinstance(value, (set, frozenset)):
+            was = frozenset(value)
+            self.add(f"whether {name} is the set it was", lambda: value == was, True)
+        elif hasattr(value, "__array_interface__") or isinstance(value, (bytearray, array.array)):
+            self._array(name, value)
         elif isinstance(value, dict):
             self._mapping(name, value, lambda key: f"{name}[{key!r}]")
         elif type(value).__module__ == "tiny._jit":  # a TinyJit, which is its function here
@@ -94,29 +119,32 @@ class Guards:
                         if isinstance(part, types.FunctionType):
                             self._visit(f"{kind.__name__}.{member}", part)
 
+    def _array(self, name, value):
+        """Elements of a small array; of a large one nobody makes decisions."""
+        view = memoryview(value) if not hasattr(value, "dtype") or value.dtype.kind != "O" else None
+        if view is not None and view.nbytes <= _LOOKED_AT:
+            was = view.tobytes()
+            view.release()
+            self.add(f"whether {name} has the elements it had", lambda: memoryview(value).tobytes() == was, True)
+
     def _mapping(self, name, mapping, spelt):
-        self.places.append((f"the number of entries of {name}", lambda: len(mapping), len(mapping)))
-        for key, part in list(mapping.items()):
-            self._place(spelt(key), lambda key=key: mapping.get(key, _GONE), part)
+        self._note(f"the number of entries of {name}", _LENGTH, mapping, None, len(mapping))
+        for key in list(mapping):
+            self._place(spelt(key), _ENTRY, mapping, key)
 
     def _function(self, name, function):
         if _of_package(function):
             return
         code = function.__code__
         for variable, cell in zip(code.co_freevars, function.__closure__ or ()):
-            def read(cell=cell):
-                try:
-                    return cell.cell_contents
-                except ValueError:  # not assigned yet
-                    return _GONE
-            self._place(variable, read, read())
+            self._place(variable, _CELL, cell, None)
         self._visit(f"{name}.__defaults__", function.__defaults__)
         self._visit(f"{name}.__kwdefaults__", function.__kwdefaults__)
         held = function.__globals__
         for variable in _names(code):
             if variable in held and (id(held), variable) not in self._globals:
                 self._globals.add((id(held), variable))
-                self._place(variable, lambda variable=variable: held.get(variable, _GONE), held[variable])
+                self._place(variable, _ENTRY, held, variable)
 
 
 def _of_package(function):

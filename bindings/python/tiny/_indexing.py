@@ -13,9 +13,9 @@ import weakref
 from . import _tape, native
 from ._bound import is_made_of, known, sized
 from ._dimension import Dim
-from ._dtype import weakfloat, weakint
+from ._dtype import WEAK
 from ._operands import made, operand
-from ._reading import Reading
+from ._reading import NoFit, Reading
 from ._tensor import tensor
 from .methods import Dtype, _tensor_gather, _tensor_gather_nd, stack
 from .native import Tensor, Variable
@@ -74,7 +74,12 @@ class _Mask:
 
 def _classified(part, context):
     """The index as None, ..., a slice, a number, a mask, or a tensor of positions."""
-    if part is None or part is Ellipsis or isinstance(part, slice):
+    if isinstance(part, slice):
+        for bound in (part.start, part.stop, part.step):
+            if bound is not None and not isinstance(bound, (int, Dim, Variable)):
+                operator.index(bound)
+        return part
+    if part is None or part is Ellipsis:
         return part
     if _is_truth(part):
         return _Mask(context.full(Dtype.BOOL, [], int(bool(part))))
@@ -107,7 +112,7 @@ def _parts_of(key, context):
                              "tensor of the positions")
     parts = [_classified(part, context) for part in (key if isinstance(key, tuple) else (key,))]
     if sum(part is Ellipsis for part in parts) > 1:
-        raise IndexError("one ellipsis at most")
+        raise IndexError("a single ellipsis at most is wanted")
     return parts
 
 
@@ -126,7 +131,7 @@ class _Cut:
         self.source, self.shape = source, source.shape
         used = sum(map(_axes_of, parts))
         if used > len(self.shape):
-            raise IndexError(f"{used} indices for shape {list(self.shape)}")
+            raise IndexError(f"too many indices: {used} for shape {list(self.shape)}")
         self.begin, self.end, self.step = [], [], []
         self.kept = []  # of each axis of the view the axis that it was; None of a new one
         self.places = []  # (axis of the view, positions)
@@ -169,7 +174,7 @@ class _Cut:
         size = self.shape[axis]
         if isinstance(at, int) and isinstance(size, int):
             if not -size <= at < size:
-                raise IndexError(f"index {at} of axis {axis}, which has size {size}")
+                raise IndexError(f"index {at} is out of bounds of axis {axis}, which has size {size}")
             at %= size
         elif isinstance(at, int) and at < 0:
             at = at + size
@@ -181,6 +186,8 @@ class _Cut:
         axis = len(self.begin)
         size = self.shape[axis]
         self.kept.append(axis)
+        if Reading.tinygrad and any(isinstance(bound, Tensor) for bound in (part.start, part.stop, part.step)):
+            raise TypeError(f"axis {axis}: a tensor bounds no slice")
         if part.start is None and part.stop is None and part.step in (None, 1):
             self._axis(0, size)
             return
@@ -269,6 +276,7 @@ def _picked(cut, view, outside):
         found, before = _joint(view, axes, places, shape)
     if valid is not None:
         after = found.rank - before - valid.rank
+        outside = made(view, native.tiny_full(view.context, found.dtype, ((),), outside))
         found = valid.reshape([*valid.shape, *[1] * after]).where(found, outside)
     return found
 
@@ -277,8 +285,8 @@ def _inside(sizes, places):
     """Whether all positions are in range, and positions that are."""
     valid, moved = None, []
     for size, one in zip(sizes, places):
-        if one.dtype.is_signed:
-            one = (one < 0).where(one.cast(Dtype.INT64) + size, one.cast(Dtype.INT64))
+        one = one.cast(Dtype.INT64)
+        one = (one < 0).where(one + size, one)
         fits = (one >= 0) & (one < size)
         valid = fits if valid is None else valid & fits
         moved.append(fits.where(one, 0))
@@ -289,6 +297,11 @@ def _joint(view, axes, places, shape):
     """Positions of several axes, and the axis where theirs stand: where the first one was, or first if others lie
     between them."""
     nearby = axes == list(range(axes[0], axes[-1] + 1))
+    if nearby and Reading.tinygrad:  # they are in range: one position among all of these axes says as much
+        sizes, place = view.shape, places[0]
+        for axis, one in zip(axes[1:], places[1:]):
+            place = place * sizes[axis] + one
+        return _tensor_gather(view.flatten(axes[0], axes[-1]), place, axes[0]), axes[0]
     rest = [axis for axis in range(view.rank) if axis not in axes]
     front = view.permute(axes + rest)
     joint = stack([one.cast(Dtype.INT64).expand(list(shape)) for one in places], len(shape))
@@ -307,7 +320,7 @@ def _index(self, key) -> Tensor:
         return _picked(cut, view, 0)
     if view is self and not Reading.tinygrad:
         view = self.slice(cut.begin, cut.end, cut.step) if self.rank else self.reshape([])
-    if view is not self and _tape.leaves(self):
+    if view is not self and (_tape.leaves(self) or self.__dict__.get("_is_fresh")):
         _note_view(self, key, view)
     return view
 
@@ -338,7 +351,7 @@ def _value_of(self, value):
 
 
 def _defers(self, value):
-    return value.dtype in (weakint, weakfloat) and (self.dtype.is_float or not value.dtype.is_float)
+    return value.dtype in WEAK and (self.dtype.is_float or not value.dtype.is_float)
 
 
 def _is_number(value):
@@ -398,10 +411,25 @@ def _replace(self, value):
     if value.__dict__.get("_leaves"):
         self._leaves = value._leaves
     self.__dict__.pop("_has_memory", None)
+    self.__dict__.pop("_is_fresh", None)
+
+
+_MOVEMENT = ("ALIAS", "SHRINK", "RESHAPE", "PERMUTE", "EXPAND", "FLIP", "SLICE", "AS_STRIDED")
+
+
+def _is_memory(self):
+    """Whether it is memory, or a view of some, not a value that is still to be computed."""
+    node = self.uop
+    while node.op.name in _MOVEMENT:
+        node = node.src[0]
+    return node.op.name in ("BUFFER", "AFTER")
 
 
 def _is_traced(self, *values):
-    """Whether a write is a part of a graph that gradients go through."""
+    """Whether a write is a part of a graph that gradients go through.  tinygrad has it so for floats that are not
+    computed yet."""
+    if Reading.tinygrad:
+        return self.dtype.is_float and (self.__dict__.get("_is_fresh", False) or not _is_memory(self))
     own = self.__dict__.get("_requires_grad")
     return not own and any(_tape.leaves(one) for one in (self, *values) if isinstance(one, Tensor))
 
@@ -441,10 +469,16 @@ def _in_place(name, method):
         result = method(self, other)
         if result is NotImplemented:
             return result
-        if result.dtype != self.dtype:
-            raise TypeError(f"x {name}= y: the result is of {result.dtype}, and x is of {self.dtype}")
+        if result.dtype != self.dtype and native.tiny_tensor_dtype(self) > 0:
+            if _defers(self, result):
+                result = result.cast(self.dtype)
+        if result.dtype != self.dtype and native.tiny_tensor_dtype(self) > 0:
+            raise NoFit(f"x {name}= y: the result is of {result.dtype}, and x is of {self.dtype}")
         if tuple(result.shape) != tuple(self.shape):
             raise ValueError(f"x {name}= y: the result has shape {list(result.shape)}, and x has {list(self.shape)}")
+        if native.tiny_tensor_dtype(self) < 0:  # a number, which has no memory
+            _replace(self, result)
+            return self
         if not _is_traced(self, result):
             return self.assign(result)
         base, key = self.__dict__.pop("_view_of", (None, None))

@@ -11,7 +11,7 @@ import functools
 import json
 import sys
 
-from . import _tape, methods
+from . import _tape, methods, native
 from ._bound import Bound
 from ._capture import Capture, InputItself, Program, described, is_replaced, placeholder, symbolic_shape
 from ._guards import Guards
@@ -68,13 +68,15 @@ class _Call:
 
     def check_as_tinygrad(self):
         """What tinygrad refuses."""
-        seen = set()
-        for tensor in self.tensors:
-            if tensor.__dict__.get("_is_number"):
-                raise JitError("TinyJit: an argument is a number, which has no memory; use clone()")
-            if id(tensor) in seen:
-                raise JitError("TinyJit: the same tensor is passed twice")
-            seen.add(id(tensor))
+        if _is_refused(self.tensors):
+            raise JitError(_is_refused(self.tensors))
+
+
+def _is_refused(tensors):
+    """Why tinygrad takes no such arguments; "" if it does."""
+    if any("_is_number" in tensor.__dict__ and tensor._is_number for tensor in tensors):
+        return "TinyJit: an argument is a number, which has no memory; use clone()"
+    return "TinyJit: the same tensor is passed twice" if len({id(tensor) for tensor in tensors}) < len(tensors) else ""
 
 
 def _replaced(value, take, is_one=is_replaced):
@@ -152,6 +154,7 @@ class TinyJit:
         """Forgets all programs."""
         self.cnt = 0
         self._programs = []  # (key of a call, program)
+        self._described = {}  # what native.describe() says of a call: the program that replayed it last
         self._called = False
         self._by_value = False  # of variables: a program for each, since there cannot be one for all
 
@@ -164,6 +167,18 @@ class TinyJit:
         return self if instance is None else _Method(self.__call__, instance)
 
     def __call__(self, *args, **kwargs):
+        what = None
+        if _tape.State.capture is None and self._called and settings["JIT"]:
+            what = native.describe(Tensor.training, args, kwargs)
+        if what is not None and not (Reading.tinygrad and _is_refused(what[1])):
+            program = self._described.get(what[0])
+            if program is not None and program.guards.changed() is None:
+                self.cnt += 1
+                return self._replayed(program, what[1], None)
+        return self._call(args, kwargs, what)
+
+    def _call(self, args, kwargs, what):
+        """A call that is not known by `what` native.describe() says of it yet."""
         if _tape.State.capture is not None:  # part of another's program
             if Reading.tinygrad:
                 raise JitError("having TinyJit inside another TinyJit is not supported by tinygrad")
@@ -179,8 +194,9 @@ class TinyJit:
             if known == call.key:
                 changed = program.guards.changed()
                 if changed is None:
-                    _tape.realize(_tape.waiting())
-                    return self._replayed(program, call)
+                    if what is not None:
+                        self._described[what[0]] = program
+                    return self._replayed(program, call.tensors, call.bindings)
         self._check_another(call, changed)
         try:
             program = self._capture(call)
@@ -192,11 +208,16 @@ class TinyJit:
             call = _Call(args, kwargs, True)
             program = self._capture(call)
         self._programs.append((call.key, program))
-        return self._replayed(program, call)
+        return self._replayed(program, call.tensors, call.bindings)
 
     @staticmethod
-    def _replayed(program, call):
-        made = iter(program(call.tensors, call.bindings))
+    def _replayed(program, tensors, bindings):
+        if _tape.pending:
+            _tape.realize(_tape.waiting())
+        made = program(tensors, bindings)
+        if type(program.result) is _Place:
+            return made[0]
+        made = iter(made)
         return _replaced(program.result, lambda _: next(made), lambda value: isinstance(value, _Place))
 
     def _check_another(self, call, changed):

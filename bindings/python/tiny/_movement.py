@@ -125,14 +125,23 @@ def unsqueeze(self, axes=None, dim=None) -> Tensor:
     return _unsqueeze(self, found)
 
 
+def _several(call, first, others):
+    """The tensors one by one, or as one sequence."""
+    if not isinstance(first, (list, tuple)):
+        return [first, *others]
+    if others:
+        raise WrongArgument(f"{call}: tensors one by one, or one sequence of them, not both")
+    return list(first)
+
+
 def cat(self, *others, dim=0) -> Tensor:
     """The tensors one after the other along an axis; Tensor.cat(a, b), a.cat(b) and Tensor.cat([a, b])."""
-    return concat([*(self if isinstance(self, (list, tuple)) else [self]), *others], dim)
+    return concat(_several("cat", self, others), dim)
 
 
 def stack_(self, *others, dim=0) -> Tensor:
     """The tensors side by side along a new axis; Tensor.stack(a, b), a.stack(b) and Tensor.stack([a, b])."""
-    return stack([*(self if isinstance(self, (list, tuple)) else [self]), *others], dim)
+    return stack(_several("stack", self, others), dim)
 
 
 def split(self, axis=None, sizes=None, dim=None) -> list[Tensor]:

@@ -2,29 +2,20 @@
 
 from . import _tape, native
 from ._bound import carry
-from ._dimension import Dim, is_dimension, number
+from ._dimension import Dim, dim, is_dimension, number
 from ._dtype import of
 from ._reading import Reading
+from .native import made, operand
+
+# Python's operators of tensors (operators.h), those of two operands with a reflected form, and the comparisons.
+OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul")
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 def whole(call):
     """All of what `call(capacity)` gives a part of, along with how much there is."""
     values, count = call(16)
     return values if count <= 16 else call(count)[0]
-
-
-def made(source, result, *operands):
-    """The result of a call, which remembers the context that it lives in, and what it was made of."""
-    if source is not None:
-        result.context = source.context
-        if "_dims" in source.__dict__ and operands:
-            carry(source, result)
-    if Reading.tinygrad:
-        if type(result) is native.Tensor:
-            _tape.note(result)
-    elif operands:
-        _tape.trace(result, operands)
-    return result
 
 
 def is_array(value):
@@ -37,14 +28,12 @@ def dtype(value):
     return value if isinstance(value, int) else of(value)
 
 
-def operand(source, value):
-    """A tensor as it is; a number, or a dimension, as a weak scalar of the same context; an array copied."""
-    if isinstance(value, native.Tensor) or value is None:
-        return value
+def _operand(source, value):
+    """operand() of what is neither a tensor nor a float or an int: a dimension, NumPy's numbers, an array, copied."""
     if is_array(value):
         from ._tensor import from_buffer
         return from_buffer(value, context=source.context)
-    value = value.item() if hasattr(value, "item") else value  # NumPy's numbers
+    value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool):  # which changes no dtype
         return native.tiny_full(source.context, 1, ((),), float(value))
     if isinstance(value, (Dim, native.Variable)):
@@ -56,12 +45,32 @@ def operand(source, value):
     raise TypeError(f"a tensor or a number is wanted, not {type(value).__name__}")
 
 
-def lists(*sequences):
-    """Sequences of integers or dimensions for the raw function, which wants a tuple; one is a list."""
-    return tuple(value if value is None else [number(value)] if is_dimension(value) else list(map(number, value))
-                 for value in sequences)
+def _numbers(value):
+    """The integers of what is no list of them: of dimensions, of one number."""
+    return [number(value)] if is_dimension(value) else list(map(number, value))
 
 
 def first(objects):
     """The source of what is made of several objects."""
     return objects[0] if objects else None
+
+
+def _operate(name, left, right):
+    """An operator of Python's with an operand that is neither a tensor nor a float or an int."""
+    other = right if isinstance(left, native.Tensor) else left
+    if not is_operand(other):
+        return NotImplemented
+    method = getattr(native.Tensor, f"__{name}__")
+    if other is right:
+        return method(left, operand(left, right))
+    return method(made(right, operand(right, left)), right)
+
+
+def is_operand(value):
+    """Whether an operator takes it beside a tensor."""
+    return (isinstance(value, (native.Tensor, int, float, Dim, native.Variable)) or hasattr(value, "__index__")
+            or is_array(value))
+
+
+native.set_hooks({"operand": _operand, "operator": _operate, "numbers": _numbers, "number": number, "dimension": dim,
+                  "carry": carry, "note": _tape.note, "reading": Reading})

@@ -118,27 +118,28 @@ def normal(*shape, mean=0.0, std=1.0, dtype=None, device=None, requires_grad=Non
 
 def scaled_uniform(*shape, requires_grad=None, **options) -> Tensor:
     """From -1 to 1 over the root of the number of elements."""
-    drawn = uniform(*shape, low=-1.0, high=1.0, **options)
-    return finish(drawn * math.prod(spread(shape)) ** -0.5, None, None, requires_grad)
+    dims = _dims("scaled_uniform", shape)
+    drawn = uniform(dims, low=-1.0, high=1.0, **options)
+    return finish(drawn * math.prod(dims) ** -0.5, None, None, requires_grad)
 
 
 def glorot_uniform(*shape, **options) -> Tensor:
     """Uniformly distributed, as far as the numbers of inputs and outputs say (Glorot and Bengio 2010)."""
-    dims = spread(shape)
+    dims = _dims("glorot_uniform", shape)
     bound = (6 / (dims[0] + math.prod(dims[1:]))) ** 0.5
     return uniform(dims, low=-bound, high=bound, **options)
 
 
 def kaiming_uniform(*shape, a=0.01, **options) -> Tensor:
     """Uniformly distributed by the number of inputs, for rectifiers of slope `a` below 0 (He et al. 2015)."""
-    dims = spread(shape)
+    dims = _dims("kaiming_uniform", shape)
     bound = (6 / (1 + a ** 2) / math.prod(dims[1:])) ** 0.5
     return uniform(dims, low=-bound, high=bound, **options)
 
 
 def kaiming_normal(*shape, a=0.01, **options) -> Tensor:
     """Normally distributed by the number of inputs, for rectifiers of slope `a` below 0 (He et al. 2015)."""
-    dims = spread(shape)
+    dims = _dims("kaiming_normal", shape)
     return normal(dims, std=(2 / (1 + a ** 2) / math.prod(dims[1:])) ** 0.5, **options)
 
 

@@ -11,5 +11,13 @@ class WrongArgument(ValueError, RuntimeError, AssertionError):
     where it may be an assertion, catch as what they know."""
 
 
+class NoSize(TypeError, ValueError, RuntimeError):
+    """What stands in the place of a size and is none; each library has its own name for that."""
+
+
+class NoFit(TypeError, RuntimeError):
+    """A TypeError that programs written for PyTorch and tinygrad catch as what they know."""
+
+
 class NoFloat(TypeError, RuntimeError):
     """A TypeError that programs written for tinygrad catch as what they know."""

@@ -21,7 +21,7 @@ def replace(self, x) -> Tensor:
     self.__dict__.clear()
     self.__dict__.update({name: value for name, value in x.__dict__.items() if name not in ("_requires_grad", "_gradient")})
     self.__dict__.update(kept)
-    self.this = x.this
+    self.this, self.context = x.this, x.context
     return self
 
 

@@ -12,7 +12,7 @@ from ._dtype import finfo, of
 def float_to_fp16(x) -> float:
     """The nearest float16; beyond the greatest one infinity."""
     try:
-        return struct.unpack("e", struct.pack("e", x))[0]
+        return struct.unpack("e", struct.pack("e", float(x)))[0]
     except OverflowError:
         return math.copysign(math.inf, x)
 

@@ -180,6 +180,7 @@ _NUMBERS = {"DEBUG": 0, "BEAM": 0, "NOOPT": 0, "IMAGE": 0, "FLOAT16": 0, "OPENPI
             "MAX_BUFFER_SIZE": 0, "MAX_KERNEL_BUFFERS": 0, "CAPTURE_PROCESS_REPLAY": 0, "NULL_ALLOW_COPYOUT": 0,
             "VIZ": 0, "SPEC": 1, "CHECK_OOB": 0, "PCONTIG": 0, "DEBUG_RANGEIFY": 0, "TUPLE_ORDER": 1, "CCACHE": 1,
             "ALLOW_TF32": 0, "SCACHE": 1, "USE_ATOMICS": 0, "DISALLOW_BROADCAST": 0, "PROFILE": 0,
+            "TRACK_MATCH_STATS": 0, "REWRITE_STACK_LIMIT": 250000, "PMA": 0, "PMC": 0, "SQTT": 0,
             "NUM_CPU_THREADS": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1}
 _TEXTS = {"EMULATED_DTYPES": ""}
 settings = {key: ContextVar(key, default) for key, default in {**_NUMBERS, **_TEXTS}.items()}

@@ -2,7 +2,8 @@
 
 A tensor knows the leaves (tensors whose `requires_grad` is true) that it was built of; backward() asks the engine for
 the gradients of those.  A value that is computed has no graph any more (tiny_gradient): what is built on it afterwards
-is marked with CUT, so that a gradient that would lack a part is an error, never a smaller number.
+is marked with CUT, so that a gradient that would lack a part is an error, never a smaller number.  Each operation notes
+them in its result: trace() in operators.h.
 """
 
 import weakref
@@ -11,7 +12,6 @@ from . import native
 
 CUT = object()  # among leaves: the graph ends at a value that was computed
 _NONE = frozenset()
-_FLOATS = frozenset(range(10, 14))  # TINY_FLOAT16 to TINY_FLOAT64
 
 
 class State:
@@ -54,26 +54,6 @@ def living():
     return [tensor for tensor in (reference() for reference in list(alive.values())) if tensor is not None]
 
 
-def trace(result, operands):
-    """Notes for a result what its operands were built of; only floats have gradients."""
-    if native.Tensor.no_grad:
-        return
-    found = _NONE
-    for operand in operands:
-        if isinstance(operand, (list, tuple)):
-            for one in operand:
-                if isinstance(one, native.Tensor) and one is not None:
-                    found = _joined(found, leaves(one))
-        elif isinstance(operand, native.Tensor):
-            found = _joined(found, leaves(operand))
-    if found and native.tiny_tensor_dtype(result) in _FLOATS:
-        result._leaves = found
-
-
-def _joined(a, b):
-    return a if b is a or not b else b if not a else a | b
-
-
 def written(tensor, *others):
     """The tensor has a pending write: whoever computes a step computes it too."""
     for one in (tensor, *others):
@@ -104,6 +84,7 @@ def realize(tensors):
 def computed(tensor):
     held = tensor.__dict__
     held["_has_memory"] = True
+    held.pop("_is_fresh", None)
     if held.get("_leaves") and not held.get("_requires_grad"):
         tensor._leaves = held["_leaves"] | {CUT}
 

@@ -1,4 +1,4 @@
-"""The default context, how contexts are made, and the operators of tensors."""
+"""The default context, and how contexts are made."""
 
 import atexit
 import contextlib
@@ -9,7 +9,6 @@ from . import native
 from . import _dimension, _dtype
 from ._data import LETTERS, from_buffer, from_dlpack, tensor, wrap  # noqa: F401  from here on
 from ._dimension import Dim
-from ._operands import is_array
 from .native import Context, Tensor, Variable
 
 _default = None
@@ -75,8 +74,7 @@ def _new_context(self, **options):
             native.tiny_options_set_string(settings, key, value)
         else:
             native.tiny_options_set_int(settings, key, value)
-    self.this = native.tiny_context_create(settings).this
-    self.this.own(True)
+    self.this = native.tiny_context_create(settings)
     _dtype.configure(self)
 
 
@@ -85,48 +83,5 @@ Context.context = property(lambda self: self)
 
 
 Tensor.name = Tensor.name.setter(lambda self, text: self.set_name(text))
-
-
-# The operators, by the header's names for what they do.
-OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_div",
-             "mod": "floor_mod", "pow": "pow", "and": "and_", "or": "or_", "xor": "xor",
-             "lshift": "shl", "rshift": "shr", "matmul": "matmul"}
-COMPARISONS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne"}
-UNARY = {"neg": "neg", "abs": "abs", "invert": "not_"}
-
-
-def _is_operand(value):
-    return isinstance(value, (int, float, Dim, Variable)) or hasattr(value, "__index__") or is_array(value)
-
-
-def _operator(method):
-    def apply(self, other):
-        if not isinstance(other, Tensor) and not _is_operand(other):
-            return NotImplemented
-        return method(self, other)
-    return apply
-
-
-def _reflected(method):
-    def apply(self, other):
-        if not _is_operand(other):
-            return NotImplemented
-        from ._operands import made, operand
-        return method(made(self, operand(self, other)), self)
-    return apply
-
-
-def _attach():
-    for name, method in OPERATORS.items():
-        setattr(Tensor, f"__{name}__", _operator(getattr(Tensor, method)))
-        setattr(Tensor, f"__r{name}__", _reflected(getattr(Tensor, method)))
-    for name, method in COMPARISONS.items():
-        setattr(Tensor, f"__{name}__", _operator(getattr(Tensor, method)))
-    for name, method in UNARY.items():
-        setattr(Tensor, f"__{name}__", getattr(Tensor, method))
-    Variable.dim = property(lambda self: Dim(self.context, _dimension.number(self)))
-    Tensor.shape = property(_dimension.shape)
-    Tensor.__hash__ = object.__hash__
-
-
-_attach()
+Tensor.shape = property(native.shape)
+Variable.dim = property(lambda self: Dim(self.context, _dimension.number(self)))

@@ -6,8 +6,9 @@ is true.  tinygrad's (Reading): that of every float tensor that is alive and tha
 
 import contextlib
 
-from . import _tape, native
+from . import _bitcast, _tape, native  # noqa: F401  Tensor.bitcast
 from ._creation import FLOATS
+from ._dtype import WEAK, strong
 from ._reading import NoFloat, Reading, WrongArgument
 from .methods import Optimizer, gradient as gradients_of
 from .native import Tensor
@@ -181,7 +182,11 @@ def _bitcast(self, dtype) -> Tensor:
 def _assign(self, value) -> Tensor:
     """From now on this, and every tensor that shares its elements, has `value` there, which broadcasts; what was built
     of it before keeps the old elements.  Written when work runs that needs it."""
-    if Reading.tinygrad and isinstance(value, Tensor) and value.dtype != self.dtype and not value.__dict__.get("_is_number"):
+    if Reading.tinygrad and native.tiny_tensor_dtype(self) < 0:  # a number, which has no memory
+        made = self.cast(strong(self.dtype)).contiguous()
+        self.this, self._is_number = made.this, False
+    if Reading.tinygrad and isinstance(value, Tensor) and value.dtype != self.dtype and not (
+            value.dtype in WEAK and (self.dtype.is_float or value.dtype.is_int)):
         raise RuntimeError(f"assign dtype mismatch: {value.dtype!r} to a tensor of {self.dtype!r}; cast() it")
     base = self.__dict__.get("_bits_of")
     if base is not None:  # written where the bits are

@@ -274,6 +274,27 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     return getattr(Tensor, name)(first, *others)
 
 
+def _lent(self):
+    """The elements for pickle's protocol 5: the tensor's own memory where it is row-major."""
+    import ctypes
+    import pickle
+    count = self.numel * self.dtype.itemsize
+    pin = native.tiny_to_capsule(self) if count else None
+    if pin is None or tuple(self.strides) != _row_major(self.shape):
+        return pickle.PickleBuffer(_content(self))
+    memory = (ctypes.c_char * count).from_address(native.tiny_capsule_data(pin)[0])
+    memory.pin = pin  # as long as somebody has a view of it
+    return pickle.PickleBuffer(memory)
+
+
+def _row_major(shape):
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
 def _restored(kind, shape, content, requires_grad):
     from ._tensor import default_context
     made = Tensor.from_data(default_context(), of(kind), shape, content)
@@ -284,13 +305,10 @@ def _restored(kind, shape, content, requires_grad):
 
 def _reduce(self, protocol):
     """The elements, computed; the context that it lives in is that of who reads it."""
-    self = _strong(self)
-    content = _content(_tape.read(self))
-    if protocol >= 5:
-        import pickle
-        content = pickle.PickleBuffer(content)
     own = self.__dict__.get("_requires_grad")
-    return _restored, (self.dtype.name, tuple(self.shape), bytes(content) if protocol < 5 else content, own)
+    self = _strong(self)
+    content = _lent(_tape.read(self)) if protocol >= 5 else bytes(_content(_tape.read(self)))
+    return _restored, (self.dtype.name, tuple(self.shape), content, own)
 
 
 def _clone(self, device=None) -> Tensor:

@@ -36,8 +36,7 @@ def _new_window(self, axes, *, kernel=None, strides=None, dilations=None, paddin
     """Of `axes` spatial axes.  Lists have a number for each; one number stands for all.  `padding`: numbers,
     (before, after) for each axis, or "same" ("same_upper"), "same_lower", "valid"; `layout`: "channels_first"
     or "channels_last"."""
-    self.this = native.tiny_window_create(axes).this
-    self.this.own(True)
+    self.this = native.tiny_window_create(axes)
     for name, numbers in (("kernel", kernel), ("strides", strides), ("dilations", dilations),
                           ("output_padding", output_padding)):
         if numbers is not None:

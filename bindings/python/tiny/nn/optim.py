@@ -76,7 +76,7 @@ class Optimizer:
         updates, kept = self._step([one for one, _ in pairs], [grad for _, grad in pairs])
         for (one, _), update in zip(pairs, updates):
             one.assign(one.detach() - update)
-        return _once([*kept, *self.params, *self.buffers, *_tape.waiting()])
+        return _once([*_tape.waiting(), *kept, *self.params, *self.buffers])
 
     def _step(self, params, grads):
         raise NotImplementedError(f"{type(self).__name__} has no _step(params, grads)")
@@ -121,7 +121,7 @@ class _Library(Optimizer):
         found = self._gradients()
         self._native.step([one if one is None else one.reshape(view.shape) for one, view in zip(found, self._views)])
         _tape.written(*self.params)
-        return _once([*self.params, *self.buffers, *self._states().values(), *_tape.waiting()])
+        return _once([*_tape.waiting(), *self.params, *self.buffers, *self._states().values()])
 
 
 class OptimizerGroup(Optimizer):

@@ -1,0 +1,219 @@
+"""Objects of handles: who owns them, which threads may drop them, and what operators take."""
+
+import gc
+import subprocess
+import sys
+import threading
+import unittest
+import weakref
+
+import tiny
+from tiny import Tensor
+
+
+def resident_kilobytes():
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4
+
+
+class Objects(unittest.TestCase):
+    def test_attributes_and_weak_references(self):
+        a = Tensor([1.0, 2.0])
+        a.note = "mine"
+        self.assertEqual(a.__dict__["note"], "mine")
+        seen = weakref.ref(a)
+        del a
+        self.assertIsNone(seen())
+
+    def test_a_cycle_is_collected(self):
+        a = Tensor([1.0])
+        a.itself = a
+        seen = weakref.ref(a)
+        del a
+        gc.collect()
+        self.assertIsNone(seen())
+
+    def test_a_class_of_the_users(self):
+        class Named(Tensor):
+            def __init__(self, data, name):
+                super().__init__(data)
+                self.title = name
+
+            def __add__(self, other):
+                return ("added", super().__add__(other).tolist())
+
+        one = Named([1.0, 2.0], "n")
+        self.assertEqual(one.title, "n")
+        self.assertEqual(one + 1, ("added", [2.0, 3.0]))
+        self.assertEqual((one * 2).tolist(), [2.0, 4.0])
+        self.assertEqual((Tensor([3.0, 3.0]) - one).tolist(), [2.0, 1.0])
+
+    def test_one_that_was_not_initialised(self):
+        empty = Tensor.__new__(Tensor)
+        with self.assertRaisesRegex(RuntimeError, "is NULL"):
+            empty + empty
+        with self.assertRaisesRegex(RuntimeError, "is NULL"):
+            Tensor([1.0]) + empty
+        with self.assertRaises(AttributeError):
+            empty + 1
+        with self.assertRaisesRegex(RuntimeError, "is NULL"):
+            empty.shape
+
+    def test_what_has_no_constructor(self):
+        with self.assertRaisesRegex(AttributeError, "constructor"):
+            tiny.Program()
+
+    def test_other_kinds_are_refused_by_the_name_of_the_call(self):
+        with self.assertRaisesRegex(TypeError, "tiny_unary: a Tensor is wanted as argument 2, not tiny.native.Context"):
+            tiny.native.tiny_unary(0, tiny.default_context())
+
+    def test_a_handle_is_shared(self):
+        a, b = Tensor([1.0]), Tensor([2.0])
+        a.this = b
+        self.assertEqual(a.tolist(), [2.0])
+        del b
+        self.assertEqual(a.tolist(), [2.0])
+        with self.assertRaises(TypeError):
+            a.this = tiny.default_context()
+
+    def test_memory_stays_flat(self):
+        a = Tensor([1.0, 2.0, 3.0])
+
+        def work(count):
+            for i in range(count):
+                Tensor([1.0, 2.0, float(i)])
+                (a + i).sum()
+        work(20_000)
+        before = resident_kilobytes()
+        work(100_000)
+        self.assertLess(resident_kilobytes() - before, 2_000)
+
+    def test_references_are_given_back(self):
+        a, context = Tensor([1.0, 2.0]).realize(), tiny.default_context()
+
+        def work():
+            a + 1, 1.5 - a, a @ a, a == a, -a, a.exp(), a.shape, a.reshape(2, 1), a.sum(0), Tensor([1.0]), a + True
+            for wrong in (lambda: a + None, lambda: a + "x", lambda: a.reshape("x"), lambda: a + 2 ** 70):
+                try:
+                    wrong()
+                except (TypeError, ValueError, OverflowError):
+                    pass
+        work()
+        gc.collect()
+        before = [sys.getrefcount(one) for one in (a, context, Tensor, None, True)]
+        for _ in range(1000):
+            work()
+        gc.collect()
+        after = [sys.getrefcount(one) for one in (a, context, Tensor, None, True)]
+        for one, other in zip(before, after):
+            self.assertLess(abs(other - one), 500)
+
+    def test_the_end_of_the_interpreter(self):
+        program = "import tiny; a = tiny.Tensor([1.0]) + 1; a.itself = a; import builtins; builtins.kept = [a, a + a]"
+        done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class Threads(unittest.TestCase):
+    def test_any_thread_drops(self):
+        a, made, errors = Tensor([1.0, 2.0]).realize(), [], []
+        lock = threading.Lock()
+
+        def build():
+            try:
+                for i in range(2_000):
+                    value = (a + i) * 2
+                    with lock:
+                        made.append(value)
+                        dropped = made.pop(0) if len(made) > 100 else None
+                    del dropped
+            except Exception as error:  # noqa: BLE001  told below
+                errors.append(error)
+        threads = [threading.Thread(target=build) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+        self.assertEqual(len(made[-1].tolist()), 2)
+
+    def test_building_waits_for_a_computation_without_the_lock(self):
+        """A call that has the context is in a function of Python's, which needs the interpreter's lock; another thread
+        builds meanwhile, and waits for the context: not with that lock."""
+        begun, go_on = threading.Event(), threading.Event()
+
+        def progress(what, done, total):
+            begun.set()
+            go_on.wait(20)
+            return False
+        context = tiny.Context(progress=progress)
+        a = context.full("float32", [64], 1)
+        results = []
+
+        def build():
+            begun.wait(20)
+            go_on_soon.start()
+            results.append((a + 1) * 2)
+        go_on_soon = threading.Timer(0.2, go_on.set)
+        builder = threading.Thread(target=build)
+        builder.start()
+        b = (a * 3).contiguous()
+        b.realize()
+        if not begun.is_set():  # nothing was told: the kernel was there already
+            begun.set()
+        builder.join(20)
+        self.assertFalse(builder.is_alive())
+        self.assertEqual(results[0].tolist(), [4.0] * 64)
+
+
+class Operators(unittest.TestCase):
+    def test_numbers_on_either_side(self):
+        a = Tensor([1.0, 4.0])
+        self.assertEqual((10 - a).tolist(), [9.0, 6.0])
+        self.assertEqual((2.0 / a).tolist(), [2.0, 0.5])
+        self.assertEqual((2 ** a).tolist(), [2.0, 16.0])
+        self.assertEqual((7 // a).tolist(), [7.0, 1.0])
+        self.assertEqual((7 % a).tolist(), [0.0, 3.0])
+        self.assertEqual((2 < a).tolist(), [False, True])
+        self.assertEqual((True + a).tolist(), [2.0, 5.0])
+        self.assertEqual((1 << Tensor([1, 2])).tolist(), [2, 4])
+        self.assertEqual((~Tensor([True, False])).tolist(), [False, True])
+        self.assertEqual(abs(-a).tolist(), [1.0, 4.0])
+
+    def test_what_is_no_operand(self):
+        a = Tensor([1.0])
+        for operate in (lambda: a + None, lambda: "x" + a, lambda: a @ [1], lambda: a < "x", lambda: pow(a, 2, 3)):
+            with self.assertRaises(TypeError):
+                operate()
+        self.assertIs(a == None, False)  # noqa: E711
+        self.assertIs(a != "x", True)
+
+    def test_another_object_that_knows_how(self):
+        class Other:
+            def __radd__(self, tensor):
+                return "theirs"
+
+            def __gt__(self, tensor):
+                return "theirs"
+        self.assertEqual(Tensor([1.0]) + Other(), "theirs")
+        self.assertEqual(Tensor([1.0]) < Other(), "theirs")
+
+    def test_contexts_are_not_mixed(self):
+        with self.assertRaisesRegex(RuntimeError, "another context"):
+            Tensor([1.0]) + tiny.Context().full("float32", [1], 1)
+
+    def test_gradients_pass(self):
+        x, w = Tensor([2.0], requires_grad=True), Tensor([3.0], requires_grad=True)
+        ((x * w + 1) ** 2).sum().backward()
+        self.assertEqual(x.grad.tolist(), [42.0])
+        self.assertEqual(w.grad.tolist(), [28.0])
+        self.assertIsNone((x < w).requires_grad)
+        self.assertIsNone(x.detach().requires_grad)
+
+    def test_an_integer_too_large(self):
+        with self.assertRaises(OverflowError):
+            Tensor([1.0]) + 2 ** 70
+
+
+if __name__ == "__main__":
+    unittest.main()
