@@ -32,27 +32,6 @@ DotSet dots_of(const CpuFacts& facts, CpuIsa isa) {
 
 namespace {
 
-Code to_code(Rendered rendered) {
-  Code code;
-  switch (rendered.kind) {
-    case RenderedKind::MachineCode:
-      code.kind = CodeKind::MachineCode;
-      break;
-    case RenderedKind::Bytecode:
-      code.kind = CodeKind::Bytecode;
-      break;
-    case RenderedKind::C:
-      code.kind = CodeKind::C;
-      break;
-  }
-  code.name = std::move(rendered.name);
-  code.entry = std::move(rendered.entry);
-  code.bytes = std::move(rendered.bytes);
-  code.text = std::move(rendered.text);
-  code.scratch_bytes = rendered.scratch_bytes;
-  return code;
-}
-
 // What is measured is never twice the same, and other choices are other bits.
 void check_deterministic(const Flags& flags) {
   if (flags.deterministic == 0) return;
@@ -79,8 +58,7 @@ class InterpreterBackend : public Backend {
   const Machine& machine() const override { return machine_; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
-    for (const LinearProgram& program : programs)
-      codes.push_back(to_code(render_bytecode(program)));
+    for (const LinearProgram& program : programs) codes.push_back(render_bytecode(program));
     return codes;
   }
   std::string listing(const LinearProgram& program) override { return to_string(program); }
@@ -130,10 +108,10 @@ void check_processor(const Flags& flags) {
 // where machine code of the target is not made.
 Code machine_code(const LinearProgram& program, const Target& target) {
   try {
-    return to_code(render_x86(program, target));
+    return render_x86(program, target);
   } catch (const Error& e) {
     if (e.status() != Status::Unsupported) throw;
-    return to_code(render_bytecode(program));
+    return render_bytecode(program);
   }
 }
 
@@ -163,7 +141,7 @@ class CpuBackend : public Backend {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs)
       codes.push_back(form == Form::Best ? machine_code(program, machine_)
-                                         : to_code(render_bytecode(program)));
+                                         : render_bytecode(program));
     return codes;
   }
   std::string listing(const LinearProgram& program) override {

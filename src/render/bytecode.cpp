@@ -85,7 +85,7 @@ class Renderer {
  public:
   explicit Renderer(const LinearProgram& program) : program_(program), slots_(program.ops.size()) {}
 
-  Rendered render() {
+  Code render() {
     find_last_uses();
     for (LinearId at = 0; at < ops().size(); ++at)
       if (is_leaf(ops()[at].op)) leaf(at);
@@ -284,14 +284,14 @@ class Renderer {
 
   DType source(const LinearOp& op, size_t s) const { return ops()[op.src[s]].dtype; }
 
-  Rendered pack() const {
+  Code pack() const {
     BytecodeHeader header;
     header.ops = static_cast<uint32_t>(code_.size());
     header.params = static_cast<uint32_t>(program_.params.size());
     header.variables = static_cast<uint32_t>(program_.variables.size());
     header.frame_bytes = static_cast<uint32_t>(frame_.bytes());
     header.program_scratch_bytes = round_up(program_.scratch_bytes, 64);
-    Rendered out{RenderedKind::Bytecode, program_.name, "", {}, "", 0};
+    Code out{CodeKind::Bytecode, program_.name, "", {}, "", 0};
     out.scratch_bytes = header.program_scratch_bytes + header.frame_bytes;
     out.bytes.resize(sizeof header + code_.size() * sizeof code_[0]);
     std::memcpy(out.bytes.data(), &header, sizeof header);
@@ -310,7 +310,7 @@ class Renderer {
 
 }  // namespace
 
-Rendered render_bytecode(const LinearProgram& program) {
+Code render_bytecode(const LinearProgram& program) {
   return Renderer(program).render();
 }
 

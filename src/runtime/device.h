@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/code.h"
 #include "base/flags.h"
 #include "base/ref.h"
 #include "base/stop.h"
@@ -89,17 +90,6 @@ struct KernelArgs;
 class HostFunction : public RefCounted {
  public:
   virtual void run(const KernelArgs& args) const = 0;
-};
-
-// Code as a renderer leaves it.
-enum class CodeKind : uint8_t { MachineCode, Bytecode, C };
-struct Code {
-  CodeKind kind = CodeKind::Bytecode;
-  std::string name;              // of the kernel, for profilers and files
-  std::string entry;             // the symbol to call, where the kind has symbols
-  std::vector<std::byte> bytes;  // machine code or bytecode
-  std::string text;              // source
-  int64_t scratch_bytes = 0;     // a worker
 };
 
 struct Argument {

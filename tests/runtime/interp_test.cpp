@@ -18,10 +18,6 @@
 namespace tiny {
 namespace {
 
-Code code_of(const Rendered& r) {
-  return {CodeKind::Bytecode, r.name, r.entry, r.bytes, r.text, r.scratch_bytes};
-}
-
 // out[i] = in[i] + in[i] * n, one lane at a time from begin to end.
 LinearProgram axpy() {
   LinearProgram p;
@@ -44,7 +40,7 @@ LinearProgram axpy() {
 TEST(Interpreter, LaunchesWithBuffersOffsetsVariablesAndARange) {
   const auto device = make_interpreter_device();
   EXPECT_EQ(device->name(), "interp");
-  const Code code = code_of(render_bytecode(axpy()));
+  const Code code = render_bytecode(axpy());
   const auto executables = device->load({&code, 1});
   const int32_t in[5] = {1, 2, 3, 4, 5};
   const Ref<Buffer> a = device->allocate(sizeof in), b = device->allocate(sizeof in);
@@ -63,7 +59,7 @@ TEST(Interpreter, LaunchesWithBuffersOffsetsVariablesAndARange) {
 
 TEST(Interpreter, TooFewArgumentsAreAnError) {
   const auto device = make_interpreter_device();
-  const Code code = code_of(render_bytecode(axpy()));
+  const Code code = render_bytecode(axpy());
   const auto executables = device->load({&code, 1});
   EXPECT_THROW(device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, nullptr}, StopSignal()),
                Error);
@@ -71,7 +67,7 @@ TEST(Interpreter, TooFewArgumentsAreAnError) {
 
 TEST(Interpreter, RunsInSeveralThreadsAtOnce) {
   const auto device = make_interpreter_device();
-  const Code code = code_of(render_bytecode(axpy()));
+  const Code code = render_bytecode(axpy());
   const auto executables = device->load({&code, 1});
   std::vector<int32_t> in(1000, 3), out(1000);
   const Ref<Buffer> a = device->wrap(in.data(), 4000), b = device->wrap(out.data(), 4000);
@@ -98,7 +94,7 @@ TEST(Interpreter, TheFirstFailedCheckIsKept) {
   p.add(Op::Check, kVoid, {bad, p.add(Op::Const, kInt64, {}, 77)}, 0, 2);
   p.add(Op::Check, kVoid, {bad, p.add(Op::Const, kInt64, {}, 78)}, 0, 3);
   const auto device = make_interpreter_device();
-  const Code code = code_of(render_bytecode(p));
+  const Code code = render_bytecode(p);
   const auto executables = device->load({&code, 1});
   int64_t status = 0;
   device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, &status}, StopSignal());
@@ -125,7 +121,7 @@ TEST(Interpreter, BothSetsOfHandlersExistForTheSameOps) {
 
 class BadBytecode : public ::testing::Test {
  protected:
-  Code code_ = code_of(render_bytecode(axpy()));
+  Code code_ = render_bytecode(axpy());
 
   BytecodeHeader& header() { return *reinterpret_cast<BytecodeHeader*>(code_.bytes.data()); }
   BytecodeInstruction& op(size_t i) {
@@ -201,7 +197,7 @@ TEST_F(BadBytecode, NoEnd) {
 // Loads or throws; that a mutated program is accepted is possible, that the loader crashes is not.
 TEST_F(BadBytecode, RandomDamageNeverCrashesTheLoader) {
   std::mt19937_64 rng(7);
-  const std::vector<std::byte> whole = code_of(render_bytecode(random_linear(3))).bytes;
+  const std::vector<std::byte> whole = render_bytecode(random_linear(3)).bytes;
   int refused = 0;
   for (int i = 0; i < 3000; ++i) {
     code_.bytes = whole;

@@ -370,8 +370,8 @@ std::string render_c_unit(std::span<const LinearProgram> programs) {
   return cat("/* Kernels made by tiny. */\n", unit.beginning, unit.functions);
 }
 
-Rendered render_c(const LinearProgram& program) {
-  return {RenderedKind::C,      program.name, program.name, {}, render_c_unit({&program, 1}),
+Code render_c(const LinearProgram& program) {
+  return {CodeKind::C,          program.name, program.name, {}, render_c_unit({&program, 1}),
           program.scratch_bytes};
 }
 
