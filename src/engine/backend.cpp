@@ -13,6 +13,7 @@
 #include "runtime/cdev/cdev.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/cpuid.h"
+#include "runtime/far/far.h"
 #include "runtime/interp/interp.h"
 #include "runtime/null/null.h"
 
@@ -49,13 +50,15 @@ DotSet allowed(DotSet dots, const Flags& flags) {
 // Bytecode on the interpreter: every program, on every processor.
 class InterpreterBackend : public Backend {
  public:
-  explicit InterpreterBackend(const Flags& flags)
-      : device_(make_interpreter_device()), machine_(generic_target(64)) {
-    machine_.name = "interp";
+  InterpreterBackend(const Flags& flags, std::unique_ptr<Device> device)
+      : device_(std::move(device)), machine_(generic_target(64)) {
+    machine_.name = device_->name();
     machine_.dots = allowed(kAllDots, flags);
+    if (!device_->sees_host()) machine_.arena = {.alignment = 256, .page_bytes = 0, .margin = 0};
   }
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
+  bool is_fast() const override { return false; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs) codes.push_back(render_bytecode(program));
@@ -200,6 +203,7 @@ class NullBackend : public Backend {
   }
   Device& device() override { return *device_; }
   const Machine& machine() const override { return machine_; }
+  bool is_fast() const override { return false; }
   std::vector<Code> render(std::span<const LinearProgram> programs, Form) override {
     std::vector<Code> codes;
     for (const LinearProgram& program : programs) codes.push_back(machine_code(program, machine_));
@@ -254,13 +258,15 @@ std::unique_ptr<Backend> make_backend(const Flags& flags) {
     return std::make_unique<CBackend>(flags);
   }
   if (device == "null") return std::make_unique<NullBackend>(flags);
-  if (device == "interp") return std::make_unique<InterpreterBackend>(flags);
+  if (device == "interp")
+    return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
+  if (device == "far") return std::make_unique<InterpreterBackend>(flags, make_far_device());
   if (device == "cpu") {
     const CpuFacts facts = cpu_facts();
     const CpuIsa isa = limit_isa(facts.isa, flags.isa);
     if (isa != CpuIsa::None) return std::make_unique<CpuBackend>(flags, facts, isa);
     // Without AVX2 the interpreter does the work, and every kernel says so.
-    return std::make_unique<InterpreterBackend>(flags);
+    return std::make_unique<InterpreterBackend>(flags, make_interpreter_device());
   }
   std::vector<std::string> names;
   for (const BackendInfo& info : known_backends()) names.push_back(info.name);
@@ -279,6 +285,11 @@ std::vector<BackendInfo> known_backends() {
       cpu,
       {"interp", "interpreter of linear programs, for any processor", true, "", {}},
       {"c", "C through the system's compiler", has_c_renderer(), has_c_renderer() ? "" : kNoC, {}},
+      {"far",
+       "the interpreter in memory of its own, for tests of what the host sees",
+       true,
+       "",
+       {}},
       {"null", "computes nothing; all before the launch is real", true, "", {}}};
 }
 

@@ -180,7 +180,7 @@ std::string kernel_key(const Kernel& kernel) {
 std::string machine_key(const Machine& machine) {
   // Names every field: one that is added does not compile until it is written too.
   const auto& [name, isa, vector_bytes, vector_registers, dots, l1_bytes, l2_bytes, l3_bytes, cores,
-               inputs_max, ops_max, linear_ops_max, scales, without_vectors] =
+               inputs_max, ops_max, linear_ops_max, scales, arena, without_vectors] =
       static_cast<const Target&>(machine);
   const auto& [launch_seconds, l2_bandwidth, l3_bandwidth, memory_bandwidth, fma_rate,
                bypass_bytes] = static_cast<const Rates&>(machine);
@@ -190,6 +190,8 @@ std::string machine_key(const Machine& machine) {
   out.number(launch_seconds).number(l2_bandwidth).number(l3_bandwidth).number(memory_bandwidth);
   out.number(fma_rate).number(inputs_max).number(ops_max).number(linear_ops_max);
   out.number(bypass_bytes).number(scales);
+  const auto& [alignment, page_bytes, margin] = arena;
+  out.number(alignment).number(page_bytes).number(margin);
   for (const ScalarTypes types : without_vectors) out.number(types);
   return out.result();
 }

@@ -199,7 +199,7 @@ void Observer::lowered(const Kernel& kernel, const CodegenResult& result) {
 }
 
 void Observer::rendered(const LinearProgram& program, Backend& backend, bool interpreted) const {
-  if (interpreted && tells(1) && backend.device().name() != "interp")
+  if (interpreted && tells(1) && backend.is_fast())
     tell(cat("kernel ", program.name, " is interpreted: machine code could not be had\n"));
   if (tells(4)) tell(c_function(program) + "\n");
   if (tells(6)) tell(backend.listing(program) + "\n");

@@ -93,7 +93,7 @@ TEST(RenderC, TheNegatedFmaKeepsTheSignOfZero) {
   float value = -1;
   const Ref<Buffer> buffer = device->wrap(&value, sizeof value);
   const Argument argument{buffer.get(), 0};
-  device->launch(nullptr, {executables[0].get(), {&argument, 1}, {}, 0, 1, nullptr}, StopSignal());
+  device->launch(nullptr, {executables[0].get(), {&argument, 1}, {}, 0, 1}, StopSignal());
   EXPECT_EQ(std::bit_cast<uint32_t>(value), 0x80000000u);
 }
 

@@ -49,8 +49,7 @@ TEST(Interpreter, LaunchesWithBuffersOffsetsVariablesAndARange) {
   std::memset(b->host(), 0, sizeof in);
   const Argument arguments[] = {{a.get(), 4}, {b.get(), 0}};
   const int64_t variables[] = {10};
-  device->launch(nullptr, {executables[0].get(), arguments, variables, 1, 4, nullptr},
-                 StopSignal());
+  device->launch(nullptr, {executables[0].get(), arguments, variables, 1, 4}, StopSignal());
   int32_t out[5];
   device->copy_out(nullptr, out, *b, 0, sizeof out);
   const int32_t expected[5] = {0, 33, 44, 55, 0};
@@ -61,8 +60,7 @@ TEST(Interpreter, TooFewArgumentsAreAnError) {
   const auto device = make_interpreter_device();
   const Code code = render_bytecode(axpy());
   const auto executables = device->load({&code, 1});
-  EXPECT_THROW(device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, nullptr}, StopSignal()),
-               Error);
+  EXPECT_THROW(device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1}, StopSignal()), Error);
 }
 
 TEST(Interpreter, RunsInSeveralThreadsAtOnce) {
@@ -77,9 +75,9 @@ TEST(Interpreter, RunsInSeveralThreadsAtOnce) {
       const Argument arguments[] = {{a.get(), 0}, {b.get(), 0}};
       const int64_t variables[] = {1};
       for (int i = 0; i < 50; ++i)
-        device->launch(
-            nullptr, {executables[0].get(), arguments, variables, t * 250, t * 250 + 250, nullptr},
-            StopSignal());
+        device->launch(nullptr,
+                       {executables[0].get(), arguments, variables, t * 250, t * 250 + 250},
+                       StopSignal());
     });
   for (std::thread& t : threads) t.join();
   for (int32_t x : out) ASSERT_EQ(x, 6);
@@ -96,10 +94,12 @@ TEST(Interpreter, TheFirstFailedCheckIsKept) {
   const auto device = make_interpreter_device();
   const Code code = render_bytecode(p);
   const auto executables = device->load({&code, 1});
-  int64_t status = 0;
-  device->launch(nullptr, {executables[0].get(), {}, {}, 0, 1, &status}, StopSignal());
-  EXPECT_EQ(check_id(status), 2);
-  EXPECT_EQ(check_position(status), 77);
+  const Ref<Queue> queue = device->make_queue();
+  device->launch(queue.get(), {executables[0].get(), {}, {}, 0, 1}, StopSignal());
+  EXPECT_EQ(check_id(device->status(*queue)), 2);
+  EXPECT_EQ(check_position(device->status(*queue)), 77);
+  device->clear_status(*queue);
+  EXPECT_EQ(device->status(*queue), 0);
 }
 
 // The same code in the instructions of every processor: what an old one would run.
