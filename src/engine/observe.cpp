@@ -70,8 +70,10 @@ std::string moving_text(const Motion& motion) {
   return motion.before ? cat(text, "; at first buffer ", motion.first) : text;
 }
 
-// The C rendering without the helpers that it calls, which are long and always the same.
+// The C rendering without the helpers that it calls, which are long and always the same; of a
+// program that C has no words for, its ops.
 std::string c_function(const LinearProgram& program) {
+  if (program.grouped) return to_string(program);
   const std::string text = render_c(program).text;
   const size_t at = text.find("\nvoid " + program.name);
   return at == std::string::npos ? text : text.substr(at + 1);

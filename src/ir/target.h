@@ -57,7 +57,9 @@ struct Target {
   int32_t inputs_max = 24;      // of a joined kernel
   int32_t ops_max = 512;
   int32_t linear_ops_max = 4000;
-  bool scales = false;  // has instructions for Scale
+  int32_t group_max = 1;     // threads of a group that share memory; 1: there are none
+  int64_t shared_bytes = 0;  // of that memory
+  bool scales = false;       // has instructions for Scale
   ArenaLayout arena;
   WithoutVectors without_vectors = without_vector_divisions();
 

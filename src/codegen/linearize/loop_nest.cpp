@@ -6,12 +6,16 @@
 
 namespace tiny {
 
-LoopNest::LoopNest(const Kernel& kernel) : kernel_(kernel), states_(kernel.ranges.size()) {
+LoopNest::LoopNest(const Kernel& kernel)
+    : kernel_(kernel), states_(kernel.ranges.size()), is_grouped_(tiny::is_grouped(kernel)) {
   invariant(kernel.ranges.size() <= 64, "a kernel has at most 64 ranges");
   // An instance's coordinates are numbers with a digit a range: 0 while it is not fixed.
   Digit next;
   for (size_t i = 0; i < size(); ++i) {
     switch (at(i).kind) {
+      case RangeKind::Local:
+        local_ |= bit(i);
+        [[fallthrough]];
       case RangeKind::Loop:
       case RangeKind::Thread:
         loops_ |= bit(i);

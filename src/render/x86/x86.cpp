@@ -57,6 +57,8 @@ std::string intel_hex(const std::vector<std::byte>& bytes) {
 }  // namespace
 
 Code render_x86(const LinearProgram& program, const Target& target) {
+  require(!program.grouped, Status::Unsupported, "kernel ", program.name,
+          " is of groups of threads, which x86 has not");
   x86::MachineProgram machine = x86::select(program, wants_avx512(target));
   const x86::Allocation allocation = x86::allocate(machine);
   Code r;
